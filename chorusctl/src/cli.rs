@@ -9,7 +9,7 @@ use clap::{Args, CommandFactory as _, Parser};
 
 use crate::commands::context::history;
 use crate::commands::{Command, status};
-use crate::ui::out::Format;
+use crate::ui::stdout::OutputFormat;
 use crate::ui::terminal::ColorWhen;
 
 const AFTER_HELP: &str = "\
@@ -29,7 +29,7 @@ If no daemon runs, chorusctl starts one.";
 #[command(disable_help_subcommand = true, subcommand_required = true, arg_required_else_help = true)]
 pub struct Cli {
     #[command(flatten)]
-    pub global: Global,
+    pub global: GlobalOptions,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -37,14 +37,14 @@ pub struct Cli {
 /// Options of every verb.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
-pub struct Global {
+pub struct GlobalOptions {
     /// The agent that is meant [also: $CHORUS_AGENT]
     #[arg(long, global = true, value_name = "NAME")]
     pub agent: Option<String>,
     /// Shape of the output
     #[arg(long, global = true, value_enum, value_name = "text|json|jsonl")]
     #[arg(default_value_t, hide_default_value = true, hide_possible_values = true)]
-    pub format: Format,
+    pub format: OutputFormat,
     /// The same as --format json
     #[arg(long, global = true)]
     pub json: bool,
@@ -66,17 +66,17 @@ pub struct Global {
     pub quiet: bool,
 }
 
-impl Global {
+impl GlobalOptions {
     /// The shape of the output, `--json` included.
     #[must_use]
-    pub fn shape(&self) -> Format {
-        if self.json && self.format == Format::Text { Format::Json } else { self.format }
+    pub fn output_format(&self) -> OutputFormat {
+        if self.json && self.format == OutputFormat::Text { OutputFormat::Json } else { self.format }
     }
 }
 
 /// The whole command line, every verb described.
 #[must_use]
-pub fn tree() -> clap::Command {
+pub fn command_tree() -> clap::Command {
     let mut tree = Cli::command();
     tree.build();
     tree
@@ -86,9 +86,9 @@ pub fn tree() -> clap::Command {
 /// time, and describing the whole command line takes longer than the answer. Everything else, mistakes included, is for
 /// the full parser.
 #[must_use]
-pub fn at_once(mut arguments: impl Iterator<Item = OsString>) -> Option<Cli> {
+pub fn parse_fast_path(mut arguments: impl Iterator<Item = OsString>) -> Option<Cli> {
     const HISTORY: &[&str] = &["context", "history"];
-    let mut global = Global::default();
+    let mut global = GlobalOptions::default();
     let mut history = history::Args::default();
     let mut words = Vec::with_capacity(2);
     while let Some(argument) = arguments.next() {
@@ -100,7 +100,7 @@ pub fn at_once(mut arguments: impl Iterator<Item = OsString>) -> Option<Cli> {
             }
             "--all-agents" if words == HISTORY && !history.all_agents => history.all_agents = true,
             "--page" if words == HISTORY && history.page.is_none() => {
-                history.page = Some(plain_number(&arguments.next()?)?)
+                history.page = Some(parse_page_number(&arguments.next()?)?)
             }
             "status" => words.push("status"),
             "context" => words.push("context"),
@@ -117,7 +117,7 @@ pub fn at_once(mut arguments: impl Iterator<Item = OsString>) -> Option<Cli> {
 }
 
 /// `1` and up, in plain digits.
-fn plain_number(text: &OsStr) -> Option<u64> {
+fn parse_page_number(text: &OsStr) -> Option<u64> {
     let text = text.to_str().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
     text.parse().ok().filter(|number| *number > 0)
 }
@@ -136,19 +136,19 @@ mod tests {
 
     #[test]
     fn the_command_tree_is_sound() {
-        tree().debug_assert();
+        command_tree().debug_assert();
     }
 
     #[test]
     fn global_options_may_come_last() {
         let cli = Cli::try_parse_from(["chorusctl", "context", "save", "before lunch", "--agent", "atlas", "--json"]);
         let global = cli.map(|cli| cli.global).unwrap_or_default();
-        assert_eq!((global.agent.as_deref(), global.shape()), (Some("atlas"), Format::Json));
+        assert_eq!((global.agent.as_deref(), global.output_format()), (Some("atlas"), OutputFormat::Json));
     }
 
     #[test]
     fn reading_by_hand_is_reading_the_same() {
-        let by_hand = |line: &str| at_once(line.split(' ').map(OsString::from));
+        let by_hand = |line: &str| parse_fast_path(line.split(' ').map(OsString::from));
         for line in ["status", "status --json", "--json status", "--socket /s --no-autostart status --json"]
             .into_iter()
             .chain(["context history", "context history --all-agents --page 2", "--json context --page 01 history"])

@@ -12,55 +12,59 @@ use crate::cli;
 
 mod names;
 
-use names::Names;
-pub use names::sessions_of;
+use names::NameKind;
+pub use names::session_names;
 
 /// Set by the scripts that `chorusctl completions` prints, to the name of the shell.
-pub const VARIABLE: &str = "CHORUSCTL_COMPLETE";
+pub const COMPLETE_VARIABLE: &str = "CHORUSCTL_COMPLETE";
 
 /// Completes where a shell asks for it; how the process is to end then.
 #[must_use]
-pub fn asked() -> Option<ExitCode> {
-    std::env::var_os(VARIABLE).filter(|shell| !shell.is_empty())?;
+pub fn complete_if_requested() -> Option<ExitCode> {
+    std::env::var_os(COMPLETE_VARIABLE).filter(|shell| !shell.is_empty())?;
     let current = std::env::current_dir().ok();
-    let completed = CompleteEnv::with_factory(tree).var(VARIABLE).try_complete(std::env::args_os(), current.as_deref());
+    let completed = CompleteEnv::with_factory(command_with_completers)
+        .var(COMPLETE_VARIABLE)
+        .try_complete(std::env::args_os(), current.as_deref());
     Some(if completed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The command line, with the names that the daemon knows.
-fn tree() -> Command {
-    with_names(cli::tree(), "")
+fn command_with_completers() -> Command {
+    add_completers(cli::command_tree(), "")
 }
 
-fn with_names(command: Command, above: &str) -> Command {
+fn add_completers(command: Command, above: &str) -> Command {
     let name = command.get_name().to_owned();
     let below: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
-    let command = command.mut_args(|arg| match meant(&arg, &name, above) {
-        Some(names) => arg.add(ArgValueCompleter::new(move |begun: &OsStr| beginning(names.ask(), begun))),
+    let command = command.mut_args(|arg| match names_for_arg(&arg, &name, above) {
+        Some(names) => arg.add(ArgValueCompleter::new(move |begun: &OsStr| filter_prefix(names.fetch(), begun))),
         None => arg,
     });
-    below.into_iter().fold(command, |command, below| command.mut_subcommand(below, |below| with_names(below, &name)))
+    below
+        .into_iter()
+        .fold(command, |command, below| command.mut_subcommand(below, |below| add_completers(below, &name)))
 }
 
 /// What an argument of `command` takes: told by its name and place, so that a new verb has it without asking.
-fn meant(arg: &Arg, command: &str, above: &str) -> Option<Names> {
+fn names_for_arg(arg: &Arg, command: &str, above: &str) -> Option<NameKind> {
     let value = arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str());
     match (arg.get_id().as_str(), value) {
-        ("agent", _) | (_, "AGENT") => Some(Names::Agents),
-        ("name", _) if above == "agent" && command != "init" => Some(Names::Agents),
-        ("model", _) => Some(Names::Models),
-        ("permissions", _) => Some(Names::Profiles),
-        ("name", _) if above == "permissions" => Some(Names::Profiles),
-        (_, "ID") if above == "tasks" => Some(Names::Tasks),
-        (_, "ID") if above == "approvals" => Some(Names::Approvals),
-        ("tag" | "tags", _) => Some(Names::Tags),
-        (_, "ID") if above == "memory" => Some(Names::Memory),
-        (_, value) if value.starts_with("SESSION") => Some(Names::Sessions),
+        ("agent", _) | (_, "AGENT") => Some(NameKind::Agents),
+        ("name", _) if above == "agent" && command != "init" => Some(NameKind::Agents),
+        ("model", _) => Some(NameKind::Models),
+        ("permissions", _) => Some(NameKind::Profiles),
+        ("name", _) if above == "permissions" => Some(NameKind::Profiles),
+        (_, "ID") if above == "tasks" => Some(NameKind::Tasks),
+        (_, "ID") if above == "approvals" => Some(NameKind::Approvals),
+        ("tag" | "tags", _) => Some(NameKind::Tags),
+        (_, "ID") if above == "memory" => Some(NameKind::Memory),
+        (_, value) if value.starts_with("SESSION") => Some(NameKind::Sessions),
         _ => None,
     }
 }
 
-fn beginning(candidates: Vec<CompletionCandidate>, begun: &OsStr) -> Vec<CompletionCandidate> {
+fn filter_prefix(candidates: Vec<CompletionCandidate>, begun: &OsStr) -> Vec<CompletionCandidate> {
     let begun = begun.to_string_lossy();
     candidates.into_iter().filter(|one| one.get_value().to_string_lossy().starts_with(&*begun)).collect()
 }
@@ -71,7 +75,7 @@ mod tests {
 
     #[test]
     fn names_are_offered_where_names_belong() {
-        let tree = cli::tree();
+        let tree = cli::command_tree();
         let of = |path: &[&str], id: &str| {
             let (above, command) = path.iter().fold(("", Some(&tree)), |(_, command), name| {
                 let command = command.expect("a command");
@@ -79,27 +83,27 @@ mod tests {
             });
             let command = command.expect("a command");
             let arg = command.get_arguments().find(|arg| arg.get_id() == id).expect("an argument");
-            meant(arg, command.get_name(), above)
+            names_for_arg(arg, command.get_name(), above)
         };
-        let (agents, sessions) = (Some(Names::Agents), Some(Names::Sessions));
+        let (agents, sessions) = (Some(NameKind::Agents), Some(NameKind::Sessions));
         assert_eq!(of(&["context", "show"], "agent"), agents);
         assert_eq!(of(&["agent", "show"], "name"), agents);
         assert_eq!(of(&["context", "history"], "whose"), agents);
         assert_eq!(of(&["agent", "init"], "name"), None);
-        assert_eq!(of(&["agent", "init"], "model"), Some(Names::Models));
-        assert_eq!(of(&["agent", "init"], "permissions"), Some(Names::Profiles));
-        assert_eq!(of(&["permissions", "show"], "name"), Some(Names::Profiles));
+        assert_eq!(of(&["agent", "init"], "model"), Some(NameKind::Models));
+        assert_eq!(of(&["agent", "init"], "permissions"), Some(NameKind::Profiles));
+        assert_eq!(of(&["permissions", "show"], "name"), Some(NameKind::Profiles));
         assert_eq!(of(&["permissions", "check"], "whose"), agents);
-        assert_eq!(of(&["tasks", "stop"], "id"), Some(Names::Tasks));
-        assert_eq!(of(&["approvals", "approve"], "id"), Some(Names::Approvals));
-        assert_eq!(of(&["approvals", "deny"], "id"), Some(Names::Approvals));
-        assert_eq!(of(&["memory", "remove"], "id"), Some(Names::Memory));
+        assert_eq!(of(&["tasks", "stop"], "id"), Some(NameKind::Tasks));
+        assert_eq!(of(&["approvals", "approve"], "id"), Some(NameKind::Approvals));
+        assert_eq!(of(&["approvals", "deny"], "id"), Some(NameKind::Approvals));
+        assert_eq!(of(&["memory", "remove"], "id"), Some(NameKind::Memory));
         assert_eq!(of(&["trash", "restore"], "id"), None);
         assert_eq!(of(&["context", "restore"], "session"), sessions);
         assert_eq!(of(&["session", "show"], "session"), sessions);
         assert_eq!([of(&["session", "diff"], "a"), of(&["session", "merge"], "b")], [sessions; 2]);
         assert_eq!(of(&["session", "branch"], "as"), agents);
-        let tags = Some(Names::Tags);
+        let tags = Some(NameKind::Tags);
         assert_eq!([of(&["session", "untag"], "tags"), of(&["context", "history"], "tag")], [tags; 2]);
     }
 }

@@ -8,33 +8,33 @@ use std::time::{Duration, Instant};
 
 use chorus_proto::Client;
 use chorus_proto::error::exit;
-use chorus_proto::instance::{self, Holder};
-use chorus_proto::paths::Places;
+use chorus_proto::instance::{self, LockHolder};
+use chorus_proto::paths::InstancePaths;
 use chorus_proto::server::ForeignServer;
 
-use crate::cli::Global;
-use crate::error::{Failure, plain};
+use crate::cli::GlobalOptions;
+use crate::error::{Error, os_error_text};
 
 mod spawn;
 
-use spawn::{NotReady, Spawned};
-pub use spawn::{ended, missing, program, repair, timespec};
+use spawn::{StartError, StartingDaemon};
+pub use spawn::{daemon_program, program_error, run_repair, spawn_error, to_timespec};
 
 /// How long a daemon may take to get ready unless `--timeout` says otherwise.
-pub const READY: Duration = Duration::from_secs(30);
+pub const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait for a daemon that somebody else is starting.
-const RIVAL: Duration = Duration::from_secs(5);
+const RIVAL_START_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest path of a socket that the system takes.
-const LONGEST_SOCKET: usize = 107;
+const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 /// Connects to the daemon, or starts one.
 ///
 /// # Errors
 /// [`Failure`] where none can be reached.
-pub fn connect(places: &Places, global: &Global) -> Result<Client, Failure> {
-    match reach(places, global)? {
+pub fn connect(places: &InstancePaths, global: &GlobalOptions) -> Result<Client, Error> {
+    match connect_if_running(places, global)? {
         Some(client) => Ok(client),
-        None if global.no_autostart => Err(nobody(places)),
+        None if global.no_autostart => Err(no_daemon_error(places)),
         None => Ok(start(places, global)?.client),
     }
 }
@@ -43,71 +43,73 @@ pub fn connect(places: &Places, global: &Global) -> Result<Client, Failure> {
 ///
 /// # Errors
 /// [`Failure`] where one may run but cannot be reached.
-pub fn reach(places: &Places, global: &Global) -> Result<Option<Client>, Failure> {
+pub fn connect_if_running(places: &InstancePaths, global: &GlobalOptions) -> Result<Option<Client>, Error> {
     let client = match Client::connect_to(places) {
         Ok(client) => client,
-        Err(error) => return absent(&places.socket, &error).map(|()| None),
+        Err(error) => return ensure_not_listening(&places.socket, &error).map(|()| None),
     };
     if global.timeout.is_some() {
-        client.set_timeout(global.timeout).map_err(|error| Failure::failed(plain(&error)))?;
+        client.set_timeout(global.timeout).map_err(|error| Error::failed(os_error_text(&error)))?;
     }
     Ok(Some(client))
 }
 
 /// `Ok` where the error says that nobody listens.
-fn absent(socket: &Path, error: &io::Error) -> Result<(), Failure> {
+fn ensure_not_listening(socket: &Path, error: &io::Error) -> Result<(), Error> {
     let shown = socket.display();
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(()),
-        _ if socket.as_os_str().len() > LONGEST_SOCKET => {
-            Err(Failure::usage(format!("the socket's path is longer than {LONGEST_SOCKET} bytes: {shown}"))
-                .hint("set CHORUS_SOCKET to a shorter one"))
+        _ if socket.as_os_str().len() > MAX_SOCKET_PATH_BYTES => {
+            Err(Error::usage(format!("the socket's path is longer than {MAX_SOCKET_PATH_BYTES} bytes: {shown}"))
+                .with_hint("set CHORUS_SOCKET to a shorter one"))
         }
-        _ if ForeignServer::is_in(error) => Err(untrusted(error)),
-        io::ErrorKind::PermissionDenied => Err(Failure::refused(format!("no permission to connect to {shown}"))
-            .hint("only the daemon's own user and root may")),
-        _ => Err(Failure::no_daemon(format!("failed to connect to {shown}: {}", plain(error)))
-            .hint("chorusctl daemon status; --socket and CHORUS_SOCKET name another socket")),
+        _ if ForeignServer::is_cause_of(error) => Err(untrusted_error(error)),
+        io::ErrorKind::PermissionDenied => Err(Error::refused(format!("no permission to connect to {shown}"))
+            .with_hint("only the daemon's own user and root may")),
+        _ => Err(Error::no_daemon(format!("failed to connect to {shown}: {}", os_error_text(error)))
+            .with_hint("chorusctl daemon status; --socket and CHORUS_SOCKET name another socket")),
     }
 }
 
 /// The failure where another user's program listens.
 #[must_use]
-pub fn untrusted(error: &io::Error) -> Failure {
-    let failure = Failure::refused(error.to_string());
-    match ForeignServer::of(error).and_then(ForeignServer::owner_for_root) {
-        Some(owner) => failure.hint(format!(
+pub fn untrusted_error(error: &io::Error) -> Error {
+    let failure = Error::refused(error.to_string());
+    match ForeignServer::find_in(error).and_then(ForeignServer::owner_for_root) {
+        Some(owner) => failure.with_hint(format!(
             "nothing was sent; run chorusctl as that user: sudo -u '#{owner}' chorusctl …, or choose a socket of your own \
              with --socket or CHORUS_SOCKET"
         )),
-        None => failure.hint("nothing was sent; choose a socket of your own with --socket or CHORUS_SOCKET"),
+        None => failure.with_hint("nothing was sent; choose a socket of your own with --socket or CHORUS_SOCKET"),
     }
 }
 
 /// The failure where no daemon can be reached and none is to be started.
 #[must_use]
-pub fn nobody(places: &Places) -> Failure {
-    let failure = Failure::no_daemon(format!("no daemon listens at {}", places.socket.display()));
-    match instance::holder(&places.home) {
-        None => failure.hint("chorusctl daemon start"),
-        Some(holder) => elsewhere(failure, places, &holder),
+pub fn no_daemon_error(places: &InstancePaths) -> Error {
+    let failure = Error::no_daemon(format!("no daemon listens at {}", places.socket.display()));
+    match instance::lock_holder(&places.home) {
+        None => failure.with_hint("chorusctl daemon start"),
+        Some(holder) => describe_holder(failure, places, &holder),
     }
 }
 
 /// Says of a failure to reach a daemon who serves the home instead.
-fn elsewhere(failure: Failure, places: &Places, holder: &Holder) -> Failure {
-    let failure = failure.and(&holder.describe(&places.home));
+fn describe_holder(failure: Error, places: &InstancePaths, holder: &LockHolder) -> Error {
+    let failure = failure.with_detail(&holder.describe(&places.home));
     match holder.socket.as_ref().filter(|socket| **socket != places.socket) {
-        Some(socket) if places.socket_is_named => failure.hint(format!("use that one: --socket {}", socket.display())),
+        Some(socket) if places.socket_is_explicit => {
+            failure.with_hint(format!("use that one: --socket {}", socket.display()))
+        }
         // It was tried.
-        Some(_) => failure.hint("chorusctl daemon restart"),
-        None => failure.hint("it is starting, stopping or about to listen again: try again in a second"),
+        Some(_) => failure.with_hint("chorusctl daemon restart"),
+        None => failure.with_hint("it is starting, stopping or about to listen again: try again in a second"),
     }
 }
 
 /// A daemon that listens now, and who started it.
 #[derive(Debug)]
-pub struct Started {
+pub struct StartedDaemon {
     pub client: Client,
     /// False: another daemon ran already, or was started at the same moment.
     pub is_ours: bool,
@@ -117,35 +119,35 @@ pub struct Started {
 ///
 /// # Errors
 /// [`Failure`] where it does not get ready.
-pub fn start(places: &Places, global: &Global) -> Result<Started, Failure> {
-    let deadline = Instant::now() + global.timeout.unwrap_or(READY);
-    let daemon = Spawned::new(global.socket.as_deref())?;
+pub fn start(places: &InstancePaths, global: &GlobalOptions) -> Result<StartedDaemon, Error> {
+    let deadline = Instant::now() + global.timeout.unwrap_or(START_TIMEOUT);
+    let daemon = StartingDaemon::new(global.socket.as_deref())?;
     match daemon.wait_until_ready(deadline) {
-        Ok(()) => match reach(places, global)? {
-            Some(client) => Ok(Started { client, is_ours: true }),
+        Ok(()) => match connect_if_running(places, global)? {
+            Some(client) => Ok(StartedDaemon { client, is_ours: true }),
             None => {
                 let what = format!("the daemon started, but nobody listens at {}", places.socket.display());
-                Err(Failure::no_daemon(what).hint("chorusctl daemon logs"))
+                Err(Error::no_daemon(what).with_hint("chorusctl daemon logs"))
             }
         },
-        Err(NotReady::Exited { status, failure }) if status == exit::CONFLICT => {
-            let client = rival(places, global, deadline)?.ok_or(failure)?;
-            Ok(Started { client, is_ours: false })
+        Err(StartError::Exited { status, failure }) if status == exit::CONFLICT => {
+            let client = wait_for_rival(places, global, deadline)?.ok_or(failure)?;
+            Ok(StartedDaemon { client, is_ours: false })
         }
-        Err(NotReady::Exited { failure, .. } | NotReady::Late(failure)) => Err(failure),
+        Err(StartError::Exited { failure, .. } | StartError::TimedOut(failure)) => Err(failure),
     }
 }
 
 /// The daemon that somebody else started at the same moment, once it listens.
-fn rival(places: &Places, global: &Global, deadline: Instant) -> Result<Option<Client>, Failure> {
-    let deadline = deadline.min(Instant::now() + RIVAL);
+fn wait_for_rival(places: &InstancePaths, global: &GlobalOptions, deadline: Instant) -> Result<Option<Client>, Error> {
+    let deadline = deadline.min(Instant::now() + RIVAL_START_TIMEOUT);
     loop {
-        if let Some(client) = reach(places, global)? {
+        if let Some(client) = connect_if_running(places, global)? {
             return Ok(Some(client));
         }
         // Something that is no socket will never answer, and a daemon that listens elsewhere will not listen here.
         let hopeless = places.socket.symlink_metadata().is_ok_and(|there| !there.file_type().is_socket())
-            || (places.socket_is_named && listens_elsewhere(places));
+            || (places.socket_is_explicit && listens_elsewhere(places));
         if hopeless || Instant::now() >= deadline {
             return Ok(None);
         }
@@ -154,6 +156,6 @@ fn rival(places: &Places, global: &Global, deadline: Instant) -> Result<Option<C
 }
 
 /// Tells if the daemon of the home listens at another socket than that of `places`.
-fn listens_elsewhere(places: &Places) -> bool {
-    instance::holder(&places.home).and_then(|holder| holder.socket).is_some_and(|socket| socket != places.socket)
+fn listens_elsewhere(places: &InstancePaths) -> bool {
+    instance::lock_holder(&places.home).and_then(|holder| holder.socket).is_some_and(|socket| socket != places.socket)
 }

@@ -8,32 +8,32 @@ use chorus_proto::server::ForeignServer;
 use chorus_proto::{CallError, ErrorKind, RpcError};
 
 use crate::connect;
-use crate::ui::Notes;
+use crate::ui::Stderr;
 
 /// A command that did not succeed. Commands return it; only `main` prints it and ends the process.
 #[derive(Debug)]
-pub struct Failure(Box<Reason>);
+pub struct Error(Box<Reason>);
 
 #[derive(Debug)]
 enum Reason {
-    Said {
+    Message {
         what: Cow<'static, str>,
         hint: Option<Cow<'static, str>>,
         status: u8,
     },
     /// Everything was told already.
-    Told {
+    Reported {
         status: u8,
     },
     /// Nobody reads standard output any more (`| head`): no failure of ours.
     StdoutClosed,
 }
 
-impl Failure {
+impl Error {
     /// A failure that ends with `status`.
     #[must_use]
     pub fn new(status: u8, what: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Reason::Said { what: what.into(), hint: None, status }))
+        Self(Box::new(Reason::Message { what: what.into(), hint: None, status }))
     }
 
     /// Something did not work: exit status 1.
@@ -62,37 +62,36 @@ impl Failure {
 
     /// A failure that was told when it happened.
     #[must_use]
-    pub fn told(status: u8) -> Self {
-        Self(Box::new(Reason::Told { status }))
+    pub fn reported(status: u8) -> Self {
+        Self(Box::new(Reason::Reported { status }))
     }
 
     /// A file that cannot be read.
     #[must_use]
-    pub fn file(name: &str, error: &io::Error) -> Self {
-        let what = format!("{name}: {}", plain(error));
+    pub fn for_file(name: &str, error: &io::Error) -> Self {
+        let what = format!("{name}: {}", os_error_text(error));
         match error.kind() {
-            io::ErrorKind::NotFound => {
-                Self::new(exit::NOT_FOUND, what).hint("check the path; a relative one begins at the current directory")
-            }
-            io::ErrorKind::PermissionDenied => Self::refused(what).hint("ls -ld shows who may read and write it"),
+            io::ErrorKind::NotFound => Self::new(exit::NOT_FOUND, what)
+                .with_hint("check the path; a relative one begins at the current directory"),
+            io::ErrorKind::PermissionDenied => Self::refused(what).with_hint("ls -ld shows who may read and write it"),
             _ => Self::failed(what),
         }
     }
 
     /// Standard output did not take what was written.
     #[must_use]
-    pub fn stdout(error: io::Error) -> Self {
+    pub fn for_stdout(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             Self(Box::new(Reason::StdoutClosed))
         } else {
-            Self::failed(format!("failed to write the output: {}", plain(&error)))
+            Self::failed(format!("failed to write the output: {}", os_error_text(&error)))
         }
     }
 
     /// Says what to do about it.
     #[must_use]
-    pub fn hint(mut self, advice: impl Into<Cow<'static, str>>) -> Self {
-        if let Reason::Said { hint, .. } = &mut *self.0 {
+    pub fn with_hint(mut self, advice: impl Into<Cow<'static, str>>) -> Self {
+        if let Reason::Message { hint, .. } = &mut *self.0 {
             *hint = Some(advice.into());
         }
         self
@@ -100,8 +99,8 @@ impl Failure {
 
     /// Says `more` after what failed.
     #[must_use]
-    pub fn and(mut self, more: &str) -> Self {
-        if let Reason::Said { what, .. } = &mut *self.0 {
+    pub fn with_detail(mut self, more: &str) -> Self {
+        if let Reason::Message { what, .. } = &mut *self.0 {
             *what = format!("{what}; {more}").into();
         }
         self
@@ -109,8 +108,8 @@ impl Failure {
 
     /// Puts `place` before what failed, where it is not named yet.
     #[must_use]
-    pub fn at(mut self, place: &str) -> Self {
-        if let Reason::Said { what, .. } = &mut *self.0
+    pub fn with_context(mut self, place: &str) -> Self {
+        if let Reason::Message { what, .. } = &mut *self.0
             && !what.contains(place)
         {
             *what = format!("{place}: {what}").into();
@@ -120,22 +119,22 @@ impl Failure {
 
     /// The exit status.
     #[must_use]
-    pub fn status(&self) -> u8 {
+    pub fn exit_status(&self) -> u8 {
         match *self.0 {
-            Reason::Said { status, .. } | Reason::Told { status } => status,
-            Reason::StdoutClosed => exit::DONE,
+            Reason::Message { status, .. } | Reason::Reported { status } => status,
+            Reason::StdoutClosed => exit::SUCCESS,
         }
     }
 
     /// Whether nobody reads standard output any more.
     #[must_use]
-    pub fn is_of_stdout(&self) -> bool {
+    pub fn is_stdout_closed(&self) -> bool {
         matches!(*self.0, Reason::StdoutClosed)
     }
 
     /// Prints `error:` and `hint:`.
-    pub fn tell(&self, notes: Notes) {
-        if let Reason::Said { what, hint, .. } = &*self.0 {
+    pub fn print(&self, notes: Stderr) {
+        if let Reason::Message { what, hint, .. } = &*self.0 {
             notes.error(what);
             if let Some(hint) = hint {
                 notes.hint(hint);
@@ -144,40 +143,42 @@ impl Failure {
     }
 }
 
-impl From<RpcError> for Failure {
+impl From<RpcError> for Error {
     fn from(error: RpcError) -> Self {
         let kind = error.kind();
         let failure = Self::new(kind.exit_status(), error.message);
         match (error.data.and_then(|data| data.hint), kind) {
-            (Some(hint), _) => failure.hint(hint),
+            (Some(hint), _) => failure.with_hint(hint),
             (None, ErrorKind::Unsupported) => {
-                failure.hint("the daemon may be of an older release: chorusctl daemon restart")
+                failure.with_hint("the daemon may be of an older release: chorusctl daemon restart")
             }
-            (None, ErrorKind::Internal) => failure.hint("chorusctl daemon logs"),
+            (None, ErrorKind::Internal) => failure.with_hint("chorusctl daemon logs"),
             (None, _) => failure,
         }
     }
 }
 
-impl From<CallError> for Failure {
+impl From<CallError> for Error {
     fn from(error: CallError) -> Self {
         const LOGS: &str = "chorusctl daemon logs; the request may have been carried out";
         match error {
             CallError::Rpc(error) => error.into(),
             CallError::Malformed(error) => Self::failed(format!("the daemon's answer cannot be read: {error}"))
-                .hint("chorusctl and chorusd may be of different releases: chorusctl daemon restart"),
+                .with_hint("chorusctl and chorusd may be of different releases: chorusctl daemon restart"),
             CallError::Io(error) => match error.kind() {
                 // Refused before anything was sent.
                 io::ErrorKind::InvalidInput => Self::usage(format!("the request is too long: {error}"))
-                    .hint("send it in parts; whole transcripts go through: chorusctl session import FILE"),
+                    .with_hint("send it in parts; whole transcripts go through: chorusctl session import FILE"),
                 io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                    Self::failed("the daemon did not answer in time").hint(LOGS)
+                    Self::failed("the daemon did not answer in time").with_hint(LOGS)
                 }
                 io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-                    Self::failed("the daemon went away before it answered").hint(LOGS)
+                    Self::failed("the daemon went away before it answered").with_hint(LOGS)
                 }
-                _ if ForeignServer::is_in(&error) => connect::untrusted(&error),
-                _ => Self::failed(format!("connection to the daemon failed: {}", plain(&error))).hint(LOGS),
+                _ if ForeignServer::is_cause_of(&error) => connect::untrusted_error(&error),
+                _ => {
+                    Self::failed(format!("connection to the daemon failed: {}", os_error_text(&error))).with_hint(LOGS)
+                }
             },
         }
     }
@@ -185,7 +186,7 @@ impl From<CallError> for Failure {
 
 /// An error of the system without its number.
 #[must_use]
-pub fn plain(error: &io::Error) -> String {
+pub fn os_error_text(error: &io::Error) -> String {
     let text = error.to_string();
     let cut = text.rfind(" (os error ").unwrap_or(text.len());
     let text = &text[..cut];
@@ -199,18 +200,18 @@ mod tests {
 
     #[test]
     fn a_closed_output_is_no_failure() {
-        assert_eq!(Failure::stdout(io::ErrorKind::BrokenPipe.into()).status(), exit::DONE);
-        assert_eq!(Failure::stdout(io::ErrorKind::StorageFull.into()).status(), exit::FAILED);
+        assert_eq!(Error::for_stdout(io::ErrorKind::BrokenPipe.into()).exit_status(), exit::SUCCESS);
+        assert_eq!(Error::for_stdout(io::ErrorKind::StorageFull.into()).exit_status(), exit::FAILED);
     }
 
     #[test]
     fn errors_of_the_system_read_as_fragments() {
-        assert_eq!(plain(&io::Error::from_raw_os_error(2)), "no such file or directory");
+        assert_eq!(os_error_text(&io::Error::from_raw_os_error(2)), "no such file or directory");
     }
 
     #[test]
     fn a_broken_connection_never_says_that_no_daemon_runs() {
-        let failure = Failure::from(CallError::Io(io::ErrorKind::UnexpectedEof.into()));
-        assert_eq!(failure.status(), exit::FAILED);
+        let failure = Error::from(CallError::Io(io::ErrorKind::UnexpectedEof.into()));
+        assert_eq!(failure.exit_status(), exit::FAILED);
     }
 }

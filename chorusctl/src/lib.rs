@@ -7,14 +7,14 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+pub mod agent_select;
 pub mod app;
 pub mod cli;
 pub mod commands;
 pub mod complete;
 pub mod connect;
 pub mod error;
-pub mod reply;
-pub mod select;
+pub mod paged_result;
 pub mod ui;
 
 use app::App;
@@ -23,10 +23,10 @@ use cli::Cli;
 /// The whole program.
 #[must_use]
 pub fn main() -> ExitCode {
-    if let Some(ended) = complete::asked() {
+    if let Some(ended) = complete::complete_if_requested() {
         return ended;
     }
-    let parsed = cli::at_once(std::env::args_os().skip(1)).map_or_else(Cli::try_parse, Ok);
+    let parsed = cli::parse_fast_path(std::env::args_os().skip(1)).map_or_else(Cli::try_parse, Ok);
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
@@ -38,12 +38,12 @@ pub fn main() -> ExitCode {
     let mut app = App::new(cli.global);
     let done = commands::run(cli.command, &mut app);
     // What was written before a failure is shown before it is told.
-    let flushed = app.out.flush();
+    let flushed = app.stdout.flush();
     match done.and(flushed) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.tell(app.notes);
-            ExitCode::from(failure.status())
+            failure.print(app.stderr);
+            ExitCode::from(failure.exit_status())
         }
     }
 }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use chorus_proto::methods::doctor::DoctorParams;
-use chorus_proto::paths::{is_runtime_dir, places};
+use chorus_proto::paths::{is_runtime_dir, resolve};
 use clap::Parser;
 use directories::BaseDirs;
 
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 use crate::{backup, daemon};
 
 /// Keeps the conversations of AI agents.
@@ -45,11 +45,11 @@ struct Args {
 pub fn main() -> ExitCode {
     // Not in the help: the daemon runs its own program inside the sandbox of a command.
     #[cfg(target_os = "linux")]
-    if let Some(ended) = crate::sandbox::inside::stage(std::env::args_os().skip(1)) {
+    if let Some(ended) = crate::sandbox::helper::run_stage(std::env::args_os().skip(1)) {
         return ended;
     }
     let args = Args::parse();
-    crate::memory::return_large_blocks();
+    crate::malloc_trim::set_malloc_thresholds();
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -65,37 +65,37 @@ pub fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<()> {
     if let Some(source) = &args.verify_backup {
-        return report(&backup::verify(source, &mut progress())?);
+        return print_json(&backup::verify(source, &mut print_progress())?);
     }
     let dirs = BaseDirs::new();
-    let places = places(
+    let places = resolve(
         args.socket.as_deref(),
         |name| std::env::var_os(name),
         dirs.as_ref().map(BaseDirs::home_dir),
         dirs.as_ref().map(BaseDirs::config_dir),
         is_runtime_dir,
     )
-    .map_err(|e| Failure::invalid(e.to_string()).hint("set CHORUS_HOME to a directory of your own"))?;
-    let places = places.absolute().map_err(|e| Failure::io("cannot tell the working directory", &e))?;
+    .map_err(|e| Error::invalid(e.to_string()).hint("set CHORUS_HOME to a directory of your own"))?;
+    let places = places.absolute().map_err(|e| Error::io("cannot tell the working directory", &e))?;
     if args.rebuild || args.salvage {
         let params = DoctorParams { rebuild: args.rebuild, salvage: args.salvage };
-        return report(&daemon::repair(&places, params)?);
+        return print_json(&daemon::repair_home(&places, params)?);
     }
     if let Some(source) = &args.restore_backup {
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-        return report(&backup::restore(source, &places.home, &mut progress())?);
+        return print_json(&backup::restore(source, &places.home, &mut print_progress())?);
     }
     daemon::run(&places, args.detach)
 }
 
 /// Prints a result as a line of JSON.
-fn report(found: &impl serde::Serialize) -> Result<()> {
-    let found = serde_json::to_string(found).map_err(|e| Failure::internal(e.to_string()))?;
-    writeln!(std::io::stdout(), "{found}").map_err(|e| Failure::io("cannot print what was found", &e))
+fn print_json(found: &impl serde::Serialize) -> Result<()> {
+    let found = serde_json::to_string(found).map_err(|e| Error::internal(e.to_string()))?;
+    writeln!(std::io::stdout(), "{found}").map_err(|e| Error::io("cannot print what was found", &e))
 }
 
 /// Prints how far work with a backup has come, as lines of JSON before the result; every 16 MiB is enough for a bar.
-fn progress() -> impl FnMut(u64, u64) {
+fn print_progress() -> impl FnMut(u64, u64) {
     let mut told = 0;
     move |done, total| {
         if done - told >= 16 << 20 {

@@ -33,11 +33,11 @@ impl Ticks {
 /// Makes an id that sorts by the machine's time of day. That of a machine whose clock is before 1970 sorts first.
 #[must_use]
 pub fn new_id() -> Uuid {
-    id_at(SystemTime::now())
+    new_id_at(SystemTime::now())
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is what stands before it")]
-fn id_at(now: SystemTime) -> Uuid {
+fn new_id_at(now: SystemTime) -> Uuid {
     match now.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(_) => Uuid::now_v7(),
         Err(_) => Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 0, 0)),
@@ -45,7 +45,7 @@ fn id_at(now: SystemTime) -> Uuid {
 }
 
 /// A source of time.
-pub trait Time: Send + Sync {
+pub trait TimeSource: Send + Sync {
     /// The time of day.
     fn now(&self) -> Timestamp;
     /// The clock that counts sleep.
@@ -56,16 +56,16 @@ pub trait Time: Send + Sync {
 
 /// Tells the time.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Time>);
+pub struct Clock(Arc<dyn TimeSource>);
 
 impl Clock {
     /// The machine's clocks; times of day in whole milliseconds.
     #[must_use]
     pub fn system() -> Self {
-        Self::new(System)
+        Self::new(SystemTimeSource)
     }
 
-    pub fn new(time: impl Time + 'static) -> Self {
+    pub fn new(time: impl TimeSource + 'static) -> Self {
         Self(Arc::new(time))
     }
 
@@ -90,9 +90,9 @@ impl std::fmt::Debug for Clock {
     }
 }
 
-struct System;
+struct SystemTimeSource;
 
-impl Time for System {
+impl TimeSource for SystemTimeSource {
     fn now(&self) -> Timestamp {
         let now = Timestamp::now();
         now.round(Unit::Millisecond).unwrap_or(now)
@@ -106,7 +106,7 @@ impl Time for System {
     fn sleep_until(&self, at: Ticks) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             // The runtime's own timers stand still while the machine sleeps.
-            if wake_at(at).await.is_err() {
+            if wait_for_boottime(at).await.is_err() {
                 let left = u64::try_from(at.0.saturating_sub(self.ticks().0)).unwrap_or(0);
                 tokio::time::sleep(Duration::from_nanos(left)).await;
             }
@@ -114,7 +114,7 @@ impl Time for System {
     }
 }
 
-async fn wake_at(at: Ticks) -> std::io::Result<()> {
+async fn wait_for_boottime(at: Ticks) -> std::io::Result<()> {
     let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
     // All zeroes would disarm it.
     let at = at.0.max(1);
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_clock_before_1970_gives_ids_all_the_same() {
         let early = SystemTime::UNIX_EPOCH - Duration::from_secs(1);
-        let (one, two) = (id_at(early), id_at(early));
+        let (one, two) = (new_id_at(early), new_id_at(early));
         assert_ne!(one, two);
         assert_eq!(one.get_version_num(), 7);
         assert!(one < new_id());

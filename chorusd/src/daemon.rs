@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use chorus_proto::paths::{HOME_SOCKET, Places};
+use chorus_proto::paths::{HOME_SOCKET, InstancePaths};
 use chorus_proto::{EventType, Trigger};
 use futures_util::StreamExt as _;
 use jiff::tz::TimeZone;
@@ -18,68 +18,69 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-pub use self::repair::repair;
-use crate::agent::directory::Directory;
-use crate::agent::event::Verb;
+pub use self::repair::repair_home;
+use crate::agent::agent_index::AgentIndex;
+use crate::agent::event::AgentCommand;
 use crate::agent::registry::Registry;
 use crate::agent::summaries::Summaries;
-use crate::agent::{idle, rest};
+use crate::agent::{eviction, expiry};
 use crate::clock::Clock;
 use crate::config::agent::AgentConfig;
 use crate::config::{self, Config, DurabilityMode};
 use crate::discord::Discord;
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 use crate::lifecycle::{
-    detach, fingerprint, home, leftover, lock::InstanceLock, log, passed::Passed, service, signals, signals::Stops,
-    socket, socket::Bound, watch, watch::Watch,
+    detach, fingerprint_key, home_dir, instance_lock::InstanceLock, instance_watch, instance_watch::InstanceWatch, log,
+    signals, signals::StopSignals, socket, socket::BoundSocket, socket_activation::PassedSocket, systemd_notify,
+    unclean_stop,
 };
 use crate::llm::Models;
-use crate::memory;
-use crate::ops::agent::use_::CHOSEN;
-use crate::ops::settings::InForce;
+use crate::malloc_trim;
+use crate::ops::agent::use_::CHOSEN_AGENT;
+use crate::ops::settings::EffectiveConfig;
 use crate::ops::{self, Ops};
 use crate::redact::Redactor;
 use crate::server::Server;
 use crate::store::Store;
-use crate::tasks::{self, Recovered};
-use crate::tools::{Outside, World};
-use crate::usage::Usage;
+use crate::tasks::{self, RecoveredTasks};
+use crate::tools::{ToolHost, ToolServices};
+use crate::usage::UsageTracker;
 
 /// Contexts that are saved at once when the daemon stops.
-const SAVES: usize = 16;
+const MAX_CONCURRENT_SAVES: usize = 16;
 
 /// How long a stop waits for answers to be taken.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Runs the daemon of `places` until it is stopped.
 ///
 /// # Errors
 /// Why it could not start, or had to end.
-pub fn run(places: &Places, detached: bool) -> Result<()> {
+pub fn run(places: &InstancePaths, detached: bool) -> Result<()> {
     if detached {
-        detach::leave_session();
+        detach::start_session();
     }
-    let config = configure(places)?;
-    let passed = Passed::take()?;
+    let config = load_config(places)?;
+    let passed = PassedSocket::take()?;
     let expected = &places.socket;
-    let socket = passed.as_ref().and_then(Passed::path).unwrap_or_else(|| expected.clone());
-    let places = &Places { socket, ..places.clone() };
-    home::prepare(&places.home)?;
-    let lock = Arc::new(InstanceLock::take(&places.home)?);
-    let redactor = redactor(places, &config);
+    let socket = passed.as_ref().and_then(PassedSocket::path).unwrap_or_else(|| expected.clone());
+    let places = &InstancePaths { socket, ..places.clone() };
+    home_dir::prepare(&places.home)?;
+    let lock = Arc::new(InstanceLock::acquire(&places.home)?);
+    let redactor = build_redactor(places, &config);
     let log = log::start(&places.home, config.log_level, !detached, redactor.clone())?;
-    let runtime = runtime()?;
+    let runtime = build_runtime()?;
     let ended = runtime.block_on(async {
-        let daemon = Daemon::start(places, config, Clock::system(), (&own_program()?, redactor)).await?;
+        let daemon = Daemon::start(places, config, Clock::system(), (&current_program()?, redactor)).await?;
         let bound = match passed {
-            Some(passed) => passed.bound(expected),
+            Some(passed) => passed.into_bound(expected),
             None => socket::bind(&places.socket)?,
         };
         daemon
-            .serve((bound, expected, &lock), signals::stops()?, || {
-                detach::say_ready();
+            .serve((bound, expected, &lock), signals::listen_for_stops()?, || {
+                detach::print_ready();
                 if detached && let Ok(file) = log.file() {
-                    detach::release_streams(&file);
+                    detach::redirect_streams(&file);
                 }
             })
             .await
@@ -98,13 +99,19 @@ pub fn run(places: &Places, detached: bool) -> Result<()> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_with(places: &Places, program: &Path, clock: Clock, stops: Stops, ready: impl FnOnce()) -> Result<()> {
+pub fn run_in_process(
+    places: &InstancePaths,
+    program: &Path,
+    clock: Clock,
+    stops: StopSignals,
+    ready: impl FnOnce(),
+) -> Result<()> {
     let config = config::load(&places.config, |_| None)?;
-    home::prepare(&places.home)?;
-    let lock = Arc::new(InstanceLock::take(&places.home)?);
-    let runtime = runtime()?;
+    home_dir::prepare(&places.home)?;
+    let lock = Arc::new(InstanceLock::acquire(&places.home)?);
+    let runtime = build_runtime()?;
     let ended = runtime.block_on(async {
-        let redactor = redactor(places, &config);
+        let redactor = build_redactor(places, &config);
         let daemon = Daemon::start(places, config, clock, (program, redactor)).await?;
         daemon.serve((socket::bind(&places.socket)?, &places.socket, &lock), stops, ready).await
     });
@@ -112,31 +119,31 @@ pub fn run_with(places: &Places, program: &Path, clock: Clock, stops: Stops, rea
     ended
 }
 
-fn configure(places: &Places) -> Result<Config> {
+fn load_config(places: &InstancePaths) -> Result<Config> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     config::load(&places.config, |name| std::env::var_os(name))
 }
 
-fn own_program() -> Result<PathBuf> {
-    std::env::current_exe().map_err(|e| Failure::io("cannot tell which program this is", &e))
+fn current_program() -> Result<PathBuf> {
+    std::env::current_exe().map_err(|e| Error::io("cannot tell which program this is", &e))
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime> {
+fn build_runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4)))
         .thread_name("chorusd")
         .enable_all()
         .build()
-        .map_err(|e| Failure::io("cannot start", &e))
+        .map_err(|e| Error::io("cannot start", &e))
 }
 
 /// What takes secrets out. It knows Discord's token, wherever that is, and learns the keys of providers as they are read.
-fn redactor(places: &Places, config: &Config) -> Arc<Redactor> {
+fn build_redactor(places: &InstancePaths, config: &Config) -> Arc<Redactor> {
     let home = places.home.clone();
-    let redactor = Redactor::new(move || fingerprint::key(&home));
+    let redactor = Redactor::new(move || fingerprint_key::load_or_create_key(&home));
     // What is no token Discord's part complains of.
     if let Ok(Some(token)) = config.discord.read_token() {
-        redactor.learn(&token);
+        redactor.add_own_key(&token);
     }
     Arc::new(redactor)
 }
@@ -145,17 +152,17 @@ struct Daemon {
     ops: Arc<Ops>,
     tasks: TaskTracker,
     /// Commands in the background that the daemon before left.
-    recovered: Recovered,
+    recovered_tasks: RecoveredTasks,
     /// Set when storage can no longer be trusted.
     fatal: CancellationToken,
-    why: Arc<OnceLock<Failure>>,
+    fatal_error: Arc<OnceLock<Error>>,
     on_fatal: crate::store::OnFatal,
 }
 
 impl Daemon {
     /// Opens the store and recovers what was live.
     async fn start(
-        places: &Places,
+        places: &InstancePaths,
         config: Config,
         clock: Clock,
         (program, redactor): (&Path, Arc<Redactor>),
@@ -170,16 +177,16 @@ impl Daemon {
             })
         };
         let store = Arc::new(Store::open(&places.home, config.durability(), &on_fatal, clock.now())?);
-        let directory = Arc::new(Directory::default());
+        let directory = Arc::new(AgentIndex::default());
         let tasks = TaskTracker::new();
-        let heads = ops::agent::destroy::end_left(&store, store.journal.heads().await?).await?;
+        let heads = ops::agent::destroy::end_destroyed_contexts(&store, store.journal.live_contexts().await?).await?;
         let (live, home) = (heads.len(), places.home.clone());
-        store.catalog.redact(redactor.clone());
-        let models = Arc::new(Models::new(&config, &home, clock.clone()).redacting(redactor));
-        let usage = Arc::new(Usage::new(store.clone(), clock.clone(), TimeZone::system()));
+        store.catalog.set_redactor(redactor.clone());
+        let models = Arc::new(Models::new(&config, &home, clock.clone()).with_redactor(redactor));
+        let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::system()));
         let places_of = (program, &*home);
-        let world = World::new(store.clone(), models.clone(), clock.clone(), config.approval_timeout, places_of);
-        world.sandbox.hide(out_of_reach(places, &config));
+        let world = ToolServices::new(store.clone(), models.clone(), clock.clone(), config.approval_timeout, places_of);
+        world.sandbox.hide_paths(hidden_paths(places, &config));
         let sessions_lock = Arc::<tokio::sync::RwLock<()>>::default();
         let summaries = Summaries::new(
             store.clone(),
@@ -191,125 +198,125 @@ impl Daemon {
             tasks.clone(),
         );
         let registry = Registry::new(store.clone(), directory.clone(), home, summaries, world, tasks.clone(), heads);
-        let in_force = InForce::load(&store, &config).await?;
-        let discord = ops::discord::Discord::new(config.discord.is_wanted());
+        let in_force = EffectiveConfig::load(&store, &config).await?;
+        let discord = ops::discord::DiscordHandle::new(config.discord.is_configured());
         let ops = Arc::new(Ops {
-            in_force,
+            effective_config: in_force,
             store,
             registry,
-            directory,
+            agents: directory,
             models,
             usage,
             started_at: clock.now(),
             clock,
             config,
             home: places.home.clone(),
-            socket: socket::Address::new(places.socket.clone()),
+            socket: socket::SocketPath::new(places.socket.clone()),
             started,
             connections: AtomicU64::new(0),
             stop: CancellationToken::new(),
             agents_lock: tokio::sync::Mutex::new(()),
             sessions_lock,
-            shown: ops::shown::Shown::default(),
-            listed: ops::tasks::Listed::default(),
-            transcripts: ops::spools::Spools::default(),
-            agents_in: ops::spools::Spools::default(),
-            agents_out: ops::spools::Spools::default(),
+            history_numbers: ops::history_numbers::HistoryNumbers::default(),
+            running_tasks_sync: ops::tasks::RunningTasksSync::default(),
+            transcript_uploads: ops::transfers::Transfers::default(),
+            agent_uploads: ops::transfers::Transfers::default(),
+            agent_downloads: ops::transfers::Transfers::default(),
             backups: ops::backup::Backups::default(),
-            commons: ops::session::diff::Commons::default(),
-            checkpoints: ops::session::checkpoints::Checkpoints::default(),
-            relay: Arc::default(),
+            session_overlaps: ops::session::diff::SessionOverlaps::default(),
+            export_positions: ops::session::export_positions::ExportPositions::default(),
+            agent_message_limits: Arc::default(),
             discord,
         });
-        let outside: Arc<dyn Outside> = ops.clone();
-        let _ = ops.registry.world.outside.set(Arc::downgrade(&outside));
-        let in_background = &ops.registry.world.tasks;
-        in_background.connect(Arc::downgrade(&(ops.clone() as Arc<dyn tasks::Outside>)));
+        let outside: Arc<dyn ToolHost> = ops.clone();
+        let _ = ops.registry.services.host.set(Arc::downgrade(&outside));
+        let in_background = &ops.registry.services.tasks;
+        in_background.set_host(Arc::downgrade(&(ops.clone() as Arc<dyn tasks::TaskHost>)));
         let recovered = in_background.recover().await?;
         load_agents(&ops).await?;
         // Before the directories are looked through: what goes back to its place is one of them.
-        if let Err(failure) = ops::trash::settle::unfinished(&ops).await {
+        if let Err(failure) = ops::trash::recovery::recover_unfinished(&ops).await {
             tracing::error!(%failure, "moves into or out of the trash that were cut short are not settled");
         }
-        ops::scan::agents(&ops).await?;
+        ops::catalog_sync::sync_agents(&ops).await?;
         // Before anything is written into the log: the note of its newest row goes with the next.
-        if let Err(failure) = ops.store.note_lost_audits(ops.clock.now()).await {
+        if let Err(failure) = ops.store.record_lost_audits(ops.clock.now()).await {
             tracing::warn!(%failure, "cannot tell whether the audit log is whole");
         }
         // What cannot be written now is denied all the same: nobody waits for it.
-        if let Err(failure) = ops.registry.world.approvals.close_left_open().await {
+        if let Err(failure) = ops.registry.services.approvals.deny_left_open().await {
             tracing::warn!(%failure, "what was asked before the start cannot be closed");
         }
         if !ops.config.resume_on_start {
-            put_away_all(&ops).await;
+            save_and_clear_all(&ops).await;
         }
         tracing::info!(
             version = ops::status::VERSION,
             pid = std::process::id(),
             home = %places.home.display(),
             socket = %places.socket.display(),
-            agents = ops.directory.names().len(),
+            agents = ops.agents.names().len(),
             live,
             took = ?started.elapsed(),
             "started"
         );
-        Ok(Self { ops, tasks, recovered, fatal, why, on_fatal })
+        Ok(Self { ops, tasks, recovered_tasks: recovered, fatal, fatal_error: why, on_fatal })
     }
 
     /// Takes connections until a word, a request or a fault ends it, then stops in order. The socket is bound, and was asked for
     /// at a path that may be another.
     async fn serve(
         mut self,
-        (bound, asked, lock): (Bound, &Path, &Arc<InstanceLock>),
-        mut stops: Stops,
+        (bound, asked, lock): (BoundSocket, &Path, &Arc<InstanceLock>),
+        mut stops: StopSignals,
         ready: impl FnOnce(),
     ) -> Result<()> {
         // Before the first message can come: what it sets must not be set again from what was found.
-        self.ops.registry.arm();
+        self.ops.registry.start_timers();
         let stop = CancellationToken::new();
         let server = Arc::new(Server::new(self.ops.clone(), stop.clone()));
         let (moved, sockets) = mpsc::channel(1);
-        let places = watch::Places {
-            asked: asked.to_owned(),
+        let places = instance_watch::SocketPaths {
+            requested: asked.to_owned(),
             fallback: self.ops.home.join(HOME_SOCKET),
-            address: self.ops.socket.clone(),
+            current: self.ops.socket.clone(),
         };
-        let watch = Watch::start(lock, &bound, places, moved, self.on_fatal.clone())?;
+        let watch = InstanceWatch::start(lock, &bound, places, moved, self.on_fatal.clone())?;
         let listening = bound.listen()?;
         let accepting = {
             let server = server.clone();
             tokio::spawn(async move { server.accept(listening, sockets).await })
         };
         ready();
-        service::ready(&format!("{} agents", self.ops.directory.names().len()));
-        if let Some(limit) = service::watchdog() {
+        systemd_notify::notify_ready(&format!("{} agents", self.ops.agents.names().len()));
+        if let Some(limit) = systemd_notify::watchdog_timeout() {
             let ops = self.ops.clone();
-            self.tasks.spawn(service::feed(limit, move || ops.store.journal.pulse()));
+            self.tasks.spawn(systemd_notify::run_watchdog(limit, move || ops.store.journal.ping()));
         }
-        self.tasks.spawn(idle::run(self.ops.registry.clone(), stop.clone()));
-        self.tasks.spawn(rest::run(self.ops.registry.clone(), stop.clone()));
-        self.tasks.spawn(self.ops.registry.summaries.clone().keep_time());
-        self.tasks.spawn(maintain(self.ops.clone(), stop.clone()));
-        self.tasks.spawn(ops::tasks::listed::keep(self.ops.clone(), stop.clone()));
-        self.tasks.spawn(take_up(self.ops.clone(), std::mem::take(&mut self.recovered)));
+        self.tasks.spawn(expiry::run(self.ops.registry.clone(), stop.clone()));
+        self.tasks.spawn(eviction::run(self.ops.registry.clone(), stop.clone()));
+        self.tasks.spawn(self.ops.registry.summaries.clone().run_timers());
+        self.tasks.spawn(run_maintenance(self.ops.clone(), stop.clone()));
+        self.tasks.spawn(ops::tasks::agent_json_sync::run(self.ops.clone(), stop.clone()));
+        self.tasks.spawn(announce_recovered_tasks(self.ops.clone(), std::mem::take(&mut self.recovered_tasks)));
         let registry = self.ops.registry.clone();
-        self.tasks.spawn(async move { registry.close_turns().await });
+        self.tasks.spawn(async move { registry.close_open_turns().await });
         let models = self.ops.models.clone();
         self.tasks.spawn(async move { models.discover().await });
         let discord = Discord::start(&self.ops);
         tokio::select! {
             Some(signal) = stops.recv() => tracing::info!(signal, "stopping"),
             () = self.ops.stop.cancelled() => tracing::info!("stopping on request"),
-            () = self.fatal.cancelled() => return Err(self.failure()),
+            () = self.fatal.cancelled() => return Err(self.fatal_failure()),
         }
-        service::stopping("saving every conversation");
+        systemd_notify::notify_stopping("saving every conversation");
         let deadline = Moment::now() + self.ops.config.stop_timeout;
-        self.ops.registry.tell(EventType::DaemonStopping, None, json!({}));
+        self.ops.registry.emit_event(EventType::DaemonStopping, None, json!({}));
         // The store must have time left.
         let discord_until = Moment::now() + self.ops.config.stop_timeout.mul_f64(0.7);
         let discord = tokio::spawn(async move { discord.stop(discord_until).await });
-        leftover::note(&self.ops.home);
-        watch.stopping();
+        unclean_stop::set_marker(&self.ops.home);
+        watch.stop();
         stop.cancel();
         // Not waited for: an agent that is busy holds up nobody.
         tokio::spawn({
@@ -317,25 +324,25 @@ impl Daemon {
             async move { registry.end_turns().await }
         });
         self.ops.registry.summaries.stop();
-        let in_background = self.ops.registry.world.tasks.clone();
+        let in_background = self.ops.registry.services.tasks.clone();
         let ending = tokio::spawn({
             let ops = self.ops.clone();
             async move {
-                let ended = ops.registry.world.tasks.close().await;
-                ops::tasks::listed::settle(&ops).await;
+                let ended = ops.registry.services.tasks.close().await;
+                ops::tasks::agent_json_sync::sync_changed(&ops).await;
                 ended
             }
         });
         let orderly = async {
             let _ = accepting.await;
             // Answers that are under way get a moment; a client that takes none must not cost the saves their time.
-            let _ = timeout_at(deadline.min(Moment::now() + LAST_ANSWERS), server.drain()).await;
+            let _ = timeout_at(deadline.min(Moment::now() + DRAIN_TIMEOUT), server.drain()).await;
             let ended = timeout_at(deadline, ending).await.ok().and_then(Result::ok).unwrap_or_default();
             let saved = async {
-                tokio::join!(in_background.tell(ended), save_all(&self.ops));
+                tokio::join!(in_background.notify_agents(ended), save_contexts(&self.ops));
                 // Who had nothing to save has something since it heard of its task.
-                if save_all(&self.ops).await {
-                    leftover::clear(&self.ops.home);
+                if save_contexts(&self.ops).await {
+                    unclean_stop::clear_marker(&self.ops.home);
                 }
             };
             if timeout_at(deadline, saved).await.is_err() {
@@ -351,21 +358,21 @@ impl Daemon {
             () = orderly => {}
             Some(signal) = stops.recv() => {
                 tracing::warn!(signal, "ended at once; the journal has what was not saved");
-                return Err(Failure::stopping());
+                return Err(Error::stopping());
             }
-            () = self.fatal.cancelled() => return Err(self.failure()),
+            () = self.fatal.cancelled() => return Err(self.fatal_failure()),
         }
         tracing::info!("stopped");
         Ok(())
     }
 
-    fn failure(&self) -> Failure {
-        self.why.get().cloned().unwrap_or_else(|| Failure::internal("storage failed"))
+    fn fatal_failure(&self) -> Error {
+        self.fatal_error.get().cloned().unwrap_or_else(|| Error::internal("storage failed"))
     }
 }
 
 /// What commands do not see wherever it lies: the socket, the configuration, files with keys.
-fn out_of_reach(places: &Places, config: &Config) -> Vec<PathBuf> {
+fn hidden_paths(places: &InstancePaths, config: &Config) -> Vec<PathBuf> {
     let keys = config.providers.values().filter_map(|provider| provider.key.file()).map(Path::to_owned);
     let token = config.discord.token.file().map(Path::to_owned);
     [places.socket.clone(), places.config.clone()].into_iter().chain(keys).chain(token).collect()
@@ -376,31 +383,32 @@ async fn load_agents(ops: &Ops) -> Result<()> {
     for row in ops.store.catalog.agents(false).await? {
         match AgentConfig::parse(&row.config, &ops.defaults()) {
             Ok(config) => {
-                let mut entry = ops::agent::entry(&ops.home, &row.dir, &config, row.stamp);
+                let mut entry = ops::agent::agent_entry(&ops.home, &row.dir, &config, row.stamp);
                 if config.name != row.name {
-                    entry.facts = Arc::new(crate::agent::Facts { name: row.name, ..(*entry.facts).clone() });
+                    entry.settings =
+                        Arc::new(crate::agent::AgentSettings { name: row.name, ..(*entry.settings).clone() });
                 }
-                ops.directory.put(entry);
+                ops.agents.insert(entry);
             }
             Err(problem) => tracing::error!(agent = %row.name, problem, "the catalog's agent.json cannot be used"),
         }
     }
-    let chosen = ops.store.catalog.setting(CHOSEN).await?.and_then(|id| id.parse::<Uuid>().ok());
-    ops.directory.choose(chosen.filter(|id| ops.directory.by_id(*id).is_some()));
+    let chosen = ops.store.catalog.setting(CHOSEN_AGENT).await?.and_then(|id| id.parse::<Uuid>().ok());
+    ops.agents.select(chosen.filter(|id| ops.agents.by_id(*id).is_some()));
     Ok(())
 }
 
 /// Saves every context that has unsaved messages; they stay live in the journal. What cannot be saved now is noted, and
 /// saved at the next start; false: there is such.
-async fn save_all(ops: &Ops) -> bool {
-    let unsaved = ops.registry.unsaved();
+async fn save_contexts(ops: &Ops) -> bool {
+    let unsaved = ops.registry.unsaved_agents();
     let count = unsaved.len();
     let failed = Mutex::new(0_usize);
     futures_util::stream::iter(unsaved)
-        .for_each_concurrent(SAVES, |agent| {
+        .for_each_concurrent(MAX_CONCURRENT_SAVES, |agent| {
             let failed = &failed;
             async move {
-                let verb = Verb::PutAway { trigger: Trigger::Shutdown, end: false };
+                let verb = AgentCommand::SaveIfUnsaved { trigger: Trigger::Shutdown, end: false };
                 if let Err(failure) = ops.registry.ask(agent, verb).await {
                     tracing::warn!(%agent, %failure, "a context was not saved; the journal has it");
                     *failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner) += 1;
@@ -416,9 +424,9 @@ async fn save_all(ops: &Ops) -> bool {
 }
 
 /// Lets agents start idle: saves and ends every context.
-async fn put_away_all(ops: &Ops) {
-    for agent in ops.registry.live() {
-        let verb = Verb::PutAway { trigger: Trigger::Shutdown, end: true };
+async fn save_and_clear_all(ops: &Ops) {
+    for agent in ops.registry.live_agents() {
+        let verb = AgentCommand::SaveIfUnsaved { trigger: Trigger::Shutdown, end: true };
         if let Err(failure) = ops.registry.ask(agent, verb).await {
             tracing::warn!(%agent, %failure, "a context was not put away; it stays live");
         }
@@ -426,53 +434,53 @@ async fn put_away_all(ops: &Ops) {
 }
 
 /// Tells of the commands in the background that the daemon before left.
-async fn take_up(ops: Arc<Ops>, recovered: Recovered) {
-    if let Err(failure) = ops::tasks::listed::look_over(&ops).await {
+async fn announce_recovered_tasks(ops: Arc<Ops>, recovered: RecoveredTasks) {
+    if let Err(failure) = ops::tasks::agent_json_sync::mark_outdated(&ops).await {
         tracing::warn!(%failure, "cannot tell which agents list tasks that do not run");
     }
-    ops.registry.world.tasks.tell_of(recovered).await;
+    ops.registry.services.tasks.notify_recovered(recovered).await;
 }
 
 /// What is done beside the requests.
-async fn maintain(ops: Arc<Ops>, stop: CancellationToken) {
+async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
     let store = &ops.store;
-    if let Err(failure) = ops::trash::settle::all(&ops).await {
+    if let Err(failure) = ops::trash::recovery::recover_all(&ops).await {
         tracing::warn!(%failure, "cannot look through the trash");
     }
-    let trimmed = async { store.journal.trim(store.journal.ended().await?).await };
+    let trimmed = async { store.journal.trim(store.journal.ended_contexts().await?).await };
     if let Err(failure) = trimmed.await {
         tracing::warn!(%failure, "cannot trim the journal");
     }
-    if let Err(failure) = store.journal.forget_keys(ops.clock.now()).await {
+    if let Err(failure) = store.journal.prune_keys(ops.clock.now()).await {
         tracing::warn!(%failure, "cannot forget old keys");
     }
-    if let Err(failure) = store.catalog.forget_claims(ops.clock.now()).await {
+    if let Err(failure) = store.catalog.prune_claims(ops.clock.now()).await {
         tracing::warn!(%failure, "cannot forget old messages of channels");
     }
-    match store.catalog.forget_due().await {
+    match store.catalog.is_purge_due().await {
         Ok(false) => {}
-        Ok(true) => ops::session::purge::forget(&ops).await,
+        Ok(true) => ops::session::purge::erase_purged(&ops).await,
         Err(failure) => tracing::warn!(%failure, "cannot tell whether something is to be forgotten"),
     }
-    for entry in ops.directory.all() {
-        ops::scan::if_possible(&ops, &entry.facts).await;
+    for entry in ops.agents.all() {
+        ops::catalog_sync::try_sync_sessions(&ops, &entry.settings).await;
     }
-    memory::give_back(store);
+    malloc_trim::schedule_trim(store);
     // After the scan: it finds what the stop wrote and did not come to list.
-    if leftover::is_there(&ops.home) {
+    if unclean_stop::is_marked(&ops.home) {
         tracing::info!("the last stop did not save everything");
-        if save_all(&ops).await {
-            leftover::clear(&ops.home);
+        if save_contexts(&ops).await {
+            unclean_stop::clear_marker(&ops.home);
         }
     }
-    tokio::spawn(ops.registry.summaries.clone().fill_in());
+    tokio::spawn(ops.registry.summaries.clone().backfill());
     // After the scan, too: what it finds counts as used now.
-    tokio::spawn(ops::session::expire::daily(ops.clone(), stop));
+    tokio::spawn(ops::session::expire::run_daily(ops.clone(), stop));
     if ops.config.durability == DurabilityMode::Interval {
         let mut interval = tokio::time::interval(ops.config.autosave_interval);
         loop {
             interval.tick().await;
-            if let Err(failure) = store.judged(store.journal.flush().await) {
+            if let Err(failure) = store.escalate_fatal(store.journal.flush().await) {
                 tracing::error!(%failure, "the journal cannot be brought to the disk");
             }
         }

@@ -5,22 +5,22 @@ use std::process::{Command, Stdio};
 
 use chorus_proto::ErrorKind;
 
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 
 /// Makes `dir` a repository with everything in it as the first commit. It needs no git identity and heeds no
 /// configuration of the user. Blocks.
 ///
 /// # Errors
 /// `git_failed` with what git said.
-pub fn init(dir: &Path) -> Result<()> {
-    run(dir, &["init", "--quiet", "--initial-branch=main"])?;
-    run(dir, &["add", "--all"])?;
-    run(dir, &["commit", "--quiet", "--allow-empty", "--no-verify", "--message=Empty workspace"])
+pub fn init_repository(dir: &Path) -> Result<()> {
+    run_git(dir, &["init", "--quiet", "--initial-branch=main"])?;
+    run_git(dir, &["add", "--all"])?;
+    run_git(dir, &["commit", "--quiet", "--allow-empty", "--no-verify", "--message=Empty workspace"])
 }
 
-fn run(dir: &Path, args: &[&str]) -> Result<()> {
+fn run_git(dir: &Path, args: &[&str]) -> Result<()> {
     let failed = |why: String| {
-        Failure::new(ErrorKind::GitFailed, format!("git {} failed: {why}", args[0]))
+        Error::new(ErrorKind::GitFailed, format!("git {} failed: {why}", args[0]))
             .hint("install git and try again; nothing was left behind")
     };
     let mut command = Command::new("git");

@@ -5,7 +5,7 @@
 
 /// Returns true if the locale of this name reads ASCII bytes as ASCII: it is `C`, `POSIX`, or its character set is UTF-8.
 #[must_use]
-pub fn reads_ascii(name: &str) -> bool {
+pub fn is_ascii_compatible(name: &str) -> bool {
     if matches!(name, "C" | "POSIX") {
         return true;
     }
@@ -19,9 +19,9 @@ pub fn reads_ascii(name: &str) -> bool {
 
 /// Returns true if every language of a `LANGUAGE` list is the name of a language, without a path or another character set.
 #[must_use]
-pub fn lists_languages(names: &str) -> bool {
+pub fn is_language_list(names: &str) -> bool {
     let plain = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'@'));
-    names.split(':').all(|name| plain(name) || reads_ascii(name))
+    names.split(':').all(|name| plain(name) || is_ascii_compatible(name))
 }
 
 #[cfg(test)]
@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn only_c_and_utf_8_read_ascii() {
         for name in ["C", "POSIX", "C.UTF-8", "C.utf8", "de_DE.UTF-8", "ca_ES.utf8@valencia", "sr_RS.UTF-8@latin"] {
-            assert!(reads_ascii(name), "{name}");
+            assert!(is_ascii_compatible(name), "{name}");
         }
         for name in [
             "",
@@ -52,17 +52,17 @@ mod tests {
             "C.UTF-8@",
             "C.UTF-8 ",
         ] {
-            assert!(!reads_ascii(name), "{name}");
+            assert!(!is_ascii_compatible(name), "{name}");
         }
     }
 
     #[test]
     fn a_list_of_languages_names_no_path_and_no_character_set() {
         for names in ["", "de", "de_AT:de:en", "sr@latin", "de.UTF-8:C"] {
-            assert!(lists_languages(names), "{names}");
+            assert!(is_language_list(names), "{names}");
         }
         for names in ["../../tmp", "de:/tmp", "zh_CN.gbk", "de:zh_CN.gbk"] {
-            assert!(!lists_languages(names), "{names}");
+            assert!(!is_language_list(names), "{names}");
         }
     }
 }

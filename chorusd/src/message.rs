@@ -10,21 +10,21 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::estimate::{Parts, in_json};
+use crate::token_estimate::{MessageSize, json_escaped_len};
 
 /// One message in its serialised form: one line of JSON, shared and never changed.
 #[derive(Debug, Clone)]
-pub struct Stored {
+pub struct StoredMessage {
     json: Bytes,
     role: Role,
-    names: KnownNames,
+    finding_kinds: CachedFindingKinds,
     tokens: u32,
     chars: u64,
 }
 
 /// What the rules of [`crate::summary::findings()`] may find in a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct FindingKinds {
     pub files: bool,
     pub decisions: bool,
     pub tasks: bool,
@@ -32,22 +32,22 @@ pub struct Names {
 
 /// [`Names`], once somebody has looked.
 #[derive(Debug, Default)]
-struct KnownNames(AtomicU8);
+struct CachedFindingKinds(AtomicU8);
 
-impl KnownNames {
+impl CachedFindingKinds {
     const KNOWN: u8 = 1;
     const FILES: u8 = 2;
     const DECISIONS: u8 = 4;
     const TASKS: u8 = 8;
 
-    fn get(&self) -> Option<Names> {
+    fn get(&self) -> Option<FindingKinds> {
         let bits = self.0.load(Ordering::Relaxed);
         let has = |bit: u8| bits & bit != 0;
-        let names = Names { files: has(Self::FILES), decisions: has(Self::DECISIONS), tasks: has(Self::TASKS) };
+        let names = FindingKinds { files: has(Self::FILES), decisions: has(Self::DECISIONS), tasks: has(Self::TASKS) };
         has(Self::KNOWN).then_some(names)
     }
 
-    fn set(&self, names: Names) {
+    fn set(&self, names: FindingKinds) {
         let bit = |is: bool, bit: u8| if is { bit } else { 0 };
         let bits =
             bit(names.files, Self::FILES) | bit(names.decisions, Self::DECISIONS) | bit(names.tasks, Self::TASKS);
@@ -55,7 +55,7 @@ impl KnownNames {
     }
 }
 
-impl Clone for KnownNames {
+impl Clone for CachedFindingKinds {
     fn clone(&self) -> Self {
         Self(AtomicU8::new(self.0.load(Ordering::Relaxed)))
     }
@@ -63,7 +63,7 @@ impl Clone for KnownNames {
 
 /// What is checked of a message that is read back; everything else stays in the bytes.
 #[derive(Deserialize)]
-struct Skim<'a> {
+struct MessageProbe<'a> {
     #[serde(borrow, rename = "id")]
     _id: Cow<'a, str>,
     role: Role,
@@ -72,7 +72,7 @@ struct Skim<'a> {
     #[serde(rename = "timestamp")]
     _timestamp: Timestamp,
     #[serde(borrow, default)]
-    tool_calls: Vec<SkimCall<'a>>,
+    tool_calls: Vec<CallProbe<'a>>,
     /// Counted where they are what they should be.
     #[serde(borrow, default)]
     attachments: Option<&'a RawValue>,
@@ -83,18 +83,18 @@ struct Skim<'a> {
 }
 
 #[derive(Deserialize)]
-struct SkimAuthor<'a> {
+struct AuthorProbe<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]
-struct SkimSource {
+struct SourceProbe {
     kind: SourceKind,
 }
 
 #[derive(Deserialize)]
-struct SkimAttachment<'a> {
+struct AttachmentProbe<'a> {
     #[serde(borrow, default)]
     media_type: Option<Cow<'a, str>>,
     /// Base64, which has no escapes.
@@ -103,7 +103,7 @@ struct SkimAttachment<'a> {
 }
 
 #[derive(Deserialize)]
-struct SkimCall<'a> {
+struct CallProbe<'a> {
     #[serde(borrow, rename = "id")]
     _id: Cow<'a, str>,
     #[serde(borrow)]
@@ -112,20 +112,20 @@ struct SkimCall<'a> {
     params: &'a RawValue,
 }
 
-impl Stored {
+impl StoredMessage {
     /// Serialises `message`.
     ///
     /// # Errors
     /// What serde_json says; a message that was read from JSON does not fail.
     pub fn new(message: &Message) -> serde_json::Result<Self> {
-        Ok(Self::of(message, serde_json::to_vec(message)?.into()))
+        Ok(Self::from_serialised(message, serde_json::to_vec(message)?.into()))
     }
 
     /// Serialises `messages` into one piece of memory that they share.
     ///
     /// # Errors
     /// As [`Stored::new`].
-    pub fn all(messages: &[Message]) -> serde_json::Result<Vec<Self>> {
+    pub fn from_messages(messages: &[Message]) -> serde_json::Result<Vec<Self>> {
         let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(messages.len()));
         for message in messages {
             serde_json::to_writer(&mut bytes, message)?;
@@ -134,13 +134,14 @@ impl Stored {
         let bytes = Bytes::from(bytes.into_boxed_slice());
         let starts = std::iter::once(0).chain(ends.iter().copied());
         let parts = starts.zip(&ends).zip(messages);
-        let stored = |((start, end), of): ((usize, &usize), &Message)| Self::of(of, bytes.slice(start..*end));
+        let stored =
+            |((start, end), of): ((usize, &usize), &Message)| Self::from_serialised(of, bytes.slice(start..*end));
         Ok(parts.map(stored).collect())
     }
 
-    fn of(message: &Message, json: Bytes) -> Self {
-        let (tokens, chars) = (tokens(Parts::of(message)), message.chars());
-        Self { json, role: message.role, names: KnownNames::default(), tokens, chars }
+    fn from_serialised(message: &Message, json: Bytes) -> Self {
+        let (tokens, chars) = (saturating_tokens(MessageSize::of_message(message)), message.char_count());
+        Self { json, role: message.role, finding_kinds: CachedFindingKinds::default(), tokens, chars }
     }
 
     /// Takes the bytes of one message, which must be on one line.
@@ -148,26 +149,27 @@ impl Stored {
     /// # Errors
     /// Where they are not a message.
     pub fn parse(json: Bytes) -> serde_json::Result<Self> {
-        let skim: Skim<'_> = serde_json::from_slice(&json)?;
+        let skim: MessageProbe<'_> = serde_json::from_slice(&json)?;
         let params: u64 = skim.tool_calls.iter().map(|call| count_chars(call.params.get())).sum();
-        let content = lengths_of_string(skim.content.get())?;
+        let content = measure_json_string(skim.content.get())?;
         let is_result = skim.role == Role::ToolResult;
-        let mut parts = Parts { bytes: content.bytes, is_result, ..Parts::default() };
-        skim.tool_calls.iter().for_each(|call| parts.call(&call.name, call.params.get()));
-        let attached = skim.attachments.and_then(|raw| serde_json::from_str::<Vec<SkimAttachment<'_>>>(raw.get()).ok());
+        let mut parts = MessageSize { bytes: content.bytes, is_result, ..MessageSize::default() };
+        skim.tool_calls.iter().for_each(|call| parts.add_call(&call.name, call.params.get()));
+        let attached =
+            skim.attachments.and_then(|raw| serde_json::from_str::<Vec<AttachmentProbe<'_>>>(raw.get()).ok());
         for attachment in attached.iter().flatten() {
             let encoded = attachment.data.map_or(0, |data| data.get().len().saturating_sub(2));
-            parts.attachment(attachment.media_type.as_deref(), encoded);
+            parts.add_attachment(attachment.media_type.as_deref(), encoded);
         }
         let role = skim.role;
         if let Some((author, source)) = skim.author.zip(skim.source)
-            && let (Ok(SkimAuthor { name }), Ok(SkimSource { kind })) =
+            && let (Ok(AuthorProbe { name }), Ok(SourceProbe { kind })) =
                 (serde_json::from_str(author.get()), serde_json::from_str(source.get()))
         {
-            parts.author(role, Some(kind), &name);
+            parts.add_author(role, Some(kind), &name);
         }
-        let (tokens, chars) = (tokens(parts), content.chars + params);
-        Ok(Self { json, role, names: KnownNames::default(), tokens, chars })
+        let (tokens, chars) = (saturating_tokens(parts), content.chars + params);
+        Ok(Self { json, role, finding_kinds: CachedFindingKinds::default(), tokens, chars })
     }
 
     /// The serialised form, without a newline.
@@ -194,10 +196,10 @@ impl Stored {
     }
 
     /// What it may name: what `find` says the first time, and kept from then on.
-    pub fn names(&self, find: impl FnOnce(&Self) -> Names) -> Names {
-        self.names.get().unwrap_or_else(|| {
+    pub fn finding_kinds(&self, find: impl FnOnce(&Self) -> FindingKinds) -> FindingKinds {
+        self.finding_kinds.get().unwrap_or_else(|| {
             let names = find(self);
-            self.names.set(names);
+            self.finding_kinds.set(names);
             names
         })
     }
@@ -211,48 +213,48 @@ impl Stored {
     }
 }
 
-fn tokens(parts: Parts) -> u32 {
+fn saturating_tokens(parts: MessageSize) -> u32 {
     u32::try_from(parts.tokens()).unwrap_or(u32::MAX)
 }
 
 /// How long a text is.
-struct Lengths {
+struct TextLengths {
     chars: u64,
     /// As JSON has it, in UTF-8.
     bytes: u64,
 }
 
-impl Lengths {
-    fn of(text: &str) -> Self {
-        Self { chars: count_chars(text), bytes: in_json(text) }
+impl TextLengths {
+    fn measure(text: &str) -> Self {
+        Self { chars: count_chars(text), bytes: json_escaped_len(text) }
     }
 }
 
 /// Those of a JSON string, given as it stands in the JSON.
-fn lengths_of_string(raw: &str) -> serde_json::Result<Lengths> {
+fn measure_json_string(raw: &str) -> serde_json::Result<TextLengths> {
     // Most contents are long and have only escapes of one character: they are counted where they stand.
     let Some(inner) = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) else {
-        return serde_json::from_str::<&str>(raw).map(Lengths::of);
+        return serde_json::from_str::<&str>(raw).map(TextLengths::measure);
     };
     let (mut escapes, mut slashes) = (0, 0);
     let mut rest = inner.as_bytes();
     while let Some(at) = memchr::memchr(b'\\', rest) {
         if rest.get(at + 1) == Some(&b'u') {
-            return serde_json::from_str::<Cow<'_, str>>(raw).map(|text| Lengths::of(&text));
+            return serde_json::from_str::<Cow<'_, str>>(raw).map(|text| TextLengths::measure(&text));
         }
         escapes += 1;
         // The one that nobody needs, and that is not sent.
         slashes += u64::from(rest.get(at + 1) == Some(&b'/'));
         rest = rest.get(at + 2..).unwrap_or_default();
     }
-    Ok(Lengths { chars: count_chars(inner) - escapes, bytes: inner.len() as u64 - slashes })
+    Ok(TextLengths { chars: count_chars(inner) - escapes, bytes: inner.len() as u64 - slashes })
 }
 
 fn count_chars(text: &str) -> u64 {
     text.chars().count() as u64
 }
 
-impl Serialize for Stored {
+impl Serialize for StoredMessage {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &RawValue = serde_json::from_slice(&self.json).map_err(S::Error::custom)?;
         raw.serialize(serializer)
@@ -271,7 +273,7 @@ pub struct Totals {
 impl Totals {
     /// Counts `messages`.
     #[must_use]
-    pub fn of(messages: &[Stored]) -> Self {
+    pub fn count(messages: &[StoredMessage]) -> Self {
         let mut totals = Self::default();
         for message in messages {
             totals.add(message.role(), message.chars());
@@ -287,7 +289,7 @@ impl Totals {
     }
 
     /// Adds what another list counted.
-    pub fn join(&mut self, other: Self) {
+    pub fn merge(&mut self, other: Self) {
         self.messages += other.messages;
         self.queries += other.queries;
         self.chars += other.chars;
@@ -311,7 +313,7 @@ mod tests {
     #[test]
     fn bytes_survive_and_are_counted() {
         let line = r#"{"id":"m1","role":"assistant","content":"hé","timestamp":"2026-01-02T03:04:05Z","tool_calls":[{"id":"c","name":"view","params":{"n":1e400}}],"later":true}"#;
-        let stored = Stored::parse(Bytes::from_static(line.as_bytes())).unwrap();
+        let stored = StoredMessage::parse(Bytes::from_static(line.as_bytes())).unwrap();
         assert_eq!(stored.role(), Role::Assistant);
         assert_eq!(stored.chars(), 2 + 11);
         assert_eq!(serde_json::to_string(&stored).unwrap(), line);
@@ -321,7 +323,7 @@ mod tests {
     fn escapes_are_one_character_and_what_is_no_string_is_refused() {
         let chars = |content: &str| {
             let line = format!(r#"{{"id":"1","role":"user","timestamp":"2026-01-02T03:04:05Z","content":{content}}}"#);
-            Stored::parse(line.into()).map(|stored| stored.chars())
+            StoredMessage::parse(line.into()).map(|stored| stored.chars())
         };
         for text in ["", "a", "\\", "\\\\n", "a\nb\"c\\", "\u{1}é\n", "🎉\\u0041"] {
             let json = serde_json::to_string(text).unwrap();
@@ -336,16 +338,16 @@ mod tests {
     #[test]
     fn what_a_message_names_is_found_out_once_and_takes_no_room() {
         let line = r#"{"id":"m1","role":"user","content":"","timestamp":"2026-01-02T03:04:05Z"}"#;
-        let stored = Stored::parse(Bytes::from_static(line.as_bytes())).unwrap();
-        let found = Names { tasks: true, ..Names::default() };
-        assert_eq!(stored.names(|_| found), found);
-        assert_eq!(stored.clone().names(|_| unreachable!("it is known")), found);
-        assert_eq!(size_of::<Stored>(), size_of::<Bytes>() + 16);
+        let stored = StoredMessage::parse(Bytes::from_static(line.as_bytes())).unwrap();
+        let found = FindingKinds { tasks: true, ..FindingKinds::default() };
+        assert_eq!(stored.finding_kinds(|_| found), found);
+        assert_eq!(stored.clone().finding_kinds(|_| unreachable!("it is known")), found);
+        assert_eq!(size_of::<StoredMessage>(), size_of::<Bytes>() + 16);
     }
 
     #[test]
     fn an_unknown_role_is_refused() {
         let line = r#"{"id":"m1","role":"robot","content":"","timestamp":"2026-01-02T03:04:05Z"}"#;
-        assert!(Stored::parse(Bytes::from_static(line.as_bytes())).is_err());
+        assert!(StoredMessage::parse(Bytes::from_static(line.as_bytes())).is_err());
     }
 }

@@ -4,12 +4,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::config::agent::FILE;
-use crate::store::agents_dir::{create_private, write_private};
+use crate::config::agent::AGENT_FILE;
+use crate::store::private_fs::{create_private, write_private};
 
 /// The built-in template, path by path.
 const FILES: [(&str, &str); 3] = [
-    (FILE, include_str!("../../template/agent.json")),
+    (AGENT_FILE, include_str!("../../template/agent.json")),
     ("docs/README.md", include_str!("../../template/docs/README.md")),
     ("workspace/.gitkeep", include_str!("../../template/workspace/.gitkeep")),
 ];
@@ -22,12 +22,12 @@ const DIRS: [&str; 3] = ["docs", "sessions", "workspace"];
 ///
 /// # Errors
 /// What the disk says.
-pub fn fill(dir: &Path, home: &Path) -> io::Result<String> {
+pub fn fill_agent_dir(dir: &Path, home: &Path) -> io::Result<String> {
     let own = home.join("template");
     let mut config = FILES[0].1.to_owned();
     if own.is_dir() {
         copy_dir(&own, dir)?;
-        match fs::read_to_string(own.join(FILE)) {
+        match fs::read_to_string(own.join(AGENT_FILE)) {
             Ok(text) => config = text,
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(e),

@@ -13,8 +13,8 @@ use crate::error::RpcError;
 use crate::frame::{self, MAX_FRAME};
 use crate::instance;
 use crate::methods::Method;
-use crate::paths::Places;
-use crate::rpc::{Incoming, Progress, RequestOut, VERSION};
+use crate::paths::InstancePaths;
+use crate::rpc::{IncomingMessage, OutgoingRequest, Progress, VERSION};
 use crate::server::{self, ForeignServer};
 
 /// Why a call has no result.
@@ -78,7 +78,7 @@ impl Client {
     pub fn connect(path: &Path) -> io::Result<Self> {
         server::check_directory(path)?;
         let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?)?;
-        server::check(&stream, path)?;
+        server::check_peer(&stream, path)?;
         Ok(Self { stream, next_id: 1, deadline: None, body: Vec::new() })
     }
 
@@ -87,15 +87,15 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::connect`].
-    pub fn connect_to(places: &Places) -> io::Result<Self> {
+    pub fn connect_to(places: &InstancePaths) -> io::Result<Self> {
         let nobody = match Self::connect(&places.socket) {
-            Err(error) if may_be_elsewhere(&error) => error,
+            Err(error) if is_not_listening(&error) => error,
             connected => return connected,
         };
         match instance::socket_elsewhere(places).map(|socket| Self::connect(&socket)) {
             None => Err(nobody),
             // It is going, or has gone, since it wrote that.
-            Some(Err(error)) if may_be_elsewhere(&error) => Err(nobody),
+            Some(Err(error)) if is_not_listening(&error) => Err(nobody),
             Some(connected) => connected,
         }
     }
@@ -122,10 +122,10 @@ impl Client {
     /// [`CallError::Io`] with [`io::ErrorKind::UnexpectedEof`] when the daemon goes away.
     pub fn next_notification(&mut self) -> Result<(String, Box<RawValue>), CallError> {
         loop {
-            if !self.read()? {
+            if !self.read_frame()? {
                 return Err(CallError::Io(io::ErrorKind::UnexpectedEof.into()));
             }
-            let incoming: Incoming<'_> = serde_json::from_slice(&self.body)?;
+            let incoming: IncomingMessage<'_> = serde_json::from_slice(&self.body)?;
             if let (Some(method), Some(params)) = (incoming.method, incoming.params) {
                 return Ok((method.into_owned(), params.to_owned()));
             }
@@ -171,12 +171,12 @@ impl Client {
         on_progress: &mut dyn FnMut(&RawValue) -> Result<(), E>,
     ) -> Result<Box<RawValue>, E> {
         let id = self.next_id;
-        let unsent = self.request(method, params)?;
+        let unsent = self.send_request(method, params)?;
         loop {
-            self.answer(unsent)?;
-            let incoming: Incoming<'_> = serde_json::from_slice(&self.body).map_err(CallError::from)?;
+            self.read_answer(unsent)?;
+            let incoming: IncomingMessage<'_> = serde_json::from_slice(&self.body).map_err(CallError::from)?;
             if incoming.method.as_deref() == Some("progress") {
-                if let Some(params) = incoming.params.filter(|params| is_of(id, params)) {
+                if let Some(params) = incoming.params.filter(|params| is_progress_of(id, params)) {
                     on_progress(params)?;
                 }
                 continue;
@@ -195,10 +195,14 @@ impl Client {
 
     /// Sends a request. A daemon that takes no more connections says so and closes, perhaps before anything was written here:
     /// then it is told why nothing could be, and there may be an answer all the same.
-    fn request<P: Serialize + ?Sized>(&mut self, method: &str, params: &P) -> Result<Option<io::ErrorKind>, CallError> {
+    fn send_request<P: Serialize + ?Sized>(
+        &mut self,
+        method: &str,
+        params: &P,
+    ) -> Result<Option<io::ErrorKind>, CallError> {
         let id = self.next_id;
         self.next_id += 1;
-        let request = serde_json::to_vec(&RequestOut { jsonrpc: VERSION, id, method, params })?;
+        let request = serde_json::to_vec(&OutgoingRequest { jsonrpc: VERSION, id, method, params })?;
         match frame::write(&mut &self.stream, &request, MAX_FRAME) {
             Ok(()) => Ok(None),
             Err(e) if matches!(e.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {
@@ -209,8 +213,8 @@ impl Client {
     }
 
     /// Reads the next frame.
-    fn answer(&mut self, unsent: Option<io::ErrorKind>) -> Result<(), CallError> {
-        match (self.read(), unsent) {
+    fn read_answer(&mut self, unsent: Option<io::ErrorKind>) -> Result<(), CallError> {
+        match (self.read_frame(), unsent) {
             (Ok(true), _) => Ok(()),
             (_, Some(why)) => Err(io::Error::from(why).into()),
             (Ok(false), None) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
@@ -218,7 +222,7 @@ impl Client {
         }
     }
 
-    fn read(&mut self) -> io::Result<bool> {
+    fn read_frame(&mut self) -> io::Result<bool> {
         if let Some(deadline) = self.deadline {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -231,19 +235,19 @@ impl Client {
 }
 
 /// Tells if `error` says that nobody listens at a path, or that the path is another user's.
-pub(crate) fn may_be_elsewhere(error: &io::Error) -> bool {
+pub(crate) fn is_not_listening(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound, PermissionDenied};
     matches!(error.kind(), NotFound | ConnectionRefused | NotADirectory | PermissionDenied)
-        && !ForeignServer::is_in(error)
+        && !ForeignServer::is_cause_of(error)
 }
 
 /// Whether the `params` of a notification name the request `id`.
-fn is_of(id: u64, params: &RawValue) -> bool {
+fn is_progress_of(id: u64, params: &RawValue) -> bool {
     #[derive(Deserialize)]
-    struct Of {
+    struct RequestId {
         id: u64,
     }
-    serde_json::from_str::<Of>(params.get()).is_ok_and(|of| of.id == id)
+    serde_json::from_str::<RequestId>(params.get()).is_ok_and(|of| of.id == id)
 }
 
 #[cfg(all(test, unix))]

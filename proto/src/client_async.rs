@@ -12,12 +12,12 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::codec::{Decoder as _, Encoder as _};
 
-use crate::client::{CallError, may_be_elsewhere};
+use crate::client::{CallError, is_not_listening};
 use crate::codec::FrameCodec;
 use crate::instance;
 use crate::methods::Method;
-use crate::paths::Places;
-use crate::rpc::{Incoming, RequestOut, VERSION};
+use crate::paths::InstancePaths;
+use crate::rpc::{IncomingMessage, OutgoingRequest, VERSION};
 use crate::server;
 
 /// A connection to `chorusd`.
@@ -37,7 +37,7 @@ impl AsyncClient {
     pub async fn connect(path: &Path) -> io::Result<Self> {
         server::check_directory(path)?;
         let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?).await?;
-        server::check(&stream, path)?;
+        server::check_peer(&stream, path)?;
         Ok(Self { stream, codec: FrameCodec::default(), incoming: BytesMut::new(), next_id: 1 })
     }
 
@@ -46,14 +46,14 @@ impl AsyncClient {
     ///
     /// # Errors
     /// As [`crate::Client::connect`].
-    pub async fn connect_to(places: &Places) -> io::Result<Self> {
+    pub async fn connect_to(places: &InstancePaths) -> io::Result<Self> {
         let nobody = match Self::connect(&places.socket).await {
-            Err(error) if may_be_elsewhere(&error) => error,
+            Err(error) if is_not_listening(&error) => error,
             connected => return connected,
         };
         let Some(socket) = instance::socket_elsewhere(places) else { return Err(nobody) };
         match Self::connect(&socket).await {
-            Err(error) if may_be_elsewhere(&error) => Err(nobody),
+            Err(error) if is_not_listening(&error) => Err(nobody),
             connected => connected,
         }
     }
@@ -78,13 +78,13 @@ impl AsyncClient {
     ) -> Result<Box<RawValue>, CallError> {
         let id = self.next_id;
         self.next_id += 1;
-        let request = serde_json::to_vec(&RequestOut { jsonrpc: VERSION, id, method, params })?;
+        let request = serde_json::to_vec(&OutgoingRequest { jsonrpc: VERSION, id, method, params })?;
         let mut frame = BytesMut::new();
         self.codec.encode(&request, &mut frame)?;
         self.stream.write_all(&frame).await?;
         loop {
             let body = self.next_frame().await?;
-            let incoming: Incoming<'_> = serde_json::from_slice(&body)?;
+            let incoming: IncomingMessage<'_> = serde_json::from_slice(&body)?;
             if let Some(error) = incoming.error {
                 if incoming.id.is_none_or(|answered| answered == id) {
                     return Err(CallError::Rpc(error));

@@ -5,7 +5,7 @@ use std::io;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio_util::codec::{Decoder, Encoder};
 
-use crate::frame::{self, HEADER};
+use crate::frame::{self, HEADER_BYTES};
 
 /// Cuts a byte stream into frame bodies and back. It reserves at most [`RESERVE`] bytes ahead of what has arrived,
 /// so an announced length costs nothing.
@@ -15,7 +15,7 @@ pub struct FrameCodec {
 }
 
 /// Room made ahead of the bytes that have arrived.
-const RESERVE: usize = 64 * 1024;
+const MAX_RESERVE_BYTES: usize = 64 * 1024;
 
 impl FrameCodec {
     /// A codec for frames of at most `limit` bytes.
@@ -36,17 +36,17 @@ impl Decoder for FrameCodec {
     type Error = io::Error;
 
     fn decode(&mut self, src: &mut BytesMut) -> io::Result<Option<Bytes>> {
-        let Some(header) = src.first_chunk::<HEADER>() else {
+        let Some(header) = src.first_chunk::<HEADER_BYTES>() else {
             return Ok(None);
         };
         let length =
-            frame::body_length(*header, self.limit).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
-        let missing = (HEADER + length).saturating_sub(src.len());
+            frame::decode_header(*header, self.limit).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+        let missing = (HEADER_BYTES + length).saturating_sub(src.len());
         if missing > 0 {
-            src.reserve(missing.min(RESERVE.max(src.len())));
+            src.reserve(missing.min(MAX_RESERVE_BYTES.max(src.len())));
             return Ok(None);
         }
-        src.advance(HEADER);
+        src.advance(HEADER_BYTES);
         Ok(Some(src.split_to(length).freeze()))
     }
 }
@@ -56,8 +56,8 @@ impl Encoder<&[u8]> for FrameCodec {
 
     fn encode(&mut self, body: &[u8], dst: &mut BytesMut) -> io::Result<()> {
         let header =
-            frame::header(body.len(), self.limit).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
-        dst.reserve(HEADER + body.len());
+            frame::encode_header(body.len(), self.limit).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
+        dst.reserve(HEADER_BYTES + body.len());
         dst.extend_from_slice(&header);
         dst.extend_from_slice(body);
         Ok(())

@@ -45,7 +45,7 @@ pub enum ErrorKind {
 
 /// Exit status of `chorusctl`.
 pub mod exit {
-    pub const DONE: u8 = 0;
+    pub const SUCCESS: u8 = 0;
     pub const FAILED: u8 = 1;
     pub const USAGE: u8 = 2;
     pub const NOT_FOUND: u8 = 3;

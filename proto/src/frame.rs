@@ -6,43 +6,43 @@ use std::io::{self, Read, Write};
 pub const MAX_FRAME: usize = 16 * 1024 * 1024;
 
 /// Length of the header in bytes.
-pub const HEADER: usize = 4;
+pub const HEADER_BYTES: usize = 4;
 
 /// What a reader makes room for before anything has come.
-const FIRST_READ: usize = 16 * 1024;
+const INITIAL_CAPACITY: usize = 16 * 1024;
 
 /// A frame longer than the limit was announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooLong {
+pub struct FrameTooLong {
     pub length: usize,
     pub limit: usize,
 }
 
-impl std::fmt::Display for TooLong {
+impl std::fmt::Display for FrameTooLong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "a frame of {} bytes is longer than the limit of {}", self.length, self.limit)
     }
 }
 
-impl std::error::Error for TooLong {}
+impl std::error::Error for FrameTooLong {}
 
 /// The length a header announces, checked before anything is allocated for it.
 ///
 /// # Errors
 /// [`TooLong`] above `limit`.
-pub fn body_length(header: [u8; HEADER], limit: usize) -> Result<usize, TooLong> {
+pub fn decode_header(header: [u8; HEADER_BYTES], limit: usize) -> Result<usize, FrameTooLong> {
     let length = u32::from_be_bytes(header) as usize;
-    if length > limit { Err(TooLong { length, limit }) } else { Ok(length) }
+    if length > limit { Err(FrameTooLong { length, limit }) } else { Ok(length) }
 }
 
 /// The header for a body of `length` bytes.
 ///
 /// # Errors
 /// [`TooLong`] above `limit`, or above what four bytes can say.
-pub fn header(length: usize, limit: usize) -> Result<[u8; HEADER], TooLong> {
+pub fn encode_header(length: usize, limit: usize) -> Result<[u8; HEADER_BYTES], FrameTooLong> {
     match u32::try_from(length) {
         Ok(word) if length <= limit => Ok(word.to_be_bytes()),
-        _ => Err(TooLong { length, limit }),
+        _ => Err(FrameTooLong { length, limit }),
     }
 }
 
@@ -51,8 +51,8 @@ pub fn header(length: usize, limit: usize) -> Result<[u8; HEADER], TooLong> {
 /// # Errors
 /// [`io::ErrorKind::InvalidInput`] for a body over `limit`, else what the writer says.
 pub fn write(writer: &mut impl Write, body: &[u8], limit: usize) -> io::Result<()> {
-    let header = header(body.len(), limit).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
-    let mut frame = Vec::with_capacity(HEADER + body.len());
+    let header = encode_header(body.len(), limit).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
+    let mut frame = Vec::with_capacity(HEADER_BYTES + body.len());
     frame.extend_from_slice(&header);
     frame.extend_from_slice(body);
     writer.write_all(&frame)?;
@@ -65,9 +65,9 @@ pub fn write(writer: &mut impl Write, body: &[u8], limit: usize) -> io::Result<(
 /// # Errors
 /// [`io::ErrorKind::InvalidData`] for a length over `limit`, [`io::ErrorKind::UnexpectedEof`] inside a frame.
 pub fn read(reader: &mut impl Read, body: &mut Vec<u8>, limit: usize) -> io::Result<bool> {
-    let mut header = [0; HEADER];
+    let mut header = [0; HEADER_BYTES];
     let mut filled = 0;
-    while filled < HEADER {
+    while filled < HEADER_BYTES {
         match reader.read(&mut header[filled..]) {
             Ok(0) if filled == 0 => return Ok(false),
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -76,9 +76,9 @@ pub fn read(reader: &mut impl Read, body: &mut Vec<u8>, limit: usize) -> io::Res
             Err(e) => return Err(e),
         }
     }
-    let length = body_length(header, limit).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+    let length = decode_header(header, limit).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
     body.clear();
-    body.reserve(length.min(FIRST_READ));
+    body.reserve(length.min(INITIAL_CAPACITY));
     let read = reader.take(length as u64).read_to_end(body)?;
     if read < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(true) }
 }

@@ -8,25 +8,25 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::paths::Places;
+use crate::paths::InstancePaths;
 
 /// The lock file in the home.
 pub const LOCK_FILE: &str = "run/chorusd.lock";
 
 /// Longer than any lock file.
-const LONGEST: u64 = 16 * 1024;
+const MAX_LOCK_FILE_BYTES: u64 = 16 * 1024;
 
 /// The content of a lock file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Holder {
+pub struct LockHolder {
     pub pid: Option<u32>,
     /// The socket it listens at.
     pub socket: Option<PathBuf>,
     /// The socket that it was asked to listen at, if that is another.
-    pub asked: Option<PathBuf>,
+    pub requested_socket: Option<PathBuf>,
 }
 
-impl Holder {
+impl LockHolder {
     /// Reads the lock file of `home`, which must be a file of the own user's or root's.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Holder {
         let file = File::open(path)?;
         check_file(&file.metadata()?)?;
         let mut text = Vec::new();
-        file.take(LONGEST).read_to_end(&mut text)?;
+        file.take(MAX_LOCK_FILE_BYTES).read_to_end(&mut text)?;
         Ok(Self::parse(&text))
     }
 
@@ -50,8 +50,8 @@ impl Holder {
         let pid = lines.next().and_then(|line| std::str::from_utf8(line).ok()?.trim().parse().ok());
         let mut path = || lines.next().filter(|line| !line.is_empty()).map(path_of).filter(|path| path.is_absolute());
         let socket = path();
-        let asked = path();
-        Self { pid, socket, asked }
+        let requested_socket = path();
+        Self { pid, socket, requested_socket }
     }
 
     /// Writes the text of a lock file. A path that does not fit on a line of its own is left out.
@@ -59,7 +59,7 @@ impl Holder {
     pub fn to_text(&self) -> Vec<u8> {
         let mut text = self.pid.map(|pid| pid.to_string()).unwrap_or_default().into_bytes();
         text.push(b'\n');
-        for path in [&self.socket, &self.asked] {
+        for path in [&self.socket, &self.requested_socket] {
             let path = path.as_deref().map(Path::as_os_str).unwrap_or_default().as_encoded_bytes();
             if path.is_empty() || path.contains(&b'\n') {
                 break;
@@ -79,8 +79,8 @@ impl Holder {
     }
 
     /// The socket that clients of `places` are to use: that of the holder, unless they were told to use another one.
-    fn socket_for(self, places: &Places) -> Option<PathBuf> {
-        let is_meant = !places.socket_is_named || self.asked.as_ref() == Some(&places.socket);
+    fn socket_for_clients(self, places: &InstancePaths) -> Option<PathBuf> {
+        let is_meant = !places.socket_is_explicit || self.requested_socket.as_ref() == Some(&places.socket);
         self.socket.filter(|socket| is_meant && *socket != places.socket)
     }
 }
@@ -88,24 +88,24 @@ impl Holder {
 /// The daemon that holds `home` now, as far as its lock file tells; `None` if none does, or only one of a release that knew no
 /// lock on the home.
 #[must_use]
-pub fn holder(home: &Path) -> Option<Holder> {
-    match is_held(home) {
+pub fn lock_holder(home: &Path) -> Option<LockHolder> {
+    match is_locked(home) {
         Ok(false) => None,
-        Ok(true) => Some(Holder::read(home).unwrap_or_default()),
+        Ok(true) => Some(LockHolder::read(home).unwrap_or_default()),
         // A file system that locks no directories does not tell: the file is all there is.
-        Err(_) => Holder::read(home).ok(),
+        Err(_) => LockHolder::read(home).ok(),
     }
 }
 
 /// The socket of the daemon that serves the home of `places` elsewhere than at its socket.
 #[must_use]
-pub fn socket_elsewhere(places: &Places) -> Option<PathBuf> {
-    holder(&places.home)?.socket_for(places)
+pub fn socket_elsewhere(places: &InstancePaths) -> Option<PathBuf> {
+    lock_holder(&places.home)?.socket_for_clients(places)
 }
 
 /// Tells if a daemon holds the lock on the directory `home`. Asking takes the lock for a moment, shared; a daemon that starts
 /// in that moment waits for it.
-fn is_held(home: &Path) -> io::Result<bool> {
+fn is_locked(home: &Path) -> io::Result<bool> {
     let directory = File::open(home)?;
     match directory.try_lock_shared() {
         Ok(()) => Ok(false),
@@ -141,9 +141,9 @@ fn path_of(line: &[u8]) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn holder_of(pid: u32, paths: &[&str]) -> Holder {
+    fn holder_of(pid: u32, paths: &[&str]) -> LockHolder {
         let mut paths = paths.iter().map(PathBuf::from);
-        Holder { pid: Some(pid), socket: paths.next(), asked: paths.next() }
+        LockHolder { pid: Some(pid), socket: paths.next(), requested_socket: paths.next() }
     }
 
     #[test]
@@ -154,35 +154,35 @@ mod tests {
             (holder_of(7, &["/h/run/s", "/gone/s"]), "7\n/h/run/s\n/gone/s\n"),
         ] {
             assert_eq!(String::from_utf8_lossy(&holder.to_text()), text);
-            assert_eq!(Holder::parse(text.as_bytes()), holder);
+            assert_eq!(LockHolder::parse(text.as_bytes()), holder);
         }
         assert_eq!(holder_of(7, &["/a\nb"]).to_text(), b"7\n");
     }
 
     #[test]
     fn other_texts_are_read_as_far_as_they_go() {
-        assert_eq!(Holder::parse(b""), Holder::default());
-        assert_eq!(Holder::parse(b"12"), Holder::default(), "the end may be missing");
-        assert_eq!(Holder::parse(b"12\n/run/s\n/run/t\nmore\n"), holder_of(12, &["/run/s", "/run/t"]));
-        assert_eq!(Holder::parse(b"12\n/run/s"), holder_of(12, &[]));
-        assert_eq!(Holder::parse(b"12\nrun/s\n"), holder_of(12, &[]), "relative to what?");
-        assert_eq!(Holder::parse(b"no\n/run/s\n").pid, None);
+        assert_eq!(LockHolder::parse(b""), LockHolder::default());
+        assert_eq!(LockHolder::parse(b"12"), LockHolder::default(), "the end may be missing");
+        assert_eq!(LockHolder::parse(b"12\n/run/s\n/run/t\nmore\n"), holder_of(12, &["/run/s", "/run/t"]));
+        assert_eq!(LockHolder::parse(b"12\n/run/s"), holder_of(12, &[]));
+        assert_eq!(LockHolder::parse(b"12\nrun/s\n"), holder_of(12, &[]), "relative to what?");
+        assert_eq!(LockHolder::parse(b"no\n/run/s\n").pid, None);
     }
 
     #[test]
     fn a_socket_that_was_named_is_left_only_for_the_daemon_that_was_to_listen_there() {
-        let places = |socket: &str, socket_is_named| Places {
+        let places = |socket: &str, socket_is_named| InstancePaths {
             home: "/h".into(),
             socket: socket.into(),
             config: "/c".into(),
-            socket_is_named,
+            socket_is_explicit: socket_is_named,
         };
         let moved = || holder_of(7, &["/h/run/s", "/gone/s"]);
         let led = Some(PathBuf::from("/h/run/s"));
-        assert_eq!(moved().socket_for(&places("/run/user/7/s", false)), led);
-        assert_eq!(moved().socket_for(&places("/gone/s", true)), led);
-        assert_eq!(moved().socket_for(&places("/elsewhere/s", true)), None);
-        assert_eq!(moved().socket_for(&places("/h/run/s", false)), None, "it was tried already");
+        assert_eq!(moved().socket_for_clients(&places("/run/user/7/s", false)), led);
+        assert_eq!(moved().socket_for_clients(&places("/gone/s", true)), led);
+        assert_eq!(moved().socket_for_clients(&places("/elsewhere/s", true)), None);
+        assert_eq!(moved().socket_for_clients(&places("/h/run/s", false)), None, "it was tried already");
     }
 
     #[test]
@@ -190,14 +190,14 @@ mod tests {
         let home = std::env::temp_dir().join(format!("chorus-proto-{}", uuid::Uuid::new_v4()));
         fs::create_dir_all(home.join("run"))?;
         fs::write(home.join(LOCK_FILE), "7\n/run/s\n")?;
-        assert_eq!(holder(&home), None);
+        assert_eq!(lock_holder(&home), None);
         let lock = File::open(&home)?;
         lock.lock()?;
-        assert_eq!(holder(&home), Some(holder_of(7, &["/run/s"])));
+        assert_eq!(lock_holder(&home), Some(holder_of(7, &["/run/s"])));
         fs::remove_file(home.join(LOCK_FILE))?;
-        assert_eq!(holder(&home), Some(Holder::default()));
+        assert_eq!(lock_holder(&home), Some(LockHolder::default()));
         drop(lock);
-        assert_eq!(holder(&home), None);
+        assert_eq!(lock_holder(&home), None);
         fs::remove_dir_all(&home)
     }
 }

@@ -20,7 +20,7 @@ pub mod paths;
 pub mod rpc;
 pub mod server;
 pub mod session;
-pub mod visible;
+pub mod visible_text;
 pub mod window;
 pub mod working_set;
 

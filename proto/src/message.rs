@@ -263,7 +263,7 @@ impl NewMessage {
 impl Message {
     /// Characters of the content and of all tool parameters: four of them are counted as one token.
     #[must_use]
-    pub fn chars(&self) -> u64 {
+    pub fn char_count(&self) -> u64 {
         let params: usize = self.tool_calls.iter().map(|call| call.params.get().chars().count()).sum();
         (self.content.chars().count() + params) as u64
     }

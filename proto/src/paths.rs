@@ -12,25 +12,25 @@ pub const HOME_SOCKET: &str = "run/chorusd.sock";
 
 /// The places of one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct InstancePaths {
     pub home: PathBuf,
     pub socket: PathBuf,
     pub config: PathBuf,
     /// `--socket` or `CHORUS_SOCKET` names the socket.
-    pub socket_is_named: bool,
+    pub socket_is_explicit: bool,
 }
 
 /// Neither `CHORUS_HOME` nor a home directory of the user is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoHome;
+pub struct NoHomeError;
 
-impl std::fmt::Display for NoHome {
+impl std::fmt::Display for NoHomeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("no home directory is known: set CHORUS_HOME")
     }
 }
 
-impl std::error::Error for NoHome {}
+impl std::error::Error for NoHomeError {}
 
 /// Finds the places. `env` looks a variable up, `home_dir` is the user's, `config_dir` the platform's directory for
 /// configuration (`home_dir/.config` where it is not known). `is_runtime_dir` tells if the directory that `XDG_RUNTIME_DIR`
@@ -38,19 +38,19 @@ impl std::error::Error for NoHome {}
 ///
 /// # Errors
 /// [`NoHome`].
-pub fn places(
+pub fn resolve(
     socket_flag: Option<&Path>,
     env: impl Fn(&str) -> Option<OsString>,
     home_dir: Option<&Path>,
     config_dir: Option<&Path>,
     is_runtime_dir: impl Fn(&Path) -> bool,
-) -> Result<Places, NoHome> {
+) -> Result<InstancePaths, NoHomeError> {
     let path = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let chorus_home = path("CHORUS_HOME");
     let home = match (&chorus_home, home_dir) {
         (Some(home), _) => home.clone(),
         (None, Some(user)) => user.join(".chorus-agents"),
-        (None, None) => return Err(NoHome),
+        (None, None) => return Err(NoHomeError),
     };
     // A runtime directory must be absolute to count (XDG Base Directory Specification).
     let runtime = || path("XDG_RUNTIME_DIR").filter(|dir| dir.is_absolute() && is_runtime_dir(dir));
@@ -70,9 +70,9 @@ pub fn places(
     } else if let Some(dir) = config_dir {
         dir.join("chorus/config.toml")
     } else {
-        home_dir.ok_or(NoHome)?.join(".config/chorus/config.toml")
+        home_dir.ok_or(NoHomeError)?.join(".config/chorus/config.toml")
     };
-    Ok(Places { home, socket, config, socket_is_named })
+    Ok(InstancePaths { home, socket, config, socket_is_explicit: socket_is_named })
 }
 
 /// Tells if a socket can lie below `dir`: it is a directory of the own user's, or one of root's that everybody may write to and
@@ -93,7 +93,7 @@ pub fn is_runtime_dir(dir: &Path) -> bool {
     found.is_ok_and(|found| found.is_dir() && (found.uid() == us || (found.uid() == 0 && shared(found.mode()))))
 }
 
-impl Places {
+impl InstancePaths {
     /// The same places as absolute paths, so that they hold in any working directory.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl Places {
             home: std::path::absolute(self.home)?,
             socket: std::path::absolute(self.socket)?,
             config: std::path::absolute(self.config)?,
-            socket_is_named: self.socket_is_named,
+            socket_is_explicit: self.socket_is_explicit,
         })
     }
 }
@@ -112,14 +112,14 @@ impl Places {
 mod tests {
     use super::*;
 
-    fn find(flag: Option<&str>, vars: &[(&str, &str)], home: Option<&str>) -> Result<[String; 3], NoHome> {
+    fn find(flag: Option<&str>, vars: &[(&str, &str)], home: Option<&str>) -> Result<[String; 3], NoHomeError> {
         let env = |name: &str| vars.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value));
         let there = |dir: &Path| !dir.starts_with("/gone");
-        let places = places(flag.map(Path::new), env, home.map(Path::new), Some(Path::new("/u/.config")), there)?;
+        let places = resolve(flag.map(Path::new), env, home.map(Path::new), Some(Path::new("/u/.config")), there)?;
         Ok([places.home, places.socket, places.config].map(|path| path.display().to_string()))
     }
 
-    fn known(paths: [&str; 3]) -> Result<[String; 3], NoHome> {
+    fn known(paths: [&str; 3]) -> Result<[String; 3], NoHomeError> {
         Ok(paths.map(str::to_owned))
     }
 
@@ -129,7 +129,7 @@ mod tests {
             find(None, &[], Some("/u")),
             known(["/u/.chorus-agents", "/u/.chorus-agents/run/chorusd.sock", "/u/.config/chorus/config.toml"])
         );
-        assert_eq!(find(None, &[], None), Err(NoHome));
+        assert_eq!(find(None, &[], None), Err(NoHomeError));
     }
 
     #[test]
@@ -152,7 +152,8 @@ mod tests {
     fn only_the_flag_and_the_variable_name_a_socket() {
         let named = |flag: Option<&str>, name: &str| {
             let env = |asked: &str| (asked == name).then(|| OsString::from("/s.sock"));
-            places(flag.map(Path::new), env, Some(Path::new("/u")), None, |_| true).map(|places| places.socket_is_named)
+            resolve(flag.map(Path::new), env, Some(Path::new("/u")), None, |_| true)
+                .map(|places| places.socket_is_explicit)
         };
         assert_eq!((named(Some("/f"), ""), named(None, "CHORUS_SOCKET")), (Ok(true), Ok(true)));
         assert_eq!((named(None, "XDG_RUNTIME_DIR"), named(None, "CHORUS_HOME")), (Ok(false), Ok(false)));
@@ -176,7 +177,7 @@ mod tests {
 
     #[test]
     fn without_a_platform_directory_configuration_is_in_dot_config() {
-        let found = places(None, |_| None, Some(Path::new("/u")), None, |_| true).map(|places| places.config);
+        let found = resolve(None, |_| None, Some(Path::new("/u")), None, |_| true).map(|places| places.config);
         assert_eq!(found, Ok(PathBuf::from("/u/.config/chorus/config.toml")));
     }
 }

@@ -29,7 +29,7 @@ pub struct Request<'a> {
 
 /// A request as it is written.
 #[derive(Debug, Serialize)]
-pub struct RequestOut<'a, P: Serialize + ?Sized> {
+pub struct OutgoingRequest<'a, P: Serialize + ?Sized> {
     pub jsonrpc: &'static str,
     pub id: u64,
     pub method: &'a str,
@@ -38,7 +38,7 @@ pub struct RequestOut<'a, P: Serialize + ?Sized> {
 
 /// Whatever a daemon sends: the answer to a request, or a notification.
 #[derive(Debug, Deserialize)]
-pub struct Incoming<'a> {
+pub struct IncomingMessage<'a> {
     #[serde(default)]
     pub id: Option<u64>,
     #[serde(borrow, default)]

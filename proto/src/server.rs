@@ -30,13 +30,13 @@ impl std::error::Error for ForeignServer {}
 impl ForeignServer {
     /// Tells if `error` is one.
     #[must_use]
-    pub fn is_in(error: &io::Error) -> bool {
-        Self::of(error).is_some()
+    pub fn is_cause_of(error: &io::Error) -> bool {
+        Self::find_in(error).is_some()
     }
 
     /// Finds the one in `error`.
     #[must_use]
-    pub fn of(error: &io::Error) -> Option<&Self> {
+    pub fn find_in(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 
@@ -64,7 +64,7 @@ pub(crate) fn check_directory(socket: &Path) -> io::Result<()> {
 /// # Errors
 /// [`ForeignServer`], or what the system says.
 #[cfg(unix)]
-pub(crate) fn check(stream: &impl StreamCommon, path: &Path) -> io::Result<()> {
+pub(crate) fn check_peer(stream: &impl StreamCommon, path: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
 
     let owner = match stream.peer_creds() {
@@ -98,6 +98,6 @@ pub(crate) fn check_directory(_: &Path) -> io::Result<()> {
 /// Accepts every server: where the system does not tell its user, permissions of its pipes decide.
 #[cfg(not(unix))]
 #[expect(clippy::unnecessary_wraps, reason = "the signature is that of the systems that check")]
-pub(crate) fn check(_: &impl StreamCommon, _: &Path) -> io::Result<()> {
+pub(crate) fn check_peer(_: &impl StreamCommon, _: &Path) -> io::Result<()> {
     Ok(())
 }

@@ -2,19 +2,19 @@
 
 use std::io::{self, Read};
 
-use chorus_proto::frame::{self, HEADER};
+use chorus_proto::frame::{self, HEADER_BYTES};
 
 /// A reader that gives one byte at a time.
-struct Drip<'a>(&'a [u8]);
+struct OneByteReader<'a>(&'a [u8]);
 
-impl Read for Drip<'_> {
+impl Read for OneByteReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = buffer.len().min(1);
         self.0.read(&mut buffer[..length])
     }
 }
 
-fn framed(body: &[u8]) -> Vec<u8> {
+fn encode_frame(body: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     frame::write(&mut bytes, body, frame::MAX_FRAME).expect("writes to memory");
     bytes
@@ -22,8 +22,8 @@ fn framed(body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn bytes_that_drip_in_make_the_same_frames() {
-    let bytes = [framed(b"one"), framed(b""), framed("zwei \u{1f3b6}".as_bytes())].concat();
-    let mut reader = Drip(&bytes);
+    let bytes = [encode_frame(b"one"), encode_frame(b""), encode_frame("zwei \u{1f3b6}".as_bytes())].concat();
+    let mut reader = OneByteReader(&bytes);
     let mut body = Vec::new();
     for expected in [&b"one"[..], b"", "zwei \u{1f3b6}".as_bytes()] {
         assert!(frame::read(&mut reader, &mut body, 64).expect("a frame"));
@@ -34,7 +34,7 @@ fn bytes_that_drip_in_make_the_same_frames() {
 
 #[test]
 fn an_end_inside_a_frame_is_an_error() {
-    let bytes = framed(b"hello");
+    let bytes = encode_frame(b"hello");
     for cut in 1..bytes.len() {
         let mut body = Vec::new();
         let error = frame::read(&mut &bytes[..cut], &mut body, 64).expect_err("cut short");
@@ -49,7 +49,7 @@ fn a_length_over_the_limit_is_refused_before_the_body() {
         let error = frame::read(&mut reader, &mut Vec::new(), 64).expect_err("too long");
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
-    assert!(frame::body_length(64_u32.to_be_bytes(), 64).is_ok(), "the limit itself is allowed");
+    assert!(frame::decode_header(64_u32.to_be_bytes(), 64).is_ok(), "the limit itself is allowed");
     let error = frame::write(&mut Vec::new(), &[0; 65], 64).expect_err("too long to send");
     assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
 }
@@ -68,11 +68,11 @@ mod codec {
     use chorus_proto::codec::FrameCodec;
     use tokio_util::codec::Decoder as _;
 
-    use super::{HEADER, frame, framed};
+    use super::{HEADER_BYTES, encode_frame, frame};
 
     #[test]
     fn the_codec_cuts_where_the_reader_cuts() {
-        let bytes = [framed(b"one"), framed(b""), framed(&[7; 5000])].concat();
+        let bytes = [encode_frame(b"one"), encode_frame(b""), encode_frame(&[7; 5000])].concat();
         for step in [1, 2, 3, 5, 4096, bytes.len()] {
             let (mut codec, mut buffer, mut frames) = (FrameCodec::new(5000), BytesMut::new(), Vec::new());
             for chunk in bytes.chunks(step) {
@@ -90,7 +90,7 @@ mod codec {
         let mut buffer = BytesMut::from(&(frame::MAX_FRAME as u32).to_be_bytes()[..]);
         assert!(FrameCodec::default().decode(&mut buffer).expect("waits").is_none());
         assert!(buffer.capacity() < 128 * 1024, "{} bytes were set aside", buffer.capacity());
-        let mut over = BytesMut::from(&[0xff; HEADER][..]);
+        let mut over = BytesMut::from(&[0xff; HEADER_BYTES][..]);
         assert!(FrameCodec::default().decode(&mut over).is_err());
     }
 }

@@ -5,26 +5,26 @@ use std::time::{Duration, Instant};
 
 use chorus_proto::Client;
 use chorus_proto::methods::context::{Append, AppendParams, History, HistoryParams};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::many::agents;
-use chorus_tests::measure::{Ratio, median, report, time};
+use chorus_tests::bulk_data::create_agents;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::measure::{Measurement, median, print_report, time};
 use chorus_tests::{DEADLINE, Daemon, home, wait_until};
 
 const CONTEXTS: usize = 10_000;
 const CLIENTS: usize = 16;
-const PROMISED: Duration = Duration::from_secs(5);
+const TARGET: Duration = Duration::from_secs(5);
 
-fn append(client: &mut Client, agent: &str) -> Duration {
+fn append_timed(client: &mut Client, agent: &str) -> Duration {
     let text = "The nightly import dropped every row whose country was empty. ".repeat(10);
     let params = AppendParams { agent: Some(agent.into()), text: Some(text), ..Default::default() };
     time(|| _ = client.call::<Append>(&params).expect("appended"))
 }
 
 /// Appends of an agent that is not idle, each with the moment of its answer.
-fn appends(client: &mut Client, stop: &AtomicBool) -> Vec<(Instant, Duration)> {
+fn append_until_stopped(client: &mut Client, stop: &AtomicBool) -> Vec<(Instant, Duration)> {
     let mut took = Vec::new();
     while !stop.load(Ordering::Relaxed) {
-        let one = append(client, "agent-0");
+        let one = append_timed(client, "agent-0");
         took.push((Instant::now(), one));
     }
     took
@@ -32,14 +32,14 @@ fn appends(client: &mut Client, stop: &AtomicBool) -> Vec<(Instant, Duration)> {
 
 fn main() {
     let home = home!();
-    agents(&home, CONTEXTS + 1);
+    create_agents(&home, CONTEXTS + 1);
     let daemon = Daemon::start_with(&home, "[defaults]\nidle_timeout = \"1h\"\n");
     std::thread::scope(|scope| {
         for part in 0..CLIENTS {
             let mut client = daemon.client();
             scope.spawn(move || {
                 for n in (1 + part..=CONTEXTS).step_by(CLIENTS) {
-                    append(&mut client, &format!("agent-{n}"));
+                    append_timed(&mut client, &format!("agent-{n}"));
                 }
             });
         }
@@ -53,16 +53,16 @@ fn main() {
     let stop = AtomicBool::new(false);
     let (first, done, appended) = std::thread::scope(|scope| {
         let (mut client, stop) = (daemon.client(), &stop);
-        let appending = scope.spawn(move || appends(&mut client, stop));
-        let (first, done) = watch(&mut daemon.client());
+        let appending = scope.spawn(move || append_until_stopped(&mut client, stop));
+        let (first, done) = wait_for_saves(&mut daemon.client());
         stop.store(true, Ordering::Relaxed);
         (first, done, appending.join().expect("the appends"))
     });
     let name = format!("{CONTEXTS} contexts put away, saved durably");
-    report(Ratio { name, floor: PROMISED, ours: done - first, target: 1.0 });
+    print_report(Measurement { name, floor: TARGET, ours: done - first, target: 1.0 });
     let (before, during): (Vec<_>, Vec<_>) = appended.into_iter().partition(|(at, _)| *at < first);
     let p50 = |took: Vec<(Instant, Duration)>| median(took.into_iter().map(|(_, one)| one).collect());
-    report(Ratio {
+    print_report(Measurement {
         name: "p50 of others' appends, over before".into(),
         floor: p50(before),
         ours: p50(during),
@@ -71,7 +71,7 @@ fn main() {
 }
 
 /// When the first context was saved, and when all were.
-fn watch(client: &mut Client) -> (Instant, Instant) {
+fn wait_for_saves(client: &mut Client) -> (Instant, Instant) {
     let params = HistoryParams { all_agents: true, limit: Some(1), ..HistoryParams::default() };
     let (mut first, mut asked) = (None, Instant::now());
     let ended = wait_until("every context to be saved", DEADLINE * 4, || {

@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use chorus_proto::methods::context::{Clear, ClearParams};
 use chorus_proto::{NewMessage, Role, Session};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::measure::{paired, report, time, undisturbed};
+use chorus_tests::measure::{measure_paired, print_report, time, use_realtime_scheduler};
 use chorus_tests::{Daemon, Home, home};
 
 const SESSIONS: usize = 1000;
 const ROUNDS: usize = 11;
 
 /// Sessions of 40 messages of a length that is usual in transcripts.
-fn fill(daemon: &Daemon) -> Vec<Session> {
+fn create_sessions(daemon: &Daemon) -> Vec<Session> {
     let mut client = daemon.client();
     client.init("a");
     let text = "The nightly import dropped every row whose country was empty, \"quoted\" or not.\n".repeat(6);
@@ -31,7 +31,7 @@ fn fill(daemon: &Daemon) -> Vec<Session> {
     client.history("a")
 }
 
-fn copy(sessions: &[Session], folder: &Path) -> Duration {
+fn copy_files(sessions: &[Session], folder: &Path) -> Duration {
     fs::create_dir(folder).expect("a folder");
     time(|| {
         for session in sessions {
@@ -43,10 +43,10 @@ fn copy(sessions: &[Session], folder: &Path) -> Duration {
 
 fn export(home: &Home, folder: &Path, form: &str) -> Duration {
     let to = folder.to_str().expect("a path");
-    time(|| _ = chorusctl(home, ["session", "export", "--all-agents", "--as", form, "--output", to]).ok())
+    time(|| _ = chorusctl(home, ["session", "export", "--all-agents", "--as", form, "--output", to]).expect_success())
 }
 
-fn fresh(home: &Home, folder: &Path, form: &str) -> Duration {
+fn export_to_new_dir(home: &Home, folder: &Path, form: &str) -> Duration {
     let took = export(home, folder, form);
     assert_eq!(fs::read_dir(folder.join("a")).expect("the files").count(), SESSIONS);
     took
@@ -54,22 +54,24 @@ fn fresh(home: &Home, folder: &Path, form: &str) -> Duration {
 
 fn main() {
     let home = home!();
-    undisturbed();
+    use_realtime_scheduler();
     let daemon = Daemon::start(&home);
-    let sessions = fill(&daemon);
+    let sessions = create_sessions(&daemon);
     assert_eq!(sessions.len(), SESSIONS);
     let number = Cell::new(0);
     let place = |name: &str| -> PathBuf {
         number.set(number.get() + 1);
-        home.outside().join(format!("{name}-{}", number.get()))
+        home.temp_dir().join(format!("{name}-{}", number.get()))
     };
-    let floor = || copy(&sessions, &place("floor"));
-    report(paired("export 1,000 sessions", 1.5, ROUNDS, floor, || fresh(&home, &place("out"), "json")));
+    let floor = || copy_files(&sessions, &place("floor"));
+    print_report(measure_paired("export 1,000 sessions", 1.5, ROUNDS, floor, || {
+        export_to_new_dir(&home, &place("out"), "json")
+    }));
     let kept = place("kept");
     export(&home, &kept, "json");
-    report(paired("export them again, nothing new", 1.5, ROUNDS, floor, || export(&home, &kept, "json")));
+    print_report(measure_paired("export them again, nothing new", 1.5, ROUNDS, floor, || export(&home, &kept, "json")));
     for form in ["jsonl", "md"] {
         let name = format!("export 1,000 sessions as {form}");
-        report(paired(name, 10.0, ROUNDS / 3, floor, || fresh(&home, &place("out"), form)));
+        print_report(measure_paired(name, 10.0, ROUNDS / 3, floor, || export_to_new_dir(&home, &place("out"), form)));
     }
 }

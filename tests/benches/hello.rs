@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use chorus_tests::measure::{paired, report, time, undisturbed};
+use chorus_tests::measure::{measure_paired, print_report, time, use_realtime_scheduler};
 use chorus_tests::{DEADLINE, Daemon, home, wait_until};
 use interprocess::local_socket::tokio::Stream;
 use interprocess::local_socket::traits::tokio::Listener as _;
@@ -29,7 +29,7 @@ async fn echo(mut stream: Stream) -> std::io::Result<()> {
 }
 
 /// The echo process: the same runtime and the same crate for its socket as `chorusd`.
-fn serve(socket: &Path) -> std::io::Result<()> {
+fn serve_echo(socket: &Path) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = ListenerOptions::new().name(socket.to_fs_name::<GenericFilePath>()?).create_tokio()?;
@@ -62,25 +62,25 @@ fn main() {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == "--echo") {
         let socket = arguments.next().expect("a socket");
-        return serve(Path::new(&socket)).expect("an echo");
+        return serve_echo(Path::new(&socket)).expect("an echo");
     }
     let home = home!();
-    undisturbed();
+    use_realtime_scheduler();
     let daemon = Daemon::start(&home);
-    let socket = home.outside().join("echo.sock");
+    let socket = home.temp_dir().join("echo.sock");
     let mut echo = start_echo(&socket);
     let frame = [&(REQUEST.len() as u32).to_be_bytes()[..], REQUEST].concat();
     let mut floor = UnixStream::connect(&socket).expect("the echo process");
     let mut ours = UnixStream::connect(home.socket()).expect("chorusd");
     let (mut one, mut two) = (Vec::new(), Vec::new());
-    let ratio = paired(
+    let ratio = measure_paired(
         "hello, round trip",
         1.5,
         ROUNDS,
         || round_trip(&mut floor, &frame, &mut one),
         || round_trip(&mut ours, &frame, &mut two),
     );
-    report(ratio);
+    print_report(ratio);
     drop(daemon);
     echo.kill().expect("the echo process ends");
     echo.wait().expect("it has ended");

@@ -4,8 +4,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use chorus_proto::methods::context::{History, HistoryParams};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::measure::{paired, report, time, undisturbed};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::measure::{measure_paired, print_report, time, use_realtime_scheduler};
 use chorus_tests::{DEADLINE, Daemon, Home, home, wait_until};
 use rusqlite::Connection;
 
@@ -13,7 +13,7 @@ const SESSIONS: u64 = 1_000_000;
 const ROUNDS: usize = 400;
 
 /// Multiplies the only row of the catalog; the files are not there, which a list does not need to know.
-fn multiply(home: &Home) {
+fn multiply_rows(home: &Home) {
     let catalog = Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
     catalog
         .execute(
@@ -27,7 +27,7 @@ fn multiply(home: &Home) {
         .expect("a million rows");
 }
 
-fn run(home: &Home, arguments: &[&str]) -> Duration {
+fn run_chorusctl(home: &Home, arguments: &[&str]) -> Duration {
     let mut command: Command = home.command(home.bins.chorusctl);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
     time(|| assert!(command.status().expect("it runs").success()))
@@ -41,7 +41,7 @@ fn main() {
     client.append("a", "The nightly import dropped every row whose country was empty.");
     client.save("a", "The nightly import");
     assert!(daemon.terminate().success());
-    multiply(&home);
+    multiply_rows(&home);
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     let params = HistoryParams { agent: Some("a".into()), ..HistoryParams::default() };
@@ -50,13 +50,15 @@ fn main() {
         let took = time(|| assert_eq!(client.call::<History>(&params).expect("a page").total, SESSIONS));
         (took < Duration::from_millis(5)).then_some(())
     });
-    undisturbed();
-    let status = || run(&home, &["status"]);
-    report(paired("context history, 1,000,000 sessions", 1.15, ROUNDS, status, || run(&home, &["context", "history"])));
+    use_realtime_scheduler();
+    let status = || run_chorusctl(&home, &["status"]);
+    print_report(measure_paired("context history, 1,000,000 sessions", 1.15, ROUNDS, status, || {
+        run_chorusctl(&home, &["context", "history"])
+    }));
     let all = ["context", "history", "--all-agents"];
-    report(paired("... of all agents", 1.15, ROUNDS, status, || run(&home, &all)));
+    print_report(measure_paired("... of all agents", 1.15, ROUNDS, status, || run_chorusctl(&home, &all)));
     let second = ["context", "history", "--page", "2"];
-    report(paired("... its second page", 1.15, ROUNDS, status, || run(&home, &second)));
+    print_report(measure_paired("... its second page", 1.15, ROUNDS, status, || run_chorusctl(&home, &second)));
     let last = ["context", "history", "--page", "100000"];
-    report(paired("... its last page", f64::INFINITY, 20, status, || run(&home, &last)));
+    print_report(measure_paired("... its last page", f64::INFINITY, 20, status, || run_chorusctl(&home, &last)));
 }

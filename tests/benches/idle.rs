@@ -3,37 +3,37 @@
 use std::time::{Duration, Instant};
 
 use chorus_proto::{NewMessage, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::many::agents;
-use chorus_tests::measure::report;
+use chorus_tests::bulk_data::create_agents;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::measure::print_report;
 use chorus_tests::process::cpu_time;
 use chorus_tests::{DEADLINE, Daemon, home, wait_until};
 
 const AGENTS: usize = 10_000;
 const LIVE: usize = 1000;
 const MESSAGES: usize = 50;
-const WATCHED: Duration = Duration::from_secs(20);
+const IDLE_TIME: Duration = Duration::from_secs(20);
 /// Longer than a context stays in memory that nobody touches.
-const LEFT_ALONE: Duration = Duration::from_secs(75);
+const EVICTION_TIME: Duration = Duration::from_secs(75);
 /// Megabytes beyond the text.
-const PROMISED: f64 = 25.0;
+const TARGET_MEGABYTES: f64 = 25.0;
 const MEGABYTE: f64 = 1_048_576.0;
 
 fn verdict(met: bool) -> &'static str {
     if met { "met" } else { "MISSED" }
 }
 
-fn pass(time: Duration) {
+fn wait_for_time(time: Duration) {
     let begun = Instant::now();
     wait_until("the time to pass", time * 2, || (begun.elapsed() >= time).then_some(()));
 }
 
 fn main() {
     let home = home!();
-    agents(&home, AGENTS);
+    create_agents(&home, AGENTS);
     drop(Daemon::start(&home));
     let daemon = Daemon::start(&home);
-    report(format_args!("{AGENTS} agents, none live: RSS {:.1} MB", daemon.rss() as f64 / MEGABYTE));
+    print_report(format_args!("{AGENTS} agents, none live: RSS {:.1} MB", daemon.rss() as f64 / MEGABYTE));
     let mut client = daemon.client();
     let mut text = 0;
     for n in 0..LIVE {
@@ -54,21 +54,24 @@ fn main() {
     let text = text as f64 / MEGABYTE;
     let rss = || daemon.rss() as f64 / MEGABYTE;
     let beyond = |when: &str| {
-        let (rss, verdict) = (rss(), verdict(rss() - text <= PROMISED));
+        let (rss, verdict) = (rss(), verdict(rss() - text <= TARGET_MEGABYTES));
         let beyond = rss - text;
-        report(format_args!(
+        print_report(format_args!(
             "{LIVE} live, {when}: RSS {rss:.1} MB, text {text:.1} MB, beyond it {beyond:.1} MB  {verdict}"
         ));
     };
     beyond("just talked to");
-    pass(LEFT_ALONE);
+    wait_for_time(EVICTION_TIME);
     beyond("left alone for a while");
     let before = cpu_time(daemon.pid);
-    pass(WATCHED);
-    let share = (cpu_time(daemon.pid) - before).as_secs_f64() / WATCHED.as_secs_f64();
-    report(format_args!("idle: {:.3} % of a core  target < 0.5 %  {}", share * 100.0, verdict(share < 0.005)));
+    wait_for_time(IDLE_TIME);
+    let share = (cpu_time(daemon.pid) - before).as_secs_f64() / IDLE_TIME.as_secs_f64();
+    print_report(format_args!("idle: {:.3} % of a core  target < 0.5 %  {}", share * 100.0, verdict(share < 0.005)));
     drop(client);
     daemon.kill9();
     let daemon = Daemon::start(&home);
-    report(format_args!("after a restart, before anybody touches them: RSS {:.1} MB", daemon.rss() as f64 / MEGABYTE));
+    print_report(format_args!(
+        "after a restart, before anybody touches them: RSS {:.1} MB",
+        daemon.rss() as f64 / MEGABYTE
+    ));
 }

@@ -7,18 +7,18 @@ use std::time::Duration;
 use chorus_proto::methods::export::{ExportFormat, Read, ReadParams};
 use chorus_proto::methods::session::{Get, GetParams};
 use chorus_proto::{Client, NewMessage, Role, Session};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::measure::{report, time, undisturbed};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::measure::{print_report, time, use_realtime_scheduler};
 use chorus_tests::{Daemon, home};
 
 const SIZES: [u64; 3] = [10_000, 100_000, 1_000_000];
 const ROUNDS: usize = 21;
 
 /// Messages of a page, as `session show` asks for them.
-const PAGE: u64 = 200;
+const PAGE_SIZE: u64 = 200;
 
 /// Gives a session so many messages, of a length that is usual in transcripts.
-fn grow(session: &Session, count: u64) {
+fn write_messages(session: &Session, count: u64) {
     let text = fs::read_to_string(&session.file_path).expect("the file");
     let (head, _) = text.split_once("  \"messages\": [\n").expect("the layout");
     let said = format!("\"message_count\": {}", session.header.message_count);
@@ -38,15 +38,15 @@ fn grow(session: &Session, count: u64) {
     file.flush().expect("written");
 }
 
-fn page(client: &mut Client, id: &str, offset: u64) -> Duration {
+fn time_page(client: &mut Client, id: &str, offset: u64) -> Duration {
     let params = GetParams {
         agent: Some("a".into()),
         session: id.into(),
         offset: Some(offset),
-        limit: Some(PAGE),
+        limit: Some(PAGE_SIZE),
         ..GetParams::default()
     };
-    time(|| assert_eq!(client.call::<Get>(&params).expect("a page").messages.len() as u64, PAGE))
+    time(|| assert_eq!(client.call::<Get>(&params).expect("a page").messages.len() as u64, PAGE_SIZE))
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -77,7 +77,7 @@ fn ratio(one: Duration, other: Duration) -> f64 {
 
 fn main() {
     let home = home!();
-    undisturbed();
+    use_realtime_scheduler();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
@@ -85,14 +85,14 @@ fn main() {
     for count in SIZES {
         client.append_all("a", vec![NewMessage::text(Role::User, format!("{count}"))]);
         let session = client.save("a", &format!("of {count}"));
-        grow(&session, count);
+        write_messages(&session, count);
         let id = session.header.id.to_string();
-        let cold = page(&mut client, &id, 0);
-        let mut each = |offset| median((0..ROUNDS).map(|_| page(&mut client, &id, offset)).collect());
+        let cold = time_page(&mut client, &id, 0);
+        let mut each = |offset| median((0..ROUNDS).map(|_| time_page(&mut client, &id, offset)).collect());
         let first = each(0);
-        let others = [count / 3, count / 2 + 1, count - PAGE].map(&mut each);
+        let others = [count / 3, count / 2 + 1, count - PAGE_SIZE].map(&mut each);
         let slowest = others.into_iter().max().unwrap_or_default();
-        report(format_args!(
+        print_report(format_args!(
             "{count} messages: read once {cold:.2?}; first page {first:.2?}, slowest other page {slowest:.2?}: {:.2} of 2, {}",
             ratio(slowest, first),
             if ratio(slowest, first) <= 2.0 { "met" } else { "MISSED" }
@@ -102,7 +102,7 @@ fn main() {
             let each = took / u32::try_from(count).expect("small");
             let before = a_message[at].map_or(1.0, |before| ratio(each, before));
             a_message[at].get_or_insert(each);
-            report(format_args!(
+            print_report(format_args!(
                 "{count} messages as {}: {took:.2?}, {} MB, {each:.2?} a message, {before:.2} of what it was for {}",
                 form.as_str(),
                 bytes >> 20,

@@ -2,13 +2,13 @@
 
 use std::hint::black_box;
 
-use chorus_tests::measure::{time, undisturbed};
-use chorusd::permissions::{Profile, Spec};
+use chorus_tests::measure::{time, use_realtime_scheduler};
+use chorusd::permissions::{Profile, ProfileSpec};
 
 const ROUNDS: usize = 20_000;
 
 /// Bytes of a command that is made to be hard to parse: the longest that is taken apart.
-const LONGEST: usize = 64 << 10;
+const MAX_COMMAND_BYTES: usize = 64 << 10;
 
 /// 100 rules as people write them.
 fn profile() -> Profile {
@@ -20,14 +20,19 @@ fn profile() -> Profile {
     let mut allow = numbered(35, "tool:bash:tool# (build|test)( .*)?");
     let own = ["tool:create_file:.*", "tool:view:.*", "tool:bash:ls.*", "tool:bash:(git|cargo|grep|head|sort|cat) .*"];
     allow.extend(own.map(str::to_owned));
-    let spec = Spec { deny, ask: numbered(30, "tool:(bash:deploy#|create_file:config#/).*"), allow, ..Spec::default() };
+    let spec = ProfileSpec {
+        deny,
+        ask: numbered(30, "tool:(bash:deploy#|create_file:config#/).*"),
+        allow,
+        ..ProfileSpec::default()
+    };
     assert_eq!(spec.deny.len() + spec.ask.len() + spec.allow.len(), 100);
     Profile::new(spec).expect("a profile")
 }
 
 #[expect(clippy::print_stdout, reason = "the figures are what a bench is for")]
 fn main() {
-    undisturbed();
+    use_realtime_scheduler();
     let profile = profile();
     for action in [
         "tool:create_file:src/some/folder/file.rs",
@@ -47,7 +52,7 @@ fn main() {
         println!("{action}: median {median:?}, p99 {p99:?}; target 20 us");
     }
     let hard = ["(", "$(", "{ ", "`", "<<A ", "case a in (", "[[ ( ", "$((", "a|", "<(", "ls;"].map(|piece| {
-        let action = format!("tool:bash:{}", piece.repeat(LONGEST / piece.len()));
+        let action = format!("tool:bash:{}", piece.repeat(MAX_COMMAND_BYTES / piece.len()));
         (time(|| drop(black_box(profile.judge(&action)))), piece)
     });
     let (took, piece) = hard.into_iter().max().expect("some");

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use chorus_proto::methods::doctor::{Doctor, DoctorParams};
 use chorus_proto::{Message, NewMessage, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::many::multiply;
-use chorus_tests::measure::{Ratio, median, paired, report, time, undisturbed};
+use chorus_tests::bulk_data::copy_session;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::measure::{Measurement, measure_paired, median, print_report, time, use_realtime_scheduler};
 use chorus_tests::{Daemon, home};
 
 const SESSIONS: usize = 1000;
 const MESSAGES: usize = 50;
 const ROUNDS: usize = 9;
-const PROMISED: Duration = Duration::from_secs(5);
+const TARGET: Duration = Duration::from_secs(5);
 
 /// Read and parse: what nobody who lists the files can do without.
-fn bare(files: &[std::path::PathBuf]) -> Duration {
+fn time_parsing(files: &[std::path::PathBuf]) -> Duration {
     #[derive(serde::Deserialize)]
     struct Session {
         messages: Vec<Message>,
@@ -38,11 +38,11 @@ fn main() {
     let text = |n| NewMessage::text(Role::User, format!("message {n} {}", "word ".repeat(60)));
     client.append_all("a", (0..MESSAGES).map(text).collect());
     let saved = client.save("a", "the first").header.session_id;
-    multiply(&home, "a", &saved, SESSIONS - 1);
-    let entries = fs::read_dir(home.sessions("a")).expect("sessions/");
+    copy_session(&home, "a", &saved, SESSIONS - 1);
+    let entries = fs::read_dir(home.sessions_dir("a")).expect("sessions/");
     let files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
     assert_eq!(files.len(), SESSIONS);
-    undisturbed();
+    use_realtime_scheduler();
     let mut times = Vec::new();
     let mut rebuild = || {
         let took = time(|| {
@@ -54,6 +54,12 @@ fn main() {
         took
     };
     let name = "doctor --rebuild, 1,000 sessions of 50 messages";
-    report(paired(format!("{name}, over parsing"), f64::INFINITY, ROUNDS, || bare(&files), &mut rebuild));
-    report(Ratio { name: name.into(), floor: PROMISED, ours: median(times), target: 1.0 });
+    print_report(measure_paired(
+        format!("{name}, over parsing"),
+        f64::INFINITY,
+        ROUNDS,
+        || time_parsing(&files),
+        &mut rebuild,
+    ));
+    print_report(Measurement { name: name.into(), floor: TARGET, ours: median(times), target: 1.0 });
 }

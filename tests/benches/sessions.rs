@@ -10,17 +10,17 @@ use chorus_proto::methods::context::{
 };
 use chorus_proto::methods::daemon::{Hello, HelloParams};
 use chorus_proto::{Client, Message, NewMessage, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::measure::{Ratio, median, paired, report, time, undisturbed};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::measure::{Measurement, measure_paired, median, print_report, time, use_realtime_scheduler};
 use chorus_tests::{DEADLINE, Daemon, home, wait_until};
 use sha2::{Digest as _, Sha256};
 
 const MESSAGES: usize = 10_000;
-const LONG: usize = 100_000;
+const LONG_MESSAGES: usize = 100_000;
 const ROUNDS: usize = 31;
 
 /// A context of `count` messages of a length that is usual in transcripts.
-fn fill(client: &mut Client, agent: &str, count: usize) {
+fn fill_context(client: &mut Client, agent: &str, count: usize) {
     client.init(agent);
     let text = "The nightly import dropped every row whose country was empty, \"quoted\" or not.\n".repeat(6);
     for batch in 0..count / 1000 {
@@ -31,7 +31,7 @@ fn fill(client: &mut Client, agent: &str, count: usize) {
 }
 
 /// Serialise, hash, write, flush, rename, flush the directory: what no durable save can do without.
-fn bare_save(messages: &[Message], folder: &Path) -> Duration {
+fn time_bare_save(messages: &[Message], folder: &Path) -> Duration {
     time(|| {
         let bytes = serde_json::to_vec(messages).expect("serialises");
         let digest = Sha256::digest(&bytes);
@@ -44,7 +44,7 @@ fn bare_save(messages: &[Message], folder: &Path) -> Duration {
     })
 }
 
-fn save(client: &mut Client) -> Duration {
+fn time_save(client: &mut Client) -> Duration {
     let params = SaveParams { agent: Some("a".into()), description: Some("bench".into()), ..Default::default() };
     let took = time(|| _ = client.call::<Save>(&params).expect("saved"));
     // The summary follows the answer; the next measurement begins when it is there.
@@ -56,7 +56,7 @@ fn save(client: &mut Client) -> Duration {
 }
 
 /// Read and parse: what no restore can do without.
-fn bare_restore(path: &str) -> Duration {
+fn time_bare_restore(path: &str) -> Duration {
     #[derive(serde::Deserialize)]
     struct Session {
         messages: Vec<Message>,
@@ -68,14 +68,14 @@ fn bare_restore(path: &str) -> Duration {
     })
 }
 
-fn restore(client: &mut Client, session: &str) -> Duration {
+fn time_restore(client: &mut Client, session: &str) -> Duration {
     let params =
         RestoreParams { agent: Some("a".into()), session: session.into(), discard: true, ..Default::default() };
     time(|| assert_eq!(client.call::<Restore>(&params).expect("restored").messages, MESSAGES as u64))
 }
 
 /// What the daemon itself needs for the end of a long context: the round trip but for what any round trip takes.
-fn show_the_end(client: &mut Client) -> Duration {
+fn time_show_last(client: &mut Client) -> Duration {
     let params = ShowParams { agent: Some("long".into()), last: Some(50), ..Default::default() };
     let (mut shown, mut hello) = (Vec::new(), Vec::new());
     for _ in 0..300 {
@@ -87,21 +87,27 @@ fn show_the_end(client: &mut Client) -> Duration {
 
 fn main() {
     let home = home!();
-    undisturbed();
+    use_realtime_scheduler();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    fill(&mut client, "a", MESSAGES);
-    let messages = client.shown("a");
-    let folder = home.outside().join("floor");
+    fill_context(&mut client, "a", MESSAGES);
+    let messages = client.messages("a");
+    let folder = home.temp_dir().join("floor");
     fs::create_dir(&folder).expect("a folder");
-    report(paired("save 10,000 messages", 1.3, ROUNDS, || bare_save(&messages, &folder), || save(&mut client)));
+    print_report(measure_paired(
+        "save 10,000 messages",
+        1.3,
+        ROUNDS,
+        || time_bare_save(&messages, &folder),
+        || time_save(&mut client),
+    ));
 
     let session = client.save("a", "to restore");
     let id = session.header.id.to_string();
-    let floor = || bare_restore(&session.file_path);
-    report(paired("restore 10,000 messages", 1.3, ROUNDS, floor, || restore(&mut client, &id)));
+    let floor = || time_bare_restore(&session.file_path);
+    print_report(measure_paired("restore 10,000 messages", 1.3, ROUNDS, floor, || time_restore(&mut client, &id)));
 
-    fill(&mut client, "long", LONG);
+    fill_context(&mut client, "long", LONG_MESSAGES);
     let name = "show --last 50 of 100,000, but for a hello".to_owned();
-    report(Ratio { name, floor: Duration::from_millis(2), ours: show_the_end(&mut client), target: 1.0 });
+    print_report(Measurement { name, floor: Duration::from_millis(2), ours: time_show_last(&mut client), target: 1.0 });
 }

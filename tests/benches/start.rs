@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use chorus_proto::{NewMessage, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::measure::{Ratio, median, paired, report, time, undisturbed};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::measure::{Measurement, measure_paired, median, print_report, time, use_realtime_scheduler};
 use chorus_tests::{Daemon, Home, home};
 
 const CONTEXTS: usize = 2000;
 const MESSAGES: usize = 50;
 const ROUNDS: usize = 21;
-const PROMISED: Duration = Duration::from_millis(150);
+const TARGET: Duration = Duration::from_millis(150);
 
-fn start(home: &Home) -> Duration {
+fn time_start(home: &Home) -> Duration {
     let mut daemon = None;
     let took = time(|| daemon = Some(Daemon::start(home)));
     daemon.expect("a daemon").kill9();
@@ -36,23 +36,23 @@ fn main() {
         }
     });
     daemon.kill9();
-    undisturbed();
-    start(&empty);
+    use_realtime_scheduler();
+    time_start(&empty);
     let mut times = Vec::new();
-    let ratio = paired(
+    let ratio = measure_paired(
         "start, 2,000 contexts over none",
         f64::INFINITY,
         ROUNDS,
-        || start(&empty),
+        || time_start(&empty),
         || {
-            let took = start(&full);
+            let took = time_start(&full);
             times.push(took);
             took
         },
     );
-    report(&ratio);
+    print_report(&ratio);
     let name = "start, 2,000 contexts of 50 messages".to_owned();
-    report(Ratio { name, floor: PROMISED, ours: median(times), target: 1.0 });
+    print_report(Measurement { name, floor: TARGET, ours: median(times), target: 1.0 });
     let daemon = Daemon::start(&full);
-    assert_eq!(daemon.client().texts("agent-1999").len(), MESSAGES, "and they are all there");
+    assert_eq!(daemon.client().message_texts("agent-1999").len(), MESSAGES, "and they are all there");
 }

@@ -6,8 +6,8 @@ use chorus_proto::event::Event;
 use chorus_proto::methods::context::{Append, AppendParams};
 use chorus_proto::methods::events::{Subscribe, SubscribeParams};
 use chorus_proto::{Client, NewMessage, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::measure::report;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::measure::print_report;
 use chorus_tests::{DEADLINE, Daemon, home};
 use jiff::Timestamp;
 
@@ -15,14 +15,14 @@ const SUBSCRIBERS: usize = 20;
 const EVENTS: u64 = 100_000;
 const WRITERS: u64 = 8;
 
-fn subscribed(daemon: &Daemon) -> Client {
+fn subscribe(daemon: &Daemon) -> Client {
     let mut client = daemon.client();
     client.call::<Subscribe>(&SubscribeParams { after: None }).expect("subscribed");
     client
 }
 
 /// How late each event came, in milliseconds, and how many were missed.
-fn listen(mut client: Client, last: u64) -> (Vec<f64>, u64) {
+fn measure_delays(mut client: Client, last: u64) -> (Vec<f64>, u64) {
     client.set_timeout(Some(DEADLINE)).expect("a time-out");
     let (mut late, mut seen, mut missed) = (Vec::new(), 0, 0);
     loop {
@@ -47,7 +47,7 @@ fn main() {
     for n in 0..WRITERS {
         daemon.client().init(&format!("agent-{n}"));
     }
-    let stopped = subscribed(&daemon);
+    let stopped = subscribe(&daemon);
     let before = daemon.rss();
     let first = daemon.client().append("agent-0", "the first");
     assert_eq!(first, 1);
@@ -55,8 +55,8 @@ fn main() {
     let (heard, most) = std::thread::scope(|scope| {
         let listeners: Vec<_> = (1..SUBSCRIBERS)
             .map(|_| {
-                let client = subscribed(&daemon);
-                scope.spawn(move || listen(client, last))
+                let client = subscribe(&daemon);
+                scope.spawn(move || measure_delays(client, last))
             })
             .collect();
         for n in 0..WRITERS {
@@ -79,7 +79,7 @@ fn main() {
     late.sort_by(f64::total_cmp);
     let at = |share: f64| late[((late.len() - 1) as f64 * share) as usize];
     let verdict = |met: bool| if met { "met" } else { "MISSED" };
-    report(format_args!(
+    print_report(format_args!(
         "{} events for {} who listen beside one who does not: p50 {:.1} ms, p99 {:.1} ms  target < 50 ms  {}",
         late.len(),
         SUBSCRIBERS - 1,
@@ -89,5 +89,5 @@ fn main() {
     ));
     // The contexts themselves grow by what was appended: some 300 bytes a message.
     let growth = most.saturating_sub(before) as f64 / 1_048_576.0;
-    report(format_args!("told `lagged` {missed} times; RSS grew by {growth:.1} MB, the messages included"));
+    print_report(format_args!("told `lagged` {missed} times; RSS grew by {growth:.1} MB, the messages included"));
 }

@@ -6,25 +6,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_proto::{NewMessage, Role, WorkingSet};
-use chorus_tests::measure::{paired, report, time, undisturbed};
-use chorusd::agent::Facts;
-use chorusd::agent::accepts::Accepts;
-use chorusd::agent::compaction::{Wish, plan};
+use chorus_tests::measure::{measure_paired, print_report, time, use_realtime_scheduler};
+use chorusd::agent::AgentSettings;
+use chorusd::agent::compaction::{CompactionMode, plan_compaction};
 use chorusd::agent::effect::CallModel;
-use chorusd::agent::prepare::{Prepared, prepare};
+use chorusd::agent::model_limits::ModelLimits;
+use chorusd::agent::request_builder::{BuildOutcome, build_request};
 use chorusd::agent::state::State;
-use chorusd::message::Stored;
+use chorusd::message::StoredMessage;
 
-const LONG: usize = 100_000;
-const SHORT: usize = 1000;
+const LONG_MESSAGES: usize = 100_000;
+const SHORT_MESSAGES: usize = 1000;
 const ROUNDS: usize = 51;
 
 /// Most that a window of 100,000 messages may take, and a compaction of 1,000.
-const WINDOW: Duration = Duration::from_millis(2);
-const COMPACTION: Duration = Duration::from_millis(100);
+const WINDOW_TARGET: Duration = Duration::from_millis(2);
+const COMPACTION_TARGET: Duration = Duration::from_millis(100);
 
 /// Messages of a length that is usual in transcripts, some of which decide something.
-fn record(count: usize) -> Arc<Vec<Stored>> {
+fn create_messages(count: usize) -> Arc<Vec<StoredMessage>> {
     let message = |n: usize| {
         let role = if n.is_multiple_of(2) { Role::User } else { Role::Assistant };
         let text = format!(
@@ -32,56 +32,67 @@ fn record(count: usize) -> Arc<Vec<Stored>> {
             "The country of every row is looked at, and kept where it is empty. ".repeat(5)
         );
         let made = NewMessage::text(role, text).complete(|| format!("m{n}"), jiff::Timestamp::UNIX_EPOCH);
-        Stored::new(&made).expect("serialises")
+        StoredMessage::new(&made).expect("serialises")
     };
     Arc::new((0..count).map(message).collect())
 }
 
 /// A call whose window is not compacted, as after an undo: all messages may be shown.
-fn call(record: &Arc<Vec<Stored>>) -> CallModel {
-    let facts = Arc::new(Facts::default());
-    CallModel { messages: record.clone(), opened: record.len(), wish: Wish::No, ..State::default().next_call(&facts) }
+fn model_call(record: &Arc<Vec<StoredMessage>>) -> CallModel {
+    let facts = Arc::new(AgentSettings::default());
+    CallModel {
+        messages: record.clone(),
+        turn_start: record.len(),
+        compaction_mode: CompactionMode::Off,
+        ..State::default().next_call(&facts)
+    }
 }
 
-fn window(record: &Arc<Vec<Stored>>) -> Duration {
-    let accepts = Accepts { tokens: Some(200_000), ..Accepts::default() };
-    time(|| match prepare(&call(record), None, accepts) {
-        Prepared::Prompt(prompt) => assert_eq!(black_box(prompt).request.messages.len(), 50),
-        Prepared::Compacts(plan) => panic!("{plan:?}"),
+fn time_window(record: &Arc<Vec<StoredMessage>>) -> Duration {
+    let accepts = ModelLimits { tokens: Some(200_000), ..ModelLimits::default() };
+    time(|| match build_request(&model_call(record), None, accepts) {
+        BuildOutcome::Prompt(prompt) => assert_eq!(black_box(prompt).request.messages.len(), 50),
+        BuildOutcome::NeedsCompaction(plan) => panic!("{plan:?}"),
     })
 }
 
 /// Of all messages but the last twenty.
-fn compaction(record: &[Stored]) -> Duration {
+fn time_compaction(record: &[StoredMessage]) -> Duration {
     let set = WorkingSet::default();
     time(|| {
-        let plan = plan(record, (0, usize::MAX), &set, 15_000, Wish::IfLong).expect("a plan");
+        let plan = plan_compaction(record, (0, usize::MAX), &set, 15_000, CompactionMode::IfLong).expect("a plan");
         assert_eq!(plan.upto, record.len() - 20);
-        black_box(plan.by_rules(record, &set, None));
+        black_box(plan.compact_by_rules(record, &set, None));
     })
 }
 
-fn reading(record: &[Stored]) -> Duration {
+fn time_parsing(record: &[StoredMessage]) -> Duration {
     time(|| record.iter().for_each(|message| drop(black_box(message.to_message()))))
 }
 
-fn verdict(what: &str, took: Duration, most: Duration) {
-    report(format_args!("{what}: {took:.3?} of {most:?}, {}", if took <= most { "met" } else { "MISSED" }));
+fn print_verdict(what: &str, took: Duration, most: Duration) {
+    print_report(format_args!("{what}: {took:.3?} of {most:?}, {}", if took <= most { "met" } else { "MISSED" }));
 }
 
 fn main() {
-    undisturbed();
-    let (long, short) = (record(LONG), record(SHORT));
-    let windows = paired("window of 100,000 messages, against 1,000", 1.5, ROUNDS, || window(&short), || window(&long));
-    report(&windows);
-    verdict("window of 100,000 messages", windows.ours, WINDOW);
-    let compactions = paired(
+    use_realtime_scheduler();
+    let (long, short) = (create_messages(LONG_MESSAGES), create_messages(SHORT_MESSAGES));
+    let windows = measure_paired(
+        "window of 100,000 messages, against 1,000",
+        1.5,
+        ROUNDS,
+        || time_window(&short),
+        || time_window(&long),
+    );
+    print_report(&windows);
+    print_verdict("window of 100,000 messages", windows.ours, WINDOW_TARGET);
+    let compactions = measure_paired(
         "compaction of 1,000 messages, against reading",
         f64::INFINITY,
         ROUNDS,
-        || reading(&short),
-        || compaction(&short),
+        || time_parsing(&short),
+        || time_compaction(&short),
     );
-    report(&compactions);
-    verdict("compaction of 1,000 messages by rules", compactions.ours, COMPACTION);
+    print_report(&compactions);
+    print_verdict("compaction of 1,000 messages by rules", compactions.ours, COMPACTION_TARGET);
 }

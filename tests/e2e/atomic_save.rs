@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use chorus_tests::chat::Chat as _;
-use chorus_tests::ctl::run;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::ctl::run_command;
 use chorus_tests::{Daemon, Home, skip};
 use serde_json::Value;
 
@@ -19,17 +19,17 @@ fn traced(home: &Home) -> Option<Daemon> {
     const CALLS: &str = "trace=fsync,fdatasync,rename,renameat,renameat2";
     let mut probe = home.command("sh");
     probe.args(["-c", &format!("strace -f -y -e {CALLS} true")]);
-    if run(probe, b"").status != 0 {
+    if run_command(probe, b"").status != 0 {
         skip("strace cannot be used here");
         return None;
     }
     let mut command = home.command("strace");
     command.args(["-f", "-y", "-s", "4096", "-e", CALLS, "-o"]).arg(trace(home)).arg(home.bins.chorusd);
-    Some(Daemon::start_by(home, command))
+    Some(Daemon::start_command(home, command))
 }
 
 fn trace(home: &Home) -> std::path::PathBuf {
-    home.outside().join("trace")
+    home.temp_dir().join("trace")
 }
 
 /// Line numbers of one save: the sync of the new file, the rename to its name, the sync of the directory.
@@ -60,7 +60,7 @@ fn each_save_syncs_the_file_renames_it_and_syncs_the_directory_before_it_answers
     let Some(daemon) = traced(&home) else { return };
     let mut client = daemon.client();
     client.init("a");
-    let sessions = fs::canonicalize(home.sessions("a")).expect("the sessions");
+    let sessions = fs::canonicalize(home.sessions_dir("a")).expect("the sessions");
     for n in 0..20 {
         client.append("a", &format!("message {n}"));
         let session = client.save("a", &format!("save {n}"));
@@ -95,7 +95,7 @@ fn readers_beside_two_hundred_saves_never_see_half_a_file() {
     let home = home();
     let daemon = Daemon::start(&home);
     daemon.client().init("a");
-    let sessions = home.sessions("a");
+    let sessions = home.sessions_dir("a");
     let done = AtomicBool::new(false);
     let read = std::thread::scope(|scope| {
         let reader = scope.spawn(|| {

@@ -3,9 +3,9 @@
 use chorus_proto::event::Lagged;
 use chorus_proto::methods::events::{List, ListParams, Subscribe, SubscribeParams};
 use chorus_proto::{Client, Event, EventType};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::{Daemon, Raw};
+use chorus_tests::{Daemon, RawConnection};
 
 use crate::home;
 
@@ -31,9 +31,9 @@ fn next(client: &mut Client) -> Event {
 const BURST: u64 = 100;
 
 /// Adds so many to `a`, one event each.
-fn burst(writer: &mut Raw) {
+fn burst(writer: &mut RawConnection) {
     let line = r#"{"jsonrpc":"2.0","id":1,"method":"context.append","params":{"agent":"a","text":"x"}}"#;
-    (0..BURST).for_each(|_| writer.frame(line));
+    (0..BURST).for_each(|_| writer.send_frame(line));
     (0..BURST).for_each(|_| _ = writer.receive().expect("an answer"));
 }
 
@@ -87,7 +87,7 @@ fn what_is_no_longer_kept_is_counted() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
-    let mut writer = daemon.raw();
+    let mut writer = daemon.raw_connection();
     (0..12_000 / BURST).for_each(|_| burst(&mut writer));
     let page = client.call::<List>(&ListParams { after: Some(1), limit: Some(1) }).expect("events");
     let newest = 1 + 12_000;
@@ -119,7 +119,7 @@ fn a_listener_that_stopped_harms_itself_only_and_is_told_what_it_missed() {
     let mut stopped = subscribed();
     let before = daemon.rss();
     let mut others: Vec<Client> = (0..3).map(|_| subscribed()).collect();
-    let mut writer = daemon.raw();
+    let mut writer = daemon.raw_connection();
     // The others hear each burst before the next: how late they may be on a busy machine is for the bench.
     for last in (1..=EVENTS).step_by(BURST as usize) {
         burst(&mut writer);
@@ -146,9 +146,9 @@ fn the_command_line_lists_them() {
     let home = home();
     let daemon = Daemon::start(&home);
     daemon.client().init("a");
-    chorusctl(&home, ["context", "append", "hello"]).ok();
-    assert!(chorusctl(&home, ["events"]).ok().contains("message.appended"));
-    let listed = chorusctl(&home, ["events", "--json", "--after", "1"]).json();
+    chorusctl(&home, ["context", "append", "hello"]).expect_success();
+    assert!(chorusctl(&home, ["events"]).expect_success().contains("message.appended"));
+    let listed = chorusctl(&home, ["events", "--json", "--after", "1"]).expect_json();
     assert_eq!(listed["events"][0]["type"], "message.appended");
-    assert_eq!(chorusctl(&home, ["events", "--format", "jsonl"]).ok().lines().count(), 2);
+    assert_eq!(chorusctl(&home, ["events", "--format", "jsonl"]).expect_success().lines().count(), 2);
 }

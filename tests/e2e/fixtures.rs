@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::{Client, NewMessage, Role};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{Daemon, Home};
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
@@ -25,12 +25,12 @@ fn told(client: &mut Client, agents: &[&str]) -> Value {
         let sessions: Vec<Value> = sessions
             .into_iter()
             .map(|session| {
-                let (header, messages) = client.session(agent, &session.header.id.to_string());
+                let (header, messages) = client.get_session(agent, &session.header.id.to_string());
                 assert!(header.available && header.corrupt.is_none(), "{header:?}");
                 json!({"header": header.header, "messages": messages})
             })
             .collect();
-        all.insert((*agent).to_owned(), json!({"live": client.shown(agent), "sessions": sessions}));
+        all.insert((*agent).to_owned(), json!({"live": client.messages(agent), "sessions": sessions}));
     }
     Value::Object(all)
 }
@@ -51,7 +51,7 @@ fn holds(new: &Value, old: &Value) -> bool {
 /// A home of its own with a copy of the fixture `name`.
 fn copied(name: &Path) -> Home {
     let home = home();
-    home.make();
+    home.create();
     for folder in ["agents", "db"] {
         let mut cp = std::process::Command::new("cp");
         let done = cp.arg("-r").arg(name.join(folder)).arg(&home.path).status().expect("cp");
@@ -96,7 +96,7 @@ fn make(folder: &Path) {
     fs::write(folder.join("expected.json"), format!("{said:#}\n")).expect("expected.json");
     for file in ["db/live.db", "db/chorus.db"].map(PathBuf::from).into_iter().chain(AGENTS.iter().flat_map(|agent| {
         let folder = PathBuf::from("agents").join(agent);
-        let sessions = fs::read_dir(home.sessions(agent)).expect("sessions/");
+        let sessions = fs::read_dir(home.sessions_dir(agent)).expect("sessions/");
         let names = sessions.map(|entry| entry.expect("an entry").file_name());
         let sessions: Vec<_> = names.map(|name| folder.join("sessions").join(name)).collect();
         sessions.into_iter().chain([folder.join("agent.json")])
@@ -125,7 +125,7 @@ fn homes_of_every_version_load_with_all_they_held() {
         client.restore("restored", "latest~1");
         assert!(daemon.terminate().success());
         let daemon = Daemon::start(&home);
-        assert_eq!(daemon.client().texts("plain").last().map(String::as_str), Some("one more"));
+        assert_eq!(daemon.client().message_texts("plain").last().map(String::as_str), Some("one more"));
     }
 }
 
@@ -165,7 +165,7 @@ fn session_files_of_every_schema_load() {
     daemon.terminate();
     let files = bytes(&fixtures().join("sessions"));
     for path in files.keys() {
-        fs::copy(path, home.sessions("old").join(path.file_name().expect("a name"))).expect("copied");
+        fs::copy(path, home.sessions_dir("old").join(path.file_name().expect("a name"))).expect("copied");
     }
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
@@ -178,7 +178,7 @@ fn session_files_of_every_schema_load() {
         let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
         let session = sessions.iter().find(|session| session.header.session_id == name).expect("listed");
         assert!(session.available && session.corrupt.is_none(), "{session:?}");
-        let (header, messages) = client.session("old", name);
+        let (header, messages) = client.get_session("old", name);
         let header = serde_json::to_value(header.header).expect("serialises");
         let kept = ["description", "summary", "trigger", "tags", "working_set", "parent_id", "model", "message_count"];
         for (key, value) in file.as_object().expect("an object").iter().filter(|(key, _)| kept.contains(&key.as_str()))
@@ -190,8 +190,8 @@ fn session_files_of_every_schema_load() {
         let messages = serde_json::to_value(messages).expect("serialises");
         assert!(holds(&messages, &file["messages"]), "{name}: {messages:#}");
         assert!(client.restore("old", name).warnings.is_empty(), "{name}");
-        assert_eq!(client.texts("old").len() as u64, header["message_count"], "{name}");
-        assert_eq!(&fs::read(home.sessions("old").join(path.file_name().expect("a name"))).expect("it"), bytes);
+        assert_eq!(client.message_texts("old").len() as u64, header["message_count"], "{name}");
+        assert_eq!(&fs::read(home.sessions_dir("old").join(path.file_name().expect("a name"))).expect("it"), bytes);
     }
 }
 
@@ -207,7 +207,7 @@ fn requests_of_every_protocol_are_understood() {
             if !name.contains(".request") || name.starts_with("daemon.stop") {
                 continue;
             }
-            let answer = daemon.raw().ask(&body);
+            let answer = daemon.raw_connection().exchange(&body);
             let code = answer["error"]["code"].as_i64().unwrap_or(0);
             assert!(![-32700, -32600, -32601, -32602].contains(&code), "{name}: {answer}");
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::process::peak_rss;
 
 use crate::home;
@@ -15,16 +15,16 @@ const ALLOWED_GROWTH: u64 = 64 * 1024 * 1024;
 fn two_hundred_announced_frames_cost_little_memory() {
     let home = home();
     let mut daemon = Daemon::start(&home);
-    daemon.raw().hello();
+    daemon.raw_connection().check_hello();
     let before = daemon.rss();
-    let mut held: Vec<_> = (0..CONNECTIONS).map(|_| daemon.raw()).collect();
+    let mut held: Vec<_> = (0..CONNECTIONS).map(|_| daemon.raw_connection()).collect();
     for raw in &mut held {
-        raw.bytes(&(16 * 1024 * 1024_u32).to_be_bytes());
-        raw.bytes(&[b' '; 1024]);
+        raw.send_bytes(&(16 * 1024 * 1024_u32).to_be_bytes());
+        raw.send_bytes(&[b' '; 1024]);
     }
     // All of it has been read once a later connection is served, or nearly: so ask often, and take the worst.
     let growth = (0..200).map(|_| {
-        daemon.raw().hello();
+        daemon.raw_connection().check_hello();
         daemon.rss().saturating_sub(before)
     });
     let growth = growth.max().expect("a measurement");
@@ -48,25 +48,25 @@ fn two_hundred_frames_that_do_not_end_cost_a_bounded_amount_of_memory() {
     std::thread::scope(|scope| {
         for _ in 0..CONNECTIONS {
             scope.spawn(|| {
-                let mut raw = daemon.raw();
-                raw.bytes(&(16 * 1024 * 1024_u32).to_be_bytes());
+                let mut raw = daemon.raw_connection();
+                raw.send_bytes(&(16 * 1024 * 1024_u32).to_be_bytes());
                 // Until the daemon has it all, or closes.
-                raw.bytes(&part);
-                assert!(raw.is_closed());
+                raw.send_bytes(&part);
+                assert!(raw.wait_until_closed());
                 ended.fetch_add(1, Ordering::Relaxed);
             });
         }
         // Meanwhile everybody else is served.
         while ended.load(Ordering::Relaxed) < CONNECTIONS {
             client.append("a", "Hello.");
-            daemon.raw().hello();
+            daemon.raw_connection().check_hello();
             appended += 1;
         }
     });
     let growth = peak_rss(daemon.pid).saturating_sub(before);
     assert!(growth < ALLOWED_FOR_UNFINISHED, "{growth} bytes for {CONNECTIONS} unfinished frames");
     assert!(growth > 16 * 1024 * 1024, "{growth} bytes: nothing was received");
-    assert_eq!(client.texts("a").len(), appended);
+    assert_eq!(client.message_texts("a").len(), appended);
     // Room that was held is there again.
     let text = "x".repeat(8 * 1024 * 1024);
     client.append("a", &text);
@@ -77,10 +77,10 @@ fn two_hundred_frames_that_do_not_end_cost_a_bounded_amount_of_memory() {
 fn connections_that_have_gone_leave_no_memory_behind() {
     let home = home();
     let daemon = Daemon::start_with(&home, "max_connections = 2000\n");
-    daemon.raw().hello();
+    daemon.raw_connection().check_hello();
     let before = daemon.rss();
-    let mut held: Vec<_> = (0..600).map(|_| daemon.raw()).collect();
-    held.iter_mut().for_each(chorus_tests::Raw::hello);
+    let mut held: Vec<_> = (0..600).map(|_| daemon.raw_connection()).collect();
+    held.iter_mut().for_each(chorus_tests::RawConnection::check_hello);
     let grown = daemon.rss().saturating_sub(before);
     drop(held);
     chorus_tests::wait_until("the memory of 600 connections", chorus_tests::DEADLINE, || {

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use chorus_proto::methods::context::{Append, AppendParams, Clear, ClearParams, Save, SaveParams};
 use chorus_proto::{CallError, Client, ErrorKind};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::disk::SmallDisk;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::process::signal;
-use chorus_tests::rng::{Rng, rounds};
+use chorus_tests::rng::{Rng, rounds_from_env};
+use chorus_tests::small_disk::SmallDisk;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -93,9 +93,9 @@ fn whole_files(sessions: &Path) -> usize {
 }
 
 fn assert_all_there(client: &mut Client, acked: &Acked) {
-    assert!(client.texts("a") == acked.live, "the live context is not what was acknowledged");
+    assert!(client.message_texts("a") == acked.live, "the live context is not what was acknowledged");
     for (id, texts) in &acked.sessions {
-        let messages = client.session("a", id).1.into_iter().map(|message| message.content);
+        let messages = client.get_session("a", id).1.into_iter().map(|message| message.content);
         assert!(messages.eq(texts.iter().cloned()), "session {id}");
     }
     // Those whose files were taken away to make room are still listed.
@@ -106,7 +106,7 @@ fn assert_all_there(client: &mut Client, acked: &Acked) {
 #[test]
 fn a_full_disk_is_said_to_be_full_and_works_again_when_it_is_not() {
     let home = home();
-    home.make();
+    home.create();
     let Some(disk) = SmallDisk::mount(&home.path, KIB) else { return };
     let mut daemon = Daemon::start(&home);
     let mut client = daemon.client();
@@ -116,10 +116,10 @@ fn a_full_disk_is_said_to_be_full_and_works_again_when_it_is_not() {
     // Never an empty context: a save of one is another error.
     client.append("a", "first");
     acked.live.push("first".into());
-    for cycle in 0..rounds("CHORUS_FILL_CYCLES", 20) {
+    for cycle in 0..rounds_from_env("CHORUS_FILL_CYCLES", 20) {
         fill(&ballast);
         work_until_full(&mut client, &mut acked, &mut rng, cycle);
-        assert_eq!(whole_files(&home.sessions("a")), acked.sessions.len());
+        assert_eq!(whole_files(&home.sessions_dir("a")), acked.sessions.len());
         fs::remove_file(&ballast).expect("room again");
         let text = format!("{cycle} after");
         wait_until("an append to work again", DEADLINE, || append(&mut client, &text).ok());
@@ -129,12 +129,12 @@ fn a_full_disk_is_said_to_be_full_and_works_again_when_it_is_not() {
         acked.sessions.push((id, acked.live.clone()));
         daemon.assert_alive();
         // Room for the next cycle.
-        if disk.free() < KIB * 1024 / 2 {
+        if disk.free_bytes() < KIB * 1024 / 2 {
             client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("cleared");
             client.append("a", "first");
             acked.live = vec!["first".into()];
             for (id, _) in std::mem::take(&mut acked.sessions) {
-                let (session, _) = client.session("a", &id);
+                let (session, _) = client.get_session("a", &id);
                 fs::remove_file(&session.file_path).expect("removed");
             }
         }
@@ -154,7 +154,7 @@ fn a_full_disk_is_said_to_be_full_and_works_again_when_it_is_not() {
 #[test]
 fn a_stop_and_a_start_on_a_full_disk_lose_nothing() {
     let home = home();
-    home.make();
+    home.create();
     let Some(_disk) = SmallDisk::mount(&home.path, KIB) else { return };
     let mut daemon = Daemon::start(&home);
     let mut client = daemon.client();
@@ -165,7 +165,7 @@ fn a_stop_and_a_start_on_a_full_disk_lose_nothing() {
     fill(&ballast);
     signal(daemon.pid, Signal::TERM);
     daemon.wait();
-    assert!(!daemon.log().contains("panicked"), "{}", daemon.log());
+    assert!(!daemon.read_log().contains("panicked"), "{}", daemon.read_log());
     // A start may be refused for want of room, with words; it must not break anything.
     if let Err((status, said)) = Daemon::try_start(&home, home.command(home.bins.chorusd)) {
         assert!(status.code().is_some_and(|code| code != 0) && said.contains("hint: "), "{status}: {said}");
@@ -173,10 +173,10 @@ fn a_stop_and_a_start_on_a_full_disk_lose_nothing() {
     fs::remove_file(&ballast).expect("room again");
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    assert_eq!(client.texts("a"), ["one", "two, unsaved"]);
+    assert_eq!(client.message_texts("a"), ["one", "two, unsaved"]);
     assert!(daemon.terminate().success());
     let daemon = Daemon::start(&home);
     assert_eq!(daemon.client().history("a").len(), 1, "saved when there was room");
-    assert_eq!(whole_files(&home.sessions("a")), 1);
+    assert_eq!(whole_files(&home.sessions_dir("a")), 1);
     drop(daemon);
 }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use chorus_tests::fuzz::{bend, event_stream, exported, frames, requests, session_file, shell_command, transcript};
-use chorus_tests::rng::{Rng, rounds};
+use chorus_tests::fuzz::{event_stream, exported, frames, mutate, requests, session_file, shell_command, transcript};
+use chorus_tests::rng::{Rng, rounds_from_env};
 
 /// The seeds of a target.
 fn seeds(target: &str) -> Vec<Vec<u8>> {
@@ -24,8 +24,8 @@ fn run_for(times: u64, target: &str, body: fn(&[u8])) {
     body(b"");
     seeds.iter().for_each(|seed| body(seed));
     let mut rng = Rng::new(10);
-    for round in 0..rounds("CHORUS_FUZZ_ROUNDS", times) {
-        let bent = bend(&seeds[round as usize % seeds.len()], &mut rng);
+    for round in 0..rounds_from_env("CHORUS_FUZZ_ROUNDS", times) {
+        let bent = mutate(&seeds[round as usize % seeds.len()], &mut rng);
         let caught = std::panic::catch_unwind(|| body(&bent));
         assert!(caught.is_ok(), "{target}, round {round}: {:?}", String::from_utf8_lossy(&bent));
     }

@@ -3,7 +3,7 @@
 use chorus_proto::methods::context::{History, HistoryParams, HistoryResult, Save, SaveParams};
 use chorus_proto::{Client, ErrorKind};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 
 use crate::home;
@@ -47,7 +47,7 @@ fn ten_to_a_page_newest_first() {
         assert_eq!(walked, names(&whole), "{limit} to a page");
     }
     for wrong in [HistoryParams { page: Some(0), ..of_a() }, HistoryParams { limit: Some(0), ..of_a() }] {
-        assert_eq!(kind_of(client.call::<History>(&wrong)), ErrorKind::InvalidParams);
+        assert_eq!(expect_error_kind(client.call::<History>(&wrong)), ErrorKind::InvalidParams);
     }
 }
 
@@ -77,7 +77,7 @@ fn it_can_be_narrowed() {
     let future = HistoryParams { since: Some("2999-01-01".into()), ..of_a() };
     assert_eq!(history(&mut client, future).total, 0);
     let wrong = HistoryParams { since: Some("whenever".into()), ..of_a() };
-    assert_eq!(kind_of(client.call::<History>(&wrong)), ErrorKind::InvalidParams);
+    assert_eq!(expect_error_kind(client.call::<History>(&wrong)), ErrorKind::InvalidParams);
 }
 
 #[test]
@@ -86,15 +86,15 @@ fn the_command_line_lists_what_a_person_needs_to_restore() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
-    let empty = chorusctl(&home, ["--json", "context", "history"]).json();
+    let empty = chorusctl(&home, ["--json", "context", "history"]).expect_json();
     assert_eq!(empty["total"], 0);
     client.append("a", "one");
     let session = client.save("a", "What it was about");
-    let text = chorusctl(&home, ["context", "history"]).ok();
+    let text = chorusctl(&home, ["context", "history"]).expect_success();
     assert!(text.contains(&session.short_id) && text.contains("What it was about"), "{text}");
-    let json = chorusctl(&home, ["context", "history", "a", "--json"]).json();
+    let json = chorusctl(&home, ["context", "history", "a", "--json"]).expect_json();
     assert_eq!(json["sessions"][0]["id"], session.header.id.to_string());
-    let all = chorusctl(&home, ["context", "history", "--all-agents"]).ok();
+    let all = chorusctl(&home, ["context", "history", "--all-agents"]).expect_success();
     assert!(all.contains(&session.short_id), "{all}");
 }
 
@@ -110,7 +110,7 @@ fn json_lists_are_whole_unless_a_limit_is_given() {
     }
     let count = |args: &[&str]| {
         let all = [&["--json", "context", "history"], args].concat();
-        chorusctl(&home, all).json()["sessions"].as_array().map(Vec::len)
+        chorusctl(&home, all).expect_json()["sessions"].as_array().map(Vec::len)
     };
     assert_eq!(count(&[]), Some(12));
     assert_eq!(count(&["--limit", "5"]), Some(5));

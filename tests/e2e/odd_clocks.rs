@@ -5,8 +5,8 @@ use chorus_proto::methods::doctor::{Doctor, DoctorParams};
 use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_proto::methods::{agent, memory, trash};
 use chorus_proto::{Client, Session};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::{Hands, Inside};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::{InProcessDaemon, ManualClock};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::home;
@@ -25,18 +25,18 @@ fn described(sessions: &[Session]) -> Vec<&str> {
 #[test]
 fn after_a_clock_that_ran_ahead_the_latest_is_what_was_saved_last() {
     let home = home();
-    let hands = Hands::at("2026-03-01T00:00:00Z".parse().expect("a time"));
-    let inside = Inside::start(&home, &hands);
+    let hands = ManualClock::new("2026-03-01T00:00:00Z".parse().expect("a time"));
+    let inside = InProcessDaemon::start(&home, &hands);
     let mut client = inside.client();
     for name in ["a", "b"] {
         client.init(name);
         client.append(name, "hello");
     }
     client.save("a", "before");
-    hands.set(SignedDuration::from_hours(10 * YEAR));
+    hands.shift_time_of_day(SignedDuration::from_hours(10 * YEAR));
     client.save("a", "ahead");
     client.save("b", "ahead too");
-    hands.set(SignedDuration::from_hours(-10 * YEAR));
+    hands.shift_time_of_day(SignedDuration::from_hours(-10 * YEAR));
     client.append("a", "more");
     client.save("a", "after");
     client.append("a", "and more");
@@ -49,11 +49,11 @@ fn after_a_clock_that_ran_ahead_the_latest_is_what_was_saved_last() {
     let check = |client: &mut Client| {
         assert_eq!(described(&client.history("a")), order);
         for (back, description) in order.iter().enumerate() {
-            let (session, _) = client.session("a", &format!("latest~{back}"));
+            let (session, _) = client.get_session("a", &format!("latest~{back}"));
             assert_eq!(session.header.description.as_deref(), Some(*description));
         }
         assert_eq!(described(&all_agents(client)), ["last", "after", "ahead too", "ahead", "before"]);
-        assert_eq!(client.status_of("a").last_session.expect("a session").description.as_deref(), Some("last"));
+        assert_eq!(client.agent_status("a").last_session.expect("a session").description.as_deref(), Some("last"));
     };
     check(&mut client);
     client.call::<Doctor>(&DoctorParams { rebuild: true, salvage: false }).expect("rebuilt");
@@ -67,16 +67,16 @@ fn after_a_clock_that_ran_ahead_the_latest_is_what_was_saved_last() {
     let since = HistoryParams { agent: Some("a".into()), since: Some("2030-01-01".into()), ..Default::default() };
     assert_eq!(described(&client.call::<History>(&since).expect("history").sessions), ["ahead"]);
     drop(client);
-    inside.end().expect("a stop");
-    let inside = Inside::start(&home, &hands);
+    inside.stop().expect("a stop");
+    let inside = InProcessDaemon::start(&home, &hands);
     check(&mut inside.client());
 }
 
 /// Much of what there is to ask, by that clock.
 fn works_at(now: &str) {
     let home = home();
-    let hands = Hands::at(now.parse().expect("a time"));
-    let inside = Inside::start(&home, &hands);
+    let hands = ManualClock::new(now.parse().expect("a time"));
+    let inside = InProcessDaemon::start(&home, &hands);
     let mut client = inside.client();
     for name in ["a", "b"] {
         client.init(name);
@@ -99,13 +99,13 @@ fn works_at(now: &str) {
     client.call::<trash::Restore>(&trash::RestoreParams { id: "b".into() }).expect("restored");
     client.call::<Doctor>(&DoctorParams { rebuild: true, salvage: false }).expect("doctor");
     client.restore("a", "latest");
-    assert_eq!(client.texts("a"), ["hello", "more"]);
-    hands.pass(std::time::Duration::from_secs(1));
+    assert_eq!(client.message_texts("a"), ["hello", "more"]);
+    hands.advance(std::time::Duration::from_secs(1));
     client.append("a", "later");
     drop(client);
-    inside.end().expect("a stop");
-    let inside = Inside::start(&home, &hands);
-    assert_eq!(inside.client().texts("a"), ["hello", "more", "later"]);
+    inside.stop().expect("a stop");
+    let inside = InProcessDaemon::start(&home, &hands);
+    assert_eq!(inside.client().message_texts("a"), ["hello", "more", "later"]);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::List;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::ctl::run;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::ctl::run_command;
 use chorus_tests::{Daemon, schema, skip};
 use serde_json::Value;
 
@@ -46,19 +46,19 @@ fn the_python_client_of_the_page_runs() {
     let home = home();
     let mut probe = home.command("sh");
     probe.args(["-c", "python3 -c pass"]);
-    if run(probe, b"").status != 0 {
+    if run_command(probe, b"").status != 0 {
         return skip("no python3 here");
     }
     let daemon = Daemon::start(&home);
-    let file = home.outside().join("client.py");
+    let file = home.temp_dir().join("client.py");
     fs::write(&file, program).expect("the program");
     let mut command = home.command("python3");
     command.arg(&file);
-    let said = run(command, b"").ok();
+    let said = run_command(command, b"").expect_success();
     let mut client = daemon.client();
     let agents = client.call::<List>(&Default::default()).expect("a list").agents;
     let agent = &agents.first().expect("the agent it made").name;
-    assert!(!client.texts(agent).is_empty());
+    assert!(!client.message_texts(agent).is_empty());
     let session = client.history(agent).pop().expect("the session it saved");
     assert!(said.contains(&session.header.session_id), "{said}");
 }
@@ -79,7 +79,7 @@ fn every_method_is_there_with_its_fields() {
     let page = page();
     // A field of a message may be called as a method is.
     let (_, page) = page.split_once("\n## Methods\n").expect("the methods");
-    let document = schema::document();
+    let document = schema::protocol_schema();
     for (method, shapes) in document["methods"].as_object().expect("methods") {
         let row = row(page, method);
         for (shape, cell) in [("params", &row[2]), ("result", &row[3])] {
@@ -94,7 +94,7 @@ fn every_method_is_there_with_its_fields() {
 #[test]
 fn every_field_of_a_message_and_a_shape_is_there() {
     let page = page();
-    let document = schema::document();
+    let document = schema::protocol_schema();
     for shape in ["Message", "Agent", "ContextInfo", "Session", "DaemonInfo"] {
         let fields = document["$defs"][shape]["properties"].as_object();
         assert!(fields.is_some_and(|fields| !fields.is_empty()), "{shape}");

@@ -3,8 +3,8 @@
 use chorus_proto::methods::context::{Restore, RestoreParams, RestoreResult, Show, ShowParams};
 use chorus_proto::{Client, ErrorKind, NewMessage, Role, Trigger};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
-use chorus_tests::ctl::{chorusctl, run};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
+use chorus_tests::ctl::{chorusctl, run_command};
 use serde_json::json;
 
 use crate::home;
@@ -29,11 +29,11 @@ fn unsaved_messages_are_saved_first() {
     let back = client.restore("a", &first.short_id);
     let saved = back.saved_first.expect("the unsaved message was saved");
     assert_eq!((saved.header.trigger, saved.header.message_count), (Trigger::Restore, 2));
-    assert_eq!((back.messages, client.texts("a")), (1, vec!["one".to_owned()]));
+    assert_eq!((back.messages, client.message_texts("a")), (1, vec!["one".to_owned()]));
     let back = client.restore("a", &first.short_id);
     assert!(back.saved_first.is_none(), "nothing was unsaved this time");
     client.restore("a", &saved.short_id);
-    assert_eq!(client.texts("a"), ["one", "two"]);
+    assert_eq!(client.message_texts("a"), ["one", "two"]);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn it_may_discard_instead() {
     let back = restore(&mut client, &RestoreParams { discard: true, ..latest() });
     assert!(back.saved_first.is_none());
     assert_eq!(client.history("a").len(), 1);
-    assert_eq!(client.texts("a"), ["one"]);
+    assert_eq!(client.message_texts("a"), ["one"]);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn what_goes_on_after_it_has_the_session_as_its_parent() {
     let second = client.save("a", "second");
     assert_eq!(second.header.parent_id, Some(first.header.id));
     assert_eq!(second.header.message_count, 2);
-    assert_eq!(client.session("a", &first.short_id).0, first, "the first is as it was");
+    assert_eq!(client.get_session("a", &first.short_id).0, first, "the first is as it was");
 }
 
 #[test]
@@ -82,14 +82,14 @@ fn a_restored_context_survives_crashes() {
     client.save("a", "long");
     client.restore("a", "latest");
     client.append("a", "after");
-    let texts = client.texts("a");
+    let texts = client.message_texts("a");
     for _ in 0..2 {
         daemon.kill9();
         daemon = Daemon::start(&home);
-        assert_eq!(daemon.client().texts("a"), texts);
+        assert_eq!(daemon.client().message_texts("a"), texts);
     }
     daemon.client().append("a", "and on");
-    assert_eq!(daemon.client().texts("a").len(), 52);
+    assert_eq!(daemon.client().message_texts("a").len(), 52);
 }
 
 #[test]
@@ -116,13 +116,13 @@ fn it_may_stop_at_a_message_and_never_parts_a_call_from_its_result() {
     for (at, kept) in [(1, 1), (2, 1), (3, 1), (4, 4), (5, 5), (6, 6), (7, 6), (8, 8)] {
         let back = restore(&mut client, &RestoreParams { at: Some(at), discard: true, ..latest() });
         assert_eq!(back.messages, kept, "--at {at}");
-        assert_eq!(client.texts("a").len() as u64, kept, "--at {at}");
+        assert_eq!(client.message_texts("a").len() as u64, kept, "--at {at}");
     }
     let (none, wrong) = (ErrorKind::NothingToSave, ErrorKind::InvalidParams);
     for (at, kind) in [(0, none), (9, wrong), (u64::MAX, wrong)] {
         let params = RestoreParams { at: Some(at), discard: true, ..latest() };
-        assert_eq!(kind_of(client.call::<Restore>(&params)), kind, "--at {at}");
-        assert_eq!(client.texts("a").len(), 8, "and the context is as it was");
+        assert_eq!(expect_error_kind(client.call::<Restore>(&params)), kind, "--at {at}");
+        assert_eq!(client.message_texts("a").len(), 8, "and the context is as it was");
     }
 }
 
@@ -136,27 +136,27 @@ fn another_agents_session_only_where_the_agent_was_said() {
     client.append_all("b", vec![NewMessage::text(Role::User, "b's own")]);
     let other = client.save("b", "of b");
     let id = other.header.id.to_string();
-    chorusctl(&home, ["agent", "use", "a"]).ok();
+    chorusctl(&home, ["agent", "use", "a"]).expect_success();
     let unsaid = RestoreParams { agent: None, session: id.clone(), ..Default::default() };
-    let kind = kind_of(client.call::<Restore>(&unsaid));
+    let kind = expect_error_kind(client.call::<Restore>(&unsaid));
     assert!([ErrorKind::SessionNotFound, ErrorKind::Denied].contains(&kind), "{kind:?}");
     let said = chorusctl(&home, ["context", "restore", &id]);
     assert!([3, 6].contains(&said.status), "{said:?}");
     // An agent that the environment or the current directory implies was not said.
     let mut implied = home.command(home.bins.chorusctl);
     implied.args(["context", "restore", &id]).env("CHORUS_AGENT", "a");
-    run(implied, b"").failed(6);
+    run_command(implied, b"").expect_failure(6);
     for verb in [&["delete"][..], &["purge", "--yes"], &["tag", "--", "x"], &["untag", "--", "x"]] {
         let mut implied = home.command(home.bins.chorusctl);
         let (rest, more) = verb.split_at(1);
         implied.args(["session", rest[0], &id]).args(more).env("CHORUS_AGENT", "a");
-        run(implied, b"").failed(6);
+        run_command(implied, b"").expect_failure(6);
     }
     assert_eq!(client.history("b"), [other], "it is as it was");
-    assert_eq!(client.texts("a"), Vec::<String>::new());
-    chorusctl(&home, ["--agent", "a", "context", "restore", &id]).ok();
-    assert_eq!(client.texts("a"), ["b's own"]);
-    assert_eq!(client.texts("b"), ["b's own"], "and b goes on as it was");
+    assert_eq!(client.message_texts("a"), Vec::<String>::new());
+    chorusctl(&home, ["--agent", "a", "context", "restore", &id]).expect_success();
+    assert_eq!(client.message_texts("a"), ["b's own"]);
+    assert_eq!(client.message_texts("b"), ["b's own"], "and b goes on as it was");
 }
 
 #[test]
@@ -168,10 +168,10 @@ fn the_command_line_tells_what_came_back() {
     client.append("a", "one");
     let session = client.save("a", "What it was about");
     client.append("a", "unsaved");
-    let said = chorusctl(&home, ["--json", "context", "restore", "latest"]).json();
+    let said = chorusctl(&home, ["--json", "context", "restore", "latest"]).expect_json();
     assert_eq!((&said["messages"], &said["session"]["id"]), (&json!(1), &json!(session.header.id.to_string())));
     assert_eq!(said["saved_first"]["trigger"], "restore");
-    chorusctl(&home, ["context", "restore", "nothing-like-it"]).failed_with_hint(3);
+    chorusctl(&home, ["context", "restore", "nothing-like-it"]).expect_failure_with_hint(3);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn many_restores_beside_appends_lose_nothing() {
     client.save("a", "the end");
     let mut seen: Vec<String> = Vec::new();
     for session in client.history("a") {
-        let (_, messages) = client.session("a", &session.header.id.to_string());
+        let (_, messages) = client.get_session("a", &session.header.id.to_string());
         seen.extend(messages.into_iter().map(|message| message.content));
     }
     for n in 0..100 {
@@ -210,18 +210,18 @@ fn a_context_whose_session_is_away_is_there_again_with_its_file() {
     client.restore("a", "latest");
     client.append("a", "two");
     daemon.kill9();
-    let aside = home.outside().join("aside.json");
+    let aside = home.temp_dir().join("aside.json");
     std::fs::rename(&session.file_path, &aside).expect("away");
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     for _ in 0..2 {
-        chorusctl(&home, ["context", "show"]).failed_with_hint(1);
-        assert_eq!(client.status_of("a").context.expect("live").messages, 2);
+        chorusctl(&home, ["context", "show"]).expect_failure_with_hint(1);
+        assert_eq!(client.agent_status("a").context.expect("live").messages, 2);
     }
     std::fs::rename(&aside, &session.file_path).expect("back");
-    assert_eq!(client.texts("a"), ["one", "two"], "no restart is needed");
+    assert_eq!(client.message_texts("a"), ["one", "two"], "no restart is needed");
     client.append("a", "three");
-    assert_eq!(client.texts("a").len(), 3);
+    assert_eq!(client.message_texts("a").len(), 3);
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_session_whose_messages_were_changed_is_shown_with_a_warning() {
     std::fs::write(&saved.file_path, text.replace("original", "forged")).expect("changed by hand");
     let shown = chorusctl(&home, ["session", "show", "latest"]);
     assert!(shown.stderr.contains("was changed since it was saved"), "{}", shown.stderr);
-    assert!(shown.ok().contains("forged words"));
-    let json = chorusctl(&home, ["session", "show", "latest", "--json"]).json();
+    assert!(shown.expect_success().contains("forged words"));
+    let json = chorusctl(&home, ["session", "show", "latest", "--json"]).expect_json();
     assert!(json["warnings"][0].as_str().is_some_and(|text| text.contains("was changed")), "{json}");
 }

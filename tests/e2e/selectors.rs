@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chorus_proto::methods::session::{Get, GetParams};
 use chorus_proto::{CallError, Client, ErrorKind, Session};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 
 use crate::home;
@@ -39,7 +39,7 @@ fn each_way_finds_its_session() {
     assert_eq!(get(&mut client, "latest~11").expect("the oldest").header.id, sessions[11].header.id);
     for nothing in ["latest~12", "latest~", "latest~-1", "latest~x", "yesterday", "0000000000", "", "..", "/etc/passwd"]
     {
-        let kind = kind_of(get(&mut client, nothing));
+        let kind = expect_error_kind(get(&mut client, nothing));
         assert!([ErrorKind::SessionNotFound, ErrorKind::InvalidParams].contains(&kind), "{nothing:?}: {kind:?}");
     }
 }
@@ -62,7 +62,7 @@ fn a_prefix_must_be_unique_and_an_ambiguous_one_lists_its_candidates() {
         }
         other => panic!("an ambiguous prefix gave {other:?}"),
     }
-    chorusctl(&home, ["session", "show", date]).failed_with_hint(7);
+    chorusctl(&home, ["session", "show", date]).expect_failure_with_hint(7);
     assert!(get(&mut client, &sessions[1].header.session_id[..3]).is_err(), "three characters are too few");
     // `…_save-1` is also the beginning of nothing else here; an exact match wins over being a prefix.
     client.save("a", "save 1");
@@ -77,16 +77,20 @@ fn history_numbers_mean_what_the_last_history_showed() {
     let mut client = daemon.client();
     let sessions = saved(&mut client, 12);
     let show = |selector: &str| chorusctl(&home, ["--json", "session", "show", selector]);
-    chorusctl(&home, ["context", "history"]).ok();
+    chorusctl(&home, ["context", "history"]).expect_success();
     let by_number: BTreeMap<usize, String> = (1..=10)
-        .map(|n| (n, show(&n.to_string()).json()["session"]["id"].as_str().expect("an id").to_owned()))
+        .map(|n| (n, show(&n.to_string()).expect_json()["session"]["id"].as_str().expect("an id").to_owned()))
         .collect();
     for (n, id) in &by_number {
         assert_eq!(*id, sessions[n - 1].header.id.to_string(), "number {n}");
     }
     client.save("a", "one more");
-    assert_eq!(show("1").json()["session"]["id"], by_number[&1], "still what was shown");
-    chorusctl(&home, ["context", "history", "--page", "2"]).ok();
-    assert_eq!(show("11").json()["session"]["id"], sessions[9].header.id.to_string(), "numbers go on over pages");
-    show("9999").failed(3);
+    assert_eq!(show("1").expect_json()["session"]["id"], by_number[&1], "still what was shown");
+    chorusctl(&home, ["context", "history", "--page", "2"]).expect_success();
+    assert_eq!(
+        show("11").expect_json()["session"]["id"],
+        sessions[9].header.id.to_string(),
+        "numbers go on over pages"
+    );
+    show("9999").expect_failure(3);
 }

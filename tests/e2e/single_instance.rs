@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::Read as _;
 use std::process::{Child, Stdio};
 
-use chorus_tests::chat::Chat as _;
-use chorus_tests::process::{kill, wait};
-use chorus_tests::rng::rounds;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::process::{kill, wait_for_exit};
+use chorus_tests::rng::rounds_from_env;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
 use crate::home;
@@ -16,7 +16,7 @@ const STARTS: usize = 50;
 /// Starts `STARTS` daemons at once and gives the one that stays, after all others have ended as they should.
 fn race(home: &Home) -> Child {
     let start = || {
-        let log = File::options().create(true).append(true).open(home.outside().join("race.err")).expect("a log");
+        let log = File::options().create(true).append(true).open(home.temp_dir().join("race.err")).expect("a log");
         let mut command = home.command(home.bins.chorusd);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().expect("chorusd starts")
     };
@@ -42,13 +42,13 @@ fn race(home: &Home) -> Child {
 
 #[test]
 fn of_fifty_starts_at_once_exactly_one_wins() {
-    for _ in 0..rounds("CHORUS_RACE_ROUNDS", 3) {
+    for _ in 0..rounds_from_env("CHORUS_RACE_ROUNDS", 3) {
         let home = home();
         let mut winner = race(&home);
         let pid = wait_until("the winner to answer", DEADLINE, || home.running_pid());
         assert_eq!(pid, winner.id());
         kill(pid);
-        wait(&mut winner, "the winner");
+        wait_for_exit(&mut winner, "the winner");
     }
 }
 
@@ -61,7 +61,7 @@ fn nothing_that_a_killed_one_leaves_keeps_the_next_from_starting() {
         if start == 0 {
             client.init("a");
         }
-        assert_eq!(client.texts("a").len(), start);
+        assert_eq!(client.message_texts("a").len(), start);
         client.append("a", "once more");
         daemon.kill9();
         assert!(home.socket().exists(), "a killed one leaves its socket");

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use chorusd::permissions::{Profile, Spec};
-use chorusd::tools::specs;
+use chorusd::permissions::{Profile, ProfileSpec};
+use chorusd::tools::visible_specs;
 
 /// What stands between two marks of code in a cell.
 fn codes(cell: &str) -> Vec<&str> {
@@ -12,7 +12,7 @@ fn codes(cell: &str) -> Vec<&str> {
 }
 
 fn allowing(pattern: &str) -> Profile {
-    Profile::new(Spec { allow: vec![pattern.to_owned()], ..Spec::default() }).expect("a profile")
+    Profile::new(ProfileSpec { allow: vec![pattern.to_owned()], ..ProfileSpec::default() }).expect("a profile")
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn every_tool_has_its_row_with_parameters_and_action() {
     let (_, table) = page.split_once("|---|---|---|---|\n").expect("the table");
     let rows: Vec<Vec<&str>> =
         table.lines().take_while(|line| line.starts_with('|')).map(|line| line.split('|').collect()).collect();
-    let tools = specs(&allowing(".*"));
+    let tools = visible_specs(&allowing(".*"));
     let listed: Vec<&str> = rows.iter().map(|row| codes(row[1])[0]).collect();
     assert_eq!(listed, tools.iter().map(|tool| &*tool.name).collect::<Vec<&str>>());
     for (row, tool) in rows.iter().zip(&tools) {
@@ -37,7 +37,7 @@ fn every_tool_has_its_row_with_parameters_and_action() {
         assert_eq!(sorted(codes(needed)), sorted(required.filter_map(|name| name.as_str()).collect()), "{}", tool.name);
         // A profile that allows just such actions shows just this tool, and where a command can do the same, that.
         let action = codes(row[3])[0].split('<').next().unwrap_or_default();
-        let shown = specs(&allowing(&format!("{action}.*")));
+        let shown = visible_specs(&allowing(&format!("{action}.*")));
         let other = |name: &&str| *name != "bash" || tool.name == "bash";
         let shown: Vec<&str> = shown.iter().map(|tool| &*tool.name).filter(other).collect();
         assert_eq!(shown, [&*tool.name], "{action}");

@@ -2,18 +2,18 @@
 
 use std::fs;
 
-use chorus_tests::ctl::run;
+use chorus_tests::ctl::run_command;
 
 use crate::home;
 
 #[test]
 fn the_tour_runs_and_leaves_nothing() {
     let home = home();
-    let temporary = home.outside().join("tmp");
+    let temporary = home.temp_dir().join("tmp");
     fs::create_dir(&temporary).expect("a directory");
     let mut command = home.command(home.bins.chorusctl);
     command.arg("tour").env("TMPDIR", &temporary);
-    let said = run(command, b"");
+    let said = run_command(command, b"");
     assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
     for verb in ["agent init", "context save", "context history", "context restore"] {
         assert!(said.stdout.contains(verb), "{verb}: {}", said.stdout);

@@ -6,10 +6,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::ctl::run;
+use crate::ctl::run_command;
 use crate::{Home, skip};
 
-const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+const BROWSER_NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// Quiet: what the browser asks of others for itself is no part of a test.
 const FLAGS: [&str; 11] = [
@@ -37,7 +37,7 @@ impl Browser {
     #[must_use]
     pub fn find() -> Option<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let places = std::env::split_paths(&path).flat_map(|dir| NAMES.map(|name| dir.join(name)));
+        let places = std::env::split_paths(&path).flat_map(|dir| BROWSER_NAMES.map(|name| dir.join(name)));
         let found = places.into_iter().find(|path| path.is_file());
         if found.is_none() {
             skip("no chromium here");
@@ -50,12 +50,12 @@ impl Browser {
     /// # Panics
     /// Where the browser fails.
     #[must_use]
-    pub fn open(&self, home: &Home, page: &Path) -> String {
-        let profile = tempfile::Builder::new().prefix("profile").tempdir_in(home.outside()).expect("a profile");
+    pub fn dump_dom(&self, home: &Home, page: &Path) -> String {
+        let profile = tempfile::Builder::new().prefix("profile").tempdir_in(home.temp_dir()).expect("a profile");
         let mut command = Command::new(&self.program);
         command.args(FLAGS).arg(format!("--user-data-dir={}", profile.path().display()));
-        command.env("HOME", &home.user).arg(format!("file://{}", page.display()));
-        run(command, b"").ok()
+        command.env("HOME", &home.user_home).arg(format!("file://{}", page.display()));
+        run_command(command, b"").expect_success()
     }
 
     /// Opens `page` in a frame of this width, and gives what `script` makes of its `document` and its `window`. The page has its own
@@ -64,7 +64,7 @@ impl Browser {
     /// # Panics
     /// Where the browser fails, or the script does.
     #[must_use]
-    pub fn look(&self, home: &Home, page: &str, width: u32, script: &str) -> Value {
+    pub fn evaluate(&self, home: &Home, page: &str, width: u32, script: &str) -> Value {
         let page = page.replace('&', "&amp;").replace('"', "&quot;");
         let around = format!(
             "<!doctype html><meta charset=\"utf-8\"><iframe id=\"frame\" width=\"{width}\" height=\"844\" \
@@ -76,9 +76,9 @@ impl Browser {
                document.title = Array.from(new TextEncoder().encode(found), b => b.toString(16).padStart(2, '0')).join('');\n\
              }};</script>"
         );
-        let file = home.outside().join("around.html");
+        let file = home.temp_dir().join("around.html");
         fs::write(&file, around).expect("the page around it");
-        let dom = self.open(home, &file);
+        let dom = self.dump_dom(home, &file);
         let (_, title) = dom.split_once("<title>").unwrap_or_else(|| panic!("the script failed: {dom:.2000}"));
         let hex = title.split('<').next().unwrap_or_default().as_bytes();
         let digit = |byte: &u8| char::from(*byte).to_digit(16).expect("a digit") as u8;

@@ -32,14 +32,14 @@ pub fn chorusctl<S: AsRef<OsStr>>(home: &Home, args: impl IntoIterator<Item = S>
 pub fn chorusctl_with<S: AsRef<OsStr>>(home: &Home, args: impl IntoIterator<Item = S>, stdin: &[u8]) -> Output {
     let mut command = home.command(home.bins.chorusctl);
     command.args(args);
-    run(command, stdin)
+    run_command(command, stdin)
 }
 
 /// Runs any command with `stdin`.
 ///
 /// # Panics
 /// Where it does not end in time.
-pub fn run(mut command: Command, stdin: &[u8]) -> Output {
+pub fn run_command(mut command: Command, stdin: &[u8]) -> Output {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -68,7 +68,7 @@ impl Output {
     ///
     /// # Panics
     /// Where it did not.
-    pub fn ok(self) -> String {
+    pub fn expect_success(self) -> String {
         assert_eq!(self.status, 0, "{}{}", self.stdout, self.stderr);
         self.stdout
     }
@@ -78,15 +78,15 @@ impl Output {
     /// # Panics
     /// Where it did not, or where standard output is not one JSON value.
     #[must_use]
-    pub fn json(self) -> Value {
-        serde_json::from_str(&self.ok()).expect("one JSON value")
+    pub fn expect_json(self) -> Value {
+        serde_json::from_str(&self.expect_success()).expect("one JSON value")
     }
 
     /// Checks a failure: its status, an `error:` line, and nothing on standard output.
     ///
     /// # Panics
     /// Where it is another.
-    pub fn failed(&self, status: i32) -> &str {
+    pub fn expect_failure(&self, status: i32) -> &str {
         assert_eq!(self.status, status, "{}{}", self.stdout, self.stderr);
         assert!(self.stderr.lines().any(|line| line.starts_with("error: ")), "no error line: {}", self.stderr);
         assert_eq!(self.stdout, "", "a failure prints no result");
@@ -97,8 +97,8 @@ impl Output {
     ///
     /// # Panics
     /// Where there is none.
-    pub fn failed_with_hint(&self, status: i32) -> &str {
-        let said = self.failed(status);
+    pub fn expect_failure_with_hint(&self, status: i32) -> &str {
+        let said = self.expect_failure(status);
         assert!(said.lines().any(|line| line.starts_with("hint: ")), "no hint: {said}");
         said
     }

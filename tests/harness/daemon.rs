@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use crate::home::Home;
 use crate::process;
-use crate::raw::Raw;
+use crate::raw::RawConnection;
 use crate::wait::DEADLINE;
 
 /// Dropping it is `kill -9`.
@@ -31,7 +31,7 @@ impl Daemon {
     /// With its log where it does not become ready.
     #[must_use]
     pub fn start(home: &Home) -> Self {
-        Self::start_by(home, home.command(home.bins.chorusd))
+        Self::start_command(home, home.command(home.bins.chorusd))
     }
 
     /// The same with `config` as config.toml.
@@ -40,7 +40,7 @@ impl Daemon {
     /// As `start`.
     #[must_use]
     pub fn start_with(home: &Home, config: &str) -> Self {
-        home.configure(config);
+        home.write_config(config);
         Self::start(home)
     }
 
@@ -49,7 +49,7 @@ impl Daemon {
     /// # Panics
     /// As `start`.
     #[must_use]
-    pub fn start_by(home: &Home, command: Command) -> Self {
+    pub fn start_command(home: &Home, command: Command) -> Self {
         Self::try_start(home, command).unwrap_or_else(|(status, said)| panic!("chorusd ended with {status}: {said}"))
     }
 
@@ -61,7 +61,7 @@ impl Daemon {
     /// # Panics
     /// Where it is neither ready nor ends in time.
     pub fn try_start(home: &Home, mut command: Command) -> Result<Self, (ExitStatus, String)> {
-        let log = home.outside().join("chorusd.err");
+        let log = home.temp_dir().join("chorusd.err");
         let file = File::options().create(true).append(true).open(&log).expect("a log file");
         let before = file.metadata().expect("its length").len();
         let mut child =
@@ -82,7 +82,7 @@ impl Daemon {
                 Ok(Self { child, pid, socket: home.socket(), log })
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                let status = process::wait(&mut child, "chorusd without a ready line");
+                let status = process::wait_for_exit(&mut child, "chorusd without a ready line");
                 let said = fs::read(&log).expect("its log");
                 Err((status, String::from_utf8_lossy(&said[before as usize..]).into_owned()))
             }
@@ -106,8 +106,8 @@ impl Daemon {
 
     /// A connection for bytes of one's own.
     #[must_use]
-    pub fn raw(&self) -> Raw {
-        Raw::connect(&self.socket)
+    pub fn raw_connection(&self) -> RawConnection {
+        RawConnection::connect(&self.socket)
     }
 
     /// Resident memory in bytes.
@@ -118,7 +118,7 @@ impl Daemon {
 
     /// What it wrote on standard error, by all starts in this home.
     #[must_use]
-    pub fn log(&self) -> String {
+    pub fn read_log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
@@ -128,7 +128,7 @@ impl Daemon {
     /// Where it does not end.
     pub fn kill9(mut self) {
         process::kill(self.pid);
-        process::wait(&mut self.child, "a killed chorusd");
+        process::wait_for_exit(&mut self.child, "a killed chorusd");
     }
 
     /// SIGTERM, and wait for the end.
@@ -153,7 +153,7 @@ impl Daemon {
     /// # Panics
     /// Where it does not end in time.
     pub fn wait(&mut self) -> ExitStatus {
-        process::wait(&mut self.child, "chorusd")
+        process::wait_for_exit(&mut self.child, "chorusd")
     }
 
     /// Panics with the log unless it still answers.
@@ -162,8 +162,8 @@ impl Daemon {
     /// See above.
     pub fn assert_alive(&mut self) {
         let ended = self.child.try_wait().expect("a child to ask");
-        assert!(ended.is_none(), "chorusd ended with {ended:?}: {}", self.log());
-        self.raw().hello();
+        assert!(ended.is_none(), "chorusd ended with {ended:?}: {}", self.read_log());
+        self.raw_connection().check_hello();
     }
 }
 

@@ -7,21 +7,21 @@ use chorus_proto::codec::FrameCodec;
 use chorus_proto::methods::import::ImportFormat;
 use chorus_proto::methods::{agent, context, daemon, import, session};
 use chorus_proto::{Message, Method, frame};
-use chorusd::config::Kind;
+use chorusd::config::ProviderKind;
 use chorusd::llm::providers::read_events;
-use chorusd::llm::sse::Cutter;
-use chorusd::permissions::{Action, Profile, Spec};
-use chorusd::server::examine;
+use chorusd::llm::sse::SseParser;
+use chorusd::permissions::{Action, Profile, ProfileSpec};
+use chorusd::server::parse_request;
 use chorusd::session::file;
-use chorusd::session::import::{About, Sink, import};
+use chorusd::session::import::{ImportSink, ImportedMetadata, import};
 use jiff::Timestamp;
 use tokio_util::codec::Decoder as _;
 
-use crate::exported;
+use crate::export_checks;
 use crate::rng::Rng;
 
 /// Longest frame in [`frames`]: small, so that both sides of the limit are met.
-const LIMIT: usize = 1 << 16;
+const MAX_FRAME_BYTES: usize = 1 << 16;
 
 /// Frames come out the same however the bytes arrive, and what is only announced takes no room.
 ///
@@ -29,7 +29,7 @@ const LIMIT: usize = 1 << 16;
 /// Where that does not hold.
 pub fn frames(data: &[u8]) {
     let decode = |step: usize| {
-        let (mut codec, mut incoming, mut found) = (FrameCodec::new(LIMIT), BytesMut::new(), Vec::new());
+        let (mut codec, mut incoming, mut found) = (FrameCodec::new(MAX_FRAME_BYTES), BytesMut::new(), Vec::new());
         for piece in data.chunks(step.max(1)) {
             incoming.extend_from_slice(piece);
             loop {
@@ -39,7 +39,11 @@ pub fn frames(data: &[u8]) {
                     Err(_) => return (found, true),
                 }
             }
-            assert!(incoming.capacity() <= 4 * data.len() + 2 * LIMIT, "{} bytes reserved", incoming.capacity());
+            assert!(
+                incoming.capacity() <= 4 * data.len() + 2 * MAX_FRAME_BYTES,
+                "{} bytes reserved",
+                incoming.capacity()
+            );
         }
         (found, false)
     };
@@ -48,7 +52,7 @@ pub fn frames(data: &[u8]) {
     assert_eq!(whole, decode(7), "in pieces");
     let (mut reader, mut body, mut found) = (Cursor::new(data), Vec::new(), Vec::new());
     let failed = loop {
-        match frame::read(&mut reader, &mut body, LIMIT) {
+        match frame::read(&mut reader, &mut body, MAX_FRAME_BYTES) {
             Ok(true) => found.push(body.clone()),
             Ok(false) => break false,
             Err(e) => break e.kind() == io::ErrorKind::InvalidData,
@@ -62,7 +66,7 @@ pub fn frames(data: &[u8]) {
 /// # Panics
 /// Where it is refused with anything else.
 pub fn requests(data: &[u8]) {
-    let request = match examine(data) {
+    let request = match parse_request(data) {
         Ok(request) => request,
         Err(error) => {
             assert!([-32700, -32600, -32000].contains(&error.code), "{error:?}");
@@ -124,7 +128,7 @@ pub fn session_file(data: &[u8]) {
 pub fn shell_command(data: &[u8]) {
     let Ok(command) = std::str::from_utf8(data) else { return };
     let pattern = |text: &str| vec![text.to_owned()];
-    let spec = Spec { deny: pattern("tool:bash:rm( .*)?"), allow: pattern("tool:.*"), ..Spec::default() };
+    let spec = ProfileSpec { deny: pattern("tool:bash:rm( .*)?"), allow: pattern("tool:.*"), ..ProfileSpec::default() };
     let profile = Profile::new(spec).expect("a profile");
     let verdict = profile.judge(&Action::Bash { command }.to_string());
     assert!(verdict.parts.iter().all(|part| verdict.decision <= part.decision), "{verdict:?}");
@@ -132,18 +136,18 @@ pub fn shell_command(data: &[u8]) {
 
 /// Holds an import to the order of its calls.
 #[derive(Debug, Default)]
-struct Strict {
+struct StrictSink {
     open: bool,
     messages: usize,
 }
 
-impl Sink for Strict {
-    fn begin(&mut self) -> io::Result<()> {
+impl ImportSink for StrictSink {
+    fn begin_session(&mut self) -> io::Result<()> {
         assert!(!std::mem::replace(&mut self.open, true), "a session begins inside another");
         Ok(())
     }
 
-    fn message(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
+    fn add_message(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
         assert!(self.open, "a message of no session");
         assert!(!json.contains(&b'\n'), "a message on several lines");
         let again: Message = serde_json::from_slice(json).expect("the serialised form is a message");
@@ -152,12 +156,12 @@ impl Sink for Strict {
         Ok(())
     }
 
-    fn end(&mut self, _about: About) -> io::Result<()> {
+    fn end_session(&mut self, _about: ImportedMetadata) -> io::Result<()> {
         assert!(std::mem::take(&mut self.open), "an end without a beginning");
         Ok(())
     }
 
-    fn skip(&mut self, _line: u64, reason: String) {
+    fn report_skipped(&mut self, _line: u64, reason: String) {
         assert!(!reason.is_empty());
     }
 }
@@ -177,7 +181,7 @@ pub fn transcript(data: &[u8]) {
         ImportFormat::Chatgpt,
         ImportFormat::Goose,
     ] {
-        let (mut sink, mut count) = (Strict::default(), 0_u32);
+        let (mut sink, mut count) = (StrictSink::default(), 0_u32);
         let mut new_id = || {
             count += 1;
             count.to_string()
@@ -190,7 +194,7 @@ pub fn transcript(data: &[u8]) {
 }
 
 /// Longest event in [`event_stream`]: small, so that both sides of the limit are met.
-const LONGEST_EVENT: usize = 1 << 10;
+const MAX_EVENT_BYTES: usize = 1 << 10;
 
 /// Events come out the same however the bytes arrive, none is longer than the limit, and both wire formats take
 /// them or refuse them with a reason.
@@ -199,18 +203,18 @@ const LONGEST_EVENT: usize = 1 << 10;
 /// Where that does not hold.
 pub fn event_stream(data: &[u8]) {
     let cut = |step: usize| {
-        let (mut cutter, mut found) = (Cutter::new(LONGEST_EVENT), Vec::new());
+        let (mut cutter, mut found) = (SseParser::new(MAX_EVENT_BYTES), Vec::new());
         for piece in data.chunks(step.max(1)) {
             cutter.push(piece);
             loop {
-                match cutter.cut() {
+                match cutter.next_event() {
                     Ok(Some(event)) => found.push(event),
                     Ok(None) => break,
                     Err(_) => return (found, true),
                 }
             }
         }
-        found.extend(cutter.rest());
+        found.extend(cutter.finish());
         (found, false)
     };
     let whole = cut(data.len());
@@ -221,8 +225,8 @@ pub fn event_stream(data: &[u8]) {
         assert_eq!(whole, pieces, "in pieces");
     }
     // What is no UTF-8 becomes longer when it is replaced.
-    assert!(whole.0.iter().all(|event| event.data.len() <= 4 * LONGEST_EVENT));
-    for kind in [Kind::Anthropic, Kind::Openai] {
+    assert!(whole.0.iter().all(|event| event.data.len() <= 4 * MAX_EVENT_BYTES));
+    for kind in [ProviderKind::Anthropic, ProviderKind::Openai] {
         match read_events(kind, &whole.0) {
             Ok(reply) => assert!(reply.tool_calls.iter().all(|call| !call.params.get().contains('\n'))),
             Err(error) => assert!(!error.message.is_empty()),
@@ -231,7 +235,7 @@ pub fn event_stream(data: &[u8]) {
 }
 
 /// Bytes that mean something in JSON, so that what is bent gets further than the first brace.
-const WORDS: [&[u8]; 17] = [
+const JSON_TOKENS: [&[u8]; 17] = [
     b"{",
     b"}",
     b"[",
@@ -255,15 +259,19 @@ const WORDS: [&[u8]; 17] = [
 ///
 /// # Panics
 /// Where `seed` is empty.
-pub fn bend(seed: &[u8], rng: &mut Rng) -> Vec<u8> {
+pub fn mutate(seed: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for _ in 0..=rng.below(4) {
         let at = rng.below(bytes.len() as u64) as usize;
         match rng.below(6) {
-            0 => bytes[at] = rng.word() as u8,
+            0 => bytes[at] = rng.next_u64() as u8,
             1 if bytes.len() > 1 => _ = bytes.remove(at),
             2 if rng.below(4) == 0 => bytes.truncate(at + 1),
-            3 => _ = bytes.splice(at..at, WORDS[rng.below(WORDS.len() as u64) as usize].iter().copied()).count(),
+            3 => {
+                _ = bytes
+                    .splice(at..at, JSON_TOKENS[rng.below(JSON_TOKENS.len() as u64) as usize].iter().copied())
+                    .count()
+            }
             4 => {
                 let end = (at + rng.below(40) as usize).min(bytes.len());
                 if end - at < bytes.len() {
@@ -289,6 +297,6 @@ pub fn exported(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let texts: Vec<&str> = text.split("\n\n").collect();
     let whole = [&*text, &*text, &*text, &*text];
-    exported::check(&exported::session(&whole));
-    exported::check(&exported::session(&texts));
+    export_checks::check_exports(&export_checks::build_session(&whole));
+    export_checks::check_exports(&export_checks::build_session(&texts));
 }

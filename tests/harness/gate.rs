@@ -18,7 +18,7 @@ impl Gate {
     ///
     /// # Panics
     /// Where it is not in time.
-    pub fn pass(&self) {
+    pub fn wait(&self) {
         let state = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (open, _) = self.0.1.wait_timeout_while(state, DEADLINE, |open| !*open).expect("no panic at the gate");
         assert!(*open, "waited {DEADLINE:?} at a gate");

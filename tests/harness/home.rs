@@ -38,8 +38,8 @@ pub struct Home {
     /// `CHORUS_HOME`.
     pub path: PathBuf,
     /// `HOME`, and the directory commands run in.
-    pub user: PathBuf,
-    folder: TempDir,
+    pub user_home: PathBuf,
+    temp: TempDir,
 }
 
 impl Home {
@@ -49,17 +49,17 @@ impl Home {
     /// Where no temporary directory can be made.
     #[must_use]
     pub fn new(bins: Bins) -> Self {
-        process::ignore_alone();
-        let folder = tempfile::Builder::new().prefix("chorus").tempdir().expect("a temporary directory");
-        let (path, user) = (folder.path().join("home"), folder.path().join("user"));
-        fs::create_dir(&user).expect("a user directory");
-        Self { bins, path, user, folder }
+        process::reset_signals_of_children();
+        let temp = tempfile::Builder::new().prefix("chorus").tempdir().expect("a temporary directory");
+        let (path, user_home) = (temp.path().join("home"), temp.path().join("user"));
+        fs::create_dir(&user_home).expect("a user directory");
+        Self { bins, path, user_home, temp }
     }
 
     /// The directory around it all, for things that are not Chorus's.
     #[must_use]
-    pub fn outside(&self) -> &Path {
-        self.folder.path()
+    pub fn temp_dir(&self) -> &Path {
+        self.temp.path()
     }
 
     #[must_use]
@@ -68,20 +68,20 @@ impl Home {
     }
 
     #[must_use]
-    pub fn agent(&self, name: &str) -> PathBuf {
+    pub fn agent_dir(&self, name: &str) -> PathBuf {
         self.path.join("agents").join(name)
     }
 
     #[must_use]
-    pub fn sessions(&self, agent: &str) -> PathBuf {
-        self.agent(agent).join("sessions")
+    pub fn sessions_dir(&self, agent: &str) -> PathBuf {
+        self.agent_dir(agent).join("sessions")
     }
 
     /// Makes `CHORUS_HOME` as the daemon would, before the daemon does.
     ///
     /// # Panics
     /// Where it cannot be made.
-    pub fn make(&self) {
+    pub fn create(&self) {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.path).expect("CHORUS_HOME");
     }
 
@@ -89,8 +89,8 @@ impl Home {
     ///
     /// # Panics
     /// Where it cannot be written.
-    pub fn configure(&self, config: &str) {
-        self.make();
+    pub fn write_config(&self, config: &str) {
+        self.create();
         let file = self.path.join("config.toml");
         fs::write(&file, config).expect("config.toml");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("its mode");
@@ -103,7 +103,7 @@ impl Home {
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", &self.user)
+            .env("HOME", &self.user_home)
             .env("CHORUS_HOME", &self.path)
             .env("CHORUSD", self.bins.chorusd)
             .env("TZ", "UTC")
@@ -111,14 +111,14 @@ impl Home {
             .env("NO_COLOR", "1")
             // No TLS connection comes about, and reading the machine's certificates is a fifth of all that the tests compute.
             .env("SSL_CERT_FILE", "/dev/null")
-            .current_dir(&self.user);
+            .current_dir(&self.user_home);
         command
     }
 
     /// `chorusd` as somebody whom the permissions of files hold back, also where the tests run as root; `None` with a
     /// message where that cannot be had.
     #[must_use]
-    pub fn held_back(&self) -> Option<Command> {
+    pub fn unprivileged_daemon(&self) -> Option<Command> {
         if !process::is_root() {
             return Some(self.command(self.bins.chorusd));
         }

@@ -12,7 +12,7 @@ use chorus_proto::{CallError, Client};
 ///
 /// # Panics
 /// Where the daemon counts other bytes than were sent.
-pub fn import(
+pub fn import_transcript(
     client: &mut Client,
     agent: &str,
     from: ImportFormat,

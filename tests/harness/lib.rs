@@ -2,43 +2,43 @@
 //! connections, and waiting for a condition with a deadline.
 
 pub mod browser;
-pub mod chat;
-pub mod clock;
+pub mod bulk_data;
+pub mod client_ext;
 pub mod ctl;
 pub mod daemon;
-pub mod data;
 pub mod discord;
-pub mod disk;
-pub mod exported;
+pub mod export_checks;
+pub mod fake_daemon;
+pub mod frozen_disk;
 pub mod fuzz;
 pub mod gate;
-pub mod held;
 pub mod home;
 pub mod import;
-pub mod inside;
-pub mod many;
+pub mod in_process;
+pub mod interactive;
+pub mod manual_clock;
 pub mod measure;
 pub mod model_server;
 pub mod process;
 pub mod raw;
+pub mod real_data;
 pub mod rng;
-pub mod running;
 pub mod schema;
-pub mod scripted;
+pub mod small_disk;
 pub mod strace;
 pub mod wait;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-pub use clock::Hands;
 pub use ctl::Output;
 pub use daemon::Daemon;
 pub use gate::Gate;
 pub use home::{Bins, Home};
-pub use inside::Inside;
-pub use raw::Raw;
-pub use running::Running;
+pub use in_process::InProcessDaemon;
+pub use interactive::InteractiveCommand;
+pub use manual_clock::ManualClock;
+pub use raw::RawConnection;
 pub use wait::{DEADLINE, wait_until};
 
 /// Says why a test is not run here, past the capture of test output, and notes it in the file that `CHORUS_TEST_SKIPS`

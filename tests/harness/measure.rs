@@ -25,7 +25,7 @@ pub fn median(mut times: Vec<Duration>) -> Duration {
 
 /// The time of Chorus over that of its floor.
 #[derive(Debug, Clone)]
-pub struct Ratio {
+pub struct Measurement {
     pub name: String,
     pub floor: Duration,
     pub ours: Duration,
@@ -33,16 +33,16 @@ pub struct Ratio {
     pub target: f64,
 }
 
-impl Ratio {
+impl Measurement {
     #[must_use]
-    pub fn value(&self) -> f64 {
+    pub fn ratio(&self) -> f64 {
         self.ours.as_secs_f64() / self.floor.as_secs_f64()
     }
 }
 
-impl fmt::Display for Ratio {
+impl fmt::Display for Measurement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, floor, ours, ratio) = (&self.name, self.floor, self.ours, self.value());
+        let (name, floor, ours, ratio) = (&self.name, self.floor, self.ours, self.ratio());
         write!(f, "{name:<44} floor {floor:>10.3?}  chorus {ours:>10.3?}  ratio {ratio:>5.2}")?;
         if self.target.is_infinite() {
             return Ok(());
@@ -54,32 +54,32 @@ impl fmt::Display for Ratio {
 
 /// Runs `floor` and `ours` in turn, `rounds` times each after a few to warm up. Each says how long it took, so that
 /// it may prepare something first.
-pub fn paired(
+pub fn measure_paired(
     name: impl Into<String>,
     target: f64,
     rounds: usize,
     mut floor: impl FnMut() -> Duration,
     mut ours: impl FnMut() -> Duration,
-) -> Ratio {
+) -> Measurement {
     for _ in 0..rounds.div_ceil(10) {
         floor();
         ours();
     }
     let (floor, ours) = (0..rounds).map(|_| (floor(), ours())).unzip();
-    Ratio { name: name.into(), floor: median(floor), ours: median(ours), target }
+    Measurement { name: name.into(), floor: median(floor), ours: median(ours), target }
 }
 
 /// Prints a line of the report.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-pub fn report(line: impl fmt::Display) {
+pub fn print_report(line: impl fmt::Display) {
     println!("{line}");
 }
 
 /// Asks for the scheduler that lets nothing else run in between, for this process and all it starts.
-pub fn undisturbed() {
+pub fn use_realtime_scheduler() {
     let pid = std::process::id().to_string();
     let chrt = std::process::Command::new("chrt").args(["-f", "-p", "20", &pid]).output();
     if chrt.is_ok_and(|done| done.status.success()) {
-        report("(under chrt -f 20)");
+        print_report("(under chrt -f 20)");
     }
 }

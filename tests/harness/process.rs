@@ -27,7 +27,7 @@ pub fn signal(pid: u32, what: Signal) {
 ///
 /// # Panics
 /// Where the system refuses a handler.
-pub fn ignore_alone() {
+pub fn reset_signals_of_children() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -56,7 +56,7 @@ pub fn is_running(pid: u32) -> bool {
 /// Where the process is not there.
 #[must_use]
 pub fn rss(pid: u32) -> u64 {
-    memory(pid, "VmRSS:")
+    read_status_bytes(pid, "VmRSS:")
 }
 
 /// The most resident memory `pid` ever had, in bytes.
@@ -65,7 +65,7 @@ pub fn rss(pid: u32) -> u64 {
 /// Where the process is not there.
 #[must_use]
 pub fn peak_rss(pid: u32) -> u64 {
-    memory(pid, "VmHWM:")
+    read_status_bytes(pid, "VmHWM:")
 }
 
 /// Processor time that all threads of `pid` have had.
@@ -82,7 +82,7 @@ pub fn cpu_time(pid: u32) -> Duration {
     Duration::from_millis((ticks(14) + ticks(15)) * 1000 / per_second)
 }
 
-fn memory(pid: u32, what: &str) -> u64 {
+fn read_status_bytes(pid: u32, what: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process's status");
     let line = status.lines().find_map(|line| line.strip_prefix(what)).expect("the line");
     line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") * 1024
@@ -92,7 +92,7 @@ fn memory(pid: u32, what: &str) -> u64 {
 ///
 /// # Panics
 /// Where it does not end in time.
-pub fn wait(child: &mut Child, what: &str) -> ExitStatus {
+pub fn wait_for_exit(child: &mut Child, what: &str) -> ExitStatus {
     wait_until(&format!("{what} to end"), DEADLINE, || child.try_wait().expect("a child to wait for"))
 }
 

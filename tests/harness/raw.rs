@@ -13,11 +13,11 @@ use crate::wait::DEADLINE;
 
 /// A connection below the protocol.
 #[derive(Debug)]
-pub struct Raw {
+pub struct RawConnection {
     stream: UnixStream,
 }
 
-impl Raw {
+impl RawConnection {
     /// # Panics
     /// Where nobody accepts.
     #[must_use]
@@ -32,7 +32,7 @@ impl Raw {
     ///
     /// # Panics
     /// On any other failure.
-    pub fn bytes(&mut self, bytes: &[u8]) {
+    pub fn send_bytes(&mut self, bytes: &[u8]) {
         match self.stream.write_all(bytes) {
             Err(e) if !matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => panic!("write: {e}"),
             _ => {}
@@ -46,7 +46,7 @@ impl Raw {
     pub fn drip(&mut self, piece: &[u8], every: Duration, times: usize) -> usize {
         self.stream.set_read_timeout(Some(every)).expect("a time-out");
         let taken = (0..times).find(|_| {
-            self.bytes(piece);
+            self.send_bytes(piece);
             match self.stream.read(&mut [0]) {
                 Ok(0) => true,
                 Ok(_) => panic!("an answer in the middle of a frame"),
@@ -66,10 +66,10 @@ impl Raw {
     /// On any other failure.
     pub fn drip_while(&mut self, piece: &[u8], every: Duration, go_on: impl Fn() -> bool) -> Option<Vec<u8>> {
         self.stream.set_read_timeout(Some(every)).expect("a time-out");
-        let mut header = [0; frame::HEADER];
+        let mut header = [0; frame::HEADER_BYTES];
         let mut is_answered = false;
         while !is_answered && go_on() {
-            self.bytes(piece);
+            self.send_bytes(piece);
             match self.stream.read(&mut header[..1]) {
                 Ok(0) => break,
                 Ok(_) => is_answered = true,
@@ -88,17 +88,17 @@ impl Raw {
     }
 
     /// Sends `body` as one frame.
-    pub fn frame(&mut self, body: impl AsRef<[u8]>) {
+    pub fn send_frame(&mut self, body: impl AsRef<[u8]>) {
         let body = body.as_ref();
         let header = u32::try_from(body.len()).expect("a length").to_be_bytes();
-        self.bytes(&[&header[..], body].concat());
+        self.send_bytes(&[&header[..], body].concat());
     }
 
     /// Sends `body` up to `times` times, until the daemon takes no more.
     ///
     /// # Panics
     /// Where the socket takes no time-out.
-    pub fn flood(&mut self, body: &str, times: usize) {
+    pub fn send_until_blocked(&mut self, body: &str, times: usize) {
         self.stream.set_write_timeout(Some(Duration::from_millis(300))).expect("a time-out");
         let frame = [&u32::try_from(body.len()).expect("a length").to_be_bytes()[..], body.as_bytes()].concat();
         for _ in 0..times {
@@ -112,7 +112,7 @@ impl Raw {
     ///
     /// # Panics
     /// Where the socket cannot be shut down.
-    pub fn finish(&mut self) {
+    pub fn shutdown_write(&mut self) {
         self.stream.shutdown(Shutdown::Write).expect("a shutdown");
     }
 
@@ -121,7 +121,7 @@ impl Raw {
     /// # Panics
     /// Where neither comes in time, and on a frame cut short.
     pub fn receive(&mut self) -> Option<Vec<u8>> {
-        let mut header = [0; frame::HEADER];
+        let mut header = [0; frame::HEADER_BYTES];
         match self.stream.read_exact(&mut header) {
             Ok(()) => {}
             Err(e) if matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => return None,
@@ -142,27 +142,27 @@ impl Raw {
     }
 
     /// Sends `body`, receives the answer.
-    pub fn ask(&mut self, body: impl AsRef<[u8]>) -> Value {
-        self.frame(body);
+    pub fn exchange(&mut self, body: impl AsRef<[u8]>) -> Value {
+        self.send_frame(body);
         self.receive_json()
     }
 
     /// Calls a method, receives the whole answer.
     pub fn call(&mut self, method: &str, params: Value) -> Value {
-        self.ask(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string())
+        self.exchange(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string())
     }
 
     /// Shows that the connection works.
     ///
     /// # Panics
     /// Where it does not.
-    pub fn hello(&mut self) {
+    pub fn check_hello(&mut self) {
         let answer = self.call("hello", json!({}));
         assert_eq!(answer["result"]["server"], "chorusd", "{answer}");
     }
 
     /// Whether the daemon closes, maybe after frames that nobody wants any more.
-    pub fn is_closed(&mut self) -> bool {
+    pub fn wait_until_closed(&mut self) -> bool {
         while self.receive().is_some() {}
         true
     }

@@ -10,7 +10,7 @@ impl Rng {
         Self(seed)
     }
 
-    pub fn word(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -20,7 +20,7 @@ impl Rng {
 
     /// A number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
-        self.word() % end
+        self.next_u64() % end
     }
 }
 
@@ -29,6 +29,6 @@ impl Rng {
 /// # Panics
 /// Where the variable is not a number.
 #[must_use]
-pub fn rounds(name: &str, default: u64) -> u64 {
+pub fn rounds_from_env(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |value| value.parse().expect("a number of rounds"))
 }

@@ -2,8 +2,8 @@
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
-    agent, approvals, archive, audit, backup, chain, context, daemon, doctor, events, export, import, memory, models,
-    permissions, send, session, settings, tasks, trash, tree, usage,
+    agent, agent_transfer, approvals, audit, backup, chain, context, daemon, doctor, events, export, import, memory,
+    models, permissions, send, session, settings, tasks, trash, tree, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -21,7 +21,7 @@ struct Collector {
 }
 
 impl Collector {
-    fn add<M: Method<Params: JsonSchema, Result: JsonSchema>>(&mut self) {
+    fn add_method<M: Method<Params: JsonSchema, Result: JsonSchema>>(&mut self) {
         let params = M::Params::json_schema(&mut self.requests);
         let result = M::Result::json_schema(&mut self.answers);
         self.methods.insert(M::NAME.to_owned(), json!({ "params": params, "result": result }));
@@ -33,84 +33,84 @@ impl Collector {
 /// # Panics
 /// Where one name would stand for two shapes.
 #[must_use]
-pub fn document() -> Value {
+pub fn protocol_schema() -> Value {
     let mut all = Collector {
         requests: SchemaSettings::draft2020_12().for_deserialize().into_generator(),
         answers: SchemaSettings::draft2020_12().for_serialize().into_generator(),
         methods: Map::new(),
     };
-    all.add::<daemon::Hello>();
-    all.add::<daemon::Status>();
-    all.add::<daemon::Stop>();
-    all.add::<doctor::Doctor>();
-    all.add::<agent::Init>();
-    all.add::<agent::Destroy>();
-    all.add::<agent::List>();
-    all.add::<agent::Show>();
-    all.add::<agent::Use>();
-    all.add::<agent::Config>();
-    all.add::<context::Append>();
-    all.add::<context::Show>();
-    all.add::<context::Save>();
-    all.add::<context::Clear>();
-    all.add::<context::History>();
-    all.add::<context::Restore>();
-    all.add::<chain::Resume>();
-    all.add::<chain::Compact>();
-    all.add::<context::Rewind>();
-    all.add::<context::Pin>();
-    all.add::<context::Unpin>();
-    all.add::<events::List>();
-    all.add::<events::Subscribe>();
-    all.add::<session::Get>();
-    all.add::<session::Delete>();
-    all.add::<session::Purge>();
-    all.add::<session::Expire>();
-    all.add::<session::Tag>();
-    all.add::<session::Untag>();
-    all.add::<tree::Tree>();
-    all.add::<tree::Branch>();
-    all.add::<tree::Diff>();
-    all.add::<tree::Merge>();
-    all.add::<trash::List>();
-    all.add::<trash::Restore>();
-    all.add::<trash::Empty>();
-    all.add::<export::Select>();
-    all.add::<export::Read>();
-    all.add::<import::Begin>();
-    all.add::<import::Add>();
-    all.add::<import::Commit>();
-    all.add::<permissions::List>();
-    all.add::<permissions::Show>();
-    all.add::<permissions::Check>();
-    all.add::<settings::Show>();
-    all.add::<settings::Set>();
-    all.add::<models::List>();
-    all.add::<models::Validate>();
-    all.add::<send::Send>();
-    all.add::<send::Cancel>();
-    all.add::<tasks::List>();
-    all.add::<tasks::Show>();
-    all.add::<tasks::Logs>();
-    all.add::<tasks::Stop>();
-    all.add::<usage::Show>();
-    all.add::<approvals::List>();
-    all.add::<approvals::Approve>();
-    all.add::<approvals::Deny>();
-    all.add::<audit::Audit>();
-    all.add::<audit::Verify>();
-    all.add::<memory::Add>();
-    all.add::<memory::List>();
-    all.add::<memory::Search>();
-    all.add::<memory::Remove>();
-    all.add::<archive::ExportBegin>();
-    all.add::<archive::ExportRead>();
-    all.add::<archive::ImportBegin>();
-    all.add::<archive::ImportAdd>();
-    all.add::<archive::ImportCommit>();
-    all.add::<backup::Create>();
-    all.add::<backup::ArchiveBegin>();
-    all.add::<backup::ArchiveRead>();
+    all.add_method::<daemon::Hello>();
+    all.add_method::<daemon::Status>();
+    all.add_method::<daemon::Stop>();
+    all.add_method::<doctor::Doctor>();
+    all.add_method::<agent::Init>();
+    all.add_method::<agent::Destroy>();
+    all.add_method::<agent::List>();
+    all.add_method::<agent::Show>();
+    all.add_method::<agent::Use>();
+    all.add_method::<agent::Config>();
+    all.add_method::<context::Append>();
+    all.add_method::<context::Show>();
+    all.add_method::<context::Save>();
+    all.add_method::<context::Clear>();
+    all.add_method::<context::History>();
+    all.add_method::<context::Restore>();
+    all.add_method::<chain::Resume>();
+    all.add_method::<chain::Compact>();
+    all.add_method::<context::Rewind>();
+    all.add_method::<context::Pin>();
+    all.add_method::<context::Unpin>();
+    all.add_method::<events::List>();
+    all.add_method::<events::Subscribe>();
+    all.add_method::<session::Get>();
+    all.add_method::<session::Delete>();
+    all.add_method::<session::Purge>();
+    all.add_method::<session::Expire>();
+    all.add_method::<session::Tag>();
+    all.add_method::<session::Untag>();
+    all.add_method::<tree::Tree>();
+    all.add_method::<tree::Branch>();
+    all.add_method::<tree::Diff>();
+    all.add_method::<tree::Merge>();
+    all.add_method::<trash::List>();
+    all.add_method::<trash::Restore>();
+    all.add_method::<trash::Empty>();
+    all.add_method::<export::Select>();
+    all.add_method::<export::Read>();
+    all.add_method::<import::Begin>();
+    all.add_method::<import::Add>();
+    all.add_method::<import::Commit>();
+    all.add_method::<permissions::List>();
+    all.add_method::<permissions::Show>();
+    all.add_method::<permissions::Check>();
+    all.add_method::<settings::Show>();
+    all.add_method::<settings::Set>();
+    all.add_method::<models::List>();
+    all.add_method::<models::Validate>();
+    all.add_method::<send::Send>();
+    all.add_method::<send::Cancel>();
+    all.add_method::<tasks::List>();
+    all.add_method::<tasks::Show>();
+    all.add_method::<tasks::Logs>();
+    all.add_method::<tasks::Stop>();
+    all.add_method::<usage::Show>();
+    all.add_method::<approvals::List>();
+    all.add_method::<approvals::Approve>();
+    all.add_method::<approvals::Deny>();
+    all.add_method::<audit::Audit>();
+    all.add_method::<audit::Verify>();
+    all.add_method::<memory::Add>();
+    all.add_method::<memory::List>();
+    all.add_method::<memory::Search>();
+    all.add_method::<memory::Remove>();
+    all.add_method::<agent_transfer::ExportBegin>();
+    all.add_method::<agent_transfer::ExportRead>();
+    all.add_method::<agent_transfer::ImportBegin>();
+    all.add_method::<agent_transfer::ImportAdd>();
+    all.add_method::<agent_transfer::ImportCommit>();
+    all.add_method::<backup::Create>();
+    all.add_method::<backup::ArchiveBegin>();
+    all.add_method::<backup::ArchiveRead>();
     let error = RpcError::json_schema(&mut all.answers);
     let progress = Progress::json_schema(&mut all.answers);
     let said = send::Progress::json_schema(&mut all.answers);
@@ -124,7 +124,7 @@ pub fn document() -> Value {
         let shape = defs.entry(&name).or_insert_with(|| schema.clone());
         assert_eq!(*shape, schema, "{name} has one shape in requests and another in answers");
     }
-    sorted(json!({
+    sort_keys(json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Chorus protocol",
         "protocol": PROTOCOL,
@@ -141,14 +141,14 @@ pub fn document() -> Value {
 }
 
 /// The same with its keys in alphabetical order, however this build keeps them.
-fn sorted(value: Value) -> Value {
+fn sort_keys(value: Value) -> Value {
     match value {
         Value::Object(map) => {
-            let mut entries: Vec<_> = map.into_iter().map(|(key, value)| (key, sorted(value))).collect();
+            let mut entries: Vec<_> = map.into_iter().map(|(key, value)| (key, sort_keys(value))).collect();
             entries.sort_by(|one, two| one.0.cmp(&two.0));
             Value::Object(entries.into_iter().collect())
         }
-        Value::Array(list) => Value::Array(list.into_iter().map(sorted).collect()),
+        Value::Array(list) => Value::Array(list.into_iter().map(sort_keys).collect()),
         other => other,
     }
 }

@@ -11,16 +11,16 @@ use crate::skip;
 use crate::wait::{DEADLINE, wait_until};
 
 /// The calls that change files or bring them to the disk.
-pub const CHANGES: &str =
+pub const FILE_CHANGING_CALLS: &str =
     "write,pwrite64,writev,pwritev2,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,ftruncate";
 
 /// A thread of the daemon by what it does: its name, and of the runtime's which kind it is.
-pub type Role = String;
+pub type ThreadRole = String;
 
 /// One call among those that a verb makes: the Nth of its kind in threads of one role.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Point {
-    pub role: Role,
+pub struct CallPoint {
+    pub role: ThreadRole,
     pub call: String,
     pub number: u32,
 }
@@ -34,15 +34,15 @@ pub struct Strace {
 
 /// Whether programs may be traced here; says so where not.
 #[must_use]
-pub fn permitted(home: &Home) -> bool {
-    let permitted = attaches(home);
+pub fn is_permitted(home: &Home) -> bool {
+    let permitted = can_attach(home);
     if !permitted {
         skip("strace cannot be used here");
     }
     permitted
 }
 
-fn attaches(home: &Home) -> bool {
+fn can_attach(home: &Home) -> bool {
     let Ok(mut other) = home.command("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn() else { return false };
     let attached = Strace::attach(home, &[other.id()], &["-e", "trace=none"]).is_some();
     _ = other.kill();
@@ -57,7 +57,7 @@ impl Strace {
     /// Where it neither attaches nor ends.
     #[must_use]
     pub fn attach(home: &Home, threads: &[u32], args: &[&str]) -> Option<Self> {
-        let output = home.outside().join("strace.out");
+        let output = home.temp_dir().join("strace.out");
         let mut command = home.command("strace");
         command.args(["-y", "-s", "0", "-o"]).arg(&output).args(args);
         for thread in threads {
@@ -78,13 +78,13 @@ impl Strace {
     /// # Panics
     /// Where there is none.
     #[must_use]
-    pub fn output(&self) -> String {
+    pub fn read_output(&self) -> String {
         fs::read_to_string(&self.output).expect("the trace")
     }
 
     /// Waits for the end of what it traces.
-    pub fn wait(&mut self) {
-        process::wait(&mut self.child, "strace");
+    pub fn wait_for_exit(&mut self) {
+        process::wait_for_exit(&mut self.child, "strace");
     }
 }
 
@@ -97,7 +97,7 @@ impl Drop for Strace {
         // SIGTERM, so that it lets its threads go before it ends.
         process::signal(self.child.id(), rustix::process::Signal::TERM);
         if !std::thread::panicking() {
-            process::wait(&mut self.child, "strace");
+            process::wait_for_exit(&mut self.child, "strace");
         }
         _ = self.child.kill();
     }
@@ -113,13 +113,13 @@ fn is_traced(thread: u32) -> bool {
 /// # Panics
 /// Where the process is not there.
 #[must_use]
-pub fn threads(pid: u32) -> BTreeMap<Role, Vec<u32>> {
+pub fn threads(pid: u32) -> BTreeMap<ThreadRole, Vec<u32>> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the daemon's threads");
     let mut ids: Vec<u32> = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok()).collect();
     ids.sort_unstable();
     // The runtime names its workers and its threads for blocking work alike; the workers come first.
     let mut workers = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4));
-    let mut found: BTreeMap<Role, Vec<u32>> = BTreeMap::new();
+    let mut found: BTreeMap<ThreadRole, Vec<u32>> = BTreeMap::new();
     for id in ids {
         let Ok(name) = fs::read_to_string(format!("/proc/{pid}/task/{id}/comm")) else { continue };
         let role = match name.trim() {
@@ -128,7 +128,7 @@ pub fn threads(pid: u32) -> BTreeMap<Role, Vec<u32>> {
                 workers -= 1;
                 "worker"
             }
-            "chorusd" => BLOCKING,
+            "chorusd" => BLOCKING_ROLE,
             name => name,
         };
         found.entry(role.to_owned()).or_default().push(id);
@@ -137,11 +137,11 @@ pub fn threads(pid: u32) -> BTreeMap<Role, Vec<u32>> {
 }
 
 /// Threads that work with files, apart from the databases.
-const BLOCKING: &str = "blocking";
+const BLOCKING_ROLE: &str = "blocking";
 
 /// The points of a trace (`-f`) that lie on files below `home`; logs are not among them.
 #[must_use]
-pub fn points(trace: &str, threads: &BTreeMap<Role, Vec<u32>>, home: &Path) -> BTreeSet<Point> {
+pub fn call_points(trace: &str, threads: &BTreeMap<ThreadRole, Vec<u32>>, home: &Path) -> BTreeSet<CallPoint> {
     let below = home.to_string_lossy().into_owned();
     let log = home.join("log").to_string_lossy().into_owned();
     let mut counts: BTreeMap<(u32, String), u32> = BTreeMap::new();
@@ -158,8 +158,8 @@ pub fn points(trace: &str, threads: &BTreeMap<Role, Vec<u32>>, home: &Path) -> B
         *number += 1;
         if arguments.contains(&below) && !arguments.contains(&log) {
             // A thread that came since is one for blocking work: no other kind comes.
-            let role = threads.iter().find(|(_, ids)| ids.contains(&thread)).map_or(BLOCKING, |(role, _)| role);
-            points.insert(Point { role: role.to_owned(), call: call.to_owned(), number: *number });
+            let role = threads.iter().find(|(_, ids)| ids.contains(&thread)).map_or(BLOCKING_ROLE, |(role, _)| role);
+            points.insert(CallPoint { role: role.to_owned(), call: call.to_owned(), number: *number });
         }
     }
     points

@@ -16,11 +16,11 @@ pub fn wait_until<T>(what: &str, deadline: Duration, mut condition: impl FnMut()
             return found;
         }
         assert!(Instant::now() < end, "waited {deadline:?} for {what}");
-        pause();
+        sleep_between_polls();
     }
 }
 
 /// The one place that polls: what it waits for has no channel to wait on.
-fn pause() {
+fn sleep_between_polls() {
     std::thread::sleep(Duration::from_millis(2));
 }

@@ -4,9 +4,9 @@ use chorus_proto::error::exit;
 use chorus_proto::methods::send::{Cancel, CancelParams, CancelResult};
 use uuid::Uuid;
 
-use crate::app::{App, read};
-use crate::error::Failure;
-use crate::ui::out::Format;
+use crate::app::{App, parse_result};
+use crate::error::Error;
+use crate::ui::stdout::OutputFormat;
 
 /// End an agent's turn, whoever asked for it
 ///
@@ -26,28 +26,28 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it goes on, or that there is none.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let agent = args.agent.or_else(|| app.agent());
-    cancel(CancelParams { agent, turn_id: args.turn }, app)
+    cancel_turn(CancelParams { agent, turn_id: args.turn }, app)
 }
 
 /// Ends the turn that `params` name.
 ///
 /// # Errors
 /// Why it goes on, or that there is none.
-pub fn cancel(params: CancelParams, app: &mut App) -> Result<(), Failure> {
+pub fn cancel_turn(params: CancelParams, app: &mut App) -> Result<(), Error> {
     let raw = app.call_raw::<Cancel>(&params)?;
-    let text = app.out.format() == Format::Text;
+    let text = app.stdout.format() == OutputFormat::Text;
     if !text {
-        app.out.json_line(&raw)?;
+        app.stdout.json_line(&raw)?;
     }
-    match read::<CancelResult>(&raw)?.turn_id {
-        Some(turn) if text => app.out.done(&format!("cancelled the turn {turn}; what came is kept")),
+    match parse_result::<CancelResult>(&raw)?.turn_id {
+        Some(turn) if text => app.stdout.status_line(&format!("cancelled the turn {turn}; what came is kept")),
         Some(_) => Ok(()),
-        None if !text => Err(Failure::told(exit::NOTHING_TO_DO)),
+        None if !text => Err(Error::reported(exit::NOTHING_TO_DO)),
         None => {
             let what = if params.turn_id.is_some() { "this turn is over, or never was" } else { "no turn is running" };
-            Err(Failure::new(exit::NOTHING_TO_DO, what).hint("chorusctl status shows which agents are in a turn"))
+            Err(Error::new(exit::NOTHING_TO_DO, what).with_hint("chorusctl status shows which agents are in a turn"))
         }
     }
 }

@@ -4,8 +4,8 @@ use clap::ValueEnum;
 use clap_complete::env::Shells;
 
 use crate::app::App;
-use crate::complete::VARIABLE;
-use crate::error::Failure;
+use crate::complete::COMPLETE_VARIABLE;
+use crate::error::Error;
 
 const AFTER_HELP: &str = "\
 Put it where your shell looks:
@@ -36,13 +36,13 @@ pub enum Shell {
 ///
 /// # Errors
 /// An output that does not take it.
-pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
-    app.out.text(&script(args.shell))
+pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+    app.stdout.text(&completion_script(args.shell))
 }
 
 /// The script for `shell`.
 #[must_use]
-pub fn script(shell: Shell) -> String {
+pub fn completion_script(shell: Shell) -> String {
     let name = match shell {
         Shell::Bash => "bash",
         Shell::Zsh => "zsh",
@@ -51,7 +51,7 @@ pub fn script(shell: Shell) -> String {
     let mut script = Vec::new();
     if let Some(shell) = Shells::builtins().completer(name) {
         // Writing into memory does not fail.
-        let _ = shell.write_registration(VARIABLE, "chorusctl", "chorusctl", "chorusctl", &mut script);
+        let _ = shell.write_registration(COMPLETE_VARIABLE, "chorusctl", "chorusctl", "chorusctl", &mut script);
     }
     format!("{}\n", String::from_utf8_lossy(&script).trim())
 }

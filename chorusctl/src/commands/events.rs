@@ -5,10 +5,10 @@ use chorus_proto::methods::events::{List, ListParams, ListResult, Subscribe, Sub
 use serde_json::value::RawValue;
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::out::Format;
-use crate::ui::safe;
-use crate::ui::words::count;
+use crate::error::Error;
+use crate::ui::sanitize;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::pluralize;
 
 /// Show what happened
 ///
@@ -27,22 +27,22 @@ pub struct Args {
 ///
 /// # Errors
 /// Why they cannot be shown.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    if args.follow { follow(&args, app) } else { list(&args, app) }
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    if args.follow { follow_events(&args, app) } else { list_events(&args, app) }
 }
 
-fn list(args: &Args, app: &mut App) -> Result<(), Failure> {
+fn list_events(args: &Args, app: &mut App) -> Result<(), Error> {
     let mut after = args.after;
     let mut whole = ListResult { events: Vec::new(), lagged: 0, next: None };
     loop {
         let page = app.call::<List>(&ListParams { after, limit: None })?;
         whole.lagged += page.lagged;
-        match app.out.format() {
-            Format::Json => whole.events.extend(page.events),
-            Format::Jsonl => page.events.iter().try_for_each(|event| json_line(app, event))?,
-            Format::Text => {
-                lagged(app, page.lagged);
-                page.events.iter().try_for_each(|event| text_line(app, event))?;
+        match app.stdout.format() {
+            OutputFormat::Json => whole.events.extend(page.events),
+            OutputFormat::Jsonl => page.events.iter().try_for_each(|event| print_json(app, event))?,
+            OutputFormat::Text => {
+                warn_lagged(app, page.lagged);
+                page.events.iter().try_for_each(|event| print_event(app, event))?;
             }
         }
         match page.next {
@@ -50,52 +50,53 @@ fn list(args: &Args, app: &mut App) -> Result<(), Failure> {
             None => break,
         }
     }
-    if app.out.format() == Format::Json { json_line(app, &whole) } else { Ok(()) }
+    if app.stdout.format() == OutputFormat::Json { print_json(app, &whole) } else { Ok(()) }
 }
 
-fn follow(args: &Args, app: &mut App) -> Result<(), Failure> {
+fn follow_events(args: &Args, app: &mut App) -> Result<(), Error> {
     app.call::<Subscribe>(&SubscribeParams { after: args.after })?;
     app.client()?.set_timeout(None).map_err(chorus_proto::CallError::from)?;
     loop {
         let (method, params) = app.client()?.next_notification()?;
-        match (method.as_str(), app.out.format()) {
-            ("event", Format::Text) => {
-                let event: Event = read(&params)?;
-                text_line(app, &event)?;
+        match (method.as_str(), app.stdout.format()) {
+            ("event", OutputFormat::Text) => {
+                let event: Event = parse_params(&params)?;
+                print_event(app, &event)?;
             }
-            ("event", _) => app.out.json_line(&params)?,
+            ("event", _) => app.stdout.json_line(&params)?,
             ("lagged", _) => {
-                let Lagged { missed } = read(&params)?;
-                lagged(app, missed);
+                let Lagged { missed } = parse_params(&params)?;
+                warn_lagged(app, missed);
             }
             _ => {}
         }
-        app.out.flush()?;
+        app.stdout.flush()?;
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(params: &RawValue) -> Result<T, Failure> {
+fn parse_params<T: serde::de::DeserializeOwned>(params: &RawValue) -> Result<T, Error> {
     serde_json::from_str(params.get()).map_err(|e| chorus_proto::CallError::from(e).into())
 }
 
-fn lagged(app: &mut App, missed: u64) {
+fn warn_lagged(app: &mut App, missed: u64) {
     if missed > 0 {
-        app.notes.warning(&format!("{} missed: they are no longer kept, or came too fast", count(missed, "event")));
+        app.stderr
+            .warning(&format!("{} missed: they are no longer kept, or came too fast", pluralize(missed, "event")));
     }
 }
 
-fn json_line(app: &mut App, value: &impl serde::Serialize) -> Result<(), Failure> {
+fn print_json(app: &mut App, value: &impl serde::Serialize) -> Result<(), Error> {
     let text = serde_json::value::to_raw_value(value).map_err(chorus_proto::CallError::from)?;
-    app.out.json_line(&text)
+    app.stdout.json_line(&text)
 }
 
-fn text_line(app: &mut App, event: &Event) -> Result<(), Failure> {
+fn print_event(app: &mut App, event: &Event) -> Result<(), Error> {
     let agent = event.agent.as_deref().unwrap_or("-");
     let about = match event.data.get("text").and_then(serde_json::Value::as_str) {
         Some(text) => text.to_owned(),
         None => event.data.to_string(),
     };
-    let (agent, about) = (safe::one_line(agent), safe::one_line(&about));
-    let time = app.out.clock().local(event.time);
-    writeln!(app.out, "{:>6}  {time}  {:<16}  {agent}  {about}", event.seq, event.kind.as_str())
+    let (agent, about) = (sanitize::one_line(agent), sanitize::one_line(&about));
+    let time = app.stdout.clock().local_date_time(event.time);
+    writeln!(app.stdout, "{:>6}  {time}  {:<16}  {agent}  {about}", event.seq, event.kind.as_str())
 }

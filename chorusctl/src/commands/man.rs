@@ -7,8 +7,8 @@ use clap_mangen::Man;
 
 use crate::app::App;
 use crate::cli;
-use crate::error::{Failure, plain};
-use crate::ui::safe;
+use crate::error::{Error, os_error_text};
+use crate::ui::sanitize;
 
 /// Print the manual page, or write those of all commands
 ///
@@ -24,31 +24,31 @@ pub struct Args {
 ///
 /// # Errors
 /// A directory or an output that does not take them.
-pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
-    let tree = cli::tree();
+pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+    let tree = cli::command_tree();
     let Some(dir) = &args.output else {
         let mut page = Vec::new();
-        page_of(tree).render(&mut page).map_err(Failure::stdout)?;
-        return app.out.text(&String::from_utf8_lossy(&page));
+        man_page(tree).render(&mut page).map_err(Error::for_stdout)?;
+        return app.stdout.text(&String::from_utf8_lossy(&page));
     };
     let failed = |error: &std::io::Error| {
-        Failure::failed(format!("failed to write the pages into {}: {}", dir.display(), plain(error)))
+        Error::failed(format!("failed to write the pages into {}: {}", dir.display(), os_error_text(error)))
     };
     fs::create_dir_all(dir).map_err(|error| failed(&error))?;
-    let pages = write(&tree, dir).map_err(|error| failed(&error))?;
-    app.out.done(&format!("written: {pages} pages in {}", safe::one_line(&dir.to_string_lossy())))
+    let pages = write_pages(&tree, dir).map_err(|error| failed(&error))?;
+    app.stdout.status_line(&format!("written: {pages} pages in {}", sanitize::one_line(&dir.to_string_lossy())))
 }
 
 /// Writes the page of `command` and of all below it; how many there are.
-fn write(command: &clap::Command, dir: &Path) -> std::io::Result<usize> {
+fn write_pages(command: &clap::Command, dir: &Path) -> std::io::Result<usize> {
     let mut pages = 1;
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
-        pages += write(below, dir)?;
+        pages += write_pages(below, dir)?;
     }
-    page_of(command.clone()).generate_to(dir)?;
+    man_page(command.clone()).generate_to(dir)?;
     Ok(pages)
 }
 
-fn page_of(command: clap::Command) -> Man {
+fn man_page(command: clap::Command) -> Man {
     Man::new(command).source(concat!("chorusctl ", env!("CARGO_PKG_VERSION"))).manual("Chorus")
 }

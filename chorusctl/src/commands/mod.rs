@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::Error;
 
 pub mod agent;
 pub mod approvals;
@@ -14,10 +14,9 @@ pub mod chat;
 pub mod completions;
 pub mod context;
 pub mod daemon;
-pub mod describe;
 pub mod doctor;
 pub mod events;
-pub mod given;
+pub mod format;
 pub mod man;
 pub mod memory;
 pub mod models;
@@ -27,6 +26,7 @@ pub mod session;
 pub mod settings;
 pub mod status;
 pub mod tasks;
+pub mod text_input;
 pub mod tour;
 pub mod transcript;
 pub mod trash;
@@ -88,7 +88,7 @@ pub enum Command {
 ///
 /// # Errors
 /// Why it did not succeed.
-pub fn run(command: Command, app: &mut App) -> Result<(), Failure> {
+pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
     match command {
         Command::Agent(args) => agent::run(args, app),
         Command::Send(args) => send::run(args, app),

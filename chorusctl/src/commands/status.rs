@@ -8,14 +8,14 @@ use chorus_proto::methods::tasks::{List, ListParams, TaskStatus};
 use chorus_proto::{Agent, CallError, ErrorKind, TodayUsage};
 
 use crate::app::App;
-use crate::commands::{approvals, describe};
-use crate::error::Failure;
-use crate::ui::out::Format;
-use crate::ui::words::{self, count};
-use crate::ui::{Cell, Column, Out, Style, Table, safe, time};
+use crate::commands::{approvals, format};
+use crate::error::Error;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::{self, pluralize};
+use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize, time};
 
 /// Agents that are shown, at most.
-const SHOWN: u64 = 50;
+const MAX_AGENTS: u64 = 50;
 
 /// Show the daemon and its agents
 ///
@@ -31,7 +31,7 @@ pub struct Args {
 impl Args {
     /// Only `agent`, where one is named.
     #[must_use]
-    pub fn of(agent: Option<String>) -> Self {
+    pub fn for_agent(agent: Option<String>) -> Self {
         Self { agent }
     }
 }
@@ -40,24 +40,24 @@ impl Args {
 ///
 /// # Errors
 /// Why there is nothing to show.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let agent = args.agent.or_else(|| app.global.agent.clone());
     let only = agent.is_some();
-    if app.out.format() != Format::Text {
-        return app.answer::<Status>(&StatusParams { agent, limit: None }, |_, _| Ok(()));
+    if app.stdout.format() != OutputFormat::Text {
+        return app.call_and_print::<Status>(&StatusParams { agent, limit: None }, |_, _| Ok(()));
     }
     let status = match agent {
         Some(agent) => app.call::<Status>(&StatusParams { agent: Some(agent), limit: None })?,
-        None => ask(app, SHOWN)?,
+        None => fetch_status(app, MAX_AGENTS)?,
     };
-    write(&mut app.out, &status)?;
+    print_status(&mut app.stdout, &status)?;
     if only && status.tasks.running > 0 {
-        running(app, &status)?;
+        print_running_tasks(app, &status)?;
     }
     if status.agents.is_empty() {
-        app.out.flush()?;
-        app.notes.line("no agents yet");
-        app.notes.hint("chorusctl agent init NAME");
+        app.stdout.flush()?;
+        app.stderr.line("no agents yet");
+        app.stderr.hint("chorusctl agent init NAME");
     }
     Ok(())
 }
@@ -66,7 +66,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
 ///
 /// # Errors
 /// No connection, or what the daemon says.
-pub fn ask(app: &mut App, limit: u64) -> Result<StatusResult, Failure> {
+pub fn fetch_status(app: &mut App, limit: u64) -> Result<StatusResult, Error> {
     match app.client()?.call::<Status>(&StatusParams { agent: None, limit: Some(limit) }) {
         Err(CallError::Rpc(error)) if error.kind() == ErrorKind::InvalidParams => {
             app.call::<Status>(&StatusParams::default())
@@ -77,20 +77,20 @@ pub fn ask(app: &mut App, limit: u64) -> Result<StatusResult, Failure> {
 
 /// `chorusd 0.1.0 · pid 4711 · up 3 h 12 min · 14 MiB`.
 #[must_use]
-pub fn line(out: &Out, daemon: &DaemonInfo) -> String {
+pub fn daemon_line(out: &Stdout, daemon: &DaemonInfo) -> String {
     format!(
         "{} · pid {} · up {} · {} · {}",
-        out.paint(Style::Strong, &format!("chorusd {}", safe::one_line(&daemon.version))),
+        out.style(Style::Strong, &format!("chorusd {}", sanitize::one_line(&daemon.version))),
         daemon.pid,
-        time::exact(daemon.uptime_s),
-        words::bytes(daemon.rss_bytes),
-        count(daemon.connections, "connection"),
+        time::format_two_units(daemon.uptime_s),
+        units::format_bytes(daemon.rss_bytes),
+        pluralize(daemon.connections, "connection"),
     )
 }
 
 /// `bubblewrap, Landlock 7, seccomp, memory by cgroup, processes by namespace`, and what is missing.
-fn confined(sandbox: &SandboxInfo) -> String {
-    let mut text = safe::one_line(&sandbox.way);
+fn describe_sandbox(sandbox: &SandboxInfo) -> String {
+    let mut text = sanitize::one_line(&sandbox.way);
     if let Some(version) = sandbox.landlock {
         text.push_str(&format!(", Landlock {version}"));
     }
@@ -98,22 +98,22 @@ fn confined(sandbox: &SandboxInfo) -> String {
         text.push_str(", seccomp");
     }
     for (what, by) in [("memory", &sandbox.memory), ("processes", &sandbox.processes)] {
-        text.push_str(&format!(", {what} by {}", safe::one_line(by)));
+        text.push_str(&format!(", {what} by {}", sanitize::one_line(by)));
     }
     for missing in &sandbox.missing {
         text.push_str("; missing: ");
-        text.push_str(&safe::one_line(missing));
+        text.push_str(&sanitize::one_line(missing));
     }
     text
 }
 
 /// `connected, 2 servers`.
-fn discord(out: &mut Out, info: &DiscordInfo) -> Option<String> {
-    let why = info.why.as_deref().map(|why| format!(": {}", safe::one_line(why))).unwrap_or_default();
+fn describe_discord(out: &mut Stdout, info: &DiscordInfo) -> Option<String> {
+    let why = info.why.as_deref().map(|why| format!(": {}", sanitize::one_line(why))).unwrap_or_default();
     let next = info.until.map(|at| format!("; next try in {}", out.clock().until(at))).unwrap_or_default();
-    let hint = info.hint.as_deref().map(|hint| format!(" ({})", safe::one_line(hint))).unwrap_or_default();
+    let hint = info.hint.as_deref().map(|hint| format!(" ({})", sanitize::one_line(hint))).unwrap_or_default();
     if info.connected {
-        return Some(format!("connected, {}{why}{hint}", count(info.guilds, "server")));
+        return Some(format!("connected, {}{why}{hint}", pluralize(info.guilds, "server")));
     }
     match info.state? {
         // Older daemons do not say why.
@@ -124,26 +124,26 @@ fn discord(out: &mut Out, info: &DiscordInfo) -> Option<String> {
     }
 }
 
-fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
-    let first = line(out, &status.daemon);
+fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
+    let first = daemon_line(out, &status.daemon);
     writeln!(out, "{first}")?;
-    writeln!(out, "home {}", safe::one_line(&status.daemon.home))?;
+    writeln!(out, "home {}", sanitize::one_line(&status.daemon.home))?;
     if let Some(sandbox) = &status.daemon.sandbox {
-        writeln!(out, "sandbox {}", confined(sandbox))?;
+        writeln!(out, "sandbox {}", describe_sandbox(sandbox))?;
     }
     if status.tasks.running + status.tasks.finished > 0 {
         writeln!(out, "tasks {} running, {} finished", status.tasks.running, status.tasks.finished)?;
     }
-    if let Some(text) = discord(out, &status.discord) {
+    if let Some(text) = describe_discord(out, &status.discord) {
         writeln!(out, "Discord {text}")?;
     }
     if status.models.available > 0 {
-        writeln!(out, "{} available", count(status.models.available, "model"))?;
+        writeln!(out, "{} available", pluralize(status.models.available, "model"))?;
     }
     let shown = || status.agents.iter().map(|agent| agent.approvals).sum();
     let waiting = status.totals.map_or_else(shown, |totals| totals.approvals);
     if waiting > 0 {
-        writeln!(out, "{}", approvals::shown::waiting(waiting))?;
+        writeln!(out, "{}", approvals::format::format_waiting(waiting))?;
     }
     if status.agents.is_empty() {
         return Ok(());
@@ -153,70 +153,70 @@ fn write(out: &mut Out, status: &StatusResult) -> Result<(), Failure> {
         Column::new("AGENT"),
         Column::new("STATE"),
         Column::new("TURN").optional(),
-        Column::new("MESSAGES").right(),
-        Column::new("UNSAVED").right().optional(),
-        Column::new("TOKENS").right().optional(),
-        Column::new("WINDOW").right().optional(),
+        Column::new("MESSAGES").align_right(),
+        Column::new("UNSAVED").align_right().optional(),
+        Column::new("TOKENS").align_right().optional(),
+        Column::new("WINDOW").align_right().optional(),
         Column::new("ACTIVITY"),
         Column::new("PUT AWAY").optional(),
-        Column::new("TODAY").right().optional(),
+        Column::new("TODAY").align_right().optional(),
         Column::new("LAST SESSION").flexible(),
     ]);
     for agent in &status.agents {
-        table.row(row(out, agent));
+        table.add_row(agent_row(out, agent));
     }
     table.write(out)?;
-    match status.totals.and_then(|totals| not_shown(totals, &status.agents)) {
+    match status.totals.and_then(|totals| hidden_agents_line(totals, &status.agents)) {
         Some(line) => writeln!(out, "{line}"),
         None => Ok(()),
     }
 }
 
 /// `and 9,940 idle (all: chorusctl agent list)`; nothing where all are shown.
-fn not_shown(totals: AgentTotals, shown: &[Agent]) -> Option<String> {
+fn hidden_agents_line(totals: AgentTotals, shown: &[Agent]) -> Option<String> {
     let active = shown.iter().filter(|agent| agent.context.is_some()).count() as u64;
     let idle = shown.len() as u64 - active;
     let rest = [(totals.active.saturating_sub(active), "active"), (totals.idle.saturating_sub(idle), "idle")];
     let parts: Vec<_> =
-        rest.iter().filter(|(n, _)| *n > 0).map(|(n, state)| format!("{} {state}", words::grouped(*n))).collect();
+        rest.iter().filter(|(n, _)| *n > 0).map(|(n, state)| format!("{} {state}", units::group_digits(*n))).collect();
     (!parts.is_empty()).then(|| format!("and {} (all: chorusctl agent list)", parts.join(", ")))
 }
 
 /// What the one agent has running in the background.
-fn running(app: &mut App, status: &StatusResult) -> Result<(), Failure> {
+fn print_running_tasks(app: &mut App, status: &StatusResult) -> Result<(), Error> {
     let agent = status.agents.first().map(|agent| agent.name.clone());
     let params = ListParams { agent, limit: Some(status.tasks.running), ..Default::default() };
     let tasks = app.call::<List>(&params)?.tasks;
-    app.out.text("\nRunning tasks:\n")?;
+    app.stdout.text("\nRunning tasks:\n")?;
     for task in tasks.iter().filter(|task| task.status == TaskStatus::Running) {
-        let since = app.out.clock().ago(task.started_at);
-        let (id, command) = (safe::one_line(&task.id), safe::one_line(&task.command));
-        writeln!(app.out, "  [{id}] {command} (running, started {since}, pid {})", task.pid)?;
+        let since = app.stdout.clock().ago(task.started_at);
+        let (id, command) = (sanitize::one_line(&task.id), sanitize::one_line(&task.command));
+        writeln!(app.stdout, "  [{id}] {command} (running, started {since}, pid {})", task.pid)?;
     }
     Ok(())
 }
 
-fn row(out: &mut Out, agent: &Agent) -> Vec<Cell> {
-    let mut cells = vec![Cell::new(Style::Strong, safe::one_line(&agent.name)), describe::state(agent.state)];
-    cells.push(agent.turn.as_ref().map(describe::turn).unwrap_or_default().into());
+fn agent_row(out: &mut Stdout, agent: &Agent) -> Vec<Cell> {
+    let mut cells = vec![Cell::new(Style::Strong, sanitize::one_line(&agent.name)), format::state_cell(agent.state)];
+    cells.push(agent.turn.as_ref().map(format::turn).unwrap_or_default().into());
     match &agent.context {
         None => cells.extend(std::iter::repeat_n(Cell::default(), 6)),
         Some(context) => cells.extend([
             context.messages.to_string().into(),
             if context.unsaved == 0 { Cell::default() } else { context.unsaved.to_string().into() },
-            words::tokens(context.token_estimate).into(),
-            context.meter.as_ref().map(describe::meter).unwrap_or_default().into(),
+            units::format_tokens(context.token_estimate).into(),
+            context.meter.as_ref().map(format::prompt_size).unwrap_or_default().into(),
             out.clock().ago(context.last_activity_at).into(),
             context.idle_deadline_at.map_or_else(String::new, |at| format!("in {}", out.clock().until(at))).into(),
         ]),
     }
-    cells.push(agent.today.as_ref().map(today).unwrap_or_default().into());
+    cells.push(agent.today.as_ref().map(format_usage).unwrap_or_default().into());
     cells.push(match &agent.last_session {
         None => Cell::default(),
         Some(last) => {
             let age = out.clock().ago(last.saved_at);
-            let subject = describe::subject(last.description.as_deref(), last.summary.as_deref());
-            let subject = if subject.is_empty() { safe::one_line(&last.session_id) } else { subject };
+            let subject = format::subject(last.description.as_deref(), last.summary.as_deref());
+            let subject = if subject.is_empty() { sanitize::one_line(&last.session_id) } else { subject };
             format!("{age}: {subject}").into()
         }
     });
@@ -224,7 +224,7 @@ fn row(out: &mut Out, agent: &Agent) -> Vec<Cell> {
 }
 
 /// `~12k $0.04`: what calls of models used today.
-fn today(used: &TodayUsage) -> String {
-    let tokens = words::tokens(used.tokens);
-    used.cost_usd.map_or_else(|| tokens.clone(), |cost| format!("{tokens} {}", words::dollars(cost)))
+fn format_usage(used: &TodayUsage) -> String {
+    let tokens = units::format_tokens(used.tokens);
+    used.cost_usd.map_or_else(|| tokens.clone(), |cost| format!("{tokens} {}", units::format_dollars(cost)))
 }

@@ -4,97 +4,97 @@ use std::collections::HashMap;
 
 use chorus_proto::{Message, Role};
 
-use crate::error::Failure;
-use crate::ui::{Out, Style, safe, text, words};
+use crate::error::Error;
+use crate::ui::{Stdout, Style, sanitize, text, units};
 
 /// Messages fetched at a time: the first lines appear at once, however long the conversation is.
-pub const PAGE: u64 = 500;
+pub const PAGE_SIZE: u64 = 500;
 
 const INDENT: usize = 4;
 /// Lines longer than this are hard to read, however wide the terminal is.
-const WIDEST: usize = 100;
+const MAX_WIDTH: usize = 100;
 /// Lines of a tool's result, and of a call's parameters, that a terminal is shown.
-const RESULT_LINES: usize = 12;
-const CALL_LINES: usize = 3;
+const MAX_RESULT_LINES: usize = 12;
+const MAX_CALL_LINES: usize = 3;
 
 /// Writes messages one after the other.
 #[derive(Debug)]
-pub struct Transcript {
+pub struct TranscriptPrinter {
     number: u64,
     date: String,
     /// Names of the tools called last, by the call's id: results do not always bring a name.
-    called: HashMap<String, String>,
+    tool_names: HashMap<String, String>,
 }
 
-impl Transcript {
+impl TranscriptPrinter {
     /// A transcript of which `before` messages are not shown.
     #[must_use]
     pub fn new(before: u64) -> Self {
-        Self { number: before, date: String::new(), called: HashMap::new() }
+        Self { number: before, date: String::new(), tool_names: HashMap::new() }
     }
 
     /// Writes one message.
     ///
     /// # Errors
     /// [`Failure`] when standard output does not take it.
-    pub fn message(&mut self, out: &mut Out, message: &Message) -> Result<(), Failure> {
+    pub fn print_message(&mut self, out: &mut Stdout, message: &Message) -> Result<(), Error> {
         self.number += 1;
-        let date = out.clock().date(message.timestamp);
+        let date = out.clock().local_date(message.timestamp);
         if date != self.date {
-            writeln!(out, "\n{}", out.paint(Style::Faint, &format!("── {date} ──")))?;
+            writeln!(out, "\n{}", out.style(Style::Faint, &format!("── {date} ──")))?;
             self.date = date;
         }
-        self.heading(out, message)?;
+        self.print_heading(out, message)?;
         if message.role == Role::ToolResult {
-            body(out, &message.content, "│ ", Some(RESULT_LINES))?;
+            print_body(out, &message.content, "│ ", Some(MAX_RESULT_LINES))?;
         } else {
-            body(out, &message.content, "", None)?;
+            print_body(out, &message.content, "", None)?;
         }
         for attachment in &message.attachments {
-            let size = attachment.size.map(|size| format!(" ({})", words::bytes(size))).unwrap_or_default();
-            body(out, &format!("+ {}{size}", attachment.name), "", None)?;
+            let size = attachment.size.map(|size| format!(" ({})", units::format_bytes(size))).unwrap_or_default();
+            print_body(out, &format!("+ {}{size}", attachment.name), "", None)?;
         }
         if !message.tool_calls.is_empty() {
-            self.called.clear();
+            self.tool_names.clear();
         }
         for call in &message.tool_calls {
-            self.called.insert(call.id.clone(), call.name.clone());
-            let params = safe::one_line(call.params.get());
+            self.tool_names.insert(call.id.clone(), call.name.clone());
+            let params = sanitize::one_line(call.params.get());
             let params = if params == "{}" { String::new() } else { format!(" {params}") };
-            let name = safe::one_line(&call.name);
-            painted_body(out, &format!("→ {name}{params}"), Style::Tool, CALL_LINES)?;
+            let name = sanitize::one_line(&call.name);
+            print_styled_body(out, &format!("→ {name}{params}"), Style::Tool, MAX_CALL_LINES)?;
         }
         Ok(())
     }
 
-    fn heading(&mut self, out: &mut Out, message: &Message) -> Result<(), Failure> {
+    fn print_heading(&mut self, out: &mut Stdout, message: &Message) -> Result<(), Error> {
         let (style, mut who) = match message.role {
             Role::User => (Style::User, "user".to_owned()),
             Role::Assistant => (Style::Assistant, "assistant".to_owned()),
             Role::System => (Style::Strong, "system".to_owned()),
             Role::ToolResult => {
-                let called = message.tool_call_id.as_ref().and_then(|id| self.called.get(id));
-                let name = message.name.as_ref().or(called).map(|name| format!(" of {}", safe::one_line(name)));
+                let called = message.tool_call_id.as_ref().and_then(|id| self.tool_names.get(id));
+                let name = message.name.as_ref().or(called).map(|name| format!(" of {}", sanitize::one_line(name)));
                 (Style::Tool, format!("result{}", name.unwrap_or_default()))
             }
         };
         if let Some(author) = &message.author {
-            who = format!("{who} ({})", safe::one_line(&author.name));
+            who = format!("{who} ({})", sanitize::one_line(&author.name));
         }
-        let mut more = out.clock().time(message.timestamp);
+        let mut more = out.clock().local_time(message.timestamp);
         if message.generated {
             more.push_str(" · written by Chorus");
         }
         if message.interrupted {
             more.push_str(" · cut off");
         }
-        let failed = if message.is_error { format!(" {}", out.paint(Style::Bad, "failed")) } else { String::new() };
+        let failed = if message.is_error { format!(" {}", out.style(Style::Bad, "failed")) } else { String::new() };
         let number = self.number.to_string();
         let line = format!(
             "\n{} {}{failed} {}",
-            out.paint(Style::Faint, &format!("{number:>3}")),
-            out.paint(style, &who),
-            out.paint(Style::Faint, &format!("· {more}")),
+            out.style(Style::Faint, &format!("{number:>3}")),
+            out.style(style, &who),
+            out.style(Style::Faint, &format!("· {more}")),
         );
         writeln!(out, "{line}")
     }
@@ -104,8 +104,8 @@ impl Transcript {
 ///
 /// # Errors
 /// [`Failure`] when standard output does not take it.
-pub fn body(out: &mut Out, content: &str, mark: &str, most: Option<usize>) -> Result<(), Failure> {
-    let content = safe::clean(content.trim_end());
+pub fn print_body(out: &mut Stdout, content: &str, mark: &str, most: Option<usize>) -> Result<(), Error> {
+    let content = sanitize::multi_line(content.trim_end());
     if content.is_empty() {
         return Ok(());
     }
@@ -115,7 +115,7 @@ pub fn body(out: &mut Out, content: &str, mark: &str, most: Option<usize>) -> Re
             writeln!(out, "{}", line.trim_end())
         });
     };
-    let lines = text::wrap(&content, room(width).saturating_sub(mark.chars().count()));
+    let lines = text::wrap(&content, text_width(width).saturating_sub(mark.chars().count()));
     let shown = most.filter(|most| lines.len() > most + 1).unwrap_or(lines.len());
     for line in &lines[..shown] {
         let line = format!("{:INDENT$}{mark}{line}", "");
@@ -123,14 +123,14 @@ pub fn body(out: &mut Out, content: &str, mark: &str, most: Option<usize>) -> Re
     }
     if shown < lines.len() {
         let rest = format!("… {} more lines (shown where the output is not a terminal)", lines.len() - shown);
-        writeln!(out, "{:INDENT$}{mark}{}", "", out.paint(Style::Faint, &rest))?;
+        writeln!(out, "{:INDENT$}{mark}{}", "", out.style(Style::Faint, &rest))?;
     }
     Ok(())
 }
 
-fn painted_body(out: &mut Out, content: &str, style: Style, most: usize) -> Result<(), Failure> {
+fn print_styled_body(out: &mut Stdout, content: &str, style: Style, most: usize) -> Result<(), Error> {
     let Some(width) = out.width() else { return writeln!(out, "{:INDENT$}{content}", "") };
-    let room = room(width);
+    let room = text_width(width);
     let mut lines = text::wrap(content, room);
     if lines.len() > most {
         lines.truncate(most);
@@ -139,28 +139,27 @@ fn painted_body(out: &mut Out, content: &str, style: Style, most: usize) -> Resu
         }
     }
     for line in lines {
-        writeln!(out, "{:INDENT$}{}", "", out.paint(style, &line))?;
+        writeln!(out, "{:INDENT$}{}", "", out.style(style, &line))?;
     }
     Ok(())
 }
 
-fn room(width: usize) -> usize {
-    width.min(WIDEST).saturating_sub(INDENT).max(10)
+fn text_width(width: usize) -> usize {
+    width.min(MAX_WIDTH).saturating_sub(INDENT).max(10)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown(width: Option<usize>, messages: &[serde_json::Value]) -> Result<String, Failure> {
-        let mut out = Out::captured(width);
-        let mut transcript = Transcript::new(6);
+    fn shown(width: Option<usize>, messages: &[serde_json::Value]) -> Result<String, Error> {
+        let mut out = Stdout::captured(width);
+        let mut transcript = TranscriptPrinter::new(6);
         for message in messages {
-            let message =
-                serde_json::from_value(message.clone()).map_err(|error| Failure::failed(error.to_string()))?;
-            transcript.message(&mut out, &message)?;
+            let message = serde_json::from_value(message.clone()).map_err(|error| Error::failed(error.to_string()))?;
+            transcript.print_message(&mut out, &message)?;
         }
-        Ok(out.written().to_owned())
+        Ok(out.captured_text().to_owned())
     }
 
     fn conversation() -> [serde_json::Value; 2] {
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_is_shown_the_beginning_of_long_results() -> Result<(), Failure> {
+    fn a_terminal_is_shown_the_beginning_of_long_results() -> Result<(), Error> {
         let text = shown(Some(40), &conversation())?;
         let beginning = "\n── 2026-11-21 ──\n\n  7 assistant · 09:00\n    Let me look.␛[2J\n    → Bash {\"command\":\"ls\"}\n\
                          \n── 2026-11-22 ──\n\n  8 result of Bash failed · 10:00\n    │ line 1\n";
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_shown_everything() -> Result<(), Failure> {
+    fn a_pipe_is_shown_everything() -> Result<(), Error> {
         let text = shown(None, &conversation())?;
         assert!(text.ends_with("    │ line 19\n    │ line 20\n"), "{text}");
         Ok(())

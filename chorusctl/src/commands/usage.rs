@@ -3,11 +3,11 @@
 use chorus_proto::methods::usage::{Show, UsageParams, UsageResult, UsageSums};
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::reply;
-use crate::ui::out::Format;
-use crate::ui::words::{count, dollars};
-use crate::ui::{Cell, Column, Style, Table, safe};
+use crate::error::Error;
+use crate::paged_result;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::{format_dollars, pluralize};
+use crate::ui::{Cell, Column, Style, Table, sanitize};
 
 /// Show what calls of models used
 ///
@@ -27,64 +27,67 @@ pub struct Args {
 ///
 /// # Errors
 /// Why there is nothing to show.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     // As in `status`, the agent of the current directory narrows nothing down.
     let params = UsageParams { agent: args.agent.or_else(|| app.global.agent.clone()), since: args.since };
-    if app.out.format() == Format::Jsonl {
+    if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Show>(&params)?;
-        return reply::lines(&mut app.out, &raw, "days");
+        return paged_result::print_entries(&mut app.stdout, &raw, "days");
     }
-    app.answer::<Show>(&params, |app, used| show(app, &used))
+    app.call_and_print::<Show>(&params, |app, used| print_usage(app, &used))
 }
 
-fn show(app: &mut App, used: &UsageResult) -> Result<(), Failure> {
+fn print_usage(app: &mut App, used: &UsageResult) -> Result<(), Error> {
     if used.days.is_empty() {
-        app.notes.line("no model was called");
+        app.stderr.line("no model was called");
         return Ok(());
     }
     let mut table = Table::new([
         Column::new("DAY"),
         Column::new("AGENT"),
         Column::new("MODEL").flexible(),
-        Column::new("CALLS").right(),
-        Column::new("INPUT").right(),
-        Column::new("CACHED").right().optional(),
-        Column::new("OUTPUT").right(),
-        Column::new("COST").right(),
+        Column::new("CALLS").align_right(),
+        Column::new("INPUT").align_right(),
+        Column::new("CACHED").align_right().optional(),
+        Column::new("OUTPUT").align_right(),
+        Column::new("COST").align_right(),
     ]);
     for row in &used.days {
-        let mut cells =
-            vec![row.day.to_string().into(), safe::one_line(&row.agent).into(), safe::one_line(&row.model).into()];
-        cells.extend(numbers(&row.sums).map(Cell::from));
-        table.row(cells);
+        let mut cells = vec![
+            row.day.to_string().into(),
+            sanitize::one_line(&row.agent).into(),
+            sanitize::one_line(&row.model).into(),
+        ];
+        cells.extend(usage_columns(&row.sums).map(Cell::from));
+        table.add_row(cells);
     }
     let mut cells = vec![Cell::new(Style::Strong, "total"), Cell::default(), Cell::default()];
-    cells.extend(numbers(&used.total).map(|text| Cell::new(Style::Strong, text)));
-    table.row(cells);
-    table.write(&mut app.out)?;
+    cells.extend(usage_columns(&used.total).map(|text| Cell::new(Style::Strong, text)));
+    table.add_row(cells);
+    table.write(&mut app.stdout)?;
     if used.total.estimated_calls > 0 {
-        app.out.flush()?;
-        let calls = count(used.total.estimated_calls, "call");
-        app.notes.line(&format!("{calls} with estimated tokens: the server reported none, or the call was cut off"));
+        app.stdout.flush()?;
+        let calls = pluralize(used.total.estimated_calls, "call");
+        app.stderr.line(&format!("{calls} with estimated tokens: the server reported none, or the call was cut off"));
     }
     if used.total.unpriced_calls > 0 {
-        app.out.flush()?;
-        app.notes.line(&format!(
+        app.stdout.flush()?;
+        app.stderr.line(&format!(
             "{} without a known price: the cost is without them",
-            count(used.total.unpriced_calls, "call")
+            pluralize(used.total.unpriced_calls, "call")
         ));
-        app.notes.hint("[prices.\"provider/model\"] in config.toml sets one");
+        app.stderr.hint("[prices.\"provider/model\"] in config.toml sets one");
     }
     Ok(())
 }
 
-fn numbers(sums: &UsageSums) -> [String; 5] {
+fn usage_columns(sums: &UsageSums) -> [String; 5] {
     let cached = if sums.cache_read_tokens == 0 { String::new() } else { sums.cache_read_tokens.to_string() };
     [
         sums.calls.to_string(),
         sums.input_tokens.to_string(),
         cached,
         sums.output_tokens.to_string(),
-        sums.cost_usd.map_or_else(|| "?".to_owned(), dollars),
+        sums.cost_usd.map_or_else(|| "?".to_owned(), format_dollars),
     ]
 }

@@ -12,24 +12,24 @@ use chorus_proto::methods::memory::{List as Memory, ListParams as MemoryParams};
 use chorus_proto::methods::models::{List as Models, ModelsParams};
 use chorus_proto::methods::permissions::{List as Profiles, ListParams as ProfilesParams};
 use chorus_proto::methods::tasks::{List as Tasks, ListParams as TasksParams, Task};
-use chorus_proto::paths::Places;
+use chorus_proto::paths::InstancePaths;
 use clap_complete::CompletionCandidate;
 
 use crate::app::App;
-use crate::cli::Global;
-use crate::commands::describe;
-use crate::ui::safe;
+use crate::cli::GlobalOptions;
+use crate::commands::format;
+use crate::ui::sanitize;
 
 /// Longer than this nobody waits for a name.
-const PATIENCE: Duration = Duration::from_millis(45);
+const QUERY_TIMEOUT: Duration = Duration::from_millis(45);
 /// More sessions than fit a screen help nobody.
-const MOST: u64 = 100;
+const MAX_NAMES: u64 = 100;
 /// Characters of an action that is shown beside its id.
-const ABOUT: usize = 80;
+const MAX_HELP_CHARS: usize = 80;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Names {
+pub enum NameKind {
     Agents,
     Sessions,
     Models,
@@ -40,10 +40,10 @@ pub enum Names {
     Memory,
 }
 
-impl Names {
+impl NameKind {
     /// Those that there are, now.
     #[must_use]
-    pub fn ask(self) -> Vec<CompletionCandidate> {
+    pub fn fetch(self) -> Vec<CompletionCandidate> {
         match self {
             Self::Agents => agents(),
             Self::Sessions => sessions(),
@@ -58,29 +58,35 @@ impl Names {
 }
 
 fn agents() -> Vec<CompletionCandidate> {
-    ask(|client, _| {
+    run_query(|client, _| {
         let agents = client.call::<List>(&ListParams::default()).ok()?.agents;
-        Some(agents.into_iter().filter(|agent| plain(&agent.name)).map(|agent| (agent.name, String::new())).collect())
+        Some(
+            agents
+                .into_iter()
+                .filter(|agent| needs_no_quotes(&agent.name))
+                .map(|agent| (agent.name, String::new()))
+                .collect(),
+        )
     })
 }
 
 /// The newest sessions of the agent that is meant.
 fn sessions() -> Vec<CompletionCandidate> {
-    ask(newest)
+    run_query(newest_sessions)
 }
 
 /// The newest sessions of `agent`, and what they are about; none where the daemon of `places` does not answer soon.
 #[must_use]
-pub fn sessions_of(places: &Places, agent: &str) -> Named {
-    ask_at(places.clone(), Some(agent.to_owned()), Instant::now(), newest)
+pub fn session_names(places: &InstancePaths, agent: &str) -> NamesWithHelp {
+    query_daemon(places.clone(), Some(agent.to_owned()), Instant::now(), newest_sessions)
 }
 
-fn newest(client: &mut Client, agent: Option<String>) -> Option<Named> {
-    let params = HistoryParams { agent, limit: Some(MOST), ..Default::default() };
+fn newest_sessions(client: &mut Client, agent: Option<String>) -> Option<NamesWithHelp> {
+    let params = HistoryParams { agent, limit: Some(MAX_NAMES), ..Default::default() };
     let sessions = client.call::<History>(&params).ok()?.sessions;
-    let named = sessions.into_iter().filter(|session| plain(&session.header.session_id)).map(|session| {
+    let named = sessions.into_iter().filter(|session| needs_no_quotes(&session.header.session_id)).map(|session| {
         let header = session.header;
-        let about = describe::subject(header.description.as_deref(), header.summary.as_deref());
+        let about = format::subject(header.description.as_deref(), header.summary.as_deref());
         (header.session_id, about)
     });
     Some(named.chain([("latest".to_owned(), "the newest one".to_owned())]).collect())
@@ -88,16 +94,16 @@ fn newest(client: &mut Client, agent: Option<String>) -> Option<Named> {
 
 /// Aliases, then every model that was found.
 fn models() -> Vec<CompletionCandidate> {
-    ask(|client, _| {
+    run_query(|client, _| {
         let found = client.call::<Models>(&ModelsParams {}).ok()?;
         let models = found.providers.into_iter().flat_map(|provider| provider.models);
         let models = models.map(|model| (model.name, model.display_name.unwrap_or_default()));
-        Some(found.aliases.into_iter().chain(models).filter(|(name, _)| plain(name)).collect())
+        Some(found.aliases.into_iter().chain(models).filter(|(name, _)| needs_no_quotes(name)).collect())
     })
 }
 
 fn profiles() -> Vec<CompletionCandidate> {
-    ask(|client, _| {
+    run_query(|client, _| {
         let profiles = client.call::<Profiles>(&ProfilesParams {}).ok()?.profiles;
         Some(profiles.into_iter().map(|profile| (profile.name, String::new())).collect())
     })
@@ -105,63 +111,75 @@ fn profiles() -> Vec<CompletionCandidate> {
 
 /// Those of the agent that is meant; where none is, of all.
 fn tasks() -> Vec<CompletionCandidate> {
-    ask(|client, agent| {
-        let params = TasksParams { all_agents: agent.is_none(), agent, limit: Some(MOST), ..Default::default() };
+    run_query(|client, agent| {
+        let params = TasksParams { all_agents: agent.is_none(), agent, limit: Some(MAX_NAMES), ..Default::default() };
         let tasks = client.call::<Tasks>(&params).ok()?.tasks;
         let about = |task: &Task| format!("{}: {}", task.status.as_str(), task.command);
-        Some(tasks.into_iter().filter(|task| plain(&task.id)).map(|task| (task.id.clone(), about(&task))).collect())
+        Some(
+            tasks
+                .into_iter()
+                .filter(|task| needs_no_quotes(&task.id))
+                .map(|task| (task.id.clone(), about(&task)))
+                .collect(),
+        )
     })
 }
 
 /// Those that are open, of the agent that is named; as in `approvals`, the agent of the directory narrows nothing down.
 fn approvals() -> Vec<CompletionCandidate> {
-    ask(|client, agent| {
+    run_query(|client, agent| {
         let open = client.call::<Approvals>(&ApprovalsParams { agent, ..ApprovalsParams::default() }).ok()?.approvals;
-        let about =
-            |asked: &Approval| format!("{}: {}", asked.agent, asked.action.chars().take(ABOUT).collect::<String>());
-        Some(open.into_iter().filter(|asked| plain(&asked.id)).map(|asked| (asked.id.clone(), about(&asked))).collect())
+        let about = |asked: &Approval| {
+            format!("{}: {}", asked.agent, asked.action.chars().take(MAX_HELP_CHARS).collect::<String>())
+        };
+        Some(
+            open.into_iter()
+                .filter(|asked| needs_no_quotes(&asked.id))
+                .map(|asked| (asked.id.clone(), about(&asked)))
+                .collect(),
+        )
     })
 }
 
 /// Those that the newest sessions of the agent that is meant carry.
 fn tags() -> Vec<CompletionCandidate> {
-    ask(|client, agent| {
-        let params = HistoryParams { agent, limit: Some(MOST), ..Default::default() };
+    run_query(|client, agent| {
+        let params = HistoryParams { agent, limit: Some(MAX_NAMES), ..Default::default() };
         let sessions = client.call::<History>(&params).ok()?.sessions;
         let mut tags: Vec<String> = sessions.into_iter().flat_map(|session| session.header.tags).collect();
         tags.sort_unstable();
         tags.dedup();
-        Some(tags.into_iter().filter(|tag| plain(tag)).map(|tag| (tag, String::new())).collect())
+        Some(tags.into_iter().filter(|tag| needs_no_quotes(tag)).map(|tag| (tag, String::new())).collect())
     })
 }
 
 /// What the agent that is meant remembers.
 fn memory() -> Vec<CompletionCandidate> {
-    ask(|client, agent| {
-        let params = MemoryParams { agent, limit: Some(MOST), ..Default::default() };
+    run_query(|client, agent| {
+        let params = MemoryParams { agent, limit: Some(MAX_NAMES), ..Default::default() };
         let entries = client.call::<Memory>(&params).ok()?.entries;
-        let about = |text: &str| text.chars().take(ABOUT).collect::<String>();
+        let about = |text: &str| text.chars().take(MAX_HELP_CHARS).collect::<String>();
         Some(entries.into_iter().map(|entry| (entry.short_id, about(&entry.text))).collect())
     })
 }
 
 /// Only what needs no quoting in any shell.
-fn plain(name: &str) -> bool {
+fn needs_no_quotes(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
 }
 
 /// A name, and what it is.
-pub type Named = Vec<(String, String)>;
-type Question = fn(&mut Client, Option<String>) -> Option<Named>;
+pub type NamesWithHelp = Vec<(String, String)>;
+type Query = fn(&mut Client, Option<String>) -> Option<NamesWithHelp>;
 
 /// Asks for what completes the words typed so far.
-fn ask(question: Question) -> Vec<CompletionCandidate> {
+fn run_query(question: Query) -> Vec<CompletionCandidate> {
     let asked = Instant::now();
-    let app = App::new(typed(std::env::args_os()));
-    let Ok(places) = app.places() else { return Vec::new() };
-    let names = ask_at(places.clone(), app.agent(), asked, question);
+    let app = App::new(parse_typed_options(std::env::args_os()));
+    let Ok(places) = app.paths() else { return Vec::new() };
+    let names = query_daemon(places.clone(), app.agent(), asked, question);
     let candidate = |(index, (name, about)): (usize, (String, String))| {
-        let about = Some(about).filter(|about| !about.is_empty()).map(|about| safe::one_line(&about).into());
+        let about = Some(about).filter(|about| !about.is_empty()).map(|about| sanitize::one_line(&about).into());
         // The newest first: not in alphabetical order.
         CompletionCandidate::new(name).help(about).display_order(Some(index))
     };
@@ -169,18 +187,18 @@ fn ask(question: Question) -> Vec<CompletionCandidate> {
 }
 
 /// Asks in a thread of its own: connecting to a daemon that hangs may take for ever.
-fn ask_at(places: Places, agent: Option<String>, asked: Instant, question: Question) -> Named {
+fn query_daemon(places: InstancePaths, agent: Option<String>, asked: Instant, question: Query) -> NamesWithHelp {
     let (answer, answered) = mpsc::sync_channel(1);
     std::thread::spawn(move || {
         let names = Client::connect_to(&places).ok().and_then(|mut client| question(&mut client, agent));
         let _ = answer.send(names.unwrap_or_default());
     });
-    answered.recv_timeout(PATIENCE.saturating_sub(asked.elapsed())).unwrap_or_default()
+    answered.recv_timeout(QUERY_TIMEOUT.saturating_sub(asked.elapsed())).unwrap_or_default()
 }
 
 /// The options among the words typed so far that say where to ask.
-fn typed(words: impl Iterator<Item = OsString>) -> Global {
-    let mut global = Global::default();
+fn parse_typed_options(words: impl Iterator<Item = OsString>) -> GlobalOptions {
+    let mut global = GlobalOptions::default();
     let mut words = words.skip_while(|word| word != "--").skip(1).peekable();
     while let Some(word) = words.next() {
         let Some(word) = word.to_str() else { continue };
@@ -205,7 +223,7 @@ mod tests {
     #[test]
     fn where_to_ask_is_read_from_what_was_typed() {
         let typed = |line: &str| {
-            let global = typed(line.split(' ').map(OsString::from));
+            let global = parse_typed_options(line.split(' ').map(OsString::from));
             (global.agent.unwrap_or_default(), global.socket.unwrap_or_default().display().to_string())
         };
         assert_eq!(typed("chorusctl -- chorusctl --agent a context --socket=/s restore"), ("a".into(), "/s".into()));

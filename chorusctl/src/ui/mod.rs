@@ -1,20 +1,20 @@
 //! Everything a person sees: text made safe and measured, tables, colour, time, questions and progress.
 
-pub mod ask;
-pub mod branches;
-pub mod notes;
-pub mod out;
-pub mod paint;
+pub mod confirm;
+mod local_timezone;
 pub mod progress;
-pub mod safe;
+pub mod sanitize;
+pub mod session_tree;
+pub mod stderr;
+pub mod stdout;
+pub mod style;
 pub mod table;
 pub mod terminal;
 pub mod text;
 pub mod time;
-pub mod words;
-mod zone;
+pub mod units;
 
-pub use notes::Notes;
-pub use out::Out;
-pub use paint::Style;
+pub use stderr::Stderr;
+pub use stdout::Stdout;
+pub use style::Style;
 pub use table::{Cell, Column, Table};

@@ -3,65 +3,65 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-use super::{text, words};
+use super::{text, units};
 
-const PATIENCE: Duration = Duration::from_secs(1);
-const REDRAW: Duration = Duration::from_millis(100);
-const BAR: usize = 24;
+const SHOW_DELAY: Duration = Duration::from_secs(1);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
+const BAR_COLUMNS: usize = 24;
 
 /// A bar; it shows itself only on a terminal.
 #[derive(Debug)]
-pub struct Progress {
+pub struct ProgressBar {
     label: String,
-    next: Option<Instant>,
+    next_draw: Option<Instant>,
     drawn: bool,
 }
 
-impl Progress {
+impl ProgressBar {
     /// A bar named `label`; `wanted` is false where a person asked for quiet.
     #[must_use]
     pub fn new(label: String, wanted: bool) -> Self {
         let shown = wanted && io::stderr().is_terminal();
-        Self { label, next: shown.then(|| Instant::now() + PATIENCE), drawn: false }
+        Self { label, next_draw: shown.then(|| Instant::now() + SHOW_DELAY), drawn: false }
     }
 
     /// How far the work has come. `total` 0 means that nobody knows how much there is.
-    pub fn show(&mut self, done: u64, total: u64, unit: &str) {
+    pub fn update(&mut self, done: u64, total: u64, unit: &str) {
         let now = Instant::now();
-        if self.next.is_none_or(|next| now < next) {
+        if self.next_draw.is_none_or(|next| now < next) {
             return;
         }
-        self.next = Some(now + REDRAW);
+        self.next_draw = Some(now + REDRAW_INTERVAL);
         self.drawn = true;
-        let _ = write!(io::stderr(), "\r\x1b[K{}", line(&self.label, done, total, unit));
+        let _ = write!(io::stderr(), "\r\x1b[K{}", format_line(&self.label, done, total, unit));
         let _ = io::stderr().flush();
     }
 
     /// Takes the bar away.
     pub fn finish(&mut self) {
-        self.next = None;
+        self.next_draw = None;
         if std::mem::take(&mut self.drawn) {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressBar {
     fn drop(&mut self) {
         self.finish();
     }
 }
 
-fn line(label: &str, done: u64, total: u64, unit: &str) -> String {
-    let amount = |number| if unit == "bytes" { words::bytes(number) } else { format!("{number} {unit}") };
+fn format_line(label: &str, done: u64, total: u64, unit: &str) -> String {
+    let amount = |number| if unit == "bytes" { units::format_bytes(number) } else { format!("{number} {unit}") };
     let label = text::truncate(label, 30);
     if total == 0 {
         return format!("{label}  {}", amount(done));
     }
     let done = done.min(total);
-    let full = usize::try_from(u128::from(done) * BAR as u128 / u128::from(total)).unwrap_or(BAR);
+    let full = usize::try_from(u128::from(done) * BAR_COLUMNS as u128 / u128::from(total)).unwrap_or(BAR_COLUMNS);
     let percent = u128::from(done) * 100 / u128::from(total);
-    format!("{label}  {}{} {percent:>3} %  {}", "━".repeat(full), "─".repeat(BAR - full), amount(total))
+    format!("{label}  {}{} {percent:>3} %  {}", "━".repeat(full), "─".repeat(BAR_COLUMNS - full), amount(total))
 }
 
 #[cfg(test)]
@@ -70,8 +70,8 @@ mod tests {
 
     #[test]
     fn the_bar_fills() {
-        assert_eq!(line("a", 1, 2, "bytes"), format!("a  {}{}  50 %  2 B", "━".repeat(12), "─".repeat(12)));
-        assert_eq!(line("a", 5, 0, "lines"), "a  5 lines");
-        assert_eq!(line("a", 9, 3, "lines"), format!("a  {} 100 %  3 lines", "━".repeat(24)));
+        assert_eq!(format_line("a", 1, 2, "bytes"), format!("a  {}{}  50 %  2 B", "━".repeat(12), "─".repeat(12)));
+        assert_eq!(format_line("a", 5, 0, "lines"), "a  5 lines");
+        assert_eq!(format_line("a", 9, 3, "lines"), format!("a  {} 100 %  3 lines", "━".repeat(24)));
     }
 }

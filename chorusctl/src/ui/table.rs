@@ -2,16 +2,16 @@
 
 use std::borrow::Cow;
 
-use super::out::Out;
-use super::paint::Style;
+use super::stdout::Stdout;
+use super::style::Style;
 use super::text;
-use crate::error::Failure;
+use crate::error::Error;
 
-const GAP: usize = 2;
+const COLUMN_GAP: usize = 2;
 /// No column is cut below this, however narrow the terminal.
-const NARROWEST: usize = 6;
+const MIN_COLUMN_WIDTH: usize = 6;
 /// The column that gives way first is not cut below this while others can give.
-const FLEXIBLE_NARROWEST: usize = 24;
+const MIN_FLEXIBLE_WIDTH: usize = 24;
 
 /// A column.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ impl Column {
 
     /// Aligned to the right, as numbers are.
     #[must_use]
-    pub fn right(self) -> Self {
+    pub fn align_right(self) -> Self {
         Self { right: true, ..self }
     }
 
@@ -84,7 +84,7 @@ impl Table {
     }
 
     /// Adds a row; it has one cell a column.
-    pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
+    pub fn add_row(&mut self, cells: impl Into<Vec<Cell>>) {
         self.rows.push(cells.into());
     }
 
@@ -92,16 +92,16 @@ impl Table {
     ///
     /// # Errors
     /// [`Failure`] when standard output does not take it.
-    pub fn write(&self, out: &mut Out) -> Result<(), Failure> {
+    pub fn write(&self, out: &mut Stdout) -> Result<(), Error> {
         let (used, widths) = self.layout(out.width());
         let titles: Vec<Cell> = self.columns.iter().map(|column| Cell::new(Style::Strong, column.title)).collect();
         for row in std::iter::once(&titles).chain(&self.rows) {
-            out.text(&self.line(row, &used, &widths, out))?;
+            out.text(&self.render_row(row, &used, &widths, out))?;
         }
         Ok(())
     }
 
-    fn line(&self, row: &[Cell], used: &[usize], widths: &[usize], out: &Out) -> String {
+    fn render_row(&self, row: &[Cell], used: &[usize], widths: &[usize], out: &Stdout) -> String {
         let mut line = String::new();
         let mut plain = String::new();
         let mut spaces = 0;
@@ -115,10 +115,10 @@ impl Table {
             let body = plain.trim_matches(' ');
             if !body.is_empty() {
                 line.extend(std::iter::repeat_n(' ', spaces + start));
-                line.push_str(&out.paint(cell.style, body).to_string());
-                spaces = plain.len() - start - body.len() + GAP;
+                line.push_str(&out.style(cell.style, body).to_string());
+                spaces = plain.len() - start - body.len() + COLUMN_GAP;
             } else {
-                spaces += plain.len() + GAP;
+                spaces += plain.len() + COLUMN_GAP;
             }
         }
         line.push('\n');
@@ -130,14 +130,14 @@ impl Table {
         let mut used: Vec<usize> = (0..self.columns.len())
             .filter(|at| self.rows.iter().any(|row| row.get(*at).is_some_and(|cell| !cell.text.is_empty())))
             .collect();
-        let mut widths: Vec<usize> = used.iter().map(|at| self.wanted(*at)).collect();
+        let mut widths: Vec<usize> = used.iter().map(|at| self.natural_width(*at)).collect();
         let Some(room) = room else { return (used, widths) };
         let too_much = |widths: &[usize]| {
-            (widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)).saturating_sub(room)
+            (widths.iter().sum::<usize>() + COLUMN_GAP * widths.len().saturating_sub(1)).saturating_sub(room)
         };
         loop {
             let flexible = used.iter().position(|at| self.columns[*at].flexible);
-            let can_give = flexible.map_or(0, |at| widths[at].saturating_sub(FLEXIBLE_NARROWEST));
+            let can_give = flexible.map_or(0, |at| widths[at].saturating_sub(MIN_FLEXIBLE_WIDTH));
             let too_much = too_much(&widths);
             match used.iter().rposition(|at| self.columns[*at].optional) {
                 Some(optional) if too_much > can_give => drop((used.remove(optional), widths.remove(optional))),
@@ -151,7 +151,7 @@ impl Table {
         }
         while too_much(&widths) > 0 {
             match widths.iter_mut().max() {
-                Some(widest) if *widest > NARROWEST => *widest -= 1,
+                Some(widest) if *widest > MIN_COLUMN_WIDTH => *widest -= 1,
                 _ => break,
             }
         }
@@ -159,7 +159,7 @@ impl Table {
     }
 
     /// How wide a column is where nothing is cut.
-    fn wanted(&self, at: usize) -> usize {
+    fn natural_width(&self, at: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| text::width(&cell.text));
         cells.fold(text::width(self.columns[at].title), usize::max)
     }
@@ -173,19 +173,19 @@ mod tests {
         let mut table = Table::new([
             Column::new("NAME"),
             Column::new("MODEL"),
-            Column::new("N").right(),
+            Column::new("N").align_right(),
             Column::new("WHAT").flexible(),
         ]);
-        table.row(["atlas".into(), "".into(), "47".into(), "moves the billing tables to the new schema".into()]);
-        table.row(["世界".into(), "".into(), "8".into(), "x".into()]);
+        table.add_row(["atlas".into(), "".into(), "47".into(), "moves the billing tables to the new schema".into()]);
+        table.add_row(["世界".into(), "".into(), "8".into(), "x".into()]);
         table
     }
 
     #[test]
-    fn columns_line_up_and_empty_ones_go() -> Result<(), Failure> {
-        let mut out = Out::captured(Some(40));
+    fn columns_line_up_and_empty_ones_go() -> Result<(), Error> {
+        let mut out = Stdout::captured(Some(40));
         table().write(&mut out)?;
-        assert_eq!(out.written(), "NAME    N  WHAT\natlas  47  moves the billing tables to…\n世界    8  x\n");
+        assert_eq!(out.captured_text(), "NAME    N  WHAT\natlas  47  moves the billing tables to…\n世界    8  x\n");
         Ok(())
     }
 

@@ -19,16 +19,18 @@ pub enum ColorWhen {
 impl ColorWhen {
     /// Whether output to a terminal, or not, is coloured.
     #[must_use]
-    pub fn decide(self, terminal: bool) -> bool {
+    pub fn is_enabled(self, terminal: bool) -> bool {
         match self {
             Self::Always => true,
             Self::Never => false,
-            Self::Auto => terminal && unset("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+            Self::Auto => {
+                terminal && is_unset("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+            }
         }
     }
 }
 
-fn unset(name: &str) -> bool {
+fn is_unset(name: &str) -> bool {
     std::env::var_os(name).is_none_or(|value| value.is_empty())
 }
 
@@ -45,8 +47,8 @@ pub fn columns(terminal: impl AsFd) -> usize {
 
 /// Whether the terminal shows what lines are drawn with: its characters are UTF-8, and it is not a dumb one.
 #[must_use]
-pub fn has_boxes() -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find(|name| !unset(name)).and_then(std::env::var_os);
+pub fn has_box_drawing() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find(|name| !is_unset(name)).and_then(std::env::var_os);
     let utf8 = locale.and_then(|locale| locale.into_string().ok()).is_some_and(|locale| {
         let locale = locale.to_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
@@ -56,18 +58,18 @@ pub fn has_boxes() -> bool {
 
 /// True where standard error is seen.
 #[must_use]
-pub fn errors_shown() -> bool {
+pub fn is_stderr_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
 /// True where somebody types and reads.
 #[must_use]
-pub fn talks() -> bool {
+pub fn can_chat() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
 /// True where a question can be asked and answered.
 #[must_use]
-pub fn interactive() -> bool {
+pub fn can_prompt() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

@@ -18,7 +18,7 @@ pub fn truncate(text: &str, max: usize) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let Some(room) = max.checked_sub(1) else { return Cow::Borrowed("") };
-    let mut cut = String::from(fitting(text, room).0.trim_end());
+    let mut cut = String::from(fitting_prefix(text, room).0.trim_end());
     cut.push('…');
     Cow::Owned(cut)
 }
@@ -58,7 +58,7 @@ fn wrap_line<'a>(line: &'a str, max: usize, lines: &mut Vec<Cow<'a, str>>) {
     let mut first = true;
     while !rest.is_empty() {
         let hang = if first { 0 } else { indent };
-        let (fits, _) = fitting(rest, max - hang);
+        let (fits, _) = fitting_prefix(rest, max - hang);
         let cut = match fits.rfind(' ') {
             _ if fits.len() == rest.len() => rest.len(),
             // A space directly behind is a fine place, too.
@@ -90,10 +90,10 @@ fn wrap_line<'a>(line: &'a str, max: usize, lines: &mut Vec<Cow<'a, str>>) {
 
 /// `text` in pieces of at most `max` columns, broken wherever they are full; put together they are the text.
 #[must_use]
-pub fn pieces(text: &str, max: usize) -> Vec<&str> {
+pub fn split_columns(text: &str, max: usize) -> Vec<&str> {
     let (mut pieces, mut rest) = (Vec::new(), text);
     loop {
-        let (fits, _) = fitting(rest, max);
+        let (fits, _) = fitting_prefix(rest, max);
         // A single character wider than the room.
         let cut = if fits.is_empty() { rest.graphemes(true).next().map_or(0, str::len) } else { fits.len() };
         let (piece, after) = rest.split_at(cut);
@@ -106,7 +106,7 @@ pub fn pieces(text: &str, max: usize) -> Vec<&str> {
 }
 
 /// The longest beginning of `text` that fits into `max` columns, and its width.
-fn fitting(text: &str, max: usize) -> (&str, usize) {
+fn fitting_prefix(text: &str, max: usize) -> (&str, usize) {
     let mut used = 0;
     for (at, grapheme) in text.grapheme_indices(true) {
         let wide = width(grapheme);

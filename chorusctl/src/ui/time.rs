@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::zone;
+use super::local_timezone;
 
 /// The present, and the time zone once it is needed.
 #[derive(Debug)]
@@ -36,24 +36,24 @@ impl Clock {
 
     /// Local date and time, for example `2026-11-21 14:03`.
     #[must_use]
-    pub fn local(&self, time: Timestamp) -> String {
+    pub fn local_date_time(&self, time: Timestamp) -> String {
         self.format(time, "%Y-%m-%d %H:%M")
     }
 
     /// Local date.
     #[must_use]
-    pub fn date(&self, time: Timestamp) -> String {
+    pub fn local_date(&self, time: Timestamp) -> String {
         self.format(time, "%Y-%m-%d")
     }
 
     /// Local time of the day, for example `14:03`.
     #[must_use]
-    pub fn time(&self, time: Timestamp) -> String {
+    pub fn local_time(&self, time: Timestamp) -> String {
         self.format(time, "%H:%M")
     }
 
     fn format(&self, time: Timestamp, format: &str) -> String {
-        let zone = self.zone.get_or_init(zone::local);
+        let zone = self.zone.get_or_init(local_timezone::load);
         time.to_zoned(zone.clone()).strftime(format).to_string()
     }
 
@@ -63,7 +63,7 @@ impl Clock {
         match self.now.as_second() - time.as_second() {
             // Clocks are set; a second from tomorrow is no reason for a stir.
             ..10 => "just now".to_owned(),
-            seconds => format!("{} ago", rough(seconds.unsigned_abs())),
+            seconds => format!("{} ago", format_rounded(seconds.unsigned_abs())),
         }
     }
 
@@ -72,14 +72,14 @@ impl Clock {
     pub fn until(&self, time: Timestamp) -> String {
         match time.as_second() - self.now.as_second() {
             ..=0 => "now".to_owned(),
-            seconds => rough(seconds.unsigned_abs()),
+            seconds => format_rounded(seconds.unsigned_abs()),
         }
     }
 }
 
 /// A duration in its largest unit, rounded down.
 #[must_use]
-pub fn rough(seconds: u64) -> String {
+pub fn format_rounded(seconds: u64) -> String {
     const MINUTE: u64 = 60;
     const HOUR: u64 = 60 * MINUTE;
     const DAY: u64 = 24 * HOUR;
@@ -96,7 +96,7 @@ pub fn rough(seconds: u64) -> String {
 
 /// A duration in its two largest units, for example `3 h 12 min`.
 #[must_use]
-pub fn exact(seconds: u64) -> String {
+pub fn format_two_units(seconds: u64) -> String {
     let units = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
     let first = units.iter().position(|(_, size)| seconds >= *size).unwrap_or(units.len() - 1);
     let (name, size) = units[first];
@@ -116,14 +116,14 @@ mod tests {
 
     #[test]
     fn ages_grow_their_units() {
-        let shown = [0, 59, 60, 3_599, 3_600, 86_399, 86_400, 172_800, 5_184_000, 63_072_000].map(rough);
+        let shown = [0, 59, 60, 3_599, 3_600, 86_399, 86_400, 172_800, 5_184_000, 63_072_000].map(format_rounded);
         assert_eq!(shown, ["0 s", "59 s", "1 min", "59 min", "1 h", "23 h", "1 day", "2 days", "2 months", "2 years"]);
     }
 
     #[test]
     fn uptime_has_two_units() {
         assert_eq!(
-            [0, 59, 61, 3_600, 11_520, 90_000].map(exact),
+            [0, 59, 61, 3_600, 11_520, 90_000].map(format_two_units),
             ["0 s", "59 s", "1 min 1 s", "1 h", "3 h 12 min", "1 d 1 h"]
         );
     }
@@ -136,6 +136,6 @@ mod tests {
         assert_eq!(clock.ago(at(5)), "just now");
         assert_eq!(clock.until(at(1_700)), "28 min");
         assert_eq!(clock.until(at(-1)), "now");
-        assert_eq!(clock.local(at(3_600)), "1970-01-01 01:00");
+        assert_eq!(clock.local_date_time(at(3_600)), "1970-01-01 01:00");
     }
 }

@@ -13,39 +13,41 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::batch::Batch;
-use super::call;
 use super::context::Context;
-use super::cut_off::CutOff;
-use super::effect::{Append, Beginning, CallModel, Change, Effect, Mark, RunTools, What};
-use super::event::{Asked, Event, Journalled, Known, Reply, Request, RequestId, Verb};
-use super::meter::Shown;
-use super::precedence::TurnGuard;
+use super::effect::{Append, CallModel, ContextEdit, ContextHead, Edit, Effect, RunTools, TurnMarker};
+use super::event::{AgentCommand, AppendOutcome, CommandOutcome, Event, PriorTurn, Request, RequestId, RequestMeta};
+use super::eviction::{self, EVICT_AFTER};
+use super::interruption::Interruption;
+use super::model_call;
+use super::prompt_size::ConversationSize;
 use super::registry::Registry;
-use super::rest::{self, UNTOUCHED};
 use super::state::State;
-use super::turn::Stopped;
-use super::voice::{Voice, Voices};
-use super::window::Budget;
-use super::{Facts, links, load, notice, save, workspace};
+use super::tool_runner::ToolRunner;
+use super::turn::ModelFailure;
+use super::turn_priority::TurnGuard;
+use super::turn_stream::{TurnSink, TurnSinks};
+use super::window::WindowBudget;
+use super::{AgentSettings, continuation, idle_notice, recovery, save, workspace_checkpoint};
 use crate::clock::Ticks;
-use crate::failure::{Failure, Result};
-use crate::store::journal::{self, Behind, ChangeRecord, Head, NewEvent, NewHead, Reference, Renewal, TurnMark};
+use crate::error::{Error, Result};
+use crate::store::journal::{
+    self, ContextRow, Continuation, EditRecord, NewContextRow, NewEvent, SessionReference, TrailingRecords, TurnMark,
+};
 
 /// A request on its way to an actor.
 #[derive(Debug)]
-pub struct Letter {
+pub struct Envelope {
     /// Boxed: a mailbox has room for some letters even while it is empty.
-    pub verb: Box<Verb>,
+    pub command: Box<AgentCommand>,
     /// Said by a caller that has taken the agent out of the directory already.
-    pub facts: Option<Arc<Facts>>,
-    pub reply: oneshot::Sender<Result<Answer>>,
+    pub settings: Option<Arc<AgentSettings>>,
+    pub reply: oneshot::Sender<Result<CommandReply>>,
 }
 
 /// A reply, and for [`Verb::Hold`] what keeps the agent held: it is let go when this is dropped.
 #[derive(Debug)]
-pub struct Answer {
-    pub reply: Reply,
+pub struct CommandReply {
+    pub reply: CommandOutcome,
     pub hold: Option<oneshot::Sender<()>>,
 }
 
@@ -55,69 +57,69 @@ pub struct Actor {
     agent: Uuid,
     /// Of the agent when the last request came.
     name: String,
-    window: Budget,
+    window: WindowBudget,
     /// What the next request would show of the context.
-    shown: Option<Shown>,
+    prompt_size: Option<ConversationSize>,
     state: State,
-    mailbox: mpsc::Receiver<Letter>,
+    mailbox: mpsc::Receiver<Envelope>,
     registry: Arc<Registry>,
-    replies: HashMap<RequestId, oneshot::Sender<Result<Answer>>>,
+    replies: HashMap<RequestId, oneshot::Sender<Result<CommandReply>>>,
     next_request: RequestId,
     /// When the last request came.
-    touched: Ticks,
+    last_request_at: Ticks,
     /// It leaves memory as soon as nothing is under way, unless a request comes first.
-    rests: bool,
+    evictable: bool,
     /// Who hears what is said while a request waits.
-    voices: HashMap<RequestId, Voice>,
+    sinks: HashMap<RequestId, TurnSink>,
     /// The turn that runs: what ends it, and who listens.
-    turn: Option<(Uuid, CancellationToken, Voices)>,
+    turn: Option<(Uuid, CancellationToken, TurnSinks)>,
     /// While its model is called.
-    first: Option<TurnGuard>,
+    turn_guard: Option<TurnGuard>,
     /// Appends under way, in order.
     appends: FuturesOrdered<BoxFuture<'static, Event>>,
     /// Everything else under way.
-    work: FuturesUnordered<BoxFuture<'static, Event>>,
+    running: FuturesUnordered<BoxFuture<'static, Event>>,
 }
 
 impl Actor {
-    pub fn new(agent: Uuid, mailbox: mpsc::Receiver<Letter>, registry: Arc<Registry>) -> Self {
+    pub fn new(agent: Uuid, mailbox: mpsc::Receiver<Envelope>, registry: Arc<Registry>) -> Self {
         Self {
             agent,
             name: String::new(),
-            window: Facts::default().window,
-            shown: None,
+            window: AgentSettings::default().window,
+            prompt_size: None,
             state: State::default(),
             mailbox,
             registry,
             replies: HashMap::new(),
             next_request: 0,
-            touched: Ticks(0),
-            rests: false,
-            voices: HashMap::new(),
+            last_request_at: Ticks(0),
+            evictable: false,
+            sinks: HashMap::new(),
             turn: None,
-            first: None,
+            turn_guard: None,
             appends: FuturesOrdered::new(),
-            work: FuturesUnordered::new(),
+            running: FuturesUnordered::new(),
         }
     }
 
     /// Runs until the agent has nothing going on. `head`: the context to read back first.
-    pub async fn run(mut self, head: Option<Head>) {
-        self.touched = self.registry.clock.ticks();
-        self.registry.untouched.set(self.agent, Some(self.touched.after(UNTOUCHED)));
+    pub async fn run(mut self, head: Option<ContextRow>) {
+        self.last_request_at = self.registry.clock.ticks();
+        self.registry.eviction_timers.set(self.agent, Some(self.last_request_at.after(EVICT_AFTER)));
         if let Some(head) = head {
-            let deadline = self.registry.resumed(&head);
+            let deadline = self.registry.deadline_after_restart(&head);
             // Boxed: this task lives as long as the context, and need not be as large as reading it back.
             let (registry, now) = (&self.registry, self.registry.clock.now());
-            self.state = Box::pin(load::state(&registry.store, &registry.home, &head, deadline, now)).await;
+            self.state = Box::pin(recovery::load_state(&registry.store, &registry.home, &head, deadline, now)).await;
         }
         loop {
             tokio::select! {
                 biased;
-                Some(event) = self.appends.next() => self.step(event),
-                Some(event) = self.work.next() => self.step(event),
-                letter = self.mailbox.recv(), if self.state.accepts() => match letter {
-                    Some(letter) => self.take(letter),
+                Some(event) = self.appends.next() => self.handle_event(event),
+                Some(event) = self.running.next() => self.handle_event(event),
+                letter = self.mailbox.recv(), if self.state.accepts_requests() => match letter {
+                    Some(letter) => self.handle_envelope(letter),
                     None => return,
                 },
                 else => return,
@@ -126,8 +128,8 @@ impl Actor {
                 self.registry.retire(self.agent, &self.mailbox)
             } else {
                 // What was in the way may be gone at the next request, which reads the context back anew.
-                let steps_back = self.state.is_broken() || (self.rests && self.state.is_at_rest());
-                steps_back && self.registry.step_back(self.agent, &self.mailbox)
+                let steps_back = self.state.is_unreadable_and_idle() || (self.evictable && self.state.is_quiescent());
+                steps_back && self.registry.unload(self.agent, &self.mailbox)
             };
             if retired {
                 return;
@@ -135,80 +137,83 @@ impl Actor {
         }
     }
 
-    fn take(&mut self, letter: Letter) {
+    fn handle_envelope(&mut self, letter: Envelope) {
         let ticks = self.registry.clock.ticks();
-        if matches!(*letter.verb, Verb::Rest) {
-            self.rest(ticks);
-            let _ = letter.reply.send(Ok(Answer { reply: Reply::Done, hold: None }));
+        if matches!(*letter.command, AgentCommand::Evict) {
+            self.check_eviction(ticks);
+            let _ = letter.reply.send(Ok(CommandReply { reply: CommandOutcome::Done, hold: None }));
             return;
         }
-        if matches!(*letter.verb, Verb::Send(_)) && self.registry.is_closing() {
-            let _ = letter.reply.send(Err(CutOff::Stop.before_it_began()));
+        if matches!(*letter.command, AgentCommand::Send(_)) && self.registry.is_closing() {
+            let _ = letter.reply.send(Err(Interruption::DaemonStop.error_for_queued_turn()));
             return;
         }
-        self.touched = ticks;
-        if std::mem::take(&mut self.rests) {
-            self.registry.untouched.set(self.agent, Some(ticks.after(UNTOUCHED)));
+        self.last_request_at = ticks;
+        if std::mem::take(&mut self.evictable) {
+            self.registry.eviction_timers.set(self.agent, Some(ticks.after(EVICT_AFTER)));
         }
-        let Some(facts) = letter.facts.or_else(|| self.registry.directory.by_id(self.agent).map(|e| e.facts.clone()))
+        let Some(facts) =
+            letter.settings.or_else(|| self.registry.agents.by_id(self.agent).map(|e| e.settings.clone()))
         else {
-            let _ = letter.reply.send(Err(Failure::destroyed()));
+            let _ = letter.reply.send(Err(Error::agent_destroyed()));
             return;
         };
         let id = self.next_request;
         self.next_request += 1;
         self.replies.insert(id, letter.reply);
-        if let Verb::Send(send) = &*letter.verb {
-            self.voices.insert(id, send.voice.clone());
+        if let AgentCommand::Send(send) = &*letter.command {
+            self.sinks.insert(id, send.sink.clone());
         }
         let now = self.registry.clock.now();
-        let fresh = self.registry.store.journal.reserve();
+        let fresh = self.registry.store.journal.reserve_context_no();
         self.name.clone_from(&facts.name);
         self.window = facts.window;
-        let asked = Asked { id, facts, now, ticks, fresh };
-        self.step(Event::Request(Box::new(Request { asked, verb: *letter.verb })));
+        let asked = RequestMeta { id, settings: facts, now, ticks, new_context: fresh };
+        self.handle_event(Event::Request(Box::new(Request { meta: asked, command: *letter.command })));
     }
 
     /// Steps back soon, or where somebody came meanwhile, is asked again.
-    fn rest(&mut self, now: Ticks) {
-        let due = self.touched.after(UNTOUCHED);
-        self.rests = due <= now && self.state.context().is_some_and(rest::may);
+    fn check_eviction(&mut self, now: Ticks) {
+        let due = self.last_request_at.after(EVICT_AFTER);
+        self.evictable = due <= now && self.state.context().is_some_and(eviction::is_evictable);
         if due > now {
-            self.registry.untouched.set(self.agent, Some(due));
+            self.registry.eviction_timers.set(self.agent, Some(due));
         }
     }
 
-    fn step(&mut self, event: Event) {
+    fn handle_event(&mut self, event: Event) {
         let effects = self.state.handle(event);
-        self.go_first();
+        self.update_turn_priority();
         // Whoever hears the answer must find the numbers that go with it.
-        self.shown = self.state.context().map(|context| Shown::of(context, self.window, self.shown));
-        self.registry.publish(self.agent, self.state.context().zip(self.shown));
-        self.registry.running.set(self.agent, self.state.running());
-        let (news, rest): (Vec<_>, Vec<_>) = effects.into_iter().partition(|effect| matches!(effect, Effect::Tell(..)));
-        self.tell(news);
+        self.prompt_size =
+            self.state.context().map(|context| ConversationSize::measure(context, self.window, self.prompt_size));
+        self.registry.publish_context(self.agent, self.state.context().zip(self.prompt_size));
+        self.registry.running.set(self.agent, self.state.running_turn());
+        let (news, rest): (Vec<_>, Vec<_>) =
+            effects.into_iter().partition(|effect| matches!(effect, Effect::EmitEvent(..)));
+        self.emit_events(news);
         for effect in rest {
-            self.carry_out(effect);
+            self.apply_effect(effect);
         }
     }
 
     /// Lets a turn that calls its model go before what is asked of the same server in the background.
-    fn go_first(&mut self) {
-        let calls = self.state.calls_model();
-        if calls == self.first.is_some() {
+    fn update_turn_priority(&mut self) {
+        let calls = self.state.is_waiting_for_model();
+        if calls == self.turn_guard.is_some() {
             return;
         }
         let registry = &self.registry;
-        let entry = registry.directory.by_id(self.agent).filter(|_| calls);
-        let target = entry.and_then(|entry| registry.models.resolve(entry.facts.model.as_deref()?).ok());
-        self.first = target.map(|target| registry.summaries.precedence.turn(&target.provider));
+        let entry = registry.agents.by_id(self.agent).filter(|_| calls);
+        let target = entry.and_then(|entry| registry.models.resolve(entry.settings.model.as_deref()?).ok());
+        self.turn_guard = target.map(|target| registry.summaries.turn_priority.begin_turn(&target.provider));
     }
 
     /// All that one step has to tell goes as one job.
-    fn tell(&self, news: Vec<Effect>) {
+    fn emit_events(&self, news: Vec<Effect>) {
         let at = self.registry.clock.now();
         let event = |effect| match effect {
-            Effect::Tell(kind, data) => Some(NewEvent { at, kind, agent: Some(self.name.clone()), data }),
+            Effect::EmitEvent(kind, data) => Some(NewEvent { at, kind, agent: Some(self.name.clone()), data }),
             _ => None,
         };
         let events: Vec<_> = news.into_iter().filter_map(event).collect();
@@ -217,127 +222,140 @@ impl Actor {
         }
     }
 
-    fn carry_out(&mut self, effect: Effect) {
+    fn apply_effect(&mut self, effect: Effect) {
         let store = &self.registry.store;
         match effect {
             Effect::Append(append) => {
-                let done = store.journal.append(to_journal(*append));
-                self.appends.push_back(done.map(|result| Event::Appended(result.map(from_journal))).boxed());
+                let done = store.journal.append(to_journal_append(*append));
+                self.appends.push_back(done.map(|result| Event::Appended(result.map(from_journal_outcome))).boxed());
             }
-            Effect::Write(draft) => {
+            Effect::WriteSession(draft) => {
                 let registry = self.registry.clone();
                 // A task of its own: writing must go on when this one has other things to do.
                 let task = tokio::spawn(async move {
-                    let checkpoint = workspace::checkpoint(&registry, &draft);
+                    let checkpoint = workspace_checkpoint::checkpoint_workspace(&registry, &draft);
                     save::save(&registry.store, &registry.summaries, *draft, checkpoint).await
                 });
-                let written =
-                    task.map(|ended| Event::Written(ended.unwrap_or_else(|e| Err(Failure::internal(e.to_string())))));
-                self.work.push(written.boxed());
+                let written = task
+                    .map(|ended| Event::SessionWritten(ended.unwrap_or_else(|e| Err(Error::internal(e.to_string())))));
+                self.running.push(written.boxed());
             }
-            Effect::End(context) => {
-                let ended = store.journal.end(context);
+            Effect::EndContext(context) => {
+                let ended = store.journal.end_context(context);
                 let registry = self.registry.clone();
                 let ended = async move {
                     let result = ended.await;
                     if result.is_ok() {
-                        registry.trim(context);
+                        registry.trim_context(context);
                     }
-                    Event::Ended(result)
+                    Event::ContextEnded(result)
                 };
-                self.work.push(ended.boxed());
+                self.running.push(ended.boxed());
             }
-            Effect::Replace { old, new, session, totals, added, working_set, restoration } => {
-                let (context, head, working_set) = (new.context, to_head(&new), json_of(&working_set));
-                let reference = Reference { session, totals, working_set, restoration, added };
-                let replaced = store.journal.replace(old, context, head, reference);
+            Effect::ReplaceWithSession { old, new, session, totals, appended: added, working_set, restoration } => {
+                let (context, head, working_set) = (new.context, to_journal_head(&new), to_json_bytes(&working_set));
+                let reference = SessionReference { session, totals, working_set, restoration, added };
+                let replaced = store.journal.start_from_session(old, context, head, reference);
                 let registry = self.registry.clone();
                 let replaced = async move {
                     let result = replaced.await;
                     if let (Ok(()), Some(old)) = (&result, old) {
-                        registry.trim(old);
+                        registry.trim_context(old);
                     }
-                    Event::Replaced(result)
+                    Event::ContextReplaced(result)
                 };
-                self.work.push(replaced.boxed());
+                self.running.push(replaced.boxed());
             }
-            Effect::Renew { old, new, messages, working_set, restoration, news: (kind, data) } => {
-                let (context, head, working_set) = (new.context, to_head(&new), json_of(&working_set));
+            Effect::ReplaceWithMessages { old, new, messages, working_set, restoration, event: (kind, data) } => {
+                let (context, head, working_set) = (new.context, to_journal_head(&new), to_json_bytes(&working_set));
                 let news = NewEvent { at: new.started_at, kind, agent: Some(self.name.clone()), data };
-                let renewed =
-                    store.journal.renew(Renewal { old, context, head, working_set, messages, restoration, news });
+                let renewed = store.journal.start_continuation(Continuation {
+                    old,
+                    context,
+                    head,
+                    working_set,
+                    messages,
+                    restoration,
+                    event: news,
+                });
                 let registry = self.registry.clone();
                 let renewed = async move {
                     let result = renewed.await;
                     if let (Ok(()), Some(old)) = (&result, old) {
-                        registry.trim(old);
+                        registry.trim_context(old);
                     }
-                    Event::Replaced(result)
+                    Event::ContextReplaced(result)
                 };
-                self.work.push(renewed.boxed());
+                self.running.push(renewed.boxed());
             }
-            Effect::Compact { context, number, compaction, at } => {
+            Effect::RecordCompaction { context, record_number: number, compaction, at } => {
                 let agent = Some(self.name.clone());
-                let data = links::news(&compaction.receipt, None);
-                let news = NewEvent { at, kind: links::EVENT, agent, data };
-                let done = store.journal.compact(context, number, json_of(&*compaction), news);
-                self.appends.push_back(done.map(|result| Event::Appended(result.map(|()| Journalled::Noted))).boxed());
+                let data = continuation::compaction_event_data(&compaction.receipt, None);
+                let news = NewEvent { at, kind: continuation::COMPACTION_EVENT, agent, data };
+                let done = store.journal.append_compaction(context, number, to_json_bytes(&*compaction), news);
+                self.appends.push_back(
+                    done.map(|result| Event::Appended(result.map(|()| AppendOutcome::CompactionRecorded))).boxed(),
+                );
             }
             Effect::Materialise { session, context } => {
-                let behind = behind(&context);
+                let behind = trailing_records(&context);
                 let messages = Arc::unwrap_or_clone(context.messages);
-                let done = store.journal.materialise(context.no, messages, session, behind);
-                self.work.push(done.map(Event::Materialised).boxed());
+                let done = store.journal.materialise_messages(context.number, messages, session, behind);
+                self.running.push(done.map(Event::MessagesMaterialised).boxed());
             }
-            Effect::Change(change) => {
-                let done = store.journal.change(to_change(*change));
-                self.work.push(done.map(Event::Changed).boxed());
+            Effect::RecordEdit(change) => {
+                let done = store.journal.append_edit(to_journal_edit(*change));
+                self.running.push(done.map(Event::EditRecorded).boxed());
             }
             // Queued by the call; a deadline that is lost in a crash is only an older one.
-            Effect::Deadline { context, deadline } => {
+            Effect::SetDeadline { context, deadline } => {
                 drop(store.journal.set_deadline(context, deadline.map(|deadline| deadline.at)));
             }
-            Effect::Tell(..) => self.tell(vec![effect]),
-            Effect::IdleNotice { session, written, timeout } => {
+            Effect::EmitEvent(..) => self.emit_events(vec![effect]),
+            Effect::PostIdleNotice { session, written, timeout } => {
                 let (registry, name) = (self.registry.clone(), self.name.clone());
-                self.registry.spawn(async move { notice::tell(&registry, name, session, written, timeout).await });
+                self.registry.spawn(async move { idle_notice::post(&registry, name, session, written, timeout).await });
             }
-            Effect::Summarise { session, facts } => self.registry.summaries.begin(session, facts),
+            Effect::Summarise { session, settings: facts } => self.registry.summaries.start(session, facts),
             Effect::Reply(request, result) => self.reply(request, result),
             Effect::CallModel(asked) => self.call_model(*asked),
             Effect::RunTools(run) => self.run_tools(*run),
-            Effect::StopTurn(turn) => {
+            Effect::CancelTurn(turn) => {
                 if let Some((_, cancel, _)) = self.turn.as_ref().filter(|(id, ..)| *id == turn) {
                     cancel.cancel();
                 }
             }
-            Effect::CloseTurn { context, mark } => {
+            Effect::CloseTurn { context, marker: mark } => {
                 let registry = self.registry.clone();
                 let turn = mark.turn();
-                let closed = store.journal.close_turn(self.agent, context, to_mark(mark), registry.clock.now());
                 let closed =
-                    closed.map(move |result| Event::TurnClosed { turn, moment: call::moment(&registry), result });
-                self.work.push(closed.boxed());
+                    store.journal.close_turn(self.agent, context, to_journal_marker(mark), registry.clock.now());
+                let closed = closed.map(move |result| Event::TurnClosed {
+                    turn,
+                    moment: model_call::current_moment(&registry),
+                    result,
+                });
+                self.running.push(closed.boxed());
             }
-            Effect::BeginTurn(turn) => self.turn = Some((turn, CancellationToken::new(), Voices::default())),
-            Effect::Join(request) => {
-                if let (Some(voice), Some((_, _, voices))) = (self.voices.get(&request), &self.turn) {
-                    voices.join(voice.clone());
+            Effect::BeginTurn(turn) => self.turn = Some((turn, CancellationToken::new(), TurnSinks::default())),
+            Effect::AddListener(request) => {
+                if let (Some(voice), Some((_, _, voices))) = (self.sinks.get(&request), &self.turn) {
+                    voices.add_listener(voice.clone());
                 }
             }
-            Effect::Wait(request) => {
-                if let (Some(voice), Some((_, _, voices))) = (self.voices.get(&request), &self.turn) {
-                    voices.wait(voice.clone());
+            Effect::AddApprovalListener(request) => {
+                if let (Some(voice), Some((_, _, voices))) = (self.sinks.get(&request), &self.turn) {
+                    voices.add_approval_listener(voice.clone());
                 }
             }
-            Effect::Say(request, said) => {
-                if let Some(voice) = self.voices.get(&request) {
-                    voice.say(&said);
+            Effect::SendTo(request, said) => {
+                if let Some(voice) = self.sinks.get(&request) {
+                    voice.send(&said);
                 }
             }
-            Effect::SayAll(said) => {
+            Effect::Broadcast(said) => {
                 if let Some((_, _, voices)) = &self.turn {
-                    voices.say(&said);
+                    voices.send(&said);
                 }
             }
         }
@@ -345,29 +363,35 @@ impl Actor {
 
     fn call_model(&mut self, mut asked: CallModel) {
         // What was changed in the turn, by the agent itself too, holds from this call on.
-        if let Some(entry) = self.registry.directory.by_id(self.agent) {
-            asked.facts = entry.facts.clone();
+        if let Some(entry) = self.registry.agents.by_id(self.agent) {
+            asked.settings = entry.settings.clone();
         }
         let (of, registry) = ((asked.turn, asked.step), self.registry.clone());
         let Some((_, cancel, voices)) = self.turn.clone() else { return };
         // A task of its own: it goes on while this one has other things to do.
         let task = tokio::spawn(async move {
-            let ended = call::call(&registry, asked, voices, cancel).await;
-            let moment = call::moment(&registry);
+            let ended = model_call::run(&registry, asked, voices, cancel).await;
+            let moment = model_call::current_moment(&registry);
             match ended {
-                call::Ended::Called(result) => Event::Called { of, moment, result },
-                call::Ended::Compacts(compaction) => Event::Compacted { of, moment, compaction },
+                model_call::ModelCallOutcome::Completed(result) => Event::ModelCalled { turn_step: of, moment, result },
+                model_call::ModelCallOutcome::NeedsCompaction(compaction) => {
+                    Event::CompactionPlanned { turn_step: of, moment, compaction }
+                }
             }
         });
         let registry = self.registry.clone();
         let ended = task.map(move |ended| {
             ended.unwrap_or_else(|e| {
-                let failure = Failure::internal(e.to_string());
-                let stopped = Stopped { failure, partial: None, usage: Usage::default(), too_long: false };
-                Event::Called { of, moment: call::moment(&registry), result: Box::new(Err(Box::new(stopped))) }
+                let failure = Error::internal(e.to_string());
+                let stopped = ModelFailure { failure, partial: None, usage: Usage::default(), too_long: false };
+                Event::ModelCalled {
+                    turn_step: of,
+                    moment: model_call::current_moment(&registry),
+                    result: Box::new(Err(Box::new(stopped))),
+                }
             })
         });
-        self.work.push(ended.boxed());
+        self.running.push(ended.boxed());
     }
 
     fn run_tools(&mut self, run: RunTools) {
@@ -380,60 +404,74 @@ impl Actor {
         // Nothing comes between calls and their results: they stand in the newest message.
         let newest = self.state.context().and_then(|context| context.messages.last());
         let message = newest.and_then(|message| message.to_message().ok()).map(|message| message.id);
-        let batch = Batch { registry, agent, name, of, message, by: run.by, cancel, voices };
-        self.work.extend(batch.run(run.calls, run.breaker));
+        let batch = ToolRunner {
+            registry,
+            agent,
+            name,
+            turn_step: of,
+            message,
+            requester: run.requester,
+            cancel,
+            sinks: voices,
+        };
+        self.running.extend(batch.start_calls(run.calls, run.breaker));
     }
 
-    fn reply(&mut self, request: RequestId, result: Result<Reply>) {
-        self.voices.remove(&request);
+    fn reply(&mut self, request: RequestId, result: Result<CommandOutcome>) {
+        self.sinks.remove(&request);
         let Some(reply) = self.replies.remove(&request) else { return };
         let mut hold = None;
-        if matches!(result, Ok(Reply::Held)) {
+        if matches!(result, Ok(CommandOutcome::Held)) {
             let (guard, dropped) = oneshot::channel::<()>();
             hold = Some(guard);
-            self.work.push(dropped.map(|_| Event::Released).boxed());
+            self.running.push(dropped.map(|_| Event::HoldReleased).boxed());
         }
         // A caller that went away has its request carried out all the same.
-        let _ = reply.send(result.map(|reply| Answer { reply, hold }));
+        let _ = reply.send(result.map(|reply| CommandReply { reply, hold }));
     }
 }
 
-fn json_of(what: &impl Serialize) -> Bytes {
+fn to_json_bytes(what: &impl Serialize) -> Bytes {
     // Texts and numbers: always serialises.
     serde_json::to_vec(what).unwrap_or_default().into()
 }
 
 /// What is written behind the messages of a context, so that what is read back can take its compactions back too.
-fn behind(context: &Context) -> Behind {
+fn trailing_records(context: &Context) -> TrailingRecords {
     let before = context.compactions.first().map(|first| {
         let mut set = context.working_set.clone();
-        first.before.clone().put_into(&mut set);
-        json_of(&set)
+        first.previous.clone().apply_to(&mut set);
+        to_json_bytes(&set)
     });
-    let compactions = context.compactions.iter().map(|done| json_of(&done.compaction)).collect();
+    let compactions = context.compactions.iter().map(|done| to_json_bytes(&done.compaction)).collect();
     let restoration = Some(context.restoration).filter(|cost| *cost != TokenPair::default());
-    Behind { before, compactions, working_set: Some(json_of(&context.working_set)), restoration }
+    TrailingRecords {
+        initial_working_set: before,
+        compactions,
+        working_set: Some(to_json_bytes(&context.working_set)),
+        restoration,
+    }
 }
 
-fn to_mark(mark: Mark) -> TurnMark {
+fn to_journal_marker(mark: TurnMarker) -> TurnMark {
     match mark {
-        Mark::Open { turn, key } => TurnMark::Open { turn, key },
-        Mark::Close { turn, key, answer } => {
+        TurnMarker::Open { turn, key } => TurnMark::Open { turn, key },
+        TurnMarker::Close { turn, key, answer } => {
             TurnMark::Close { turn, key, answer: answer.and_then(|answer| serde_json::to_string(&answer).ok()) }
         }
     }
 }
 
-fn to_change(change: Change) -> journal::Change {
-    journal::Change {
-        context: change.begin.context,
-        begin: to_head(&change.begin),
-        number: change.number,
-        record: match change.what {
-            What::WorkingSet(set) => ChangeRecord::WorkingSet(json_of(&set)),
-            What::Rewind { keep, saved } => ChangeRecord::Rewind { keep, saved },
-            What::Unrewind => ChangeRecord::Unrewind,
-            What::Uncompact => ChangeRecord::Uncompact,
+fn to_journal_edit(change: Edit) -> journal::JournalEdit {
+    journal::JournalEdit {
+        context: change.head.context,
+        begin: to_journal_head(&change.head),
+        number: change.record_number,
+        record: match change.edit {
+            ContextEdit::WorkingSet(set) => EditRecord::WorkingSet(to_json_bytes(&set)),
+            ContextEdit::Rewind { keep, saved } => EditRecord::Rewind { keep, saved },
+            ContextEdit::Unrewind => EditRecord::Unrewind,
+            ContextEdit::Uncompact => EditRecord::Uncompact,
         },
         totals: change.totals,
         saved: change.saved,
@@ -441,8 +479,8 @@ fn to_change(change: Change) -> journal::Change {
     }
 }
 
-fn to_head(begin: &Beginning) -> NewHead {
-    NewHead {
+fn to_journal_head(begin: &ContextHead) -> NewContextRow {
+    NewContextRow {
         agent: begin.agent,
         started_at: begin.started_at,
         idle_deadline_at: begin.deadline.map(|deadline| deadline.at),
@@ -450,28 +488,28 @@ fn to_head(begin: &Beginning) -> NewHead {
     }
 }
 
-fn to_journal(append: Append) -> journal::Append {
-    journal::Append {
-        agent: append.begin.agent,
+fn to_journal_append(append: Append) -> journal::AppendRequest {
+    journal::AppendRequest {
+        agent: append.head.agent,
         agent_name: append.agent_name,
-        context: append.begin.context,
-        begin: to_head(&append.begin),
-        first: append.first,
+        context: append.head.context,
+        begin: to_journal_head(&append.head),
+        first: append.first_record,
         messages: append.messages,
         at: append.at,
         deadline: append.deadline.map(|deadline| deadline.at),
         key: append.key,
-        mark: append.mark.map(to_mark),
+        mark: append.marker.map(to_journal_marker),
     }
 }
 
-fn from_journal(appended: journal::Appended) -> Journalled {
+fn from_journal_outcome(appended: journal::JournalAppendOutcome) -> AppendOutcome {
     match appended {
-        journal::Appended::Now(answer) => Journalled::Now(answer),
-        journal::Appended::Before(answer) => Journalled::Before(answer),
-        journal::Appended::Known(known) => Journalled::Known(Known {
+        journal::JournalAppendOutcome::Added(answer) => AppendOutcome::Added(answer),
+        journal::JournalAppendOutcome::RepeatedAppend(answer) => AppendOutcome::Duplicate(answer),
+        journal::JournalAppendOutcome::RepeatedTurn(known) => AppendOutcome::DuplicateTurn(PriorTurn {
             turn: known.turn,
-            answer: known.answer.and_then(|answer| serde_json::from_str(&answer).ok()),
+            result: known.answer.and_then(|answer| serde_json::from_str(&answer).ok()),
         }),
     }
 }

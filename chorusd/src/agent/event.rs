@@ -8,39 +8,39 @@ use chorus_proto::{ContextInfo, Receipt, Session, TokenPair, Trigger, WorkingSet
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::Facts;
+use super::AgentSettings;
 use super::compaction::Compaction;
-use super::context::{Pick, Room};
+use super::context::{PageBudget, PageRange};
 use super::effect::CallModel;
-use super::noted::WrittenDown;
-use super::turn::{Answer, Moment, Send, Stopped};
+use super::extraction_result::ExtractionResult;
+use super::turn::{EventTime, ModelFailure, ModelReply, TurnRequest};
 use crate::clock::Ticks;
-use crate::failure::{Failure, Result};
-use crate::message::{ContextNo, Stored};
+use crate::error::{Error, Result};
+use crate::message::{ContextNo, StoredMessage};
 
 /// Tells the replies of one actor apart.
 pub type RequestId = u64;
 
 /// What somebody asks of an agent.
 #[derive(Debug)]
-pub enum Verb {
+pub enum AgentCommand {
     Append {
-        messages: Vec<Stored>,
+        messages: Vec<StoredMessage>,
         key: Option<String>,
     },
     /// A turn with the model.
-    Send(Box<Send>),
+    Send(Box<TurnRequest>),
     /// Ends the turn that runs, or this one.
     Cancel(Option<Uuid>),
     /// Takes this turn back where it still waits for others.
-    TakeBack(Uuid),
+    CancelQueued(Uuid),
     /// The daemon stops: ends the turn that runs, and those that wait. What is asked from then on [`super::registry`] refuses.
     EndTurns,
     /// Nothing but a reason to read the context back, and to close what a crash left open.
     Wake,
-    Show {
-        pick: Pick,
-        room: Room,
+    ReadPage {
+        pick: PageRange,
+        budget: PageBudget,
     },
     /// Shows what the next call of the model is made of.
     Window,
@@ -54,16 +54,16 @@ pub enum Verb {
     },
     Restore(Box<Restore>),
     /// Saves what no session holds; `end` clears afterwards.
-    PutAway {
+    SaveIfUnsaved {
         trigger: Trigger,
         end: bool,
     },
     /// The context that was due then: saves what no session holds, and clears.
-    Idle {
+    Expire {
         due: Ticks,
     },
     /// Another idle timeout holds from now on.
-    Retime,
+    UpdateIdleTimeout,
     Pin {
         id: String,
         text: String,
@@ -73,15 +73,15 @@ pub enum Verb {
         number: u64,
     },
     /// Saves what a compaction is to go on from; the context goes on.
-    SaveToCompact,
+    SaveForCompaction,
     /// Asks whether no turn keeps the context from being replaced.
-    IsFree,
+    CheckReplaceable,
     /// A fresh context goes on from a session.
     Resume(Box<Resume>),
     /// Takes the last compaction in place back.
     Uncompact,
     /// Takes what the model has written down of messages that have left the window.
-    Note(Box<WrittenDown>),
+    ApplyExtraction(Box<ExtractionResult>),
     /// Drops the last user turns from the context.
     Rewind {
         turns: u64,
@@ -91,10 +91,10 @@ pub enum Verb {
     /// Stops referring to this session, and no longer counts as saved in it: it is about to go.
     Materialise(Uuid),
     /// Leaves memory, if nobody has asked anything for a while; the actor sees to it.
-    Rest,
+    Evict,
     /// Keeps everything else out until the reply is dropped. In a turn it is refused, unless the agent `goes`: that ends it.
     Hold {
-        goes: bool,
+        ends_turn: bool,
     },
 }
 
@@ -104,9 +104,9 @@ pub struct Restore {
     pub session: Uuid,
     pub session_id: String,
     /// The first of its messages.
-    pub messages: Vec<Stored>,
+    pub messages: Vec<StoredMessage>,
     /// What comes behind them, and is not in the session.
-    pub added: Vec<Stored>,
+    pub appended: Vec<StoredMessage>,
     pub working_set: WorkingSet,
     /// What resuming had cost it.
     pub restoration: TokenPair,
@@ -121,16 +121,16 @@ pub struct Resume {
     pub session_id: String,
     /// Of the fresh context; the facts that are pinned in the live one are added where they are in no session.
     pub working_set: WorkingSet,
-    pub acknowledgement: Stored,
+    pub acknowledgement: StoredMessage,
     /// What the acknowledgement cost.
-    pub cost: TokenPair,
+    pub restoration: TokenPair,
     /// The session is a save of the live context, which is compacted.
-    pub compacts: Option<Compacts>,
+    pub compaction: Option<CompactionTarget>,
 }
 
 /// A live context that is to be compacted, as it was when it was saved. Where it has gone on since, it is left alone.
 #[derive(Debug)]
-pub struct Compacts {
+pub struct CompactionTarget {
     pub context: ContextNo,
     pub messages: u64,
     pub receipt: Receipt,
@@ -139,54 +139,54 @@ pub struct Compacts {
 /// A request as the state machine sees it.
 #[derive(Debug)]
 pub struct Request {
-    pub asked: Asked,
-    pub verb: Verb,
+    pub meta: RequestMeta,
+    pub command: AgentCommand,
 }
 
 /// What comes with every request.
 #[derive(Debug)]
-pub struct Asked {
+pub struct RequestMeta {
     pub id: RequestId,
-    pub facts: Arc<Facts>,
+    pub settings: Arc<AgentSettings>,
     pub now: Timestamp,
     pub ticks: Ticks,
     /// A number for a context that may have to begin.
-    pub fresh: ContextNo,
+    pub new_context: ContextNo,
 }
 
 /// What became of messages on their way into the journal.
 #[derive(Debug, Clone)]
-pub enum Journalled {
-    Now(AppendResult),
+pub enum AppendOutcome {
+    Added(AppendResult),
     /// The key was known: nothing was added.
-    Before(AppendResult),
+    Duplicate(AppendResult),
     /// The key of a turn was known.
-    Known(Known),
+    DuplicateTurn(PriorTurn),
     /// It was no message, and is there.
-    Noted,
+    CompactionRecorded,
 }
 
 /// A turn that a key began before.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct PriorTurn {
     pub turn: Uuid,
     /// `None`: it ended without one.
-    pub answer: Option<SendResult>,
+    pub result: Option<SendResult>,
 }
 
 /// A session that is on the disk.
 #[derive(Debug)]
-pub struct Written {
+pub struct WrittenSession {
     pub session: Box<Session>,
     /// A model is to summarise it: that of this agent.
-    pub summarise: Option<Arc<Facts>>,
+    pub summarise_with: Option<Arc<AgentSettings>>,
     /// What a person should know of it.
     pub warning: Option<String>,
 }
 
-impl From<Session> for Written {
+impl From<Session> for WrittenSession {
     fn from(session: Session) -> Self {
-        Self { session: Box::new(session), summarise: None, warning: None }
+        Self { session: Box::new(session), summarise_with: None, warning: None }
     }
 }
 
@@ -195,30 +195,30 @@ impl From<Session> for Written {
 pub enum Event {
     Request(Box<Request>),
     /// The oldest append that was under way has ended.
-    Appended(Result<Journalled>),
-    Written(Result<Written>),
-    Ended(Result<()>),
-    Replaced(Result<()>),
-    Materialised(Result<()>),
-    Changed(Result<()>),
-    Released,
+    Appended(Result<AppendOutcome>),
+    SessionWritten(Result<WrittenSession>),
+    ContextEnded(Result<()>),
+    ContextReplaced(Result<()>),
+    MessagesMaterialised(Result<()>),
+    EditRecorded(Result<()>),
+    HoldReleased,
     /// The model has answered the call of this turn and step, or has not.
-    Called {
-        of: (Uuid, u32),
-        moment: Moment,
-        result: Box<Result<Answer, Box<Stopped>>>,
+    ModelCalled {
+        turn_step: (Uuid, u32),
+        moment: EventTime,
+        result: Box<Result<ModelReply, Box<ModelFailure>>>,
     },
     /// The window of the call of this turn and step was compacted first.
-    Compacted {
-        of: (Uuid, u32),
-        moment: Moment,
+    CompactionPlanned {
+        turn_step: (Uuid, u32),
+        moment: EventTime,
         compaction: Box<Compaction>,
     },
     ToolEnded(Box<ToolEnded>),
     /// It is in the journal that the turn is over.
     TurnClosed {
         turn: Uuid,
-        moment: Moment,
+        moment: EventTime,
         result: Result<()>,
     },
 }
@@ -227,24 +227,24 @@ pub enum Event {
 #[derive(Debug)]
 pub struct ToolEnded {
     /// The turn and the step.
-    pub of: (Uuid, u32),
-    pub moment: Moment,
+    pub turn_step: (Uuid, u32),
+    pub moment: EventTime,
     /// Its place in the answer: two calls of one answer may have the same id.
-    pub at: usize,
-    pub result: Stored,
+    pub call_index: usize,
+    pub result: StoredMessage,
     pub is_error: bool,
     /// It was not begun, because too many before it had failed.
     pub skipped: bool,
     /// The daemon cannot go on: the turn ends.
-    pub stop: Option<Failure>,
+    pub fatal: Option<Error>,
 }
 
 /// The answer to a [`Verb`].
 #[derive(Debug)]
-pub enum Reply {
+pub enum CommandOutcome {
     Appended(AppendResult),
     Page {
-        messages: Vec<Stored>,
+        messages: Vec<StoredMessage>,
         working_set: Box<WorkingSet>,
         info: Option<ContextInfo>,
         next: Option<u64>,
@@ -254,27 +254,27 @@ pub enum Reply {
         session: Box<Session>,
         cleared: bool,
         /// A model's summary of it is on its way.
-        pending: bool,
+        summary_pending: bool,
         /// What a person should know of it.
         warning: Option<String>,
     },
     /// This context may be compacted: the session holds it.
-    SavedToCompact {
+    SavedForCompaction {
         context: ContextNo,
         /// The messages before this one had left the window.
-        view: usize,
+        window_start: usize,
         session: Box<Session>,
         /// A model's summary of it is on its way.
-        pending: bool,
+        summary_pending: bool,
     },
     Cleared(Box<ClearResult>),
     Restored {
         messages: u64,
         saved_first: Option<Box<Session>>,
     },
-    PutAway(Option<Box<Session>>),
+    SavedIfUnsaved(Option<Box<Session>>),
     /// A turn runs: an idle context is none.
-    InTurn,
+    TurnRunning,
     /// A fresh context goes on from the live one, which was saved.
     Compacted {
         receipt: Box<Receipt>,
@@ -286,7 +286,7 @@ pub enum Reply {
         messages: u64,
     },
     /// The context that was to be compacted has gone on.
-    GoneOn {
+    ContextMovedOn {
         /// Another one has its place.
         replaced: bool,
     },
@@ -294,7 +294,7 @@ pub enum Reply {
     Pinned(Box<WorkingSet>),
     /// Messages that went or came back, and how many there are now.
     Rewound {
-        moved: u64,
+        moved_messages: u64,
         messages: u64,
     },
     Sent(Box<SendResult>),

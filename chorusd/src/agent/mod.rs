@@ -1,60 +1,60 @@
 //! Agents with something going on. A pure state machine decides ([`state`]), an actor carries out ([`actor`]), the
 //! registry finds the actor or starts it ([`registry`]). An agent without a context has no actor: it costs a row.
 
-pub mod accepts;
-pub mod acknowledge;
 pub mod actor;
-pub mod again;
-mod allowance;
-mod answer;
-mod batch;
-mod call;
-mod changes;
+mod agent_docs;
+pub mod agent_index;
+mod background_extraction;
 pub mod compaction;
 pub mod context;
-mod cut_off;
-pub mod directory;
+mod context_edits;
+mod context_ops;
+pub mod continuation;
 pub mod effect;
-mod ended;
 pub mod event;
-mod exclusive;
-pub mod extract;
-pub mod idle;
+pub mod eviction;
+mod exclusive_results;
+pub mod expiry;
 #[cfg(test)]
-mod idle_tests;
-pub mod links;
-mod load;
-pub mod memories;
-pub mod meter;
-mod noted;
-mod notes;
-mod notice;
-mod pairs;
-pub mod precedence;
-pub mod prepare;
+mod expiry_tests;
+mod extraction_result;
+mod idle_notice;
+mod interruption;
+mod journal_trim;
+pub mod memory_prompt;
+mod model_call;
+pub mod model_limits;
+mod model_reply;
+pub mod note_extraction;
+pub mod opening_message;
+mod overflow_hint;
 pub mod prompt;
-mod queue;
-mod redacted;
+pub mod prompt_size;
+mod recovery;
+mod redacted_stream;
 pub mod registry;
-pub mod rest;
-mod room;
-pub mod running;
+pub mod request_builder;
+mod resent_message;
+pub mod running_turns;
 pub mod save;
-mod sent_again;
-mod spent;
 pub mod state;
 #[cfg(test)]
 mod state_tests;
 pub mod summaries;
+mod tool_budget;
 mod tool_calls;
-mod trim;
+mod tool_pairing;
+mod tool_runner;
 pub mod turn;
-pub mod voice;
+pub mod turn_priority;
+mod turn_queue;
+pub mod turn_resumption;
+pub mod turn_stream;
+mod usage_sum;
 pub mod window;
-pub mod workspace;
-mod write_down;
+pub mod workspace_checkpoint;
 
-pub use call::no_model;
+pub use model_call::no_model_error;
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
@@ -62,13 +62,13 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use self::window::Budget;
+use self::window::WindowBudget;
 use crate::permissions::Profile;
-use crate::usage::Limits;
+use crate::usage::UsageLimits;
 
 /// What the life of a context depends on besides its messages.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Facts {
+pub struct AgentSettings {
     pub id: Uuid,
     pub name: String,
     /// The agent's directory, absolute.
@@ -79,9 +79,9 @@ pub struct Facts {
     pub idle_timeout: Option<Duration>,
     pub system_prompt: Option<String>,
     /// How much of the conversation the model is shown.
-    pub window: Budget,
+    pub window: WindowBudget,
     /// What it may use in a day.
-    pub limits: Limits,
+    pub limits: UsageLimits,
     /// What it may do; without one that can be used, why: then it does nothing.
     pub profile: Result<Arc<Profile>, String>,
     /// Whether secrets are taken out of what it produces.
@@ -92,16 +92,16 @@ pub struct Facts {
     pub project: Option<String>,
 }
 
-impl Facts {
+impl AgentSettings {
     /// Its profile; nothing is allowed where that cannot be used.
     #[must_use]
-    pub fn rules(&self) -> &Profile {
+    pub fn permission_profile(&self) -> &Profile {
         static NOTHING: LazyLock<Profile> = LazyLock::new(Profile::default);
         self.profile.as_deref().unwrap_or(&NOTHING)
     }
 }
 
-impl Default for Facts {
+impl Default for AgentSettings {
     /// An agent without a name.
     fn default() -> Self {
         Self {
@@ -111,8 +111,8 @@ impl Default for Facts {
             model: None,
             idle_timeout: None,
             system_prompt: None,
-            window: Budget { messages: 50, tokens: 15_000 },
-            limits: Limits::default(),
+            window: WindowBudget { messages: 50, tokens: 15_000 },
+            limits: UsageLimits::default(),
             profile: Ok(Arc::default()),
             redact: true,
             checkpoint_workspace: false,

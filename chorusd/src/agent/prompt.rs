@@ -6,51 +6,51 @@ use std::path::Path;
 
 use chorus_proto::{PieceKind, WorkingSet};
 
-use super::Facts;
-use super::accepts::Accepts;
-use super::allowance::LastWord;
-use super::notes::{Note, notes};
-use super::window::{Budget, Mended, Shortened, Window, block, window};
-use crate::estimate::piece;
-use crate::llm::{Request, describe_images};
-use crate::message::Stored;
-use crate::tools::Offer;
+use super::AgentSettings;
+use super::agent_docs::{DocFile, list_docs};
+use super::model_limits::ModelLimits;
+use super::tool_budget::ToolCutoff;
+use super::window::{Repair, ShortenedMessage, Window, WindowBudget, build_window, working_set_block};
+use crate::llm::{ModelRequest, describe_images};
+use crate::message::StoredMessage;
+use crate::token_estimate::tokens_of_piece;
+use crate::tools::OfferedTools;
 
 /// Bytes of docs/ that are shown; what is beyond is named.
-pub(super) const DOCS: usize = 32 << 10;
+pub(super) const MAX_DOCS_BYTES: usize = 32 << 10;
 
 /// The longest answer, in tokens, where the model takes that much.
-const ANSWER: u64 = 8192;
+const MAX_REPLY_TOKENS: u64 = 8192;
 
 /// The same where the model has refused a request as too long: some count the answer that may come.
-const SHORT_ANSWER: u64 = 1024;
+const REDUCED_REPLY_TOKENS: u64 = 1024;
 
 /// What is asked, and how long it may be.
 #[derive(Debug)]
 pub struct Prompt {
-    pub request: Request,
+    pub request: ModelRequest,
     /// What the pieces of the system prompt are.
     pub pieces: Vec<PieceKind>,
     /// Messages of the record that it leaves out.
     pub left_out: usize,
     /// Where the messages are not what the record says.
-    pub mended: Vec<Mended>,
+    pub repairs: Vec<Repair>,
     /// Messages that are too long to be shown whole.
-    pub shortened: Vec<Shortened>,
+    pub shortened: Vec<ShortenedMessage>,
     /// Tokens that messages and working set may have together.
-    pub fits: u64,
+    pub conversation_budget: u64,
 }
 
 impl Prompt {
     /// Asks for answers of at most `most` tokens instead of the usual number.
-    pub fn bound_answer(&mut self, most: u64, takes: Option<u64>, tight: bool) {
-        self.request.max_tokens = answer(most, takes, tight);
+    pub fn limit_reply(&mut self, most: u64, takes: Option<u64>, tight: bool) {
+        self.request.max_tokens = reply_tokens(most, takes, tight);
     }
 
     /// Adds what a turn is told that is to come to its end; its tools are not to be called any more.
-    pub fn last_word(&mut self, word: LastWord) {
-        self.request.no_calls = true;
-        self.request.system.push(word.to_model().to_owned());
+    pub fn disable_tools(&mut self, word: ToolCutoff) {
+        self.request.forbid_tool_calls = true;
+        self.request.system.push(word.model_instruction().to_owned());
         self.pieces.push(PieceKind::LastWord);
     }
 }
@@ -58,61 +58,61 @@ impl Prompt {
 /// Puts it together; `messages` are those that no compaction took out. `remembered`: what the agent remembers, as it is shown.
 /// Blocks: it reads docs/.
 #[must_use]
-pub fn prompt(
-    facts: &Facts,
+pub fn build_prompt(
+    facts: &AgentSettings,
     remembered: Option<String>,
-    messages: &[Stored],
+    messages: &[StoredMessage],
     set: &WorkingSet,
-    accepts: Accepts,
-    tools: Offer,
+    accepts: ModelLimits,
+    tools: OfferedTools,
     tight: bool,
 ) -> Prompt {
     let takes = accepts.tokens;
     let of_agent = [
         (PieceKind::Prompt, facts.system_prompt.clone()),
-        (PieceKind::Docs, docs(&facts.dir.join("docs"))),
+        (PieceKind::Docs, docs_section(&facts.dir.join("docs"))),
         (PieceKind::Memory, remembered),
     ];
     let of_agent = of_agent.into_iter().filter_map(|(kind, text)| Some((kind, text?)));
     let (mut pieces, mut system): (Vec<_>, Vec<_>) = of_agent.unzip();
     let stable = system.len();
-    let fixed = tools.tokens + system.iter().map(|text| piece(text.len() as u64)).sum::<u64>();
-    let fits = fits(facts, takes, fixed);
-    let set = &block::bounded(set, fits);
+    let fixed = tools.tokens + system.iter().map(|text| tokens_of_piece(text.len() as u64)).sum::<u64>();
+    let fits = conversation_budget(facts, takes, fixed);
+    let set = &working_set_block::fit_to_window(set, fits);
     // However much is known of it, something of the conversation itself is shown.
-    let left = fits.saturating_sub(block::tokens(set)).max(fits / block::REST);
-    if let Some(block) = block::block(set) {
+    let left = fits.saturating_sub(working_set_block::tokens(set)).max(fits / working_set_block::CONVERSATION_DIVISOR);
+    if let Some(block) = working_set_block::render(set) {
         pieces.push(PieceKind::WorkingSet);
         system.push(block);
     }
-    let budget = Budget { messages: facts.window.messages, tokens: if tight { left / 4 } else { left } };
-    let Window { mut messages, left_out, mended, shortened } = window(messages, budget);
+    let budget = WindowBudget { messages: facts.window.messages, tokens: if tight { left / 4 } else { left } };
+    let Window { mut messages, left_out, repairs: mended, shortened } = build_window(messages, budget);
     if !accepts.images {
         messages.iter_mut().for_each(|message| _ = describe_images(message));
     }
-    let request = Request {
+    let request = ModelRequest {
         messages,
         system,
-        stable,
-        goes_on: true,
+        stable_system_pieces: stable,
+        cache_messages: true,
         tools: tools.specs,
-        no_calls: false,
-        shape: None,
-        max_tokens: answer(ANSWER, takes, tight),
+        forbid_tool_calls: false,
+        output_format: None,
+        max_tokens: reply_tokens(MAX_REPLY_TOKENS, takes, tight),
     };
-    Prompt { request, pieces, left_out, mended, shortened, fits }
+    Prompt { request, pieces, left_out, repairs: mended, shortened, conversation_budget: fits }
 }
 
 /// Returns the longest answer to ask for: `most` tokens, or what the prompt leaves of the window.
-fn answer(most: u64, takes: Option<u64>, tight: bool) -> u32 {
-    let most = if tight { SHORT_ANSWER.min(most) } else { most };
+fn reply_tokens(most: u64, takes: Option<u64>, tight: bool) -> u32 {
+    let most = if tight { REDUCED_REPLY_TOKENS.min(most) } else { most };
     u32::try_from(takes.map_or(most, |takes| most.min(takes / 5)).max(1)).unwrap_or(u32::MAX)
 }
 
 /// The tokens that messages and working set may have: as many as are configured, and with the `fixed` rest of the request at most
 /// 80 % of what the model takes. Where that rest alone is more, still a fifth: the provider has the last word then.
 #[must_use]
-pub fn fits(facts: &Facts, takes: Option<u64>, fixed: u64) -> u64 {
+pub fn conversation_budget(facts: &AgentSettings, takes: Option<u64>, fixed: u64) -> u64 {
     let most = |takes: u64| (takes / 5 * 4).saturating_sub(fixed).max(takes / 5);
     takes.map_or(facts.window.tokens, |takes| facts.window.tokens.min(most(takes)))
 }
@@ -120,22 +120,22 @@ pub fn fits(facts: &Facts, takes: Option<u64>, fixed: u64) -> u64 {
 /// The tokens that tools may have beside the `fixed` rest of the request: a third of what the model takes, and no more than leaves a fifth
 /// to the conversation and a fifth to the answer. A conversation without tools is worth more than tools without a conversation.
 #[must_use]
-pub fn room_for_tools(takes: Option<u64>, fixed: u64) -> Option<u64> {
+pub fn max_tool_tokens(takes: Option<u64>, fixed: u64) -> Option<u64> {
     takes.map(|takes| (takes / 3).min((takes / 5 * 3).saturating_sub(fixed)))
 }
 
 /// What a model takes, in tokens as they are estimated: it may count more of them (`ratio`) than Chorus does.
 #[must_use]
-pub fn estimated(takes: u64, ratio: Option<f64>) -> u64 {
+pub fn to_estimated_tokens(takes: u64, ratio: Option<f64>) -> u64 {
     // Far below what a float counts exactly.
     (takes as f64 / ratio.unwrap_or(1.0).max(1.0)) as u64
 }
 
 /// The agent's notes: as many as there is room for, by name, the rest only named.
-fn docs(dir: &Path) -> Option<String> {
+fn docs_section(dir: &Path) -> Option<String> {
     let (mut text, mut named) = (String::new(), Vec::new());
-    for Note { name, path, size } in notes(dir) {
-        let room = DOCS.saturating_sub(text.len() + name.len() + 8);
+    for DocFile { name, path, size } in list_docs(dir) {
+        let room = MAX_DOCS_BYTES.saturating_sub(text.len() + name.len() + 8);
         let content = (size <= room as u64).then(|| fs::read_to_string(path).ok()).flatten();
         match content {
             Some(content) => _ = write!(text, "## {name}\n\n{}\n\n", content.trim_end()),
@@ -154,11 +154,11 @@ mod tests {
 
     #[test]
     fn a_window_has_at_most_four_fifths_of_what_the_model_takes() {
-        let facts = Facts::default();
-        let of = |takes, fixed| fits(&facts, takes, fixed);
+        let facts = AgentSettings::default();
+        let of = |takes, fixed| conversation_budget(&facts, takes, fixed);
         assert_eq!([of(None, 500), of(Some(200_000), 500), of(Some(10_000), 0)], [15_000, 15_000, 8000]);
         assert_eq!([of(Some(10_000), 500), of(Some(10_000), 9000)], [7500, 2000]);
-        let room = |takes, fixed| room_for_tools(takes, fixed);
+        let room = |takes, fixed| max_tool_tokens(takes, fixed);
         assert_eq!([room(None, 500), room(Some(6000), 500), room(Some(6000), 2000)], [None, Some(2000), Some(1600)]);
         assert_eq!(room(Some(2000), 3000), Some(0));
     }
@@ -166,36 +166,51 @@ mod tests {
     #[test]
     fn question_and_answer_fit_together_and_a_second_try_asks_for_less() {
         let asked = |takes, tight| {
-            let accepts = Accepts { tokens: takes, ..Accepts::default() };
-            prompt(&Facts::default(), None, &[], &WorkingSet::default(), accepts, Offer::default(), tight)
-                .request
-                .max_tokens
+            let accepts = ModelLimits { tokens: takes, ..ModelLimits::default() };
+            build_prompt(
+                &AgentSettings::default(),
+                None,
+                &[],
+                &WorkingSet::default(),
+                accepts,
+                OfferedTools::default(),
+                tight,
+            )
+            .request
+            .max_tokens
         };
         assert_eq!([asked(None, false), asked(Some(200_000), false), asked(Some(10_000), false)], [8192, 8192, 2000]);
         assert_eq!([asked(None, true), asked(Some(200_000), true), asked(Some(2000), true)], [1024, 1024, 400]);
-        assert_eq!([estimated(9000, None), estimated(9000, Some(1.5)), estimated(9000, Some(0.5))], [9000, 6000, 9000]);
+        assert_eq!(
+            [
+                to_estimated_tokens(9000, None),
+                to_estimated_tokens(9000, Some(1.5)),
+                to_estimated_tokens(9000, Some(0.5))
+            ],
+            [9000, 6000, 9000]
+        );
     }
 
     #[test]
     fn a_long_background_leaves_room_for_the_conversation() {
         let said = "The fields of the north. \u{1f411} ".repeat(4000);
         let set = WorkingSet { background: Some(said.clone()), summary: Some(said), ..WorkingSet::default() };
-        let accepts = Accepts { tokens: Some(10_000), ..Accepts::default() };
-        let prompt = prompt(&Facts::default(), None, &[], &set, accepts, Offer::default(), false);
-        let tokens: u64 = prompt.request.system.iter().map(|text| piece(text.len() as u64)).sum();
+        let accepts = ModelLimits { tokens: Some(10_000), ..ModelLimits::default() };
+        let prompt = build_prompt(&AgentSettings::default(), None, &[], &set, accepts, OfferedTools::default(), false);
+        let tokens: u64 = prompt.request.system.iter().map(|text| tokens_of_piece(text.len() as u64)).sum();
         assert!((2000..3200).contains(&tokens), "{tokens}");
     }
 
     #[test]
     fn notes_are_shown_as_far_as_there_is_room() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(docs(dir.path()), None);
+        assert_eq!(docs_section(dir.path()), None);
         fs::write(dir.path().join("b.md"), "second").unwrap();
         fs::write(dir.path().join("a.md"), "first\n").unwrap();
-        fs::write(dir.path().join("big.md"), "x".repeat(DOCS)).unwrap();
+        fs::write(dir.path().join("big.md"), "x".repeat(MAX_DOCS_BYTES)).unwrap();
         fs::write(dir.path().join("binary"), [0xFF, 0xFE]).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", dir.path().join("link.md")).unwrap();
-        let text = docs(dir.path()).unwrap();
+        let text = docs_section(dir.path()).unwrap();
         assert!(text.contains("## a.md\n\nfirst\n\n## b.md\n\nsecond"), "{text}");
         assert!(text.ends_with("Not shown here for want of room: big.md, binary"), "{text}");
     }

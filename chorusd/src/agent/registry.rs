@@ -14,48 +14,48 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::Facts;
-use super::actor::{Actor, Answer, Letter};
+use super::AgentSettings;
+use super::actor::{Actor, CommandReply, Envelope};
+use super::agent_index::AgentIndex;
+use super::background_extraction::RunningExtractions;
 use super::context::{Context, Deadline};
-use super::directory::Directory;
-use super::event::Verb;
-use super::idle::{GRACE, IdleTimers};
-use super::meter::{self, Shown};
-use super::running::RunningTurns;
+use super::event::AgentCommand;
+use super::expiry::{DeadlineTimers, RESTART_GRACE};
+use super::journal_trim::{self, TrimQueue};
+use super::prompt_size::{self, ConversationSize};
+use super::running_turns::RunningTurns;
 use super::summaries::Summaries;
-use super::trim::{self, Trims};
-use super::window::Budget;
-use super::workspace::Checkpoints;
-use super::write_down::Writing;
+use super::window::WindowBudget;
+use super::workspace_checkpoint::CheckpointLimit;
 use crate::clock::Clock;
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 use crate::llm::Models;
 use crate::message::ContextNo;
 use crate::store::Store;
-use crate::store::journal::{Head, NewEvent};
-use crate::tools::World;
-use crate::usage::Usage;
+use crate::store::journal::{ContextRow, NewEvent};
+use crate::tools::ToolServices;
+use crate::usage::UsageTracker;
 
 /// Requests that may wait for one agent; more are `busy`.
-const MAILBOX: usize = 256;
+const MAILBOX_CAPACITY: usize = 256;
 
 /// All active agents.
 pub struct Registry {
     pub store: Arc<Store>,
-    pub directory: Arc<Directory>,
+    pub agents: Arc<AgentIndex>,
     pub clock: Clock,
     pub home: PathBuf,
     pub models: Arc<Models>,
-    pub usage: Arc<Usage>,
+    pub usage: Arc<UsageTracker>,
     pub summaries: Arc<Summaries>,
-    pub world: Arc<World>,
-    pub idle: IdleTimers,
+    pub services: Arc<ToolServices>,
+    pub idle_timers: DeadlineTimers,
     /// When contexts that nobody touches leave memory.
-    pub untouched: IdleTimers,
+    pub eviction_timers: DeadlineTimers,
     pub running: RunningTurns,
-    pub(super) writing: Writing,
-    pub(super) trims: Trims,
-    pub(super) checkpoints: Checkpoints,
+    pub(super) extractions: RunningExtractions,
+    pub(super) trim_queue: TrimQueue,
+    pub(super) checkpoint_limit: CheckpointLimit,
     tasks: TaskTracker,
     /// No turn begins any more.
     closing: AtomicBool,
@@ -70,11 +70,11 @@ impl std::fmt::Debug for Registry {
 
 #[derive(Default)]
 struct Inner {
-    actors: HashMap<Uuid, mpsc::Sender<Letter>>,
+    actors: HashMap<Uuid, mpsc::Sender<Envelope>>,
     /// The live contexts in numbers, with an actor or (until the first touch after a start) without.
-    live: HashMap<Uuid, Head>,
+    live: HashMap<Uuid, ContextRow>,
     /// What the next request of each would show; missing until the first touch after a start.
-    shown: HashMap<Uuid, Shown>,
+    prompt_sizes: HashMap<Uuid, ConversationSize>,
 }
 
 impl Registry {
@@ -82,30 +82,30 @@ impl Registry {
     #[must_use]
     pub fn new(
         store: Arc<Store>,
-        directory: Arc<Directory>,
+        directory: Arc<AgentIndex>,
         home: PathBuf,
         summaries: Arc<Summaries>,
-        world: Arc<World>,
+        world: Arc<ToolServices>,
         tasks: TaskTracker,
-        heads: Vec<Head>,
+        heads: Vec<ContextRow>,
     ) -> Arc<Self> {
         let live = heads.into_iter().map(|head| (head.agent, head)).collect();
         let inner = Mutex::new(Inner { live, ..Inner::default() });
         Arc::new(Self {
-            trims: Trims::default(),
-            checkpoints: Checkpoints::default(),
+            trim_queue: TrimQueue::default(),
+            checkpoint_limit: CheckpointLimit::default(),
             store,
-            directory,
+            agents: directory,
             clock: world.clock.clone(),
             home,
             models: summaries.models.clone(),
             usage: summaries.usage.clone(),
             summaries,
-            world,
-            idle: IdleTimers::default(),
-            untouched: IdleTimers::default(),
+            services: world,
+            idle_timers: DeadlineTimers::default(),
+            eviction_timers: DeadlineTimers::default(),
             running: RunningTurns::default(),
-            writing: Writing::default(),
+            extractions: RunningExtractions::default(),
             tasks,
             closing: AtomicBool::new(false),
             inner,
@@ -113,30 +113,30 @@ impl Registry {
     }
 
     /// Sets the timers of the contexts that a start found: each has at least its grace left.
-    pub fn arm(&self) {
+    pub fn start_timers(&self) {
         for head in self.inner().live.values() {
-            self.idle.set(head.agent, self.resumed(head).map(|deadline| deadline.due));
+            self.idle_timers.set(head.agent, self.deadline_after_restart(head).map(|deadline| deadline.due));
         }
     }
 
     /// When a context that was live before this start is put away.
-    pub(super) fn resumed(&self, head: &Head) -> Option<Deadline> {
+    pub(super) fn deadline_after_restart(&self, head: &ContextRow) -> Option<Deadline> {
         let at = head.idle_deadline_at?;
-        let timeout = self.directory.by_id(head.agent)?.facts.idle_timeout?;
-        let due = self.idle.due(head.agent).unwrap_or_else(|| {
+        let timeout = self.agents.by_id(head.agent)?.settings.idle_timeout?;
+        let due = self.idle_timers.due(head.agent).unwrap_or_else(|| {
             let left = Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default();
             // A clock that was set back must not leave more than there was.
-            self.clock.ticks().after(left.min(timeout).max(GRACE.min(timeout)))
+            self.clock.ticks().after(left.min(timeout).max(RESTART_GRACE.min(timeout)))
         });
         Some(Deadline { due, at })
     }
 
     /// Reads contexts back that the daemon ended in a turn of, so that the turn is closed in the record.
-    pub async fn close_turns(self: &Arc<Self>) {
+    pub async fn close_open_turns(self: &Arc<Self>) {
         let open: Vec<Uuid> =
             self.inner().live.values().filter(|head| head.turn.is_some()).map(|head| head.agent).collect();
         for agent in open {
-            if let Err(failure) = self.ask(agent, Verb::Wake).await {
+            if let Err(failure) = self.ask(agent, AgentCommand::Wake).await {
                 tracing::warn!(%agent, %failure, "a turn that was cut off is not closed");
             }
         }
@@ -148,7 +148,7 @@ impl Registry {
         // Whoever becomes active from here on looks at the flag.
         let active: Vec<Uuid> = self.inner().actors.keys().copied().collect();
         let told = active.into_iter().map(|agent| async move {
-            if let Err(failure) = self.ask(agent, Verb::EndTurns).await {
+            if let Err(failure) = self.ask(agent, AgentCommand::EndTurns).await {
                 tracing::warn!(%agent, %failure, "a turn is not told to end before its context is saved");
             }
         });
@@ -166,7 +166,7 @@ impl Registry {
     }
 
     /// Tells observers what happened; nobody waits for it.
-    pub fn tell(&self, kind: EventType, agent: Option<String>, data: Value) {
+    pub fn emit_event(&self, kind: EventType, agent: Option<String>, data: Value) {
         drop(self.store.journal.emit(vec![NewEvent { at: self.clock.now(), kind, agent, data }]));
     }
 
@@ -178,39 +178,48 @@ impl Registry {
     ///
     /// # Errors
     /// `busy` where too many requests wait, else what the request comes to.
-    pub async fn ask(self: &Arc<Self>, agent: Uuid, verb: Verb) -> Result<Answer> {
-        self.send(agent, verb, None).await
+    pub async fn ask(self: &Arc<Self>, agent: Uuid, verb: AgentCommand) -> Result<CommandReply> {
+        self.send_command(agent, verb, None).await
     }
 
     /// Asks something of an agent that has left the directory already.
     ///
     /// # Errors
     /// As [`Registry::ask`].
-    pub async fn ask_leaving(self: &Arc<Self>, facts: Arc<Facts>, verb: Verb) -> Result<Answer> {
-        self.send(facts.id, verb, Some(facts)).await
+    pub async fn ask_with_settings(
+        self: &Arc<Self>,
+        facts: Arc<AgentSettings>,
+        verb: AgentCommand,
+    ) -> Result<CommandReply> {
+        self.send_command(facts.id, verb, Some(facts)).await
     }
 
-    async fn send(self: &Arc<Self>, agent: Uuid, verb: Verb, facts: Option<Arc<Facts>>) -> Result<Answer> {
+    async fn send_command(
+        self: &Arc<Self>,
+        agent: Uuid,
+        verb: AgentCommand,
+        facts: Option<Arc<AgentSettings>>,
+    ) -> Result<CommandReply> {
         let (reply, answer) = oneshot::channel();
-        let letter = Letter { verb: Box::new(verb), facts, reply };
-        match self.post(agent, letter) {
+        let letter = Envelope { command: Box::new(verb), settings: facts, reply };
+        match self.post_envelope(agent, letter) {
             Err(TrySendError::Closed(letter)) => {
-                self.bury(agent).await?;
-                self.post(agent, letter)
+                self.respawn(agent).await?;
+                self.post_envelope(agent, letter)
             }
             posted => posted,
         }
-        .map_err(|_| Failure::busy())?;
-        answer.await.unwrap_or_else(|_| Err(Failure::stopping()))
+        .map_err(|_| Error::busy())?;
+        answer.await.unwrap_or_else(|_| Err(Error::stopping()))
     }
 
-    fn post(self: &Arc<Self>, agent: Uuid, letter: Letter) -> Result<(), TrySendError<Letter>> {
+    fn post_envelope(self: &Arc<Self>, agent: Uuid, letter: Envelope) -> Result<(), TrySendError<Envelope>> {
         // Under the lock: an actor that retires holds it too, so no letter reaches a mailbox nobody reads.
         let mut inner = self.inner();
         let actor = match inner.actors.get(&agent) {
             Some(actor) => actor,
             None => {
-                let (actor, mailbox) = mpsc::channel(MAILBOX);
+                let (actor, mailbox) = mpsc::channel(MAILBOX_CAPACITY);
                 let head = inner.live.get(&agent).cloned();
                 self.tasks.spawn(Actor::new(agent, mailbox, self.clone()).run(head));
                 inner.actors.entry(agent).or_insert(actor)
@@ -221,19 +230,19 @@ impl Registry {
 
     /// Makes room for a new actor where one has ended without retiring, as only a fault of ours can make it. What it
     /// knew went with it: what is live is what the journal has.
-    async fn bury(&self, agent: Uuid) -> Result<()> {
+    async fn respawn(&self, agent: Uuid) -> Result<()> {
         let dead = self.inner().actors.get(&agent).cloned().filter(mpsc::Sender::is_closed);
         let Some(dead) = dead else { return Ok(()) };
         tracing::error!(%agent, "the task of an agent has ended by itself; its context is read back from the journal");
         // What it had queued is committed before the head is read.
-        self.store.journal.pulse().await?;
-        let head = self.store.journal.heads().await?.into_iter().find(|head| head.agent == agent);
+        self.store.journal.ping().await?;
+        let head = self.store.journal.live_contexts().await?.into_iter().find(|head| head.agent == agent);
         let mut inner = self.inner();
         // Unless another request has done it meanwhile.
         if inner.actors.get(&agent).is_some_and(|actor| actor.same_channel(&dead)) {
             inner.actors.remove(&agent);
             inner.live.remove(&agent);
-            inner.shown.remove(&agent);
+            inner.prompt_sizes.remove(&agent);
             self.running.set(agent, None);
             inner.live.extend(head.map(|head| (agent, head)));
         }
@@ -241,93 +250,93 @@ impl Registry {
     }
 
     /// Lets an actor go that has nothing going on; false when a request has come meanwhile.
-    pub(super) fn retire(&self, agent: Uuid, mailbox: &mpsc::Receiver<Letter>) -> bool {
+    pub(super) fn retire(&self, agent: Uuid, mailbox: &mpsc::Receiver<Envelope>) -> bool {
         let mut inner = self.inner();
         if !mailbox.is_empty() {
             return false;
         }
         inner.actors.remove(&agent);
         inner.live.remove(&agent);
-        inner.shown.remove(&agent);
-        self.idle.set(agent, None);
-        self.untouched.set(agent, None);
+        inner.prompt_sizes.remove(&agent);
+        self.idle_timers.set(agent, None);
+        self.eviction_timers.set(agent, None);
         true
     }
 
     /// Lets an actor go whose context stays live; false when a request has come meanwhile.
-    pub(super) fn step_back(&self, agent: Uuid, mailbox: &mpsc::Receiver<Letter>) -> bool {
+    pub(super) fn unload(&self, agent: Uuid, mailbox: &mpsc::Receiver<Envelope>) -> bool {
         let mut inner = self.inner();
         let gone = mailbox.is_empty() && inner.actors.remove(&agent).is_some();
         if gone {
-            self.untouched.set(agent, None);
+            self.eviction_timers.set(agent, None);
         }
         gone
     }
 
     /// Notes an agent's context in numbers, and what of it the next request would show.
-    pub(super) fn publish(&self, agent: Uuid, context: Option<(&Context, Shown)>) {
+    pub(super) fn publish_context(&self, agent: Uuid, context: Option<(&Context, ConversationSize)>) {
         let mut inner = self.inner();
-        self.idle.set(agent, context.and_then(|(context, _)| context.deadline).map(|deadline| deadline.due));
+        self.idle_timers.set(agent, context.and_then(|(context, _)| context.deadline).map(|deadline| deadline.due));
         match context {
             Some((context, shown)) => {
-                inner.live.insert(agent, head(agent, context));
-                inner.shown.insert(agent, shown);
+                inner.live.insert(agent, to_head(agent, context));
+                inner.prompt_sizes.insert(agent, shown);
             }
             None => {
                 inner.live.remove(&agent);
-                inner.shown.remove(&agent);
+                inner.prompt_sizes.remove(&agent);
             }
         }
     }
 
     /// Trims what an ended context left in the journal, in the background.
-    pub(super) fn trim(self: &Arc<Self>, context: ContextNo) {
-        if self.trims.add(context) {
-            self.tasks.spawn(trim::run(self.clone()));
+    pub(super) fn trim_context(self: &Arc<Self>, context: ContextNo) {
+        if self.trim_queue.push(context) {
+            self.tasks.spawn(journal_trim::run(self.clone()));
         }
     }
 
     /// An agent's live context in numbers.
     #[must_use]
-    pub fn info(&self, agent: Uuid) -> Option<ContextInfo> {
-        self.inner().live.get(&agent).map(info)
+    pub fn context_info(&self, agent: Uuid) -> Option<ContextInfo> {
+        self.inner().live.get(&agent).map(to_context_info)
     }
 
     /// All live contexts in numbers.
     #[must_use]
-    pub fn infos(&self) -> HashMap<Uuid, ContextInfo> {
-        self.inner().live.iter().map(|(agent, head)| (*agent, info(head))).collect()
+    pub fn context_infos(&self) -> HashMap<Uuid, ContextInfo> {
+        self.inner().live.iter().map(|(agent, head)| (*agent, to_context_info(head))).collect()
     }
 
     /// Estimated tokens that the next request of each agent would show of its conversation; `None`: there is none.
     #[must_use]
-    pub fn shown(&self, agents: impl Iterator<Item = (Uuid, Budget)>) -> Vec<Option<u64>> {
+    pub fn prompt_tokens(&self, agents: impl Iterator<Item = (Uuid, WindowBudget)>) -> Vec<Option<u64>> {
         let inner = self.inner();
-        let tokens = |(agent, budget): (Uuid, Budget)| {
+        let tokens = |(agent, budget): (Uuid, WindowBudget)| {
             let head = inner.live.get(&agent)?;
-            let measured = inner.shown.get(&agent).and_then(|shown| shown.tokens(budget));
-            Some(measured.unwrap_or_else(|| meter::guess(head.totals, budget)))
+            let measured = inner.prompt_sizes.get(&agent).and_then(|shown| shown.tokens(budget));
+            Some(measured.unwrap_or_else(|| prompt_size::guess_tokens(head.totals, budget)))
         };
         agents.map(tokens).collect()
     }
 
     /// Agents whose context has messages that no session holds.
     #[must_use]
-    pub fn unsaved(&self) -> Vec<Uuid> {
-        let unsaved = |head: &Head| head.totals.messages > head.saved_messages;
+    pub fn unsaved_agents(&self) -> Vec<Uuid> {
+        let unsaved = |head: &ContextRow| head.totals.messages > head.saved_messages;
         self.inner().live.values().filter(|head| unsaved(head)).map(|head| head.agent).collect()
     }
 
     /// Agents that have a live context.
     #[must_use]
-    pub fn live(&self) -> Vec<Uuid> {
+    pub fn live_agents(&self) -> Vec<Uuid> {
         self.inner().live.keys().copied().collect()
     }
 
     /// Agents whose context the journal holds as a reference to `session`, or whose messages are saved in it, each with
     /// that session.
     #[must_use]
-    pub fn referring_to(&self, session: impl Fn(Uuid) -> bool) -> Vec<(Uuid, Uuid)> {
+    pub fn agents_referring_to(&self, session: impl Fn(Uuid) -> bool) -> Vec<(Uuid, Uuid)> {
         let inner = self.inner();
         inner
             .live
@@ -344,12 +353,12 @@ impl Registry {
     #[must_use]
     pub fn sessions_in_use(&self) -> HashSet<Uuid> {
         let inner = self.inner();
-        let of = |head: &Head| [head.base_session, head.saved_session, head.parent];
+        let of = |head: &ContextRow| [head.base_session, head.saved_session, head.parent];
         inner.live.values().flat_map(of).flatten().collect()
     }
 }
 
-fn info(head: &Head) -> ContextInfo {
+fn to_context_info(head: &ContextRow) -> ContextInfo {
     ContextInfo {
         messages: head.totals.messages,
         token_estimate: head.totals.tokens(),
@@ -363,9 +372,9 @@ fn info(head: &Head) -> ContextInfo {
     }
 }
 
-fn head(agent: Uuid, context: &Context) -> Head {
-    Head {
-        context: context.no,
+fn to_head(agent: Uuid, context: &Context) -> ContextRow {
+    ContextRow {
+        context: context.number,
         agent,
         started_at: context.started_at,
         last_activity_at: context.last_activity_at,
@@ -391,35 +400,35 @@ mod tests {
     use jiff::tz::TimeZone;
 
     use super::*;
-    use crate::agent::event::Reply;
-    use crate::agent::rest::UNTOUCHED;
+    use crate::agent::event::CommandOutcome;
+    use crate::agent::eviction::EVICT_AFTER;
     use crate::clock::new_id;
-    use crate::clock::{Ticks, Time};
+    use crate::clock::{Ticks, TimeSource};
     use crate::config::Config;
     use crate::llm::Models;
-    use crate::message::Stored;
+    use crate::message::StoredMessage;
     use crate::store::Durability;
-    use crate::usage::Usage;
+    use crate::usage::UsageTracker;
 
-    async fn append(registry: &Arc<Registry>, facts: &Arc<Facts>, text: &str) -> Result<u64> {
+    async fn append(registry: &Arc<Registry>, facts: &Arc<AgentSettings>, text: &str) -> Result<u64> {
         let message = NewMessage::text(Role::User, text).complete(|| new_id().to_string(), registry.clock.now());
-        let verb = Verb::Append { messages: vec![Stored::new(&message).unwrap()], key: None };
-        match registry.ask_leaving(facts.clone(), verb).await?.reply {
-            Reply::Appended(answer) => Ok(answer.messages),
+        let verb = AgentCommand::Append { messages: vec![StoredMessage::new(&message).unwrap()], key: None };
+        match registry.ask_with_settings(facts.clone(), verb).await?.reply {
+            CommandOutcome::Appended(answer) => Ok(answer.messages),
             other => panic!("{other:?}"),
         }
     }
 
     /// A registry in `home`, and an agent.
-    fn registry(home: &Path, clock: Clock) -> (Arc<Registry>, Arc<Facts>) {
-        std::fs::create_dir(home.join(crate::store::DB)).unwrap();
+    fn test_registry(home: &Path, clock: Clock) -> (Arc<Registry>, Arc<AgentSettings>) {
+        std::fs::create_dir(home.join(crate::store::DB_DIR)).unwrap();
         let on_fatal: crate::store::OnFatal = Arc::new(|failure| panic!("{failure}"));
         let store = Arc::new(Store::open(home, Durability::Always, &on_fatal, jiff::Timestamp::UNIX_EPOCH).unwrap());
         let (id, dir) = (Uuid::new_v4(), home.to_owned());
-        let (directory, tasks) = (Arc::<Directory>::default(), TaskTracker::new());
-        let usage = Arc::new(Usage::new(store.clone(), clock.clone(), TimeZone::UTC));
+        let (directory, tasks) = (Arc::<AgentIndex>::default(), TaskTracker::new());
+        let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::UTC));
         let models = Arc::new(Models::new(&Config::default(), home, clock.clone()));
-        let world = World::new(store.clone(), models.clone(), clock.clone(), Duration::ZERO, (home, home));
+        let world = ToolServices::new(store.clone(), models.clone(), clock.clone(), Duration::ZERO, (home, home));
         let summaries = Summaries::new(
             store.clone(),
             models,
@@ -430,13 +439,13 @@ mod tests {
             tasks.clone(),
         );
         let registry = Registry::new(store, directory, dir.clone(), summaries, world, tasks, Vec::new());
-        (registry, Arc::new(Facts { id, name: "a".into(), dir, ..Facts::default() }))
+        (registry, Arc::new(AgentSettings { id, name: "a".into(), dir, ..AgentSettings::default() }))
     }
 
     /// A clock that says what it is told.
-    struct Told(Arc<AtomicI64>);
+    struct ManualTime(Arc<AtomicI64>);
 
-    impl Time for Told {
+    impl TimeSource for ManualTime {
         fn now(&self) -> jiff::Timestamp {
             jiff::Timestamp::UNIX_EPOCH
         }
@@ -454,17 +463,17 @@ mod tests {
     async fn a_context_left_alone_leaves_memory_and_comes_back() {
         let home = tempfile::tempdir().unwrap();
         let time = Arc::new(AtomicI64::new(0));
-        let (registry, facts) = registry(home.path(), Clock::new(Told(time.clone())));
+        let (registry, facts) = test_registry(home.path(), Clock::new(ManualTime(time.clone())));
         let rest = async || {
-            let answer = registry.ask(facts.id, Verb::Rest).await;
-            assert!(matches!(answer.unwrap().reply, Reply::Done));
+            let answer = registry.ask(facts.id, AgentCommand::Evict).await;
+            assert!(matches!(answer.unwrap().reply, CommandOutcome::Done));
             // The actor answers, and then goes.
             tokio::task::yield_now().await;
             !registry.inner().actors.contains_key(&facts.id)
         };
         assert_eq!(append(&registry, &facts, "one").await, Ok(1));
         assert!(!rest().await);
-        let later = i64::try_from(UNTOUCHED.as_nanos()).unwrap();
+        let later = i64::try_from(EVICT_AFTER.as_nanos()).unwrap();
         time.store(later - 1, Ordering::Relaxed);
         assert!(!rest().await);
         assert_eq!(append(&registry, &facts, "two").await, Ok(2));
@@ -472,14 +481,14 @@ mod tests {
         assert!(!rest().await, "it was touched meanwhile");
         time.store(later * 2 - 1, Ordering::Relaxed);
         assert!(rest().await);
-        assert_eq!(registry.info(facts.id).unwrap().messages, 2);
+        assert_eq!(registry.context_info(facts.id).unwrap().messages, 2);
         assert_eq!(append(&registry, &facts, "three").await, Ok(3));
     }
 
     #[tokio::test]
     async fn an_agent_whose_task_has_died_goes_on_from_the_journal() {
         let home = tempfile::tempdir().unwrap();
-        let (registry, facts) = registry(home.path(), Clock::system());
+        let (registry, facts) = test_registry(home.path(), Clock::system());
         let id = facts.id;
         assert_eq!(append(&registry, &facts, "before").await, Ok(1));
         // The numbers in memory may be older than the journal.
@@ -488,6 +497,6 @@ mod tests {
         drop(mailbox);
         registry.inner().actors.insert(id, dead);
         let both = tokio::join!(append(&registry, &facts, "one"), append(&registry, &facts, "two"));
-        assert_eq!((both.0.unwrap() + both.1.unwrap(), registry.info(id).unwrap().messages), (5, 3));
+        assert_eq!((both.0.unwrap() + both.1.unwrap(), registry.context_info(id).unwrap().messages), (5, 3));
     }
 }

@@ -8,20 +8,20 @@ use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::Facts;
-use super::effect::Draft;
-use super::event::Written;
+use super::AgentSettings;
+use super::effect::SessionDraft;
+use super::event::WrittenSession;
 use super::summaries::Summaries;
-use super::workspace::Checkpoint;
-use crate::failure::{Failure, Result};
-use crate::message::Stored;
-use crate::session::beside::beside;
+use super::workspace_checkpoint::Checkpoint;
+use crate::error::{Error, Result};
+use crate::message::StoredMessage;
+use crate::session::parallel::run_parallel;
 use crate::session::{MessageHash, slug};
-use crate::store::catalog::{Order, SessionRow, Wanted};
+use crate::store::catalog::{PendingSummary, SessionPlacement, SessionRow};
 use crate::store::journal::to_nanos;
-use crate::store::session_files::Filled;
+use crate::store::session_files::StagedFile;
 use crate::store::{Store, session_files};
-use crate::summary::{self, Digest, Extract};
+use crate::summary::{self, ConversationSample, ExtractiveSummary};
 
 /// Writes the session of a live context and notes in the journal that it is saved; where a model is to summarise it, that is
 /// noted with it. `checkpoint` is of the workspace, and begun only where a session is written.
@@ -31,65 +31,86 @@ use crate::summary::{self, Digest, Extract};
 pub(super) async fn save(
     store: &Arc<Store>,
     summaries: &Summaries,
-    draft: Draft,
+    draft: SessionDraft,
     checkpoint: impl Future<Output = Checkpoint>,
-) -> Result<Written> {
-    let (facts, summary) = (draft.facts.clone(), summaries.wanted(&draft).await);
+) -> Result<WrittenSession> {
+    let (facts, summary) = (draft.settings.clone(), summaries.requested_summary(&draft).await);
     let (context, count, id) = (draft.context, draft.totals.messages, Uuid::new_v4());
     let slug = draft
         .description
         .as_deref()
-        .and_then(slug::of_description)
-        .unwrap_or_else(|| slug::of_content(&first_content(&draft.messages)));
+        .and_then(slug::from_description)
+        .unwrap_or_else(|| slug::from_content(&first_content(&draft.messages)));
     let wanted = slug::session_id(draft.now, &slug);
     // A journal that can no longer be written takes no note of a save: then there is none.
-    store.journal.sound()?;
-    let (newest, known) = store.catalog.before_save(draft.facts.id, wanted.clone()).await?;
+    store.journal.ensure_healthy()?;
+    let (newest, known) = store.catalog.newest_session_and_names(draft.settings.id, wanted.clone()).await?;
     if draft.trigger != Trigger::ManualSave
-        && let Some(session) = held_already(store, &draft, newest).await?
+        && let Some(session) = find_identical_session(store, &draft, newest).await?
     {
-        let unfinished = summary.filter(|_| own_words(&session.header));
+        let unfinished = summary.filter(|_| has_no_model_summary(&session.header));
         if let Some(wanted) = unfinished {
-            let described = wanted.described || session.header.description != extract_of(&draft.messages).title;
-            store.catalog.want_summary(session.header.id, Wanted { described }).await?;
+            let described = wanted.described || session.header.description != extract_summary(&draft.messages).title;
+            store.catalog.enqueue_summary(session.header.id, PendingSummary { described }).await?;
         }
-        if !draft.ends {
-            store.journal.saved(context, count, session.header.id).await?;
+        if !draft.ends_context {
+            store.journal.mark_saved(context, count, session.header.id).await?;
         }
-        return Ok(Written { session: Box::new(session), summarise: unfinished.map(|_| facts), warning: None });
+        return Ok(WrittenSession {
+            session: Box::new(session),
+            summarise_with: unfinished.map(|_| facts),
+            warning: None,
+        });
     }
     let Checkpoint { commit, warning } = checkpoint.await;
-    let ends = draft.ends;
+    let ends = draft.ends_context;
     // These may fall due by the thousand.
     let together = draft.trigger == Trigger::IdleTimeout;
     let make = move |dir: &Path, session_id: &str| {
         let bytes = draft.messages.iter().map(|message| message.json().len()).sum();
-        let (sha256, header) = beside(bytes, || hash(&draft.messages), || header(&draft, id, session_id, commit));
-        let filled = session_files::write(dir, &header, &draft.messages, sha256)?;
+        let (sha256, header) =
+            run_parallel(bytes, || hash_messages(&draft.messages), || build_header(&draft, id, session_id, commit));
+        let filled = session_files::stage(dir, &header, &draft.messages, sha256)?;
         Ok((header, filled))
     };
     // The mark comes last: it must not speak of a session that was taken back.
-    let mark = || async move { if ends { Ok(()) } else { store.journal.saved(context, count, id).await } };
-    let session =
-        write(store, &facts, Place { wanted, known, together, summary, order: Order::Last }, make, mark).await?;
-    Ok(Written { session: Box::new(session), summarise: summary.map(|_| facts), warning })
+    let mark = || async move { if ends { Ok(()) } else { store.journal.mark_saved(context, count, id).await } };
+    let session = write_session(
+        store,
+        &facts,
+        SessionTarget {
+            name: wanted,
+            taken_names: known,
+            batched: together,
+            summary_request: summary,
+            order: SessionPlacement::Last,
+        },
+        make,
+        mark,
+    )
+    .await?;
+    Ok(WrittenSession { session: Box::new(session), summarise_with: summary.map(|_| facts), warning })
 }
 
 /// Whether a session has no summary but one in its own words, or none.
-fn own_words(header: &SessionHeader) -> bool {
+fn has_no_model_summary(header: &SessionHeader) -> bool {
     matches!(header.summary_source, SummarySource::Extractive | SummarySource::None)
 }
 
 /// The newest session, where it holds just these messages and pinned facts: a save that a crash cut short before it was noted. An
 /// explicit save always writes, the others do not save the same a second time.
-async fn held_already(store: &Arc<Store>, draft: &Draft, newest: Option<SessionRow>) -> Result<Option<Session>> {
+async fn find_identical_session(
+    store: &Arc<Store>,
+    draft: &SessionDraft,
+    newest: Option<SessionRow>,
+) -> Result<Option<Session>> {
     let Some(row) = newest.filter(|row| row.corrupt.is_none() && row.header.message_count == draft.totals.messages)
     else {
         return Ok(None);
     };
-    let path = session_files::path_of(&draft.facts.dir, &row.header.session_id);
+    let path = session_files::path_of(&draft.settings.dir, &row.header.session_id);
     let untouched = path.metadata().is_ok_and(|metadata| session_files::stamp(&metadata) == row.file_stamp);
-    if !untouched || hash(&draft.messages) != row.sha256 || !pins_are_held(path.clone(), draft).await? {
+    if !untouched || hash_messages(&draft.messages) != row.sha256 || !has_same_pins(path.clone(), draft).await? {
         return Ok(None);
     }
     let short_id = store.catalog.short_ids(vec![row.header.id]).await?.pop().unwrap_or_default();
@@ -98,25 +119,25 @@ async fn held_already(store: &Arc<Store>, draft: &Draft, newest: Option<SessionR
 }
 
 /// Whether the file has the facts that are pinned: the catalog does not know them.
-async fn pins_are_held(path: PathBuf, draft: &Draft) -> Result<bool> {
-    let found = blocking(move || session_files::read(&path)).await?;
+async fn has_same_pins(path: PathBuf, draft: &SessionDraft) -> Result<bool> {
+    let found = run_blocking(move || session_files::read(&path)).await?;
     let header = found.file.ok().map(|file| file.header);
     Ok(header.is_some_and(|header| header.working_set.pinned_facts == draft.working_set.pinned_facts))
 }
 
 /// Where a session file goes.
 #[derive(Debug)]
-pub struct Place {
+pub struct SessionTarget {
     /// The name, or the first free one like it.
-    pub wanted: String,
+    pub name: String,
     /// The names like it that the catalog has.
-    pub known: Vec<String>,
+    pub taken_names: Vec<String>,
     /// Whether it is brought to the disk with others that wait.
-    pub together: bool,
+    pub batched: bool,
     /// Whether a model is to summarise it.
-    pub summary: Option<Wanted>,
+    pub summary_request: Option<PendingSummary>,
     /// Its place in the order of sessions.
-    pub order: Order,
+    pub order: SessionPlacement,
 }
 
 /// Writes a session: `make` writes the file, which goes to its place, the row follows, then whatever `after` does. Where
@@ -124,38 +145,38 @@ pub struct Place {
 ///
 /// # Errors
 /// Whatever the disk says; then there is no session.
-pub async fn write<After: Future<Output = Result<()>>>(
+pub async fn write_session<After: Future<Output = Result<()>>>(
     store: &Arc<Store>,
-    facts: &Arc<Facts>,
-    place: Place,
-    make: impl FnOnce(&Path, &str) -> Result<(SessionHeader, Filled)> + Send + 'static,
+    facts: &Arc<AgentSettings>,
+    place: SessionTarget,
+    make: impl FnOnce(&Path, &str) -> Result<(SessionHeader, StagedFile)> + Send + 'static,
     after: impl FnOnce() -> After,
 ) -> Result<Session> {
     let (files, of) = (store.clone(), facts.clone());
-    let Place { wanted, known, together, summary, order } = place;
+    let SessionTarget { name: wanted, taken_names: known, batched: together, summary_request: summary, order } = place;
     let fill = move || {
-        let name = files.files.reserve(of.id, &of.dir, &wanted, &known);
+        let name = files.files.reserve_name(of.id, &of.dir, &wanted, &known);
         let (header, filled) = make(&of.dir, &name.key().1)?;
         Ok((header, name, filled))
     };
     let (header, name, written) = if together {
         let (answer, placed) = oneshot::channel();
         let files = store.clone();
-        store.files.background.start(move || match fill() {
+        store.files.background_pool.spawn(move || match fill() {
             Ok((header, name, filled)) => {
                 let done = move |written: Result<_>| _ = answer.send(written.map(|written| (header, name, written)));
-                files.files.together.place(filled, done);
+                files.files.batch_sync.persist(filled, done);
             }
             Err(failure) => _ = answer.send(Err(failure)),
         });
-        let placed = placed.await.unwrap_or_else(|_| Err(Failure::internal("a session on its way came to nothing")));
-        store.judged(placed)?
+        let placed = placed.await.unwrap_or_else(|_| Err(Error::internal("a session on its way came to nothing")));
+        store.escalate_fatal(placed)?
     } else {
-        let placed = blocking(move || {
+        let placed = run_blocking(move || {
             let (header, name, filled) = fill()?;
-            Ok((header, name, filled.place()?))
+            Ok((header, name, filled.persist()?))
         });
-        store.judged(placed.await)?
+        store.escalate_fatal(placed.await)?
     };
     let row = SessionRow {
         last_used_at: header.saved_at,
@@ -165,8 +186,8 @@ pub async fn write<After: Future<Output = Result<()>>>(
         place: to_nanos(header.saved_at),
         header: header.clone(),
     };
-    let turn = if together { store.files.together.turn_to_list().await } else { None };
-    let rowed = store.catalog.add_session(row, order, summary).await;
+    let turn = if together { store.files.batch_sync.acquire_row_permit().await } else { None };
+    let rowed = store.catalog.insert_session(row, order, summary).await;
     drop(turn);
     let inserted = rowed.is_ok();
     let done = match rowed {
@@ -179,10 +200,10 @@ pub async fn write<After: Future<Output = Result<()>>>(
         Ok(short_id) => Ok(Session { header, short_id, file_path, available: true, corrupt: None }),
         Err(failure) => {
             if inserted {
-                let _ = store.catalog.take_back(header).await;
+                let _ = store.catalog.undo_insert_session(header).await;
             }
-            let _ = blocking(move || {
-                session_files::unwrite(&written);
+            let _ = run_blocking(move || {
+                session_files::delete_written(&written);
                 Ok(())
             })
             .await;
@@ -191,35 +212,35 @@ pub async fn write<After: Future<Output = Result<()>>>(
     }
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|e| Failure::internal(e.to_string()))?
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|e| Error::internal(e.to_string()))?
 }
 
-fn hash(messages: &[Stored]) -> String {
-    MessageHash::of(messages.iter().map(|message| &message.json()[..])).finish()
+fn hash_messages(messages: &[StoredMessage]) -> String {
+    MessageHash::from_messages(messages.iter().map(|message| &message.json()[..])).finish()
 }
 
 /// Content of the first message, empty where there is none.
-fn first_content(messages: &[Stored]) -> String {
+fn first_content(messages: &[StoredMessage]) -> String {
     messages.first().and_then(|m| m.to_message().ok()).map(|m| m.content).unwrap_or_default()
 }
 
-fn header(draft: &Draft, id: Uuid, session_id: &str, workspace_commit: Option<String>) -> SessionHeader {
-    let extract = extract_of(&draft.messages);
+fn build_header(draft: &SessionDraft, id: Uuid, session_id: &str, workspace_commit: Option<String>) -> SessionHeader {
+    let extract = extract_summary(&draft.messages);
     let summary_source = extract.source();
     SessionHeader {
         schema: SESSION_SCHEMA,
         id,
         session_id: session_id.to_owned(),
-        agent_id: draft.facts.id,
-        agent_name: draft.facts.name.clone(),
+        agent_id: draft.settings.id,
+        agent_name: draft.settings.name.clone(),
         description: draft.description.clone().or(extract.title),
         summary_source,
         summary: extract.summary,
         saved_at: draft.now,
         started_at: draft.started_at,
         trigger: draft.trigger,
-        model: draft.facts.model.clone(),
+        model: draft.settings.model.clone(),
         message_count: draft.totals.messages,
         query_count: draft.totals.queries,
         token_estimate: draft.totals.tokens(),
@@ -232,12 +253,12 @@ fn header(draft: &Draft, id: Uuid, session_id: &str, workspace_commit: Option<St
 }
 
 /// Title and summary in the conversation's own words; only the messages that a digest keeps are parsed.
-fn extract_of(messages: &[Stored]) -> Extract {
-    let mut digest = Digest::new();
-    for index in Digest::indices(messages.len()) {
+fn extract_summary(messages: &[StoredMessage]) -> ExtractiveSummary {
+    let mut digest = ConversationSample::new();
+    for index in ConversationSample::selected_indices(messages.len()) {
         if let Ok(message) = messages[index].to_message() {
             digest.push(&message);
         }
     }
-    summary::extract(&digest)
+    summary::extract_summary(&digest)
 }

@@ -3,36 +3,36 @@
 //! A question is noted in the catalog before anybody hears of it, and its answer before the waiting call does. What cannot be noted is
 //! denied. Answers come only through [`Approvals::claim`], which looks at who answers; nothing that a message says is one.
 
-mod answer;
-mod book;
+mod claim;
+mod pending;
 mod question;
 #[cfg(test)]
-pub mod sample;
+pub mod test_support;
 
-pub use answer::{Change, Claim, Noted};
-pub use question::{Answer, Question};
+pub use claim::{Claim, PermissionsChange, RecordedAnswer};
+pub use question::{ApprovalAnswer, Question};
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_proto::methods::approvals::{Approval, Detail, Status};
 use chorus_proto::methods::permissions::{Part, Rule};
-use chorus_proto::methods::send::Said;
+use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{ErrorKind, EventType};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use self::book::{Book, Open, Told};
+use self::pending::{ApprovalOutcome, OpenQuestion, PendingApprovals};
 use crate::clock::Clock;
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 use crate::redact::Redactor;
+use crate::requester::{Answerer, Requester};
 use crate::store::Store;
 use crate::store::catalog::{ApprovalRow, hex};
 use crate::store::journal::NewEvent;
-use crate::who::{Answerer, Requester};
 
 /// Questions of one agent that may be open at once: more is no longer read by anybody.
-pub const MOST_OPEN: usize = 32;
+pub const MAX_OPEN_PER_AGENT: usize = 32;
 
 /// The questions that are open.
 #[derive(Debug)]
@@ -40,23 +40,23 @@ pub struct Approvals {
     store: Arc<Store>,
     clock: Clock,
     timeout: Duration,
-    book: Book,
+    pending: PendingApprovals,
     redactor: Arc<Redactor>,
 }
 
 /// Why a question ends that nobody answered.
 #[derive(Debug, Clone, Copy)]
-enum Unanswered {
-    Time,
-    Turn,
+enum NoAnswerReason {
+    Timeout,
+    TurnEnded,
     /// It was asked under other permissions.
-    Edit,
+    PermissionsChanged,
 }
 
 impl Approvals {
     #[must_use]
     pub fn new(store: Arc<Store>, clock: Clock, timeout: Duration, redactor: Arc<Redactor>) -> Self {
-        Self { store, clock, timeout, book: Book::default(), redactor }
+        Self { store, clock, timeout, pending: PendingApprovals::default(), redactor }
     }
 
     /// Asks, and waits for the answer, for the time-out, or for the turn to end. Whoever listens to the turn is told
@@ -67,56 +67,56 @@ impl Approvals {
     pub async fn ask(
         &self,
         question: Question,
-        say: &(dyn Fn(Said) + Send + Sync),
+        say: &(dyn Fn(TurnEvent) + Send + Sync),
         cancel: &CancellationToken,
-    ) -> Result<Answer> {
+    ) -> Result<ApprovalAnswer> {
         let nonce = Uuid::new_v4();
-        let hash = question.bound(nonce);
+        let hash = question.binding_hash(nonce);
         let due = self.clock.ticks().after(self.timeout);
-        let (approval, told) = self.note(&question, nonce, hash).await?;
+        let (approval, told) = self.record_question(&question, nonce, hash).await?;
         // Whatever becomes of this task, the question goes with it.
-        let _listed = self.book.listed(&approval.id);
-        self.tell(EventType::ApprovalAsked, &approval);
-        say(Said::Ask { approval: Box::new(approval.clone()) });
-        let told = self.wait(&approval.id, told, due, cancel).await;
-        say(Said::Decided { id: approval.id, status: told.status, by: told.by });
+        let _listed = self.pending.guard(&approval.id);
+        self.emit_event(EventType::ApprovalAsked, &approval);
+        say(TurnEvent::Ask { approval: Box::new(approval.clone()) });
+        let told = self.wait_for_answer(&approval.id, told, due, cancel).await;
+        say(TurnEvent::Decided { id: approval.id, status: told.status, by: told.by });
         // What runs is what was shown, and nothing else.
-        if matches!(told.answer, Answer::Approved { .. }) && told.hash != hex(&question.bound(nonce)) {
-            return Err(Failure::internal("the approval is of another action"));
+        if matches!(told.answer, ApprovalAnswer::Approved { .. }) && told.hash != hex(&question.binding_hash(nonce)) {
+            return Err(Error::internal("the approval is of another action"));
         }
         Ok(told.answer)
     }
 
     /// Those that are open, in the order they were asked; of one agent where one is named.
     #[must_use]
-    pub fn open(&self, agent: Option<Uuid>) -> Vec<Approval> {
-        self.book.open(agent)
+    pub fn open_approvals(&self, agent: Option<Uuid>) -> Vec<Approval> {
+        self.pending.open_approvals(agent)
     }
 
     /// How many of an agent's are open.
     #[must_use]
-    pub fn count(&self, agent: Uuid) -> u64 {
-        self.book.count(agent) as u64
+    pub fn count_open(&self, agent: Uuid) -> u64 {
+        self.pending.count(agent) as u64
     }
 
     /// How many questions of all agents are open.
     #[must_use]
-    pub fn total(&self) -> u64 {
-        self.book.total() as u64
+    pub fn count_all_open(&self) -> u64 {
+        self.pending.total() as u64
     }
 
     /// The agent that asks the open question of this id.
     #[must_use]
-    pub fn asks(&self, id: &str) -> Option<Uuid> {
-        self.book.get(&plain(id)).map(|open| open.agent)
+    pub fn agent_of(&self, id: &str) -> Option<Uuid> {
+        self.pending.get(&normalize_id(id)).map(|open| open.agent)
     }
 
     /// Denies what an agent has open, because its permissions were changed. What somebody is answering at this moment is theirs.
-    pub async fn close(&self, agent: Uuid) {
-        for approval in self.book.open(Some(agent)) {
-            let asked = self.book.get(&approval.id).filter(|_| self.book.claim(&approval.id));
+    pub async fn deny_open(&self, agent: Uuid) {
+        for approval in self.pending.open_approvals(Some(agent)) {
+            let asked = self.pending.get(&approval.id).filter(|_| self.pending.claim(&approval.id));
             if let Some(asked) = asked {
-                Claim::new(self, asked, Requester::Nobody).unanswered(Unanswered::Edit).await;
+                Claim::new(self, asked, Requester::Nobody).deny_unanswered(NoAnswerReason::PermissionsChanged).await;
             }
         }
     }
@@ -125,8 +125,8 @@ impl Approvals {
     ///
     /// # Errors
     /// A database that cannot be read or written; they can be approved all the same by nobody.
-    pub async fn close_left_open(&self) -> Result<()> {
-        match self.store.catalog.close_approvals(self.clock.now()).await? {
+    pub async fn deny_left_open(&self) -> Result<()> {
+        match self.store.catalog.deny_open_approvals(self.clock.now()).await? {
             0 => {}
             count => tracing::info!(count, "what was asked before the start was denied"),
         }
@@ -139,47 +139,44 @@ impl Approvals {
     /// `not_found`, `conflict` where it was decided or is being, `expired`, `denied` for one who may not answer it, or a
     /// database that cannot be read.
     pub async fn claim(&self, id: &str, by: &Answerer, hash: Option<&str>) -> Result<Claim<'_>> {
-        let id = plain(id);
-        let Some(asked) = self.book.get(&id) else { return Err(self.gone(id).await?) };
+        let id = normalize_id(id);
+        let Some(asked) = self.pending.get(&id) else { return Err(self.not_open_error(id).await?) };
         if !may_answer(by, &asked.requester, &asked.approval.action) {
-            let (why, hint) = match beyond(&asked.approval.action) {
+            let (why, hint) = match reaches_beyond_turn(&asked.approval.action) {
                 true => ("only an approver can answer that", "an approver, or the owner at a terminal, can answer"),
                 false => (
                     "somebody else was asked",
                     "whoever sent the message, an approver, or the owner at a terminal, can answer",
                 ),
             };
-            return Err(Failure::new(ErrorKind::Denied, why).hint(hint));
+            return Err(Error::new(ErrorKind::Denied, why).hint(hint));
         }
         if hash.is_some_and(|hash| hash != asked.approval.hash) {
-            return Err(Failure::new(
-                ErrorKind::Conflict,
-                format!("{id} is another action than the one that was shown"),
-            )
-            .hint("`chorusctl approvals` shows it"));
+            return Err(Error::new(ErrorKind::Conflict, format!("{id} is another action than the one that was shown"))
+                .hint("`chorusctl approvals` shows it"));
         }
-        if !self.book.claim(&id) {
-            return Err(Failure::new(ErrorKind::Conflict, format!("somebody is answering {id} right now")));
+        if !self.pending.claim(&id) {
+            return Err(Error::new(ErrorKind::Conflict, format!("somebody is answering {id} right now")));
         }
-        Ok(Claim::new(self, asked, by.who.clone()))
+        Ok(Claim::new(self, asked, by.requester.clone()))
     }
 
     /// Why a question is not open.
-    async fn gone(&self, id: String) -> Result<Failure> {
+    async fn not_open_error(&self, id: String) -> Result<Error> {
         let Some(was) = self.store.catalog.approval(id.clone()).await? else {
             let shown: String = id.chars().take(40).collect();
-            return Ok(Failure::new(ErrorKind::NotFound, format!("nothing was asked as {shown:?}"))
+            return Ok(Error::new(ErrorKind::NotFound, format!("nothing was asked as {shown:?}"))
                 .hint("`chorusctl approvals` lists what waits for an answer"));
         };
         let by = was.decided_by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default();
         let failure = match was.status {
-            Status::Approved => Failure::new(ErrorKind::Conflict, format!("{id} was approved already{by}")),
-            Status::Expired => Failure::new(ErrorKind::Expired, format!("nobody answered {id} in time; it was denied"))
+            Status::Approved => Error::new(ErrorKind::Conflict, format!("{id} was approved already{by}")),
+            Status::Expired => Error::new(ErrorKind::Expired, format!("nobody answered {id} in time; it was denied"))
                 .hint("send a message to have it tried again; `approval_timeout` is how long it waits"),
             Status::Denied if was.decided_by.is_some() => {
-                Failure::new(ErrorKind::Conflict, format!("{id} was denied already{by}"))
+                Error::new(ErrorKind::Conflict, format!("{id} was denied already{by}"))
             }
-            Status::Denied | Status::Open => Failure::new(
+            Status::Denied | Status::Open => Error::new(
                 ErrorKind::Conflict,
                 format!("{id} was denied: its turn has ended, or the daemon was started anew"),
             )
@@ -189,19 +186,19 @@ impl Approvals {
     }
 
     /// Notes the question, in the book and in the catalog.
-    async fn note(
+    async fn record_question(
         &self,
         question: &Question,
         nonce: Uuid,
         hash: [u8; 32],
-    ) -> Result<(Approval, tokio::sync::oneshot::Receiver<Told>)> {
+    ) -> Result<(Approval, tokio::sync::oneshot::Receiver<ApprovalOutcome>)> {
         let asked_at = self.clock.now();
         loop {
             let approval = Approval {
-                id: question::short_id(),
+                id: question::new_short_id(),
                 agent: question.agent_name.clone(),
                 turn_id: question.turn,
-                call_id: question.call.clone(),
+                call_id: question.call_id.clone(),
                 action: question.action.clone(),
                 details: question.details.clone(),
                 hash: hex(&hash),
@@ -215,57 +212,60 @@ impl Approvals {
                 decided_at: None,
                 decided_by: None,
             };
-            let open =
-                Open { approval: approval.clone(), agent: question.agent, requester: question.requester.clone() };
+            let open = OpenQuestion {
+                approval: approval.clone(),
+                agent: question.agent,
+                requester: question.requester.clone(),
+            };
             // Listed before it is noted, so that it counts; nobody can answer before it is.
-            let Some(told) = self.book.add(open)? else { continue };
-            let listed = self.book.listed(&approval.id);
-            let row = ApprovalRow { approval: self.kept(&approval), agent: question.agent, hash, nonce };
-            if self.store.catalog.ask_approval(row).await? {
-                listed.stays();
-                self.book.release(&approval.id);
+            let Some(told) = self.pending.insert(open)? else { continue };
+            let listed = self.pending.guard(&approval.id);
+            let row = ApprovalRow { approval: self.redacted(&approval), agent: question.agent, hash, nonce };
+            if self.store.catalog.insert_approval(row).await? {
+                listed.disarm();
+                self.pending.release(&approval.id);
                 return Ok((approval, told));
             }
         }
     }
 
-    async fn wait(
+    async fn wait_for_answer(
         &self,
         id: &str,
-        mut told: tokio::sync::oneshot::Receiver<Told>,
+        mut told: tokio::sync::oneshot::Receiver<ApprovalOutcome>,
         due: crate::clock::Ticks,
         cancel: &CancellationToken,
-    ) -> Told {
+    ) -> ApprovalOutcome {
         loop {
-            let released = self.book.released();
+            let released = self.pending.wait_for_release();
             let mut released = std::pin::pin!(released);
             released.as_mut().enable();
             let why = tokio::select! {
                 biased;
-                answer = &mut told => return answer.unwrap_or_else(|_| Told::lost()),
-                () = cancel.cancelled() => Unanswered::Turn,
-                () = self.clock.sleep_until(due) => Unanswered::Time,
+                answer = &mut told => return answer.unwrap_or_else(|_| ApprovalOutcome::lost()),
+                () = cancel.cancelled() => NoAnswerReason::TurnEnded,
+                () = self.clock.sleep_until(due) => NoAnswerReason::Timeout,
             };
             // A sleep may end early.
-            if matches!(why, Unanswered::Time) && self.clock.ticks() < due {
+            if matches!(why, NoAnswerReason::Timeout) && self.clock.ticks() < due {
                 continue;
             }
-            let asked = self.book.get(id).filter(|_| self.book.claim(id));
+            let asked = self.pending.get(id).filter(|_| self.pending.claim(id));
             if let Some(asked) = asked {
-                return Claim::new(self, asked, Requester::Nobody).unanswered(why).await;
+                return Claim::new(self, asked, Requester::Nobody).deny_unanswered(why).await;
             }
             // Somebody is answering at this very moment.
             tokio::select! {
                 biased;
-                answer = &mut told => return answer.unwrap_or_else(|_| Told::lost()),
+                answer = &mut told => return answer.unwrap_or_else(|_| ApprovalOutcome::lost()),
                 () = released => {}
             }
         }
     }
 
     /// A question as it is written down and told to observers: without secrets. Whoever answers it is shown it as it is.
-    fn kept(&self, approval: &Approval) -> Approval {
-        let clean = |text: &str| self.redactor.text(text).into_owned();
+    fn redacted(&self, approval: &Approval) -> Approval {
+        let clean = |text: &str| self.redactor.redact_text(text).into_owned();
         let rule = |rule: &Rule| match rule {
             Rule::Shell { reason } => Rule::Shell { reason: clean(reason) },
             other => other.clone(),
@@ -283,37 +283,37 @@ impl Approvals {
     }
 
     /// Tells observers; nobody waits for it.
-    fn tell(&self, kind: EventType, approval: &Approval) {
-        let data = serde_json::to_value(self.kept(approval)).unwrap_or_default();
+    fn emit_event(&self, kind: EventType, approval: &Approval) {
+        let data = serde_json::to_value(self.redacted(approval)).unwrap_or_default();
         let event = NewEvent { at: self.clock.now(), kind, agent: Some(approval.agent.clone()), data };
         drop(self.store.journal.emit(vec![event]));
     }
 }
 
 /// An id as it was typed.
-fn plain(id: &str) -> String {
+fn normalize_id(id: &str) -> String {
     id.trim().to_ascii_lowercase()
 }
 
 /// Whether an action reaches beyond the turn that it is of: what the agent is from then on, or another agent.
 #[must_use]
-pub fn beyond(action: &str) -> bool {
+pub fn reaches_beyond_turn(action: &str) -> bool {
     ["tool:self_edit:", "tool:send_to_agent:"].iter().any(|beginning| action.starts_with(beginning))
 }
 
 /// Whether `by` may answer `action`, which is asked on behalf of `requester`.
 fn may_answer(by: &Answerer, requester: &Requester, action: &str) -> bool {
-    match (&by.who, requester) {
+    match (&by.requester, requester) {
         (Requester::Owner, _) => true,
-        (Requester::Person { .. }, _) if by.approver => true,
-        (Requester::Person { id: by, .. }, Requester::Person { id, .. }) => by == id && !beyond(action),
+        (Requester::Person { .. }, _) if by.is_approver => true,
+        (Requester::Person { id: by, .. }, Requester::Person { id, .. }) => by == id && !reaches_beyond_turn(action),
         _ => false,
     }
 }
 
 /// Why something is asked about, for a person.
 #[must_use]
-pub fn reason(rule: &Rule) -> String {
+pub fn rule_reason(rule: &Rule) -> String {
     match rule {
         Rule::Pattern { list, index, pattern } => format!("{}[{index}] {pattern}", list.as_str()),
         Rule::Always { index } => format!("always[{index}]: this very action was approved for ever"),
@@ -332,7 +332,7 @@ mod tests {
         let may_answer = |by: &Requester, requester: &Requester| {
             let alone = may_answer(&by.clone().into(), requester, "tool:bash:ls");
             for action in ["tool:bash:ls", "tool:self_edit:permissions:open", "tool:send_to_agent:b"] {
-                let approver = may_answer(&Answerer { who: by.clone(), approver: true }, requester, action);
+                let approver = may_answer(&Answerer { requester: by.clone(), is_approver: true }, requester, action);
                 assert_eq!(approver, *by != Requester::Nobody, "no person has no right");
             }
             for action in ["tool:self_edit:system_prompt", "tool:self_edit:model:x", "tool:send_to_agent:b"] {

@@ -5,7 +5,7 @@ use chorus_proto::methods::permissions::Verdict;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use crate::who::Requester;
+use crate::requester::Requester;
 
 /// What is asked.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub struct Question {
     pub agent_name: String,
     pub turn: Uuid,
     /// The model's id of the call.
-    pub call: String,
+    pub call_id: String,
     /// The whole action, exactly as it is carried out.
     pub action: String,
     /// What it does besides, that the action does not say.
@@ -28,7 +28,7 @@ pub struct Question {
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum ApprovalAnswer {
     Approved {
         by: Requester,
         /// This action is in the agent's profile from now on.
@@ -45,7 +45,7 @@ pub enum Answer {
 impl Question {
     /// SHA-256 of all that an approval is bound to: each as its length in 8 bytes and itself.
     #[must_use]
-    pub fn bound(&self, nonce: Uuid) -> [u8; 32] {
+    pub fn binding_hash(&self, nonce: Uuid) -> [u8; 32] {
         let requester = self.requester.to_string();
         let mut sum = Sha256::new();
         let details = self.details.iter().flat_map(|detail| [detail.name.as_bytes(), detail.text.as_bytes()]);
@@ -53,7 +53,7 @@ impl Question {
             nonce.as_bytes().as_slice(),
             self.agent.as_bytes(),
             self.turn.as_bytes(),
-            self.call.as_bytes(),
+            self.call_id.as_bytes(),
             requester.as_bytes(),
             self.action.as_bytes(),
         ]
@@ -68,7 +68,7 @@ impl Question {
 }
 
 /// Six letters and digits that are not taken for each other, when read or typed.
-pub(super) fn short_id() -> String {
+pub(super) fn new_short_id() -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let random = Uuid::new_v4();
     // The first six bytes of a random UUID have nothing fixed in them.
@@ -88,7 +88,7 @@ mod tests {
             agent: Uuid::from_u128(1),
             agent_name: "a".into(),
             turn: Uuid::from_u128(2),
-            call: "c".into(),
+            call_id: "c".into(),
             action: "tool:bash:ls".into(),
             details: Vec::new(),
             verdict,
@@ -96,25 +96,25 @@ mod tests {
             requester: Requester::Owner,
         };
         let nonce = Uuid::from_u128(3);
-        let bound = question.bound(nonce);
-        assert_eq!(bound, question.clone().bound(nonce));
+        let bound = question.binding_hash(nonce);
+        assert_eq!(bound, question.clone().binding_hash(nonce));
         let person = Requester::Person { id: "1".into(), name: String::new(), roles: Vec::new() };
         for other in [
             Question { agent: Uuid::from_u128(9), ..question.clone() },
             Question { turn: Uuid::from_u128(9), ..question.clone() },
-            Question { call: "d".into(), ..question.clone() },
+            Question { call_id: "d".into(), ..question.clone() },
             Question { action: "tool:bash:ls ".into(), ..question.clone() },
             Question { requester: person, ..question.clone() },
             Question { details: vec![Detail { name: "to".into(), text: "x".into() }], ..question.clone() },
         ] {
-            assert_ne!(bound, other.bound(nonce));
+            assert_ne!(bound, other.binding_hash(nonce));
         }
-        assert_ne!(bound, question.bound(Uuid::from_u128(4)));
+        assert_ne!(bound, question.binding_hash(Uuid::from_u128(4)));
     }
 
     #[test]
     fn ids_can_be_typed() {
-        let ids: Vec<String> = (0..100).map(|_| short_id()).collect();
+        let ids: Vec<String> = (0..100).map(|_| new_short_id()).collect();
         assert!(ids.iter().all(|id| id.len() == 6 && id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())));
         assert!(ids[0] != ids[1] && ids[1] != ids[2]);
     }

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use super::directory::object;
-use super::identity::Identity;
-use super::manifest::{Entry, Kind, Manifest};
-use super::{MANIFEST, PREVIOUS};
-use crate::store::{CATALOG, DB, JOURNAL};
+use super::directory_sink::object_path;
+use super::home_identity::HomeIdentity;
+use super::manifest::{EntryKind, Manifest, ManifestEntry};
+use super::{MANIFEST_FILE, PREVIOUS_MANIFEST_FILE};
+use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE};
 
 /// An earlier backup.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct Generation {
     /// Those of its databases.
     pub databases: Vec<String>,
     /// True if the databases are there.
-    whole: bool,
+    has_databases: bool,
 }
 
 /// Both.
@@ -34,13 +34,13 @@ pub struct Generations {
 }
 
 /// Names the database that an entry is: the journal or the catalog.
-pub fn database(entry: &Entry) -> Option<&'static str> {
-    let name = entry.path.strip_prefix(DB)?.strip_prefix('/')?;
-    [JOURNAL, CATALOG].into_iter().find(|database| *database == name && entry.kind == Kind::File)
+pub fn database_name(entry: &ManifestEntry) -> Option<&'static str> {
+    let name = entry.path.strip_prefix(DB_DIR)?.strip_prefix('/')?;
+    [JOURNAL_FILE, CATALOG_FILE].into_iter().find(|database| *database == name && entry.kind == EntryKind::File)
 }
 
 /// Reads the manifest `name` of the backup in `dir`; `None` if there is none, or none that can be used.
-pub fn manifest(dir: &Path, name: &str) -> io::Result<Option<Manifest>> {
+pub fn load_manifest(dir: &Path, name: &str) -> io::Result<Option<Manifest>> {
     let file = match File::open(dir.join(name)) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
@@ -56,20 +56,20 @@ pub fn manifest(dir: &Path, name: &str) -> io::Result<Option<Manifest>> {
 }
 
 /// Returns true if the copy of `entry` is there, told by its length.
-pub fn is_there(dir: &Path, entry: &Entry) -> bool {
-    let there = fs::symlink_metadata(object(dir, &entry.sha256));
+pub fn has_object(dir: &Path, entry: &ManifestEntry) -> bool {
+    let there = fs::symlink_metadata(object_path(dir, &entry.sha256));
     there.is_ok_and(|there| there.is_file() && there.len() == entry.size)
 }
 
 impl Generation {
-    pub fn of(dir: &Path, manifest: &Manifest) -> Self {
-        let files = || manifest.entries.iter().filter(|entry| entry.kind == Kind::File);
-        let databases: Vec<&Entry> = files().filter(|entry| database(entry).is_some()).collect();
+    pub fn from_manifest(dir: &Path, manifest: &Manifest) -> Self {
+        let files = || manifest.entries.iter().filter(|entry| entry.kind == EntryKind::File);
+        let databases: Vec<&ManifestEntry> = files().filter(|entry| database_name(entry).is_some()).collect();
         Self {
             created_at: manifest.created_at,
-            agents: manifest.agents().0,
+            agents: manifest.agent_totals().0,
             objects: files().map(|entry| entry.sha256.clone()).collect(),
-            whole: databases.len() == 2 && databases.iter().all(|entry| is_there(dir, entry)),
+            has_databases: databases.len() == 2 && databases.iter().all(|entry| has_object(dir, entry)),
             databases: databases.into_iter().map(|entry| entry.sha256.clone()).collect(),
         }
     }
@@ -78,16 +78,16 @@ impl Generation {
 impl Generations {
     /// Returns true if the latest becomes the previous one, beside a new backup with so many agents. False: the one before it is
     /// worth more, as the latest is of after a loss, or not whole.
-    pub fn rotates(&self, of: &Identity, agents: u64) -> bool {
+    pub fn should_rotate(&self, of: &HomeIdentity, agents: u64) -> bool {
         let Some(latest) = &self.latest else { return false };
-        let Some(previous) = self.previous.as_ref().filter(|previous| previous.whole) else { return true };
+        let Some(previous) = self.previous.as_ref().filter(|previous| previous.has_databases) else { return true };
         let lost = of.lost_at.is_some_and(|at| previous.created_at < at && at <= latest.created_at);
         let emptied = agents == 0 && latest.agents == 0 && previous.agents > 0;
-        latest.whole && !lost && !emptied
+        latest.has_databases && !lost && !emptied
     }
 
     /// The one that is kept beside a new backup.
-    pub fn kept(&self, rotates: bool) -> Option<&Generation> {
+    pub fn retained(&self, rotates: bool) -> Option<&Generation> {
         if rotates { self.latest.as_ref() } else { self.previous.as_ref() }
     }
 
@@ -98,11 +98,11 @@ impl Generations {
 }
 
 /// Makes a copy of the manifest in `dir` the one of the previous backup.
-pub fn rotate(dir: &Path) -> io::Result<()> {
-    let new = dir.join(format!("{PREVIOUS}.new"));
-    let done = fs::copy(dir.join(MANIFEST), &new)
+pub fn rotate_manifest(dir: &Path) -> io::Result<()> {
+    let new = dir.join(format!("{PREVIOUS_MANIFEST_FILE}.new"));
+    let done = fs::copy(dir.join(MANIFEST_FILE), &new)
         .and_then(|_| File::open(&new)?.sync_all())
-        .and_then(|()| fs::rename(&new, dir.join(PREVIOUS)));
+        .and_then(|()| fs::rename(&new, dir.join(PREVIOUS_MANIFEST_FILE)));
     done.inspect_err(|_| _ = fs::remove_file(&new))
 }
 
@@ -112,26 +112,26 @@ mod tests {
 
     fn generation(second: i64, agents: u64) -> Generation {
         let created_at = Timestamp::from_second(second).expect("a time");
-        Generation { created_at, agents, objects: HashSet::new(), databases: Vec::new(), whole: true }
+        Generation { created_at, agents, objects: HashSet::new(), databases: Vec::new(), has_databases: true }
     }
 
-    fn home(lost_at: Option<i64>) -> Identity {
+    fn home(lost_at: Option<i64>) -> HomeIdentity {
         let lost_at = lost_at.map(|second| Timestamp::from_second(second).expect("a time"));
-        Identity { id: uuid::Uuid::nil(), has_agents: true, lost_at, warnings: Vec::new() }
+        HomeIdentity { id: uuid::Uuid::nil(), has_agents: true, lost_at, warnings: Vec::new() }
     }
 
     #[test]
     fn the_last_backup_before_a_loss_stays() {
         let mut both = Generations { latest: Some(generation(20, 1)), previous: Some(generation(10, 1)) };
-        assert!(both.rotates(&home(None), 1));
-        assert!(both.rotates(&home(Some(5)), 1), "both are of after the loss");
-        assert!(!both.rotates(&home(Some(15)), 1));
-        assert!(both.rotates(&home(Some(25)), 1), "both are of before the loss");
+        assert!(both.should_rotate(&home(None), 1));
+        assert!(both.should_rotate(&home(Some(5)), 1), "both are of after the loss");
+        assert!(!both.should_rotate(&home(Some(15)), 1));
+        assert!(both.should_rotate(&home(Some(25)), 1), "both are of before the loss");
         both.latest = Some(generation(20, 0));
-        assert!(!both.rotates(&home(None), 0));
-        assert!(both.rotates(&home(None), 1));
+        assert!(!both.should_rotate(&home(None), 0));
+        assert!(both.should_rotate(&home(None), 1));
         both.latest = None;
-        assert!(!both.rotates(&home(None), 1));
-        assert!(!Generations::default().rotates(&home(None), 1));
+        assert!(!both.should_rotate(&home(None), 1));
+        assert!(!Generations::default().should_rotate(&home(None), 1));
     }
 }

@@ -15,7 +15,7 @@ use super::SCHEMA;
 use crate::store::catalog::hex;
 
 /// The longest line: a path has at most 4 KiB, each byte escaped.
-const LONGEST_LINE: u64 = 64 << 10;
+const MAX_LINE_BYTES: u64 = 64 << 10;
 
 /// Everything in a backup.
 #[derive(Debug, Clone)]
@@ -26,15 +26,15 @@ pub struct Manifest {
     /// The id of the home; older versions wrote none.
     pub home: Option<Uuid>,
     /// By path, so that a directory comes before what is in it.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ManifestEntry>,
 }
 
 /// A file, directory or link in the home.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ManifestEntry {
     /// Relative to the home; see [`encode`].
     pub path: String,
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Permission bits.
     pub mode: u32,
     /// Of a file.
@@ -56,7 +56,7 @@ pub struct Entry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum EntryKind {
     File,
     Dir,
     Link,
@@ -77,29 +77,29 @@ struct Header {
 }
 
 #[derive(Serialize, Deserialize)]
-struct End {
+struct Trailer {
     entries: u64,
     manifest_sha256: String,
 }
 
 impl Manifest {
     #[must_use]
-    pub fn new(created_at: Timestamp, home: Option<Uuid>, entries: Vec<Entry>) -> Self {
+    pub fn new(created_at: Timestamp, home: Option<Uuid>, entries: Vec<ManifestEntry>) -> Self {
         Self { created_at, chorus: env!("CARGO_PKG_VERSION").to_owned(), home, entries }
     }
 
     /// Files in it, and their bytes.
     #[must_use]
-    pub fn size(&self) -> (u64, u64) {
-        let files = self.entries.iter().filter(|entry| entry.kind == Kind::File);
+    pub fn file_totals(&self) -> (u64, u64) {
+        let files = self.entries.iter().filter(|entry| entry.kind == EntryKind::File);
         files.fold((0, 0), |(files, bytes), entry| (files + 1, bytes + entry.size))
     }
 
     /// Agents in it, and their sessions.
     #[must_use]
-    pub fn agents(&self) -> (u64, u64) {
+    pub fn agent_totals(&self) -> (u64, u64) {
         let mut found = (0, 0);
-        for entry in self.entries.iter().filter(|entry| entry.kind == Kind::File) {
+        for entry in self.entries.iter().filter(|entry| entry.kind == EntryKind::File) {
             match entry.path.split('/').collect::<Vec<_>>()[..] {
                 ["agents", _, "agent.json"] => found.0 += 1,
                 ["agents", _, "sessions", name] if name.ends_with(".json") => found.1 += 1,
@@ -131,7 +131,7 @@ impl Manifest {
             serde_json::to_writer(&mut line, entry)?;
             put(&mut line)?;
         }
-        let end = End { entries: self.entries.len() as u64, manifest_sha256: hex(&hash.finalize()) };
+        let end = Trailer { entries: self.entries.len() as u64, manifest_sha256: hex(&hash.finalize()) };
         serde_json::to_writer(&mut *out, &end)?;
         out.write_all(b"\n")
     }
@@ -142,7 +142,7 @@ impl Manifest {
     /// Why it cannot be used; the text reads after "the manifest".
     pub fn read(source: &mut impl BufRead) -> Result<Self, String> {
         let mut hash = Sha256::new();
-        let mut lines = Lines { source, line: Vec::new() };
+        let mut lines = LineReader { source, line: Vec::new() };
         let header = lines.next()?.ok_or("is empty")?;
         hash.update(header);
         let header: Header = serde_json::from_slice(header).map_err(|e| format!("has no header: {e}"))?;
@@ -150,9 +150,9 @@ impl Manifest {
             let schema = header.chorus_backup;
             return Err(format!("was written by a newer version (schema {schema}; this one knows {SCHEMA})"));
         }
-        let mut entries = Vec::<Entry>::new();
+        let mut entries = Vec::<ManifestEntry>::new();
         while let Some(line) = lines.next()? {
-            if let Ok(end) = serde_json::from_slice::<End>(line) {
+            if let Ok(end) = serde_json::from_slice::<Trailer>(line) {
                 let whole = end.entries == entries.len() as u64 && end.manifest_sha256 == hex(&hash.finalize());
                 if !whole || lines.next()?.is_some() {
                     return Err("was changed".into());
@@ -161,7 +161,7 @@ impl Manifest {
                 return Ok(Self { created_at, chorus, home, entries });
             }
             hash.update(line);
-            let entry: Entry = serde_json::from_slice(line).map_err(|e| format!("was changed: {e}"))?;
+            let entry: ManifestEntry = serde_json::from_slice(line).map_err(|e| format!("was changed: {e}"))?;
             if entries.last().is_some_and(|last| last.path >= entry.path) {
                 return Err(format!("was changed: {} is out of order", entry.path));
             }
@@ -171,15 +171,15 @@ impl Manifest {
     }
 }
 
-struct Lines<'a, R> {
+struct LineReader<'a, R> {
     source: &'a mut R,
     line: Vec<u8>,
 }
 
-impl<R: BufRead> Lines<'_, R> {
+impl<R: BufRead> LineReader<'_, R> {
     fn next(&mut self) -> Result<Option<&[u8]>, String> {
         self.line.clear();
-        let read = io::Read::take(&mut *self.source, LONGEST_LINE).read_until(b'\n', &mut self.line);
+        let read = io::Read::take(&mut *self.source, MAX_LINE_BYTES).read_until(b'\n', &mut self.line);
         match read.map_err(|e| format!("cannot be read: {e}"))? {
             0 => Ok(None),
             _ if self.line.ends_with(b"\n") => Ok(Some(&self.line)),
@@ -188,13 +188,13 @@ impl<R: BufRead> Lines<'_, R> {
     }
 }
 
-impl Entry {
+impl ManifestEntry {
     /// The path below a home.
     ///
     /// # Errors
     /// A path that leads anywhere else.
-    pub fn place(&self) -> Result<PathBuf, String> {
-        let path = PathBuf::from(decode(&self.path));
+    pub fn path_in_home(&self) -> Result<PathBuf, String> {
+        let path = PathBuf::from(percent_decode(&self.path));
         let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
         let plain = plain && !path.as_os_str().is_empty() && !path.as_os_str().as_bytes().contains(&0);
         if plain { Ok(path) } else { Err(format!("{:?} is not a path in a home", self.path)) }
@@ -203,7 +203,7 @@ impl Entry {
 
 /// A name as text: bytes that are not UTF-8, and `%`, become `%XX`.
 #[must_use]
-pub fn encode(name: &OsStr) -> String {
+pub fn percent_encode(name: &OsStr) -> String {
     let mut text = String::with_capacity(name.len());
     for chunk in name.as_bytes().utf8_chunks() {
         for part in chunk.valid().split_inclusive('%') {
@@ -222,7 +222,7 @@ pub fn encode(name: &OsStr) -> String {
 
 /// The name that [`encode`] was given.
 #[must_use]
-pub fn decode(text: &str) -> OsString {
+pub fn percent_decode(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, behind)) = rest.split_first() {
@@ -243,17 +243,17 @@ pub fn decode(text: &str) -> OsString {
 
 /// The path as it stands in a manifest.
 #[must_use]
-pub fn name(path: &Path) -> String {
-    encode(path.as_os_str())
+pub fn manifest_path(path: &Path) -> String {
+    percent_encode(path.as_os_str())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn entry(path: &str) -> Entry {
-        let file = (Kind::File, 0o600, "ab".repeat(32));
-        Entry {
+    fn entry(path: &str) -> ManifestEntry {
+        let file = (EntryKind::File, 0o600, "ab".repeat(32));
+        ManifestEntry {
             path: path.into(),
             kind: file.0,
             mode: file.1,
@@ -269,7 +269,7 @@ mod tests {
     fn any_name_comes_back() {
         for bytes in [&b"plain.txt"[..], b"100%", b"%41", b"\xff\xfe/x%", "\u{e4}\u{f6}".as_bytes(), b"a\nb"] {
             let name = OsString::from_vec(bytes.to_vec());
-            assert_eq!(decode(&encode(&name)), name);
+            assert_eq!(percent_decode(&percent_encode(&name)), name);
         }
     }
 
@@ -285,7 +285,7 @@ mod tests {
         let read = Manifest::read(&mut &bytes[..]).expect("read");
         assert_eq!((read.entries, read.created_at), (manifest.entries.clone(), manifest.created_at));
         assert_eq!(read.home, manifest.home);
-        assert_eq!((manifest.agents(), manifest.size()), ((1, 0), (2, 6)));
+        assert_eq!((manifest.agent_totals(), manifest.file_totals()), ((1, 0), (2, 6)));
         for end in 0..bytes.len() - 1 {
             assert!(Manifest::read(&mut &bytes[..end]).is_err(), "cut at {end}");
         }
@@ -298,9 +298,9 @@ mod tests {
 
     #[test]
     fn no_path_leads_out_of_a_home() {
-        assert!(entry("agents/a/x").place().is_ok());
+        assert!(entry("agents/a/x").path_in_home().is_ok());
         for bad in ["", "/etc/passwd", "../x", "agents/../../x", "agents/%2E%2E/%2e%2e/x", "a%00b", "./x"] {
-            assert!(entry(bad).place().is_err(), "{bad:?}");
+            assert!(entry(bad).path_in_home().is_err(), "{bad:?}");
         }
     }
 }

@@ -5,39 +5,39 @@
 //! the old one lists was changed. So an interrupted backup leaves the previous one as it was. Databases are checked before that, and
 //! a directory keeps the backup before as well, with its databases.
 
-mod archive;
-mod collect;
-mod directory;
+mod archive_sink;
+mod collector;
+mod directory_sink;
 mod generations;
-mod identity;
+mod home_identity;
 mod manifest;
-mod read;
+mod reader;
 mod restore;
 mod sink;
 mod sync;
 mod verify;
 mod walk;
 
-pub use archive::Archive;
-pub use collect::{Collector, Late, OnProgress};
-pub use directory::Directory;
-pub use identity::Identity;
+pub use archive_sink::ArchiveSink;
+pub use collector::{ChangedFiles, Collector, OnProgress};
+pub use directory_sink::DirectorySink;
+pub use home_identity::HomeIdentity;
 pub use manifest::Manifest;
 pub use restore::restore;
-pub use sink::Sink;
+pub use sink::BackupSink;
 pub use verify::verify;
 
 /// Name of the manifest in a backup.
-pub const MANIFEST: &str = "manifest.jsonl";
+pub const MANIFEST_FILE: &str = "manifest.jsonl";
 
 /// Name of the manifest of the backup before, in a directory.
-pub const PREVIOUS: &str = "manifest.previous.jsonl";
+pub const PREVIOUS_MANIFEST_FILE: &str = "manifest.previous.jsonl";
 
 /// Schema of the manifest and of the layout that it describes.
 pub const SCHEMA: u32 = 1;
 
 /// Folder of an archive that holds the files of the home.
-const HOME: &str = "home";
+const HOME_FOLDER: &str = "home";
 
 /// Bytes that are read at once.
-const PIECE: usize = 256 << 10;
+const READ_BUFFER_BYTES: usize = 256 << 10;

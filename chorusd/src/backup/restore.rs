@@ -11,26 +11,26 @@ use std::time::{Duration, SystemTime};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::backup::Restored;
 
-use super::manifest::{Entry, Kind, Manifest, decode};
-use super::read::{OnRead, Source, Taker};
-use super::sink::copy;
+use super::manifest::{EntryKind, Manifest, ManifestEntry, percent_decode};
+use super::reader::{BackupSource, FileReceiver, OnReadProgress};
+use super::sink::copy_hashed;
 use super::sync;
-use crate::failure::{Failure, Result};
-use crate::lifecycle::home::{self, UNFINISHED};
-use crate::lifecycle::lock::InstanceLock;
-use crate::store::agents_dir::{create_private, remove_dir};
+use crate::error::{Error, Result};
+use crate::lifecycle::home_dir::{self, RESTORE_STAGING_DIR};
+use crate::lifecycle::instance_lock::InstanceLock;
+use crate::store::private_fs::{create_private, remove_dir};
 use crate::store::session_files::sync_dir;
-use crate::store::{CATALOG, DB, JOURNAL, damage};
+use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 
 /// Directories that an empty home may have: they say nothing of any agent.
-const HARMLESS: [&str; 2] = ["run", "log"];
+const IGNORED_DIRS: [&str; 2] = ["run", "log"];
 
 /// Refuses a home that has anything in it. Blocks.
 ///
 /// # Errors
 /// `already_exists`, or what the disk says.
-fn check_empty(home: &Path) -> Result<()> {
-    let failed = |e: io::Error| Failure::io(format_args!("cannot read {}", home.display()), &e);
+fn ensure_empty(home: &Path) -> Result<()> {
+    let failed = |e: io::Error| Error::io(format_args!("cannot read {}", home.display()), &e);
     let entries = match fs::read_dir(home) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries.map_err(failed)?,
@@ -38,11 +38,11 @@ fn check_empty(home: &Path) -> Result<()> {
     for entry in entries {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
-        let harmless = HARMLESS.iter().any(|harmless| name == *harmless) || name == UNFINISHED;
+        let harmless = IGNORED_DIRS.iter().any(|harmless| name == *harmless) || name == RESTORE_STAGING_DIR;
         let empty = || fs::read_dir(entry.path()).is_ok_and(|mut inside| inside.next().is_none());
         if !(harmless || entry.file_type().is_ok_and(|kind| kind.is_dir()) && empty()) {
             let what = format!("the home {} is not empty: it has {}", home.display(), name.display());
-            return Err(Failure::new(ErrorKind::AlreadyExists, what)
+            return Err(Error::new(ErrorKind::AlreadyExists, what)
                 .hint("restore into another home with --home DIR, or move this one aside"));
         }
     }
@@ -54,19 +54,19 @@ fn check_empty(home: &Path) -> Result<()> {
 ///
 /// # Errors
 /// `already_exists`, `denied`, a backup that is damaged, `disk_full`, `storage_failed`; the home has nothing of it then.
-pub fn restore(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Restored> {
+pub fn restore(source: &Path, home: &Path, progress: OnReadProgress<'_>) -> Result<Restored> {
     if home.metadata().is_ok_and(|home| !home.is_dir()) {
         let what = format!("{} is not a directory", home.display());
-        return Err(Failure::new(ErrorKind::AlreadyExists, what).hint("name a new or empty directory with --home DIR"));
+        return Err(Error::new(ErrorKind::AlreadyExists, what).hint("name a new or empty directory with --home DIR"));
     }
-    check_empty(home)?;
+    ensure_empty(home)?;
     let made = !home.exists();
-    home::prepare_for_restore(home)?;
+    home_dir::prepare_for_restore(home)?;
     // From here on what lies in the home is no other restore's.
-    let lock = InstanceLock::take(home)?;
+    let lock = InstanceLock::acquire(home)?;
     // Another restore may have ended just now.
-    let begun = check_empty(home).and_then(|()| forget_unfinished(home));
-    let restored = begun.and_then(|()| fill(source, home, progress));
+    let begun = ensure_empty(home).and_then(|()| remove_staging(home));
+    let restored = begun.and_then(|()| restore_locked(source, home, progress));
     if made && restored.is_err() {
         let _ = fs::remove_dir_all(home);
     }
@@ -75,21 +75,21 @@ pub fn restore(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Resto
 }
 
 /// Removes what a restore left that was cut off before it put anything in its place.
-fn forget_unfinished(home: &Path) -> Result<()> {
-    match remove_dir(&home.join(UNFINISHED)) {
+fn remove_staging(home: &Path) -> Result<()> {
+    match remove_dir(&home.join(RESTORE_STAGING_DIR)) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => {
-            Err(Failure::io(format_args!("cannot write to {}", home.display()), &e))
+            Err(Error::io(format_args!("cannot write to {}", home.display()), &e))
         }
         _ => Ok(()),
     }
 }
 
-fn fill(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Restored> {
-    let source = Source::open(source)?;
-    let staging = home.join(UNFINISHED);
-    let failed = |e: io::Error| Failure::io(format_args!("cannot write to {}", home.display()), &e);
+fn restore_locked(source: &Path, home: &Path, progress: OnReadProgress<'_>) -> Result<Restored> {
+    let source = BackupSource::open(source)?;
+    let staging = home.join(RESTORE_STAGING_DIR);
+    let failed = |e: io::Error| Error::io(format_args!("cannot write to {}", home.display()), &e);
     create_private(&staging).map_err(failed)?;
-    let staged = stage(source, &staging, progress);
+    let staged = stage_files(source, &staging, progress);
     let manifest = match staged {
         Ok(manifest) => manifest,
         Err(failure) => {
@@ -97,36 +97,37 @@ fn fill(source: &Path, home: &Path, progress: OnRead<'_>) -> Result<Restored> {
             return Err(failure);
         }
     };
-    place(&staging, home).map_err(failed)?;
-    close_dirs(home, &manifest).map_err(failed)?;
-    let ((agents, sessions), (files, bytes)) = (manifest.agents(), manifest.size());
+    move_into_place(&staging, home).map_err(failed)?;
+    apply_restrictive_modes(home, &manifest).map_err(failed)?;
+    let ((agents, sessions), (files, bytes)) = (manifest.agent_totals(), manifest.file_totals());
     let home = home.to_string_lossy().into_owned();
     Ok(Restored { home, created_at: manifest.created_at, agents, sessions, files, bytes })
 }
 
-fn stage(source: Source, staging: &Path, progress: OnRead<'_>) -> Result<Manifest> {
-    let failed = |e: io::Error| Failure::io("cannot write the home", &e);
-    let mut write = Writer { staging: staging.to_owned(), written: HashSet::new() };
+fn stage_files(source: BackupSource, staging: &Path, progress: OnReadProgress<'_>) -> Result<Manifest> {
+    let failed = |e: io::Error| Error::io("cannot write the home", &e);
+    let mut write = StagingWriter { staging: staging.to_owned(), written: HashSet::new() };
     let (manifest, mut problems) = source.read(&mut write, progress)?;
-    for database in [JOURNAL, CATALOG] {
-        let path = staging.join(DB).join(database);
-        let found = if path.is_file() { damage::problems_of_copy(&path) } else { vec!["it is missing".to_owned()] };
-        problems.extend(found.into_iter().map(|what| format!("{DB}/{database}: {what}")));
+    for database in [JOURNAL_FILE, CATALOG_FILE] {
+        let path = staging.join(DB_DIR).join(database);
+        let found =
+            if path.is_file() { integrity::find_problems_in_copy(&path) } else { vec!["it is missing".to_owned()] };
+        problems.extend(found.into_iter().map(|what| format!("{DB_DIR}/{database}: {what}")));
     }
     if let Some(first) = problems.first() {
         let more = if problems.len() > 1 { format!(", and {} more", problems.len() - 1) } else { String::new() };
-        return Err(Failure::new(ErrorKind::StorageFailed, format!("the backup is damaged: {first}{more}"))
+        return Err(Error::new(ErrorKind::StorageFailed, format!("the backup is damaged: {first}{more}"))
             .hint("`chorusctl backup verify` names everything; use another backup. Nothing was restored"));
     }
-    let files = write.arrange(&manifest).map_err(failed)?;
-    sync::all(staging, &files).map_err(failed)?;
+    let files = write.apply_manifest(&manifest).map_err(failed)?;
+    sync::sync_files(staging, &files).map_err(failed)?;
     Ok(manifest)
 }
 
 /// Moves what was staged to its place, the databases last: without them nothing of it counts as restored.
-fn place(staging: &Path, home: &Path) -> io::Result<()> {
+fn move_into_place(staging: &Path, home: &Path) -> io::Result<()> {
     let mut names: Vec<_> = fs::read_dir(staging)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
-    names.sort_by_key(|name| name == DB);
+    names.sort_by_key(|name| name == DB_DIR);
     for name in names {
         // A directory takes the place of an empty one.
         fs::rename(staging.join(&name), home.join(&name))?;
@@ -137,24 +138,26 @@ fn place(staging: &Path, home: &Path) -> io::Result<()> {
 }
 
 /// Takes the owner's own rights from directories that lacked them, deepest first; last, as nothing can be put in them after that.
-fn close_dirs(home: &Path, manifest: &Manifest) -> io::Result<()> {
-    let closed = |entry: &&Entry| entry.kind == Kind::Dir && entry.mode & 0o700 != 0o700 && in_workspace(&entry.path);
+fn apply_restrictive_modes(home: &Path, manifest: &Manifest) -> io::Result<()> {
+    let closed = |entry: &&ManifestEntry| {
+        entry.kind == EntryKind::Dir && entry.mode & 0o700 != 0o700 && is_in_workspace(&entry.path)
+    };
     for entry in manifest.entries.iter().rev().filter(closed) {
-        let dir = File::open(home.join(entry.place().map_err(io::Error::other)?))?;
+        let dir = File::open(home.join(entry.path_in_home().map_err(io::Error::other)?))?;
         dir.set_permissions(Permissions::from_mode(entry.mode & 0o777))?;
         dir.sync_all()?;
     }
     Ok(())
 }
 
-struct Writer {
+struct StagingWriter {
     staging: PathBuf,
     /// Below the staging directory.
     written: HashSet<PathBuf>,
 }
 
-impl Taker for Writer {
-    fn file(&mut self, place: &Path, source: &mut dyn Read, _: Option<&Path>) -> io::Result<String> {
+impl FileReceiver for StagingWriter {
+    fn receive_file(&mut self, place: &Path, source: &mut dyn Read, _: Option<&Path>) -> io::Result<String> {
         let path = self.staging.join(place);
         if let Some(parent) = path.parent() {
             create_private(parent)?;
@@ -163,23 +166,23 @@ impl Taker for Writer {
             fs::remove_file(&path)?;
         }
         let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        copy(source, |bytes| out.write_all(bytes))
+        copy_hashed(source, |bytes| out.write_all(bytes))
     }
 }
 
-impl Writer {
+impl StagingWriter {
     /// Makes directories, links, modes and times what the manifest says; returns the files there are.
-    fn arrange(&self, manifest: &Manifest) -> io::Result<Vec<PathBuf>> {
+    fn apply_manifest(&self, manifest: &Manifest) -> io::Result<Vec<PathBuf>> {
         let mut listed = HashSet::new();
         let mut files = Vec::new();
         for entry in &manifest.entries {
-            let place = entry.place().map_err(io::Error::other)?;
+            let place = entry.path_in_home().map_err(io::Error::other)?;
             let path = self.staging.join(&place);
             match entry.kind {
-                Kind::Dir => create_private(&path)?,
-                Kind::Link => {}
-                Kind::File => {
-                    finish_file(&path, entry)?;
+                EntryKind::Dir => create_private(&path)?,
+                EntryKind::Link => {}
+                EntryKind::File => {
+                    apply_file_metadata(&path, entry)?;
                     files.push(path);
                 }
             }
@@ -191,10 +194,10 @@ impl Writer {
         }
         // Links come last, so that nothing is written through one.
         for entry in manifest.entries.iter().rev() {
-            let path = self.staging.join(entry.place().map_err(io::Error::other)?);
+            let path = self.staging.join(entry.path_in_home().map_err(io::Error::other)?);
             match (entry.kind, &entry.target) {
-                (Kind::Link, Some(target)) => std::os::unix::fs::symlink(decode(target), path)?,
-                (Kind::Dir, _) if in_workspace(&entry.path) => {
+                (EntryKind::Link, Some(target)) => std::os::unix::fs::symlink(percent_decode(target), path)?,
+                (EntryKind::Dir, _) if is_in_workspace(&entry.path) => {
                     fs::set_permissions(path, Permissions::from_mode((entry.mode & 0o777) | 0o700))?;
                 }
                 _ => {}
@@ -204,7 +207,7 @@ impl Writer {
     }
 }
 
-fn finish_file(path: &Path, entry: &Entry) -> io::Result<()> {
+fn apply_file_metadata(path: &Path, entry: &ManifestEntry) -> io::Result<()> {
     let file = File::options().append(true).open(path)?;
     if let Some((seconds, nanos)) = entry.mtime {
         let part = Duration::from_nanos(u64::from(nanos));
@@ -216,11 +219,11 @@ fn finish_file(path: &Path, entry: &Entry) -> io::Result<()> {
             file.set_modified(at)?;
         }
     }
-    if in_workspace(&entry.path) { file.set_permissions(Permissions::from_mode(entry.mode & 0o777)) } else { Ok(()) }
+    if is_in_workspace(&entry.path) { file.set_permissions(Permissions::from_mode(entry.mode & 0o777)) } else { Ok(()) }
 }
 
 /// Returns true if a path belongs to a workspace, where modes are the agent's own.
-fn in_workspace(path: &str) -> bool {
+fn is_in_workspace(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     matches!(parts[..], ["agents", _, "workspace", ..] | ["trash", _, "content", "workspace", ..])
 }
@@ -233,25 +236,25 @@ mod tests {
     fn a_second_restore_leaves_what_the_first_has_staged() {
         let dir = tempfile::tempdir().expect("a directory");
         let home = dir.path().join("home");
-        home::prepare_for_restore(&home).expect("a home");
-        let first = InstanceLock::take(&home).expect("the lock");
-        let staged = home.join(UNFINISHED).join("staged");
-        create_private(&home.join(UNFINISHED)).expect("staging");
+        home_dir::prepare_for_restore(&home).expect("a home");
+        let first = InstanceLock::acquire(&home).expect("the lock");
+        let staged = home.join(RESTORE_STAGING_DIR).join("staged");
+        create_private(&home.join(RESTORE_STAGING_DIR)).expect("staging");
         fs::write(&staged, "of the first").expect("staged");
         let again = || restore(&dir.path().join("no backup"), &home, &mut |_, _| ()).expect_err("refused");
         assert_eq!(again().kind, ErrorKind::AlreadyExists);
         assert!(staged.is_file());
         drop(first);
         again();
-        assert!(!home.join(UNFINISHED).exists(), "one that was cut off is begun again");
+        assert!(!home.join(RESTORE_STAGING_DIR).exists(), "one that was cut off is begun again");
     }
 
     #[test]
     fn directories_are_closed_after_what_is_in_them() {
         let home = tempfile::tempdir().expect("a home");
-        let dir = |path: &str, mode| Entry {
+        let dir = |path: &str, mode| ManifestEntry {
             path: path.into(),
-            kind: Kind::Dir,
+            kind: EntryKind::Dir,
             mode,
             size: 0,
             sha256: String::new(),
@@ -263,7 +266,7 @@ mod tests {
         let entries = vec![dir("agents/a", 0o500), dir(outer, 0o100), dir(inner, 0o500)];
         let manifest = Manifest::new(jiff::Timestamp::UNIX_EPOCH, None, entries);
         create_private(&home.path().join(inner)).expect("directories");
-        close_dirs(home.path(), &manifest).expect("closed");
+        apply_restrictive_modes(home.path(), &manifest).expect("closed");
         let mode = |path: &str| fs::metadata(home.path().join(path)).expect("it is there").permissions().mode() & 0o777;
         assert_eq!((mode("agents/a"), mode(outer), mode(inner)), (0o700, 0o100, 0o500));
         for path in [outer, inner] {

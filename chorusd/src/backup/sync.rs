@@ -5,13 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Fewer files are synced one by one: syncing a file system also writes what others left there.
-const MANY: usize = 16;
+const SYNCFS_MIN_FILES: usize = 16;
 
 /// Brings `files` and the directories they are in to the disk. A failure means that the backup failed, not that the daemon's own
 /// storage did.
-pub fn all(top: &Path, files: &[PathBuf]) -> io::Result<()> {
+pub fn sync_files(top: &Path, files: &[PathBuf]) -> io::Result<()> {
     let top = File::open(top)?;
-    if files.len() >= MANY && crate::store::syncs_whole_file_system(&top) {
+    if files.len() >= SYNCFS_MIN_FILES && crate::store::syncs_whole_file_system(&top) {
         return Ok(rustix::fs::syncfs(&top)?);
     }
     let mut dirs: Vec<&Path> = files.iter().filter_map(|file| file.parent()).collect();

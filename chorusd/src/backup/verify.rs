@@ -11,68 +11,68 @@ use chorus_proto::methods::backup::Verified;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use super::manifest::name;
-use super::read::{OnRead, Source, Taker};
-use super::sink::copy;
-use crate::failure::{Failure, Result};
+use super::manifest::manifest_path;
+use super::reader::{BackupSource, FileReceiver, OnReadProgress};
+use super::sink::copy_hashed;
+use crate::error::{Error, Result};
 use crate::session::file;
 use crate::store::catalog::hex;
-use crate::store::{CATALOG, DB, JOURNAL, damage};
+use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 
 /// Checks the backup at `path`; `-` is an archive on standard input. Blocks.
 ///
 /// # Errors
 /// There is no backup whose manifest can be read.
-pub fn verify(path: &Path, progress: OnRead<'_>) -> Result<Verified> {
-    let mut check = Check { dir: None, databases: HashMap::new(), sessions: HashMap::new() };
-    let (manifest, mut problems) = Source::open(path)?.read(&mut check, progress)?;
+pub fn verify(path: &Path, progress: OnReadProgress<'_>) -> Result<Verified> {
+    let mut check = BackupVerifier { temp_dir: None, databases: HashMap::new(), sessions: HashMap::new() };
+    let (manifest, mut problems) = BackupSource::open(path)?.read(&mut check, progress)?;
     let mut warnings = Vec::new();
-    for database in [JOURNAL, CATALOG] {
+    for database in [JOURNAL_FILE, CATALOG_FILE] {
         let found = match check.databases.get(database) {
-            Some(at) => damage::problems_of_copy(at),
+            Some(at) => integrity::find_problems_in_copy(at),
             None => vec!["it is missing".to_owned()],
         };
-        problems.extend(found.into_iter().map(|what| format!("{DB}/{database}: {what}")));
+        problems.extend(found.into_iter().map(|what| format!("{DB_DIR}/{database}: {what}")));
     }
     if problems.is_empty() {
-        warnings = check.against_catalog()?;
+        warnings = check.compare_with_catalog()?;
     }
     problems.dedup();
-    let ((agents, sessions), (files, bytes)) = (manifest.agents(), manifest.size());
+    let ((agents, sessions), (files, bytes)) = (manifest.agent_totals(), manifest.file_totals());
     let ok = problems.is_empty();
     Ok(Verified { ok, created_at: manifest.created_at, agents, sessions, files, bytes, problems, warnings })
 }
 
-struct Check {
+struct BackupVerifier {
     /// The directory for the databases of an archive.
-    dir: Option<TempDir>,
+    temp_dir: Option<TempDir>,
     databases: HashMap<String, PathBuf>,
     /// Session files: the hash of their messages, or why they cannot be read.
     sessions: HashMap<String, std::result::Result<String, String>>,
 }
 
-impl Check {
-    fn database(&mut self, database: &str, source: &mut dyn Read, at: Option<&Path>) -> io::Result<String> {
+impl BackupVerifier {
+    fn receive_database(&mut self, database: &str, source: &mut dyn Read, at: Option<&Path>) -> io::Result<String> {
         if let Some(at) = at {
             self.databases.insert(database.to_owned(), at.to_owned());
-            return copy(source, |_| Ok(()));
+            return copy_hashed(source, |_| Ok(()));
         }
-        let dir = match &self.dir {
+        let dir = match &self.temp_dir {
             Some(dir) => dir,
-            None => self.dir.insert(tempfile::tempdir()?),
+            None => self.temp_dir.insert(tempfile::tempdir()?),
         };
         let place = dir.path().join(database);
         let mut out: File = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&place)?;
-        let sha256 = copy(source, |bytes| out.write_all(bytes))?;
+        let sha256 = copy_hashed(source, |bytes| out.write_all(bytes))?;
         self.databases.insert(database.to_owned(), place);
         Ok(sha256)
     }
 
     /// Compares the catalog with the session files, and returns the warnings.
-    fn against_catalog(&self) -> Result<Vec<String>> {
-        let Some(at) = self.databases.get(CATALOG) else { return Ok(Vec::new()) };
+    fn compare_with_catalog(&self) -> Result<Vec<String>> {
+        let Some(at) = self.databases.get(CATALOG_FILE) else { return Ok(Vec::new()) };
         let mut warnings = Vec::new();
-        let known = damage::sessions_of_copy(at).map_err(|e| Failure { fatal: false, ..e })?;
+        let known = integrity::list_sessions_in_copy(at).map_err(|e| Error { fatal: false, ..e })?;
         for row in known {
             let path = format!("{}/sessions/{}.json", row.dir, row.session_id);
             match self.sessions.get(&path) {
@@ -89,20 +89,20 @@ impl Check {
     }
 }
 
-impl Taker for Check {
-    fn file(&mut self, place: &Path, source: &mut dyn Read, at: Option<&Path>) -> io::Result<String> {
+impl FileReceiver for BackupVerifier {
+    fn receive_file(&mut self, place: &Path, source: &mut dyn Read, at: Option<&Path>) -> io::Result<String> {
         let parts: Vec<&str> = place.iter().map(|part| part.to_str().unwrap_or_default()).collect();
         match parts[..] {
-            [DB, database @ (JOURNAL | CATALOG)] => self.database(database, source, at),
+            [DB_DIR, database @ (JOURNAL_FILE | CATALOG_FILE)] => self.receive_database(database, source, at),
             ["agents", _, "sessions", session] if session.ends_with(".json") => {
                 let mut bytes = Vec::new();
                 source.read_to_end(&mut bytes)?;
                 let sha256 = hex(&Sha256::digest(&bytes));
                 let read = file::parse(&Bytes::from(bytes)).map(|file| file.sha256).map_err(|e| e.to_string());
-                self.sessions.insert(name(place), read);
+                self.sessions.insert(manifest_path(place), read);
                 Ok(sha256)
             }
-            _ => copy(source, |_| Ok(())),
+            _ => copy_hashed(source, |_| Ok(())),
         }
     }
 }

@@ -10,19 +10,19 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
 
 /// Directories inside each other; each holds a descriptor while it is walked.
-const DEEPEST: usize = 200;
+const MAX_DEPTH: usize = 200;
 
 /// Something that was found.
-pub struct Item<'a> {
+pub struct WalkItem<'a> {
     dir: BorrowedFd<'a>,
     name: &'a OsStr,
     pub path: &'a Path,
-    pub what: What,
+    pub kind: ItemKind,
     pub stat: Stat,
 }
 
 /// Its kind.
-pub enum What {
+pub enum ItemKind {
     Dir,
     File,
     Link(OsString),
@@ -36,10 +36,10 @@ pub trait Visitor {
     ///
     /// # Errors
     /// Ends the walk.
-    fn item(&mut self, item: &Item<'_>) -> io::Result<bool>;
+    fn visit(&mut self, item: &WalkItem<'_>) -> io::Result<bool>;
 
     /// Takes a place that cannot be read.
-    fn unreadable(&mut self, path: &Path, error: &io::Error);
+    fn visit_unreadable(&mut self, path: &Path, error: &io::Error);
 }
 
 /// Opens a directory.
@@ -69,14 +69,14 @@ pub fn open_below(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
 /// # Errors
 /// Those of `visitor`.
 pub fn walk(dir: BorrowedFd<'_>, path: &Path, visitor: &mut dyn Visitor) -> io::Result<()> {
-    level(dir, path, DEEPEST, visitor)
+    walk_level(dir, path, MAX_DEPTH, visitor)
 }
 
-fn level(dir: BorrowedFd<'_>, path: &Path, deep: usize, visitor: &mut dyn Visitor) -> io::Result<()> {
-    let names = match names(dir) {
+fn walk_level(dir: BorrowedFd<'_>, path: &Path, deep: usize, visitor: &mut dyn Visitor) -> io::Result<()> {
+    let names = match sorted_names(dir) {
         Ok(names) => names,
         Err(e) => {
-            visitor.unreadable(path, &e);
+            visitor.visit_unreadable(path, &e);
             return Ok(());
         }
     };
@@ -87,37 +87,37 @@ fn level(dir: BorrowedFd<'_>, path: &Path, deep: usize, visitor: &mut dyn Visito
             // It was there a moment ago.
             Err(rustix::io::Errno::NOENT) => continue,
             Err(e) => {
-                visitor.unreadable(&path, &e.into());
+                visitor.visit_unreadable(&path, &e.into());
                 continue;
             }
         };
         let what = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => What::Dir,
-            FileType::RegularFile => What::File,
+            FileType::Directory => ItemKind::Dir,
+            FileType::RegularFile => ItemKind::File,
             FileType::Symlink => match readlinkat(dir, &*name, Vec::new()) {
-                Ok(target) => What::Link(OsString::from_vec(target.into_bytes())),
+                Ok(target) => ItemKind::Link(OsString::from_vec(target.into_bytes())),
                 Err(_) => continue,
             },
-            _ => What::Special,
+            _ => ItemKind::Special,
         };
-        let is_dir = matches!(what, What::Dir);
-        let enter = visitor.item(&Item { dir, name: &name, path: &path, what, stat })?;
+        let is_dir = matches!(what, ItemKind::Dir);
+        let enter = visitor.visit(&WalkItem { dir, name: &name, path: &path, kind: what, stat })?;
         if !(is_dir && enter) {
             continue;
         }
         match open_dir(dir, &*name) {
             Ok(_) if deep == 0 => {
-                visitor.unreadable(&path, &io::Error::other("too many directories inside each other"))
+                visitor.visit_unreadable(&path, &io::Error::other("too many directories inside each other"))
             }
-            Ok(inner) => level(inner.as_fd(), &path, deep - 1, visitor)?,
+            Ok(inner) => walk_level(inner.as_fd(), &path, deep - 1, visitor)?,
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => visitor.unreadable(&path, &e),
+            Err(e) => visitor.visit_unreadable(&path, &e),
         }
     }
     Ok(())
 }
 
-fn names(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
+fn sorted_names(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
@@ -130,7 +130,7 @@ fn names(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-impl Item<'_> {
+impl WalkItem<'_> {
     /// Opens the file.
     ///
     /// # Errors

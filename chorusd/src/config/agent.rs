@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::value::idle_timeout;
-use super::{Config, nearest};
-use crate::failure::{Failure, Result};
+use super::raw_value::parse_idle_timeout;
+use super::{Config, closest_match};
+use crate::error::{Error, Result};
 use crate::permissions::{Profile, Profiles};
 
 /// Name of the file in an agent's directory.
-pub const FILE: &str = "agent.json";
+pub const AGENT_FILE: &str = "agent.json";
 
 /// agent.json, checked. Keys that Chorus does not know are kept.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +49,7 @@ pub struct AgentConfig {
 }
 
 /// Keys that `agent config` sets; `name` is a rename and done elsewhere.
-pub const SETTABLE: [&str; 12] = [
+pub const SETTABLE_KEYS: [&str; 12] = [
     "channel_id",
     "checkpoint_workspace",
     "compact_at_tokens",
@@ -65,7 +65,7 @@ pub const SETTABLE: [&str; 12] = [
 ];
 
 /// Keys that Chorus keeps itself; a server follows from its channel.
-const FIXED: [&str; 4] = ["id", "created_at", "guild_id", "running_tasks"];
+const MANAGED_KEYS: [&str; 4] = ["id", "created_at", "guild_id", "running_tasks"];
 
 impl AgentConfig {
     /// Reads agent.json; where a key is null or missing, `defaults` stand in.
@@ -83,7 +83,7 @@ impl AgentConfig {
     /// As [`AgentConfig::parse`].
     pub fn from_map(map: Map<String, Value>, defaults: &Config) -> Result<Self, String> {
         for (key, value) in &map {
-            check(key, value)?;
+            check_value(key, value)?;
         }
         let text = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
         let number = |key: &str| map.get(key).and_then(Value::as_u64);
@@ -102,7 +102,7 @@ impl AgentConfig {
             permissions,
             profile,
             idle_timeout: match text("idle_timeout") {
-                Some(text) => idle_timeout(&text)?,
+                Some(text) => parse_idle_timeout(&text)?,
                 None => defaults.defaults.idle_timeout,
             },
             channel_id: text("channel_id"),
@@ -148,7 +148,7 @@ pub fn render(map: &Map<String, Value>) -> String {
 }
 
 /// Whether `value` fits `key`; what is wrong reads after "agent.json".
-fn check(key: &str, value: &Value) -> Result<(), String> {
+fn check_value(key: &str, value: &Value) -> Result<(), String> {
     let fits = match key {
         _ if value.is_null() => true,
         "id" | "name" | "created_at" | "model" | "system_prompt" | "project" | "channel_id" | "guild_id" => {
@@ -156,7 +156,7 @@ fn check(key: &str, value: &Value) -> Result<(), String> {
         }
         "idle_timeout" => {
             let text = value.as_str().ok_or("has an `idle_timeout` that is no duration in quotes")?;
-            idle_timeout(text)?;
+            parse_idle_timeout(text)?;
             true
         }
         // What it comes to depends on the configuration, see `AgentConfig::profile`.
@@ -175,22 +175,22 @@ fn check(key: &str, value: &Value) -> Result<(), String> {
 /// # Errors
 /// An unknown or fixed key, or a value that does not fit.
 pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> {
-    if FIXED.contains(&key) {
-        return Err(Failure::invalid(format!("`{key}` is kept by Chorus and cannot be set"))
-            .hint(format!("keys that can be: name, {}", SETTABLE.join(", "))));
+    if MANAGED_KEYS.contains(&key) {
+        return Err(Error::invalid(format!("`{key}` is kept by Chorus and cannot be set"))
+            .hint(format!("keys that can be: name, {}", SETTABLE_KEYS.join(", "))));
     }
-    if !SETTABLE.contains(&key) {
-        let failure = Failure::invalid(format!("agents have no key `{key}`"));
-        return Err(match nearest(key, SETTABLE) {
+    if !SETTABLE_KEYS.contains(&key) {
+        let failure = Error::invalid(format!("agents have no key `{key}`"));
+        return Err(match closest_match(key, SETTABLE_KEYS) {
             Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
-            None => failure.hint(format!("keys: name, {}", SETTABLE.join(", "))),
+            None => failure.hint(format!("keys: name, {}", SETTABLE_KEYS.join(", "))),
         });
     }
     let value = match value {
         Value::String(text) if text.is_empty() && key != "system_prompt" => Value::Null,
         Value::String(text) if matches!(key, "window_messages" | "compact_at_tokens" | "daily_token_limit") => {
             text.parse::<u64>().map(Value::from).map_err(|_| {
-                Failure::invalid(format!("`{key}` must be a whole number of 0 or more"))
+                Error::invalid(format!("`{key}` must be a whole number of 0 or more"))
                     .hint(format!("for example: chorusctl agent config NAME {key} 50"))
             })?
         }
@@ -199,7 +199,7 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
             limit
                 .and_then(serde_json::Number::from_f64)
                 .map(Value::Number)
-                .ok_or_else(|| Failure::invalid(format!("`{key}` must be a number of 0 or more")).hint(example(key)))?
+                .ok_or_else(|| Error::invalid(format!("`{key}` must be a number of 0 or more")).hint(example(key)))?
         }
         Value::String(text)
             if matches!(key, "redact" | "checkpoint_workspace") && matches!(&*text, "true" | "false") =>
@@ -209,7 +209,7 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
         // A profile of its own, typed as JSON.
         Value::String(text) if key == "permissions" && text.trim_start().starts_with('{') => {
             serde_json::from_str(&text)
-                .map_err(|e| Failure::invalid(format!("the `permissions` are no JSON: {e}")).hint(example(key)))?
+                .map_err(|e| Error::invalid(format!("the `permissions` are no JSON: {e}")).hint(example(key)))?
         }
         Value::Number(number) if key == "idle_timeout" && number.as_u64() == Some(0) => Value::from("0"),
         other => other,
@@ -217,11 +217,11 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
     if key == "permissions" && (value.is_string() || value.is_object()) {
         profiles
             .resolve(&value)
-            .map_err(|e| Failure::invalid(format!("the `permissions` cannot be used: {e}")).hint(example(key)))?;
+            .map_err(|e| Error::invalid(format!("the `permissions` cannot be used: {e}")).hint(example(key)))?;
     }
-    check(key, &value).map_err(|e| {
+    check_value(key, &value).map_err(|e| {
         let what = ["has a ", "has an ", "has "].iter().find_map(|start| e.strip_prefix(start));
-        Failure::invalid(what.map_or_else(|| e.clone(), |what| format!("the {what}"))).hint(example(key))
+        Error::invalid(what.map_or_else(|| e.clone(), |what| format!("the {what}"))).hint(example(key))
     })?;
     Ok(value)
 }
@@ -262,7 +262,7 @@ pub fn check_name(name: &str) -> Result<()> {
         .collect();
     near.truncate(near.trim_end_matches(['-', '_']).len());
     let shown: String = name.chars().take(80).collect();
-    let failure = Failure::new(ErrorKind::InvalidName, format!("{shown:?} is not a name for an agent"));
+    let failure = Error::new(ErrorKind::InvalidName, format!("{shown:?} is not a name for an agent"));
     let rule = "a name is a letter or digit, then letters, digits, `-` or `_`, all lower case, at most 64";
     Err(if near.is_empty() { failure.hint(rule) } else { failure.hint(format!("{rule}; try `{near}`")) })
 }

@@ -4,22 +4,22 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use super::provider::{Key, same_server};
+use super::provider::{KeySource, same_server};
 use super::secret::Secret;
 
 /// Discord's own REST address.
 pub const API_BASE: &str = "https://discord.com";
 
 /// Discord's own gateway, which is the address that `GET /gateway/bot` tells.
-const GATEWAY: &str = "wss://gateway.discord.gg";
+const GATEWAY_URL: &str = "wss://gateway.discord.gg";
 
 /// The variable that has the token if the configuration names no other place and the addresses are Discord's.
-pub const TOKEN: &str = "DISCORD_TOKEN";
+pub const DEFAULT_TOKEN_VARIABLE: &str = "DISCORD_TOKEN";
 
 /// `[discord]` as it is in force. Without a token Discord is off.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Discord {
-    pub token: Key,
+pub struct DiscordConfig {
+    pub token: KeySource,
     /// Only these; empty: all that the application was invited to.
     pub guilds: Vec<u64>,
     /// The category that channels of new agents are made in.
@@ -34,10 +34,10 @@ pub struct Discord {
     pub reconnect_max: Duration,
 }
 
-impl Default for Discord {
+impl Default for DiscordConfig {
     fn default() -> Self {
         Self {
-            token: Key::Env { variable: TOKEN.into(), value: None },
+            token: KeySource::Env { variable: DEFAULT_TOKEN_VARIABLE.into(), value: None },
             guilds: Vec::new(),
             category: "Agents".into(),
             approvers: Vec::new(),
@@ -48,17 +48,17 @@ impl Default for Discord {
     }
 }
 
-impl Discord {
+impl DiscordConfig {
     /// Whether a token is configured, be it of use or not.
     #[must_use]
-    pub fn is_wanted(&self) -> bool {
-        !matches!(self.token, Key::None | Key::Env { value: None, .. })
+    pub fn is_configured(&self) -> bool {
+        !matches!(self.token, KeySource::None | KeySource::Env { value: None, .. })
     }
 
     /// Returns true if both addresses are Discord's own.
     #[must_use]
-    pub fn is_discord(&self) -> bool {
-        let gateway = |url: &str| same_server(url, GATEWAY);
+    pub fn has_official_urls(&self) -> bool {
+        let gateway = |url: &str| same_server(url, GATEWAY_URL);
         same_server(&self.api_base, API_BASE) && self.gateway_url.as_deref().is_none_or(gateway)
     }
 
@@ -66,7 +66,7 @@ impl Discord {
     ///
     /// # Errors
     /// Another place was named already.
-    pub(super) fn take_token(&mut self, token: Key) -> Result<(), String> {
+    pub(super) fn set_token_source(&mut self, token: KeySource) -> Result<(), String> {
         let named = self.token != Self::default().token;
         if named && std::mem::discriminant(&self.token) != std::mem::discriminant(&token) {
             return Err("is one token too many: give `token_env`, `token_file` or `credential`".into());
@@ -81,12 +81,12 @@ impl Discord {
     /// In words, why what is there cannot be used. The token itself is never said.
     pub fn read_token(&self) -> Result<Option<Secret>, String> {
         let text = match &self.token {
-            Key::None | Key::Env { value: None, .. } => return Ok(None),
-            Key::Env { value: Some(value), .. } => value.expose().to_owned(),
-            Key::Credential { name, path: None } => {
+            KeySource::None | KeySource::Env { value: None, .. } => return Ok(None),
+            KeySource::Env { value: Some(value), .. } => value.expose().to_owned(),
+            KeySource::Credential { name, path: None } => {
                 return Err(format!("the service manager passed no credential {name}"));
             }
-            Key::File(path) | Key::Credential { path: Some(path), .. } => std::fs::read_to_string(path)
+            KeySource::File(path) | KeySource::Credential { path: Some(path), .. } => std::fs::read_to_string(path)
                 .map_err(|e| format!("the token cannot be read from {}: {e}", path.display()))?,
         };
         let text = text.trim();
@@ -98,20 +98,20 @@ impl Discord {
 
     /// Looks where the token is: in the environment as it is now, in `dir` for a relative file. `named`: the
     /// configuration names the variable. Unless it does, the token is sent to Discord only, and to no other address.
-    pub(super) fn find_token(&mut self, named: bool, dir: &Path, env: &dyn Fn(&str) -> Option<OsString>) {
-        if !named && matches!(self.token, Key::Env { .. }) && !self.is_discord() {
-            self.token = Key::None;
+    pub(super) fn locate_token(&mut self, named: bool, dir: &Path, env: &dyn Fn(&str) -> Option<OsString>) {
+        if !named && matches!(self.token, KeySource::Env { .. }) && !self.has_official_urls() {
+            self.token = KeySource::None;
         }
         match &mut self.token {
-            Key::Env { variable, value } => {
+            KeySource::Env { variable, value } => {
                 let found = env(variable).filter(|value| !value.is_empty());
                 *value = found.map(|value| Secret::new(value.to_string_lossy().into_owned()));
             }
-            Key::File(path) => *path = dir.join(&*path),
-            Key::Credential { name, path } => {
+            KeySource::File(path) => *path = dir.join(&*path),
+            KeySource::Credential { name, path } => {
                 *path = env("CREDENTIALS_DIRECTORY").map(|dir| Path::new(&dir).join(name));
             }
-            Key::None => {}
+            KeySource::None => {}
         }
     }
 }
@@ -125,9 +125,9 @@ mod tests {
         let env = |_: &str| Some("token".into());
         let found = |named: bool, api_base: &str, gateway_url: Option<&str>| {
             let gateway_url = gateway_url.map(str::to_owned);
-            let mut discord = Discord { api_base: api_base.into(), gateway_url, ..Discord::default() };
-            discord.find_token(named, Path::new(""), &env);
-            discord.is_wanted()
+            let mut discord = DiscordConfig { api_base: api_base.into(), gateway_url, ..DiscordConfig::default() };
+            discord.locate_token(named, Path::new(""), &env);
+            discord.is_configured()
         };
         assert!(found(false, API_BASE, None));
         assert!(found(false, API_BASE, Some("wss://gateway.discord.gg")));

@@ -7,11 +7,11 @@ use std::path::Path;
 use chorus_proto::ErrorKind;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{KEYS, dotted};
-use super::tables::{self, GRANTS, Source, TABLES};
-use super::value::Given;
-use super::{Config, Origin, nearest};
-use crate::failure::{Failure, Result};
+use super::keys::{KEYS, dotted_name};
+use super::named_tables::{self, ConfigSource, GRANTS_TABLE, NAMED_TABLES};
+use super::raw_value::RawConfigValue;
+use super::{Config, Origin, closest_match};
+use crate::error::{Error, Result};
 
 /// The configuration: defaults, then the file (it need not exist), then the environment (`CHORUS_` and the key in
 /// capitals).
@@ -20,46 +20,47 @@ use crate::failure::{Failure, Result};
 /// A file that cannot be read, an unknown key or a value that does not fit; the place is named.
 pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Config> {
     let mut config = Config::default();
-    let source = Source { dir: path.parent().unwrap_or(Path::new("")), env: &env };
+    let source = ConfigSource { dir: path.parent().unwrap_or(Path::new("")), env: &env };
     match std::fs::read_to_string(path) {
         Ok(text) => from_toml(&mut config, &text, path, &source)?,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => {
-            return Err(Failure::new(ErrorKind::InvalidConfig, format!("cannot read {}: {e}", path.display()))
+            return Err(Error::new(ErrorKind::InvalidConfig, format!("cannot read {}: {e}", path.display()))
                 .hint("make it readable, or name another file in CHORUS_CONFIG"));
         }
     }
     for key in KEYS {
         let name = format!("CHORUS_{}", key.name.to_uppercase());
         let Some(value) = env(&name).filter(|value| !value.is_empty()) else { continue };
-        (key.set)(&mut config, &Given::Text(value.to_string_lossy().into_owned())).map_err(|e| {
-            Failure::new(ErrorKind::InvalidConfig, format!("the environment variable {name} {e}"))
+        (key.set)(&mut config, &RawConfigValue::Text(value.to_string_lossy().into_owned())).map_err(|e| {
+            Error::new(ErrorKind::InvalidConfig, format!("the environment variable {name} {e}"))
                 .hint("correct or unset it")
         })?;
-        config.origins.insert(dotted(key.table, key.name), Origin::Environment(name));
+        config.origins.insert(dotted_name(key.table, key.name), Origin::Environment(name));
     }
-    tables::usual(&mut config, &source);
+    named_tables::add_default_provider(&mut config, &source);
     let named = config.origins.contains_key("discord.token_env");
-    config.discord.find_token(named, source.dir, source.env);
+    config.discord.locate_token(named, source.dir, source.env);
     Ok(config)
 }
 
-fn from_toml(config: &mut Config, text: &str, path: &Path, source: &Source<'_>) -> Result<()> {
+fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource<'_>) -> Result<()> {
     let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
     let wrong = |at: usize, what: String, hint: String| {
-        Failure::new(ErrorKind::InvalidConfig, format!("{}, line {}: {what}", path.display(), line(at))).hint(hint)
+        Error::new(ErrorKind::InvalidConfig, format!("{}, line {}: {what}", path.display(), line(at))).hint(hint)
     };
     let document = DeTable::parse(text)
         .map_err(|e| wrong(e.span().map_or(0, |s| s.start), e.message().to_owned(), "correct the line".into()))?;
     let mut pairs = Vec::new();
-    let (last, first): (Vec<_>, Vec<_>) = document.get_ref().iter().partition(|(name, _)| *name.get_ref() == GRANTS);
+    let (last, first): (Vec<_>, Vec<_>) =
+        document.get_ref().iter().partition(|(name, _)| *name.get_ref() == GRANTS_TABLE);
     for (name, value) in first.into_iter().chain(last) {
         let tables = KEYS.iter().any(|key| key.table == name.get_ref().as_ref());
         match value.get_ref() {
-            DeValue::Table(inner) if TABLES.contains(&name.get_ref().as_ref()) => {
-                tables::read(config, name.get_ref().as_ref(), inner, source)
+            DeValue::Table(inner) if NAMED_TABLES.contains(&name.get_ref().as_ref()) => {
+                named_tables::read_table(config, name.get_ref().as_ref(), inner, source)
                     .map_err(|(at, what, hint)| wrong(at, what, hint))?;
-                note(config, name.get_ref(), inner, path);
+                record_origins(config, name.get_ref(), inner, path);
             }
             DeValue::Table(inner) if tables => {
                 pairs.extend(
@@ -73,17 +74,17 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &Source<'_>) 
         let given = name.get_ref().as_ref();
         let at = name.span().start;
         let Some(key) = KEYS.iter().find(|key| key.table == table && key.name == given) else {
-            return Err(wrong(at, format!("unknown key `{}`", dotted(table, given)), meant(table, given)));
+            return Err(wrong(at, format!("unknown key `{}`", dotted_name(table, given)), suggest_key(table, given)));
         };
-        (key.set)(config, &Given::from_toml(value.get_ref()))
-            .map_err(|e| wrong(at, format!("`{}` {e}", dotted(table, given)), "correct the value".into()))?;
-        config.origins.insert(dotted(table, given), Origin::File(path.to_owned()));
+        (key.set)(config, &RawConfigValue::from_toml(value.get_ref()))
+            .map_err(|e| wrong(at, format!("`{}` {e}", dotted_name(table, given)), "correct the value".into()))?;
+        config.origins.insert(dotted_name(table, given), Origin::File(path.to_owned()));
     }
     Ok(())
 }
 
 /// Notes which keys of a table that the user names the file has.
-fn note(config: &mut Config, table: &str, content: &DeTable<'_>, path: &Path) {
+fn record_origins(config: &mut Config, table: &str, content: &DeTable<'_>, path: &Path) {
     for (label, value) in content {
         let name = match table {
             "prices" => format!("{:?}", label.get_ref()),
@@ -100,15 +101,17 @@ fn note(config: &mut Config, table: &str, content: &DeTable<'_>, path: &Path) {
 }
 
 /// What to do about an unknown key: the nearest one of its table, else of any.
-fn meant(table: &str, given: &str) -> String {
+fn suggest_key(table: &str, given: &str) -> String {
     let here = KEYS.iter().filter(|key| key.table == table).map(|key| key.name);
-    let found = nearest(given, here).map(|name| dotted(table, name)).or_else(|| {
-        let name = nearest(given, KEYS.iter().map(|key| key.name).chain(TABLES))?;
-        Some(KEYS.iter().find(|key| key.name == name).map_or(name.to_owned(), |key| dotted(key.table, key.name)))
+    let found = closest_match(given, here).map(|name| dotted_name(table, name)).or_else(|| {
+        let name = closest_match(given, KEYS.iter().map(|key| key.name).chain(NAMED_TABLES))?;
+        Some(KEYS.iter().find(|key| key.name == name).map_or(name.to_owned(), |key| dotted_name(key.table, key.name)))
     });
     match found {
         Some(name) => format!("did you mean `{name}`?"),
-        None => format!("known keys: {}", KEYS.iter().map(|k| dotted(k.table, k.name)).collect::<Vec<_>>().join(", ")),
+        None => {
+            format!("known keys: {}", KEYS.iter().map(|k| dotted_name(k.table, k.name)).collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
@@ -117,14 +120,14 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{Key, Kind};
+    use crate::config::{KeySource, ProviderKind};
 
     fn read(text: &str) -> Result<Config> {
         let mut config = Config::default();
         let env = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "sk-test".into());
-        let source = Source { dir: Path::new("/etc/chorus"), env: &env };
+        let source = ConfigSource { dir: Path::new("/etc/chorus"), env: &env };
         from_toml(&mut config, text, Path::new("config.toml"), &source)?;
-        tables::usual(&mut config, &source);
+        named_tables::add_default_provider(&mut config, &source);
         Ok(config)
     }
 
@@ -162,8 +165,8 @@ mod tests {
                     [discovery]\nlocal = true\n";
         let config = read(text).unwrap();
         let local = &config.providers["local"];
-        assert_eq!((local.kind, &*local.base_url), (Kind::Openai, "http://127.0.0.1:8080/v1"));
-        assert_eq!(local.key, Key::File("/etc/chorus/key".into()));
+        assert_eq!((local.kind, &*local.base_url), (ProviderKind::Openai, "http://127.0.0.1:8080/v1"));
+        assert_eq!(local.key, KeySource::File("/etc/chorus/key".into()));
         assert_eq!((local.limits.idle, local.limits.connect), (Duration::from_secs(5), Duration::from_secs(10)));
         let key = format!("{:?}", config.providers["anthropic"].key);
         assert!(key.contains("ANTHROPIC_API_KEY") && !key.contains("sk-test"), "{key}");
@@ -235,9 +238,9 @@ mod tests {
         let text = "[permission_grants]\nadmin = [\"open\", \"careful\"]\n[permissions.careful]\nallow = []\n";
         let config = read(text).unwrap();
         let (id, name) = ("1".to_owned(), "Ada".to_owned());
-        let ada = crate::who::Requester::Person { id, name, roles: vec!["admin".into()] };
-        assert!(config.grants.may(&ada, &"careful".into()).is_ok());
-        assert!(config.grants.may(&ada, &"standard".into()).is_err());
+        let ada = crate::requester::Requester::Person { id, name, roles: vec!["admin".into()] };
+        assert!(config.grants.check_grant(&ada, &"careful".into()).is_ok());
+        assert!(config.grants.check_grant(&ada, &"standard".into()).is_err());
         for (text, what, hint) in [
             (
                 "[permission_grants]\na = [\n\"open\",\n\"carefull\"]\n[permissions.careful]\nallow = []\n",

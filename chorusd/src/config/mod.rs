@@ -2,25 +2,25 @@
 
 pub mod agent;
 pub mod discord;
+mod display;
 mod grants;
 mod keys;
 mod load;
+mod named_tables;
 mod origin;
 mod permissions;
 pub mod provider;
+mod raw_value;
 mod secret;
-mod shown;
-mod tables;
-mod value;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use load::load;
-pub use origin::{Origin, Origins, SETTABLE, settable};
-pub use provider::{Key, Kind, Limits, Price, Provider, is_here};
+pub use origin::{Origin, Origins, RUNTIME_SETTINGS, resolve_setting};
+pub use provider::{CallLimits, KeySource, Price, Provider, ProviderKind, is_loopback_url};
+pub use raw_value::{format_days, parse_duration, validate_retention};
 pub use secret::Secret;
-pub use value::{duration, in_days, unused_for};
 
 use crate::permissions::{Grants, Profiles};
 use crate::store::Durability;
@@ -60,7 +60,7 @@ pub struct Config {
     pub profiles: Profiles,
     /// Who may give them which of those.
     pub grants: Grants,
-    pub discord: discord::Discord,
+    pub discord: discord::DiscordConfig,
     /// Where values come from that are not the default.
     pub origins: Origins,
 }
@@ -120,7 +120,7 @@ impl Default for Config {
             sessions_unused_for: None,
             profiles: Profiles::default(),
             grants: Grants::default(),
-            discord: discord::Discord::default(),
+            discord: discord::DiscordConfig::default(),
             origins: Origins::new(),
         }
     }
@@ -139,7 +139,7 @@ impl Config {
 
 /// The one of `known` that `given` was probably meant to be.
 #[must_use]
-pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn closest_match<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
         .map(|name| (strsim::jaro_winkler(given, name), name))

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::keys::{KEYS, given};
-use super::{Config, nearest};
-use crate::failure::{Failure, Result};
+use super::keys::{KEYS, text_value};
+use super::{Config, closest_match};
+use crate::error::{Error, Result};
 
 /// Where a value comes from; what is in no list is the default.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Origin {
 pub type Origins = BTreeMap<String, Origin>;
 
 /// What `settings set` takes: the name, and the key of the configuration.
-pub const SETTABLE: [(&str, &str); 3] = [
+pub const RUNTIME_SETTINGS: [(&str, &str); 3] = [
     ("default_model", "default_model"),
     ("permissions", "defaults.permissions"),
     ("idle_timeout", "defaults.idle_timeout"),
@@ -31,18 +31,18 @@ pub const SETTABLE: [(&str, &str); 3] = [
 ///
 /// # Errors
 /// `invalid_params` with the nearest one.
-pub fn settable(name: &str) -> Result<(&'static str, &'static str)> {
-    if let Some(found) = SETTABLE.iter().find(|(short, key)| *short == name || *key == name) {
+pub fn resolve_setting(name: &str) -> Result<(&'static str, &'static str)> {
+    if let Some(found) = RUNTIME_SETTINGS.iter().find(|(short, key)| *short == name || *key == name) {
         return Ok(*found);
     }
     let shown: String = name.chars().take(80).collect();
-    let names = SETTABLE.map(|(name, _)| name);
-    if KEYS.iter().any(|key| key.name == name || super::keys::dotted(key.table, key.name) == name) {
-        return Err(Failure::invalid(format!("`{shown}` cannot be set while the daemon runs"))
+    let names = RUNTIME_SETTINGS.map(|(name, _)| name);
+    if KEYS.iter().any(|key| key.name == name || super::keys::dotted_name(key.table, key.name) == name) {
+        return Err(Error::invalid(format!("`{shown}` cannot be set while the daemon runs"))
             .hint(format!("set it in config.toml and restart; here: {}", names.join(", "))));
     }
-    let failure = Failure::invalid(format!("there is no setting `{shown}`"));
-    Err(match nearest(name, names) {
+    let failure = Error::invalid(format!("there is no setting `{shown}`"));
+    Err(match closest_match(name, names) {
         Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
         None => failure.hint(format!("settings: {}", names.join(", "))),
     })
@@ -56,11 +56,13 @@ impl Config {
     /// What is wrong with the value, to be read after its name.
     pub fn with_setting(&self, name: &str, value: &str) -> Result<Self, String> {
         let mut set = self.clone();
-        let found = SETTABLE.iter().find(|(short, _)| *short == name).map(|(_, key)| *key);
-        let whole = |key: &super::keys::Key| Some(super::keys::dotted(key.table, key.name)) == found.map(str::to_owned);
+        let found = RUNTIME_SETTINGS.iter().find(|(short, _)| *short == name).map(|(_, key)| *key);
+        let whole = |key: &super::keys::ConfigKey| {
+            Some(super::keys::dotted_name(key.table, key.name)) == found.map(str::to_owned)
+        };
         let key = KEYS.iter().find(|key| whole(key)).ok_or("is no setting")?;
-        (key.set)(&mut set, &given(value))?;
-        let name = super::keys::dotted(key.table, key.name);
+        (key.set)(&mut set, &text_value(value))?;
+        let name = super::keys::dotted_name(key.table, key.name);
         if matches!(self.origins.get(&name), Some(Origin::Environment(_))) {
             return Ok(self.clone());
         }

@@ -7,8 +7,8 @@ use std::time::Duration;
 pub use chorus_proto::methods::models::Price;
 use reqwest::Url;
 
+use super::raw_value::RawConfigValue;
 use super::secret::Secret;
-use super::value::Given;
 
 /// The provider name, `base_url` and key variable of each service that is known without configuration.
 pub const ANTHROPIC: (&str, &str, &str) = ("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY");
@@ -16,14 +16,14 @@ const OPENAI: (&str, &str, &str) = ("openai", "https://api.openai.com/v1", "OPEN
 
 /// Which protocol a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProviderKind {
     /// Anthropic's Messages API.
     Anthropic,
     /// Chat completions, as OpenAI and many other servers have them.
     Openai,
 }
 
-impl Kind {
+impl ProviderKind {
     /// As it is written in the configuration.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -35,11 +35,11 @@ impl Kind {
 
     /// The variable that holds the key of the service this protocol comes from.
     #[must_use]
-    pub fn usual_variable(self) -> &'static str {
-        self.usual().2
+    pub fn default_key_variable(self) -> &'static str {
+        self.defaults().2
     }
 
-    fn usual(self) -> (&'static str, &'static str, &'static str) {
+    fn defaults(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Anthropic => ANTHROPIC,
             Self::Openai => OPENAI,
@@ -51,18 +51,18 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Provider {
     pub name: String,
-    pub kind: Kind,
+    pub kind: ProviderKind,
     /// Without a slash at its end.
     pub base_url: String,
-    pub key: Key,
-    pub limits: Limits,
+    pub key: KeySource,
+    pub limits: CallLimits,
     /// The longest answer that its models are asked for, in tokens; `None`: nobody has said.
     pub max_output_tokens: Option<u64>,
 }
 
 /// Where a provider's key comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Key {
+pub enum KeySource {
     /// The server asks for none.
     None,
     /// From the environment, as it was at the start.
@@ -73,7 +73,7 @@ pub enum Key {
     Credential { name: String, path: Option<PathBuf> },
 }
 
-impl Key {
+impl KeySource {
     /// The file that it is in.
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
@@ -86,7 +86,7 @@ impl Key {
 
 /// How long a call may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct CallLimits {
     /// Until there is a connection, TLS included.
     pub connect: Duration,
     /// From the request to the first event of the answer.
@@ -101,26 +101,26 @@ pub struct Limits {
 
 /// How long a server of this machine may take until the first event of its answer: it may be slow to read a prompt, and load its model
 /// first.
-const FIRST_BYTE_HERE: Duration = Duration::from_secs(300);
+const LOCAL_FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(300);
 
-impl Limits {
+impl CallLimits {
     /// Returns those of a provider that nobody has configured otherwise.
     #[must_use]
-    pub fn of(base_url: &str) -> Self {
+    pub fn for_url(base_url: &str) -> Self {
         let usual = Self::default();
-        if is_here(base_url) { Self { first_byte: FIRST_BYTE_HERE, ..usual } } else { usual }
+        if is_loopback_url(base_url) { Self { first_byte: LOCAL_FIRST_BYTE_TIMEOUT, ..usual } } else { usual }
     }
 }
 
 /// Returns true if a URL names this machine.
 #[must_use]
-pub fn is_here(url: &str) -> bool {
+pub fn is_loopback_url(url: &str) -> bool {
     let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
     let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
     host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
 }
 
-impl Default for Limits {
+impl Default for CallLimits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
@@ -134,29 +134,29 @@ impl Default for Limits {
 }
 
 /// Sets one key of a table that the user names.
-pub type Set<T> = fn(&mut T, &Given) -> Result<(), String>;
+pub type Setter<T> = fn(&mut T, &RawConfigValue) -> Result<(), String>;
 
 /// The keys of `[providers.NAME]`.
-pub const PROVIDER_KEYS: &[(&str, Set<Draft>)] = &[
+pub const PROVIDER_KEYS: &[(&str, Setter<ProviderBuilder>)] = &[
     ("kind", |p, v| {
         p.kind = Some(match v.text()?.as_str() {
-            "anthropic" => Kind::Anthropic,
-            "openai" => Kind::Openai,
+            "anthropic" => ProviderKind::Anthropic,
+            "openai" => ProviderKind::Openai,
             _ => return Err("must be \"anthropic\" or \"openai\" (any OpenAI-compatible server)".into()),
         });
         Ok(())
     }),
     ("base_url", |p, v| {
-        p.base_url = Some(url(&v.text()?, &["http", "https"])?);
+        p.base_url = Some(parse_base_url(&v.text()?, &["http", "https"])?);
         Ok(())
     }),
-    ("api_key_env", |p, v| p.key(DraftKey::Env(named(v, |c| c.is_ascii_alphanumeric() || c == '_')?))),
-    ("api_key_file", |p, v| p.key(DraftKey::File(v.text()?))),
-    ("credential", |p, v| p.key(DraftKey::Credential(named(v, |c| c.is_ascii_graphic() && c != '/')?))),
-    ("connect_timeout", |p, v| super::keys::positive(&mut p.limits.connect, v)),
-    ("first_byte_timeout", |p, v| super::keys::positive(p.first_byte.insert(Duration::ZERO), v)),
-    ("idle_timeout", |p, v| super::keys::positive(&mut p.limits.idle, v)),
-    ("total_timeout", |p, v| super::keys::positive(&mut p.limits.total, v)),
+    ("api_key_env", |p, v| p.set_key(KeySetting::Env(parse_name(v, |c| c.is_ascii_alphanumeric() || c == '_')?))),
+    ("api_key_file", |p, v| p.set_key(KeySetting::File(v.text()?))),
+    ("credential", |p, v| p.set_key(KeySetting::Credential(parse_name(v, |c| c.is_ascii_graphic() && c != '/')?))),
+    ("connect_timeout", |p, v| super::keys::set_positive_duration(&mut p.limits.connect, v)),
+    ("first_byte_timeout", |p, v| super::keys::set_positive_duration(p.first_byte.insert(Duration::ZERO), v)),
+    ("idle_timeout", |p, v| super::keys::set_positive_duration(&mut p.limits.idle, v)),
+    ("total_timeout", |p, v| super::keys::set_positive_duration(&mut p.limits.total, v)),
     ("start_timeout", |p, v| {
         p.limits.start = v.duration()?;
         Ok(())
@@ -168,7 +168,7 @@ pub const PROVIDER_KEYS: &[(&str, Set<Draft>)] = &[
 ];
 
 /// The keys of `[prices."provider/model"]`.
-pub const PRICE_KEYS: &[(&str, Set<Price>)] = &[
+pub const PRICE_KEYS: &[(&str, Setter<Price>)] = &[
     ("input", |p, v| {
         p.input = v.amount()?;
         Ok(())
@@ -189,24 +189,24 @@ pub const PRICE_KEYS: &[(&str, Set<Price>)] = &[
 
 /// A provider as far as its table was read.
 #[derive(Debug, Default)]
-pub struct Draft {
-    kind: Option<Kind>,
+pub struct ProviderBuilder {
+    kind: Option<ProviderKind>,
     base_url: Option<String>,
-    key: Option<DraftKey>,
-    limits: Limits,
+    key: Option<KeySetting>,
+    limits: CallLimits,
     first_byte: Option<Duration>,
     max_output_tokens: Option<u64>,
 }
 
 #[derive(Debug)]
-enum DraftKey {
+enum KeySetting {
     Env(String),
     File(String),
     Credential(String),
 }
 
-impl Draft {
-    fn key(&mut self, key: DraftKey) -> Result<(), String> {
+impl ProviderBuilder {
+    fn set_key(&mut self, key: KeySetting) -> Result<(), String> {
         if self.key.replace(key).is_some() {
             return Err("is one key too many: give `api_key_env`, `api_key_file` or `credential`".into());
         }
@@ -217,46 +217,46 @@ impl Draft {
     ///
     /// # Errors
     /// What is missing, to be read after the provider's name.
-    pub fn finish(self, name: &str, dir: &Path, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Provider, String> {
+    pub fn build(self, name: &str, dir: &Path, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Provider, String> {
         let usual = [ANTHROPIC, OPENAI].into_iter().find(|usual| usual.0 == name);
         let kind = match (self.kind, usual) {
             (Some(kind), _) => kind,
-            (None, Some(usual)) if usual == ANTHROPIC => Kind::Anthropic,
-            (None, Some(_)) => Kind::Openai,
+            (None, Some(usual)) if usual == ANTHROPIC => ProviderKind::Anthropic,
+            (None, Some(_)) => ProviderKind::Openai,
             (None, None) => {
                 return Err("has no `kind`: \"anthropic\", or \"openai\" (any OpenAI-compatible server)".into());
             }
         };
-        let (usual_name, usual_url, variable) = kind.usual();
-        let has_default = kind == Kind::Anthropic || usual_name == name;
+        let (usual_name, usual_url, variable) = kind.defaults();
+        let has_default = kind == ProviderKind::Anthropic || usual_name == name;
         let base_url = self.base_url.or_else(|| has_default.then(|| usual_url.to_owned()));
         let Some(base_url) = base_url else { return Err("has no `base_url`".into()) };
         // The key of a service is sent to that service only; another server gets a key only if the provider names one.
         let variable = same_server(&base_url, usual_url).then_some(variable);
         let key = match (self.key, variable) {
-            (None, None) => Key::None,
-            (None, Some(variable)) => from_env(variable.to_owned(), env),
-            (Some(DraftKey::Env(variable)), _) => from_env(variable, env),
-            (Some(DraftKey::File(file)), _) => Key::File(dir.join(file)),
-            (Some(DraftKey::Credential(name)), _) => {
+            (None, None) => KeySource::None,
+            (None, Some(variable)) => key_from_env(variable.to_owned(), env),
+            (Some(KeySetting::Env(variable)), _) => key_from_env(variable, env),
+            (Some(KeySetting::File(file)), _) => KeySource::File(dir.join(file)),
+            (Some(KeySetting::Credential(name)), _) => {
                 let path = env("CREDENTIALS_DIRECTORY").map(|dir| Path::new(&dir).join(&name));
-                Key::Credential { name, path }
+                KeySource::Credential { name, path }
             }
         };
         let Self { mut limits, first_byte, max_output_tokens, .. } = self;
-        limits.first_byte = first_byte.unwrap_or(Limits::of(&base_url).first_byte);
+        limits.first_byte = first_byte.unwrap_or(CallLimits::for_url(&base_url).first_byte);
         Ok(Provider { name: name.to_owned(), kind, base_url, key, limits, max_output_tokens })
     }
 }
 
-fn from_env(variable: String, env: &dyn Fn(&str) -> Option<OsString>) -> Key {
+fn key_from_env(variable: String, env: &dyn Fn(&str) -> Option<OsString>) -> KeySource {
     let value = env(&variable).filter(|value| !value.is_empty());
     // What is no UTF-8 is refused at use, with every other key that cannot be sent.
     let value = value.map(|value| Secret::new(value.to_string_lossy().into_owned()));
-    Key::Env { variable, value }
+    KeySource::Env { variable, value }
 }
 
-pub(super) fn named(value: &Given, good: fn(char) -> bool) -> Result<String, String> {
+pub(super) fn parse_name(value: &RawConfigValue, good: fn(char) -> bool) -> Result<String, String> {
     let name = value.text()?;
     let fits = !name.is_empty() && name != "." && name != ".." && name.chars().all(good);
     // What stands here may be a key, by mistake: it is not said again.
@@ -272,7 +272,7 @@ pub(super) fn same_server(one: &str, other: &str) -> bool {
 }
 
 /// An address to which paths are added.
-pub(super) fn url(text: &str, schemes: &[&str]) -> Result<String, String> {
+pub(super) fn parse_base_url(text: &str, schemes: &[&str]) -> Result<String, String> {
     let url = Url::parse(text).map_err(|e| format!("is no URL: {e}"))?;
     if !schemes.contains(&url.scheme()) || !url.has_host() {
         return Err(format!("must begin with {}", schemes.join(":// or ") + "://"));
@@ -303,22 +303,24 @@ mod tests {
     use super::*;
 
     /// The provider `name` with this `kind` and `base_url`, in an environment where every usual key is set.
-    fn provider(name: &str, kind: Option<Kind>, base_url: Option<&str>) -> Provider {
+    fn provider(name: &str, kind: Option<ProviderKind>, base_url: Option<&str>) -> Provider {
         let env = |variable: &str| Some(OsString::from(format!("value of {variable}")));
-        let base_url = base_url.map(|text| url(text, &["http", "https"]).unwrap());
-        Draft { kind, base_url, ..Draft::default() }.finish(name, Path::new("/etc/chorus"), &env).unwrap()
+        let base_url = base_url.map(|text| parse_base_url(text, &["http", "https"]).unwrap());
+        ProviderBuilder { kind, base_url, ..ProviderBuilder::default() }
+            .build(name, Path::new("/etc/chorus"), &env)
+            .unwrap()
     }
 
     fn variable(provider: &Provider) -> Option<&str> {
         match &provider.key {
-            Key::Env { variable, .. } => Some(variable),
+            KeySource::Env { variable, .. } => Some(variable),
             _ => None,
         }
     }
 
     #[test]
     fn a_usual_key_is_sent_to_its_own_server_only() {
-        let anthropic = Some(Kind::Anthropic);
+        let anthropic = Some(ProviderKind::Anthropic);
         for own in [
             None,
             Some("https://api.anthropic.com"),
@@ -345,14 +347,15 @@ mod tests {
             "http://localhost:4000/anthropic",
         ] {
             for name in ["anthropic", "gateway"] {
-                assert_eq!(provider(name, anthropic, Some(other)).key, Key::None, "{name} {other}");
+                assert_eq!(provider(name, anthropic, Some(other)).key, KeySource::None, "{name} {other}");
             }
         }
     }
 
     #[test]
     fn a_server_of_this_machine_has_longer_to_begin() {
-        let first_byte = |base_url| provider("p", Some(Kind::Openai), Some(base_url)).limits.first_byte.as_secs();
+        let first_byte =
+            |base_url| provider("p", Some(ProviderKind::Openai), Some(base_url)).limits.first_byte.as_secs();
         assert_eq!(first_byte("http://127.0.0.1:8080/v1"), 300);
         assert_eq!(first_byte("http://[::1]:8080/v1"), 300);
         assert_eq!(first_byte("http://localhost/v1"), 300);
@@ -362,7 +365,7 @@ mod tests {
 
     #[test]
     fn the_rule_is_the_same_for_openai() {
-        let openai = Some(Kind::Openai);
+        let openai = Some(ProviderKind::Openai);
         for (name, base_url) in [
             ("openai", None),
             ("openai", Some("https://api.openai.com/v1")),
@@ -371,20 +374,20 @@ mod tests {
             assert_eq!(variable(&provider(name, openai, base_url)), Some("OPENAI_API_KEY"), "{name} {base_url:?}");
         }
         for base_url in ["http://api.openai.com/v1", "https://openrouter.ai/api/v1", "https://api.anthropic.com/v1"] {
-            assert_eq!(provider("openai", openai, Some(base_url)).key, Key::None, "{base_url}");
+            assert_eq!(provider("openai", openai, Some(base_url)).key, KeySource::None, "{base_url}");
         }
     }
 
     #[test]
     fn a_key_that_is_named_is_sent_wherever_the_provider_is() {
         let env = |variable: &str| (variable == "ANTHROPIC_API_KEY").then(|| "sk-test".into());
-        let draft = Draft {
-            kind: Some(Kind::Anthropic),
+        let draft = ProviderBuilder {
+            kind: Some(ProviderKind::Anthropic),
             base_url: Some("https://gateway.example.org".into()),
-            key: Some(DraftKey::Env("ANTHROPIC_API_KEY".into())),
-            ..Draft::default()
+            key: Some(KeySetting::Env("ANTHROPIC_API_KEY".into())),
+            ..ProviderBuilder::default()
         };
-        let key = draft.finish("gateway", Path::new(""), &env).unwrap().key;
-        assert!(matches!(key, Key::Env { value: Some(value), .. } if value.expose() == "sk-test"));
+        let key = draft.build("gateway", Path::new(""), &env).unwrap().key;
+        assert!(matches!(key, KeySource::Env { value: Some(value), .. } if value.expose() == "sk-test"));
     }
 }

@@ -1,27 +1,27 @@
 //! A front door: agents in the channels of Discord servers. It only translates; what is done, `ops` does.
 
-mod address;
-mod answer;
+mod announcements;
+mod app;
 mod approvals;
-mod bridge;
 mod chance;
+mod channels;
 mod commands;
 mod event;
+mod event_router;
 mod gateway;
-mod guilds;
 mod inbound;
-mod notices;
-mod per_server;
-mod person;
-mod posts;
+mod keyed_mutex;
+mod member;
+mod outbox;
 mod render;
+mod reply;
 mod rest;
-mod rooms;
-mod route;
+mod roles;
+mod urls;
 
 use std::sync::Arc;
 
-pub use bridge::Bridge;
+pub use app::DiscordApp;
 use chance::chance;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -31,7 +31,7 @@ use tokio_util::task::TaskTracker;
 use crate::ops::Ops;
 
 /// Events of the gateway that wait to be looked at.
-const EVENTS: usize = 4096;
+const EVENT_QUEUE_LEN: usize = 4096;
 
 /// The connection to Discord, or nothing where there is no token.
 #[derive(Debug)]
@@ -60,11 +60,11 @@ impl Discord {
 }
 
 async fn run(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) {
-    let Some(bridge) = Bridge::new(ops, stop, tasks).await else { return };
+    let Some(bridge) = DiscordApp::new(ops, stop, tasks).await else { return };
     let bridge = Arc::new(bridge);
-    let (tx, rx) = mpsc::channel(EVENTS);
-    rooms::Door::open(&bridge);
-    bridge.posts.begin().await;
-    inbound::begin(&bridge).await;
-    tokio::join!(gateway::run(&bridge, tx), route::run(&bridge, rx), notices::run(&bridge));
+    let (tx, rx) = mpsc::channel(EVENT_QUEUE_LEN);
+    channels::DiscordChannels::install(&bridge);
+    bridge.outbox.resume().await;
+    inbound::resume_claims(&bridge).await;
+    tokio::join!(gateway::run(&bridge, tx), event_router::run(&bridge, rx), announcements::run(&bridge));
 }

@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 use crate::redact::Redactor;
 
 /// A log file of this size becomes `chorusd.log.1`.
-const TURN_OVER: u64 = 8 << 20;
+const ROTATE_AT_BYTES: u64 = 8 << 20;
 
 /// Where log lines go.
 #[derive(Debug, Clone)]
-pub struct Log(Arc<Mutex<Inner>>);
+pub struct LogWriter(Arc<Mutex<LogState>>);
 
 #[derive(Debug)]
-struct Inner {
+struct LogState {
     path: PathBuf,
     file: File,
     size: u64,
@@ -31,10 +31,11 @@ struct Inner {
 ///
 /// # Errors
 /// A log file that cannot be opened.
-pub fn start(home: &Path, level: tracing::Level, echo: bool, redactor: Arc<Redactor>) -> Result<Log> {
+pub fn start(home: &Path, level: tracing::Level, echo: bool, redactor: Arc<Redactor>) -> Result<LogWriter> {
     let path = home.join("log/chorusd.log");
-    let (file, size) = open(&path).map_err(|e| Failure::io(format_args!("cannot open {}", path.display()), &e))?;
-    let log = Log(Arc::new(Mutex::new(Inner { path, file, size, echo, redactor })));
+    let (file, size) =
+        open_log_file(&path).map_err(|e| Error::io(format_args!("cannot open {}", path.display()), &e))?;
+    let log = LogWriter(Arc::new(Mutex::new(LogState { path, file, size, echo, redactor })));
     // A second daemon in one process, as tests have it, keeps the first one's log.
     let _ = tracing_subscriber::fmt()
         .with_max_level(level)
@@ -46,13 +47,13 @@ pub fn start(home: &Path, level: tracing::Level, echo: bool, redactor: Arc<Redac
     Ok(log)
 }
 
-fn open(path: &Path) -> io::Result<(File, u64)> {
+fn open_log_file(path: &Path) -> io::Result<(File, u64)> {
     let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
     let size = file.metadata()?.len();
     Ok((file, size))
 }
 
-impl Log {
+impl LogWriter {
     /// The file, for what is printed past the log.
     ///
     /// # Errors
@@ -64,19 +65,19 @@ impl Log {
 
 /// One line on its way.
 #[derive(Debug)]
-pub struct Line<'a>(&'a Log);
+pub struct LineWriter<'a>(&'a LogWriter);
 
-impl io::Write for Line<'_> {
+impl io::Write for LineWriter<'_> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut inner = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         let redactor = inner.redactor.clone();
-        let clean = redactor.line(line);
+        let clean = redactor.redact_bytes(line);
         if inner.echo {
             let _ = io::Write::write_all(&mut io::stderr(), &clean);
         }
-        if inner.size > TURN_OVER {
+        if inner.size > ROTATE_AT_BYTES {
             let _ = std::fs::rename(&inner.path, inner.path.with_extension("log.1"));
-            (inner.file, inner.size) = open(&inner.path)?;
+            (inner.file, inner.size) = open_log_file(&inner.path)?;
         }
         inner.file.write_all(&clean)?;
         inner.size += clean.len() as u64;
@@ -88,10 +89,10 @@ impl io::Write for Line<'_> {
     }
 }
 
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Line<'a>;
+impl<'a> MakeWriter<'a> for LogWriter {
+    type Writer = LineWriter<'a>;
 
-    fn make_writer(&'a self) -> Line<'a> {
-        Line(self)
+    fn make_writer(&'a self) -> LineWriter<'a> {
+        LineWriter(self)
     }
 }

@@ -2,14 +2,14 @@
 //! leaving the terminal.
 
 pub mod detach;
-pub mod fingerprint;
-pub mod home;
-pub mod identity;
-pub mod leftover;
-pub mod lock;
+pub mod file_identity;
+pub mod fingerprint_key;
+pub mod home_dir;
+pub mod instance_lock;
+pub mod instance_watch;
 pub mod log;
-pub mod passed;
-pub mod service;
 pub mod signals;
 pub mod socket;
-pub mod watch;
+pub mod socket_activation;
+pub mod systemd_notify;
+pub mod unclean_stop;

@@ -3,17 +3,17 @@
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 
 /// Who asks a daemon to stop: the first word asks for an orderly stop, the second ends it at once.
-pub type Stops = mpsc::Receiver<&'static str>;
+pub type StopSignals = mpsc::Receiver<&'static str>;
 
 /// SIGTERM, SIGINT and SIGHUP of this process from now on. Must be called inside a runtime.
 ///
 /// # Errors
 /// What the system says.
-pub fn stops() -> Result<Stops> {
-    let mut signals = Signals::take()?;
+pub fn listen_for_stops() -> Result<StopSignals> {
+    let mut signals = Signals::register()?;
     let (say, stops) = mpsc::channel(2);
     tokio::spawn(async move { while say.send(signals.next().await).await.is_ok() {} });
     Ok(stops)
@@ -27,8 +27,8 @@ struct Signals {
 }
 
 impl Signals {
-    fn take() -> Result<Self> {
-        let take = |kind| signal(kind).map_err(|e| Failure::io("cannot take signals", &e));
+    fn register() -> Result<Self> {
+        let take = |kind| signal(kind).map_err(|e| Error::io("cannot take signals", &e));
         Ok(Self {
             terminate: take(SignalKind::terminate())?,
             interrupt: take(SignalKind::interrupt())?,

@@ -14,18 +14,18 @@ use interprocess::local_socket::traits::Stream as _;
 use interprocess::local_socket::{GenericFilePath, Stream, ToFsName as _};
 use interprocess::os::unix::uds_local_socket::tokio::Listener as UnixSocket;
 
-use super::identity::Identity;
-use crate::failure::{Failure, Result};
-use crate::store::agents_dir::create_private;
+use super::file_identity::FileIdentity;
+use crate::error::{Error, Result};
+use crate::store::private_fs::create_private;
 
 /// Longest path of a socket: `sun_path` less its NUL.
-const MAX_PATH: usize = 107;
+const MAX_PATH_BYTES: usize = 107;
 
 /// The path that the daemon listens at now, which changes if its socket is lost.
 #[derive(Debug, Clone)]
-pub struct Address(Arc<Mutex<PathBuf>>);
+pub struct SocketPath(Arc<Mutex<PathBuf>>);
 
-impl Address {
+impl SocketPath {
     /// The address `path`.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
@@ -46,7 +46,7 @@ impl Address {
 
 /// A socket that is bound and listens. Dropping it removes its file, unless another has taken the file's place.
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundSocket {
     listener: UnixListener,
     file: SocketFile,
 }
@@ -56,14 +56,14 @@ pub struct Bound {
 pub struct SocketFile {
     pub path: PathBuf,
     /// `None`: it cannot be seen from here.
-    pub identity: Option<Identity>,
+    pub identity: Option<FileIdentity>,
     /// A service manager made it, and removes it.
-    pub is_passed: bool,
+    pub is_activated: bool,
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if !self.is_passed && self.identity.is_some() && self.identity == identity(&self.path) {
+        if !self.is_activated && self.identity.is_some() && self.identity == identity_of(&self.path) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -71,15 +71,15 @@ impl Drop for SocketFile {
 
 /// The identity of what is at `path` itself: a link is not followed.
 #[must_use]
-pub fn identity(path: &Path) -> Option<Identity> {
-    path.symlink_metadata().ok().map(|found| Identity::of(&found))
+pub fn identity_of(path: &Path) -> Option<FileIdentity> {
+    path.symlink_metadata().ok().map(|found| FileIdentity::from_metadata(&found))
 }
 
-impl Bound {
+impl BoundSocket {
     /// A socket that a service manager made at `path`.
     #[must_use]
-    pub fn passed(listener: UnixListener, path: PathBuf) -> Self {
-        Self { listener, file: SocketFile { identity: identity(&path), path, is_passed: true } }
+    pub fn from_activation(listener: UnixListener, path: PathBuf) -> Self {
+        Self { listener, file: SocketFile { identity: identity_of(&path), path, is_activated: true } }
     }
 
     /// The file.
@@ -95,7 +95,7 @@ impl Bound {
     pub fn listen(self) -> Result<(Listener, SocketFile)> {
         let socket = UnixSocket::try_from(OwnedFd::from(self.listener));
         let listener =
-            socket.map_err(|e| Failure::io(format_args!("cannot listen at {}", self.file.path.display()), &e))?;
+            socket.map_err(|e| Error::io(format_args!("cannot listen at {}", self.file.path.display()), &e))?;
         Ok((listener.into(), self.file))
     }
 }
@@ -104,38 +104,38 @@ impl Bound {
 ///
 /// # Errors
 /// `already_exists` where something is in the way, `denied` where the directory is not safe.
-pub fn bind(path: &Path) -> Result<Bound> {
+pub fn bind(path: &Path) -> Result<BoundSocket> {
     let shown = path.display();
-    if path.as_os_str().len() > MAX_PATH {
-        return Err(Failure::invalid(format!(
-            "the socket path has {} bytes, more than {MAX_PATH}: {shown}",
+    if path.as_os_str().len() > MAX_PATH_BYTES {
+        return Err(Error::invalid(format!(
+            "the socket path has {} bytes, more than {MAX_PATH_BYTES}: {shown}",
             path.as_os_str().len()
         ))
         .hint("name a shorter one with --socket or CHORUS_SOCKET"));
     }
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    check_dir(dir)?;
-    clear_the_way(path)?;
-    let failed = |e: &io::Error| Failure::io(format_args!("cannot listen at {shown}"), e);
+    ensure_safe_dir(dir)?;
+    remove_stale_socket(path)?;
+    let failed = |e: &io::Error| Error::io(format_args!("cannot listen at {shown}"), e);
     // The umask is 077: nobody else can connect before the mode is set either.
     let listener = UnixListener::bind(path).map_err(|e| failed(&e))?;
-    let file = SocketFile { path: path.to_owned(), identity: identity(path), is_passed: false };
+    let file = SocketFile { path: path.to_owned(), identity: identity_of(path), is_activated: false };
     std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(|e| failed(&e))?;
     listener.set_nonblocking(true).map_err(|e| failed(&e))?;
-    Ok(Bound { listener, file })
+    Ok(BoundSocket { listener, file })
 }
 
 /// The directory must be such that nobody else can put a socket of their own in our place.
-fn check_dir(dir: &Path) -> Result<()> {
+fn ensure_safe_dir(dir: &Path) -> Result<()> {
     // A link that leads nowhere is there, too: what is made through it would be its owner's to move.
     let mut existing = dir;
     while existing.symlink_metadata().is_err() {
         existing = existing.parent().filter(|up| !up.as_os_str().is_empty()).unwrap_or(Path::new("/"));
     }
-    let failed = |e: &io::Error| Failure::io(format_args!("cannot use {}", dir.display()), e);
+    let failed = |e: &io::Error| Error::io(format_args!("cannot use {}", dir.display()), e);
     let us = rustix::process::geteuid().as_raw();
     let refused = |what: &str, why: String| {
-        Failure::new(ErrorKind::Denied, format!("the {what} {} {why}", existing.display()))
+        Error::new(ErrorKind::Denied, format!("the {what} {} {why}", existing.display()))
             .hint("name another place with --socket or CHORUS_SOCKET; is XDG_RUNTIME_DIR that of another user?")
     };
     let foreign = |what, owner| match owner {
@@ -161,25 +161,25 @@ fn check_dir(dir: &Path) -> Result<()> {
 }
 
 /// Removes a socket that nobody listens at.
-fn clear_the_way(path: &Path) -> Result<()> {
+fn remove_stale_socket(path: &Path) -> Result<()> {
     let shown = path.display();
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(Failure::io(format_args!("cannot look at {shown}"), &e)),
+        Err(e) => return Err(Error::io(format_args!("cannot look at {shown}"), &e)),
     };
     let in_the_way = |what: &str| {
-        Failure::new(ErrorKind::AlreadyExists, format!("{shown} {what}"))
+        Error::new(ErrorKind::AlreadyExists, format!("{shown} {what}"))
             .hint("move it away, or name another socket with --socket or CHORUS_SOCKET")
     };
     if !metadata.file_type().is_socket() {
         return Err(in_the_way("exists and is not a socket"));
     }
-    let name = path.to_fs_name::<GenericFilePath>().map_err(|e| Failure::io("cannot use the socket's name", &e))?;
+    let name = path.to_fs_name::<GenericFilePath>().map_err(|e| Error::io("cannot use the socket's name", &e))?;
     match Stream::connect(name) {
         Ok(_) => Err(in_the_way("is the socket of a program that is running")),
         Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path)
-            .map_err(|e| Failure::io(format_args!("cannot remove the stale socket {shown}"), &e)),
+            .map_err(|e| Error::io(format_args!("cannot remove the stale socket {shown}"), &e)),
         Err(e) => Err(in_the_way(&format!("is a socket that cannot be tried: {e}"))),
     }
 }

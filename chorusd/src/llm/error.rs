@@ -8,7 +8,7 @@ use chorus_proto::Usage;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct CallError {
-    pub class: Class,
+    pub class: ErrorClass,
     /// What happened, in one line.
     pub message: String,
     /// What to do about it.
@@ -20,24 +20,24 @@ pub struct CallError {
     /// What the provider had counted before, with its cost where a price is known: it is paid for all the same.
     pub usage: Option<Box<Usage>>,
     /// How far it had come.
-    pub progress: Progress,
+    pub progress: CallProgress,
 }
 
 /// How far a call had come before it failed: what it has used hangs from that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Progress {
+pub enum CallProgress {
     /// No server has heard of it.
     #[default]
     Unsent,
     /// A server answered with an error instead of working on it.
-    Refused,
+    Rejected,
     /// A server has the request, and had sent so many bytes of an answer.
-    Taken { received: u64 },
+    Accepted { received: u64 },
 }
 
 /// What kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum ErrorClass {
     /// No key, or one that is not taken.
     Auth,
     /// The key is good, but not for this.
@@ -49,7 +49,7 @@ pub enum Class {
     /// No connection, or one that broke.
     Network,
     /// Nothing listens where the server should be: it may be on its way up.
-    Refused,
+    ConnectionRefused,
     /// The server is there, and loads its model.
     Loading,
     /// One of the configured limits was reached.
@@ -70,7 +70,7 @@ pub enum Class {
     NotFound,
 }
 
-impl Class {
+impl ErrorClass {
     /// A name for events and logs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -81,7 +81,7 @@ impl Class {
             Self::Overloaded => "overloaded",
             Self::Server => "server",
             Self::Network => "network",
-            Self::Refused => "refused",
+            Self::ConnectionRefused => "refused",
             Self::Loading => "loading",
             Self::Timeout => "timeout",
             Self::ContextTooLong => "context_too_long",
@@ -98,7 +98,7 @@ impl Class {
 
 impl CallError {
     #[must_use]
-    pub fn new(class: Class, message: impl Into<String>) -> Self {
+    pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
         Self {
             class,
             message: message.into(),
@@ -106,14 +106,14 @@ impl CallError {
             retry_after: None,
             partial: String::new(),
             usage: None,
-            progress: Progress::Unsent,
+            progress: CallProgress::Unsent,
         }
     }
 
     /// Notes that a server has the request.
     #[must_use]
-    pub fn taken(mut self) -> Self {
-        self.progress = Progress::Taken { received: 0 };
+    pub fn mark_accepted(mut self) -> Self {
+        self.progress = CallProgress::Accepted { received: 0 };
         self
     }
 
@@ -127,6 +127,6 @@ impl CallError {
     /// The caller gave up.
     #[must_use]
     pub fn cancelled() -> Self {
-        Self::new(Class::Cancelled, "the call was cancelled")
+        Self::new(ErrorClass::Cancelled, "the call was cancelled")
     }
 }

@@ -1,35 +1,35 @@
 //! Calling models. Sending bytes ([`transport`]), cutting the event stream ([`sse`]) and deciding on another try
 //! ([`retry`]) are three small files; [`providers`] only translate; [`models`] is the face of the part.
 
-pub mod available;
-mod call;
+mod api_key;
+mod attempts;
+mod context_length;
 mod discovery;
 pub mod error;
-mod key;
-mod learned;
+mod learned_limits;
+pub mod model_catalog;
+pub mod model_ref;
+mod model_resolver;
 pub mod models;
-pub mod output;
-mod patience;
 pub mod providers;
 pub mod reply;
 pub mod request;
-mod resolve;
 pub mod retry;
 pub mod sse;
-pub mod target;
-pub mod text_files;
+mod startup_wait;
+pub mod stream_event;
+pub mod text_attachments;
 mod transport;
-mod windows;
 
-pub use available::{Available, Found, ModelInfo, ProviderModels};
-pub use discovery::Local;
-pub use error::{CallError, Class, Progress};
-pub use key::KeyFound;
+pub use api_key::KeyStatus;
+pub use discovery::LocalServer;
+pub use error::{CallError, CallProgress, ErrorClass};
+pub use model_catalog::{DiscoveryStatus, ModelCatalog, ModelInfo, ProviderModels};
+pub use model_ref::ModelRef;
 pub use models::Models;
-pub use output::Output;
 pub use providers::images::describe_images;
-pub use reply::{Reply, Stop, cost};
-pub use request::{Request, Shape, ToolSpec};
-pub use target::Target;
+pub use reply::{Reply, StopReason, calculate_cost};
+pub use request::{ModelRequest, OutputFormat, ToolSpec};
+pub use stream_event::StreamEvent;
 
 pub use crate::config::Price;

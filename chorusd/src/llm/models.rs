@@ -11,49 +11,49 @@ use chorus_proto::Attachment;
 use reqwest::Client;
 use tokio_util::sync::CancellationToken;
 
-use super::available::{Available, Found};
-use super::call::Call;
-use super::discovery::{self, Local};
-use super::error::{CallError, Class};
-use super::key::{self, KeyFound};
-use super::learned::{Amended, Learned};
-use super::output::{Hear, Output};
+use super::api_key::{self, KeyStatus};
+use super::attempts::ModelCall;
+use super::discovery::{self, LocalServer};
+use super::error::{CallError, ErrorClass};
+use super::learned_limits::{AmendedRequest, LearnedLimits};
+use super::model_catalog::{DiscoveryStatus, ModelCatalog};
+use super::model_ref::ModelRef;
+use super::model_resolver::ModelResolver;
 use super::providers;
 use super::reply::Reply;
-use super::request::Request;
-use super::resolve::Known;
-use super::retry::Policy;
-use super::target::Target;
+use super::request::ModelRequest;
+use super::retry::RetryPolicy;
+use super::stream_event::{StreamEvent, StreamListener};
 use super::transport::{self, ClientKind, Transport};
 use crate::clock::Clock;
-use crate::config::{Config, Kind, Price, Provider, Secret};
-use crate::failure::{Failure, Result};
+use crate::config::{Config, Price, Provider, ProviderKind, Secret};
+use crate::error::{Error, Result};
 use crate::redact::{FingerprintKey, Redactor};
 
 /// The file in the home that keeps what discovery found.
-pub const FILE: &str = "available_models.json";
+pub const MODEL_CATALOG_FILE: &str = "available_models.json";
 
 /// A number from 0 up to 1.
-pub type Chance = Arc<dyn Fn() -> f64 + Send + Sync>;
+pub type RandomFraction = Arc<dyn Fn() -> f64 + Send + Sync>;
 
 /// What every model of Anthropic takes at least.
-const CLAUDE_WINDOW: u64 = 200_000;
+const CLAUDE_CONTEXT_LENGTH: u64 = 200_000;
 
 /// The longest answer of a turn, in tokens, where nobody has configured another.
-const USUAL_ANSWER: u64 = 8192;
+const DEFAULT_REPLY_TOKENS: u64 = 8192;
 
 /// All models that this daemon can call.
 pub struct Models {
     configured: BTreeMap<String, Provider>,
     aliases: BTreeMap<String, String>,
     prices: BTreeMap<String, Price>,
-    local: Vec<Local>,
-    policy: Policy,
-    chance: Chance,
+    local: Vec<LocalServer>,
+    policy: RetryPolicy,
+    chance: RandomFraction,
     file: PathBuf,
     /// What the last discovery found.
-    found: RwLock<Available>,
-    learned: Learned,
+    catalog: RwLock<ModelCatalog>,
+    learned: LearnedLimits,
     clients: Mutex<HashMap<ClientKind, Client>>,
     clock: Clock,
     redactor: Arc<Redactor>,
@@ -63,7 +63,7 @@ pub struct Models {
 
 impl fmt::Debug for Models {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Models").field("providers", &self.names()).finish_non_exhaustive()
+        f.debug_struct("Models").field("providers", &self.provider_names()).finish_non_exhaustive()
     }
 }
 
@@ -72,19 +72,19 @@ impl Models {
     /// of `clock`; limits and waits are of the machine's. Asks nobody.
     #[must_use]
     pub fn new(config: &Config, home: &Path, clock: Clock) -> Self {
-        let file = home.join(FILE);
-        let local = if config.discovery_local { discovery::usual_places() } else { Vec::new() };
-        let found = discovery::known_before(&file, config);
+        let file = home.join(MODEL_CATALOG_FILE);
+        let local = if config.discovery_local { discovery::default_local_servers() } else { Vec::new() };
+        let found = discovery::load_catalog(&file, config);
         Self {
             configured: config.providers.clone(),
             aliases: config.aliases.clone(),
             prices: config.prices.clone(),
             local,
-            policy: Policy::default(),
-            chance: Arc::new(chance),
+            policy: RetryPolicy::default(),
+            chance: Arc::new(random_fraction),
             file,
-            found: RwLock::new(found),
-            learned: Learned::default(),
+            catalog: RwLock::new(found),
+            learned: LearnedLimits::default(),
             clients: Mutex::default(),
             clock,
             redactor: Arc::new(Redactor::new(FingerprintKey::default)),
@@ -94,16 +94,16 @@ impl Models {
 
     /// The same with other places to look for local servers, another policy and other chances: for tests.
     #[must_use]
-    pub fn bent(self, local: Vec<Local>, policy: Policy, chance: Chance) -> Self {
+    pub fn for_tests(self, local: Vec<LocalServer>, policy: RetryPolicy, chance: RandomFraction) -> Self {
         Self { local, policy, chance, ..self }
     }
 
     /// The same with what takes secrets out. It learns the keys that can be read now. Reads files: blocks.
     #[must_use]
-    pub fn redacting(self, redactor: Arc<Redactor>) -> Self {
+    pub fn with_redactor(self, redactor: Arc<Redactor>) -> Self {
         for provider in self.configured.values() {
-            if let Ok(Some(key)) = key::read(provider) {
-                redactor.learn(&key);
+            if let Ok(Some(key)) = api_key::read_key(provider) {
+                redactor.add_own_key(&key);
             }
         }
         Self { redactor, ..self }
@@ -119,22 +119,22 @@ impl Models {
     ///
     /// # Errors
     /// `model_unavailable` with the nearest names. What the provider did not list is refused where it was asked.
-    pub fn resolve(&self, name: &str) -> Result<Target> {
-        self.known(|known| known.resolve(name))
+    pub fn resolve(&self, name: &str) -> Result<ModelRef> {
+        self.with_resolver(|known| known.resolve(name))
     }
 
     /// Whether an agent may be given the model `name`: refused is only what its provider was asked for and does not have.
     ///
     /// # Errors
     /// `model_unavailable` with the nearest names.
-    pub fn admit(&self, name: &str) -> Result<()> {
-        self.known(|known| known.admit(name))
+    pub fn check_assignable(&self, name: &str) -> Result<()> {
+        self.with_resolver(|known| known.check_assignable(name))
     }
 
-    fn known<T>(&self, ask: impl FnOnce(&Known<'_>) -> T) -> T {
-        let providers = self.names();
-        let available = self.found.read().unwrap_or_else(PoisonError::into_inner);
-        ask(&Known { aliases: &self.aliases, providers: &providers, available: &available })
+    fn with_resolver<T>(&self, ask: impl FnOnce(&ModelResolver<'_>) -> T) -> T {
+        let providers = self.provider_names();
+        let available = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+        ask(&ModelResolver { aliases: &self.aliases, providers: &providers, available: &available })
     }
 
     /// Short names, each with its `provider/model`.
@@ -151,25 +151,32 @@ impl Models {
     /// Why there is no whole answer, with the part that there was.
     pub async fn call(
         &self,
-        target: &Target,
-        request: &Request,
-        hear: Hear<'_>,
+        target: &ModelRef,
+        request: &ModelRequest,
+        hear: StreamListener<'_>,
         cancel: CancellationToken,
     ) -> Result<Reply, CallError> {
         let mut request = Cow::Borrowed(request);
         loop {
-            let called =
-                self.call_by(self.policy, target, &self.learned.fitted(target, &request), hear, cancel.clone()).await;
+            let called = self
+                .call_with_policy(
+                    self.policy,
+                    target,
+                    &self.learned.apply_limits(target, &request),
+                    hear,
+                    cancel.clone(),
+                )
+                .await;
             let Err(error) = called else { return called };
             match self.learned.learn(target, &request, &error) {
-                Some(Amended { request: amended, note }) => {
+                Some(AmendedRequest { request: amended, note }) => {
                     tracing::info!(model = %target, %error, "the request is amended");
-                    note.into_iter().for_each(|note| hear(Output::Note(note)));
+                    note.into_iter().for_each(|note| hear(StreamEvent::Note(note)));
                     request = Cow::Owned(amended);
                 }
                 // A prompt that leaves no room even for the shortest answer is what is too long.
-                None if error.class == Class::AnswerTooLong => {
-                    return Err(CallError { class: Class::ContextTooLong, ..error });
+                None if error.class == ErrorClass::AnswerTooLong => {
+                    return Err(CallError { class: ErrorClass::ContextTooLong, ..error });
                 }
                 None => return Err(error),
             }
@@ -183,11 +190,11 @@ impl Models {
     /// As [`Models::call`].
     pub async fn call_once(
         &self,
-        target: &Target,
-        request: &Request,
+        target: &ModelRef,
+        request: &ModelRequest,
         cancel: CancellationToken,
     ) -> Result<Reply, CallError> {
-        self.call_by(Policy { tries: 1, ..self.policy }, target, request, &|_| (), cancel).await
+        self.call_with_policy(RetryPolicy { max_attempts: 1, ..self.policy }, target, request, &|_| (), cancel).await
     }
 
     /// As [`Models::call_once`], for an answer that is to have a form; a server that cannot hold the model to it is asked again
@@ -195,16 +202,16 @@ impl Models {
     ///
     /// # Errors
     /// As [`Models::call`].
-    pub async fn call_shaped(
+    pub async fn call_structured(
         &self,
-        target: &Target,
-        request: Request,
+        target: &ModelRef,
+        request: ModelRequest,
         cancel: CancellationToken,
     ) -> Result<Reply, CallError> {
         match self.call_once(target, &request, cancel.clone()).await {
-            Err(error) if providers::refuses_form(&error) => {
+            Err(error) if providers::refuses_structured_output(&error) => {
                 tracing::info!(model = %target, %error, "the model is asked in plain text");
-                self.call_once(target, &Request { shape: None, ..request }, cancel).await
+                self.call_once(target, &ModelRequest { output_format: None, ..request }, cancel).await
             }
             called => called,
         }
@@ -212,25 +219,25 @@ impl Models {
 
     /// How long to wait before one more try after `error`; `None`: there is no sense in it.
     #[must_use]
-    pub fn patience(&self, error: &CallError) -> Option<Duration> {
-        self.policy.wait(error, 1, (self.chance)())
+    pub fn retry_delay(&self, error: &CallError) -> Option<Duration> {
+        self.policy.retry_delay(error, 1, (self.chance)())
     }
 
-    async fn call_by(
+    async fn call_with_policy(
         &self,
-        policy: Policy,
-        target: &Target,
-        request: &Request,
-        hear: Hear<'_>,
+        policy: RetryPolicy,
+        target: &ModelRef,
+        request: &ModelRequest,
+        hear: StreamListener<'_>,
         cancel: CancellationToken,
     ) -> Result<Reply, CallError> {
         let provider = self.provider(&target.provider).ok_or_else(|| {
-            CallError::new(Class::NotFound, format!("there is no provider {:?}", target.provider))
+            CallError::new(ErrorClass::NotFound, format!("there is no provider {:?}", target.provider))
                 .hint("`chorusctl models` lists what there is")
         })?;
-        let (transport, key) = self.reach(&provider).await?;
-        let request = &*bounded(request, provider.max_output_tokens);
-        let call = Call {
+        let (transport, key) = self.connect(&provider).await?;
+        let request = &*cap_max_tokens(request, provider.max_output_tokens);
+        let call = ModelCall {
             transport,
             provider: &provider,
             key,
@@ -242,11 +249,11 @@ impl Models {
             clock: &self.clock,
             redactor: &self.redactor,
         };
-        let mut reply = match call.run(providers::of(provider.kind), &cancel).await {
+        let mut reply = match call.run(providers::protocol(provider.kind), &cancel).await {
             Ok(reply) => reply,
             Err(mut error) => {
-                if let (Some(usage), Some(price)) = (&mut error.usage, self.price_of(target)) {
-                    usage.cost_usd = usage.cost_usd.or_else(|| Some(super::reply::cost(&price, usage, None)));
+                if let (Some(usage), Some(price)) = (&mut error.usage, self.price(target)) {
+                    usage.cost_usd = usage.cost_usd.or_else(|| Some(super::reply::calculate_cost(&price, usage, None)));
                 }
                 return Err(error);
             }
@@ -255,30 +262,31 @@ impl Models {
         let told = reply.usage.cost_usd.is_some() && !self.prices.contains_key(&target.to_string());
         // Of tokens that nobody has counted the price is not known; the account estimates them.
         let counted = reply.usage.input_tokens.is_some() || reply.usage.output_tokens.is_some();
-        if let Some(price) = self.price_of(target).filter(|_| !told && counted) {
-            reply.usage.cost_usd = Some(super::reply::cost(&price, &reply.usage, reply.cache_write_tokens));
+        if let Some(price) = self.price(target).filter(|_| !told && counted) {
+            reply.usage.cost_usd = Some(super::reply::calculate_cost(&price, &reply.usage, reply.cache_write_tokens));
         }
         Ok(reply)
     }
 
     /// How many tokens a model takes, prompt and answer together, where that is known.
     #[must_use]
-    pub fn window_of(&self, target: &Target) -> Option<u64> {
-        let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
+    pub fn context_length(&self, target: &ModelRef) -> Option<u64> {
+        let found = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
         let model = found.provider(&target.provider).and_then(|provider| provider.model(&target.model));
         model.and_then(|model| model.context_length).or_else(|| {
             let kind = self.configured.get(&target.provider).map(|provider| provider.kind);
-            (kind == Some(Kind::Anthropic) && target.model.starts_with("claude-")).then_some(CLAUDE_WINDOW)
+            (kind == Some(ProviderKind::Anthropic) && target.model.starts_with("claude-"))
+                .then_some(CLAUDE_CONTEXT_LENGTH)
         })
     }
 
     /// Returns false where a model is known to take no images: its server lists that, or has refused one.
     #[must_use]
-    pub fn takes_images(&self, target: &Target) -> bool {
-        if self.learned.is_blind(target) {
+    pub fn accepts_images(&self, target: &ModelRef) -> bool {
+        if self.learned.refuses_images(target) {
             return false;
         }
-        let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
+        let found = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
         let model = found.provider(&target.provider).and_then(|provider| provider.model(&target.model));
         model.and_then(|model| model.images) != Some(false)
     }
@@ -288,22 +296,22 @@ impl Models {
     /// Where the window is not known, `shown` stands for it, the tokens that the model is shown at most: a server of somebody's own
     /// may be slow, and an answer that nothing ends would take minutes. A service on the Internet bounds answers by itself.
     #[must_use]
-    pub fn longest_answer(&self, target: &Target, shown: u64) -> u64 {
+    pub fn max_reply_tokens(&self, target: &ModelRef, shown: u64) -> u64 {
         let configured = self.provider(&target.provider).and_then(|provider| provider.max_output_tokens);
         if let Some(configured) = configured {
             return configured;
         }
-        if self.is_own(target) && self.window_of(target).is_none() {
-            USUAL_ANSWER.min(shown / 5).max(1)
+        if self.is_self_hosted(target) && self.context_length(target).is_none() {
+            DEFAULT_REPLY_TOKENS.min(shown / 5).max(1)
         } else {
-            USUAL_ANSWER
+            DEFAULT_REPLY_TOKENS
         }
     }
 
     /// Returns true for a server of somebody's own, which may be slow and take one request at a time: what is on the Internet is
     /// reached by TLS.
     #[must_use]
-    pub fn is_own(&self, target: &Target) -> bool {
+    pub fn is_self_hosted(&self, target: &ModelRef) -> bool {
         self.provider(&target.provider).is_some_and(|provider| provider.base_url.starts_with("http://"))
     }
 
@@ -311,81 +319,81 @@ impl Models {
     ///
     /// # Errors
     /// `invalid_params` with the first image that it would refuse the conversation for.
-    pub fn takes(&self, target: &Target, attachments: &[Attachment]) -> Result<()> {
-        let refused = attachments.iter().find_map(|file| Some((file, self.unfit(target, file)?)));
+    pub fn check_attachments(&self, target: &ModelRef, attachments: &[Attachment]) -> Result<()> {
+        let refused = attachments.iter().find_map(|file| Some((file, self.attachment_problem(target, file)?)));
         match refused {
             None => Ok(()),
             Some((file, why)) => {
-                let hint = if self.takes_images(target) {
+                let hint = if self.accepts_images(target) {
                     "attach it as a smaller PNG or JPEG image, or choose a model that looks at images"
                 } else {
                     "choose a model that looks at images: chorusctl agent config NAME model PROVIDER/MODEL"
                 };
-                Err(Failure::invalid(format!("{} cannot be shown to {target}: {why}", file.name)).hint(hint))
+                Err(Error::invalid(format!("{} cannot be shown to {target}: {why}", file.name)).hint(hint))
             }
         }
     }
 
     /// Why `target` would not be shown an image that somebody attaches; `None`: it is no image, or it would, as far as is known.
     #[must_use]
-    pub fn unfit(&self, target: &Target, attachment: &Attachment) -> Option<String> {
-        if providers::images::has_bytes(attachment) && !self.takes_images(target) {
+    pub fn attachment_problem(&self, target: &ModelRef, attachment: &Attachment) -> Option<String> {
+        if providers::images::has_bytes(attachment) && !self.accepts_images(target) {
             return Some("the model looks at no images".into());
         }
         let Provider { kind, .. } = self.provider(&target.provider)?;
-        providers::images::problem(attachment, kind)
+        providers::images::image_problem(attachment, kind)
     }
 
     /// What a model costs: as configured, else as its provider tells.
     #[must_use]
-    pub fn price_of(&self, target: &Target) -> Option<Price> {
+    pub fn price(&self, target: &ModelRef) -> Option<Price> {
         self.prices.get(&target.to_string()).copied().or_else(|| {
-            let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
+            let found = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
             found.provider(&target.provider)?.model(&target.model)?.price
         })
     }
 
     /// What the last discovery found.
     #[must_use]
-    pub fn available(&self) -> Available {
-        self.found.read().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn available(&self) -> ModelCatalog {
+        self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How many models the last discovery found.
     #[must_use]
-    pub fn count(&self) -> u64 {
-        self.found.read().unwrap_or_else(PoisonError::into_inner).count()
+    pub fn model_count(&self) -> u64 {
+        self.catalog.read().unwrap_or_else(PoisonError::into_inner).count()
     }
 
     /// Whether each configured provider has its key. Reads files: blocks.
     #[must_use]
-    pub fn keys(&self) -> Vec<KeyFound> {
-        self.configured.values().map(key::look).collect()
+    pub fn check_keys(&self) -> Vec<KeyStatus> {
+        self.configured.values().map(api_key::check_key).collect()
     }
 
     /// Returns the origin of the key that is sent to a provider, in words; `None`: it is sent none.
     #[must_use]
-    pub fn key_from(&self, provider: &str) -> Option<String> {
-        self.configured.get(provider).and_then(key::source)
+    pub fn describe_key_source(&self, provider: &str) -> Option<String> {
+        self.configured.get(provider).and_then(api_key::describe_source)
     }
 
     /// Asks every provider which models it has, and looks for local servers where that is configured; no paid call. What
     /// was found is kept in the home.
-    pub async fn discover(&self) -> Available {
+    pub async fn discover(&self) -> ModelCatalog {
         if self.configured.is_empty() && self.local.is_empty() {
             return self.available();
         }
         let _alone = self.discovering.lock().await;
         let before = self.available();
-        let found = discovery::discover(self, &before).await;
-        self.found.write().unwrap_or_else(PoisonError::into_inner).clone_from(&found);
-        self.learned.forget();
+        let found = discovery::discover_all(self, &before).await;
+        self.catalog.write().unwrap_or_else(PoisonError::into_inner).clone_from(&found);
+        self.learned.clear();
         let (file, kept) = (self.file.clone(), found.clone());
-        let written = tokio::task::spawn_blocking(move || discovery::keep(&file, &kept)).await;
+        let written = tokio::task::spawn_blocking(move || discovery::save_catalog(&file, &kept)).await;
         if let Ok(Err(e)) = written {
-            tracing::warn!("{FILE} cannot be written: {e}");
+            tracing::warn!("{MODEL_CATALOG_FILE} cannot be written: {e}");
         }
-        for provider in found.providers.iter().filter(|provider| provider.found == Found::Failed) {
+        for provider in found.providers.iter().filter(|provider| provider.found == DiscoveryStatus::Failed) {
             let problem = provider.problem.as_deref().unwrap_or_default();
             tracing::warn!(provider = %provider.name, problem, "its models cannot be listed");
         }
@@ -400,39 +408,39 @@ impl Models {
         &self.clock
     }
 
-    pub(super) fn local(&self) -> &[Local] {
+    pub(super) fn local_servers(&self) -> &[LocalServer] {
         &self.local
     }
 
     /// Names of all providers, local servers that were found included.
-    fn names(&self) -> Vec<String> {
-        let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
+    fn provider_names(&self) -> Vec<String> {
+        let found = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
         let local = found.providers.iter().filter(|provider| provider.local).map(|provider| &provider.name);
         self.configured.keys().chain(local).cloned().collect()
     }
 
     fn provider(&self, name: &str) -> Option<Provider> {
         self.configured.get(name).cloned().or_else(|| {
-            let found = self.found.read().unwrap_or_else(PoisonError::into_inner);
+            let found = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
             let local = found.provider(name).filter(|provider| provider.local)?;
             Some(discovery::local_provider(&local.name, &local.base_url))
         })
     }
 
     /// The way to a provider and its key.
-    pub(super) async fn reach(&self, provider: &Provider) -> Result<(Transport, Option<Secret>), CallError> {
+    pub(super) async fn connect(&self, provider: &Provider) -> Result<(Transport, Option<Secret>), CallError> {
         let kind = transport::client_kind(provider);
         let known = self.clients.lock().unwrap_or_else(PoisonError::into_inner).get(&kind).cloned();
         let at = provider.clone();
         // The key may be in a file, and a first client reads the machine's certificates.
         let made = tokio::task::spawn_blocking(move || {
-            let key = key::read(&at)?;
-            let client = known.map_or_else(|| transport::client(kind), Ok)?;
+            let key = api_key::read_key(&at)?;
+            let client = known.map_or_else(|| transport::build_client(kind), Ok)?;
             Ok((client, key))
         });
-        let (client, key) = made.await.map_err(|e| CallError::new(Class::Network, e.to_string()))??;
+        let (client, key) = made.await.map_err(|e| CallError::new(ErrorClass::Network, e.to_string()))??;
         if let Some(key) = &key {
-            self.redactor.learn(key);
+            self.redactor.add_own_key(key);
         }
         self.clients.lock().unwrap_or_else(PoisonError::into_inner).entry(kind).or_insert_with(|| client.clone());
         Ok((Transport::new(client, provider), key))
@@ -440,16 +448,16 @@ impl Models {
 }
 
 /// The request with the longest answer that is configured.
-fn bounded(request: &Request, most: Option<u64>) -> Cow<'_, Request> {
+fn cap_max_tokens(request: &ModelRequest, most: Option<u64>) -> Cow<'_, ModelRequest> {
     let most = most.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
     if request.max_tokens <= most {
         return Cow::Borrowed(request);
     }
-    Cow::Owned(Request { max_tokens: most, ..request.clone() })
+    Cow::Owned(ModelRequest { max_tokens: most, ..request.clone() })
 }
 
 /// The randomness of a new UUID, which comes from the system.
-fn chance() -> f64 {
+fn random_fraction() -> f64 {
     let word = (uuid::Uuid::new_v4().as_u128() >> 96) as u32;
     f64::from(word) / (f64::from(u32::MAX) + 1.0)
 }

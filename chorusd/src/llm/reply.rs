@@ -16,19 +16,19 @@ pub struct Reply {
     pub usage: Usage,
     /// Of the input, what the provider wrote into its cache.
     pub cache_write_tokens: Option<u64>,
-    pub stop: Stop,
+    pub stop: StopReason,
 }
 
 impl Reply {
     /// The JSON of an answer that was to have a form: what the form was filled in with, or what the model said instead.
     #[must_use]
-    pub fn shaped(&self) -> &str {
+    pub fn structured_output(&self) -> &str {
         self.tool_calls.first().map_or(&*self.content, |call| call.params.get())
     }
 
     /// Returns the bytes of all that the model wrote: text, calls and thinking.
     #[must_use]
-    pub fn length(&self) -> u64 {
+    pub fn output_bytes(&self) -> u64 {
         let calls = self.tool_calls.iter().map(|call| call.name.len() + call.params.get().len());
         let thinking = self.provider.as_ref().map_or(0, |blocks| blocks.get().len());
         (self.content.len() + calls.sum::<usize>() + thinking) as u64
@@ -37,11 +37,11 @@ impl Reply {
 
 /// Why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     /// It has said what it had to say.
     End,
     /// It waits for the results of its calls.
-    Calls,
+    ToolCalls,
     /// The answer was cut: `max_tokens`, or the end of the model's context. A call that was cut is left out.
     MaxTokens,
     Refused,
@@ -50,7 +50,7 @@ pub enum Stop {
 
 /// What a call cost, in US dollars. The input counts what was read from the cache and written to it.
 #[must_use]
-pub fn cost(price: &Price, usage: &Usage, cache_write_tokens: Option<u64>) -> f64 {
+pub fn calculate_cost(price: &Price, usage: &Usage, cache_write_tokens: Option<u64>) -> f64 {
     let (read, written) = (usage.cache_read_tokens.unwrap_or(0), cache_write_tokens.unwrap_or(0));
     let plain = usage.input_tokens.unwrap_or(0).saturating_sub(read).saturating_sub(written);
     let parts = [
@@ -76,7 +76,7 @@ mod tests {
             cache_read_tokens: Some(500_000),
             ..Usage::default()
         };
-        assert!((cost(&price, &usage, Some(100_000)) - (1.2 + 0.15 + 0.375 + 1.5)).abs() < 1e-9);
-        assert!((cost(&Price { input: 1.0, ..Price::default() }, &usage, None) - 1.0).abs() < 1e-9);
+        assert!((calculate_cost(&price, &usage, Some(100_000)) - (1.2 + 0.15 + 0.375 + 1.5)).abs() < 1e-9);
+        assert!((calculate_cost(&Price { input: 1.0, ..Price::default() }, &usage, None) - 1.0).abs() < 1e-9);
     }
 }

@@ -9,25 +9,25 @@ use super::providers::images::{describe_images, is_image};
 
 /// One call, whoever the provider is.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub struct ModelRequest {
     /// Legal already: a user message first, each call followed by its results.
     pub messages: Vec<Message>,
     /// The system prompt in pieces.
     pub system: Vec<String>,
     /// How many of the pieces, from the first, do not change from call to call: the provider may keep them.
-    pub stable: usize,
+    pub stable_system_pieces: usize,
     /// The messages, too, are those that later calls begin with.
-    pub goes_on: bool,
+    pub cache_messages: bool,
     pub tools: Vec<Arc<ToolSpec>>,
     /// It is to answer without calling any. They are shown all the same: some providers refuse calls of unknown tools in what was said.
-    pub no_calls: bool,
+    pub forbid_tool_calls: bool,
     /// The form that the answer is to have; `None`: as the model likes.
-    pub shape: Option<&'static Shape>,
+    pub output_format: Option<&'static OutputFormat>,
     /// The longest answer, in tokens.
     pub max_tokens: u32,
 }
 
-impl Request {
+impl ModelRequest {
     /// Returns true where a message has an image.
     #[must_use]
     pub fn has_images(&self) -> bool {
@@ -45,7 +45,7 @@ impl Request {
 
 /// The form of an answer, for providers that can hold a model to one.
 #[derive(Debug)]
-pub struct Shape {
+pub struct OutputFormat {
     /// Letters and underscores.
     pub name: &'static str,
     pub description: &'static str,

@@ -12,17 +12,17 @@ pub struct Event {
 /// An event that is longer than what is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event of more than {0} bytes")]
-pub struct TooLong(pub usize);
+pub struct EventTooLong(pub usize);
 
 /// Takes bytes, gives events.
 #[derive(Debug)]
-pub struct Cutter {
+pub struct SseParser {
     limit: usize,
     bytes: Vec<u8>,
     /// Where the line that is not cut yet begins.
     start: usize,
     /// Up to where no line end was found.
-    looked: usize,
+    searched: usize,
     /// The last line ended with CR: a LF that follows belongs to it.
     after_cr: bool,
     /// Nothing was cut yet: a byte order mark may stand here.
@@ -31,7 +31,7 @@ pub struct Cutter {
     has_data: bool,
 }
 
-impl Cutter {
+impl SseParser {
     /// A cutter for events of up to `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
@@ -39,7 +39,7 @@ impl Cutter {
             limit,
             bytes: Vec::new(),
             start: 0,
-            looked: 0,
+            searched: 0,
             after_cr: false,
             first: true,
             event: Event::default(),
@@ -50,7 +50,7 @@ impl Cutter {
     /// Takes what came.
     pub fn push(&mut self, piece: &[u8]) {
         self.bytes.drain(..self.start);
-        self.looked -= self.start;
+        self.searched -= self.start;
         self.start = 0;
         self.bytes.extend_from_slice(piece);
     }
@@ -59,58 +59,58 @@ impl Cutter {
     ///
     /// # Errors
     /// [`TooLong`]; the stream cannot be used any more then.
-    pub fn cut(&mut self) -> Result<Option<Event>, TooLong> {
-        while let Some(end) = self.line_end() {
+    pub fn next_event(&mut self) -> Result<Option<Event>, EventTooLong> {
+        while let Some(end) = self.find_line_end() {
             let (from, looked) = (self.start, end + 1);
             self.after_cr = self.bytes[end] == b'\r';
-            (self.start, self.looked) = (looked, looked);
+            (self.start, self.searched) = (looked, looked);
             if from == end {
-                if let Some(event) = self.whole() {
+                if let Some(event) = self.take_event() {
                     return Ok(Some(event));
                 }
             } else {
-                self.line(from, end)?;
+                self.parse_line(from, end)?;
             }
         }
         if self.bytes.len() - self.start + self.event.data.len() > self.limit {
-            return Err(TooLong(self.limit));
+            return Err(EventTooLong(self.limit));
         }
         Ok(None)
     }
 
     /// What is left when the stream has ended: servers may forget the last empty line.
     #[must_use]
-    pub fn rest(mut self) -> Option<Event> {
+    pub fn finish(mut self) -> Option<Event> {
         let (from, end) = (self.start, self.bytes.len());
         if from < end {
-            self.line(from, end).ok()?;
+            self.parse_line(from, end).ok()?;
         }
-        self.whole()
+        self.take_event()
     }
 
     /// Where the line that begins at `start` ends.
-    fn line_end(&mut self) -> Option<usize> {
+    fn find_line_end(&mut self) -> Option<usize> {
         if self.after_cr && self.bytes.get(self.start) == Some(&b'\n') {
             self.start += 1;
-            self.looked = self.looked.max(self.start);
+            self.searched = self.searched.max(self.start);
             self.after_cr = false;
         }
-        let found = memchr::memchr2(b'\n', b'\r', &self.bytes[self.looked..]);
+        let found = memchr::memchr2(b'\n', b'\r', &self.bytes[self.searched..]);
         match found {
-            Some(at) => Some(self.looked + at),
+            Some(at) => Some(self.searched + at),
             None => {
-                self.looked = self.bytes.len();
+                self.searched = self.bytes.len();
                 None
             }
         }
     }
 
-    fn whole(&mut self) -> Option<Event> {
+    fn take_event(&mut self) -> Option<Event> {
         let event = std::mem::take(&mut self.event);
         std::mem::take(&mut self.has_data).then_some(event)
     }
 
-    fn line(&mut self, from: usize, end: usize) -> Result<(), TooLong> {
+    fn parse_line(&mut self, from: usize, end: usize) -> Result<(), EventTooLong> {
         let mut line = &self.bytes[from..end];
         if std::mem::take(&mut self.first) {
             line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
@@ -122,7 +122,7 @@ impl Cutter {
         match field {
             b"data" => {
                 if self.event.data.len() + value.len() > self.limit {
-                    return Err(TooLong(self.limit));
+                    return Err(EventTooLong(self.limit));
                 }
                 if std::mem::replace(&mut self.has_data, true) {
                     self.event.data.push('\n');
@@ -143,15 +143,15 @@ mod tests {
 
     /// What is cut from `bytes` in pieces of `step`.
     fn cut(bytes: &[u8], step: usize) -> Vec<(String, String)> {
-        let mut cutter = Cutter::new(1 << 20);
+        let mut cutter = SseParser::new(1 << 20);
         let mut found = Vec::new();
         for piece in bytes.chunks(step) {
             cutter.push(piece);
-            while let Some(event) = cutter.cut().unwrap() {
+            while let Some(event) = cutter.next_event().unwrap() {
                 found.push((event.name, event.data));
             }
         }
-        found.extend(cutter.rest().map(|event| (event.name, event.data)));
+        found.extend(cutter.finish().map(|event| (event.name, event.data)));
         found
     }
 
@@ -175,28 +175,28 @@ mod tests {
 
     #[test]
     fn an_event_may_be_long_but_not_endless() {
-        let mut cutter = Cutter::new(100);
+        let mut cutter = SseParser::new(100);
         cutter.push(format!("data: {}\n\n", "x".repeat(90)).as_bytes());
-        assert_eq!(cutter.cut().unwrap().unwrap().data.len(), 90);
+        assert_eq!(cutter.next_event().unwrap().unwrap().data.len(), 90);
         cutter.push("y".repeat(101).as_bytes());
-        assert_eq!(cutter.cut(), Err(TooLong(100)));
-        let mut cutter = Cutter::new(100);
+        assert_eq!(cutter.next_event(), Err(EventTooLong(100)));
+        let mut cutter = SseParser::new(100);
         for _ in 0..3 {
             cutter.push(format!("data: {}\n", "z".repeat(40)).as_bytes());
         }
-        assert_eq!(cutter.cut(), Err(TooLong(100)));
+        assert_eq!(cutter.next_event(), Err(EventTooLong(100)));
     }
 
     #[test]
     fn ten_megabytes_take_no_time() {
-        let mut cutter = Cutter::new(16 << 20);
+        let mut cutter = SseParser::new(16 << 20);
         let piece = vec![b'x'; 16 << 10];
         cutter.push(b"data: ");
         for _ in 0..640 {
             cutter.push(&piece);
-            assert_eq!(cutter.cut(), Ok(None));
+            assert_eq!(cutter.next_event(), Ok(None));
         }
         cutter.push(b"\n\n");
-        assert_eq!(cutter.cut().unwrap().unwrap().data.len(), 10 << 20);
+        assert_eq!(cutter.next_event().unwrap().unwrap().data.len(), 10 << 20);
     }
 }

@@ -11,17 +11,17 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, redirect};
 use tokio::time::{Instant, timeout_at};
 
-use super::error::{CallError, Class};
-use crate::config::{Limits, Provider, is_here};
+use super::error::{CallError, ErrorClass};
+use crate::config::{CallLimits, Provider, is_loopback_url};
 
 /// How much of an error is read.
-const ERROR_BODY: usize = 64 << 10;
+const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
 /// How long the end of an answer that is complete is waited for, so that its connection can be used again.
-const LAST_BYTES: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// One request over HTTP.
 #[derive(Debug, Default)]
-pub struct Ask {
+pub struct HttpRequest {
     /// Below the provider's base URL, with its slash.
     pub path: String,
     pub headers: Vec<(HeaderName, HeaderValue)>,
@@ -42,14 +42,14 @@ pub type ClientKind = (Duration, bool);
 
 /// Which client `provider` needs.
 pub fn client_kind(provider: &Provider) -> ClientKind {
-    (provider.limits.connect, is_here(&provider.base_url))
+    (provider.limits.connect, is_loopback_url(&provider.base_url))
 }
 
 /// Makes a client. Blocks: the machine's certificates are read.
 ///
 /// # Errors
 /// What the TLS library says.
-pub fn client((connect, here): ClientKind) -> Result<Client, CallError> {
+pub fn build_client((connect, here): ClientKind) -> Result<Client, CallError> {
     let mut builder = Client::builder()
         .user_agent(concat!("chorus/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
@@ -58,7 +58,7 @@ pub fn client((connect, here): ClientKind) -> Result<Client, CallError> {
     if here {
         builder = builder.no_proxy();
     }
-    builder.build().map_err(|e| CallError::new(Class::Network, format!("TLS cannot be used: {}", reason(&e))))
+    builder.build().map_err(|e| CallError::new(ErrorClass::Network, format!("TLS cannot be used: {}", root_cause(&e))))
 }
 
 impl Transport {
@@ -70,7 +70,7 @@ impl Transport {
     ///
     /// # Errors
     /// `Network` or `Timeout`.
-    pub async fn send(&self, ask: Ask, watch: &Watch) -> Result<Answer, CallError> {
+    pub async fn send(&self, ask: HttpRequest, watch: &AttemptDeadline) -> Result<HttpResponse, CallError> {
         let url = format!("{}{}", self.base_url, ask.path);
         let mut request = match ask.body {
             Some(body) => self.client.post(url).header(CONTENT_TYPE, "application/json").body(body),
@@ -79,68 +79,68 @@ impl Transport {
         for (name, value) in ask.headers {
             request = request.header(name, value);
         }
-        match watch.over(&self.name, request.send()).await? {
-            Ok(response) => Ok(Answer {
+        match watch.run(&self.name, request.send()).await? {
+            Ok(response) => Ok(HttpResponse {
                 status: response.status().as_u16(),
                 headers: response.headers().clone(),
                 name: self.name.clone(),
                 response,
             }),
-            Err(e) => Err(self.unreachable(&e, watch)),
+            Err(e) => Err(self.send_error(&e, watch)),
         }
     }
 
-    fn unreachable(&self, error: &reqwest::Error, watch: &Watch) -> CallError {
-        let failed = self.no_answer(error, watch);
+    fn send_error(&self, error: &reqwest::Error, watch: &AttemptDeadline) -> CallError {
+        let failed = self.connection_error(error, watch);
         // A server that hangs up before it answers has read the request.
-        if error.is_connect() || error.is_builder() { failed } else { failed.taken() }
+        if error.is_connect() || error.is_builder() { failed } else { failed.mark_accepted() }
     }
 
-    fn no_answer(&self, error: &reqwest::Error, watch: &Watch) -> CallError {
+    fn connection_error(&self, error: &reqwest::Error, watch: &AttemptDeadline) -> CallError {
         let Self { name, base_url, .. } = self;
         if error.is_connect() && error.is_timeout() {
             let limit = humantime::format_duration(watch.limits.connect);
-            return CallError::new(Class::Network, format!("no connection to {name} ({base_url}) within {limit}"))
+            return CallError::new(ErrorClass::Network, format!("no connection to {name} ({base_url}) within {limit}"))
                 .hint("check the network and `base_url`; `connect_timeout` is the limit");
         }
-        let hint = if is_here(base_url) {
+        let hint = if is_loopback_url(base_url) {
             "start the server, or correct `base_url` in config.toml"
         } else {
             "check the network and `base_url`"
         };
-        let class = if is_refused(error) { Class::Refused } else { Class::Network };
-        CallError::new(class, format!("cannot reach {name} ({base_url}): {}", reason(error))).hint(hint)
+        let class = if is_refused(error) { ErrorClass::ConnectionRefused } else { ErrorClass::Network };
+        CallError::new(class, format!("cannot reach {name} ({base_url}): {}", root_cause(error))).hint(hint)
     }
 }
 
 /// The head of an answer, and its body as it comes.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     pub status: u16,
     pub headers: HeaderMap,
     name: String,
     response: reqwest::Response,
 }
 
-impl Answer {
+impl HttpResponse {
     /// The next bytes; `None` at the end.
     ///
     /// # Errors
     /// `Network` or `Timeout`.
-    pub async fn piece(&mut self, watch: &Watch) -> Result<Option<Bytes>, CallError> {
-        let piece = watch.over(&self.name, self.response.chunk()).await?;
+    pub async fn next_chunk(&mut self, watch: &AttemptDeadline) -> Result<Option<Bytes>, CallError> {
+        let piece = watch.run(&self.name, self.response.chunk()).await?;
         piece.map_err(|e| {
-            CallError::new(Class::Network, format!("the connection to {} broke: {}", self.name, reason(&e)))
+            CallError::new(ErrorClass::Network, format!("the connection to {} broke: {}", self.name, root_cause(&e)))
         })
     }
 
     /// The body of an error, as far as it is worth reading.
-    pub async fn error_body(mut self, watch: &Watch) -> Vec<u8> {
+    pub async fn error_body(mut self, watch: &AttemptDeadline) -> Vec<u8> {
         let mut body = Vec::new();
-        while let Ok(Some(piece)) = self.piece(watch).await {
+        while let Ok(Some(piece)) = self.next_chunk(watch).await {
             body.extend_from_slice(&piece);
-            if body.len() >= ERROR_BODY {
-                body.truncate(ERROR_BODY);
+            if body.len() >= MAX_ERROR_BODY_BYTES {
+                body.truncate(MAX_ERROR_BODY_BYTES);
                 break;
             }
         }
@@ -151,11 +151,14 @@ impl Answer {
     ///
     /// # Errors
     /// `Network`, `Timeout`, or `Malformed` where it is longer than `limit`.
-    pub async fn body(&mut self, limit: usize, watch: &Watch) -> Result<Vec<u8>, CallError> {
+    pub async fn body(&mut self, limit: usize, watch: &AttemptDeadline) -> Result<Vec<u8>, CallError> {
         let mut body = Vec::new();
-        while let Some(piece) = self.piece(watch).await? {
+        while let Some(piece) = self.next_chunk(watch).await? {
             if body.len() + piece.len() > limit {
-                return Err(CallError::new(Class::Malformed, format!("{} sent more than {limit} bytes", self.name)));
+                return Err(CallError::new(
+                    ErrorClass::Malformed,
+                    format!("{} sent more than {limit} bytes", self.name),
+                ));
             }
             body.extend_from_slice(&piece);
         }
@@ -163,34 +166,34 @@ impl Answer {
     }
 
     /// Leaves an answer that is complete: its last bytes are read elsewhere, and the connection serves the next call.
-    pub fn leave(mut self) {
+    pub fn drain_in_background(mut self) {
         tokio::spawn(async move {
             let end = async { while let Ok(Some(_)) = self.response.chunk().await {} };
-            let _ = tokio::time::timeout(LAST_BYTES, end).await;
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, end).await;
         });
     }
 }
 
 /// The limits of one try.
 #[derive(Debug, Clone, Copy)]
-pub struct Watch {
-    limits: Limits,
+pub struct AttemptDeadline {
+    limits: CallLimits,
     /// When the whole call must have ended.
     total: Instant,
     /// When the next event must have come.
     next: Instant,
-    began: bool,
+    has_begun: bool,
 }
 
-impl Watch {
+impl AttemptDeadline {
     /// A try begins now.
-    pub fn new(limits: Limits, total: Instant) -> Self {
-        Self { limits, total, next: Instant::now() + limits.first_byte, began: false }
+    pub fn new(limits: CallLimits, total: Instant) -> Self {
+        Self { limits, total, next: Instant::now() + limits.first_byte, has_begun: false }
     }
 
     /// An event came.
-    pub fn moved(&mut self) {
-        self.began = true;
+    pub fn extend(&mut self) {
+        self.has_begun = true;
         self.next = Instant::now() + self.limits.idle;
     }
 
@@ -203,24 +206,24 @@ impl Watch {
     ///
     /// # Errors
     /// `Timeout`.
-    pub async fn over<T>(&self, name: &str, work: impl Future<Output = T>) -> Result<T, CallError> {
-        timeout_at(self.deadline(), work).await.map_err(|_| self.late(name))
+    pub async fn run<T>(&self, name: &str, work: impl Future<Output = T>) -> Result<T, CallError> {
+        timeout_at(self.deadline(), work).await.map_err(|_| self.timeout_error(name))
     }
 
     /// What is said when it was not in time.
-    pub fn late(&self, name: &str) -> CallError {
-        let Limits { first_byte, idle, total, .. } = self.limits;
+    pub fn timeout_error(&self, name: &str) -> CallError {
+        let CallLimits { first_byte, idle, total, .. } = self.limits;
         let said = humantime::format_duration;
         let (what, key) = if self.total <= self.next {
             (format!("the call of {name} took longer than {}", said(total)), "total_timeout")
-        } else if self.began {
+        } else if self.has_begun {
             (format!("{name} sent nothing more for {}", said(idle)), "idle_timeout")
         } else {
             (format!("{name} did not begin to answer within {}", said(first_byte)), "first_byte_timeout")
         };
-        CallError::new(Class::Timeout, what)
+        CallError::new(ErrorClass::Timeout, what)
             .hint(format!("try again; `{key}` of [providers.{name}] in config.toml is the limit"))
-            .taken()
+            .mark_accepted()
     }
 }
 
@@ -238,7 +241,7 @@ fn is_refused(error: &reqwest::Error) -> bool {
 }
 
 /// The innermost reason, which is the one that says something.
-fn reason(error: &reqwest::Error) -> String {
+fn root_cause(error: &reqwest::Error) -> String {
     let mut source = error.source();
     let mut said = None;
     while let Some(error) = source {

@@ -9,35 +9,35 @@ use chorus_proto::Message;
 use chorus_proto::methods::import::{CommitResult, Skipped};
 use tokio::sync::mpsc;
 
-use super::secrets::Search;
+use super::redact_import::ImportRedactor;
 use crate::message::Totals;
 use crate::redact::Redactor;
-use crate::session::import::{About, Sink};
+use crate::session::import::{ImportSink, ImportedMetadata};
 use crate::session::slug;
-use crate::store::session_files::Body;
-use crate::summary::Digest;
+use crate::store::session_files::MessageSpool;
+use crate::summary::ConversationSample;
 
 /// Most skipped lines that are told one by one.
-pub const MAX_SKIPPED: usize = 1000;
+pub const MAX_REPORTED_SKIPS: usize = 1000;
 
 /// A session that is complete.
 #[derive(Debug)]
-pub struct Imported {
-    pub about: About,
-    pub body: Body,
+pub struct ImportedSession {
+    pub about: ImportedMetadata,
+    pub body: MessageSpool,
     pub totals: Totals,
-    pub digest: Digest,
+    pub digest: ConversationSample,
     /// Slug where there is no description.
     pub content_slug: String,
     pub first_at: jiff::Timestamp,
 }
 
 /// Collects one session at a time and hands it on.
-pub struct Collector {
+pub struct SessionCollector {
     /// Where bodies wait.
     dir: PathBuf,
-    current: Option<Current>,
-    done: mpsc::Sender<Imported>,
+    current: Option<PartialSession>,
+    complete_sessions: mpsc::Sender<ImportedSession>,
     progress: Box<dyn FnMut(u64) + Send>,
     pub skipped: Vec<Skipped>,
     pub skipped_total: u64,
@@ -45,34 +45,45 @@ pub struct Collector {
     redactor: Arc<Redactor>,
     redact: bool,
     /// Secrets that were found.
-    pub secrets: u64,
+    pub secrets_found: u64,
 }
 
-struct Current {
-    body: Body,
+struct PartialSession {
+    body: MessageSpool,
     totals: Totals,
-    digest: Digest,
+    digest: ConversationSample,
     first: Option<(String, jiff::Timestamp)>,
 }
 
-impl Collector {
+impl SessionCollector {
     /// `redact`: secrets that `redactor` finds are replaced, not only counted.
     pub fn new(
         dir: PathBuf,
-        done: mpsc::Sender<Imported>,
+        complete_sessions: mpsc::Sender<ImportedSession>,
         progress: Box<dyn FnMut(u64) + Send>,
         (redactor, redact): (Arc<Redactor>, bool),
     ) -> Self {
         let (skipped, skipped_total) = (Vec::new(), 0);
-        let (messages, secrets) = (0, 0);
-        Self { dir, current: None, done, progress, skipped, skipped_total, messages, redactor, redact, secrets }
+        let (messages, secrets_found) = (0, 0);
+        Self {
+            dir,
+            current: None,
+            complete_sessions,
+            progress,
+            skipped,
+            skipped_total,
+            messages,
+            redactor,
+            redact,
+            secrets_found,
+        }
     }
 
     /// What was found besides the sessions.
     #[must_use]
-    pub fn result(self) -> CommitResult {
+    pub fn into_result(self) -> CommitResult {
         let warning = self.warning();
-        let Self { skipped, skipped_total, secrets, .. } = self;
+        let Self { skipped, skipped_total, secrets_found: secrets, .. } = self;
         CommitResult { sessions: Vec::new(), skipped, skipped_total, secrets_found: Some(secrets), warning }
     }
 
@@ -85,50 +96,52 @@ impl Collector {
     }
 }
 
-impl Sink for Collector {
-    fn begin(&mut self) -> io::Result<()> {
-        let body = Body::new(&self.dir)?;
-        self.current = Some(Current { body, totals: Totals::default(), digest: Digest::new(), first: None });
+impl ImportSink for SessionCollector {
+    fn begin_session(&mut self) -> io::Result<()> {
+        let body = MessageSpool::new(&self.dir)?;
+        self.current =
+            Some(PartialSession { body, totals: Totals::default(), digest: ConversationSample::new(), first: None });
         Ok(())
     }
 
-    fn message(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
+    fn add_message(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
         let Some(current) = &mut self.current else { return Err(io::Error::other("a message before its session")) };
-        let search = Search { redactor: &self.redactor, redact: self.redact };
-        let (clean, found) = search.message(message, std::str::from_utf8(json).unwrap_or_default());
-        self.secrets += found;
+        let search = ImportRedactor { redactor: &self.redactor, redact: self.redact };
+        let (clean, found) = search.redact_message(message, std::str::from_utf8(json).unwrap_or_default());
+        self.secrets_found += found;
         let (message, json) = clean.as_ref().map_or((message, json), |(message, json)| (message, json));
-        current.body.add(json)?;
-        current.totals.add(message.role, message.chars());
+        current.body.append(json)?;
+        current.totals.add(message.role, message.char_count());
         self.messages += 1;
         current.digest.push(message);
         if current.first.is_none() {
-            current.first = Some((slug::of_content(&message.content), message.timestamp));
+            current.first = Some((slug::from_content(&message.content), message.timestamp));
         }
         Ok(())
     }
 
-    fn end(&mut self, mut about: About) -> io::Result<()> {
-        let Some(Current { body, totals, digest, first }) = self.current.take() else { return Ok(()) };
+    fn end_session(&mut self, mut about: ImportedMetadata) -> io::Result<()> {
+        let Some(PartialSession { body, totals, digest, first }) = self.current.take() else { return Ok(()) };
         let Some((content_slug, first_at)) = first else { return Ok(()) };
-        self.secrets += Search { redactor: &self.redactor, redact: self.redact }.about(&mut about);
-        let imported = Imported { about, body, totals, digest, content_slug, first_at };
-        self.done.blocking_send(imported).map_err(|_| io::Error::other("the import was given up"))
+        self.secrets_found +=
+            ImportRedactor { redactor: &self.redactor, redact: self.redact }.redact_metadata(&mut about);
+        let imported = ImportedSession { about, body, totals, digest, content_slug, first_at };
+        self.complete_sessions.blocking_send(imported).map_err(|_| io::Error::other("the import was given up"))
     }
 
-    fn skip(&mut self, line: u64, reason: String) {
+    fn report_skipped(&mut self, line: u64, reason: String) {
         self.skipped_total += 1;
-        if self.skipped.len() < MAX_SKIPPED {
+        if self.skipped.len() < MAX_REPORTED_SKIPS {
             self.skipped.push(Skipped { line, reason });
         }
     }
 
-    fn progress(&mut self, bytes: u64) {
+    fn report_progress(&mut self, bytes: u64) {
         (self.progress)(bytes);
     }
 }
 
 /// A file without a name in `dir`, for what does not fit into memory.
-pub fn spool(dir: &std::path::Path) -> io::Result<File> {
+pub fn create_spool(dir: &std::path::Path) -> io::Result<File> {
     tempfile::tempfile_in(dir)
 }

@@ -8,20 +8,20 @@ use chorus_proto::{ErrorKind, Session, SessionHeader, Trigger, WorkingSet};
 use uuid::Uuid;
 
 use super::session::get;
-use super::{Ops, blocking};
-use crate::agent::event::{Restore, Verb};
-use crate::agent::save::{Place, write};
-use crate::failure::{Failure, Result};
-use crate::message::{Stored, Totals};
+use super::{Ops, run_blocking};
+use crate::agent::event::{AgentCommand, Restore};
+use crate::agent::save::{SessionTarget, write_session};
+use crate::error::{Error, Result};
+use crate::message::{StoredMessage, Totals};
 use crate::session::{MessageHash, slug};
-use crate::store::catalog::Order;
-use crate::store::journal::{Head, Readable};
-use crate::store::recovery::{Aside, Incident, incidents, read_aside};
-use crate::store::{DB, JOURNAL, damage, session_files};
-use crate::summary::{self, Digest};
+use crate::store::catalog::SessionPlacement;
+use crate::store::journal::{ContextRow, SalvagedContent};
+use crate::store::recovery::{Incident, SalvagedJournal, list_incidents, salvage_journal};
+use crate::store::{DB_DIR, JOURNAL_FILE, integrity, session_files};
+use crate::summary::{self, ConversationSample};
 
 /// Given to the sessions that are made.
-const TAG: &str = "salvaged";
+const SALVAGED_TAG: &str = "salvaged";
 
 /// Takes what can still be read of contexts that cannot be read back, and of journals that were set aside. Each becomes a session of its
 /// agent and, unless the agent has gone on since, its live context again. The damaged files are kept as they are. A journal that cannot be
@@ -33,114 +33,121 @@ pub async fn salvage(ops: &Ops) -> Result<Salvaged> {
     // No agent comes or goes.
     let _alone = ops.agents_lock.lock().await;
     let mut done = Salvaged::default();
-    let db = ops.home.join(DB);
+    let db = ops.home.join(DB_DIR);
     let of = db.clone();
-    for mut incident in blocking(move || Ok(incidents(&of))).await? {
+    for mut incident in run_blocking(move || Ok(list_incidents(&of))).await? {
         if incident.facts.salvaged {
             continue;
         }
-        incident.facts.salvaged = of_incident(ops, &mut incident, &mut done).await?;
-        blocking(move || incident.note()).await?;
+        incident.facts.salvaged = salvage_incident(ops, &mut incident, &mut done).await?;
+        run_blocking(move || incident.save()).await?;
     }
-    let journal = db.join(JOURNAL);
+    let journal = db.join(JOURNAL_FILE);
     let of = journal.clone();
-    let found = blocking(move || damage::readable_contexts(&of, true)).await?;
+    let found = run_blocking(move || integrity::salvage_contexts(&of, true)).await?;
     if !found.is_empty() {
-        let mut incident = set_aside(ops, &journal, found.len()).await?;
-        done.set_aside.push(shown(&incident.dir));
+        let mut incident = copy_journal_aside(ops, &journal, found.len()).await?;
+        done.set_aside.push(path_text(&incident.dir));
         let before = done.unreadable;
         for (head, all) in found {
-            take(ops, &head, all, Live::Replacing, &mut done).await?;
+            salvage_context(ops, &head, all, RestoreMode::Replace, &mut done).await?;
         }
         incident.facts.incomplete = done.unreadable > before;
-        blocking(move || incident.note()).await?;
+        run_blocking(move || incident.save()).await?;
     }
     tracing::info!(sessions = done.sessions, messages = done.messages, unreadable = done.unreadable, "salvaged");
     Ok(done)
 }
 
 /// Takes what a journal that was set aside has. Returns false if nothing of it can be read: a later release may read it.
-async fn of_incident(ops: &Ops, incident: &mut Incident, done: &mut Salvaged) -> Result<bool> {
+async fn salvage_incident(ops: &Ops, incident: &mut Incident, done: &mut Salvaged) -> Result<bool> {
     if incident.facts.catalog {
         // The start has taken what can be had of it; what is lost stays lost, and was seen.
         incident.facts.incomplete = incident.facts.lost;
         return Ok(true);
     }
     let dir = incident.dir.clone();
-    let found = match blocking(move || read_aside(&dir)).await {
+    let found = match run_blocking(move || salvage_journal(&dir)).await {
         Ok(found) => found,
         Err(failure) if failure.kind == ErrorKind::DiskFull => return Err(failure),
         Err(failure) => {
             tracing::warn!(%failure, dir = %incident.dir.display(), "a journal that was set aside cannot be read");
-            Aside { files: true, ..Aside::default() }
+            SalvagedJournal { has_files: true, ..SalvagedJournal::default() }
         }
     };
-    if !found.files {
+    if !found.has_files {
         return Ok(true);
     }
     let (before, readable) = (done.unreadable, !found.contexts.is_empty());
     done.unreadable += found.lost;
     for (head, all) in found.contexts {
-        if is_live(ops, &head).await? {
+        if has_whole_context(ops, &head).await? {
             continue;
         }
         // Rewinds are not followed, so there is as much as was counted or more.
         let has = all.messages.len() as u64 + all.session.map_or(0, |(_, messages)| messages) + all.unreadable;
         done.unreadable += head.totals.messages.saturating_sub(has);
         // What the journal in use ended since is not made live again.
-        let live = if incident.facts.continued { Live::Never } else { Live::IfIdle };
-        take(ops, &head, all, live, done).await?;
+        let live = if incident.facts.continued { RestoreMode::Never } else { RestoreMode::IfIdle };
+        salvage_context(ops, &head, all, live, done).await?;
     }
-    incident.facts.incomplete = done.unreadable > before || !found.read || (!readable && incident.facts.lost);
-    done.set_aside.push(shown(&incident.dir));
+    incident.facts.incomplete = done.unreadable > before || !found.has_readable || (!readable && incident.facts.lost);
+    done.set_aside.push(path_text(&incident.dir));
     if !readable && incident.facts.incomplete {
-        done.nothing_readable.push(shown(&incident.dir));
+        done.nothing_readable.push(path_text(&incident.dir));
     }
     Ok(readable || !incident.facts.incomplete)
 }
 
-fn shown(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
 /// Returns true if the journal in use has the whole context. A new journal gives the numbers of the old one again.
-async fn is_live(ops: &Ops, lost: &Head) -> Result<bool> {
-    let same = |head: &Head| (head.context, head.agent, head.started_at) == (lost.context, lost.agent, lost.started_at);
-    let heads = ops.store.journal.heads().await?;
+async fn has_whole_context(ops: &Ops, lost: &ContextRow) -> Result<bool> {
+    let same =
+        |head: &ContextRow| (head.context, head.agent, head.started_at) == (lost.context, lost.agent, lost.started_at);
+    let heads = ops.store.journal.live_contexts().await?;
     Ok(heads.iter().any(|head| same(head) && head.totals.messages >= lost.totals.messages))
 }
 
 /// Keeps a copy of the journal as it is.
-async fn set_aside(ops: &Ops, journal: &Path, contexts: usize) -> Result<Incident> {
+async fn copy_journal_aside(ops: &Ops, journal: &Path, contexts: usize) -> Result<Incident> {
     let what = format!("{}: {contexts} contexts could not be read back", journal.display());
     let mut incident = Incident::begin(journal.parent().unwrap_or(journal), ops.clock.now(), what)?;
-    ops.store.journal.copy_to(incident.dir.join(JOURNAL)).await?;
+    ops.store.journal.copy_to(incident.dir.join(JOURNAL_FILE)).await?;
     // Until all of it was taken.
     (incident.facts.salvaged, incident.facts.incomplete) = (true, true);
     let noted = incident.clone();
-    blocking(move || noted.note()).await?;
+    run_blocking(move || noted.save()).await?;
     Ok(incident)
 }
 
 /// Says if what was salvaged becomes the live conversation of its agent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Live {
+enum RestoreMode {
     /// In the place of the live one, which is broken.
-    Replacing,
+    Replace,
     /// Unless the agent has gone on since.
     IfIdle,
     Never,
 }
 
 /// Makes a session of a context.
-async fn take(ops: &Ops, head: &Head, all: Readable, live: Live, done: &mut Salvaged) -> Result<()> {
-    let broken = live == Live::Replacing;
+async fn salvage_context(
+    ops: &Ops,
+    head: &ContextRow,
+    all: SalvagedContent,
+    live: RestoreMode,
+    done: &mut Salvaged,
+) -> Result<()> {
+    let broken = live == RestoreMode::Replace;
     let (agent, expected) = (head.agent, head.totals.messages);
-    let Readable { session, mut messages, working_set, unreadable, outside } = all;
+    let SalvagedContent { session, mut messages, working_set, unreadable, unchained: outside } = all;
     done.unreadable += unreadable;
     done.expected = Some(done.expected.unwrap_or(0) + expected);
     if let Some((id, count)) = session {
-        match of_session(ops, id, count).await {
+        match session_prefix(ops, id, count).await {
             Ok(mut first) => {
                 first.append(&mut messages);
                 messages = first;
@@ -151,35 +158,35 @@ async fn take(ops: &Ops, head: &Head, all: Readable, live: Live, done: &mut Salv
             }
         }
     }
-    let Some(entry) = ops.directory.by_id(agent) else {
+    let Some(entry) = ops.agents.by_id(agent) else {
         tracing::warn!(%agent, messages = messages.len(), "a context of an agent that is not there was left aside");
         done.unreadable += messages.len() as u64;
         return Ok(());
     };
     if messages.is_empty() {
         if broken {
-            ops.registry.ask(agent, Verb::Clear { save: false }).await?;
+            ops.registry.ask(agent, AgentCommand::Clear { save: false }).await?;
         }
         return Ok(());
     }
     let _stays = ops.sessions_lock.read().await;
-    let session = keep(ops, &entry.facts, messages.clone(), working_set.clone()).await?;
+    let session = write_salvaged(ops, &entry.settings, messages.clone(), working_set.clone()).await?;
     done.sessions += 1;
     done.messages += messages.len() as u64;
-    tracing::info!(agent = %entry.facts.name, session = %session.header.session_id, messages = messages.len(), expected, "a session was salvaged");
-    if live == Live::Never || (live == Live::IfIdle && ops.registry.info(agent).is_some()) {
+    tracing::info!(agent = %entry.settings.name, session = %session.header.session_id, messages = messages.len(), expected, "a session was salvaged");
+    if live == RestoreMode::Never || (live == RestoreMode::IfIdle && ops.registry.context_info(agent).is_some()) {
         return Ok(());
     }
     if broken {
         // The session has them, and so has the copy that was set aside.
-        ops.store.journal.delete_outside(outside).await?;
+        ops.store.journal.delete_unchained(outside).await?;
     }
     let restore = |discard| {
-        Verb::Restore(Box::new(Restore {
+        AgentCommand::Restore(Box::new(Restore {
             session: session.header.id,
             session_id: session.header.session_id.clone(),
             messages: messages.clone(),
-            added: Vec::new(),
+            appended: Vec::new(),
             working_set: working_set.clone(),
             restoration: session.header.restoration_tokens,
             discard,
@@ -189,36 +196,36 @@ async fn take(ops: &Ops, head: &Head, all: Readable, live: Live, done: &mut Salv
     if ops.registry.ask(agent, restore(false)).await.is_err() {
         ops.registry.ask(agent, restore(true)).await?;
     }
-    done.restored.push(entry.facts.name.clone());
+    done.restored.push(entry.settings.name.clone());
     Ok(())
 }
 
 /// The first messages of a session.
-async fn of_session(ops: &Ops, id: Uuid, count: u64) -> Result<Vec<Stored>> {
+async fn session_prefix(ops: &Ops, id: Uuid, count: u64) -> Result<Vec<StoredMessage>> {
     let row = ops.store.catalog.session(id).await?;
-    let row = row.ok_or_else(|| Failure::internal(format!("the session {id} is not in the catalog")))?;
-    let (mut file, _) = get::read(ops, &row).await?;
+    let row = row.ok_or_else(|| Error::internal(format!("the session {id} is not in the catalog")))?;
+    let (mut file, _) = get::read_session_file(ops, &row).await?;
     file.messages.truncate(usize::try_from(count).unwrap_or(usize::MAX));
     Ok(file.messages)
 }
 
 /// Writes the session.
-async fn keep(
+async fn write_salvaged(
     ops: &Ops,
-    facts: &std::sync::Arc<crate::agent::Facts>,
-    messages: Vec<Stored>,
+    facts: &std::sync::Arc<crate::agent::AgentSettings>,
+    messages: Vec<StoredMessage>,
     working_set: WorkingSet,
 ) -> Result<Session> {
     let now = ops.clock.now();
-    let parsed = |index: usize| messages.get(index).and_then(|message: &Stored| message.to_message().ok());
-    let mut digest = Digest::new();
-    Digest::indices(messages.len()).filter_map(parsed).for_each(|message| digest.push(&message));
-    let extract = summary::extract(&digest);
+    let parsed = |index: usize| messages.get(index).and_then(|message: &StoredMessage| message.to_message().ok());
+    let mut digest = ConversationSample::new();
+    ConversationSample::selected_indices(messages.len()).filter_map(parsed).for_each(|message| digest.push(&message));
+    let extract = summary::extract_summary(&digest);
     let first = parsed(0);
     let content = first.as_ref().map_or("", |message| message.content.as_str());
-    let wanted = slug::session_id(now, &slug::of_content(content));
+    let wanted = slug::session_id(now, &slug::from_content(content));
     let started_at = first.map_or(now, |message| message.timestamp);
-    let (of, totals, id) = (facts.clone(), Totals::of(&messages), Uuid::new_v4());
+    let (of, totals, id) = (facts.clone(), Totals::count(&messages), Uuid::new_v4());
     let make = move |dir: &Path, session_id: &str| {
         let header = SessionHeader {
             schema: SESSION_SCHEMA,
@@ -239,18 +246,24 @@ async fn keep(
             restoration_tokens: chorus_proto::TokenPair::default(),
             parent_id: None,
             workspace_commit: None,
-            tags: vec![TAG.to_owned()],
+            tags: vec![SALVAGED_TAG.to_owned()],
             working_set,
         };
-        let sha256 = MessageHash::of(messages.iter().map(|message| &message.json()[..])).finish();
-        let filled = session_files::write(dir, &header, &messages, sha256)?;
+        let sha256 = MessageHash::from_messages(messages.iter().map(|message| &message.json()[..])).finish();
+        let filled = session_files::stage(dir, &header, &messages, sha256)?;
         Ok((header, filled))
     };
-    let known = ops.store.catalog.names_like(facts.id, wanted.clone()).await?;
-    write(
+    let known = ops.store.catalog.session_names_with_base(facts.id, wanted.clone()).await?;
+    write_session(
         &ops.store,
         facts,
-        Place { wanted, known, together: false, summary: None, order: Order::Last },
+        SessionTarget {
+            name: wanted,
+            taken_names: known,
+            batched: false,
+            summary_request: None,
+            order: SessionPlacement::Last,
+        },
         make,
         || async { Ok(()) },
     )

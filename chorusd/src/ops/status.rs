@@ -11,13 +11,13 @@ use chorus_proto::methods::daemon::{
     StatusParams, StatusResult, StopParams, StopResult, TaskCounts,
 };
 
-use super::discord::{State, servers, troubles};
-use super::{Ops, select, view};
-use crate::agent::directory::Entry;
-use crate::failure::Result;
+use super::discord::{ConnectionState, delivery_problems, guild_allowlist};
+use super::{Ops, resolve, wire_types};
+use crate::agent::agent_index::AgentEntry;
+use crate::error::Result;
 
 /// How long a status waits for what is found out once.
-const SOON: Duration = Duration::from_millis(300);
+const SANDBOX_PROBE_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// This release.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -42,15 +42,15 @@ pub async fn hello(ops: &Ops, _: HelloParams) -> Result<HelloResult> {
 /// `agent_not_found`, or a database that cannot be read.
 pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
     let (entries, totals) = match (&params.agent, params.limit) {
-        (Some(name), _) => (vec![select::agent(ops, Some(name)).await?], None),
-        (None, None) => (super::agent::refresh_all(ops, ops.directory.all()).await?, None),
+        (Some(name), _) => (vec![resolve::agent(ops, Some(name)).await?], None),
+        (None, None) => (super::agent::reload_all(ops, ops.agents.all()).await?, None),
         (None, Some(limit)) => {
-            let (first, totals) = first(ops, limit);
-            (super::agent::refresh_all(ops, first).await?, Some(totals))
+            let (first, totals) = select_first(ops, limit);
+            (super::agent::reload_all(ops, first).await?, Some(totals))
         }
     };
-    let only = params.agent.as_ref().and_then(|_| entries.first()).map(|entry| entry.facts.id);
-    let (running, finished) = ops.registry.world.tasks.counts(only);
+    let only = params.agent.as_ref().and_then(|_| entries.first()).map(|entry| entry.settings.id);
+    let (running, finished) = ops.registry.services.tasks.counts(only);
     Ok(StatusResult {
         daemon: DaemonInfo {
             version: VERSION.into(),
@@ -62,33 +62,33 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
             protocol: PROTOCOL,
             connections: ops.connections.load(Ordering::Relaxed),
             rss_bytes: rss_bytes(),
-            sandbox: sandbox(ops).await,
+            sandbox: sandbox_info(ops).await,
         },
-        agents: view::agents(ops, &entries).await?,
+        agents: wire_types::agents(ops, &entries).await?,
         tasks: TaskCounts { running, finished },
-        discord: discord(ops),
-        models: ModelCounts { available: ops.models.count() },
+        discord: discord_info(ops),
+        models: ModelCounts { available: ops.models.model_count() },
         totals,
     })
 }
 
 /// The agents that come first where there is room for so many: those with a live context, of these the ones that were
 /// active last; then the others. Both by name.
-fn first(ops: &Ops, limit: u64) -> (Vec<Arc<Entry>>, AgentTotals) {
+fn select_first(ops: &Ops, limit: u64) -> (Vec<Arc<AgentEntry>>, AgentTotals) {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let live = ops.registry.infos();
-    let last_activity = |entry: &Entry| live.get(&entry.facts.id).map(|info| info.last_activity_at);
+    let live = ops.registry.context_infos();
+    let last_activity = |entry: &AgentEntry| live.get(&entry.settings.id).map(|info| info.last_activity_at);
     let (mut first, idle): (Vec<_>, Vec<_>) =
-        ops.directory.all().into_iter().partition(|entry| last_activity(entry).is_some());
+        ops.agents.all().into_iter().partition(|entry| last_activity(entry).is_some());
     let totals = AgentTotals {
         active: first.len() as u64,
         idle: idle.len() as u64,
-        approvals: ops.registry.world.approvals.total(),
+        approvals: ops.registry.services.approvals.count_all_open(),
     };
     if first.len() > limit {
         first.sort_by_key(|entry| Reverse(last_activity(entry)));
         first.truncate(limit);
-        first.sort_by(|one, other| one.facts.name.cmp(&other.facts.name));
+        first.sort_by(|one, other| one.settings.name.cmp(&other.settings.name));
     }
     let room = limit - first.len();
     first.extend(idle.into_iter().take(room));
@@ -96,47 +96,50 @@ fn first(ops: &Ops, limit: u64) -> (Vec<Arc<Entry>>, AgentTotals) {
 }
 
 /// How the connection to Discord stands.
-fn discord(ops: &Ops) -> DiscordInfo {
+fn discord_info(ops: &Ops) -> DiscordInfo {
     let info = |state| DiscordInfo { state: Some(state), ..DiscordInfo::default() };
     match ops.discord.state() {
-        State::Off => DiscordInfo {
-            why: (!ops.config.discord.is_wanted()).then(|| "there is no token".to_owned()),
+        ConnectionState::Off => DiscordInfo {
+            why: (!ops.config.discord.is_configured()).then(|| "there is no token".to_owned()),
             ..info(DiscordState::Off)
         },
-        State::Connecting => info(DiscordState::Connecting),
-        State::Connected => {
+        ConnectionState::Connecting => info(DiscordState::Connecting),
+        ConnectionState::Connected => {
             let amiss = [
-                (troubles::channels(ops), troubles::CHANNELS),
-                (troubles::posts(ops), troubles::POSTS),
-                (ops.discord.strangers(), servers::HINT),
+                (delivery_problems::unusable_channels(ops), delivery_problems::UNUSABLE_CHANNELS_HINT),
+                (delivery_problems::blocked_posts(ops), delivery_problems::BLOCKED_POSTS_HINT),
+                (ops.discord.unserved_guilds(), guild_allowlist::UNSERVED_HINT),
             ];
             let amiss: Vec<_> = amiss.into_iter().filter(|(what, _)| !what.is_empty()).collect();
             let all: Vec<String> = amiss.iter().flat_map(|(what, _)| what.iter().cloned()).collect();
             DiscordInfo {
                 connected: true,
-                guilds: ops.discord.guilds(),
+                guilds: ops.discord.guild_count(),
                 why: (!all.is_empty()).then(|| all.join("; ")),
                 hint: amiss.first().map(|(_, hint)| (*hint).to_owned()),
                 ..info(DiscordState::Connected)
             }
         }
-        State::Waiting { until, why } => {
+        ConnectionState::Waiting { until, why } => {
             DiscordInfo { why: Some(why), until: Some(until), ..info(DiscordState::Waiting) }
         }
-        State::Stopped { why, hint } => DiscordInfo { why: Some(why), hint: Some(hint), ..info(DiscordState::Stopped) },
+        ConnectionState::Stopped { why, hint } => {
+            DiscordInfo { why: Some(why), hint: Some(hint), ..info(DiscordState::Stopped) }
+        }
     }
 }
 
 /// How commands are confined, where that is known or soon will be.
-async fn sandbox(ops: &Ops) -> Option<SandboxInfo> {
-    let level = tokio::time::timeout(SOON, ops.registry.world.sandbox.known()).await.ok()??;
+async fn sandbox_info(ops: &Ops) -> Option<SandboxInfo> {
+    let level =
+        tokio::time::timeout(SANDBOX_PROBE_TIMEOUT, ops.registry.services.sandbox.level_or_probe()).await.ok()??;
     Some(SandboxInfo {
-        way: level.way.as_str().into(),
+        way: level.isolation.as_str().into(),
         landlock: level.landlock,
         seccomp: level.seccomp,
         memory: level.memory.as_str().into(),
         processes: level.processes.as_str().into(),
-        missing: level.missing.iter().map(|missing| missing.what.clone()).collect(),
+        missing: level.missing.iter().map(|missing| missing.description.clone()).collect(),
     })
 }
 

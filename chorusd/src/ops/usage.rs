@@ -2,40 +2,40 @@
 
 use chorus_proto::methods::usage::{UsageDay, UsageParams, UsageResult, UsageSums};
 
-use super::context::history::since;
-use super::{Ops, select};
-use crate::failure::Result;
-use crate::store::catalog::{Sums, UsageFilter};
+use super::context::history::parse_since;
+use super::{Ops, resolve};
+use crate::error::Result;
+use crate::store::catalog::{UsageFilter, UsageTotals};
 
 /// What calls of models used, by day, agent and model. Days are those of the daemon's time zone.
 ///
 /// # Errors
 /// `agent_not_found`, `invalid_params`, or a database that cannot be read.
 pub async fn usage(ops: &Ops, params: UsageParams) -> Result<UsageResult> {
-    let since = params.since.as_deref().map(|text| since(text, ops.clock.now())).transpose()?;
+    let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
     let agents = match &params.agent {
-        Some(name) => named(ops, name).await?,
+        Some(name) => agents_named(ops, name).await?,
         None => Vec::new(),
     };
-    let rows = ops.store.catalog.usage(UsageFilter { agents, since, zone: ops.usage.zone().clone() }).await?;
-    let mut total = Sums::default();
+    let rows = ops.store.catalog.usage(UsageFilter { agents, since, zone: ops.usage.time_zone().clone() }).await?;
+    let mut total = UsageTotals::default();
     let days = rows.into_iter().map(|row| {
         total.add(&row.sums);
-        UsageDay { day: row.day, agent: row.agent_name, model: row.model, sums: shown(&row.sums) }
+        UsageDay { day: row.day, agent: row.agent_name, model: row.model, sums: to_usage_sums(&row.sums) }
     });
-    Ok(UsageResult { days: days.collect(), total: shown(&total) })
+    Ok(UsageResult { days: days.collect(), total: to_usage_sums(&total) })
 }
 
 /// The agents of that name that there are, or that were destroyed: what they used was used.
-async fn named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
-    if let Some(entry) = ops.directory.by_name(name) {
-        return Ok(vec![entry.facts.id]);
+async fn agents_named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
+    if let Some(entry) = ops.agents.by_name(name) {
+        return Ok(vec![entry.settings.id]);
     }
-    let before = ops.store.catalog.users_named(name.to_owned()).await?;
-    if before.is_empty() { Err(select::unknown_agent(ops, name)) } else { Ok(before) }
+    let before = ops.store.catalog.agents_with_usage_named(name.to_owned()).await?;
+    if before.is_empty() { Err(resolve::unknown_agent_error(ops, name)) } else { Ok(before) }
 }
 
-fn shown(sums: &Sums) -> UsageSums {
+fn to_usage_sums(sums: &UsageTotals) -> UsageSums {
     UsageSums {
         calls: sums.calls,
         input_tokens: sums.input,

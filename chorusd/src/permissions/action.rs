@@ -3,15 +3,15 @@
 use std::fmt;
 
 /// What the action of a command of `bash` begins with.
-pub const BASH: &str = "tool:bash:";
+pub const BASH_PREFIX: &str = "tool:bash:";
 
 /// Each tool, and what every action of it begins with.
-pub const TOOLS: [(&str, &str); 22] = [
+pub const TOOL_ACTION_PREFIXES: [(&str, &str); 22] = [
     ("create_file", "tool:create_file:"),
     ("append_file", "tool:append_file:"),
     ("str_replace", "tool:str_replace:"),
     ("view", "tool:view:"),
-    ("bash", BASH),
+    ("bash", BASH_PREFIX),
     ("git_init", "tool:git:init"),
     ("git_commit", "tool:git:commit"),
     ("git_branch", "tool:git:branch"),
@@ -32,7 +32,7 @@ pub const TOOLS: [(&str, &str); 22] = [
 ];
 
 /// What every action begins with.
-pub const ANY: &str = "tool:";
+pub const ACTION_PREFIX: &str = "tool:";
 
 /// What a tool is about to do. `Display` is its action string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl fmt::Display for Action<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { tool, path } => write!(f, "tool:{tool}:{path}"),
-            Self::Bash { command } => write!(f, "{BASH}{command}"),
+            Self::Bash { command } => write!(f, "{BASH_PREFIX}{command}"),
             Self::Git { verb } => write!(f, "tool:git:{verb}"),
             Self::GitBranch { name } => write!(f, "tool:git:branch {name}"),
             Self::GitCheckout { name } => write!(f, "tool:git:checkout {name}"),

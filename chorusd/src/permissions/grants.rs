@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::who::{Requester, SERVER_OWNER};
+use crate::requester::{Requester, SERVER_OWNER};
 
 /// The profile that the owner of a server may grant by that.
-const LOCKED: &str = "locked";
+const LOCKED_PROFILE: &str = "locked";
 
 /// `[permission_grants]`: for each role the profiles that its members may grant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Grants {
     ///
     /// # Errors
     /// Why not.
-    pub fn may(&self, who: &Requester, permissions: &Value) -> Result<(), String> {
+    pub fn check_grant(&self, who: &Requester, permissions: &Value) -> Result<(), String> {
         match (who, permissions.as_str()) {
             (Requester::Owner, _) => Ok(()),
             (Requester::Nobody, _) => Err("no person asked for this turn, and without one nothing is granted".into()),
@@ -42,7 +42,7 @@ impl Grants {
                 let granted: Vec<&str> =
                     roles.iter().filter_map(|role| self.by_role.get(role)).flatten().map(String::as_str).collect();
                 // It grants nothing: whoever owns a server may take everything from its agents.
-                let locked = profile == LOCKED && roles.iter().any(|role| role == SERVER_OWNER);
+                let locked = profile == LOCKED_PROFILE && roles.iter().any(|role| role == SERVER_OWNER);
                 if locked || granted.contains(&profile) {
                     return Ok(());
                 }
@@ -85,9 +85,9 @@ mod tests {
             (Requester::Nobody, &json!("locked"), false),
             (Requester::Nobody, &own, false),
         ] {
-            assert_eq!(grants.may(&who, wanted).is_ok(), may, "{who} {wanted}");
+            assert_eq!(grants.check_grant(&who, wanted).is_ok(), may, "{who} {wanted}");
         }
-        let why = grants.may(&person(&["helper"]), &json!("open")).unwrap_err();
+        let why = grants.check_grant(&person(&["helper"]), &json!("open")).unwrap_err();
         assert_eq!(why, "Ada may not grant the profile `open` (those that their roles may: locked)");
     }
 }

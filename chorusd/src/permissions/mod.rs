@@ -4,19 +4,19 @@
 //! a command of the shell is taken apart and what of it the patterns see.
 
 mod action;
-mod always;
+mod approved_actions;
 mod grants;
-mod offers;
+mod literal_prefixes;
 mod presets;
 mod profile;
+mod profile_spec;
 mod profiles;
 mod shell;
-mod spec;
-mod spelled;
+mod tool_visibility;
 
-pub use action::{Action, BASH};
+pub use action::{Action, BASH_PREFIX};
 pub use grants::Grants;
 pub use profile::Profile;
+pub use profile_spec::{ProfileError, ProfileLocation, ProfileSpec};
 pub use profiles::Profiles;
 pub use shell::WorkspacePaths;
-pub use spec::{Place, Problem, Spec};

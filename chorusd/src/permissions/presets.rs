@@ -2,13 +2,13 @@
 
 use chorus_proto::methods::permissions::BashMode;
 
-use super::spec::Spec;
+use super::profile_spec::ProfileSpec;
 
 /// Their names, the freest first.
-pub const NAMES: [&str; 3] = ["open", "standard", "locked"];
+pub const PRESET_NAMES: [&str; 3] = ["open", "standard", "locked"];
 
 /// What `standard` allows: files of the workspace, git that stays on this machine, what only reads, and its own notes.
-const STANDARD: [&str; 6] = [
+const STANDARD_ALLOW: [&str; 6] = [
     "tool:(create_file|append_file|str_replace|view):.*",
     "tool:git:(init|commit|branch|checkout|diff|log)( .*)?",
     "tool:self_edit:docs:.*",
@@ -19,12 +19,12 @@ const STANDARD: [&str; 6] = [
 
 /// The preset called `name`.
 #[must_use]
-pub fn preset(name: &str) -> Option<Spec> {
+pub fn preset(name: &str) -> Option<ProfileSpec> {
     let own = |patterns: &[&str]| patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
     let spec = match name {
-        "open" => Spec { allow: own(&[".*"]), bash: BashMode::Whole, network: true, ..Spec::default() },
-        "standard" => Spec {
-            allow: own(&STANDARD),
+        "open" => ProfileSpec { allow: own(&[".*"]), bash: BashMode::Whole, network: true, ..ProfileSpec::default() },
+        "standard" => ProfileSpec {
+            allow: own(&STANDARD_ALLOW),
             ask: own(&[
                 "tool:bash:.*",
                 "tool:git:(push|merge_request)( .*)?",
@@ -32,11 +32,12 @@ pub fn preset(name: &str) -> Option<Spec> {
                 "tool:remember:.*",
                 "tool:send_to_agent:.*",
             ]),
-            ..Spec::default()
+            ..ProfileSpec::default()
         },
-        "locked" => {
-            Spec { allow: own(&["tool:view:.*", "tool:list_models:.*", "tool:search_sessions:.*"]), ..Spec::default() }
-        }
+        "locked" => ProfileSpec {
+            allow: own(&["tool:view:.*", "tool:list_models:.*", "tool:search_sessions:.*"]),
+            ..ProfileSpec::default()
+        },
         _ => return None,
     };
     Some(spec)

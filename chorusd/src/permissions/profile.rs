@@ -7,36 +7,41 @@ use chorus_proto::methods::permissions::{BashMode, Decision, Part, Rule, Verdict
 use regex::{RegexBuilder, RegexSet, RegexSetBuilder};
 use regex_automata::util::syntax;
 
-use super::action::BASH;
-use super::offers::Offers;
-use super::shell::{self, Call, Piece, WorkspacePaths};
-use super::spec::{Problem, Spec};
-use super::spelled::Spelled;
+use super::action::BASH_PREFIX;
+use super::literal_prefixes::LiteralPrefixes;
+use super::profile_spec::{ProfileError, ProfileSpec};
+use super::shell::{self, CommandPart, Invocation, WorkspacePaths};
+use super::tool_visibility::ToolVisibility;
 
 /// Memory that a pattern may take when compiled, in bytes.
-const PATTERN_SIZE: usize = 1 << 20;
+const PATTERN_SIZE_LIMIT: usize = 1 << 20;
 /// Memory that all of them together may take.
-const SET_SIZE: usize = 16 << 20;
+const PATTERN_SET_SIZE_LIMIT: usize = 16 << 20;
 
 /// The advice that makes a rule allow more, after the reason why it does not.
-const UNNAMED: &str = "name it in a rule to allow it";
+const NAME_PROGRAM_HINT: &str = "name it in a rule to allow it";
 
 /// A profile whose patterns compile and whose examples hold.
 #[derive(Debug, Clone)]
 pub struct Profile {
-    spec: Spec,
+    spec: ProfileSpec,
     /// Deny, then ask, then allow: the first that matches is the strictest.
     rules: RegexSet,
     /// The commands that each pattern of `allow` spells out.
-    spelled: Arc<[Spelled]>,
+    literal_prefixes: Arc<[LiteralPrefixes]>,
     /// Which tools could be allowed or asked about: found out once.
-    offers: Arc<OnceLock<Offers>>,
+    tool_visibility: Arc<OnceLock<ToolVisibility>>,
 }
 
 impl Default for Profile {
     /// Everything is denied.
     fn default() -> Self {
-        Self { spec: Spec::default(), rules: RegexSet::empty(), spelled: Arc::default(), offers: Arc::default() }
+        Self {
+            spec: ProfileSpec::default(),
+            rules: RegexSet::empty(),
+            literal_prefixes: Arc::default(),
+            tool_visibility: Arc::default(),
+        }
     }
 }
 
@@ -47,41 +52,40 @@ impl PartialEq for Profile {
 }
 
 /// The place of a rule among all of them; `None` where none matched.
-type Found = Option<usize>;
+type RuleMatch = Option<usize>;
 
 impl Profile {
     /// Compiles a profile and checks its examples.
     ///
     /// # Errors
     /// The first pattern that does not compile, or the first example that does not hold.
-    pub fn new(spec: Spec) -> Result<Self, Problem> {
+    pub fn new(spec: ProfileSpec) -> Result<Self, ProfileError> {
         let lists = [("deny", &spec.deny), ("ask", &spec.ask), ("allow", &spec.allow)];
         let mut whole = Vec::new();
         for (key, patterns) in lists {
             for (index, pattern) in patterns.iter().enumerate() {
                 let problem = |e: &dyn Display| {
-                    Problem::new(key, Some(index), format!("is no regular expression: {}", reason(e)))
+                    ProfileError::new(key, Some(index), format!("is no regular expression: {}", last_error_line(e)))
                 };
                 let anchored = format!(r"(?s)\A(?:{pattern})\z");
                 // By itself too: `a)|(?:b` would close the group that anchors it.
                 syntax::parse(pattern).map_err(|e| problem(&e))?;
-                RegexBuilder::new(&anchored).size_limit(PATTERN_SIZE).build().map_err(|e| problem(&e))?;
+                RegexBuilder::new(&anchored).size_limit(PATTERN_SIZE_LIMIT).build().map_err(|e| problem(&e))?;
                 whole.push(anchored);
             }
         }
-        let rules = RegexSetBuilder::new(&whole)
-            .size_limit(SET_SIZE)
-            .build()
-            .map_err(|e| Problem { place: None, what: format!("has patterns that are too large together: {e}") })?;
+        let rules = RegexSetBuilder::new(&whole).size_limit(PATTERN_SET_SIZE_LIMIT).build().map_err(|e| {
+            ProfileError { location: None, message: format!("has patterns that are too large together: {e}") }
+        })?;
         let allow = whole.len() - spec.allow.len();
-        let spelled = whole[allow..].iter().map(|pattern| Spelled::new(pattern)).collect();
-        let profile = Self { spec, rules, spelled, offers: Arc::default() };
+        let spelled = whole[allow..].iter().map(|pattern| LiteralPrefixes::new(pattern)).collect();
+        let profile = Self { spec, rules, literal_prefixes: spelled, tool_visibility: Arc::default() };
         for (index, (action, wanted)) in profile.spec.examples.iter().enumerate() {
             let decision = profile.judge(action).decision;
             if decision != *wanted {
                 let (is, wanted) = (decision.as_str(), wanted.as_str());
                 let what = format!("does not hold: {action:?} is {is}, and {wanted} was wanted");
-                return Err(Problem::new("examples", Some(index), what));
+                return Err(ProfileError::new("examples", Some(index), what));
             }
         }
         Ok(profile)
@@ -89,20 +93,20 @@ impl Profile {
 
     /// As it is written.
     #[must_use]
-    pub fn spec(&self) -> &Spec {
+    pub fn spec(&self) -> &ProfileSpec {
         &self.spec
     }
 
     /// Whether commands may use the network.
     #[must_use]
-    pub fn network(&self) -> bool {
+    pub fn allows_network(&self) -> bool {
         self.spec.network
     }
 
     /// Whether it might allow any action of a tool, or ask about it. False is certain; true may be for nothing.
     #[must_use]
-    pub fn offers(&self, tool: &str) -> bool {
-        self.offers.get_or_init(|| Offers::new(&self.spec, self.rules.patterns())).tool(tool)
+    pub fn may_use_tool(&self, tool: &str) -> bool {
+        self.tool_visibility.get_or_init(|| ToolVisibility::new(&self.spec, self.rules.patterns())).is_visible(tool)
     }
 
     /// What this profile says of an action. The strictest match wins: deny, then ask, then allow, else the default. In
@@ -110,13 +114,13 @@ impl Profile {
     /// action that is in `always`, whole and to the letter, is allowed, unless it cannot be seen through.
     #[must_use]
     pub fn judge(&self, action: &str) -> Verdict {
-        self.judge_in(action, &WorkspacePaths::default())
+        self.judge_in_workspace(action, &WorkspacePaths::default())
     }
 
     /// Judges as [`Profile::judge`] does, the files of commands by the names that they have in `workspace` too.
     #[must_use]
-    pub fn judge_in(&self, action: &str, workspace: &WorkspacePaths) -> Verdict {
-        let (verdict, guard) = self.guarded(action, workspace);
+    pub fn judge_in_workspace(&self, action: &str, workspace: &WorkspacePaths) -> Verdict {
+        let (verdict, guard) = self.judge_by_patterns(action, workspace);
         let place = self.spec.always.iter().position(|always| always == action);
         match (verdict.decision, guard, place) {
             (Decision::Ask, None, Some(index)) => {
@@ -127,55 +131,56 @@ impl Profile {
     }
 
     /// The verdict of the patterns, and why nothing can make it better than `ask`, where that is so.
-    pub(super) fn guarded(&self, action: &str, workspace: &WorkspacePaths) -> (Verdict, Option<String>) {
-        match action.strip_prefix(BASH) {
-            Some(command) if self.spec.bash == BashMode::Parsed => self.command(command, workspace),
+    pub(super) fn judge_by_patterns(&self, action: &str, workspace: &WorkspacePaths) -> (Verdict, Option<String>) {
+        match action.strip_prefix(BASH_PREFIX) {
+            Some(command) if self.spec.bash == BashMode::Parsed => self.judge_command(command, workspace),
             _ => {
-                let (decision, rule) = self.told(self.find(action));
+                let (decision, rule) = self.decision_and_rule(self.strictest_match(action));
                 let parts = vec![Part { action: action.to_owned(), decision, rule: rule.clone() }];
                 (Verdict { decision, rule, parts }, None)
             }
         }
     }
 
-    fn command(&self, command: &str, workspace: &WorkspacePaths) -> (Verdict, Option<String>) {
-        let script = shell::read(command, workspace);
-        let guard = script.guard.clone().or_else(|| script.pieces.iter().find_map(|piece| piece.guard.clone()));
-        let parts: Vec<Part> = script.pieces.into_iter().map(|piece| self.piece(piece)).collect();
+    fn judge_command(&self, command: &str, workspace: &WorkspacePaths) -> (Verdict, Option<String>) {
+        let script = shell::analyze(command, workspace);
+        let guard =
+            script.ask_reason.clone().or_else(|| script.parts.iter().find_map(|piece| piece.ask_reason.clone()));
+        let parts: Vec<Part> = script.parts.into_iter().map(|piece| self.judge_part(piece)).collect();
         let strictest = parts.iter().min_by_key(|part| part.decision);
         let mut decided = match strictest {
             Some(part) => (part.decision, part.rule.clone()),
-            None => self.told(self.find(&format!("{BASH}{command}"))),
+            None => self.decision_and_rule(self.strictest_match(&format!("{BASH_PREFIX}{command}"))),
         };
-        let hidden = script.hidden.iter().filter_map(|form| self.find_strict(form));
-        if let Some(found) = hidden.chain(self.find_strict(&format!("{BASH}{command}"))).min() {
-            let whole = self.told(Some(found));
+        let hidden = script.possible_actions.iter().filter_map(|form| self.strictest_deny_or_ask(form));
+        if let Some(found) = hidden.chain(self.strictest_deny_or_ask(&format!("{BASH_PREFIX}{command}"))).min() {
+            let whole = self.decision_and_rule(Some(found));
             if whole.0 < decided.0 {
                 decided = whole;
             }
         }
-        if let (Decision::Allow, Some(reason)) = (decided.0, script.guard) {
+        if let (Decision::Allow, Some(reason)) = (decided.0, script.ask_reason) {
             decided = (Decision::Ask, Rule::Shell { reason });
         }
         (Verdict { decision: decided.0, rule: decided.1, parts }, guard)
     }
 
-    fn piece(&self, piece: Piece) -> Part {
-        let strict = piece.forms.iter().filter_map(|form| self.find_strict(form)).min();
-        let found = match (self.find(&piece.action), strict) {
+    fn judge_part(&self, piece: CommandPart) -> Part {
+        let strict = piece.alternatives.iter().filter_map(|form| self.strictest_deny_or_ask(form)).min();
+        let found = match (self.strictest_match(&piece.action), strict) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
-        let (mut decision, mut rule) = self.told(found);
+        let (mut decision, mut rule) = self.decision_and_rule(found);
         if decision == Decision::Allow {
             let first = found.unwrap_or_default();
-            let enough = match (piece.guard, &piece.call) {
+            let enough = match (piece.ask_reason, &piece.invocation) {
                 (Some(reason), _) => Err(reason),
-                (None, Some(call)) => self.spelled_out(call, &piece.action, first),
+                (None, Some(call)) => self.find_spelling_rule(call, &piece.action, first),
                 (None, None) => Ok(first),
             };
             (decision, rule) = match enough {
-                Ok(found) => self.told(Some(found)),
+                Ok(found) => self.decision_and_rule(Some(found)),
                 Err(reason) => (Decision::Ask, Rule::Shell { reason }),
             };
         }
@@ -187,49 +192,49 @@ impl Profile {
     ///
     /// # Errors
     /// Why no rule that matches is enough.
-    fn spelled_out(&self, call: &Call, action: &str, first: usize) -> Result<usize, String> {
-        let command = action.strip_prefix(BASH).unwrap_or_default();
+    fn find_spelling_rule(&self, call: &Invocation, action: &str, first: usize) -> Result<usize, String> {
+        let command = action.strip_prefix(BASH_PREFIX).unwrap_or_default();
         let before = self.spec.deny.len() + self.spec.ask.len();
-        let wanted = call.hands_over.as_ref().map_or(call.program, |(end, _)| *end);
+        let wanted = call.delegation.as_ref().map_or(call.program_end, |(end, _)| *end);
         let spells = |found: &usize| {
-            let spelled = found.checked_sub(before).and_then(|index| self.spelled.get(index));
-            spelled.is_some_and(|spelled| spelled.length(command) >= wanted)
+            let spelled = found.checked_sub(before).and_then(|index| self.literal_prefixes.get(index));
+            spelled.is_some_and(|spelled| spelled.spelled_len(command) >= wanted)
         };
         if let Some(found) = Some(first).filter(spells).or_else(|| self.rules.matches(action).into_iter().find(spells))
         {
             return Ok(found);
         }
-        if let Some((_, reason)) = &call.hands_over {
+        if let Some((_, reason)) = &call.delegation {
             return Err(format!("{reason}, and no rule spells that out"));
         }
         let words: Vec<&str> = call.words.iter().map(String::as_str).collect();
         let index = first.saturating_sub(before);
         shell::reviewed(&words).map(|()| first).map_err(|words| {
-            format!("allow[{index}] matches any program, and `{words}` is not known to run nothing else: {UNNAMED}")
+            format!("allow[{index}] matches any program, and `{words}` is not known to run nothing else: {NAME_PROGRAM_HINT}")
         })
     }
 
     /// Lists the patterns of `allow` that match commands without naming their program, by their places.
-    pub fn nameless(&self) -> impl Iterator<Item = usize> {
+    pub fn rules_matching_any_program(&self) -> impl Iterator<Item = usize> {
         let parsed = self.spec.bash == BashMode::Parsed;
-        self.spelled
+        self.literal_prefixes
             .iter()
             .enumerate()
-            .filter(move |(_, spelled)| parsed && spelled.names_no_program())
+            .filter(move |(_, spelled)| parsed && spelled.matches_any_program())
             .map(|(at, _)| at)
     }
 
     /// The strictest rule that matches.
-    fn find(&self, action: &str) -> Found {
+    fn strictest_match(&self, action: &str) -> RuleMatch {
         self.rules.matches(action).iter().next()
     }
 
     /// The strictest rule that matches, of those that do not allow.
-    fn find_strict(&self, action: &str) -> Found {
-        self.find(action).filter(|found| *found < self.spec.deny.len() + self.spec.ask.len())
+    fn strictest_deny_or_ask(&self, action: &str) -> RuleMatch {
+        self.strictest_match(action).filter(|found| *found < self.spec.deny.len() + self.spec.ask.len())
     }
 
-    fn told(&self, found: Found) -> (Decision, Rule) {
+    fn decision_and_rule(&self, found: RuleMatch) -> (Decision, Rule) {
         let Some(found) = found else { return (self.spec.default, Rule::Default) };
         let (deny, ask) = (self.spec.deny.len(), self.spec.ask.len());
         let (list, patterns, index) = match found {
@@ -243,7 +248,7 @@ impl Profile {
 }
 
 /// The last line of what the regex crate says: the others draw the pattern again.
-fn reason(error: &dyn Display) -> String {
+fn last_error_line(error: &dyn Display) -> String {
     let text = error.to_string();
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::presets::{NAMES, preset};
+use super::presets::{PRESET_NAMES, preset};
 use super::profile::Profile;
-use super::spec::{Problem, Spec};
+use super::profile_spec::{ProfileError, ProfileSpec};
 
 /// The presets, and the profiles of the configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +23,7 @@ impl Default for Profiles {
             let profile = Profile::new(preset(name)?).ok()?;
             Some(((*name).to_owned(), Arc::new(profile)))
         };
-        Self { named: NAMES.iter().filter_map(compiled).collect() }
+        Self { named: PRESET_NAMES.iter().filter_map(compiled).collect() }
     }
 }
 
@@ -31,15 +31,15 @@ impl Profiles {
     /// Whether `name` is one of the presets.
     #[must_use]
     pub fn is_preset(name: &str) -> bool {
-        NAMES.contains(&name)
+        PRESET_NAMES.contains(&name)
     }
 
     /// Adds a profile of the configuration.
     ///
     /// # Errors
     /// A name that is taken by a preset or is none, a profile that cannot be used.
-    pub fn add(&mut self, name: &str, spec: Spec) -> Result<(), Problem> {
-        let whole = |what: &str| Problem { place: None, what: what.to_owned() };
+    pub fn add(&mut self, name: &str, spec: ProfileSpec) -> Result<(), ProfileError> {
+        let whole = |what: &str| ProfileError { location: None, message: what.to_owned() };
         if Self::is_preset(name) {
             return Err(whole("is a preset; take another name"));
         }
@@ -59,7 +59,7 @@ impl Profiles {
 
     /// Presets first, then by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Arc<Profile>)> {
-        let presets = NAMES.into_iter().filter_map(|name| Some((name, self.named.get(name)?)));
+        let presets = PRESET_NAMES.into_iter().filter_map(|name| Some((name, self.named.get(name)?)));
         let own = self.named.iter().filter(|(name, _)| !Self::is_preset(name));
         presets.chain(own.map(|(name, profile)| (name.as_str(), profile)))
     }
@@ -72,12 +72,12 @@ impl Profiles {
         match permissions {
             Value::String(name) => self.get(name).cloned().ok_or_else(|| {
                 let names: Vec<&str> = self.iter().map(|(name, _)| name).collect();
-                let meant = crate::config::nearest(name, names.iter().copied());
+                let meant = crate::config::closest_match(name, names.iter().copied());
                 let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
                 format!("there is no permission profile `{name}` ({}){meant}", names.join(", "))
             }),
             Value::Object(map) => {
-                Spec::read(map).and_then(Profile::new).map(Arc::new).map_err(|problem| problem.to_string())
+                ProfileSpec::from_json(map).and_then(Profile::new).map(Arc::new).map_err(|problem| problem.to_string())
             }
             _ => Err("they are neither the name of a profile nor a profile".into()),
         }
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn presets_compile() {
         let names: Vec<String> = Profiles::default().iter().map(|(name, _)| name.to_owned()).collect();
-        assert_eq!(names, NAMES);
+        assert_eq!(names, PRESET_NAMES);
     }
 
     #[test]
@@ -104,8 +104,8 @@ mod tests {
         assert!(wrong.starts_with("`allow[1]` is no regular expression: "), "{wrong}");
         assert!(profiles.resolve(&3.into()).is_err());
         let mut profiles = profiles;
-        assert!(profiles.add("open", Spec::default()).is_err());
-        assert!(profiles.add("a b", Spec::default()).is_err());
-        assert!(profiles.add("careful", Spec::default()).is_ok());
+        assert!(profiles.add("open", ProfileSpec::default()).is_err());
+        assert!(profiles.add("a b", ProfileSpec::default()).is_err());
+        assert!(profiles.add("careful", ProfileSpec::default()).is_ok());
     }
 }

@@ -5,198 +5,206 @@ use std::ops::Range;
 use ::base64::Engine as _;
 use ::base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 
-use super::alphabet::{alnum, bearer};
-use super::bytes::Bytes;
-use super::credentials::LONGEST_NAME;
-use super::look::{Look, digits, head, random, secret, trimmed};
+use super::alphabet::{is_alnum, is_bearer_byte};
+use super::credentials::MAX_NAME_BYTES;
+use super::matchers::{Match, count_digits, leading_bytes, looks_random, secret_match, trimmed_len};
+use super::view_text::ViewText;
 
 /// Letters of a line at most that are looked through for credentials.
-const LONGEST: usize = 4 << 10;
+const MAX_VALUE_BYTES: usize = 4 << 10;
 
 /// Returns the start of the value behind a name that ends at `name`, if blanks or the end of a line are between them.
-fn behind_blanks(text: &Bytes<'_>, name: usize) -> Option<usize> {
-    let from = text.run_of(name, |byte| byte == b' ', (0, usize::MAX), false);
+fn value_start(text: &ViewText<'_>, name: usize) -> Option<usize> {
+    let from = text.bounded_run_end(name, |byte| byte == b' ', (0, usize::MAX), false);
     (from > name || text.gap(from).is_some()).then_some(from)
 }
 
 /// The value of a header.
-pub fn bearer_token(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
-    if !text.begins(at) {
-        return Look::No;
+pub fn bearer_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+    if !text.is_word_start(at) {
+        return Match::No;
     }
     let name = at + "Bearer".len();
-    if text.open(name) {
-        return Look::Open(name);
+    if text.may_continue(name) {
+        return Match::Incomplete(name);
     }
-    let Some(from) = behind_blanks(text, name) else { return Look::No };
-    let end = text.run_of(from, bearer, (20, usize::MAX), true);
-    if text.open(end) {
-        return Look::Open(from);
+    let Some(from) = value_start(text, name) else { return Match::No };
+    let end = text.bounded_run_end(from, is_bearer_byte, (20, usize::MAX), true);
+    if text.may_continue(end) {
+        return Match::Incomplete(from);
     }
-    let end = from + trimmed(&text.all[from..end]);
-    if opaque(&text.all[from..end]) { secret(from..end, kind) } else { Look::No }
+    let end = from + trimmed_len(&text.bytes[from..end]);
+    if is_opaque_token(&text.bytes[from..end]) { secret_match(from..end, kind) } else { Match::No }
 }
 
 /// Returns true if the value may be a token: not a word, and long enough.
-fn opaque(value: &[u8]) -> bool {
-    value.len() >= 20 && digits(value) >= 2 && head(value).iter().any(u8::is_ascii_alphabetic) && random(value)
+fn is_opaque_token(value: &[u8]) -> bool {
+    value.len() >= 20
+        && count_digits(value) >= 2
+        && leading_bytes(value).iter().any(u8::is_ascii_alphabetic)
+        && looks_random(value)
 }
 
 /// A name and a password in base64.
-pub fn basic_auth(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
-    if !text.begins(at) {
-        return Look::No;
+pub fn basic_auth(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+    if !text.is_word_start(at) {
+        return Match::No;
     }
     let name = at + "Basic".len();
-    if text.open(name) {
-        return Look::Open(name);
+    if text.may_continue(name) {
+        return Match::Incomplete(name);
     }
-    let Some(from) = behind_blanks(text, name) else { return Look::No };
-    pair(text, from, kind)
+    let Some(from) = value_start(text, name) else { return Match::No };
+    match_basic_pair(text, from, kind)
 }
 
 /// A name and a password in base64 at `from`.
-fn pair(text: &Bytes<'_>, from: usize, kind: &'static str) -> Look {
-    let mut end = text.base64_run(from, 0, true);
-    if text.open(end) {
-        return Look::Open(from);
+fn match_basic_pair(text: &ViewText<'_>, from: usize, kind: &'static str) -> Match {
+    let mut end = text.base64_run_end(from, 0, true);
+    if text.may_continue(end) {
+        return Match::Incomplete(from);
     }
     if let Some(gap) = text.gap(end)
         && !gap.hard
-        && decoded(&text.all[from..end]).is_none_or(|pair| (end - from).is_multiple_of(4) && pair.last() != Some(&b'='))
+        && decode_pair(&text.bytes[from..end])
+            .is_none_or(|pair| (end - from).is_multiple_of(4) && pair.last() != Some(&b'='))
     {
         // Broken where nothing says so: what is in the next line belongs to it if both together are a pair.
-        let more = text.base64_run(end, 1, false);
-        if text.open(more) {
-            return Look::Open(from);
+        let more = text.base64_run_end(end, 1, false);
+        if text.may_continue(more) {
+            return Match::Incomplete(from);
         }
         let ended =
-            text.next(more).is_none_or(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'\\'));
-        let padded = text.all[from..more].ends_with(b"=") || decoded(&text.all[from..end]).is_none();
-        if more > end && ended && padded && decoded(&text.all[from..more]).is_some() {
+            text.byte_after(more).is_none_or(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'\\'));
+        let padded = text.bytes[from..more].ends_with(b"=") || decode_pair(&text.bytes[from..end]).is_none();
+        if more > end && ended && padded && decode_pair(&text.bytes[from..more]).is_some() {
             end = more;
         }
     }
-    if decoded(&text.all[from..end]).is_some() { secret(from..end, kind) } else { Look::No }
+    if decode_pair(&text.bytes[from..end]).is_some() { secret_match(from..end, kind) } else { Match::No }
 }
 
 /// The name and the password that `value` says in base64.
-fn decoded(value: &[u8]) -> Option<Vec<u8>> {
+fn decode_pair(value: &[u8]) -> Option<Vec<u8>> {
     if value.len() < 8 {
         return None;
     }
     // Of a very long one the beginning says it.
-    let value = &value[..value.len().min(LONGEST)];
+    let value = &value[..value.len().min(MAX_VALUE_BYTES)];
     let decoded = STANDARD.decode(value).or_else(|_| STANDARD_NO_PAD.decode(value)).ok()?;
     let pair = decoded.iter().all(u8::is_ascii_graphic) && decoded.contains(&b':') && decoded.len() >= 6;
     pair.then_some(decoded)
 }
 
 /// `"auth": "…"` in the configuration of Docker.
-pub fn docker_auth(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
-    if text.before(at).is_none_or(|byte| byte != b'"') {
-        return Look::No;
+pub fn docker_auth(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+    if text.byte_before(at).is_none_or(|byte| byte != b'"') {
+        return Match::No;
     }
     let name = at + "auth".len();
     let between = |byte| matches!(byte, b' ' | b'\t' | b':' | b'"' | b'\\');
-    let from = text.run_of(name, between, (0, usize::MAX), false);
-    if text.open(from) {
-        return Look::Open(from);
+    let from = text.bounded_run_end(name, between, (0, usize::MAX), false);
+    if text.may_continue(from) {
+        return Match::Incomplete(from);
     }
-    if from - name > 16 || !text.all[name..from].contains(&b':') {
-        return Look::No;
+    if from - name > 16 || !text.bytes[name..from].contains(&b':') {
+        return Match::No;
     }
-    pair(text, from, kind)
+    match_basic_pair(text, from, kind)
 }
 
 /// Returns the range between the name of the header and the end of its value.
-fn value(text: &Bytes<'_>, at: usize) -> Result<Range<usize>, Look> {
-    let name = text.run_of(at + 1, alnum, (0, LONGEST_NAME), false);
-    if text.open(name) {
-        return Err(Look::Open(name));
+fn value_range(text: &ViewText<'_>, at: usize) -> Result<Range<usize>, Match> {
+    let name = text.bounded_run_end(at + 1, is_alnum, (0, MAX_NAME_BYTES), false);
+    if text.may_continue(name) {
+        return Err(Match::Incomplete(name));
     }
     // In a command its quote stands before the name, in JSON before the value.
     let start = at.saturating_sub(1);
-    let outer = text.before(start).filter(|byte| matches!(byte, b'"' | b'\''));
+    let outer = text.byte_before(start).filter(|byte| matches!(byte, b'"' | b'\''));
     let between = |byte| matches!(byte, b' ' | b'\t' | b':' | b'=' | b'"' | b'\'' | b'\\');
-    let from = text.run_of(name, between, (0, usize::MAX), false);
-    if text.open(from) {
-        return Err(Look::Open(from));
+    let from = text.bounded_run_end(name, between, (0, usize::MAX), false);
+    if text.may_continue(from) {
+        return Err(Match::Incomplete(from));
     }
-    let separator = &text.all[name..from];
+    let separator = &text.bytes[name..from];
     if separator.len() > 16 || !separator.iter().any(|byte| matches!(byte, b':' | b'=')) {
-        return Err(Look::No);
+        return Err(Match::No);
     }
     let inner = separator.iter().rev().find(|byte| matches!(byte, b'"' | b'\'')).copied();
     let inner = inner.filter(|_| matches!(separator.last(), Some(b'"' | b'\'')));
     let quote = inner.or(outer);
-    let end = text.line_end(from, LONGEST);
-    let line = &text.all[from..end];
+    let end = text.line_end(from, MAX_VALUE_BYTES);
+    let line = &text.bytes[from..end];
     let closed = quote.and_then(|quote| memchr::memchr(quote, line));
     match closed {
         Some(closed) => Ok(from..from + closed),
-        None if text.undecided(end) => Err(Look::Open(from)),
+        None if text.is_undecided(end) => Err(Match::Incomplete(from)),
         None => Ok(from..end),
     }
 }
 
 /// The credentials in `Authorization: SCHEME CREDENTIALS`, whatever the scheme.
-pub fn authorization(text: &Bytes<'_>, at: usize, kind: &'static str) -> Look {
+pub fn authorization(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let before = at.checked_sub(1).and_then(|before| text.get(before));
     if !matches!(before, Some(b'A' | b'a')) {
-        return Look::No;
+        return Match::No;
     }
-    let part = match value(text, at) {
+    let part = match value_range(text, at) {
         Ok(part) => part,
         Err(look) => return look,
     };
-    let all = &text.all[part.clone()];
+    let all = &text.bytes[part.clone()];
     let scheme = all.iter().position(|byte| *byte == b' ').unwrap_or(0);
     let credentials = part.start + scheme + all[scheme..].iter().take_while(|byte| **byte == b' ').count();
     // Bearer and Basic are looked at where they stand.
     let word = &all[..scheme];
     if word.eq_ignore_ascii_case(b"bearer") || word.eq_ignore_ascii_case(b"basic") {
-        return Look::No;
+        return Match::No;
     }
-    let rest = &text.all[credentials..part.end];
+    let rest = &text.bytes[credentials..part.end];
     if has_parameters(rest) {
-        let part = part.start..broken(text, part.end);
-        if text.open(part.end) {
-            return Look::Open(credentials);
+        let part = part.start..continued_end(text, part.end);
+        if text.may_continue(part.end) {
+            return Match::Incomplete(credentials);
         }
-        let all = &text.all[part.clone()];
-        let rest = &text.all[credentials..part.end];
+        let all = &text.bytes[part.clone()];
+        let rest = &text.bytes[credentials..part.end];
         let end = part.start
             + all.iter().rposition(|byte| !byte.is_ascii_whitespace() && *byte != b'\\').map_or(0, |last| last + 1);
-        return if random(rest) && digits(rest) > 3 && rest.len() >= 20 {
-            secret(credentials..end, kind)
+        return if looks_random(rest) && count_digits(rest) > 3 && rest.len() >= 20 {
+            secret_match(credentials..end, kind)
         } else {
-            Look::No
+            Match::No
         };
     }
-    let end = text.run_of(credentials, bearer, (16, usize::MAX), true);
-    if text.open(end) {
-        return Look::Open(credentials);
+    let end = text.bounded_run_end(credentials, is_bearer_byte, (16, usize::MAX), true);
+    if text.may_continue(end) {
+        return Match::Incomplete(credentials);
     }
-    let end = credentials + trimmed(&text.all[credentials..end]);
-    let value = &text.all[credentials..end];
-    if value.len() >= 16 && digits(value) >= 2 && random(value) { secret(credentials..end, kind) } else { Look::No }
+    let end = credentials + trimmed_len(&text.bytes[credentials..end]);
+    let value = &text.bytes[credentials..end];
+    if value.len() >= 16 && count_digits(value) >= 2 && looks_random(value) {
+        secret_match(credentials..end, kind)
+    } else {
+        Match::No
+    }
 }
 
 /// Returns the real end of credentials that end with a line at `end`, if the line is broken in the middle of them.
-fn broken(text: &Bytes<'_>, end: usize) -> usize {
-    let of = |byte: u8| bearer(byte) || matches!(byte, b',' | b'"');
-    let more = text.run_of(end, of, (1, usize::MAX), false);
-    let rest = text.all.get(end..more).unwrap_or_default();
-    if text.open(more) {
+fn continued_end(text: &ViewText<'_>, end: usize) -> usize {
+    let of = |byte: u8| is_bearer_byte(byte) || matches!(byte, b',' | b'"');
+    let more = text.bounded_run_end(end, of, (1, usize::MAX), false);
+    let rest = text.bytes.get(end..more).unwrap_or_default();
+    if text.may_continue(more) {
         return more;
     }
-    if text.gap(end).is_some_and(|gap| !gap.hard) && rest.len() >= 6 && digits(rest) >= 3 { more } else { end }
+    if text.gap(end).is_some_and(|gap| !gap.hard) && rest.len() >= 6 && count_digits(rest) >= 3 { more } else { end }
 }
 
 /// Returns true if credentials are `name=value, name="value"`, as those of Digest, OAuth and AWS.
 fn has_parameters(credentials: &[u8]) -> bool {
-    let name = credentials.iter().take_while(|byte| alnum(**byte) || matches!(byte, b'_' | b'-')).count();
+    let name = credentials.iter().take_while(|byte| is_alnum(**byte) || matches!(byte, b'_' | b'-')).count();
     let assigned = name > 0 && credentials.get(name) == Some(&b'=');
     assigned && credentials.iter().any(|byte| matches!(byte, b',' | b'"' | b'/'))
 }

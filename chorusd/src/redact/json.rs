@@ -9,19 +9,19 @@ use super::redactor::Redactor;
 impl Redactor {
     /// `json`, a value on one line, without secrets; and how many there were.
     #[must_use]
-    pub fn json<'a>(&self, json: &'a str) -> (Cow<'a, str>, u64) {
+    pub fn redact_json<'a>(&self, json: &'a str) -> (Cow<'a, str>, u64) {
         // What an escape may hide is seen only in what it stands for.
         let hidden =
             ["\\u", "\\/"].iter().any(|escape| memchr::memmem::find(json.as_bytes(), escape.as_bytes()).is_some());
-        if !hidden && self.count(json) == 0 {
+        if !hidden && self.count_secrets(json) == 0 {
             return (Cow::Borrowed(json), 0);
         }
         let (mut out, mut done, mut count) = (String::new(), 0, 0);
         let mut rest = json;
         while let Some(start) = memchr::memchr(b'"', rest.as_bytes()) {
             let at = json.len() - rest.len() + start;
-            let end = at + end_of_string(&json[at..]);
-            let (string, found) = self.string(&json[at..end]);
+            let end = at + string_len(&json[at..]);
+            let (string, found) = self.redact_json_string(&json[at..end]);
             if found > 0 {
                 out.push_str(&json[done..at]);
                 out.push_str(&string);
@@ -39,27 +39,27 @@ impl Redactor {
 
     /// As [`Redactor::json`]; `None` where there is nothing to replace.
     #[must_use]
-    pub fn raw(&self, json: &RawValue) -> Option<Box<RawValue>> {
-        match self.json(json.get()).0 {
+    pub fn redact_raw_value(&self, json: &RawValue) -> Option<Box<RawValue>> {
+        match self.redact_json(json.get()).0 {
             Cow::Borrowed(_) => None,
             Cow::Owned(text) => RawValue::from_string(text).ok(),
         }
     }
 
     /// One string, with its quotes.
-    fn string(&self, json: &str) -> (String, u64) {
+    fn redact_json_string(&self, json: &str) -> (String, u64) {
         let Ok(text) = serde_json::from_str::<String>(json) else { return (String::new(), 0) };
-        let (found, count) = self.bytes(text.as_bytes(), false);
+        let (found, count) = self.redact_and_count(text.as_bytes(), false);
         if count == 0 {
             return (String::new(), 0);
         }
-        let text = super::redactor::into_text(found.into_owned());
+        let text = super::redactor::into_string_lossy(found.into_owned());
         (serde_json::to_string(&text).unwrap_or_default(), count)
     }
 }
 
 /// Bytes of the string that `json` begins with, quotes included.
-fn end_of_string(json: &str) -> usize {
+fn string_len(json: &str) -> usize {
     let bytes = json.as_bytes();
     let mut at = 1;
     while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {

@@ -5,28 +5,28 @@
 //! is made with a key of the home's own, so that nobody who reads it can try guesses.
 
 mod alphabet;
-mod block;
-mod bytes;
 mod credentials;
-mod ends;
-mod find;
-mod flow;
+mod custom_matchers;
+mod head_tail;
 mod headers;
 mod json;
-mod known;
-mod list;
-mod look;
+mod key_block;
+mod matchers;
 #[cfg(test)]
 mod matrix;
+mod own_secrets;
+mod pattern_list;
+mod patterns;
 mod redactor;
-mod reply;
-mod shapes;
-mod special;
+mod scanner;
+mod stream;
 #[cfg(test)]
 mod tests;
+mod tool_calls;
 mod view;
+mod view_text;
 
-pub use ends::{Behind, Ends};
-pub use flow::Flow;
+pub use head_tail::{HeadTail, OutputTail};
 pub use redactor::{FingerprintKey, Redactor};
-pub use reply::kept_calls;
+pub use stream::StreamRedactor;
+pub use tool_calls::redact_tool_calls;

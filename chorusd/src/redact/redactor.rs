@@ -7,9 +7,9 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use sha2::{Digest as _, Sha256};
 
-use super::find::{Found, Needles, Next};
-use super::flow::Flow;
-use super::known::SHORTEST;
+use super::own_secrets::MIN_KEY_BYTES;
+use super::scanner::{Automaton, FoundSecret, ScanResult};
+use super::stream::StreamRedactor;
 use super::view::View;
 use crate::config::Secret;
 
@@ -17,12 +17,12 @@ use crate::config::Secret;
 pub type FingerprintKey = [u8; 32];
 
 /// Keys of its own that are remembered; a key file that is written anew all the time must not fill the memory.
-const MOST_KEYS: usize = 64;
+const MAX_OWN_KEYS: usize = 64;
 
 /// Finds the daemon's own keys and what looks like those of others.
 pub struct Redactor {
-    needles: RwLock<Arc<Needles>>,
-    key: LazyLock<FingerprintKey, Box<dyn FnOnce() -> FingerprintKey + Send>>,
+    automaton: RwLock<Arc<Automaton>>,
+    fingerprint_key: LazyLock<FingerprintKey, Box<dyn FnOnce() -> FingerprintKey + Send>>,
 }
 
 impl fmt::Debug for Redactor {
@@ -35,87 +35,90 @@ impl Redactor {
     /// One that asks for the key of its fingerprints when it finds its first secret.
     #[must_use]
     pub fn new(key: impl FnOnce() -> FingerprintKey + Send + 'static) -> Self {
-        Self { needles: RwLock::new(Arc::new(Needles::new(Vec::new()))), key: LazyLock::new(Box::new(key)) }
+        Self {
+            automaton: RwLock::new(Arc::new(Automaton::new(Vec::new()))),
+            fingerprint_key: LazyLock::new(Box::new(key)),
+        }
     }
 
     /// Knows one of the daemon's own keys from now on. A very short one is only a word.
-    pub fn learn(&self, secret: &Secret) {
+    pub fn add_own_key(&self, secret: &Secret) {
         let key = secret.expose();
-        if key.len() < SHORTEST || self.needles().keys().iter().any(|known| known == key) {
+        if key.len() < MIN_KEY_BYTES || self.automaton().keys().iter().any(|known| known == key) {
             return;
         }
-        let mut needles = self.needles.write().unwrap_or_else(PoisonError::into_inner);
+        let mut needles = self.automaton.write().unwrap_or_else(PoisonError::into_inner);
         let mut keys = needles.keys().to_vec();
         if keys.iter().any(|known| known == key) {
             return;
         }
-        if keys.len() >= MOST_KEYS {
+        if keys.len() >= MAX_OWN_KEYS {
             keys.remove(0);
         }
         keys.push(key.to_owned());
-        *needles = Arc::new(Needles::new(keys));
+        *needles = Arc::new(Automaton::new(keys));
     }
 
-    pub(super) fn needles(&self) -> Arc<Needles> {
-        self.needles.read().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn automaton(&self) -> Arc<Automaton> {
+        self.automaton.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// `text` without secrets.
     #[must_use]
-    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.bytes(text.as_bytes(), false).0 {
+    pub fn redact_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.redact_and_count(text.as_bytes(), false).0 {
             Cow::Borrowed(_) => Cow::Borrowed(text),
-            Cow::Owned(bytes) => Cow::Owned(into_text(bytes)),
+            Cow::Owned(bytes) => Cow::Owned(into_string_lossy(bytes)),
         }
     }
 
     /// As [`Redactor::text`], for a text whose end is missing: nor does it end with a piece of one.
     #[must_use]
-    pub fn cut_text(&self, text: String) -> String {
-        match self.bytes(text.as_bytes(), true).0 {
+    pub fn redact_truncated(&self, text: String) -> String {
+        match self.redact_and_count(text.as_bytes(), true).0 {
             Cow::Borrowed(_) => text,
-            Cow::Owned(bytes) => into_text(bytes),
+            Cow::Owned(bytes) => into_string_lossy(bytes),
         }
     }
 
     /// A message to a person without secrets. Where it ends with `…` it was cut off there, maybe in the middle of one.
     #[must_use]
-    pub fn message(&self, message: &str) -> String {
+    pub fn redact_message(&self, message: &str) -> String {
         match message.strip_suffix('…') {
-            Some(cut) => self.cut_text(cut.to_owned()) + "…",
-            None => self.text(message).into_owned(),
+            Some(cut) => self.redact_truncated(cut.to_owned()) + "…",
+            None => self.redact_text(message).into_owned(),
         }
     }
 
     /// A line, which need not be text, without secrets.
     #[must_use]
-    pub fn line<'a>(&self, line: &'a [u8]) -> Cow<'a, [u8]> {
-        self.bytes(line, false).0
+    pub fn redact_bytes<'a>(&self, line: &'a [u8]) -> Cow<'a, [u8]> {
+        self.redact_and_count(line, false).0
     }
 
     /// How many secrets are in `text`.
     #[must_use]
-    pub fn count(&self, text: &str) -> u64 {
-        self.bytes(text.as_bytes(), false).1
+    pub fn count_secrets(&self, text: &str) -> u64 {
+        self.redact_and_count(text.as_bytes(), false).1
     }
 
     /// `all` without secrets, and how many there were. `cut`: its end is missing.
-    pub(super) fn bytes<'a>(&self, all: &'a [u8], cut: bool) -> (Cow<'a, [u8]>, u64) {
-        let needles = self.needles();
+    pub(super) fn redact_and_count<'a>(&self, all: &'a [u8], cut: bool) -> (Cow<'a, [u8]>, u64) {
+        let needles = self.automaton();
         let view = View::new(all, true, None);
         let (mut out, mut done, mut count) = (Vec::new(), 0, 0);
-        while let Next::Secret(found) = needles.next(&view, done, done) {
-            out.extend_from_slice(&all[done..found.part.start]);
-            self.mark(&needles, &found, &view, &mut out);
-            done = found.part.end;
+        while let ScanResult::Secret(found) = needles.next_secret(&view, done, done) {
+            out.extend_from_slice(&all[done..found.text_range.start]);
+            self.write_placeholder(&needles, &found, &view, &mut out);
+            done = found.text_range.end;
             count += 1;
         }
         if cut {
             let view = View::new(all, false, None);
-            if let Some(found) = needles.piece(&view, done) {
-                out.extend_from_slice(&all[done..found.part.start]);
-                self.mark(&needles, &found, &view, &mut out);
-                done = found.part.end;
+            if let Some(found) = needles.find_truncated(&view, done) {
+                out.extend_from_slice(&all[done..found.text_range.start]);
+                self.write_placeholder(&needles, &found, &view, &mut out);
+                done = found.text_range.end;
                 count += 1;
             }
         }
@@ -127,15 +130,23 @@ impl Redactor {
     }
 
     /// Writes what stands for a secret that was found in `view`.
-    pub(super) fn mark(&self, needles: &Needles, found: &Found, view: &View<'_>, out: &mut Vec<u8>) {
+    pub(super) fn write_placeholder(
+        &self,
+        needles: &Automaton,
+        found: &FoundSecret,
+        view: &View<'_>,
+        out: &mut Vec<u8>,
+    ) {
         // All forms of one key have one fingerprint, and a secret has the same however its lines are broken.
         let own = found.key.and_then(|key| needles.keys().get(key));
-        let print = Sha256::new().chain_update(*self.key);
+        let print = Sha256::new().chain_update(*self.fingerprint_key);
         let print = match own {
             Some(key) => print.chain_update(key),
-            None => {
-                print.chain_update(&view.bytes[found.seen.clone()]).chain_update(if found.padded { "=" } else { "" })
-            }
+            None => print.chain_update(&view.bytes[found.view_range.clone()]).chain_update(if found.padded {
+                "="
+            } else {
+                ""
+            }),
         };
         let print = print.finalize();
         let _ = write!(out, "[redacted:{}:", found.kind);
@@ -147,12 +158,12 @@ impl Redactor {
 
     /// What goes through in pieces, without secrets.
     #[must_use]
-    pub fn flow(self: &Arc<Self>) -> Flow {
-        Flow::new(self.clone())
+    pub fn stream(self: &Arc<Self>) -> StreamRedactor {
+        StreamRedactor::new(self.clone())
     }
 }
 
 /// A text from which only whole parts in ASCII were taken.
-pub(super) fn into_text(bytes: Vec<u8>) -> String {
+pub(super) fn into_string_lossy(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|wrong| String::from_utf8_lossy(wrong.as_bytes()).into_owned())
 }

@@ -74,10 +74,10 @@ fn each_kind_is_found_wherever_it_stands() {
             ("a\\n", ""),
         ] {
             let text = format!("{before}{secret}{after}");
-            let clean = redactor.text(&text);
+            let clean = redactor.redact_text(&text);
             assert!(clean.starts_with(&format!("{before}[redacted:{kind}:")), "{kind}: {text} became {clean}");
             assert!(clean.ends_with(&format!("]{after}")), "{kind}: {text} became {clean}");
-            assert_eq!(redactor.text(&clean), clean, "once is enough");
+            assert_eq!(redactor.redact_text(&clean), clean, "once is enough");
         }
     }
 }
@@ -88,7 +88,7 @@ fn the_beginning_of_a_private_key_is_found_under_the_numbers_of_its_lines() {
     let first = whole.lines().take(3).enumerate();
     for between in ["\t", ":", " | "] {
         let text: String = first.clone().map(|(number, line)| format!("{:>6}{between}{line}\n", number + 1)).collect();
-        let clean = redactor.text(&format!("{text}[lines 1 to 3 of 9]")).into_owned();
+        let clean = redactor.redact_text(&format!("{text}[lines 1 to 3 of 9]")).into_owned();
         assert!(whole.lines().skip(1).take(2).all(|line| !clean.contains(line)), "{clean}");
         assert!(clean.ends_with("[lines 1 to 3 of 9]"), "{clean}");
     }
@@ -111,7 +111,7 @@ fn what_follows_a_name_is_found() {
         format!("https://discord.com/api/webhooks/198622483471925248/{}", made(ALNUM, 68, 22)),
         format!("bot{}:AA{}", "1234567890", made(ALNUM, 33, 23)),
     ] {
-        let clean = redactor.text(&text);
+        let clean = redactor.redact_text(&text);
         let kept = text.split([' ', '=', ':', '/']).next().unwrap();
         assert!(clean.contains("[redacted:") && clean.starts_with(kept), "{text} became {clean}");
         assert!(!clean.contains(&secret) && !clean.contains(&pair), "{clean}");
@@ -134,7 +134,7 @@ fn plain_text_stays() {
         "let secret_access_key = config.secret_access_key(); session_token: Option<String>",
         "std::fs::read, core::ops::Range<usize>, a://b, x: ://, ://",
     ] {
-        assert_eq!(redactor.text(text), text);
+        assert_eq!(redactor.redact_text(text), text);
     }
 }
 
@@ -142,87 +142,87 @@ fn plain_text_stays() {
 fn own_keys_are_found_in_every_form() {
     let redactor = redactor();
     let key = "local/key+with\"odd=bytes";
-    assert_eq!(redactor.text(key), key, "nobody knows it");
-    redactor.learn(&Secret::new(key.into()));
-    redactor.learn(&Secret::new("short".into()));
+    assert_eq!(redactor.redact_text(key), key, "nobody knows it");
+    redactor.add_own_key(&Secret::new(key.into()));
+    redactor.add_own_key(&Secret::new("short".into()));
     let percent = "local%2Fkey%2Bwith%22odd%3Dbytes";
     let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
     let mut prints = std::collections::HashSet::new();
     for form in [key.to_owned(), percent.into(), percent.to_lowercase(), serde_json::to_string(key).unwrap(), hex] {
-        let clean = redactor.text(&form).into_owned();
+        let clean = redactor.redact_text(&form).into_owned();
         prints.insert(clean.trim_matches('"').to_owned());
     }
     assert_eq!(prints.len(), 1, "one key has one fingerprint: {prints:?}");
     assert!(prints.iter().all(|print| print.starts_with("[redacted:chorus-key:")), "{prints:?}");
     for before in ["", "a", "ab", "abc", "user:"] {
-        let clean = redactor.text(&STANDARD.encode(format!("{before}{key}-after"))).into_owned();
+        let clean = redactor.redact_text(&STANDARD.encode(format!("{before}{key}-after"))).into_owned();
         assert!(clean.contains("[redacted:chorus-key:"), "{before}: {clean}");
     }
-    assert_eq!(redactor.text("in short: nothing"), "in short: nothing");
+    assert_eq!(redactor.redact_text("in short: nothing"), "in short: nothing");
 }
 
 #[test]
 fn pieces_come_to_the_same_as_the_whole() {
     let redactor = redactor();
-    redactor.learn(&Secret::new("own-key-0123456789".into()));
+    redactor.add_own_key(&Secret::new("own-key-0123456789".into()));
     let mut text = String::from("Ordinary text, a risk; ");
     for (_, secret) in secrets() {
         text.push_str(&format!("the key «{secret}» é and so on, with https://a:b1c2d3@host/x. Bearer {secret}\n"));
     }
     text.push_str("own-key-0123456789 own-key-012345678");
-    let whole = redactor.text(&text).into_owned();
+    let whole = redactor.redact_text(&text).into_owned();
     for size in [1, 2, 3, 5, 7, 16, 64, 1000, 100_000] {
-        let mut flow = redactor.flow();
+        let mut flow = redactor.stream();
         let letters: Vec<char> = text.chars().collect();
         let mut out: String = letters.chunks(size).map(|piece| flow.push(piece.iter().collect())).collect();
-        out.push_str(&flow.end(false));
+        out.push_str(&flow.finish(false));
         assert_eq!(out, whole, "pieces of {size}");
-        let (mut flow, mut written) = (redactor.flow(), Vec::new());
+        let (mut flow, mut written) = (redactor.stream(), Vec::new());
         text.as_bytes().chunks(size).for_each(|piece| flow.push_bytes(piece, &mut written));
-        flow.end_bytes(false, &mut written);
+        flow.finish_bytes(false, &mut written);
         assert_eq!(String::from_utf8(written).unwrap(), whole, "bytes of {size}");
     }
 }
 
 #[test]
 fn ordinary_text_is_not_held_back() {
-    let mut flow = redactor().flow();
+    let mut flow = redactor().stream();
     for piece in ["The", " quick", " brown", " fox:", " https", "://", "example.com/", "path", " is", " fine", ".\n"] {
         // Tokens of Airtable begin with `pat`.
         let held = matches!(piece, "://" | "example.com/" | "path");
         let out = flow.push(piece.into());
         assert!(out.ends_with(piece) || held, "{piece:?} became {out:?}");
     }
-    assert_eq!(flow.end(false), "");
+    assert_eq!(flow.finish(false), "");
 }
 
 #[test]
 fn what_is_held_back_has_a_bound() {
-    let mut flow = redactor().flow();
+    let mut flow = redactor().stream();
     let long = format!("{} and so on", made(ALNUM, 100_000, 30));
     let mut out = flow.push("a ghp_".into());
     for piece in long.as_bytes().chunks(7) {
         out.push_str(&flow.push(String::from_utf8(piece.to_vec()).unwrap()));
     }
-    out.push_str(&flow.end(false));
+    out.push_str(&flow.finish(false));
     assert!(out.starts_with("a [redacted:github-token:") && out.len() < 200, "{} bytes", out.len());
 }
 
 #[test]
 fn what_was_cut_off_ends_with_no_piece() {
     let redactor = redactor();
-    redactor.learn(&Secret::new("own-key-0123456789".into()));
+    redactor.add_own_key(&Secret::new("own-key-0123456789".into()));
     let token = format!("ghp_{}", made(ALNUM, 20, 31));
     for secret in ["own-key-01234", &token] {
         let text = format!("here: {secret}");
-        assert!(redactor.cut_text(text.clone()).starts_with("here: [redacted:"), "{secret}");
-        let mut flow = redactor.flow();
-        let out = flow.push(text.clone()) + &flow.end(true);
+        assert!(redactor.redact_truncated(text.clone()).starts_with("here: [redacted:"), "{secret}");
+        let mut flow = redactor.stream();
+        let out = flow.push(text.clone()) + &flow.finish(true);
         assert!(out.starts_with("here: [redacted:"), "{out}");
-        assert_eq!(redactor.text(&text), text, "a whole text says what it says");
+        assert_eq!(redactor.redact_text(&text), text, "a whole text says what it says");
     }
-    assert_eq!(redactor.cut_text("a disk".into()), "a disk");
-    assert!(redactor.message(&format!("no: {token}…")).ends_with("]…"));
+    assert_eq!(redactor.redact_truncated("a disk".into()), "a disk");
+    assert!(redactor.redact_message(&format!("no: {token}…")).ends_with("]…"));
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn json_stays_json_and_digit_for_digit() {
         r#"{{"n":1.50e400,"a":"\u00e9 {token}\n","b":["x\/y",{{"{token}":-0}}],"c":"g\u0068p_{}"}}"#,
         &token[4..]
     );
-    let (clean, count) = redactor.json(&json);
+    let (clean, count) = redactor.redact_json(&json);
     assert_eq!(count, 3, "{clean}");
     assert!(
         clean.starts_with(r#"{"n":1.50e400,"a":"é [redacted:github-token:"#)
@@ -242,7 +242,7 @@ fn json_stays_json_and_digit_for_digit() {
     assert!(!clean.contains(&token[4..]));
     serde_json::from_str::<&RawValue>(&clean).unwrap();
     let plain = r#"{"a":"b\"c","n":0.10}"#;
-    assert_eq!(redactor.json(plain), (plain.into(), 0));
+    assert_eq!(redactor.redact_json(plain), (plain.into(), 0));
 }
 
 #[test]
@@ -250,9 +250,9 @@ fn a_fingerprint_tells_secrets_apart_and_homes_too() {
     let (one, other) = (format!("npm_{}", made(ALNUM, 36, 50)), format!("npm_{}", made(ALNUM, 36, 51)));
     let home = redactor();
     let elsewhere = Redactor::new(|| [8; 32]);
-    assert_eq!(home.text(&one), home.text(&one));
-    assert_ne!(home.text(&one), home.text(&other));
-    assert_ne!(home.text(&one), elsewhere.text(&one));
+    assert_eq!(home.redact_text(&one), home.redact_text(&one));
+    assert_ne!(home.redact_text(&one), home.redact_text(&other));
+    assert_ne!(home.redact_text(&one), elsewhere.redact_text(&one));
 }
 
 #[test]
@@ -261,12 +261,12 @@ fn a_word_in_a_long_secret_is_there_by_chance() {
     for word in ["your", "XXXX", "example"] {
         let key = block("\n");
         let key = format!("{}{word}{}", &key[..200], &key[200 + word.len()..]);
-        assert!(redactor.text(&key).starts_with("[redacted:private-key:"), "{word}");
+        assert!(redactor.redact_text(&key).starts_with("[redacted:private-key:"), "{word}");
         let token = format!("sk-ant-api03-{}{word}{}", made(ALNUM, 40, 60), made(ALNUM, 50, 61));
-        assert!(redactor.text(&token).starts_with("[redacted:anthropic-key:"), "{word}");
+        assert!(redactor.redact_text(&token).starts_with("[redacted:anthropic-key:"), "{word}");
     }
     let text = "ghp_your_token_here ghp_yourTokenGoesHereYourTokenGoesHere1234";
-    assert_eq!(redactor.text(text), text);
+    assert_eq!(redactor.redact_text(text), text);
 }
 
 /// It would take very long if each beginning looked at all that follows.
@@ -287,13 +287,13 @@ fn many_beginnings_in_one_run_take_no_longer_than_one() {
         "-----BEGIN RSA ",
     ] {
         let text = start.repeat(60_000 / start.len());
-        assert!(redactor.count(&text) <= 60_000 / start.len() as u64, "{start}");
+        assert!(redactor.count_secrets(&text) <= 60_000 / start.len() as u64, "{start}");
     }
     let parts = format!("{}.{}.{}", "eyJ-".repeat(10_000), "_".repeat(40_000), "-".repeat(40_000));
-    assert_eq!(redactor.count(&parts), 0);
+    assert_eq!(redactor.count_secrets(&parts), 0);
     // Secrets in a run that is none as a whole.
     let mixed = format!("h:*:d:u:xx,ghp_{}\"", made(ALNUM, 36, 64)).repeat(500);
-    assert!(redactor.count(&mixed) >= 500);
+    assert!(redactor.count_secrets(&mixed) >= 500);
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn a_secret_longer_than_what_decides_goes_whole() {
         [("sk-", ""), ("xoxb-", ""), ("ghp_", ""), ("Bearer ", ""), ("eyJhbGciOiJIUzI1NiJ9.eyJ", ".")]
     {
         let sign = if after.is_empty() { String::new() } else { made(ALNUM, 43, 63) };
-        let clean = redactor.text(&format!("see {before}{long}{after}{sign} there")).into_owned();
+        let clean = redactor.redact_text(&format!("see {before}{long}{after}{sign} there")).into_owned();
         assert!(clean.contains("[redacted:") && clean.ends_with("] there") && clean.len() < 100, "{before}: {clean}");
     }
 }
@@ -316,7 +316,7 @@ fn what_escapes_and_what_nobody_sees_hides_nothing() {
     let key = format!("sk-ant-api03-{}", made(ALNUM, 95, 71));
     for before in ["KEY^I", "^I", "a\\012", "a\\040", "a\\011"] {
         for secret in [&token, &key] {
-            let clean = redactor.text(&format!("{before}{secret}")).into_owned();
+            let clean = redactor.redact_text(&format!("{before}{secret}")).into_owned();
             assert!(clean.starts_with(&format!("{before}[redacted:")), "{before}: {clean}");
         }
     }
@@ -325,28 +325,28 @@ fn what_escapes_and_what_nobody_sees_hides_nothing() {
         ["\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}", "\u{ad}", "\u{9b}31m", "\u{9b}0;1m", &wide]
     {
         let text = format!("the {}{between}{}{between}{} x", &token[..2], &token[2..20], &token[20..]);
-        let clean = redactor.text(&text).into_owned();
+        let clean = redactor.redact_text(&text).into_owned();
         assert!(clean.starts_with("the [redacted:github-token:") && clean.ends_with("] x"), "{between:?}: {clean}");
         for size in [1, 2, 3, 7] {
-            let (mut flow, mut written) = (redactor.flow(), Vec::new());
+            let (mut flow, mut written) = (redactor.stream(), Vec::new());
             text.as_bytes().chunks(size).for_each(|piece| flow.push_bytes(piece, &mut written));
-            flow.end_bytes(false, &mut written);
+            flow.finish_bytes(false, &mut written);
             assert_eq!(String::from_utf8(written).unwrap(), clean, "{between:?} in pieces of {size}");
         }
     }
     let struck: String = token.chars().map(|letter| format!("{letter}\u{8}{letter}")).collect();
-    assert!(redactor.text(&struck).starts_with("[redacted:github-token:"));
+    assert!(redactor.redact_text(&struck).starts_with("[redacted:github-token:"));
 }
 
 #[test]
 fn a_password_that_begins_as_a_variable_does_is_one() {
     let redactor = redactor();
     for password in ["%40Secr3tPass9", "$ecr3tPass9", "$$ecr3t-9x"] {
-        let clean = redactor.text(&format!("postgres://app:{password}@db.example/x")).into_owned();
+        let clean = redactor.redact_text(&format!("postgres://app:{password}@db.example/x")).into_owned();
         assert!(clean.starts_with("postgres://app:[redacted:url-password:"), "{clean}");
     }
     for name in ["$PASS", "$DB_PASS1", "$password", "${pass:-x}", "$(cat x)", "%s", "%DB_PASS%", "$$PASS", "%(pw)s"] {
         let text = format!("postgres://app:{name}@db.example/x");
-        assert_eq!(redactor.text(&text), text);
+        assert_eq!(redactor.redact_text(&text), text);
     }
 }

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 
-use super::alphabet::bearer;
-use super::bytes::Runs;
+use super::alphabet::is_bearer_byte;
+use super::view_text::RunCache;
 
 /// A place in a view in front of which something was left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,25 +29,25 @@ pub struct View<'a> {
     /// The starts of parts of the view, in it and in the original.
     parts: Vec<(usize, usize)>,
     /// No more text follows.
-    pub whole: bool,
+    pub is_complete: bool,
     /// The view ends with a line break that may still go on.
     pub at_line_end: bool,
     /// Runs that were looked at before: many places may ask for the end of the same one.
-    pub runs: RefCell<Runs>,
+    pub runs: RefCell<RunCache>,
 }
 
 /// How a line begins: its number, and the mark of a diff, a quotation or a comment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Mark {
+pub struct LineMark {
     number: Option<u32>,
     sign: Option<u8>,
 }
 
 /// How the line begins in whose middle a text begins; `None` if the text begins with a line.
-pub type Line = Option<Mark>;
+pub type LineStart = Option<LineMark>;
 
 /// Bytes that may begin something to leave out.
-const SPECIAL: [bool; 256] = {
+const SPECIAL_BYTES: [bool; 256] = {
     let mut special = [false; 256];
     let mut byte = 0;
     while byte < 0x20 {
@@ -65,10 +65,10 @@ const SPECIAL: [bool; 256] = {
 };
 
 /// Bytes of a terminal sequence at most.
-const LONGEST: usize = 256;
+const MAX_SEQUENCE_BYTES: usize = 256;
 
 /// Something to leave out.
-enum Cut {
+enum Omission {
     /// A terminal sequence that ends there.
     Sequence(usize),
     /// A line break that ends there.
@@ -76,34 +76,34 @@ enum Cut {
     /// Nothing special.
     Plain,
     /// That cannot be told yet.
-    Unknown,
+    Incomplete,
 }
 
 impl<'a> View<'a> {
     /// Looks at `raw`; `whole`: nothing follows it. `line` says how the line that `raw` begins in the middle of begins.
-    pub fn new(raw: &'a [u8], whole: bool, line: Line) -> Self {
-        let Some(first) = raw.iter().position(|byte| SPECIAL[usize::from(*byte)]) else {
-            let kept = if whole { raw.len() } else { tail(raw).certain() };
+    pub fn new(raw: &'a [u8], is_complete: bool, line: LineStart) -> Self {
+        let Some(first) = raw.iter().position(|byte| SPECIAL_BYTES[usize::from(*byte)]) else {
+            let kept = if is_complete { raw.len() } else { parse_tail(raw).certain_len() };
             let bytes = Cow::Borrowed(&raw[..kept]);
             let runs = RefCell::default();
-            return Self { bytes, gaps: Vec::new(), parts: Vec::new(), whole, at_line_end: false, runs };
+            return Self { bytes, gaps: Vec::new(), parts: Vec::new(), is_complete, at_line_end: false, runs };
         };
-        let mut builder = Builder {
+        let mut builder = ViewBuilder {
             raw,
-            whole,
+            is_complete,
             start: 0,
-            mark: line.unwrap_or_else(|| mark(raw, 0)),
+            mark: line.unwrap_or_else(|| line_mark(raw, 0)),
             bytes: Vec::with_capacity(raw.len()),
             gaps: Vec::new(),
             parts: Vec::new(),
         };
         let at_line_end = builder.build(first);
-        let Builder { bytes, gaps, parts, .. } = builder;
-        Self { bytes: Cow::Owned(bytes), gaps, parts, whole, at_line_end, runs: RefCell::default() }
+        let ViewBuilder { bytes, gaps, parts, .. } = builder;
+        Self { bytes: Cow::Owned(bytes), gaps, parts, is_complete, at_line_end, runs: RefCell::default() }
     }
 
     /// Returns the place in the original of the byte at `at`.
-    pub fn raw(&self, at: usize) -> usize {
+    pub fn original_offset(&self, at: usize) -> usize {
         match self.parts.partition_point(|(view, _)| *view <= at).checked_sub(1).and_then(|part| self.parts.get(part)) {
             Some((view, raw)) => raw + (at - view),
             None => at,
@@ -111,12 +111,12 @@ impl<'a> View<'a> {
     }
 
     /// Returns the end in the original of what ends at `end` in the view.
-    pub fn raw_end(&self, end: usize) -> usize {
-        end.checked_sub(1).map_or(0, |last| self.raw(last) + 1)
+    pub fn original_end(&self, end: usize) -> usize {
+        end.checked_sub(1).map_or(0, |last| self.original_offset(last) + 1)
     }
 
     /// The first place in the view that stands at `raw` in the original or behind it.
-    pub fn at(&self, raw: usize) -> usize {
+    pub fn view_offset(&self, raw: usize) -> usize {
         let Some(part) = self.parts.partition_point(|(_, start)| *start <= raw).checked_sub(1) else {
             return if self.parts.is_empty() { raw.min(self.bytes.len()) } else { 0 };
         };
@@ -127,52 +127,52 @@ impl<'a> View<'a> {
 }
 
 /// The mark of the line that begins at `from` in `raw`.
-pub fn mark(raw: &[u8], from: usize) -> Mark {
-    lead(raw, from, Mark::default()).mark
+pub fn line_mark(raw: &[u8], from: usize) -> LineMark {
+    parse_lead(raw, from, LineMark::default()).mark
 }
 
-struct Builder<'a> {
+struct ViewBuilder<'a> {
     raw: &'a [u8],
-    whole: bool,
+    is_complete: bool,
     /// The start of what is not yet in the view.
     start: usize,
     /// How the current line begins.
-    mark: Mark,
+    mark: LineMark,
     bytes: Vec<u8>,
     gaps: Vec<Gap>,
     parts: Vec<(usize, usize)>,
 }
 
-impl Builder<'_> {
+impl ViewBuilder<'_> {
     /// Builds the view; tells whether it ends with a line break.
     fn build(&mut self, first: usize) -> bool {
         let mut at = first;
         loop {
-            match cut(self.raw, at) {
+            match classify(self.raw, at) {
                 // All backslashes at once: each of many would look at all behind it.
-                Cut::Plain => at += self.raw[at..].iter().take_while(|byte| **byte == b'\\').count().max(1),
-                Cut::Unknown if self.whole => {
+                Omission::Plain => at += self.raw[at..].iter().take_while(|byte| **byte == b'\\').count().max(1),
+                Omission::Incomplete if self.is_complete => {
                     at += self.raw[at..].iter().take_while(|byte| **byte == b'\\').count().max(1);
                 }
-                Cut::Unknown => {
-                    self.rest(at);
+                Omission::Incomplete => {
+                    self.take_rest(at);
                     return false;
                 }
-                Cut::Sequence(end) => {
-                    self.take(at);
-                    self.gap(Gap { at: 0, line: false, hard: false, equals: false });
+                Omission::Sequence(end) => {
+                    self.take_until(at);
+                    self.add_gap(Gap { at: 0, line: false, hard: false, equals: false });
                     self.start = end;
                     at = end;
                 }
-                Cut::Break(end) => match self.line_break(at, end) {
+                Omission::Break(end) => match self.join_lines(at, end) {
                     Some(next) => at = next,
                     None => return true,
                 },
             }
-            match self.raw.get(at..).and_then(|rest| rest.iter().position(|byte| SPECIAL[usize::from(*byte)])) {
+            match self.raw.get(at..).and_then(|rest| rest.iter().position(|byte| SPECIAL_BYTES[usize::from(*byte)])) {
                 Some(next) => at += next,
                 None => {
-                    self.rest(self.raw.len());
+                    self.take_rest(self.raw.len());
                     return false;
                 }
             }
@@ -180,13 +180,13 @@ impl Builder<'_> {
     }
 
     /// Takes what stands before `end`, where more must come, into the view, but for what a line may end with.
-    fn rest(&mut self, end: usize) {
-        let certain = tail(&self.raw[self.start..end]).certain();
-        self.take(if self.whole { end } else { self.start + certain });
+    fn take_rest(&mut self, end: usize) {
+        let certain = parse_tail(&self.raw[self.start..end]).certain_len();
+        self.take_until(if self.is_complete { end } else { self.start + certain });
     }
 
     /// Takes what stands before `end` into the view.
-    fn take(&mut self, end: usize) {
+    fn take_until(&mut self, end: usize) {
         if end > self.start {
             self.parts.push((self.bytes.len(), self.start));
             self.bytes.extend_from_slice(&self.raw[self.start..end]);
@@ -194,7 +194,7 @@ impl Builder<'_> {
         self.start = end;
     }
 
-    fn gap(&mut self, gap: Gap) {
+    fn add_gap(&mut self, gap: Gap) {
         let at = self.bytes.len();
         match self.gaps.last_mut() {
             Some(last) if last.at == at => {
@@ -208,37 +208,39 @@ impl Builder<'_> {
 
     /// Leaves out the line break from `at` to `end`, with what joins two lines: a backslash, the quotes and the operator between
     /// two strings, the marks and numbers that lines begin with. `None`: more must come before that can be told.
-    fn line_break(&mut self, at: usize, end: usize) -> Option<usize> {
-        let tail = tail(&self.raw[self.start..at]);
-        let mut lead = lead(self.raw, end, self.mark);
+    fn join_lines(&mut self, at: usize, end: usize) -> Option<usize> {
+        let tail = parse_tail(&self.raw[self.start..at]);
+        let mut lead = parse_lead(self.raw, end, self.mark);
         let mut kept = tail.kept;
         if let Some((quote, without)) = tail.quote {
             let rest = &self.raw[lead.end..];
-            if let Some(next) = opening(self.raw, lead.end, quote) {
+            if let Some(next) = continued_string_start(self.raw, lead.end, quote) {
                 lead.end = next;
                 kept = without;
-            } else if !self.whole && rest.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'+' | b'.' | b'&' | b'\\')) {
+            } else if !self.is_complete
+                && rest.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'+' | b'.' | b'&' | b'\\'))
+            {
                 lead.incomplete = true;
                 kept = without;
             }
         }
         let soft = lead.end == end && self.raw.get(end).is_some_and(|byte| byte.is_ascii_graphic());
-        let incomplete = !self.whole && (lead.end >= self.raw.len() || lead.incomplete);
+        let incomplete = !self.is_complete && (lead.end >= self.raw.len() || lead.incomplete);
         let equals = (soft || incomplete) && tail.equals;
         self.mark = lead.mark;
-        self.take(self.start + kept - usize::from(equals));
+        self.take_until(self.start + kept - usize::from(equals));
         if incomplete {
-            self.gap(Gap { at: 0, line: true, hard: false, equals: false });
+            self.add_gap(Gap { at: 0, line: true, hard: false, equals: false });
             return None;
         }
-        self.gap(Gap { at: 0, line: true, hard: false, equals });
+        self.add_gap(Gap { at: 0, line: true, hard: false, equals });
         self.start = lead.end;
         Some(lead.end)
     }
 }
 
 /// How a line ends.
-struct Tail {
+struct LineTail {
     /// Bytes of it without blanks and without a backslash that continues it.
     kept: usize,
     /// The quote that closes a string there, and how many bytes stand before it.
@@ -247,14 +249,14 @@ struct Tail {
     equals: bool,
 }
 
-impl Tail {
+impl LineTail {
     /// Bytes of the line that stay in the view whatever the next begins with.
-    fn certain(&self) -> usize {
+    fn certain_len(&self) -> usize {
         self.quote.map_or(self.kept - usize::from(self.equals), |(_, without)| without)
     }
 }
 
-fn tail(line: &[u8]) -> Tail {
+fn parse_tail(line: &[u8]) -> LineTail {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let trim = |end: usize| line[..end].iter().rposition(|byte| !blank(byte)).map_or(0, |last| last + 1);
     let mut kept = trim(line.len());
@@ -270,12 +272,12 @@ fn tail(line: &[u8]) -> Tail {
         }
         _ => None,
     };
-    let equals = kept >= 2 && line[kept - 1] == b'=' && bearer(line[kept - 2]) && line[kept - 2] != b'=';
-    Tail { kept, quote, equals }
+    let equals = kept >= 2 && line[kept - 1] == b'=' && is_bearer_byte(line[kept - 2]) && line[kept - 2] != b'=';
+    LineTail { kept, quote, equals }
 }
 
 /// Returns the start, behind its quote, of the string that goes on in the next line.
-fn opening(raw: &[u8], from: usize, quote: u8) -> Option<usize> {
+fn continued_string_start(raw: &[u8], from: usize, quote: u8) -> Option<usize> {
     let skip = |from: usize| from + raw[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let mut at = skip(from.min(raw.len()));
     if matches!(raw.get(at), Some(b'+' | b'.' | b'&')) {
@@ -288,26 +290,26 @@ fn opening(raw: &[u8], from: usize, quote: u8) -> Option<usize> {
 }
 
 /// The beginning of a line.
-struct Lead {
+struct LineLead {
     /// The start of its text.
     end: usize,
-    mark: Mark,
+    mark: LineMark,
     /// It may have a number that goes on.
     incomplete: bool,
 }
 
 /// The blanks that the line at `from` begins with, its number if it follows that of the line before, and its sign if the line before
 /// has the same.
-fn lead(raw: &[u8], from: usize, before: Mark) -> Lead {
+fn parse_lead(raw: &[u8], from: usize, before: LineMark) -> LineLead {
     let skip = |from: usize| from + raw[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let mut at = skip(from.min(raw.len()));
-    let mut mark = Mark::default();
+    let mut mark = LineMark::default();
     let digits = raw[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     if (1..=6).contains(&digits) {
         let end = at + digits;
         let bar = skip(end);
         let behind = match raw.get(bar) {
-            None if before.number.is_some() => return Lead { end: at, mark, incomplete: true },
+            None if before.number.is_some() => return LineLead { end: at, mark, incomplete: true },
             None => None,
             Some(b':' | b'|') => Some(skip(bar + 1)),
             Some(_) if raw[end] == b'\t' => Some(bar),
@@ -328,121 +330,123 @@ fn lead(raw: &[u8], from: usize, before: Mark) -> Lead {
     if mark.sign.is_some() && mark.sign == before.sign {
         at = skip(at + if mark.sign == Some(b'/') { 2 } else { 1 });
     }
-    Lead { end: at, mark, incomplete: false }
+    LineLead { end: at, mark, incomplete: false }
 }
 
 /// Classifies what stands at `at`.
-fn cut(raw: &[u8], at: usize) -> Cut {
+fn classify(raw: &[u8], at: usize) -> Omission {
     match raw[at] {
-        b'\n' => Cut::Break(at + 1),
+        b'\n' => Omission::Break(at + 1),
         b'\r' => match raw.get(at + 1) {
-            Some(b'\n') => Cut::Break(at + 2),
-            _ => Cut::Break(at + 1),
+            Some(b'\n') => Omission::Break(at + 2),
+            _ => Omission::Break(at + 1),
         },
-        0x1b => sequence(raw, at + 1),
-        b'^' if raw.get(at + 1) == Some(&b'[') => written_sequence(raw, at + 2),
-        b'^' if raw.len() == at + 1 => Cut::Unknown,
-        b'^' => Cut::Plain,
-        b'\\' => written(raw, at),
-        0xc2 | 0xe2 | 0xef => invisible(raw, at),
+        0x1b => classify_sequence(raw, at + 1),
+        b'^' if raw.get(at + 1) == Some(&b'[') => classify_escaped_sequence(raw, at + 2),
+        b'^' if raw.len() == at + 1 => Omission::Incomplete,
+        b'^' => Omission::Plain,
+        b'\\' => classify_backslash(raw, at),
+        0xc2 | 0xe2 | 0xef => classify_invisible(raw, at),
         // Overstriking: the same letter once more, for bold.
         0x08 if at > 0 && raw[at - 1].is_ascii_graphic() => match raw.get(at + 1) {
-            None => Cut::Unknown,
-            Some(next) if *next == raw[at - 1] => Cut::Sequence(at + 2),
-            Some(_) => Cut::Sequence(at + 1),
+            None => Omission::Incomplete,
+            Some(next) if *next == raw[at - 1] => Omission::Sequence(at + 2),
+            Some(_) => Omission::Sequence(at + 1),
         },
-        _ => Cut::Sequence(at + 1),
+        _ => Omission::Sequence(at + 1),
     }
 }
 
 /// Classifies a character that is not ASCII: those that nobody sees are left out, and a terminal sequence that begins
 /// with a control character of its own (U+009B).
-fn invisible(raw: &[u8], at: usize) -> Cut {
+fn classify_invisible(raw: &[u8], at: usize) -> Omission {
     const INVISIBLE: [&str; 6] = ["\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}", "\u{ad}"];
     let rest = &raw[at..];
     if rest.starts_with("\u{9b}".as_bytes()) {
-        return match parameters(&raw[at + 2..raw.len().min(at + 2 + LONGEST)]) {
-            Some(end) => Cut::Sequence(at + 2 + end),
-            None => Cut::Unknown,
+        return match parameters_end(&raw[at + 2..raw.len().min(at + 2 + MAX_SEQUENCE_BYTES)]) {
+            Some(end) => Omission::Sequence(at + 2 + end),
+            None => Omission::Incomplete,
         };
     }
     match INVISIBLE.iter().find(|letter| rest.starts_with(letter.as_bytes())) {
-        Some(letter) => Cut::Sequence(at + letter.len()),
-        None if rest.len() < 3 && INVISIBLE.iter().any(|letter| letter.as_bytes().starts_with(rest)) => Cut::Unknown,
-        None => Cut::Plain,
+        Some(letter) => Omission::Sequence(at + letter.len()),
+        None if rest.len() < 3 && INVISIBLE.iter().any(|letter| letter.as_bytes().starts_with(rest)) => {
+            Omission::Incomplete
+        }
+        None => Omission::Plain,
     }
 }
 
 /// The end of the parameters of a terminal sequence and of its last letter; nothing if it is none. `None`: more must
 /// come before that can be told.
-fn parameters(rest: &[u8]) -> Option<usize> {
+fn parameters_end(rest: &[u8]) -> Option<usize> {
     let middle = rest.iter().take_while(|byte| matches!(byte, 0x20..=0x3f)).count();
     match rest.get(middle) {
-        None if rest.len() < LONGEST - 1 => None,
+        None if rest.len() < MAX_SEQUENCE_BYTES - 1 => None,
         Some(0x40..=0x7e) => Some(middle + 1),
         _ => Some(0),
     }
 }
 
 /// Classifies what a backslash begins: a line break or a terminal sequence that is written out.
-fn written(raw: &[u8], at: usize) -> Cut {
+fn classify_backslash(raw: &[u8], at: usize) -> Omission {
     let slashes = raw[at..].iter().take_while(|byte| **byte == b'\\').count();
     let from = at + slashes;
     let rest = raw.get(from..).unwrap_or_default();
     match rest {
-        [] => Cut::Unknown,
-        [b'n', ..] => Cut::Break(from + 1),
+        [] => Omission::Incomplete,
+        [b'n', ..] => Omission::Break(from + 1),
         [b'r', more @ ..] => {
             let next = more.iter().take_while(|byte| **byte == b'\\').count();
             match more.get(next) {
-                None => Cut::Unknown,
-                Some(b'n') if next > 0 => Cut::Break(from + 1 + next + 1),
-                Some(_) => Cut::Break(from + 1),
+                None => Omission::Incomplete,
+                Some(b'n') if next > 0 => Omission::Break(from + 1 + next + 1),
+                Some(_) => Omission::Break(from + 1),
             }
         }
         _ => {
             const ESCAPES: [&[u8]; 8] = [b"x1b", b"x1B", b"u001b", b"u001B", b"u{1b}", b"033", b"e", b"E"];
             match ESCAPES.iter().find(|escape| rest.starts_with(escape)) {
-                Some(escape) => written_sequence(raw, from + escape.len()),
-                None if ESCAPES.iter().any(|escape| escape.starts_with(rest)) => Cut::Unknown,
-                None => Cut::Plain,
+                Some(escape) => classify_escaped_sequence(raw, from + escape.len()),
+                None if ESCAPES.iter().any(|escape| escape.starts_with(rest)) => Omission::Incomplete,
+                None => Omission::Plain,
             }
         }
     }
 }
 
 /// A terminal sequence whose escape character is written out: only one that has a bracket.
-fn written_sequence(raw: &[u8], from: usize) -> Cut {
+fn classify_escaped_sequence(raw: &[u8], from: usize) -> Omission {
     match raw.get(from) {
-        None => Cut::Unknown,
-        Some(b'[' | b']' | b'(' | b')') => sequence(raw, from),
+        None => Omission::Incomplete,
+        Some(b'[' | b']' | b'(' | b')') => classify_sequence(raw, from),
         Some(b'\\') => match raw.get(from + 1) {
-            None => Cut::Unknown,
+            None => Omission::Incomplete,
             // The end of a hyperlink: in JSON its backslash is doubled.
-            Some(b'\\') => Cut::Sequence(from + 2),
-            Some(_) => Cut::Sequence(from + 1),
+            Some(b'\\') => Omission::Sequence(from + 2),
+            Some(_) => Omission::Sequence(from + 1),
         },
-        Some(_) => Cut::Plain,
+        Some(_) => Omission::Plain,
     }
 }
 
 /// A terminal sequence, from behind its escape character (ECMA-48). Of a hyperlink and a title only the frame is left out: what is
 /// in it may be a secret.
-fn sequence(raw: &[u8], from: usize) -> Cut {
+fn classify_sequence(raw: &[u8], from: usize) -> Omission {
     let rest = &raw[from.min(raw.len())..];
-    let rest = &rest[..rest.len().min(LONGEST)];
+    let rest = &rest[..rest.len().min(MAX_SEQUENCE_BYTES)];
     let end = match rest {
-        [] => return Cut::Unknown,
-        [b'[', rest @ ..] => match parameters(rest) {
+        [] => return Omission::Incomplete,
+        [b'[', rest @ ..] => match parameters_end(rest) {
             Some(end) => 1 + end,
-            None => return Cut::Unknown,
+            None => return Omission::Incomplete,
         },
         [b']', rest @ ..] => {
             let number = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
             let behind = rest.get(number + 1..).unwrap_or_default();
             // A hyperlink has parameters before its address.
             let parameters = match behind.iter().position(|byte| !byte.is_ascii_graphic() || *byte == b';') {
-                None if behind.len() < LONGEST / 2 => return Cut::Unknown,
+                None if behind.len() < MAX_SEQUENCE_BYTES / 2 => return Omission::Incomplete,
                 Some(end) if rest.starts_with(b"8;") && behind[end] == b';' => end + 1,
                 _ => 0,
             };
@@ -450,12 +454,12 @@ fn sequence(raw: &[u8], from: usize) -> Cut {
         }
         [0x20..=0x2f, rest @ ..] => {
             if rest.is_empty() {
-                return Cut::Unknown;
+                return Omission::Incomplete;
             }
             2
         }
         [0x30..=0x7e, ..] => 1,
         _ => 0,
     };
-    Cut::Sequence(from + end)
+    Omission::Sequence(from + end)
 }

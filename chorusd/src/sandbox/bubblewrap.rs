@@ -4,16 +4,16 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use super::wire::{CONFINE, MARK, Step};
+use super::protocol::{CONFINE_STAGE, HELPER_FLAG, MountStep};
 
 /// Where the daemon's program is inside.
-const PROGRAM: &str = "/.chorus-inside";
+const HELPER_PATH: &str = "/.chorus-inside";
 
 /// The arguments, the program and what it is given included.
 ///
 /// # Errors
 /// A program that is not there any more.
-pub fn arguments(steps: &[Step], network: bool, program: &Path) -> io::Result<Vec<OsString>> {
+pub fn arguments(steps: &[MountStep], network: bool, program: &Path) -> io::Result<Vec<OsString>> {
     let mut args: Vec<OsString> = Vec::new();
     let mut add = |words: &[&dyn AsRef<std::ffi::OsStr>]| {
         args.extend(words.iter().map(|word| word.as_ref().to_owned()));
@@ -27,18 +27,18 @@ pub fn arguments(steps: &[Step], network: bool, program: &Path) -> io::Result<Ve
     add(&[&"--cap-add", &"CAP_SYS_ADMIN", &"--cap-add", &"CAP_SETPCAP"]);
     for step in steps {
         match step {
-            Step::Bind { from, to, write: false } => add(&[&"--ro-bind", from, to]),
-            Step::Bind { from, to, write: true } => add(&[&"--bind", from, to]),
-            Step::Private { at, size } => add(&[&"--size", &size.to_string(), &"--tmpfs", at]),
-            Step::Link { at, target } => add(&[&"--symlink", target, at]),
-            Step::Hide { at } if at.is_dir() => add(&[&"--size", &"4096", &"--tmpfs", at, &"--remount-ro", at]),
-            Step::Hide { at } => add(&[&"--ro-bind", &"/dev/null", at]),
-            Step::Devices => add(&[&"--dev", &"/dev"]),
-            Step::Processes => add(&[&"--proc", &"/proc"]),
+            MountStep::Bind { from, to, write: false } => add(&[&"--ro-bind", from, to]),
+            MountStep::Bind { from, to, write: true } => add(&[&"--bind", from, to]),
+            MountStep::Private { at, size } => add(&[&"--size", &size.to_string(), &"--tmpfs", at]),
+            MountStep::Link { at, target } => add(&[&"--symlink", target, at]),
+            MountStep::Hide { at } if at.is_dir() => add(&[&"--size", &"4096", &"--tmpfs", at, &"--remount-ro", at]),
+            MountStep::Hide { at } => add(&[&"--ro-bind", &"/dev/null", at]),
+            MountStep::Devices => add(&[&"--dev", &"/dev"]),
+            MountStep::Processes => add(&[&"--proc", &"/proc"]),
         }
     }
-    add(&[&"--ro-bind", &program.canonicalize()?, &PROGRAM]);
+    add(&[&"--ro-bind", &program.canonicalize()?, &HELPER_PATH]);
     add(&[&"--remount-ro", &"/dev", &"--remount-ro", &"/", &"--chdir", &"/"]);
-    add(&[&"--", &PROGRAM, &MARK, &CONFINE]);
+    add(&[&"--", &HELPER_PATH, &HELPER_FLAG, &CONFINE_STAGE]);
     Ok(args)
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::locale;
 
-use super::pinned;
+use super::git_settings;
 
 /// Taken over from the daemon where it has them.
-const TAKEN: [&str; 16] = [
+const INHERITED_VARIABLES: [&str; 16] = [
     "PATH",
     "TERM",
     "TZ",
@@ -28,7 +28,7 @@ const TAKEN: [&str; 16] = [
 ];
 
 /// The whole environment: what is taken over of `daemon`, what is set, and `more` above all.
-pub fn clean(
+pub fn build_environment(
     daemon: impl Iterator<Item = (OsString, OsString)>,
     home: &Path,
     more: &[(OsString, OsString)],
@@ -41,9 +41,9 @@ pub fn clean(
     for (name, value) in [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8"), ("TERM", "dumb")] {
         set(name.as_ref(), value.as_ref());
     }
-    for (name, value) in daemon.filter(|(name, value)| is_taken(name, value)) {
+    for (name, value) in daemon.filter(|(name, value)| is_inherited(name, value)) {
         if name == "PATH" {
-            set(&name, &absolute(&value));
+            set(&name, &absolute_path_entries(&value));
         } else {
             set(&name, &value);
         }
@@ -57,7 +57,7 @@ pub fn clean(
     for (name, value) in ours {
         set(name.as_ref(), value);
     }
-    for (name, value) in pinned::variables() {
+    for (name, value) in git_settings::variables() {
         set(name.as_ref(), value.as_ref());
     }
     for (name, value) in more {
@@ -68,17 +68,17 @@ pub fn clean(
 
 /// Returns true if a variable of the daemon is taken over. A locale in another character set than UTF-8 is not: in GBK, for
 /// one, bash reads a command otherwise than the permission engine did.
-fn is_taken(name: &OsStr, value: &OsStr) -> bool {
+fn is_inherited(name: &OsStr, value: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     match name {
-        "LANGUAGE" => value.to_str().is_some_and(locale::lists_languages),
-        _ if name == "LANG" || name.starts_with("LC_") => value.to_str().is_some_and(locale::reads_ascii),
-        _ => TAKEN.contains(&name),
+        "LANGUAGE" => value.to_str().is_some_and(locale::is_language_list),
+        _ if name == "LANG" || name.starts_with("LC_") => value.to_str().is_some_and(locale::is_ascii_compatible),
+        _ => INHERITED_VARIABLES.contains(&name),
     }
 }
 
 /// The absolute places of a PATH: any other is the workspace, where a file may have the name of a program.
-fn absolute(path: &OsStr) -> OsString {
+fn absolute_path_entries(path: &OsStr) -> OsString {
     let places = std::env::split_paths(path).filter(|place| place.is_absolute());
     std::env::join_paths(places).unwrap_or_default()
 }
@@ -98,7 +98,7 @@ mod tests {
             ("HOME", "/home/mara"),
             ("GIT_CONFIG_COUNT", "7"),
         ];
-        let env = clean(daemon.map(pair).into_iter(), Path::new("/inside"), &[pair(("TERM", "xterm"))]);
+        let env = build_environment(daemon.map(pair).into_iter(), Path::new("/inside"), &[pair(("TERM", "xterm"))]);
         let value = |name: &str| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.to_str().unwrap());
         assert_eq!(value("PATH"), Some("/opt/bin"));
         assert_eq!(value("LC_ALL"), Some("de_DE.UTF-8"));
@@ -133,7 +133,7 @@ mod tests {
             ("BASH_FUNC_ls%%", b"() { rm x; }", None),
         ] {
             let daemon = std::iter::once((OsString::from(name), OsString::from_vec(given.to_vec())));
-            let env = clean(daemon, Path::new("/inside"), &[]);
+            let env = build_environment(daemon, Path::new("/inside"), &[]);
             let value = env.iter().find(|(known, _)| known == name).map(|(_, value)| value.to_str().unwrap());
             assert_eq!(value, wanted, "{name}={given:?}");
         }

@@ -6,25 +6,25 @@
 #[cfg(target_os = "linux")]
 mod bubblewrap;
 mod cgroups;
+mod child;
+mod command_spec;
+mod confinement_level;
 mod environment;
-mod guarded;
+mod git_settings;
 #[cfg(target_os = "linux")]
-pub mod inside;
-mod job;
-mod level;
-mod machine;
+pub mod helper;
+mod launcher;
+#[cfg(target_os = "linux")]
+mod mounts;
 mod output;
-mod pinned;
-#[cfg(target_os = "linux")]
-mod places;
+mod protocol;
+mod root_only_files;
 mod run;
-mod running;
-mod wire;
 
-pub use environment::clean as environment;
-pub use job::{Confinement, Exit, Job, Limits};
-pub use level::{Level, Missing, Way};
-pub use machine::Sandbox;
-pub use run::{Ran, run, run_redacted};
-pub use running::Running;
-pub use wire::{Memory, Processes};
+pub use child::SandboxChild;
+pub use command_spec::{CommandSpec, Confinement, Exit, ResourceLimits};
+pub use confinement_level::{ConfinementLevel, Isolation, MissingProtection};
+pub use environment::build_environment as environment;
+pub use launcher::Sandbox;
+pub use protocol::{MemoryBound, ProcessBound};
+pub use run::{CommandOutcome, run, run_redacted};

@@ -2,56 +2,56 @@
 
 use std::sync::Arc;
 
-use crate::redact::{Behind, Ends, Redactor};
+use crate::redact::{HeadTail, OutputTail, Redactor};
 
 /// Bytes that are kept of the beginning, and of the end. Together with the line between them they are less than a tool's
 /// result may have.
-const HALF: usize = (256 << 10) / 2 - 64;
+const MAX_HALF_LEN: usize = (256 << 10) / 2 - 64;
 
 /// Takes bytes as they come.
 #[derive(Debug)]
-pub struct Output {
+pub struct OutputCapture {
     head: Vec<u8>,
-    ends: Ends,
+    head_tail: HeadTail,
 }
 
-impl Output {
+impl OutputCapture {
     /// `redactor`: what takes secrets out of it before anything is left out.
     pub fn new(redactor: Option<&Arc<Redactor>>) -> Self {
-        Self { head: Vec::new(), ends: Ends::new(redactor, HALF as u64, HALF) }
+        Self { head: Vec::new(), head_tail: HeadTail::new(redactor, MAX_HALF_LEN as u64, MAX_HALF_LEN) }
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
-        self.ends.push(bytes, &mut self.head);
+        self.head_tail.push(bytes, &mut self.head);
     }
 
     /// All of it as text without NUL, with a line between that says how many bytes are left out.
     pub fn finish(mut self) -> String {
-        let Behind { left_out, end: mut tail } = self.ends.end(&mut self.head);
+        let OutputTail { left_out, end: mut tail } = self.head_tail.finish(&mut self.head);
         let left_out = usize::try_from(left_out).unwrap_or(usize::MAX);
         if left_out == 0 {
             self.head.append(&mut tail);
-            let whole = text(&self.head);
-            if whole.len() <= 2 * HALF {
+            let whole = to_text(&self.head);
+            if whole.len() <= 2 * MAX_HALF_LEN {
                 return whole;
             }
             // What is no text takes more room than it had.
-            let middle = floor(&whole, whole.len() / 2);
-            return join(&whole[..middle], &whole[middle..], 0);
+            let middle = floor_char_boundary(&whole, whole.len() / 2);
+            return join_halves(&whole[..middle], &whole[middle..], 0);
         }
         // Neither end is cut inside a character.
         let open = self.head.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
-        let open = if open < 4 && is_beginning(&self.head[self.head.len() - open..]) { open } else { 0 };
+        let open = if open < 4 && is_incomplete_char(&self.head[self.head.len() - open..]) { open } else { 0 };
         let rest = tail.iter().take(3).take_while(|byte| (**byte & 0xc0) == 0x80).count();
-        let (head, tail) = (text(&self.head[..self.head.len() - open]), text(&tail[rest..]));
-        join(&head, &tail, left_out + open + rest)
+        let (head, tail) = (to_text(&self.head[..self.head.len() - open]), to_text(&tail[rest..]));
+        join_halves(&head, &tail, left_out + open + rest)
     }
 }
 
 /// At most `HALF` of each.
-fn join(head: &str, tail: &str, left_out: usize) -> String {
-    let kept = &head[..floor(head, HALF.min(head.len()))];
-    let mut from = tail.len().saturating_sub(HALF);
+fn join_halves(head: &str, tail: &str, left_out: usize) -> String {
+    let kept = &head[..floor_char_boundary(head, MAX_HALF_LEN.min(head.len()))];
+    let mut from = tail.len().saturating_sub(MAX_HALF_LEN);
     while !tail.is_char_boundary(from) {
         from += 1;
     }
@@ -60,20 +60,20 @@ fn join(head: &str, tail: &str, left_out: usize) -> String {
 }
 
 /// The beginning of the character at `at`.
-fn floor(text: &str, mut at: usize) -> usize {
+fn floor_char_boundary(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
     }
     at
 }
 
-fn text(bytes: &[u8]) -> String {
+fn to_text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text.into_owned() }
 }
 
 /// Whether more bytes could make a character of it.
-fn is_beginning(bytes: &[u8]) -> bool {
+fn is_incomplete_char(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|e| e.valid_up_to() == 0 && e.error_len().is_none())
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     fn of(parts: &[&[u8]]) -> String {
-        let mut output = Output::new(None);
+        let mut output = OutputCapture::new(None);
         parts.iter().for_each(|part| output.push(part));
         output.finish()
     }
@@ -92,13 +92,13 @@ mod tests {
         assert_eq!(of(&[b"a\x1b[31m", b"b\n"]), "a\x1b[31mb\n");
         assert_eq!(of(&["é".as_bytes()[..1].into(), "é".as_bytes()[1..].into()]), "é");
         assert_eq!(of(&[b"a\0b\xff", b"c\xe2\x82"]), "a\u{fffd}b\u{fffd}c\u{fffd}");
-        assert!(of(&[&[0xff; HALF], &[0; HALF]]).len() < 256 << 10);
+        assert!(of(&[&[0xff; MAX_HALF_LEN], &[0; MAX_HALF_LEN]]).len() < 256 << 10);
     }
 
     #[test]
     fn of_a_flood_both_ends_are_kept_and_the_rest_is_counted() {
         for first in ["begin", "begi"] {
-            let mut output = Output::new(None);
+            let mut output = OutputCapture::new(None);
             output.push(first.as_bytes());
             for _ in 0..64 {
                 output.push("é".repeat(20_000).as_bytes());

@@ -10,24 +10,24 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
-use super::output::Output;
-use super::{Exit, Job, Sandbox};
+use super::output::OutputCapture;
+use super::{CommandSpec, Exit, Sandbox};
 use crate::redact::Redactor;
 
 /// How long a command that is asked to end may take for it.
-const GRACE: Duration = Duration::from_secs(2);
+const TERMINATE_GRACE: Duration = Duration::from_secs(2);
 /// How long what is still in the pipe is read for once the command has ended: somebody may hold it open.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// Bytes that are read at once.
-const PIECE: usize = 64 << 10;
+const READ_BUFFER_LEN: usize = 64 << 10;
 
-const CANCELLED: &str = "it was cancelled before";
-const UNKNOWN: &str = "it took too long to find out how to confine it";
-const FULL: &str = "too many other commands ran";
+const CANCELLED_EARLY: &str = "it was cancelled before";
+const PROBE_TIMED_OUT: &str = "it took too long to find out how to confine it";
+const TOO_MANY_COMMANDS: &str = "too many other commands ran";
 
 /// What came of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
+pub struct CommandOutcome {
     pub exit: Exit,
     /// What it printed on both streams, as it came: beginning and end, with a line between that says how many bytes are
     /// left out.
@@ -36,9 +36,9 @@ pub struct Ran {
     pub cancelled: bool,
 }
 
-impl Ran {
+impl CommandOutcome {
     /// One whose turn to begin never came; `why` is for a person.
-    fn never(why: &str, cancelled: bool) -> Self {
+    fn not_started(why: &str, cancelled: bool) -> Self {
         Self { exit: Exit::TimedOut, output: format!("[it did not begin: {why}]"), cancelled }
     }
 }
@@ -48,7 +48,7 @@ impl Ran {
 ///
 /// # Errors
 /// A command that cannot be started.
-pub async fn run(sandbox: &Sandbox, job: &Job, cancel: &CancellationToken) -> io::Result<Ran> {
+pub async fn run(sandbox: &Sandbox, job: &CommandSpec, cancel: &CancellationToken) -> io::Result<CommandOutcome> {
     run_redacted(sandbox, job, cancel, None).await
 }
 
@@ -58,10 +58,10 @@ pub async fn run(sandbox: &Sandbox, job: &Job, cancel: &CancellationToken) -> io
 /// A command that cannot be started.
 pub async fn run_redacted(
     sandbox: &Sandbox,
-    job: &Job,
+    job: &CommandSpec,
     cancel: &CancellationToken,
     redactor: Option<&Arc<Redactor>>,
-) -> io::Result<Ran> {
+) -> io::Result<CommandOutcome> {
     let limit = job.confinement.limits.time;
     let up = async {
         match limit {
@@ -70,52 +70,52 @@ pub async fn run_redacted(
         }
     };
     tokio::pin!(up);
-    if let Err(never) = unless(cancel, up.as_mut(), sandbox.prepared(), UNKNOWN).await {
+    if let Err(never) = wait_to_start(cancel, up.as_mut(), sandbox.prepare(), PROBE_TIMED_OUT).await {
         return Ok(never);
     }
-    let _room = match unless(cancel, up.as_mut(), sandbox.room(), FULL).await {
+    let _room = match wait_to_start(cancel, up.as_mut(), sandbox.acquire_slot(), TOO_MANY_COMMANDS).await {
         Ok(room) => room,
         Err(never) => return Ok(never),
     };
-    let mut attempt = Attempt { sandbox, job, cancel, redactor, up };
+    let mut attempt = RunAttempt { sandbox, job, cancel, redactor, deadline: up };
     match attempt.run().await {
         // What was to be hidden may have gone before it was: what is there is looked at once more.
-        Err(NotRun { begun: false, .. }) => attempt.run().await,
+        Err(RunFailure { may_have_started: false, .. }) => attempt.run().await,
         ran => ran,
     }
-    .map_err(|failed| failed.why)
+    .map_err(|failed| failed.error)
 }
 
 /// A command that is to run; its time is `up` at the end of that.
-struct Attempt<'a, Up> {
+struct RunAttempt<'a, Up> {
     sandbox: &'a Sandbox,
-    job: &'a Job,
+    job: &'a CommandSpec,
     cancel: &'a CancellationToken,
     redactor: Option<&'a Arc<Redactor>>,
-    up: Pin<&'a mut Up>,
+    deadline: Pin<&'a mut Up>,
 }
 
 /// Why there is no exit of a command.
-struct NotRun {
-    why: io::Error,
+struct RunFailure {
+    error: io::Error,
     /// Whether the command itself may have begun.
-    begun: bool,
+    may_have_started: bool,
 }
 
-impl From<io::Error> for NotRun {
+impl From<io::Error> for RunFailure {
     /// Of what comes before the sandbox is tried, which a second try does not mend.
     fn from(why: io::Error) -> Self {
-        Self { why, begun: true }
+        Self { error: why, may_have_started: true }
     }
 }
 
-impl<Up: Future<Output = ()>> Attempt<'_, Up> {
-    async fn run(&mut self) -> Result<Ran, NotRun> {
+impl<Up: Future<Output = ()>> RunAttempt<'_, Up> {
+    async fn run(&mut self) -> Result<CommandOutcome, RunFailure> {
         let (reader, writer) = io::pipe()?;
         let mut running = self.sandbox.start(self.job, Stdio::from(writer.try_clone()?), Stdio::from(writer))?;
         let mut reader = pipe::Receiver::from_owned_fd(reader.into())?;
-        let mut output = Output::new(self.redactor);
-        let mut piece = vec![0; PIECE];
+        let mut output = OutputCapture::new(self.redactor);
+        let mut piece = vec![0; READ_BUFFER_LEN];
         let (mut timed_out, mut cancelled, mut open) = (false, false, true);
         let ended = loop {
             tokio::select! {
@@ -124,12 +124,12 @@ impl<Up: Future<Output = ()>> Attempt<'_, Up> {
                     Ok(0) | Err(_) => open = false,
                     Ok(count) => output.push(&piece[..count]),
                 },
-                () = &mut self.up => timed_out = true,
+                () = &mut self.deadline => timed_out = true,
                 () = self.cancel.cancelled() => cancelled = true,
             }
             if timed_out || cancelled {
                 {
-                    let mut end = std::pin::pin!(running.end(GRACE));
+                    let mut end = std::pin::pin!(running.terminate(TERMINATE_GRACE));
                     loop {
                         tokio::select! {
                             () = &mut end => break,
@@ -154,27 +154,30 @@ impl<Up: Future<Output = ()>> Attempt<'_, Up> {
         };
         if open {
             // A flood that somebody else keeps up ends here, too.
-            let _ = tokio::time::timeout(LAST_WORDS, rest).await;
+            let _ = tokio::time::timeout(OUTPUT_DRAIN_TIMEOUT, rest).await;
         }
         match ended {
-            Ok(exit) => Ok(Ran { exit, output: output.finish(), cancelled }),
-            Err(why) => Err(NotRun { why, begun: running.reached().is_some() || timed_out || cancelled }),
+            Ok(exit) => Ok(CommandOutcome { exit, output: output.finish(), cancelled }),
+            Err(why) => Err(RunFailure {
+                error: why,
+                may_have_started: running.applied_confinement().is_some() || timed_out || cancelled,
+            }),
         }
     }
 }
 
 /// Waits for something that a command needs to begin. `Err` where its time was `up` before, for the reason `why`, or it was
 /// cancelled.
-async fn unless<T>(
+async fn wait_to_start<T>(
     cancel: &CancellationToken,
     up: Pin<&mut impl Future<Output = ()>>,
     needed: impl Future<Output = T>,
     why: &str,
-) -> Result<T, Ran> {
+) -> Result<T, CommandOutcome> {
     tokio::select! {
         biased;
-        () = cancel.cancelled() => Err(Ran::never(CANCELLED, true)),
-        () = up => Err(Ran::never(why, false)),
+        () = cancel.cancelled() => Err(CommandOutcome::not_started(CANCELLED_EARLY, true)),
+        () = up => Err(CommandOutcome::not_started(why, false)),
         needed = needed => Ok(needed),
     }
 }
@@ -189,11 +192,14 @@ mod tests {
     async fn one_that_does_not_begin_says_why() {
         let cancel = CancellationToken::new();
         let (mut up, mut time) = (Box::pin(ready(())), Box::pin(pending()));
-        assert_eq!(unless(&cancel, time.as_mut(), ready(7), FULL).await, Ok(7));
-        let never = unless(&cancel, up.as_mut(), pending::<()>(), UNKNOWN).await.unwrap_err();
-        assert!(never.output.contains(UNKNOWN) && !never.cancelled && never.exit == Exit::TimedOut);
+        assert_eq!(wait_to_start(&cancel, time.as_mut(), ready(7), TOO_MANY_COMMANDS).await, Ok(7));
+        let never = wait_to_start(&cancel, up.as_mut(), pending::<()>(), PROBE_TIMED_OUT).await.unwrap_err();
+        assert!(never.output.contains(PROBE_TIMED_OUT) && !never.cancelled && never.exit == Exit::TimedOut);
         cancel.cancel();
-        let never = unless(&cancel, time.as_mut(), pending::<()>(), FULL).await.unwrap_err();
-        assert!(never.cancelled && !never.output.contains(FULL) && never.output.contains(CANCELLED), "{never:?}");
+        let never = wait_to_start(&cancel, time.as_mut(), pending::<()>(), TOO_MANY_COMMANDS).await.unwrap_err();
+        assert!(
+            never.cancelled && !never.output.contains(TOO_MANY_COMMANDS) && never.output.contains(CANCELLED_EARLY),
+            "{never:?}"
+        );
     }
 }

@@ -21,39 +21,39 @@ use tokio::time::{Instant, timeout};
 use tokio_util::codec::Decoder as _;
 use tokio_util::sync::CancellationToken;
 
-use super::dispatch::{Caller, dispatch};
-use super::line::{Line, watch};
+use super::dispatch::{ClientHandle, dispatch};
+use super::frame_budget::FrameBudget;
+use super::incoming_frame::{IncomingFrame, PermitOutcome, busy_error};
 use super::reply::{self, Frame};
-use super::room::Room;
-use super::unfinished::{Given, Unfinished, busy};
+use super::writer::{ClientWriter, register_socket};
 use crate::ops::Ops;
-use crate::ops::events::subscribe::{Heard, Subscription};
+use crate::ops::events::subscribe::{Subscription, SubscriptionItem};
 
 /// Requests of one connection that run at once; further ones wait in the socket.
 const MAX_RUNNING: usize = 64;
 
 /// The most that is read at once.
-const READ: usize = 64 << 10;
+const MAX_READ_BYTES: usize = 64 << 10;
 
 /// Serves one client until it closes, breaks the framing, or `stop` is set. `room`: what all connections share.
-pub async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, room: Room, stop: CancellationToken) {
-    let socket = match socket(stream) {
+pub async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, room: FrameBudget, stop: CancellationToken) {
+    let socket = match into_async_fd(stream) {
         Ok(socket) => socket,
         Err(e) => return tracing::warn!(connection, "a connection cannot be served: {e}"),
     };
-    let line = Arc::new(Line::new(socket.get_ref().clone()));
+    let line = Arc::new(ClientWriter::new(socket.get_ref().clone()));
     let (notify, notifications) = mpsc::channel(16);
     let (subscribe, subscriptions) = mpsc::channel(4);
-    let caller = Caller { connection, line: line.clone(), notify, subscribe };
+    let caller = ClientHandle { connection, writer: line.clone(), notifications: notify, subscriptions: subscribe };
     let mut connection = Connection {
         codec: FrameCodec::new(ops.config.max_frame),
-        unfinished: Unfinished::new(room, ops.config.frame_timeout),
-        incoming: BytesMut::new(),
+        incoming_frame: IncomingFrame::new(room, ops.config.frame_timeout),
+        received: BytesMut::new(),
         running: FuturesUnordered::new(),
         notifications,
         subscriptions,
         subscription: None,
-        line,
+        writer: line,
         ops: ops.clone(),
         caller,
     };
@@ -64,26 +64,26 @@ pub async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, room: Room, s
 
 struct Connection {
     codec: FrameCodec,
-    incoming: BytesMut,
+    received: BytesMut,
     /// Dropped after what was received, whose room it holds.
-    unfinished: Unfinished,
+    incoming_frame: IncomingFrame,
     running: FuturesUnordered<BoxFuture<'static, Option<Frame>>>,
     notifications: mpsc::Receiver<Frame>,
     subscriptions: mpsc::Receiver<Box<Subscription>>,
     subscription: Option<Subscription>,
-    line: Arc<Line>,
+    writer: Arc<ClientWriter>,
     ops: Arc<Ops>,
-    caller: Caller,
+    caller: ClientHandle,
 }
 
 /// The event that a connection waited for.
-enum Next {
-    Answer(Option<Frame>),
-    Stuck,
+enum ConnectionEvent {
+    Reply(Option<Frame>),
+    FramesQueued,
     Notify(Frame),
     Subscribe(Box<Subscription>),
-    Heard(Option<Heard>),
-    Room(Given),
+    Event(Option<SubscriptionItem>),
+    BudgetOutcome(PermitOutcome),
     Evicted,
     Read(io::Result<usize>),
     Stop,
@@ -92,11 +92,11 @@ enum Next {
 /// Also where a handler panics: the client hears the end.
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.line.close();
-        self.ops.transcripts.close(self.caller.connection);
-        self.ops.agents_in.close(self.caller.connection);
-        self.ops.agents_out.close(self.caller.connection);
-        self.ops.backups.close(self.caller.connection);
+        self.writer.close();
+        self.ops.transcript_uploads.close_connection(self.caller.connection);
+        self.ops.agent_uploads.close_connection(self.caller.connection);
+        self.ops.agent_downloads.close_connection(self.caller.connection);
+        self.ops.backups.close_connection(self.caller.connection);
     }
 }
 
@@ -105,20 +105,20 @@ impl Connection {
         let mut open = true;
         loop {
             while open && self.running.len() < MAX_RUNNING {
-                match self.codec.decode(&mut self.incoming) {
+                match self.codec.decode(&mut self.received) {
                     Ok(Some(body)) => {
-                        self.unfinished.end();
+                        self.incoming_frame.finish();
                         let mut request = dispatch(self.ops.clone(), self.caller.clone(), body).boxed();
                         // What is answered at once is written at once.
                         match request.as_mut().now_or_never() {
-                            Some(Some(frame)) => self.line.write(frame).await?,
+                            Some(Some(frame)) => self.writer.write(frame).await?,
                             Some(None) => {}
                             None => self.running.push(request),
                         }
                     }
                     Ok(None) => break,
                     Err(e) => {
-                        self.line.write(reply::error(None, &too_long(&e))).await?;
+                        self.writer.write(reply::error_frame(None, &too_long_error(&e))).await?;
                         // The bytes after it are no frames.
                         open = self.stop_reading();
                     }
@@ -127,58 +127,60 @@ impl Connection {
             if !open && self.running.is_empty() {
                 return Ok(());
             }
-            let partial = !self.incoming.is_empty();
+            let partial = !self.received.is_empty();
             // One that cannot be read yet must not hold room meanwhile.
             if open && self.running.len() < MAX_RUNNING {
-                self.unfinished.announced(&self.incoming, self.ops.config.max_frame);
-                self.unfinished.reserve(&mut self.incoming);
+                self.incoming_frame.request_permit(&self.received, self.ops.config.max_frame);
+                self.incoming_frame.reserve_buffer(&mut self.received);
             }
-            let waits = self.unfinished.waits();
+            let waits = self.incoming_frame.is_waiting();
             let may_read = open && !waits && self.running.len() < MAX_RUNNING;
-            let limit = partial.then_some(self.unfinished.left());
-            let (began, evicted) = (Instant::now(), self.unfinished.evicted());
+            let limit = partial.then_some(self.incoming_frame.time_left());
+            let (began, evicted) = (Instant::now(), self.incoming_frame.evicted());
             let next = tokio::select! {
                 biased;
-                Some(answer) = self.running.next() => Next::Answer(answer),
-                () = self.line.stuck() => Next::Stuck,
-                Some(frame) = self.notifications.recv() => Next::Notify(frame),
-                Some(subscription) = self.subscriptions.recv() => Next::Subscribe(subscription),
-                heard = hear(&mut self.subscription, &self.ops), if open => Next::Heard(heard),
-                given = self.unfinished.room(), if open && waits => Next::Room(given),
-                () = evicted, if open => Next::Evicted,
-                read = read(socket, &mut self.incoming, limit), if may_read => Next::Read(read),
-                () = stop.cancelled(), if open => Next::Stop,
+                Some(answer) = self.running.next() => ConnectionEvent::Reply(answer),
+                () = self.writer.wait_until_queued() => ConnectionEvent::FramesQueued,
+                Some(frame) = self.notifications.recv() => ConnectionEvent::Notify(frame),
+                Some(subscription) = self.subscriptions.recv() => ConnectionEvent::Subscribe(subscription),
+                heard = next_event(&mut self.subscription, &self.ops), if open => ConnectionEvent::Event(heard),
+                given = self.incoming_frame.wait_for_permit(), if open && waits => ConnectionEvent::BudgetOutcome(given),
+                () = evicted, if open => ConnectionEvent::Evicted,
+                read = read_within(socket, &mut self.received, limit), if may_read => ConnectionEvent::Read(read),
+                () = stop.cancelled(), if open => ConnectionEvent::Stop,
             };
             // Only the time in which the client could have sent something counts.
             if partial && may_read {
-                self.unfinished.waited(began.elapsed());
+                self.incoming_frame.count_wait(began.elapsed());
             }
             match next {
-                Next::Answer(Some(frame)) | Next::Notify(frame) => {
-                    self.unfinished.while_written(self.line.write(frame)).await?
+                ConnectionEvent::Reply(Some(frame)) | ConnectionEvent::Notify(frame) => {
+                    self.incoming_frame.run_write(self.writer.write(frame)).await?
                 }
-                Next::Answer(None) => {}
-                Next::Stuck => self.unfinished.while_written(self.line.flush()).await?,
-                Next::Subscribe(subscription) => self.subscription = Some(*subscription),
-                Next::Heard(Some(heard)) => self.unfinished.while_written(self.line.write(heard_frame(&heard))).await?,
-                Next::Heard(None) => self.subscription = None,
-                Next::Room(given) => {
-                    if let Err(busy) = self.unfinished.take(given) {
+                ConnectionEvent::Reply(None) => {}
+                ConnectionEvent::FramesQueued => self.incoming_frame.run_write(self.writer.flush()).await?,
+                ConnectionEvent::Subscribe(subscription) => self.subscription = Some(*subscription),
+                ConnectionEvent::Event(Some(heard)) => {
+                    self.incoming_frame.run_write(self.writer.write(event_frame(&heard))).await?
+                }
+                ConnectionEvent::Event(None) => self.subscription = None,
+                ConnectionEvent::BudgetOutcome(given) => {
+                    if let Err(busy) = self.incoming_frame.accept_permit(given) {
                         open = self.stop_reading();
-                        self.line.write(reply::error(None, &busy)).await?;
+                        self.writer.write(reply::error_frame(None, &busy)).await?;
                     }
                 }
-                Next::Evicted => {
+                ConnectionEvent::Evicted => {
                     open = self.stop_reading();
-                    let busy = busy("a long frame came too slowly while others waited to send theirs");
-                    self.line.write(reply::error(None, &busy)).await?;
+                    let busy = busy_error("a long frame came too slowly while others waited to send theirs");
+                    self.writer.write(reply::error_frame(None, &busy)).await?;
                 }
-                Next::Read(read) => match read? {
+                ConnectionEvent::Read(read) => match read? {
                     0 if partial => return Err(io::ErrorKind::UnexpectedEof.into()),
                     0 => open = self.stop_reading(),
-                    bytes => self.unfinished.came(bytes),
+                    bytes => self.incoming_frame.count_received(bytes),
                 },
-                Next::Stop => open = self.stop_reading(),
+                ConnectionEvent::Stop => open = self.stop_reading(),
             }
         }
     }
@@ -186,35 +188,39 @@ impl Connection {
     /// Lets go of what was received of the next frame; what runs is answered, then the connection ends. Returns false: the
     /// connection is not open anymore.
     fn stop_reading(&mut self) -> bool {
-        self.incoming = BytesMut::new();
-        self.unfinished.end();
+        self.received = BytesMut::new();
+        self.incoming_frame.finish();
         false
     }
 }
 
 /// Waits for the next event; for ever where nothing is listened to.
-async fn hear(subscription: &mut Option<Subscription>, ops: &Ops) -> Option<Heard> {
+async fn next_event(subscription: &mut Option<Subscription>, ops: &Ops) -> Option<SubscriptionItem> {
     match subscription {
         Some(subscription) => subscription.next(ops).await,
         None => std::future::pending().await,
     }
 }
 
-fn heard_frame(heard: &Heard) -> Frame {
+fn event_frame(heard: &SubscriptionItem) -> Frame {
     match heard {
-        Heard::Event(event) => reply::notification("event", event.as_ref()),
-        Heard::Lagged(missed) => reply::notification("lagged", Lagged { missed: *missed }),
+        SubscriptionItem::Event(event) => reply::notification_frame("event", event.as_ref()),
+        SubscriptionItem::Lagged(missed) => reply::notification_frame("lagged", Lagged { missed: *missed }),
     }
 }
 
 /// The socket of `stream`, watched for what comes in and nothing else.
-fn socket(stream: Stream) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
+fn into_async_fd(stream: Stream) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     let Stream::UdSocket(stream) = stream;
-    watch(Arc::new(OwnedFd::try_from(stream)?), Interest::READABLE)
+    register_socket(Arc::new(OwnedFd::try_from(stream)?), Interest::READABLE)
 }
 
 /// Reads more; inside a frame, only so long.
-async fn read(socket: &AsyncFd<Arc<OwnedFd>>, into: &mut BytesMut, limit: Option<Duration>) -> io::Result<usize> {
+async fn read_within(
+    socket: &AsyncFd<Arc<OwnedFd>>,
+    into: &mut BytesMut,
+    limit: Option<Duration>,
+) -> io::Result<usize> {
     match limit {
         None => read_some(socket, into).await,
         Some(limit) => timeout(limit, read_some(socket, into))
@@ -235,7 +241,7 @@ async fn read_some(socket: &AsyncFd<Arc<OwnedFd>>, into: &mut BytesMut) -> io::R
         if into.capacity() == into.len() {
             into.reserve(4096);
         }
-        let (held, room) = (into.len(), (into.capacity() - into.len()).min(READ));
+        let (held, room) = (into.len(), (into.capacity() - into.len()).min(MAX_READ_BYTES));
         into.resize(held + room, 0);
         let read = rustix::io::read(socket.get_ref(), &mut into[held..]);
         into.truncate(held + read.unwrap_or(0));
@@ -254,7 +260,7 @@ async fn read_some(socket: &AsyncFd<Arc<OwnedFd>>, into: &mut BytesMut) -> io::R
     }
 }
 
-fn too_long(error: &io::Error) -> RpcError {
+fn too_long_error(error: &io::Error) -> RpcError {
     RpcError {
         code: CODE_INVALID_REQUEST,
         message: error.to_string(),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
 use chorus_proto::methods::{
-    Method, agent, approvals, archive, audit, backup, chain, context, daemon, doctor, events, export, import, memory,
-    models, permissions, send, session, settings, tasks, trash, tree, usage,
+    Method, agent, agent_transfer, approvals, audit, backup, chain, context, daemon, doctor, events, export, import,
+    memory, models, permissions, send, session, settings, tasks, trash, tree, usage,
 };
 use chorus_proto::rpc::Request;
 use chorus_proto::{ErrorKind, RpcError};
@@ -16,31 +16,31 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 mod backups;
-mod check;
+mod request_check;
 
-use self::check::{check, is_id, not_a_request};
-use super::line::Line;
-use super::meanwhile::{ear, on_progress};
-use super::reply::{self, Frame, to_rpc};
-use crate::config::nearest;
-use crate::failure::{Failure, Result};
+use self::request_check::{check_request, is_id, not_a_request_error};
+use super::progress::{progress_callback, turn_listener};
+use super::reply::{self, Frame, to_rpc_error};
+use super::writer::ClientWriter;
+use crate::config::closest_match;
+use crate::error::{Error, Result};
 use crate::ops::events::subscribe::Subscription;
 use crate::ops::{self, Ops};
 
 /// Who asks.
 #[derive(Debug, Clone)]
-pub struct Caller {
+pub struct ClientHandle {
     pub connection: u64,
     /// The way back, for what is said in a turn.
-    pub line: Arc<Line>,
+    pub writer: Arc<ClientWriter>,
     /// Takes notifications; a full queue drops them.
-    pub notify: mpsc::Sender<Frame>,
+    pub notifications: mpsc::Sender<Frame>,
     /// Takes what the connection listens to from now on.
-    pub subscribe: mpsc::Sender<Box<Subscription>>,
+    pub subscriptions: mpsc::Sender<Box<Subscription>>,
 }
 
 /// Every method there is, for hints.
-const METHODS: [&str; 72] = [
+const METHOD_NAMES: [&str; 72] = [
     chain::Resume::NAME,
     chain::Compact::NAME,
     context::Rewind::NAME,
@@ -105,267 +105,332 @@ const METHODS: [&str; 72] = [
     memory::List::NAME,
     memory::Search::NAME,
     memory::Remove::NAME,
-    archive::ExportBegin::NAME,
-    archive::ExportRead::NAME,
-    archive::ImportBegin::NAME,
-    archive::ImportAdd::NAME,
-    archive::ImportCommit::NAME,
+    agent_transfer::ExportBegin::NAME,
+    agent_transfer::ExportRead::NAME,
+    agent_transfer::ImportBegin::NAME,
+    agent_transfer::ImportAdd::NAME,
+    agent_transfer::ImportCommit::NAME,
     backup::Create::NAME,
     backup::ArchiveBegin::NAME,
     backup::ArchiveRead::NAME,
 ];
 
 /// Carries out the request in `body`. `None` for a notification: it has no answer.
-pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Frame> {
+pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Option<Frame> {
     let request: Request<'_> = match serde_json::from_slice(&body) {
         Ok(request) => request,
-        Err(e) => return Some(reply::error(None, &not_a_request(&body, &e))),
+        Err(e) => return Some(reply::error_frame(None, &not_a_request_error(&body, &e))),
     };
-    if let Err(error) = check(&request) {
-        return Some(reply::error(request.id.filter(|id| is_id(id)), &error));
+    if let Err(error) = check_request(&request) {
+        return Some(reply::error_frame(request.id.filter(|id| is_id(id)), &error));
     }
     let id = request.id.map(ToOwned::to_owned);
-    let answer = Answer { id: id.as_deref(), limit: ops.config.max_frame };
+    let answer = Responder { id: id.as_deref(), limit: ops.config.max_frame };
     let params = request.params;
     let o = &ops;
     match request.method.as_ref() {
         // These change nothing: whoever goes away while they run loses nothing.
-        daemon::Hello::NAME => answer.now::<daemon::Hello, _, _>(params, |p| ops::status::hello(o, p)).await,
-        daemon::Status::NAME => answer.now::<daemon::Status, _, _>(params, |p| ops::status::status(o, p)).await,
-        agent::List::NAME => answer.now::<agent::List, _, _>(params, |p| ops::agent::list::list(o, p)).await,
-        agent::Show::NAME => answer.now::<agent::Show, _, _>(params, |p| ops::agent::show::show(o, p)).await,
-        context::Show::NAME => answer.now::<context::Show, _, _>(params, |p| ops::context::show::show(o, p)).await,
+        daemon::Hello::NAME => answer.run_inline::<daemon::Hello, _, _>(params, |p| ops::status::hello(o, p)).await,
+        daemon::Status::NAME => answer.run_inline::<daemon::Status, _, _>(params, |p| ops::status::status(o, p)).await,
+        agent::List::NAME => answer.run_inline::<agent::List, _, _>(params, |p| ops::agent::list::list(o, p)).await,
+        agent::Show::NAME => answer.run_inline::<agent::Show, _, _>(params, |p| ops::agent::show::show(o, p)).await,
+        context::Show::NAME => {
+            answer.run_inline::<context::Show, _, _>(params, |p| ops::context::show::show(o, p)).await
+        }
         context::History::NAME => {
-            answer.now::<context::History, _, _>(params, |p| ops::context::history::history(o, p)).await
+            answer.run_inline::<context::History, _, _>(params, |p| ops::context::history::history(o, p)).await
         }
-        session::Get::NAME => answer.now::<session::Get, _, _>(params, |p| ops::session::get::get(o, p)).await,
-        tree::Tree::NAME => answer.now::<tree::Tree, _, _>(params, |p| ops::session::tree::tree(o, p)).await,
-        tree::Diff::NAME => answer.now::<tree::Diff, _, _>(params, |p| ops::session::diff::diff(o, p)).await,
+        session::Get::NAME => answer.run_inline::<session::Get, _, _>(params, |p| ops::session::get::get(o, p)).await,
+        tree::Tree::NAME => answer.run_inline::<tree::Tree, _, _>(params, |p| ops::session::tree::tree(o, p)).await,
+        tree::Diff::NAME => answer.run_inline::<tree::Diff, _, _>(params, |p| ops::session::diff::diff(o, p)).await,
         export::Select::NAME => {
-            answer.now::<export::Select, _, _>(params, |p| ops::session::export::select(o, p)).await
+            answer.run_inline::<export::Select, _, _>(params, |p| ops::session::export::select(o, p)).await
         }
-        export::Read::NAME => answer.now::<export::Read, _, _>(params, |p| ops::session::export::read(o, p)).await,
+        export::Read::NAME => {
+            answer.run_inline::<export::Read, _, _>(params, |p| ops::session::export::read(o, p)).await
+        }
         permissions::List::NAME => {
-            answer.now::<permissions::List, _, _>(params, |p| ops::permissions::list::list(o, p)).await
+            answer.run_inline::<permissions::List, _, _>(params, |p| ops::permissions::list::list(o, p)).await
         }
         permissions::Show::NAME => {
-            answer.now::<permissions::Show, _, _>(params, |p| ops::permissions::show::show(o, p)).await
+            answer.run_inline::<permissions::Show, _, _>(params, |p| ops::permissions::show::show(o, p)).await
         }
         permissions::Check::NAME => {
-            answer.now::<permissions::Check, _, _>(params, |p| ops::permissions::check::check(o, p)).await
+            answer.run_inline::<permissions::Check, _, _>(params, |p| ops::permissions::check::check(o, p)).await
         }
-        settings::Show::NAME => answer.now::<settings::Show, _, _>(params, |p| ops::settings::show::show(o, p)).await,
-        models::List::NAME => answer.now::<models::List, _, _>(params, |p| ops::models::list::list(o, p)).await,
-        usage::Show::NAME => answer.now::<usage::Show, _, _>(params, |p| ops::usage::usage(o, p)).await,
+        settings::Show::NAME => {
+            answer.run_inline::<settings::Show, _, _>(params, |p| ops::settings::show::show(o, p)).await
+        }
+        models::List::NAME => answer.run_inline::<models::List, _, _>(params, |p| ops::models::list::list(o, p)).await,
+        usage::Show::NAME => answer.run_inline::<usage::Show, _, _>(params, |p| ops::usage::usage(o, p)).await,
         approvals::List::NAME => {
-            answer.now::<approvals::List, _, _>(params, |p| ops::approvals::list::list(o, p)).await
+            answer.run_inline::<approvals::List, _, _>(params, |p| ops::approvals::list::list(o, p)).await
         }
-        audit::Audit::NAME => answer.now::<audit::Audit, _, _>(params, |p| ops::audit::audit(o, p)).await,
-        audit::Verify::NAME => answer.now::<audit::Verify, _, _>(params, |p| ops::audit::verify::verify(o, p)).await,
-        trash::List::NAME => answer.now::<trash::List, _, _>(params, |p| ops::trash::list::list(o, p)).await,
-        tasks::List::NAME => answer.now::<tasks::List, _, _>(params, |p| ops::tasks::list::list(o, p)).await,
-        tasks::Show::NAME => answer.now::<tasks::Show, _, _>(params, |p| ops::tasks::show::show(o, p)).await,
-        tasks::Logs::NAME => answer.now::<tasks::Logs, _, _>(params, |p| ops::tasks::logs::logs(o, p)).await,
+        audit::Audit::NAME => answer.run_inline::<audit::Audit, _, _>(params, |p| ops::audit::audit(o, p)).await,
+        audit::Verify::NAME => {
+            answer.run_inline::<audit::Verify, _, _>(params, |p| ops::audit::verify::verify(o, p)).await
+        }
+        trash::List::NAME => answer.run_inline::<trash::List, _, _>(params, |p| ops::trash::list::list(o, p)).await,
+        tasks::List::NAME => answer.run_inline::<tasks::List, _, _>(params, |p| ops::tasks::list::list(o, p)).await,
+        tasks::Show::NAME => answer.run_inline::<tasks::Show, _, _>(params, |p| ops::tasks::show::show(o, p)).await,
+        tasks::Logs::NAME => answer.run_inline::<tasks::Logs, _, _>(params, |p| ops::tasks::logs::logs(o, p)).await,
         // It ends also where nobody waits for that.
-        tasks::Stop::NAME => answer.now::<tasks::Stop, _, _>(params, |p| ops::tasks::stop::stop(o, p)).await,
-        memory::List::NAME => answer.now::<memory::List, _, _>(params, |p| ops::memory::list::list(o, p)).await,
-        memory::Search::NAME => answer.now::<memory::Search, _, _>(params, |p| ops::memory::search::search(o, p)).await,
-        daemon::Stop::NAME => answer.now::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
+        tasks::Stop::NAME => answer.run_inline::<tasks::Stop, _, _>(params, |p| ops::tasks::stop::stop(o, p)).await,
+        memory::List::NAME => answer.run_inline::<memory::List, _, _>(params, |p| ops::memory::list::list(o, p)).await,
+        memory::Search::NAME => {
+            answer.run_inline::<memory::Search, _, _>(params, |p| ops::memory::search::search(o, p)).await
+        }
+        daemon::Stop::NAME => answer.run_inline::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
         // These are carried out to the end even if the client goes away in the middle.
         agent::Init::NAME => {
             answer
-                .whole::<agent::Init, _, _>(params, |p| async move {
-                    ops.store.judged(ops::agent::init::init(&ops, p).await)
+                .run_spawned::<agent::Init, _, _>(params, |p| async move {
+                    ops.store.escalate_fatal(ops::agent::init::init(&ops, p).await)
                 })
                 .await
         }
         agent::Destroy::NAME => {
             answer
-                .whole::<agent::Destroy, _, _>(params, |p| async move {
-                    ops.store.judged(ops::agent::destroy::destroy(&ops, p).await)
+                .run_spawned::<agent::Destroy, _, _>(params, |p| async move {
+                    ops.store.escalate_fatal(ops::agent::destroy::destroy(&ops, p).await)
                 })
                 .await
         }
         approvals::Approve::NAME => {
             answer
-                .whole::<approvals::Approve, _, _>(params, |p| async move {
-                    ops.store.judged(ops::approvals::approve::approve(&ops, p).await)
+                .run_spawned::<approvals::Approve, _, _>(params, |p| async move {
+                    ops.store.escalate_fatal(ops::approvals::approve::approve(&ops, p).await)
                 })
                 .await
         }
         approvals::Deny::NAME => {
             answer
-                .whole::<approvals::Deny, _, _>(params, |p| async move { ops::approvals::deny::deny(&ops, p).await })
-                .await
-        }
-        doctor::Doctor::NAME => {
-            answer.whole::<doctor::Doctor, _, _>(params, |p| async move { ops::doctor::doctor(&ops, p).await }).await
-        }
-        models::Validate::NAME => {
-            answer
-                .whole::<models::Validate, _, _>(
+                .run_spawned::<approvals::Deny, _, _>(
                     params,
-                    |p| async move { ops::models::validate::validate(&ops, p).await },
+                    |p| async move { ops::approvals::deny::deny(&ops, p).await },
                 )
                 .await
         }
+        doctor::Doctor::NAME => {
+            answer
+                .run_spawned::<doctor::Doctor, _, _>(params, |p| async move { ops::doctor::doctor(&ops, p).await })
+                .await
+        }
+        models::Validate::NAME => {
+            answer
+                .run_spawned::<models::Validate, _, _>(params, |p| async move {
+                    ops::models::validate::validate(&ops, p).await
+                })
+                .await
+        }
         agent::Use::NAME => {
-            answer.whole::<agent::Use, _, _>(params, |p| async move { ops::agent::use_::use_(&ops, p).await }).await
+            answer
+                .run_spawned::<agent::Use, _, _>(params, |p| async move { ops::agent::use_::use_(&ops, p).await })
+                .await
         }
         agent::Config::NAME => {
             answer
-                .whole::<agent::Config, _, _>(params, |p| async move {
-                    ops.store.judged(ops::agent::config::config(&ops, p).await)
+                .run_spawned::<agent::Config, _, _>(params, |p| async move {
+                    ops.store.escalate_fatal(ops::agent::config::config(&ops, p).await)
                 })
                 .await
         }
         settings::Set::NAME => {
             answer
-                .whole::<settings::Set, _, _>(params, |p| async move {
-                    ops.store.judged(ops::settings::set::set(&ops, p).await)
+                .run_spawned::<settings::Set, _, _>(params, |p| async move {
+                    ops.store.escalate_fatal(ops::settings::set::set(&ops, p).await)
                 })
                 .await
         }
         chain::Resume::NAME => {
             answer
-                .whole::<chain::Resume, _, _>(params, |p| async move { ops::context::resume::resume(&ops, p).await })
+                .run_spawned::<chain::Resume, _, _>(
+                    params,
+                    |p| async move { ops::context::resume::resume(&ops, p).await },
+                )
                 .await
         }
         chain::Compact::NAME => {
             answer
-                .whole::<chain::Compact, _, _>(params, |p| async move { ops::context::compact::compact(&ops, p).await })
+                .run_spawned::<chain::Compact, _, _>(params, |p| async move {
+                    ops::context::compact::compact(&ops, p).await
+                })
                 .await
         }
         session::Delete::NAME => {
             answer
-                .whole::<session::Delete, _, _>(params, |p| async move { ops::session::delete::delete(&ops, p).await })
+                .run_spawned::<session::Delete, _, _>(
+                    params,
+                    |p| async move { ops::session::delete::delete(&ops, p).await },
+                )
                 .await
         }
         session::Purge::NAME => {
             answer
-                .whole::<session::Purge, _, _>(params, |p| async move { ops::session::purge::purge(&ops, p).await })
+                .run_spawned::<session::Purge, _, _>(
+                    params,
+                    |p| async move { ops::session::purge::purge(&ops, p).await },
+                )
                 .await
         }
         session::Expire::NAME => {
             answer
-                .whole::<session::Expire, _, _>(params, |p| async move { ops::session::expire::expire(&ops, p).await })
+                .run_spawned::<session::Expire, _, _>(
+                    params,
+                    |p| async move { ops::session::expire::expire(&ops, p).await },
+                )
                 .await
         }
         session::Tag::NAME => {
-            answer.whole::<session::Tag, _, _>(params, |p| async move { ops::session::tag::tag(&ops, p).await }).await
+            answer
+                .run_spawned::<session::Tag, _, _>(params, |p| async move { ops::session::tag::tag(&ops, p).await })
+                .await
         }
         session::Untag::NAME => {
             answer
-                .whole::<session::Untag, _, _>(params, |p| async move { ops::session::untag::untag(&ops, p).await })
+                .run_spawned::<session::Untag, _, _>(
+                    params,
+                    |p| async move { ops::session::untag::untag(&ops, p).await },
+                )
                 .await
         }
         tree::Branch::NAME => {
             answer
-                .whole::<tree::Branch, _, _>(params, |p| async move { ops::session::branch::branch(&ops, p).await })
+                .run_spawned::<tree::Branch, _, _>(
+                    params,
+                    |p| async move { ops::session::branch::branch(&ops, p).await },
+                )
                 .await
         }
         tree::Merge::NAME => {
             answer
-                .whole::<tree::Merge, _, _>(params, |p| async move { ops::session::merge::merge(&ops, p).await })
+                .run_spawned::<tree::Merge, _, _>(params, |p| async move { ops::session::merge::merge(&ops, p).await })
                 .await
         }
         trash::Restore::NAME => {
             answer
-                .whole::<trash::Restore, _, _>(params, |p| async move { ops::trash::restore::restore(&ops, p).await })
+                .run_spawned::<trash::Restore, _, _>(
+                    params,
+                    |p| async move { ops::trash::restore::restore(&ops, p).await },
+                )
                 .await
         }
         trash::Empty::NAME => {
-            answer.whole::<trash::Empty, _, _>(params, |p| async move { ops::trash::empty::empty(&ops, p).await }).await
+            answer
+                .run_spawned::<trash::Empty, _, _>(params, |p| async move { ops::trash::empty::empty(&ops, p).await })
+                .await
         }
         memory::Add::NAME => {
-            answer.whole::<memory::Add, _, _>(params, |p| async move { ops::memory::add::add(&ops, p).await }).await
+            answer
+                .run_spawned::<memory::Add, _, _>(params, |p| async move { ops::memory::add::add(&ops, p).await })
+                .await
         }
         memory::Remove::NAME => {
             answer
-                .whole::<memory::Remove, _, _>(params, |p| async move { ops::memory::remove::remove(&ops, p).await })
+                .run_spawned::<memory::Remove, _, _>(
+                    params,
+                    |p| async move { ops::memory::remove::remove(&ops, p).await },
+                )
                 .await
         }
         // The actor carries these out by itself once it has them.
         context::Append::NAME => {
-            answer.now::<context::Append, _, _>(params, |p| ops::context::append::append(o, p)).await
+            answer.run_inline::<context::Append, _, _>(params, |p| ops::context::append::append(o, p)).await
         }
         context::Rewind::NAME => {
-            answer.now::<context::Rewind, _, _>(params, |p| ops::context::rewind::rewind(o, p)).await
+            answer.run_inline::<context::Rewind, _, _>(params, |p| ops::context::rewind::rewind(o, p)).await
         }
-        context::Pin::NAME => answer.now::<context::Pin, _, _>(params, |p| ops::context::pin::pin(o, p)).await,
-        context::Unpin::NAME => answer.now::<context::Unpin, _, _>(params, |p| ops::context::unpin::unpin(o, p)).await,
-        events::List::NAME => answer.now::<events::List, _, _>(params, |p| ops::events::list::list(o, p)).await,
+        context::Pin::NAME => answer.run_inline::<context::Pin, _, _>(params, |p| ops::context::pin::pin(o, p)).await,
+        context::Unpin::NAME => {
+            answer.run_inline::<context::Unpin, _, _>(params, |p| ops::context::unpin::unpin(o, p)).await
+        }
+        events::List::NAME => answer.run_inline::<events::List, _, _>(params, |p| ops::events::list::list(o, p)).await,
         events::Subscribe::NAME => {
             answer
-                .now::<events::Subscribe, _, _>(params, |p| async move {
+                .run_inline::<events::Subscribe, _, _>(params, |p| async move {
                     let (result, subscription) = ops::events::subscribe::subscribe(o, p).await?;
                     // One at a time: a new one takes the place of the old.
-                    let _ = caller.subscribe.try_send(Box::new(subscription));
+                    let _ = caller.subscriptions.try_send(Box::new(subscription));
                     Ok(result)
                 })
                 .await
         }
-        context::Save::NAME => answer.now::<context::Save, _, _>(params, |p| ops::context::save::save(o, p)).await,
-        context::Clear::NAME => answer.now::<context::Clear, _, _>(params, |p| ops::context::clear::clear(o, p)).await,
+        context::Save::NAME => {
+            answer.run_inline::<context::Save, _, _>(params, |p| ops::context::save::save(o, p)).await
+        }
+        context::Clear::NAME => {
+            answer.run_inline::<context::Clear, _, _>(params, |p| ops::context::clear::clear(o, p)).await
+        }
         context::Restore::NAME => {
             answer
-                .whole::<context::Restore, _, _>(
-                    params,
-                    |p| async move { ops::context::restore::restore(&ops, p).await },
-                )
+                .run_spawned::<context::Restore, _, _>(params, |p| async move {
+                    ops::context::restore::restore(&ops, p).await
+                })
                 .await
         }
         // A turn goes on without who asked for it.
         send::Send::NAME => {
-            let ear = ear(id.as_deref(), params, caller.line);
-            answer.now::<send::Send, _, _>(params, |p| ops::send::send(o, p, ear)).await
+            let ear = turn_listener(id.as_deref(), params, caller.writer);
+            answer.run_inline::<send::Send, _, _>(params, |p| ops::send::send(o, p, ear)).await
         }
-        send::Cancel::NAME => answer.now::<send::Cancel, _, _>(params, |p| ops::send::cancel::cancel(o, p)).await,
+        send::Cancel::NAME => {
+            answer.run_inline::<send::Cancel, _, _>(params, |p| ops::send::cancel::cancel(o, p)).await
+        }
         // An import belongs to its connection until the commit.
         import::Begin::NAME => {
-            answer.now::<import::Begin, _, _>(params, |p| ops::session::import::begin(o, caller.connection, p)).await
+            answer
+                .run_inline::<import::Begin, _, _>(params, |p| ops::session::import::begin(o, caller.connection, p))
+                .await
         }
         import::Add::NAME => {
-            answer.now::<import::Add, _, _>(params, |p| ops::session::import::add(o, caller.connection, p)).await
+            answer.run_inline::<import::Add, _, _>(params, |p| ops::session::import::add(o, caller.connection, p)).await
         }
         import::Commit::NAME => {
-            let progress = on_progress(id.as_deref(), caller.notify);
+            let progress = progress_callback(id.as_deref(), caller.notifications);
             answer
-                .whole::<import::Commit, _, _>(params, move |p| async move {
+                .run_spawned::<import::Commit, _, _>(params, move |p| async move {
                     ops::session::import::commit(&ops, caller.connection, p, progress).await
                 })
                 .await
         }
-        archive::ExportBegin::NAME => {
-            let progress = on_progress(id.as_deref(), caller.notify);
+        agent_transfer::ExportBegin::NAME => {
+            let progress = progress_callback(id.as_deref(), caller.notifications);
             answer
-                .whole::<archive::ExportBegin, _, _>(params, move |p| async move {
+                .run_spawned::<agent_transfer::ExportBegin, _, _>(params, move |p| async move {
                     ops::agent::export::begin(&ops, caller.connection, p, progress).await
                 })
                 .await
         }
-        archive::ExportRead::NAME => {
+        agent_transfer::ExportRead::NAME => {
             let connection = caller.connection;
-            answer.now::<archive::ExportRead, _, _>(params, |p| ops::agent::export::read(o, connection, p)).await
-        }
-        archive::ImportBegin::NAME => {
-            let connection = caller.connection;
-            answer.now::<archive::ImportBegin, _, _>(params, |p| ops::agent::import::begin(o, connection, p)).await
-        }
-        archive::ImportAdd::NAME => {
-            let connection = caller.connection;
-            answer.now::<archive::ImportAdd, _, _>(params, |p| ops::agent::import::add(o, connection, p)).await
-        }
-        archive::ImportCommit::NAME => {
-            let progress = on_progress(id.as_deref(), caller.notify);
             answer
-                .whole::<archive::ImportCommit, _, _>(params, move |p| async move {
-                    ops.store.judged(ops::agent::import::commit(&ops, caller.connection, p, progress).await)
+                .run_inline::<agent_transfer::ExportRead, _, _>(params, |p| ops::agent::export::read(o, connection, p))
+                .await
+        }
+        agent_transfer::ImportBegin::NAME => {
+            let connection = caller.connection;
+            answer
+                .run_inline::<agent_transfer::ImportBegin, _, _>(params, |p| {
+                    ops::agent::import::begin(o, connection, p)
+                })
+                .await
+        }
+        agent_transfer::ImportAdd::NAME => {
+            let connection = caller.connection;
+            answer
+                .run_inline::<agent_transfer::ImportAdd, _, _>(params, |p| ops::agent::import::add(o, connection, p))
+                .await
+        }
+        agent_transfer::ImportCommit::NAME => {
+            let progress = progress_callback(id.as_deref(), caller.notifications);
+            answer
+                .run_spawned::<agent_transfer::ImportCommit, _, _>(params, move |p| async move {
+                    ops.store.escalate_fatal(ops::agent::import::commit(&ops, caller.connection, p, progress).await)
                 })
                 .await
         }
         name if name.starts_with("backup.") => backups::dispatch(name, answer, (&ops, caller), params).await,
-        other => answer.fail(&unknown_method(other)),
+        other => answer.reply_error(&unknown_method_error(other)),
     }
 }
 
@@ -373,64 +438,64 @@ pub async fn dispatch(ops: Arc<Ops>, caller: Caller, body: Bytes) -> Option<Fram
 ///
 /// # Errors
 /// What would be answered.
-pub fn examine(body: &[u8]) -> Result<Request<'_>, RpcError> {
-    let request = serde_json::from_slice(body).map_err(|e| not_a_request(body, &e))?;
-    check(&request).map(|()| request)
+pub fn parse_request(body: &[u8]) -> Result<Request<'_>, RpcError> {
+    let request = serde_json::from_slice(body).map_err(|e| not_a_request_error(body, &e))?;
+    check_request(&request).map(|()| request)
 }
 
 /// The answer to one request.
 #[derive(Clone, Copy)]
-struct Answer<'a> {
+struct Responder<'a> {
     /// `None`: a notification, which is not answered.
     id: Option<&'a RawValue>,
     limit: usize,
 }
 
-impl Answer<'_> {
+impl Responder<'_> {
     /// Runs a verb as part of the connection.
-    async fn now<M: Method, R: Serialize, F: Future<Output = Result<R>>>(
+    async fn run_inline<M: Method, R: Serialize, F: Future<Output = Result<R>>>(
         self,
         params: Option<&RawValue>,
         verb: impl FnOnce(M::Params) -> F,
     ) -> Option<Frame> {
-        match read::<M::Params>(params) {
-            Ok(params) => self.finish(verb(params).await),
-            Err(error) => self.fail(&error),
+        match parse_params::<M::Params>(params) {
+            Ok(params) => self.reply(verb(params).await),
+            Err(error) => self.reply_error(&error),
         }
     }
 
     /// Runs a verb as a task of its own.
-    async fn whole<M: Method, R: Serialize + Send + 'static, F: Future<Output = Result<R>> + Send + 'static>(
+    async fn run_spawned<M: Method, R: Serialize + Send + 'static, F: Future<Output = Result<R>> + Send + 'static>(
         self,
         params: Option<&RawValue>,
         verb: impl FnOnce(M::Params) -> F,
     ) -> Option<Frame> {
-        match read::<M::Params>(params) {
+        match parse_params::<M::Params>(params) {
             Ok(params) => {
                 let ended = tokio::spawn(verb(params)).await;
-                self.finish(ended.unwrap_or_else(|e| Err(Failure::internal(e.to_string()))))
+                self.reply(ended.unwrap_or_else(|e| Err(Error::internal(e.to_string()))))
             }
-            Err(error) => self.fail(&error),
+            Err(error) => self.reply_error(&error),
         }
     }
 
-    fn finish<R: Serialize>(self, result: Result<R>) -> Option<Frame> {
+    fn reply<R: Serialize>(self, result: Result<R>) -> Option<Frame> {
         match result {
-            Ok(result) => self.id.map(|id| reply::success(id, result, self.limit)),
-            Err(failure) => self.fail(&to_rpc(&failure)),
+            Ok(result) => self.id.map(|id| reply::success_frame(id, result, self.limit)),
+            Err(failure) => self.reply_error(&to_rpc_error(&failure)),
         }
     }
 
-    fn fail(self, error: &RpcError) -> Option<Frame> {
-        self.id.map(|id| reply::error(Some(id), error))
+    fn reply_error(self, error: &RpcError) -> Option<Frame> {
+        self.id.map(|id| reply::error_frame(Some(id), error))
     }
 }
 
-fn read<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, RpcError> {
+fn parse_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, RpcError> {
     let text = params.map_or("{}", RawValue::get);
     if !text.starts_with('{') {
-        return Err(to_rpc(
-            &Failure::invalid("the parameters are not an object").hint("they go by name, never by place"),
+        return Err(to_rpc_error(
+            &Error::invalid("the parameters are not an object").hint("they go by name, never by place"),
         ));
     }
     serde_json::from_str(text).map_err(|e| {
@@ -443,18 +508,18 @@ fn read<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, RpcError> {
         } else {
             CODE_INVALID_PARAMS
         };
-        let failure = Failure::invalid(format!("the parameters cannot be used: {reason}"))
+        let failure = Error::invalid(format!("the parameters cannot be used: {reason}"))
             .hint("docs/PROTOCOL.md lists what each method takes");
-        RpcError { code, ..to_rpc(&failure) }
+        RpcError { code, ..to_rpc_error(&failure) }
     })
 }
 
-fn unknown_method(name: &str) -> RpcError {
+fn unknown_method_error(name: &str) -> RpcError {
     let shown: String = name.chars().take(80).collect();
-    let failure = Failure::new(ErrorKind::Unsupported, format!("there is no method {shown:?}"));
-    let failure = match nearest(name, METHODS) {
+    let failure = Error::new(ErrorKind::Unsupported, format!("there is no method {shown:?}"));
+    let failure = match closest_match(name, METHOD_NAMES) {
         Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
         None => failure.hint("docs/PROTOCOL.md lists the methods"),
     };
-    RpcError { code: CODE_METHOD_NOT_FOUND, ..to_rpc(&failure) }
+    RpcError { code: CODE_METHOD_NOT_FOUND, ..to_rpc_error(&failure) }
 }

@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection::serve;
+use super::frame_budget::FrameBudget;
 use super::reply;
-use super::room::Room;
-use crate::failure::Failure;
-use crate::lifecycle::socket::{Bound, SocketFile};
-use crate::memory;
+use crate::error::Error;
+use crate::lifecycle::socket::{BoundSocket, SocketFile};
+use crate::malloc_trim;
 use crate::ops::Ops;
 
 /// The listening socket and its connections.
@@ -30,10 +30,10 @@ pub struct Server {
 }
 
 /// Pause after an accept that failed, for example because no descriptor was free.
-const BREATH: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Connections whose memory is worth giving back.
-const MANY: u64 = 256;
+const TRIM_MIN_CONNECTIONS: u64 = 256;
 
 impl Server {
     /// A server for `ops` that ends when `stop` is set.
@@ -44,9 +44,13 @@ impl Server {
 
     /// Accepts until the stop, then returns; [`Server::drain`] waits for the connections. Sockets that come by `moved` take the
     /// place of the one before.
-    pub async fn accept(&self, (mut listener, mut file): (Listener, SocketFile), mut moved: mpsc::Receiver<Bound>) {
+    pub async fn accept(
+        &self,
+        (mut listener, mut file): (Listener, SocketFile),
+        mut moved: mpsc::Receiver<BoundSocket>,
+    ) {
         let permits = Arc::new(Semaphore::new(self.ops.config.max_connections));
-        let room = Room::new(self.ops.config.max_frame);
+        let room = FrameBudget::new(self.ops.config.max_frame);
         let most = Arc::new(AtomicU64::new(0));
         let mut next = 0_u64;
         loop {
@@ -63,21 +67,21 @@ impl Server {
                     Ok(stream) => stream,
                     Err(e) => {
                         tracing::warn!("cannot accept a connection: {e}");
-                        tokio::time::sleep(BREATH).await;
+                        tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                         continue;
                     }
                 },
             };
             next += 1;
-            if let Err(failure) = may_connect(&stream) {
+            if let Err(failure) = check_peer(&stream) {
                 tracing::warn!(%failure, "a connection was refused");
-                self.connections.spawn(refuse(stream, failure));
+                self.connections.spawn(refuse_connection(stream, failure));
                 continue;
             }
             let Ok(permit) = permits.clone().try_acquire_owned() else {
                 let failure =
-                    Failure::new(ErrorKind::Busy, "too many connections").hint("close some, or raise max_connections");
-                self.connections.spawn(refuse(stream, failure));
+                    Error::new(ErrorKind::Busy, "too many connections").hint("close some, or raise max_connections");
+                self.connections.spawn(refuse_connection(stream, failure));
                 continue;
             };
             let (ops, room, stop, most) = (self.ops.clone(), room.clone(), self.stop.clone(), most.clone());
@@ -86,8 +90,8 @@ impl Server {
                 serve(stream, ops.clone(), next, room, stop).await;
                 let left = ops.connections.fetch_sub(1, Ordering::Relaxed) - 1;
                 drop(permit);
-                if are_gone(left, &most) {
-                    memory::give_back(&ops.store);
+                if has_half_closed(left, &most) {
+                    malloc_trim::schedule_trim(&ops.store);
                 }
             });
         }
@@ -104,17 +108,17 @@ impl Server {
 }
 
 /// Whether half of many connections have gone since the last time; `most` is how many there were since then.
-fn are_gone(left: u64, most: &AtomicU64) -> bool {
+fn has_half_closed(left: u64, most: &AtomicU64) -> bool {
     let before = most.load(Ordering::Relaxed);
-    before >= MANY
+    before >= TRIM_MIN_CONNECTIONS
         && left <= before / 2
         && most.compare_exchange(before, left, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 
 /// Authority comes from the kernel, never from what a request says.
-fn may_connect(stream: &Stream) -> Result<(), Failure> {
+fn check_peer(stream: &Stream) -> Result<(), Error> {
     let denied = |why: String| {
-        Failure::new(ErrorKind::Denied, why).hint("only the user that runs the daemon, and root, may connect")
+        Error::new(ErrorKind::Denied, why).hint("only the user that runs the daemon, and root, may connect")
     };
     let peer = stream.peer_creds().map_err(|e| denied(format!("who is connecting cannot be told: {e}")))?;
     match peer.euid() {
@@ -126,9 +130,9 @@ fn may_connect(stream: &Stream) -> Result<(), Failure> {
 }
 
 /// Says why, and closes.
-async fn refuse(mut stream: Stream, failure: Failure) {
-    let error: RpcError = reply::to_rpc(&failure);
-    let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(&reply::error(None, &error))).await;
+async fn refuse_connection(mut stream: Stream, failure: Error) {
+    let error: RpcError = reply::to_rpc_error(&failure);
+    let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(&reply::error_frame(None, &error))).await;
 }
 
 #[cfg(test)]
@@ -138,8 +142,8 @@ mod tests {
     #[test]
     fn memory_goes_back_each_time_that_half_of_many_have_gone() {
         let most = AtomicU64::new(19_000);
-        let given: Vec<u64> = (0..19_000).rev().filter(|left| are_gone(*left, &most)).collect();
+        let given: Vec<u64> = (0..19_000).rev().filter(|left| has_half_closed(*left, &most)).collect();
         assert_eq!(given, [9500, 4750, 2375, 1187, 593, 296, 148]);
-        assert!(!are_gone(0, &AtomicU64::new(255)));
+        assert!(!has_half_closed(0, &AtomicU64::new(255)));
     }
 }

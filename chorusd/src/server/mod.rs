@@ -2,12 +2,12 @@
 
 mod connection;
 mod dispatch;
-mod line;
+mod frame_budget;
+mod incoming_frame;
 mod listener;
-mod meanwhile;
+mod progress;
 mod reply;
-mod room;
-mod unfinished;
+mod writer;
 
-pub use dispatch::examine;
+pub use dispatch::parse_request;
 pub use listener::Server;

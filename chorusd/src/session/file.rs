@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::beside::beside;
-use super::compact::compact;
 use super::hash::MessageHash;
-use crate::message::{Stored, Totals};
+use super::json_minify::minify_json;
+use super::parallel::run_parallel;
+use crate::message::{StoredMessage, Totals};
 
 /// Writes everything before the first message.
 ///
@@ -56,12 +56,12 @@ pub fn write_header(out: &mut impl Write, header: &SessionHeader) -> io::Result<
 /// # Errors
 /// What the writer says.
 pub fn write_message(out: &mut impl Write, json: &[u8], first: bool) -> io::Result<()> {
-    out.write_all(if first { MESSAGE_FIRST } else { MESSAGE_NEXT })?;
+    out.write_all(if first { FIRST_MESSAGE_PREFIX } else { NEXT_MESSAGE_PREFIX })?;
     out.write_all(json)
 }
 
-const MESSAGE_FIRST: &[u8] = b"\n    ";
-const MESSAGE_NEXT: &[u8] = b",\n    ";
+const FIRST_MESSAGE_PREFIX: &[u8] = b"\n    ";
+const NEXT_MESSAGE_PREFIX: &[u8] = b",\n    ";
 
 /// Writes everything after the last message.
 ///
@@ -76,8 +76,9 @@ pub fn write_end(out: &mut impl Write) -> io::Result<()> {
 ///
 /// # Errors
 /// What the writer says.
-pub fn write_amended(out: &mut impl Write, before: &[u8], file: &SessionFile) -> io::Result<()> {
-    let open = memchr::memmem::find(before, OPEN).filter(|_| parse_lines(&Bytes::copy_from_slice(before)).is_some());
+pub fn write_with_header(out: &mut impl Write, before: &[u8], file: &SessionFile) -> io::Result<()> {
+    let open = memchr::memmem::find(before, MESSAGES_OPENING)
+        .filter(|_| parse_native(&Bytes::copy_from_slice(before)).is_some());
     let Some(open) = open else {
         write_header(out, &file.header)?;
         for (index, message) in file.messages.iter().enumerate() {
@@ -99,7 +100,7 @@ pub fn write_amended(out: &mut impl Write, before: &[u8], file: &SessionFile) ->
 }
 
 /// Between the header and the first message.
-const OPEN: &[u8] = b"\n  \"messages\": [\n";
+const MESSAGES_OPENING: &[u8] = b"\n  \"messages\": [\n";
 const FOOTER: &[u8] = b"\n  ]\n}\n";
 
 /// A serde value behind a pointer, so that one closure writes fields of every type.
@@ -121,7 +122,7 @@ mod erased {
 #[derive(Debug, Clone)]
 pub struct SessionFile {
     pub header: SessionHeader,
-    pub messages: Vec<Stored>,
+    pub messages: Vec<StoredMessage>,
     /// [`MessageHash`] of the messages as they stand in the file.
     pub sha256: String,
 }
@@ -187,45 +188,45 @@ struct AnySchema<'a> {
 /// # Errors
 /// [`FormatError`] says what is wrong with it.
 pub fn parse(bytes: &Bytes) -> Result<SessionFile, FormatError> {
-    match parse_lines(bytes) {
+    match parse_native(bytes) {
         Some(file) => Ok(file),
-        None => parse_any(bytes),
+        None => parse_any_layout(bytes),
     }
 }
 
 /// The quick way: the layout that [`write_header`] and its companions produce. Anything else, and anything wrong, is
 /// left to [`parse_any`].
-fn parse_lines(bytes: &Bytes) -> Option<SessionFile> {
-    let open = memchr::memmem::find(bytes, OPEN)?;
-    let body_start = open + OPEN.len();
+fn parse_native(bytes: &Bytes) -> Option<SessionFile> {
+    let open = memchr::memmem::find(bytes, MESSAGES_OPENING)?;
+    let body_start = open + MESSAGES_OPENING.len();
     let body_end = bytes.len().checked_sub(FOOTER.len()).filter(|end| *end >= body_start)?;
     if &bytes[body_end..] != FOOTER {
         return None;
     }
     let mut head = bytes[..open].to_vec();
     head.push(b'\n');
-    let lines = lines(bytes, body_start, body_end)?;
-    let (hash, messages) = beside(
+    let lines = split_message_lines(bytes, body_start, body_end)?;
+    let (hash, messages) = run_parallel(
         body_end - body_start,
-        || MessageHash::of(lines.iter().copied()),
-        || lines.iter().map(|line| Stored::parse(bytes.slice_ref(line)).ok()).collect::<Option<Vec<_>>>(),
+        || MessageHash::from_messages(lines.iter().copied()),
+        || lines.iter().map(|line| StoredMessage::parse(bytes.slice_ref(line)).ok()).collect::<Option<Vec<_>>>(),
     );
     let messages = messages?;
-    let header = header_of_lines(head, Totals::of(&messages))?;
+    let header = parse_native_header(head, Totals::count(&messages))?;
     Some(SessionFile { header, messages, sha256: hash.finish() })
 }
 
 /// The header of a file of our layout: all before the line of `messages`, and what its messages come to.
-pub(super) fn header_of_lines(mut head: Vec<u8>, totals: Totals) -> Option<SessionHeader> {
+pub(super) fn parse_native_header(mut head: Vec<u8>, totals: Totals) -> Option<SessionHeader> {
     // Closed with an empty list.
     head.extend_from_slice(b"\"messages\":[]}");
     let any: AnySchema<'_> = serde_json::from_slice(&head).ok()?;
     let ours = any.schema == Some(u64::from(SESSION_SCHEMA));
-    ours.then(|| finish(any, totals).ok())?
+    ours.then(|| build_header(any, totals).ok())?
 }
 
 /// The messages between two offsets, without what stands around each.
-fn lines(bytes: &[u8], from: usize, to: usize) -> Option<Vec<&[u8]>> {
+fn split_message_lines(bytes: &[u8], from: usize, to: usize) -> Option<Vec<&[u8]>> {
     let mut lines = Vec::new();
     let mut at = from;
     while at < to {
@@ -240,64 +241,67 @@ fn lines(bytes: &[u8], from: usize, to: usize) -> Option<Vec<&[u8]>> {
     Some(lines)
 }
 
-fn parse_any(bytes: &Bytes) -> Result<SessionFile, FormatError> {
+fn parse_any_layout(bytes: &Bytes) -> Result<SessionFile, FormatError> {
     let mut messages = Vec::new();
-    let AnyLayout { header, sha256, .. } = read_any(bytes, |_, message| messages.push(message))?;
+    let FileMetadata { header, sha256, .. } = scan_any_layout(bytes, |_, message| messages.push(message))?;
     Ok(SessionFile { header, messages, sha256 })
 }
 
 /// What is known of a file in any layout besides its messages.
-pub(super) struct AnyLayout {
+pub(super) struct FileMetadata {
     pub header: SessionHeader,
     pub sha256: String,
-    pub filling: Filling,
+    pub defaults: MessageDefaults,
     /// The end of the last message.
     pub end: usize,
 }
 
 /// Reads a file in any layout; `take` gets each message and where it begins.
-pub(super) fn read_any(bytes: &Bytes, mut take: impl FnMut(usize, Stored)) -> Result<AnyLayout, FormatError> {
+pub(super) fn scan_any_layout(
+    bytes: &Bytes,
+    mut take: impl FnMut(usize, StoredMessage),
+) -> Result<FileMetadata, FormatError> {
     let any: AnySchema<'_> = serde_json::from_slice(bytes).map_err(|e| FormatError::Json(e.to_string()))?;
     if let Some(schema) = any.schema.filter(|schema| *schema > u64::from(SESSION_SCHEMA)) {
         return Err(FormatError::NewerSchema(schema));
     }
     let old = any.schema.is_none_or(|schema| schema < u64::from(SESSION_SCHEMA));
-    let filling = Filling(old.then(|| any.saved_at.unwrap_or_default()));
+    let filling = MessageDefaults(old.then(|| any.saved_at.unwrap_or_default()));
     let (mut totals, mut hash, mut end) = (Totals::default(), MessageHash::default(), 0);
     for (index, raw) in any.messages.iter().enumerate() {
         let text = bytes.slice_ref(raw.get().as_bytes());
         let start = text.as_ptr() as usize - bytes.as_ptr() as usize;
         end = start + text.len();
-        let message = filling.message(text, index as u64)?;
+        let message = filling.parse_message(text, index as u64)?;
         hash.add(message.json());
         totals.add(message.role(), message.chars());
         take(start, message);
     }
-    Ok(AnyLayout { header: finish(any, totals)?, sha256: hash.finish(), filling, end })
+    Ok(FileMetadata { header: build_header(any, totals)?, sha256: hash.finish(), defaults: filling, end })
 }
 
 /// What messages of a file lack: those of schema 1 have the time of the save where they have none of their own.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Filling(Option<Timestamp>);
+pub(super) struct MessageDefaults(Option<Timestamp>);
 
-impl Filling {
+impl MessageDefaults {
     /// The message that stands at `index`, from what the file has of it.
-    pub fn message(self, json: Bytes, index: u64) -> Result<Stored, FormatError> {
+    pub fn parse_message(self, json: Bytes, index: u64) -> Result<StoredMessage, FormatError> {
         let wrong = |reason: String| FormatError::Message { number: index + 1, reason };
         let json = match json.contains(&b'\n') {
-            true => Bytes::from(compact(std::str::from_utf8(&json).map_err(|e| wrong(e.to_string()))?)),
+            true => Bytes::from(minify_json(std::str::from_utf8(&json).map_err(|e| wrong(e.to_string()))?)),
             false => json,
         };
         let json = match self.0 {
-            Some(saved_at) => complete(json, index, saved_at),
+            Some(saved_at) => add_missing_fields(json, index, saved_at),
             None => json,
         };
-        Stored::parse(json).map_err(|e| wrong(e.to_string()))
+        StoredMessage::parse(json).map_err(|e| wrong(e.to_string()))
     }
 }
 
 /// Messages of schema 1 need neither id nor time: they get their number and the time of the save.
-fn complete(json: Bytes, index: u64, saved_at: Timestamp) -> Bytes {
+fn add_missing_fields(json: Bytes, index: u64, saved_at: Timestamp) -> Bytes {
     #[derive(Deserialize)]
     struct Has {
         id: Option<serde::de::IgnoredAny>,
@@ -317,7 +321,7 @@ fn complete(json: Bytes, index: u64, saved_at: Timestamp) -> Bytes {
     whole.into()
 }
 
-fn finish(any: AnySchema<'_>, totals: Totals) -> Result<SessionHeader, FormatError> {
+fn build_header(any: AnySchema<'_>, totals: Totals) -> Result<SessionHeader, FormatError> {
     if let Some(said) = any.message_count.filter(|said| *said != totals.messages) {
         return Err(FormatError::Count { said, found: totals.messages });
     }
@@ -408,8 +412,8 @@ mod tests {
     fn what_is_written_is_read_back_both_ways() {
         for lines in [&[][..], &[ONE][..], &[ONE, TWO][..]] {
             let (bytes, sha256) = written(lines);
-            let quick = parse_any(&bytes).unwrap();
-            let file = parse_lines(&bytes).or((lines.is_empty()).then(|| quick.clone())).unwrap();
+            let quick = parse_any_layout(&bytes).unwrap();
+            let file = parse_native(&bytes).or((lines.is_empty()).then(|| quick.clone())).unwrap();
             assert_eq!(file.sha256, sha256);
             assert_eq!(quick.sha256, sha256);
             assert_eq!(file.header.description, header(0).description);

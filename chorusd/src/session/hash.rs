@@ -20,7 +20,7 @@ impl MessageHash {
     }
 
     /// Of all of them.
-    pub fn of<'a>(messages: impl IntoIterator<Item = &'a [u8]>) -> Self {
+    pub fn from_messages<'a>(messages: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hash = Self::default();
         messages.into_iter().for_each(|json| hash.add(json));
         hash

@@ -5,13 +5,13 @@ use jiff::tz::TimeZone;
 use sha2::{Digest as _, Sha256};
 
 /// Longest slug in characters.
-const MAX: usize = 40;
+const MAX_SLUG_CHARS: usize = 40;
 
 /// The slug of a description: lower case, spaces to hyphens, everything but `[a-z0-9-]` dropped, runs of hyphens
 /// folded, cut at 40 characters. `None` when nothing is left.
 #[must_use]
-pub fn of_description(description: &str) -> Option<String> {
-    let mut slug = String::with_capacity(MAX);
+pub fn from_description(description: &str) -> Option<String> {
+    let mut slug = String::with_capacity(MAX_SLUG_CHARS);
     for c in description.chars().flat_map(char::to_lowercase) {
         let c = match c {
             'a'..='z' | '0'..='9' => c,
@@ -23,7 +23,7 @@ pub fn of_description(description: &str) -> Option<String> {
             continue;
         }
         slug.push(c);
-        if slug.len() == MAX {
+        if slug.len() == MAX_SLUG_CHARS {
             break;
         }
     }
@@ -33,7 +33,7 @@ pub fn of_description(description: &str) -> Option<String> {
 
 /// The slug where there is no description: the first 6 hex digits of the SHA-256 of the first message's content.
 #[must_use]
-pub fn of_content(first_content: &str) -> String {
+pub fn from_content(first_content: &str) -> String {
     let hash = Sha256::digest(first_content.as_bytes());
     hash[..3].iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -77,10 +77,10 @@ mod tests {
             ("---", None),
             ("", None),
         ] {
-            assert_eq!(of_description(description).as_deref(), slug, "{description:?}");
+            assert_eq!(from_description(description).as_deref(), slug, "{description:?}");
         }
-        assert_eq!(of_description(&"a".repeat(10_000)).unwrap().len(), 40);
-        assert_eq!(of_description(&format!("{} b", "a".repeat(39))).unwrap(), "a".repeat(39));
+        assert_eq!(from_description(&"a".repeat(10_000)).unwrap().len(), 40);
+        assert_eq!(from_description(&format!("{} b", "a".repeat(39))).unwrap(), "a".repeat(39));
     }
 
     #[test]
@@ -93,6 +93,6 @@ mod tests {
     #[test]
     fn no_description_is_a_hash() {
         // sha256("abc") begins ba7816
-        assert_eq!(of_content("abc"), "ba7816");
+        assert_eq!(from_content("abc"), "ba7816");
     }
 }

@@ -25,11 +25,11 @@ pub struct Leaf {
 
 /// Where a session stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct TreeEntry {
     /// Its index among the nodes.
     pub node: usize,
     /// The save before it of the same context, else its parent, which need not be a node.
-    pub hangs_from: Option<Uuid>,
+    pub predecessor: Option<Uuid>,
     /// The circle that its parents are is cut here.
     pub cycle: bool,
 }
@@ -37,11 +37,11 @@ pub struct Place {
 /// The nodes in the order of a drawing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
-    pub places: Vec<Place>,
+    pub entries: Vec<TreeEntry>,
     /// What hangs from nothing, in that order.
     pub roots: Vec<Uuid>,
     /// Parents that are no nodes.
-    pub gaps: Vec<Uuid>,
+    pub missing_parents: Vec<Uuid>,
     /// What the leaf hangs from.
     pub leaf: Option<Uuid>,
 }
@@ -52,19 +52,19 @@ pub struct Tree {
 pub fn arrange(nodes: &[Node], leaf: Option<Leaf>) -> Tree {
     let mut by_time: Vec<usize> = (0..nodes.len()).collect();
     by_time.sort_by_key(|node| (nodes[*node].saved_at, nodes[*node].id));
-    let (mut above, newest) = above(nodes, &by_time);
+    let (mut above, newest) = find_predecessors(nodes, &by_time);
     let hangs_from = leaf.and_then(|leaf| newest.get(&(leaf.parent, leaf.started_at)).copied().or(leaf.parent));
     let index: HashMap<Uuid, usize> = nodes.iter().enumerate().map(|(at, node)| (node.id, at)).collect();
-    let cut = cut_circles(&mut above, &index, &by_time);
+    let cut = break_cycles(&mut above, &index, &by_time);
     let mut below: HashMap<Uuid, Vec<usize>> = HashMap::new();
     let (mut tops, mut gaps) = (Vec::new(), Vec::new());
     for node in by_time {
         match above[node] {
-            None => tops.push(Top::Root(node)),
+            None => tops.push(TopLevel::Root(node)),
             Some(id) => {
                 let siblings = below.entry(id).or_default();
                 if siblings.is_empty() && !index.contains_key(&id) {
-                    tops.push(Top::Gap(id));
+                    tops.push(TopLevel::MissingParent(id));
                     gaps.push(id);
                 }
                 siblings.push(node);
@@ -77,33 +77,33 @@ pub fn arrange(nodes: &[Node], leaf: Option<Leaf>) -> Tree {
         worked_on[*node] = Timestamp::MAX;
     }
     // Below before above: the time of a line is that of its newest end.
-    for node in walk(nodes, &tops, &below).into_iter().rev() {
+    for node in walk_depth_first(nodes, &tops, &below).into_iter().rev() {
         if let Some(above) = above[node].and_then(|id| index.get(&id)) {
             worked_on[*above] = worked_on[*above].max(worked_on[node]);
         }
     }
     below.values_mut().for_each(|siblings| siblings.sort_by_key(|node| worked_on[*node]));
-    let places: Vec<Place> = walk(nodes, &tops, &below)
+    let places: Vec<TreeEntry> = walk_depth_first(nodes, &tops, &below)
         .into_iter()
-        .map(|node| Place { node, hangs_from: above[node], cycle: cut.contains(&node) })
+        .map(|node| TreeEntry { node, predecessor: above[node], cycle: cut.contains(&node) })
         .collect();
-    let roots = places.iter().filter(|place| place.hangs_from.is_none()).map(|place| nodes[place.node].id).collect();
-    Tree { places, roots, gaps, leaf: hangs_from }
+    let roots = places.iter().filter(|place| place.predecessor.is_none()).map(|place| nodes[place.node].id).collect();
+    Tree { entries: places, roots, missing_parents: gaps, leaf: hangs_from }
 }
 
 /// What nothing of the agent stands above.
-enum Top {
+enum TopLevel {
     Root(usize),
     /// A parent that is no node.
-    Gap(Uuid),
+    MissingParent(Uuid),
 }
 
-type Newest = HashMap<(Option<Uuid>, Timestamp), Uuid>;
+type NewestSaves = HashMap<(Option<Uuid>, Timestamp), Uuid>;
 
 /// What each node hangs from, and the newest save of each live context.
-fn above(nodes: &[Node], by_time: &[usize]) -> (Vec<Option<Uuid>>, Newest) {
+fn find_predecessors(nodes: &[Node], by_time: &[usize]) -> (Vec<Option<Uuid>>, NewestSaves) {
     let mut above = vec![None; nodes.len()];
-    let mut newest = Newest::new();
+    let mut newest = NewestSaves::new();
     for at in by_time {
         let node = &nodes[*at];
         let before = if node.imported { None } else { newest.insert((node.parent, node.started_at), node.id) };
@@ -113,7 +113,7 @@ fn above(nodes: &[Node], by_time: &[usize]) -> (Vec<Option<Uuid>>, Newest) {
 }
 
 /// Cuts circles of parents open, each at one node: those nodes.
-fn cut_circles(above: &mut [Option<Uuid>], index: &HashMap<Uuid, usize>, by_time: &[usize]) -> HashSet<usize> {
+fn break_cycles(above: &mut [Option<Uuid>], index: &HashMap<Uuid, usize>, by_time: &[usize]) -> HashSet<usize> {
     let mut cut = HashSet::new();
     // In which walk a node was passed.
     let mut passed = vec![usize::MAX; above.len()];
@@ -135,13 +135,13 @@ fn cut_circles(above: &mut [Option<Uuid>], index: &HashMap<Uuid, usize>, by_time
 }
 
 /// All nodes, each behind what it hangs from.
-fn walk(nodes: &[Node], tops: &[Top], below: &HashMap<Uuid, Vec<usize>>) -> Vec<usize> {
+fn walk_depth_first(nodes: &[Node], tops: &[TopLevel], below: &HashMap<Uuid, Vec<usize>>) -> Vec<usize> {
     let mut order = Vec::with_capacity(nodes.len());
     let mut left: Vec<usize> = Vec::new();
     for top in tops {
         match top {
-            Top::Root(node) => left.push(*node),
-            Top::Gap(id) => left.extend(below.get(id).into_iter().flatten().rev()),
+            TopLevel::Root(node) => left.push(*node),
+            TopLevel::MissingParent(id) => left.extend(below.get(id).into_iter().flatten().rev()),
         }
         while let Some(node) = left.pop() {
             order.push(node);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn order(nodes: &[Node], tree: &Tree) -> Vec<u128> {
-        tree.places.iter().map(|place| nodes[place.node].id.as_u128()).collect()
+        tree.entries.iter().map(|place| nodes[place.node].id.as_u128()).collect()
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
         let nodes = [begun(1, false), begun(2, false), begun(3, true), begun(4, true)];
         let tree = arrange(&nodes, Some(Leaf { parent: None, started_at: at(0) }));
         assert_eq!((tree.roots, tree.leaf), (vec![id(1), id(3), id(4)], Some(id(2))));
-        assert_eq!(tree.places[1].hangs_from, Some(id(1)));
+        assert_eq!(tree.entries[1].predecessor, Some(id(1)));
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
         let nodes = [node(1, Some(70)), node(2, Some(70)), node(3, Some(71))];
         let tree = arrange(&nodes, Some(Leaf { parent: Some(id(72)), started_at: at(9) }));
         assert_eq!((order(&nodes, &tree), tree.roots), (vec![1, 2, 3], vec![]));
-        assert_eq!(tree.gaps, [id(70), id(71), id(72)]);
+        assert_eq!(tree.missing_parents, [id(70), id(71), id(72)]);
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
         let mut all = order(&nodes, &tree);
         all.sort_unstable();
         assert_eq!(all, [1, 2, 3, 4, 5]);
-        assert_eq!(tree.places.iter().filter(|place| place.cycle).count(), 2);
+        assert_eq!(tree.entries.iter().filter(|place| place.cycle).count(), 2);
         assert_eq!(tree.roots.len(), 2);
     }
 

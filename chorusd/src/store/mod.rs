@@ -3,23 +3,23 @@
 //! The face is asynchronous and names no SQLite type, so that another database or an object store may stand behind
 //! it one day.
 
-pub mod agents_dir;
-mod amend;
-mod audit_mark;
-mod background;
+mod audit_anchor;
+mod batch_sync;
 pub mod catalog;
-mod copy;
-pub mod damage;
+mod catalog_salvage;
+mod db_thread;
+pub mod integrity;
 pub mod journal;
+pub mod private_fs;
 pub mod recovery;
-pub mod reserved;
-mod salvage;
+pub mod reservations;
 pub mod session_files;
+mod session_header_update;
 pub mod session_index;
+mod snapshot;
 mod sqlite;
-mod together;
+mod thread_pool;
 pub mod trash;
-mod worker;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,13 +27,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub use batch_sync::syncfs_covers as syncs_whole_file_system;
 pub use catalog::Catalog;
-pub use copy::{Copied, Copies};
 pub use journal::Journal;
 pub use session_files::SessionFiles;
-pub use together::whole_file_system as syncs_whole_file_system;
+pub use snapshot::{PendingSnapshots, Snapshots};
 
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 
 /// When a commit is on the disk for certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,16 +45,16 @@ pub enum Durability {
 }
 
 /// Told once when storage can no longer be trusted: a sync failed, so nothing more may be acknowledged.
-pub type OnFatal = Arc<dyn Fn(Failure) + Send + Sync>;
+pub type OnFatal = Arc<dyn Fn(Error) + Send + Sync>;
 
 /// Where the databases are, below the home.
-pub const DB: &str = "db";
+pub const DB_DIR: &str = "db";
 
 /// Name of the journal's database.
-pub const JOURNAL: &str = "live.db";
+pub const JOURNAL_FILE: &str = "live.db";
 
 /// Name of the catalog's database.
-pub const CATALOG: &str = "chorus.db";
+pub const CATALOG_FILE: &str = "chorus.db";
 
 /// The store of one home.
 pub struct Store {
@@ -76,16 +76,16 @@ impl Store {
     /// # Errors
     /// A database that cannot be opened, or is of a newer schema; a journal that is missing where there was one.
     pub fn open(home: &Path, durability: Durability, on_fatal: &OnFatal, now: Timestamp) -> Result<Self> {
-        let db = home.join(DB);
+        let db = home.join(DB_DIR);
         recovery::refuse_missing(home)?;
-        let journal = Journal::open(&db.join(JOURNAL), durability, on_fatal, now)?;
-        let (catalog, damaged) = Catalog::open(&db.join(CATALOG), on_fatal, now)?;
+        let journal = Journal::open(&db.join(JOURNAL_FILE), durability, on_fatal, now)?;
+        let (catalog, damaged) = Catalog::open(&db.join(CATALOG_FILE), on_fatal, now)?;
         if let Some(text) = damaged {
             tracing::error!("{text}");
-            journal.notice(&text, now);
+            journal.emit_notice(&text, now);
         }
         let store = Self { journal, catalog, files: SessionFiles::default(), on_fatal: on_fatal.clone() };
-        store.mark_audits();
+        store.start_audit_anchor();
         Ok(store)
     }
 
@@ -93,11 +93,11 @@ impl Store {
     ///
     /// # Errors
     /// That of `result`.
-    pub fn judged<T>(&self, result: Result<T>) -> Result<T> {
+    pub fn escalate_fatal<T>(&self, result: Result<T>) -> Result<T> {
         result.inspect_err(|failure| {
             if failure.fatal {
-                drop(self.journal.distrust(failure.clone()));
-                drop(self.catalog.distrust(failure.clone()));
+                drop(self.journal.poison(failure.clone()));
+                drop(self.catalog.poison(failure.clone()));
                 (self.on_fatal)(failure.clone());
             }
         })
@@ -107,23 +107,26 @@ impl Store {
     ///
     /// # Errors
     /// A database that cannot be written.
-    pub async fn forget(&self) -> Result<()> {
-        self.journal.trim(self.journal.ended().await?).await?;
-        self.journal.forget().await?;
-        self.catalog.forget().await
+    pub async fn purge_deleted(&self) -> Result<()> {
+        self.journal.trim(self.journal.ended_contexts().await?).await?;
+        self.journal.vacuum().await?;
+        self.catalog.purge_deleted().await
     }
 
     /// Begins copies of both databases, which wait in unnamed files in `dir`. Commits go on meanwhile.
     ///
     /// # Errors
     /// `disk_full`, `busy`, `storage_failed`.
-    pub async fn copies(&self, dir: &Path) -> Result<Copies> {
-        Ok(Copies { journal: self.journal.copy(dir).await?, catalog: self.catalog.copy(dir).await? })
+    pub async fn begin_snapshots(&self, dir: &Path) -> Result<PendingSnapshots> {
+        Ok(PendingSnapshots {
+            journal: self.journal.begin_snapshot(dir).await?,
+            catalog: self.catalog.begin_snapshot(dir).await?,
+        })
     }
 
     /// Lets go of what is kept in memory of the databases' files.
-    pub async fn release_memory(&self) {
-        tokio::join!(self.journal.release_memory(), self.catalog.release_memory());
+    pub async fn release_page_caches(&self) {
+        tokio::join!(self.journal.release_page_caches(), self.catalog.release_page_caches());
     }
 
     /// Ends the writers after what is queued, and keeps a copy of the catalog.

@@ -10,42 +10,42 @@ use bytes::Bytes;
 use chorus_proto::{ErrorKind, SessionHeader};
 use uuid::Uuid;
 
-use super::background::Background;
-use super::reserved::{Reservations, Reserved};
-use super::session_index::Indexes;
-use super::together::Together;
-use crate::failure::{Failure, Result, SyncFailed};
-use crate::message::Stored;
+use super::batch_sync::BatchSync;
+use super::reservations::{Reservation, Reservations};
+use super::session_index::IndexCache;
+use super::thread_pool::BackgroundPool;
+use crate::error::{Error, Result, SyncError};
+use crate::message::StoredMessage;
 use crate::session::{MessageHash, SessionFile, file};
 
 /// Beginning of the name of a file that is being written.
-pub const TEMPORARY: &str = ".new-";
+pub const TEMPORARY_PREFIX: &str = ".new-";
 
 /// Bytes written in one go.
-const BUFFER: usize = 64 << 10;
+const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
 /// The files of all agents, and what is being given to new ones right now.
 #[derive(Debug, Default)]
 pub struct SessionFiles {
-    names: Reservations<Name>,
+    names: Reservations<SessionKey>,
     /// Ids of sessions that bring their own.
     pub ids: Reservations<Uuid>,
     /// Where many files are placed at once.
-    pub together: Together,
+    pub batch_sync: BatchSync,
     /// Where files that nobody waits for are filled.
-    pub background: Background,
+    pub background_pool: BackgroundPool,
     /// What is known of those that are read in pages.
-    pub indexes: Indexes,
+    pub index_cache: IndexCache,
     /// One file is changed or taken away at a time.
-    pub amending: tokio::sync::Mutex<()>,
+    pub change_lock: tokio::sync::Mutex<()>,
 }
 
 /// The agent, and the session_id.
-type Name = (Uuid, String);
+type SessionKey = (Uuid, String);
 
 /// A file that was written.
 #[derive(Debug, Clone)]
-pub struct Written {
+pub struct WrittenFile {
     pub path: PathBuf,
     pub sha256: String,
     pub stamp: String,
@@ -53,15 +53,15 @@ pub struct Written {
 
 impl SessionFiles {
     /// Reserves `wanted`, or the first free one of `wanted-2`, `wanted-3`, …, given the names that the catalog knows.
-    pub fn reserve(&self, agent: Uuid, dir: &Path, wanted: &str, known: &[String]) -> Reserved<Name> {
+    pub fn reserve_name(&self, agent: Uuid, dir: &Path, wanted: &str, known: &[String]) -> Reservation<SessionKey> {
         let known: HashSet<&str> = known.iter().map(String::as_str).collect();
         loop {
             let name = crate::session::slug::free_name(wanted, |name| {
                 known.contains(name)
-                    || self.names.has(&(agent, name.to_owned()))
+                    || self.names.is_reserved(&(agent, name.to_owned()))
                     || path_of(dir, name).symlink_metadata().is_ok()
             });
-            if let Some(reserved) = self.names.take((agent, name)) {
+            if let Some(reserved) = self.names.try_reserve((agent, name)) {
                 return reserved;
             }
         }
@@ -78,9 +78,14 @@ pub fn path_of(agent_dir: &Path, session_id: &str) -> PathBuf {
 ///
 /// # Errors
 /// Whatever the disk says; nothing is left behind then.
-pub fn write(agent_dir: &Path, header: &SessionHeader, messages: &[Stored], sha256: String) -> Result<Filled> {
+pub fn stage(
+    agent_dir: &Path,
+    header: &SessionHeader,
+    messages: &[StoredMessage],
+    sha256: String,
+) -> Result<StagedFile> {
     let target = path_of(agent_dir, &header.session_id);
-    fill(&target, |out| {
+    stage_file(&target, |out| {
         file::write_header(out, header)?;
         for (index, message) in messages.iter().enumerate() {
             file::write_message(out, message.json(), index == 0)?;
@@ -94,10 +99,10 @@ pub fn write(agent_dir: &Path, header: &SessionHeader, messages: &[Stored], sha2
 ///
 /// # Errors
 /// As [`write`].
-pub fn write_body(agent_dir: &Path, header: &SessionHeader, body: Body) -> Result<Filled> {
+pub fn stage_spooled(agent_dir: &Path, header: &SessionHeader, body: MessageSpool) -> Result<StagedFile> {
     let target = path_of(agent_dir, &header.session_id);
-    let (mut spool, sha256) = body.finish().map_err(|e| writing(&target, &e))?;
-    fill(&target, |out| {
+    let (mut spool, sha256) = body.finish().map_err(|e| write_error(&target, &e))?;
+    stage_file(&target, |out| {
         file::write_header(out, header)?;
         io::copy(&mut spool, out)?;
         file::write_end(out)?;
@@ -107,21 +112,21 @@ pub fn write_body(agent_dir: &Path, header: &SessionHeader, body: Body) -> Resul
 
 /// A file whose header was changed, and what it was before.
 #[derive(Debug)]
-pub struct Amended {
+pub struct UpdatedFile {
     path: PathBuf,
-    before: Vec<u8>,
+    previous_bytes: Vec<u8>,
     pub stamp: String,
     /// As the file has it now.
     pub header: SessionHeader,
 }
 
-impl Amended {
+impl UpdatedFile {
     /// Puts the file back as it was. Blocks.
     ///
     /// # Errors
     /// Whatever the disk says.
     pub fn undo(self) -> Result<()> {
-        replace(&self.path, |out| out.write_all(&self.before).map(|()| String::new())).map(drop)
+        replace_file(&self.path, |out| out.write_all(&self.previous_bytes).map(|()| String::new())).map(drop)
     }
 }
 
@@ -129,23 +134,23 @@ impl Amended {
 ///
 /// # Errors
 /// `session_not_found`, `corrupt_session`, or whatever the disk says; the file is as before then.
-pub fn amend(path: &Path, change: impl FnOnce(&mut SessionHeader)) -> Result<Amended> {
-    let before = Bytes::from(load(path)?.0);
+pub fn update_header(path: &Path, change: impl FnOnce(&mut SessionHeader)) -> Result<UpdatedFile> {
+    let before = Bytes::from(read_with_stamp(path)?.0);
     let mut file = file::parse(&before).map_err(|e| {
-        Failure::new(ErrorKind::CorruptSession, format!("the file {} {e}", path.display()))
+        Error::new(ErrorKind::CorruptSession, format!("the file {} {e}", path.display()))
             .hint("the file was left as it is; mend it or put a copy in its place")
     })?;
     change(&mut file.header);
-    let written = replace(path, |out| {
-        file::write_amended(out, &before, &file)?;
+    let written = replace_file(path, |out| {
+        file::write_with_header(out, &before, &file)?;
         Ok(String::new())
     })?;
-    Ok(Amended { path: written.path, before: before.to_vec(), stamp: written.stamp, header: file.header })
+    Ok(UpdatedFile { path: written.path, previous_bytes: before.to_vec(), stamp: written.stamp, header: file.header })
 }
 
 /// A file that was written beside its place and is not on the disk yet; dropped, it goes.
 #[derive(Debug)]
-pub struct Filled {
+pub struct StagedFile {
     file: File,
     temporary: PathBuf,
     target: PathBuf,
@@ -153,7 +158,7 @@ pub struct Filled {
     renamed: bool,
 }
 
-impl Filled {
+impl StagedFile {
     /// What it was written through.
     #[must_use]
     pub fn file(&self) -> &File {
@@ -164,11 +169,11 @@ impl Filled {
     ///
     /// # Errors
     /// Whatever the disk says; nothing is left behind then.
-    pub fn place(self) -> Result<Written> {
+    pub fn persist(self) -> Result<WrittenFile> {
         let dir = self.target.parent().unwrap_or(Path::new(".")).to_owned();
-        sync(&self.file).map_err(|e| self.failed(&e))?;
-        let written = self.rename()?;
-        sync_dir(&dir).map_err(|e| written.failed(&e))?;
+        sync(&self.file).map_err(|e| self.to_error(&e))?;
+        let written = self.rename_into_place()?;
+        sync_dir(&dir).map_err(|e| written.to_error(&e))?;
         Ok(written)
     }
 
@@ -176,21 +181,21 @@ impl Filled {
     ///
     /// # Errors
     /// Whatever the disk says.
-    pub fn rename(mut self) -> Result<Written> {
-        let stamp = self.file.metadata().map(|metadata| stamp(&metadata)).map_err(|e| self.failed(&e))?;
-        fs::rename(&self.temporary, &self.target).map_err(|e| self.failed(&e))?;
+    pub fn rename_into_place(mut self) -> Result<WrittenFile> {
+        let stamp = self.file.metadata().map(|metadata| stamp(&metadata)).map_err(|e| self.to_error(&e))?;
+        fs::rename(&self.temporary, &self.target).map_err(|e| self.to_error(&e))?;
         self.renamed = true;
-        Ok(Written { path: self.target.clone(), sha256: self.sha256.clone(), stamp })
+        Ok(WrittenFile { path: self.target.clone(), sha256: self.sha256.clone(), stamp })
     }
 
     /// The failure that `error` is for it.
     #[must_use]
-    pub fn failed(&self, error: &io::Error) -> Failure {
-        writing(&self.target, error)
+    pub fn to_error(&self, error: &io::Error) -> Error {
+        write_error(&self.target, error)
     }
 }
 
-impl Drop for Filled {
+impl Drop for StagedFile {
     fn drop(&mut self) {
         if !self.renamed {
             let _ = fs::remove_file(&self.temporary);
@@ -198,36 +203,36 @@ impl Drop for Filled {
     }
 }
 
-impl Written {
+impl WrittenFile {
     /// The failure that `error` is for it.
     #[must_use]
-    pub fn failed(&self, error: &io::Error) -> Failure {
-        writing(&self.path, error)
+    pub fn to_error(&self, error: &io::Error) -> Error {
+        write_error(&self.path, error)
     }
 }
 
 /// Writes a file beside `target`.
-fn fill(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>) -> Result<Filled> {
+fn stage_file(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>) -> Result<StagedFile> {
     let dir = target.parent().unwrap_or(Path::new("."));
-    let temporary = dir.join(format!("{TEMPORARY}{}", Uuid::new_v4()));
+    let temporary = dir.join(format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4()));
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
     let written = file.and_then(|new| {
-        let mut out = BufWriter::with_capacity(BUFFER, new);
+        let mut out = BufWriter::with_capacity(WRITE_BUFFER_BYTES, new);
         let written =
             write(&mut out).and_then(|sha256| Ok((sha256, out.into_inner().map_err(io::IntoInnerError::into_error)?)));
         written.inspect_err(|_| _ = fs::remove_file(&temporary))
     });
-    let (sha256, file) = written.map_err(|e| writing(target, &e))?;
-    Ok(Filled { file, temporary, target: target.to_owned(), sha256, renamed: false })
+    let (sha256, file) = written.map_err(|e| write_error(target, &e))?;
+    Ok(StagedFile { file, temporary, target: target.to_owned(), sha256, renamed: false })
 }
 
 /// Writes a file beside `target`, brings it to the disk, and puts it in place of `target`.
-fn replace(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>) -> Result<Written> {
-    fill(target, write)?.place()
+fn replace_file(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>) -> Result<WrittenFile> {
+    stage_file(target, write)?.persist()
 }
 
-fn writing(target: &Path, error: &io::Error) -> Failure {
-    Failure::io(format_args!("cannot write {}", target.display()), error)
+fn write_error(target: &Path, error: &io::Error) -> Error {
+    Error::io(format_args!("cannot write {}", target.display()), error)
 }
 
 /// Makes the entries of a directory durable.
@@ -243,22 +248,22 @@ pub fn sync_dir(dir: &Path) -> io::Result<()> {
 /// # Errors
 /// [`SyncFailed`], but for want of space, which leaves no doubt: the file is given up then.
 pub fn sync(file: &File) -> io::Result<()> {
-    synced(file.sync_all())
+    map_sync_error(file.sync_all())
 }
 
 /// What a sync came to.
 ///
 /// # Errors
 /// As [`sync`].
-pub fn synced(result: io::Result<()>) -> io::Result<()> {
+pub fn map_sync_error(result: io::Result<()>) -> io::Result<()> {
     result.map_err(|e| match e.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => e,
-        _ => io::Error::other(SyncFailed(e)),
+        _ => io::Error::other(SyncError(e)),
     })
 }
 
 /// Takes a session file away again, as if it had never been written. Blocks.
-pub fn unwrite(written: &Written) {
+pub fn delete_written(written: &WrittenFile) {
     if fs::remove_file(&written.path).is_ok()
         && let Some(dir) = written.path.parent()
     {
@@ -274,7 +279,7 @@ pub fn stamp(metadata: &fs::Metadata) -> String {
 
 /// A session file as it was found.
 #[derive(Debug)]
-pub struct Found {
+pub struct ParsedSessionFile {
     pub file: Result<SessionFile, file::FormatError>,
     pub stamp: String,
 }
@@ -283,25 +288,25 @@ pub struct Found {
 ///
 /// # Errors
 /// `session_not_found` where it is gone, else what the disk says. A file that is no session is not an error here.
-pub fn read(path: &Path) -> Result<Found> {
-    let (bytes, stamp) = load(path)?;
-    Ok(Found { file: file::parse(&Bytes::from(bytes)), stamp })
+pub fn read(path: &Path) -> Result<ParsedSessionFile> {
+    let (bytes, stamp) = read_with_stamp(path)?;
+    Ok(ParsedSessionFile { file: file::parse(&Bytes::from(bytes)), stamp })
 }
 
 /// The failure that `error` is for a session file that was to be read.
 #[must_use]
-pub fn reading(path: &Path, error: &io::Error) -> Failure {
+pub fn read_error(path: &Path, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound => {
-            Failure::new(ErrorKind::SessionNotFound, format!("the file {} is gone", path.display()))
+            Error::new(ErrorKind::SessionNotFound, format!("the file {} is gone", path.display()))
                 .hint("`chorusctl context history` shows what is available; look in the trash")
         }
-        _ => Failure::io(format_args!("cannot read {}", path.display()), error),
+        _ => Error::io(format_args!("cannot read {}", path.display()), error),
     }
 }
 
-fn load(path: &Path) -> Result<(Vec<u8>, String)> {
-    let failed = |e: io::Error| reading(path, &e);
+fn read_with_stamp(path: &Path) -> Result<(Vec<u8>, String)> {
+    let failed = |e: io::Error| read_error(path, &e);
     let mut source = File::open(path).map_err(failed)?;
     let metadata = source.metadata().map_err(failed)?;
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1));
@@ -311,13 +316,13 @@ fn load(path: &Path) -> Result<(Vec<u8>, String)> {
 
 /// Messages on their way into a session file, for sources that do not fit into memory: they wait in an unnamed file.
 #[derive(Debug)]
-pub struct Body {
+pub struct MessageSpool {
     out: BufWriter<File>,
     hash: MessageHash,
     first: bool,
 }
 
-impl Body {
+impl MessageSpool {
     /// An empty body; its file lies in `dir` and has no name.
     ///
     /// # Errors
@@ -334,7 +339,7 @@ impl Body {
     ///
     /// # Errors
     /// What the disk says.
-    pub fn add(&mut self, json: &[u8]) -> io::Result<()> {
+    pub fn append(&mut self, json: &[u8]) -> io::Result<()> {
         self.hash.add(json);
         file::write_message(&mut self.out, json, self.first)?;
         self.first = false;

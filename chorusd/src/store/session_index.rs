@@ -7,26 +7,26 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::session_files::reading;
-use crate::failure::Result;
-use crate::message::Stored;
+use super::session_files::read_error;
+use crate::error::Result;
+use crate::message::StoredMessage;
 use crate::session::FormatError;
-use crate::session::index::{Index, Reader, build};
+use crate::session::index::{SessionIndex, SessionReader, build};
 
 /// Bytes of memory that all indexes may take; the newest one is kept whatever it takes.
-const ROOM: usize = 8 << 20;
+const MAX_CACHE_BYTES: usize = 8 << 20;
 
 /// Indexes of the files that were read last.
 #[derive(Debug, Default)]
-pub struct Indexes(Mutex<Recent>);
+pub struct IndexCache(Mutex<CacheEntries>);
 
 /// The last one that was asked for stands at the end.
-type Recent = VecDeque<(Identity, Arc<Index>)>;
+type CacheEntries = VecDeque<(FileIdentity, Arc<SessionIndex>)>;
 
 /// What tells a file from any other one, and from itself after a change. The time of change of the inode goes on
 /// whatever anybody sets the other one to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
+struct FileIdentity {
     device: u64,
     inode: u64,
     size: u64,
@@ -34,7 +34,7 @@ struct Identity {
     changed: (i64, i64),
 }
 
-impl Identity {
+impl FileIdentity {
     fn of(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),
@@ -46,17 +46,17 @@ impl Identity {
     }
 }
 
-impl Indexes {
+impl IndexCache {
     /// Opens a session file. Blocks; the first time, and after a change, for as long as reading all of it takes.
     ///
     /// # Errors
     /// `session_not_found` where it is gone, else what the disk says; within that, why it is no session.
-    pub fn open(&self, path: &Path) -> Result<Result<Paged, FormatError>> {
-        let failed = |e: io::Error| reading(path, &e);
+    pub fn open(&self, path: &Path) -> Result<Result<IndexedFile, FormatError>> {
+        let failed = |e: io::Error| read_error(path, &e);
         let file = File::open(path).map_err(failed)?;
-        let identity = Identity::of(&file.metadata().map_err(failed)?);
-        let paged = |file, index| Ok(Ok(Paged { path: path.to_owned(), file: Arc::new(file), index }));
-        if let Some(index) = self.find(&identity) {
+        let identity = FileIdentity::of(&file.metadata().map_err(failed)?);
+        let paged = |file, index| Ok(Ok(IndexedFile { path: path.to_owned(), file: Arc::new(file), index }));
+        if let Some(index) = self.lookup(&identity) {
             return paged(file, index);
         }
         let index = match build(&file).map_err(failed)? {
@@ -64,18 +64,18 @@ impl Indexes {
             Err(error) => return Ok(Err(error)),
         };
         // Somebody may have written into it meanwhile.
-        if Identity::of(&file.metadata().map_err(failed)?) == identity {
-            self.keep(identity, index.clone());
+        if FileIdentity::of(&file.metadata().map_err(failed)?) == identity {
+            self.insert(identity, index.clone());
         }
         paged(file, index)
     }
 
-    fn recent(&self) -> std::sync::MutexGuard<'_, Recent> {
+    fn entries(&self) -> std::sync::MutexGuard<'_, CacheEntries> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn find(&self, identity: &Identity) -> Option<Arc<Index>> {
-        let mut recent = self.recent();
+    fn lookup(&self, identity: &FileIdentity) -> Option<Arc<SessionIndex>> {
+        let mut recent = self.entries();
         let at = recent.iter().position(|(of, _)| of == identity)?;
         let found = recent.remove(at)?;
         let index = found.1.clone();
@@ -83,49 +83,49 @@ impl Indexes {
         Some(index)
     }
 
-    fn keep(&self, identity: Identity, index: Arc<Index>) {
-        let mut recent = self.recent();
+    fn insert(&self, identity: FileIdentity, index: Arc<SessionIndex>) {
+        let mut recent = self.entries();
         // One of the same file before a change is of no use any more.
         recent.retain(|(of, _)| (of.device, of.inode) != (identity.device, identity.inode));
         recent.push_back((identity, index));
-        let mut size: usize = recent.iter().map(|(_, index)| index.size()).sum();
-        while size > ROOM && recent.len() > 1 {
-            size -= recent.pop_front().map_or(0, |(_, index)| index.size());
+        let mut size: usize = recent.iter().map(|(_, index)| index.resident_bytes()).sum();
+        while size > MAX_CACHE_BYTES && recent.len() > 1 {
+            size -= recent.pop_front().map_or(0, |(_, index)| index.resident_bytes());
         }
     }
 }
 
 /// A session file that is open, with its index.
 #[derive(Debug, Clone)]
-pub struct Paged {
+pub struct IndexedFile {
     path: PathBuf,
     file: Arc<File>,
-    pub index: Arc<Index>,
+    pub index: Arc<SessionIndex>,
 }
 
-impl Paged {
+impl IndexedFile {
     /// Its messages from number `number` on, counted from 0.
     #[must_use]
-    pub fn messages_from(&self, number: u64) -> Messages {
-        let reader = Reader::new(self.file.clone(), self.index.clone(), number);
-        Messages { path: self.path.clone(), reader }
+    pub fn messages_from(&self, number: u64) -> MessageReader {
+        let reader = SessionReader::new(self.file.clone(), self.index.clone(), number);
+        MessageReader { path: self.path.clone(), reader }
     }
 }
 
 /// Messages of a file, one after the other.
 #[derive(Debug)]
-pub struct Messages {
+pub struct MessageReader {
     path: PathBuf,
-    reader: Reader,
+    reader: SessionReader,
 }
 
-impl Messages {
+impl MessageReader {
     /// The next message, `None` behind the last one. Blocks.
     ///
     /// # Errors
     /// What the disk says; within that, how the file became another one.
-    pub fn read(&mut self) -> Result<Result<Option<Stored>, FormatError>> {
-        self.reader.read().map_err(|e| reading(&self.path, &e))
+    pub fn read(&mut self) -> Result<Result<Option<StoredMessage>, FormatError>> {
+        self.reader.read().map_err(|e| read_error(&self.path, &e))
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
         )
     }
 
-    fn open(indexes: &Indexes, path: &Path) -> Arc<Index> {
+    fn open(indexes: &IndexCache, path: &Path) -> Arc<SessionIndex> {
         indexes.open(path).unwrap().unwrap().index
     }
 
@@ -151,7 +151,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (path, other) = (dir.path().join("a.json"), dir.path().join("b.json"));
         fs::write(&path, text("before")).unwrap();
-        let indexes = Indexes::default();
+        let indexes = IndexCache::default();
         let first = open(&indexes, &path);
         assert!(Arc::ptr_eq(&first, &open(&indexes, &path)));
         // Another file in its place, of the same length.
@@ -162,7 +162,7 @@ mod tests {
         fs::write(&path, text("written into it")).unwrap();
         let third = open(&indexes, &path);
         assert_ne!(third.sha256, second.sha256);
-        assert_eq!(indexes.recent().len(), 2, "the one of the inode's earlier state is gone");
+        assert_eq!(indexes.entries().len(), 2, "the one of the inode's earlier state is gone");
         fs::write(&path, "{}").unwrap();
         assert!(indexes.open(&path).unwrap().is_err());
         fs::remove_file(&path).unwrap();

@@ -7,35 +7,35 @@ use chorus_proto::ErrorKind;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 
 /// The schema of a database, one step a version; shipped steps are never edited.
 pub type Migrations = &'static [&'static str];
 
 /// SQLite before this has known corruption bugs (the WAL-reset bug, fixed in 3.51.3).
-pub const OLDEST: i32 = 3_051_003;
+pub const MIN_SQLITE_VERSION: i32 = 3_051_003;
 
 /// Messages of failures that do not tell the file begin so.
-const DAMAGED: &str = "the database is damaged: ";
-const SALVAGE: &str = "`chorusctl doctor --salvage`";
-const REBUILD: &str = "`chorusctl doctor --rebuild`";
+const DAMAGED_PREFIX: &str = "the database is damaged: ";
+const SALVAGE_COMMAND: &str = "`chorusctl doctor --salvage`";
+const REBUILD_COMMAND: &str = "`chorusctl doctor --rebuild`";
 
 /// Opens `path` for writing, makes it where it is missing, and brings it to the newest schema.
 pub fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
-    if rusqlite::version_number() < OLDEST {
-        return Err(Failure::internal(format!("SQLite {} has known corruption bugs", rusqlite::version())));
+    if rusqlite::version_number() < MIN_SQLITE_VERSION {
+        return Err(Error::internal(format!("SQLite {} has known corruption bugs", rusqlite::version())));
     }
-    let fail = |e: &rusqlite::Error| opening(path, e);
-    if let Some(what) = super::damage::of_header(path).or_else(|| super::damage::of_length(path)) {
-        return Err(damaged(path, &what));
+    let fail = |e: &rusqlite::Error| open_error(path, e);
+    if let Some(what) = super::integrity::header_fault(path).or_else(|| super::integrity::length_fault(path)) {
+        return Err(damaged_error(path, &what));
     }
-    create_private(path)?;
+    create_private_file(path)?;
     let conn = Connection::open(path).map_err(|e| fail(&e))?;
     conn.busy_timeout(Duration::from_secs(5)).map_err(|e| fail(&e))?;
     // A newer schema is refused before anything is written, the journal mode included.
     let version: usize = conn.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(|e| fail(&e))?;
     if version > migrations.len() {
-        return Err(Failure::new(
+        return Err(Error::new(
             ErrorKind::Unsupported,
             format!("{} is of schema {version}; this version knows {}", path.display(), migrations.len()),
         )
@@ -48,30 +48,30 @@ pub fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
         conn.execute_batch(&format!("BEGIN IMMEDIATE; {step}; PRAGMA user_version = {}; COMMIT", index + 1))
             .map_err(|e| fail(&e))?;
     }
-    stable_plans(&conn).map_err(|e| fail(&e))?;
+    enable_stable_plans(&conn).map_err(|e| fail(&e))?;
     Ok(conn)
 }
 
 /// Writes the log into the database and empties it, with all that SQLite does not read of it.
-pub fn truncate_log(conn: &Connection) -> Result<()> {
+pub fn truncate_wal(conn: &Connection) -> Result<()> {
     Ok(conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
 }
 
 /// Opens `path`, which [`open`] made, for reading.
 pub fn open_reader(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = Connection::open_with_flags(path, flags).map_err(|e| opening(path, &e))?;
+    let conn = Connection::open_with_flags(path, flags).map_err(|e| open_error(path, &e))?;
     // 512 KiB: what is read again is in the system's cache.
-    conn.pragma_update(None, "cache_size", -512).map_err(|e| opening(path, &e))?;
-    conn.busy_timeout(Duration::from_secs(5)).map_err(|e| opening(path, &e))?;
-    stable_plans(&conn).map_err(|e| opening(path, &e))?;
+    conn.pragma_update(None, "cache_size", -512).map_err(|e| open_error(path, &e))?;
+    conn.busy_timeout(Duration::from_secs(5)).map_err(|e| open_error(path, &e))?;
+    enable_stable_plans(&conn).map_err(|e| open_error(path, &e))?;
     Ok(conn)
 }
 
 /// Opens a copy at `path` that nobody else uses, for reading: without locks, and without companions beside it.
 pub fn open_copy(path: &Path) -> Result<Connection> {
     use std::os::unix::ffi::OsStrExt as _;
-    let path = std::path::absolute(path).map_err(|e| Failure::io("cannot tell the working directory", &e))?;
+    let path = std::path::absolute(path).map_err(|e| Error::io("cannot tell the working directory", &e))?;
     let mut uri = String::from("file:");
     for byte in path.as_os_str().as_bytes() {
         match byte {
@@ -86,43 +86,43 @@ pub fn open_copy(path: &Path) -> Result<Connection> {
 
 /// Keeps statements, and their plans with them: without the stability guarantee of the planner (SQLITE_DBCONFIG_ENABLE_QPSG)
 /// whatever has a `LIMIT ?` is compiled anew each time it is used.
-fn stable_plans(conn: &Connection) -> rusqlite::Result<()> {
+fn enable_stable_plans(conn: &Connection) -> rusqlite::Result<()> {
     conn.set_prepared_statement_cache_capacity(64);
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
-fn opening(path: &Path, error: &rusqlite::Error) -> Failure {
-    let failure = Failure::from_sqlite(error);
+fn open_error(path: &Path, error: &rusqlite::Error) -> Error {
+    let failure = Error::from_sqlite(error);
     match failure.kind {
-        ErrorKind::StorageFailed => damaged(path, &error.to_string()),
+        ErrorKind::StorageFailed => damaged_error(path, &error.to_string()),
         _ => failure,
     }
 }
 
-pub fn damaged(path: &Path, what: &str) -> Failure {
+pub fn damaged_error(path: &Path, what: &str) -> Error {
     let hint = match path.file_name().and_then(|name| name.to_str()) {
-        Some(super::CATALOG) => {
+        Some(super::CATALOG_FILE) => {
             "`chorusctl doctor --rebuild` sets it aside and makes a new one from the agents' directories"
         }
         _ => "`chorusctl doctor --salvage` sets it aside and makes sessions of everything that can still be read",
     };
-    Failure::new(ErrorKind::StorageFailed, format!("cannot open {}: {what}", path.display())).hint(hint)
+    Error::new(ErrorKind::StorageFailed, format!("cannot open {}: {what}", path.display())).hint(hint)
 }
 
 /// Names `file` in a failure that a damaged database is the reason of.
-pub fn named(failure: Failure, file: &str) -> Failure {
-    let Some(what) = failure.message.strip_prefix(DAMAGED) else { return failure };
+pub fn name_database(failure: Error, file: &str) -> Error {
+    let Some(what) = failure.message.strip_prefix(DAMAGED_PREFIX) else { return failure };
     let repair = match file {
-        super::JOURNAL => SALVAGE,
-        super::CATALOG => REBUILD,
+        super::JOURNAL_FILE => SALVAGE_COMMAND,
+        super::CATALOG_FILE => REBUILD_COMMAND,
         _ => return failure,
     };
     let message = format!("db/{file} is damaged: {what}");
-    Failure { message, ..failure }.hint(format!("`chorusctl daemon stop`, then {repair}"))
+    Error { message, ..failure }.hint(format!("`chorusctl daemon stop`, then {repair}"))
 }
 
 /// SQLite gives its companions (-wal, -shm) the mode of the database itself.
-fn create_private(path: &Path) -> Result<()> {
+fn create_private_file(path: &Path) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
     std::fs::OpenOptions::new()
         .append(true)
@@ -130,10 +130,10 @@ fn create_private(path: &Path) -> Result<()> {
         .mode(0o600)
         .open(path)
         .map(drop)
-        .map_err(|e| Failure::io(format_args!("cannot open {}", path.display()), &e))
+        .map_err(|e| Error::io(format_args!("cannot open {}", path.display()), &e))
 }
 
-impl Failure {
+impl Error {
     /// What a database error means for a person.
     pub(super) fn from_sqlite(error: &rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
@@ -142,18 +142,20 @@ impl Failure {
                 Self::new(ErrorKind::Busy, "the database is locked by another program")
                     .hint("end whatever holds it open and try again")
             }
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                Self::new(ErrorKind::StorageFailed, format!("{DAMAGED}{error}")).hint(format!(
-                    "`chorusctl daemon stop`, then {SALVAGE} for db/live.db, or {REBUILD} for db/chorus.db"
-                ))
-            }
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::new(
+                ErrorKind::StorageFailed,
+                format!("{DAMAGED_PREFIX}{error}"),
+            )
+            .hint(format!(
+                "`chorusctl daemon stop`, then {SALVAGE_COMMAND} for db/live.db, or {REBUILD_COMMAND} for db/chorus.db"
+            )),
             _ => Self::new(ErrorKind::StorageFailed, format!("the database failed: {error}"))
                 .hint("check the disk; `chorusctl daemon logs` tells more"),
         }
     }
 }
 
-impl From<rusqlite::Error> for Failure {
+impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
         Self::from_sqlite(&error)
     }

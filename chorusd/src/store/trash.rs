@@ -12,23 +12,23 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::agents_dir::{create_private, move_dir, remove_dir, write_private};
 use super::catalog::MemoryRow;
+use super::private_fs::{create_private, move_dir, remove_dir, write_private};
 use super::session_files::sync_dir;
 
 /// Name of the trash below the home.
-pub const TRASH: &str = "trash";
+pub const TRASH_DIR: &str = "trash";
 
-const NOTE: &str = "entry.json";
+const METADATA_FILE: &str = "entry.json";
 /// Prefix of the name of an entry that moves in or out.
-const MOVING: &str = ".moving-";
+const MOVING_PREFIX: &str = ".moving-";
 /// Prefix of the name of an entry that is being deleted.
-const DELETING: &str = ".deleting-";
-const CONTENT: &str = "content";
+const DELETING_PREFIX: &str = ".deleting-";
+const CONTENT_NAME: &str = "content";
 
 /// What an entry was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
+pub struct EntryMetadata {
     pub kind: TrashKind,
     pub agent_id: Uuid,
     /// Of the agent, the session_id, or the beginning of what was remembered.
@@ -38,7 +38,7 @@ pub struct Note {
     pub from: PathBuf,
     /// Of a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<SessionNote>,
+    pub session: Option<SessionMetadata>,
     /// Something that was remembered, all of it: there is no content beside the note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryRow>,
@@ -46,7 +46,7 @@ pub struct Note {
 
 /// What the catalog knew of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionNote {
+pub struct SessionMetadata {
     pub id: Uuid,
     pub agent_name: String,
     /// Of the messages when they were saved.
@@ -72,13 +72,13 @@ impl Stage {
     fn prefix(self) -> &'static str {
         match self {
             Self::Settled => "",
-            Self::Moving => MOVING,
-            Self::Deleting => DELETING,
+            Self::Moving => MOVING_PREFIX,
+            Self::Deleting => DELETING_PREFIX,
         }
     }
 
     /// Splits the name of an entry's directory into its stage and its id.
-    fn of(name: &str) -> Option<(Self, &str)> {
+    fn parse(name: &str) -> Option<(Self, &str)> {
         let stages = [Self::Moving, Self::Deleting];
         let hidden = stages.into_iter().find_map(|stage| Some((stage, name.strip_prefix(stage.prefix())?)));
         hidden.or_else(|| (!name.starts_with('.')).then_some((Self::Settled, name)))
@@ -87,27 +87,27 @@ impl Stage {
 
 /// Something in the trash.
 #[derive(Debug, Clone)]
-pub struct Trashed {
+pub struct TrashItem {
     /// The directory's name once nothing is under way.
     pub id: String,
     pub stage: Stage,
     pub dir: PathBuf,
     /// `None`: it cannot be read.
-    pub note: Option<Note>,
+    pub metadata: Option<EntryMetadata>,
     pub deleted_at: Timestamp,
 }
 
-impl Trashed {
+impl TrashItem {
     /// The file or directory that was deleted.
     #[must_use]
     pub fn content(&self) -> PathBuf {
-        self.dir.join(CONTENT)
+        self.dir.join(CONTENT_NAME)
     }
 
     /// The path of the content once nothing is under way.
     #[must_use]
     pub fn settled_content(&self) -> PathBuf {
-        self.dir.with_file_name(&self.id).join(CONTENT)
+        self.dir.with_file_name(&self.id).join(CONTENT_NAME)
     }
 
     /// Returns whether the content is there.
@@ -119,7 +119,7 @@ impl Trashed {
     /// Whether this is a copy of the session `id`.
     #[must_use]
     pub fn is_session(&self, id: Uuid) -> bool {
-        self.note.as_ref().and_then(|note| note.session.as_ref()).is_some_and(|session| session.id == id)
+        self.metadata.as_ref().and_then(|note| note.session.as_ref()).is_some_and(|session| session.id == id)
     }
 }
 
@@ -127,78 +127,88 @@ impl Trashed {
 ///
 /// # Errors
 /// What the system says; it lies where it lay then.
-pub fn put(home: &Path, from: &Path, note: &Note) -> io::Result<Trashed> {
-    make(home, note, |dir| move_dir(from, &dir.join(CONTENT)))
+pub fn move_in(home: &Path, from: &Path, note: &EntryMetadata) -> io::Result<TrashItem> {
+    create_entry(home, note, |dir| move_dir(from, &dir.join(CONTENT_NAME)))
 }
 
 /// Makes an entry that is nothing but its note; it is on the disk when this returns, [`Stage::Moving`]. Blocks.
 ///
 /// # Errors
 /// What the system says; there is no entry then.
-pub fn note_only(home: &Path, note: &Note) -> io::Result<Trashed> {
-    make(home, note, |_| Ok(()))
+pub fn create_without_content(home: &Path, note: &EntryMetadata) -> io::Result<TrashItem> {
+    create_entry(home, note, |_| Ok(()))
 }
 
-fn make(home: &Path, note: &Note, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<Trashed> {
-    let trash = home.join(TRASH);
+fn create_entry(
+    home: &Path,
+    note: &EntryMetadata,
+    fill: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<TrashItem> {
+    let trash = home.join(TRASH_DIR);
     let id = format!("{}_{}", note.deleted_at.strftime("%Y-%m-%dT%H-%M-%SZ"), Uuid::new_v4());
-    let dir = trash.join(format!("{MOVING}{id}"));
+    let dir = trash.join(format!("{MOVING_PREFIX}{id}"));
     create_private(&dir)?;
     // The entry itself is on the disk before anything moves into it.
-    let filled = write_note(&dir, note).and_then(|()| sync_dir(&trash)).and_then(|()| fill(&dir));
+    let filled = write_metadata(&dir, note).and_then(|()| sync_dir(&trash)).and_then(|()| fill(&dir));
     // Content that could not be moved back is in it still.
-    if filled.is_err() && dir.join(CONTENT).symlink_metadata().is_err() {
+    if filled.is_err() && dir.join(CONTENT_NAME).symlink_metadata().is_err() {
         let _ = fs::remove_dir_all(&dir);
     }
-    filled.map(|()| Trashed { id, stage: Stage::Moving, dir, note: Some(note.clone()), deleted_at: note.deleted_at })
+    filled.map(|()| TrashItem {
+        id,
+        stage: Stage::Moving,
+        dir,
+        metadata: Some(note.clone()),
+        deleted_at: note.deleted_at,
+    })
 }
 
-fn write_note(dir: &Path, note: &Note) -> io::Result<()> {
+fn write_metadata(dir: &Path, note: &EntryMetadata) -> io::Result<()> {
     let mut text = serde_json::to_string_pretty(note)?;
     text.push('\n');
-    write_private(&dir.join(NOTE), text.as_bytes())
+    write_private(&dir.join(METADATA_FILE), text.as_bytes())
 }
 
 /// Gives an entry the name of a stage. A start that finds the name of the stage before treats the entry alike, so only the
 /// caller's next step decides whether this must be durable. Blocks.
-fn rename(entry: &Trashed, stage: Stage) -> io::Result<Trashed> {
+fn rename_for_stage(entry: &TrashItem, stage: Stage) -> io::Result<TrashItem> {
     let dir = entry.dir.with_file_name(format!("{}{}", stage.prefix(), entry.id));
     if stage != entry.stage {
         fs::rename(&entry.dir, &dir)?;
     }
-    Ok(Trashed { stage, dir, ..entry.clone() })
+    Ok(TrashItem { stage, dir, ..entry.clone() })
 }
 
 /// Shows an entry whose move is complete. Blocks.
 ///
 /// # Errors
 /// The error of the system; the next start shows it then.
-pub fn settle(entry: &Trashed) -> io::Result<Trashed> {
-    rename(entry, Stage::Settled)
+pub fn settle(entry: &TrashItem) -> io::Result<TrashItem> {
+    rename_for_stage(entry, Stage::Settled)
 }
 
 /// Hides an entry that is about to move out, durably. Blocks.
 ///
 /// # Errors
 /// The error of the system.
-pub fn begin_move(entry: &Trashed) -> io::Result<Trashed> {
-    begin(entry, Stage::Moving)
+pub fn begin_move(entry: &TrashItem) -> io::Result<TrashItem> {
+    hide_durably(entry, Stage::Moving)
 }
 
 /// Hides an entry that is about to be deleted, durably: from here on it is never restored. Blocks.
 ///
 /// # Errors
 /// The error of the system.
-pub fn begin_delete(entry: &Trashed) -> io::Result<Trashed> {
-    begin(entry, Stage::Deleting)
+pub fn begin_delete(entry: &TrashItem) -> io::Result<TrashItem> {
+    hide_durably(entry, Stage::Deleting)
 }
 
-fn begin(entry: &Trashed, stage: Stage) -> io::Result<Trashed> {
-    let hidden = rename(entry, stage)?;
+fn hide_durably(entry: &TrashItem, stage: Stage) -> io::Result<TrashItem> {
+    let hidden = rename_for_stage(entry, stage)?;
     match hidden.dir.parent().map_or(Ok(()), sync_dir) {
         Ok(()) => Ok(hidden),
         Err(e) => {
-            let _ = rename(&hidden, entry.stage);
+            let _ = rename_for_stage(&hidden, entry.stage);
             Err(e)
         }
     }
@@ -208,7 +218,7 @@ fn begin(entry: &Trashed, stage: Stage) -> io::Result<Trashed> {
 ///
 /// # Errors
 /// [`io::ErrorKind::AlreadyExists`] where the place is taken, else what the system says; the entry is whole then.
-pub fn move_out(entry: &Trashed, to: &Path) -> io::Result<()> {
+pub fn move_out(entry: &TrashItem, to: &Path) -> io::Result<()> {
     move_dir(&entry.content(), to)
 }
 
@@ -216,7 +226,7 @@ pub fn move_out(entry: &Trashed, to: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// The error of the system.
-pub fn move_back(entry: &Trashed, from: &Path) -> io::Result<()> {
+pub fn move_back(entry: &TrashItem, from: &Path) -> io::Result<()> {
     move_dir(from, &entry.content())?;
     settle(entry).map(drop)
 }
@@ -225,14 +235,14 @@ pub fn move_back(entry: &Trashed, from: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// As [`move_out`].
-pub fn take_out(entry: &Trashed, to: &Path) -> io::Result<()> {
+pub fn restore_to(entry: &TrashItem, to: &Path) -> io::Result<()> {
     move_out(entry, to)?;
-    discard(entry);
+    remove_if_empty(entry);
     Ok(())
 }
 
 /// Removes an entry that has nothing in it but its note. Where that fails, the next start tries again. Blocks.
-pub fn discard(entry: &Trashed) {
+pub fn remove_if_empty(entry: &TrashItem) {
     if entry.has_content() {
         return;
     }
@@ -245,16 +255,16 @@ pub fn discard(entry: &Trashed) {
 ///
 /// # Errors
 /// The error of the system; what is left is shown in the trash then.
-pub fn remove(entry: &Trashed) -> io::Result<()> {
+pub fn delete_entry(entry: &TrashItem) -> io::Result<()> {
     let entry = begin_delete(entry)?;
-    let removed = delete(&entry);
+    let removed = delete_contents(&entry);
     if removed.is_err() {
         let _ = settle(&entry);
     }
     removed
 }
 
-fn delete(entry: &Trashed) -> io::Result<()> {
+fn delete_contents(entry: &TrashItem) -> io::Result<()> {
     let content = entry.content();
     match fs::symlink_metadata(&content) {
         Ok(there) if there.is_dir() => remove_dir(&content)?,
@@ -269,20 +279,20 @@ fn delete(entry: &Trashed) -> io::Result<()> {
 ///
 /// # Errors
 /// What the system says.
-pub fn list(home: &Path) -> io::Result<Vec<Trashed>> {
-    read(home, |stage| stage == Stage::Settled)
+pub fn list(home: &Path) -> io::Result<Vec<TrashItem>> {
+    read_entries(home, |stage| stage == Stage::Settled)
 }
 
 /// Lists the entries whose move or deletion did not end. Blocks.
 ///
 /// # Errors
 /// The error of the system.
-pub fn unfinished(home: &Path) -> io::Result<Vec<Trashed>> {
-    read(home, |stage| stage != Stage::Settled)
+pub fn list_unfinished(home: &Path) -> io::Result<Vec<TrashItem>> {
+    read_entries(home, |stage| stage != Stage::Settled)
 }
 
-fn read(home: &Path, wanted: impl Fn(Stage) -> bool) -> io::Result<Vec<Trashed>> {
-    let entries = match fs::read_dir(home.join(TRASH)) {
+fn read_entries(home: &Path, wanted: impl Fn(Stage) -> bool) -> io::Result<Vec<TrashItem>> {
+    let entries = match fs::read_dir(home.join(TRASH_DIR)) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
@@ -290,14 +300,15 @@ fn read(home: &Path, wanted: impl Fn(Stage) -> bool) -> io::Result<Vec<Trashed>>
     for entry in entries {
         let dir = entry?.path();
         let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let Some((stage, id)) = Stage::of(&name).filter(|(stage, _)| wanted(*stage)) else { continue };
+        let Some((stage, id)) = Stage::parse(&name).filter(|(stage, _)| wanted(*stage)) else { continue };
         if !dir.is_dir() {
             continue;
         }
-        let note: Option<Note> = fs::read(dir.join(NOTE)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let note: Option<EntryMetadata> =
+            fs::read(dir.join(METADATA_FILE)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let changed = || fs::metadata(&dir).ok().and_then(|at| Timestamp::try_from(at.modified().ok()?).ok());
         let deleted_at = note.as_ref().map(|note| note.deleted_at).or_else(changed).unwrap_or_default();
-        found.push(Trashed { id: id.to_owned(), stage, dir, note, deleted_at });
+        found.push(TrashItem { id: id.to_owned(), stage, dir, metadata: note, deleted_at });
     }
     found.sort_by(|one, two| two.deleted_at.cmp(&one.deleted_at).then_with(|| one.id.cmp(&two.id)));
     Ok(found)

@@ -5,32 +5,32 @@ use std::rc::Rc;
 
 use chorus_proto::{Role, SummarySource};
 
-use super::cues;
-use super::digest::Digest;
-use super::fit::{cut, ended};
-use super::outcome::{left_open, outcome};
-use super::request::{Request, request};
-use super::sentence::{Reading, Sentence};
+use super::lexicon;
+use super::outcome::{find_left_open, find_outcome};
+use super::sample::ConversationSample;
+use super::sentence::{Sentence, SentenceCache};
+use super::text_limit::{end_sentence, truncate_chars};
+use super::user_goal::{UserGoal, find_user_goal};
 
 /// The longest title, in characters.
-const TITLE: usize = 72;
+const MAX_TITLE_CHARS: usize = 72;
 /// The longest sentence, in characters.
-const SENTENCE: usize = 220;
+const MAX_SENTENCE_CHARS: usize = 220;
 /// With fewer characters than this there is room for more of the request.
-const ROOMY: usize = 300;
+const DETAIL_LIMIT_CHARS: usize = 300;
 /// The most sentences of a summary.
-const SENTENCES: usize = 4;
+const MAX_SENTENCES: usize = 4;
 
 /// What a conversation tells about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Extract {
+pub struct ExtractiveSummary {
     /// One line of at most 72 characters from the first real request.
     pub title: Option<String>,
     /// Two to four sentences, or fewer where there are no more.
     pub summary: Option<String>,
 }
 
-impl Extract {
+impl ExtractiveSummary {
     /// Returns the source of the summary, for the header of a session.
     #[must_use]
     pub fn source(&self) -> SummarySource {
@@ -40,34 +40,34 @@ impl Extract {
 
 /// Chooses them: what was asked, what was particular about it, how it ended, and what was left open.
 #[must_use]
-pub fn extract(digest: &Digest) -> Extract {
-    let reading = Reading::default();
-    let request = request(digest, &reading);
+pub fn extract_summary(digest: &ConversationSample) -> ExtractiveSummary {
+    let reading = SentenceCache::default();
+    let request = find_user_goal(digest, &reading);
     let asked = request.first.iter().find(|sentence| sentence.words.len() > 1).or(request.first.first());
-    let topic: HashSet<&str> = request.first.iter().flat_map(|sentence| sentence.content()).collect();
-    let mut chosen = Chosen::default();
+    let topic: HashSet<&str> = request.first.iter().flat_map(|sentence| sentence.content_words()).collect();
+    let mut chosen = ChosenSentences::default();
     // In order of importance; the text then follows the conversation.
     chosen.add(0, asked);
-    chosen.add(3, outcome(digest, &topic, &reading).as_ref());
-    chosen.add(4, left_open(digest, &reading).as_ref());
-    let (early, later) = details(&request);
+    chosen.add(3, find_outcome(digest, &topic, &reading).as_ref());
+    chosen.add(4, find_left_open(digest, &reading).as_ref());
+    let (early, later) = rank_details(&request);
     chosen.add(2, later.iter().copied().find(|sentence| chosen.is_new(sentence)));
     for detail in early {
-        if chosen.chars() < ROOMY {
+        if chosen.chars() < DETAIL_LIMIT_CHARS {
             chosen.add(1, Some(detail));
         }
     }
-    let title = asked.map(|asked| name(asked)).or_else(|| any(digest));
-    Extract { summary: chosen.join(digest.chars()).or_else(|| title.clone()), title }
+    let title = asked.map(|asked| title_from_sentence(asked)).or_else(|| first_line(digest));
+    ExtractiveSummary { summary: chosen.join(digest.chars()).or_else(|| title.clone()), title }
 }
 
 /// The rest of the first request in order, and the later sentences, the most telling first.
-fn details(request: &Request) -> (Vec<&Rc<Sentence>>, Vec<&Rc<Sentence>>) {
+fn rank_details(request: &UserGoal) -> (Vec<&Rc<Sentence>>, Vec<&Rc<Sentence>>) {
     let early =
         request.first.iter().filter(|sentence| sentence.weight() > 2.0 && sentence.is_fluent()).take(3).collect();
     let weighed = request.later.iter().map(|sentence| (sentence.weight(), sentence));
     let mut later: Vec<(f64, &Rc<Sentence>)> = weighed
-        .filter(|(weight, sentence)| *weight > 2.0 && sentence.is_fluent() && !cues::is_reply(&sentence.words))
+        .filter(|(weight, sentence)| *weight > 2.0 && sentence.is_fluent() && !lexicon::is_bare_answer(&sentence.words))
         .collect();
     // Stable: of equals the earlier one.
     later.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -75,30 +75,30 @@ fn details(request: &Request) -> (Vec<&Rc<Sentence>>, Vec<&Rc<Sentence>>) {
     (early, later)
 }
 
-fn name(sentence: &Sentence) -> String {
-    let text = cues::without_greeting(&sentence.text);
-    cut(text.trim_end_matches(['.', ':', ',', ';', '。', ' ']), TITLE)
+fn title_from_sentence(sentence: &Sentence) -> String {
+    let text = lexicon::strip_greeting(&sentence.text);
+    truncate_chars(text.trim_end_matches(['.', ':', ',', ';', '。', ' ']), MAX_TITLE_CHARS)
 }
 
 /// Whatever was said first, where there is no sentence: a picture of letters, an emoji.
-fn any(digest: &Digest) -> Option<String> {
-    let spoken = |said: &&super::digest::Said| matches!(said.role, Role::User | Role::Assistant);
-    let lines = digest.said().filter(spoken).flat_map(|said| said.text.lines());
+fn first_line(digest: &ConversationSample) -> Option<String> {
+    let spoken = |said: &&super::sample::SampledMessage| matches!(said.role, Role::User | Role::Assistant);
+    let lines = digest.messages().filter(spoken).flat_map(|said| said.text.lines());
     let line = lines.map(str::trim).find(|line| !line.is_empty())?;
-    Some(cut(line, TITLE))
+    Some(truncate_chars(line, MAX_TITLE_CHARS))
 }
 
 /// Sentences with their place in the summary.
 #[derive(Default)]
-struct Chosen(Vec<(u8, Rc<Sentence>)>);
+struct ChosenSentences(Vec<(u8, Rc<Sentence>)>);
 
-impl Chosen {
+impl ChosenSentences {
     fn is_new(&self, sentence: &Sentence) -> bool {
         !self.0.iter().any(|(_, chosen)| sentence.repeats(chosen))
     }
 
     fn add(&mut self, place: u8, sentence: Option<&Rc<Sentence>>) {
-        if let Some(sentence) = sentence.filter(|sentence| self.0.len() < SENTENCES && self.is_new(sentence)) {
+        if let Some(sentence) = sentence.filter(|sentence| self.0.len() < MAX_SENTENCES && self.is_new(sentence)) {
             self.0.push((place, sentence.clone()));
         }
     }
@@ -115,10 +115,10 @@ impl Chosen {
             if !text.is_empty() && !text.ends_with(['。', '！', '？']) {
                 text.push(' ');
             }
-            text.push_str(&ended(&cut(cues::without_greeting(&sentence.text), SENTENCE)));
+            text.push_str(&end_sentence(&truncate_chars(lexicon::strip_greeting(&sentence.text), MAX_SENTENCE_CHARS)));
         }
         if text.chars().count() > most {
-            text = cut(self.0.first()?.1.text.as_str(), most);
+            text = truncate_chars(self.0.first()?.1.text.as_str(), most);
         }
         (!text.is_empty()).then_some(text)
     }

@@ -4,28 +4,30 @@
 //! What is kept of messages that leave a window: what rules find ([`findings`]), or what a model writes down ([`piece`] asks, [`read`]
 //! takes the answer). What a fresh context has of the session before it: [`background`].
 
-mod answer;
-mod background;
-mod clean;
-mod cues;
-mod digest;
+mod carry_over;
 mod extractive;
 mod findings;
-mod fit;
 mod items;
+mod lexicon;
 mod merge;
 mod outcome;
-mod question;
-mod request;
+mod prompt;
+mod sample;
+mod sanitize;
 mod sentence;
+mod strip_markup;
 mod structured;
+mod text_limit;
 mod transcript;
+mod user_goal;
 
-pub use answer::{Answer, Unusable, answer};
-pub use background::{acknowledged, acknowledgement, background, restoration};
-pub use digest::Digest;
-pub use extractive::{Extract, extract};
-pub use findings::{Findings, MOST, findings};
-pub use merge::{Line, account, told, united};
-pub use question::{lines_question, question};
-pub use structured::{Found, Notes, Piece, form, newest, piece, read};
+pub use carry_over::{acknowledgement_prompt, build_acknowledgement, build_background, sanitize_acknowledgement};
+pub use extractive::{ExtractiveSummary, extract_summary};
+pub use findings::{Findings, MAX_ITEMS_PER_KIND, collect_findings};
+pub use merge::{Branch, build_merge_report, merge_working_sets, sanitize_merge_report};
+pub use prompt::{branches_prompt, summary_prompt};
+pub use sample::ConversationSample;
+pub use sanitize::{ModelSummary, RejectReason, parse_summary};
+pub use structured::{
+    ExtractedItems, ExtractionNotes, TranscriptChunk, answer_schema, build_chunk, parse_extraction, start_of_newest,
+};

@@ -6,64 +6,64 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::redact::{Behind, Ends, Redactor};
+use crate::redact::{HeadTail, OutputTail, Redactor};
 
 /// Bytes from the beginning that are kept.
-const HEAD: u64 = 64 << 20;
+const HEAD_LEN: u64 = 64 << 20;
 
 /// Bytes from the end that are kept behind a longer beginning.
-const TAIL: usize = 64 << 10;
+const TAIL_LEN: usize = 64 << 10;
 
 /// A log that is written.
 #[derive(Debug)]
-pub struct Log {
+pub struct TaskLog {
     /// `None`: it could not be written any more.
     file: Option<File>,
-    ends: Ends,
-    head: u64,
+    head_tail: HeadTail,
+    head_len: u64,
     /// The last bytes that were written.
     tail: Vec<u8>,
     /// Why it is not whole.
     problem: Option<String>,
 }
 
-impl Log {
+impl TaskLog {
     /// Makes the file, of mode 0600, where none may be. `redactor`: what keeps secrets out of it.
     ///
     /// # Errors
     /// What the system says.
     pub fn create(path: &Path, redactor: Option<&Arc<Redactor>>) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
-        Ok(Self::new(file, Ends::new(redactor, HEAD, TAIL)))
+        Ok(Self::new(file, HeadTail::new(redactor, HEAD_LEN, TAIL_LEN)))
     }
 
     /// One that takes nothing.
     #[must_use]
     pub fn broken(problem: String) -> Self {
-        Self { file: None, ends: Ends::new(None, 0, 0), head: 0, tail: Vec::new(), problem: Some(problem) }
+        Self { file: None, head_tail: HeadTail::new(None, 0, 0), head_len: 0, tail: Vec::new(), problem: Some(problem) }
     }
 
-    fn new(file: File, ends: Ends) -> Self {
-        Self { file: Some(file), ends, head: 0, tail: Vec::new(), problem: None }
+    fn new(file: File, head_tail: HeadTail) -> Self {
+        Self { file: Some(file), head_tail, head_len: 0, tail: Vec::new(), problem: None }
     }
 
     /// Takes what was printed. Blocks. A disk that does not take it ends the log and not the task. What may become a secret waits until
     /// that can be told.
     pub fn write(&mut self, bytes: &[u8]) {
         let mut head = Vec::new();
-        self.ends.push(bytes, &mut head);
-        self.begin(&head);
+        self.head_tail.push(bytes, &mut head);
+        self.append_head(&head);
     }
 
-    fn begin(&mut self, bytes: &[u8]) {
-        self.put(bytes);
-        self.head += bytes.len() as u64;
-        self.remember(bytes);
+    fn append_head(&mut self, bytes: &[u8]) {
+        self.write_bytes(bytes);
+        self.head_len += bytes.len() as u64;
+        self.remember_tail(bytes);
     }
 
-    fn remember(&mut self, bytes: &[u8]) {
-        let last = &bytes[bytes.len().saturating_sub(TAIL)..];
-        let too_many = (self.tail.len() + last.len()).saturating_sub(TAIL);
+    fn remember_tail(&mut self, bytes: &[u8]) {
+        let last = &bytes[bytes.len().saturating_sub(TAIL_LEN)..];
+        let too_many = (self.tail.len() + last.len()).saturating_sub(TAIL_LEN);
         self.tail.drain(..too_many);
         self.tail.extend_from_slice(last);
     }
@@ -71,16 +71,16 @@ impl Log {
     /// Writes what waits, and the end of what is left out. Blocks.
     pub fn finish(&mut self) {
         let mut head = Vec::new();
-        let Behind { left_out, end } = self.ends.end(&mut head);
-        self.begin(&head);
+        let OutputTail { left_out, end } = self.head_tail.finish(&mut head);
+        self.append_head(&head);
         if left_out > 0 {
-            self.put(format!("\n[{left_out} bytes are left out]\n").as_bytes());
+            self.write_bytes(format!("\n[{left_out} bytes are left out]\n").as_bytes());
         }
-        self.put(&end);
-        self.remember(&end);
+        self.write_bytes(&end);
+        self.remember_tail(&end);
     }
 
-    fn put(&mut self, bytes: &[u8]) {
+    fn write_bytes(&mut self, bytes: &[u8]) {
         let Some(file) = &mut self.file else { return };
         if let Err(e) = file.write_all(bytes) {
             tracing::warn!("the log of a task cannot be written any more: {e}");
@@ -92,12 +92,12 @@ impl Log {
     /// Bytes in the file, as far as the beginning goes.
     #[must_use]
     pub fn length(&self) -> u64 {
-        self.head
+        self.head_len
     }
 
     /// The last bytes that were written.
     #[must_use]
-    pub fn end(&self) -> Vec<u8> {
+    pub fn tail(&self) -> Vec<u8> {
         self.tail.clone()
     }
 
@@ -117,29 +117,29 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         for (count, wanted) in [(3, "0000\n0001\n0002\n".to_owned()), (4, "0000\n0001\n0002\n0003\n".to_owned())] {
-            let mut log = Log::new(File::create(&path).unwrap(), Ends::new(None, 10, TAIL));
+            let mut log = TaskLog::new(File::create(&path).unwrap(), HeadTail::new(None, 10, TAIL_LEN));
             (0..count).for_each(|line| log.write(format!("{line:04}\n").as_bytes()));
             log.finish();
             assert_eq!(std::fs::read_to_string(&path).unwrap(), wanted, "where all of it fits there is no gap");
         }
-        let mut log = Log::new(File::create(&path).unwrap(), Ends::new(None, 10, TAIL));
+        let mut log = TaskLog::new(File::create(&path).unwrap(), HeadTail::new(None, 10, TAIL_LEN));
         (0..40_000).for_each(|line| log.write(format!("{line:07}\n").as_bytes()));
         assert_eq!(log.length(), 10);
         log.finish();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("0000000\n00\n[254454 bytes are left out]\n"), "{}", &text[..60]);
-        assert!(text.ends_with("0039998\n0039999\n") && text.len() < TAIL + 60);
-        assert!(log.end().ends_with(b"0039999\n"));
+        assert!(text.ends_with("0039998\n0039999\n") && text.len() < TAIL_LEN + 60);
+        assert!(log.tail().ends_with(b"0039999\n"));
     }
 
     #[test]
     fn a_disk_that_takes_nothing_ends_the_log_only() {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let mut log = Log::new(full, Ends::new(None, 100, TAIL));
+        let mut log = TaskLog::new(full, HeadTail::new(None, 100, TAIL_LEN));
         log.write(b"one\n");
         log.write(b"two\n");
         log.finish();
         assert!(log.problem().is_some_and(|why| why.contains("No space")));
-        assert_eq!(log.end(), b"one\ntwo\n");
+        assert_eq!(log.tail(), b"one\ntwo\n");
     }
 }

@@ -8,50 +8,51 @@ use chorus_proto::{Message, NewMessage, Role};
 use jiff::Timestamp;
 
 use crate::clock::new_id;
-use crate::message::Stored;
+use crate::message::StoredMessage;
 use crate::store::catalog::TaskRow;
 
 /// Lines of the output that are shown.
-const LINES: usize = 20;
+const MAX_LINES: usize = 20;
 
 /// Characters of a line, and of the command, that are shown.
-const WIDTH: usize = 400;
+const MAX_LINE_CHARS: usize = 400;
 
 /// Bytes at the end of the output that are looked at.
-pub const LOOKED_AT: usize = 8 << 10;
+pub const EXAMINED_OUTPUT_LEN: usize = 8 << 10;
 
 /// A task that has ended, with the last bytes of what it printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndedTask {
     pub row: TaskRow,
     pub output: Vec<u8>,
     /// What else is to be known, to be read after a colon.
     pub problem: Option<String>,
 }
 
-impl Ended {
+impl EndedTask {
     /// The message that tells the agent. It is no person's word and asks for no turn: a `system` message, which a model is
     /// shown as a quotation.
     ///
     /// # Errors
     /// Never: texts serialise.
-    pub fn message(&self, now: Timestamp) -> serde_json::Result<Stored> {
+    pub fn message(&self, now: Timestamp) -> serde_json::Result<StoredMessage> {
         let source = Source { kind: SourceKind::Agent, channel_id: None, message_id: None, format: None };
         let message: Message =
             NewMessage { source: Some(source), generated: true, ..NewMessage::text(Role::System, self.text()) }
                 .complete(|| new_id().to_string(), now);
-        Stored::new(&message)
+        StoredMessage::new(&message)
     }
 
     /// Names the message, so that it is added once.
     #[must_use]
-    pub fn key(&self) -> String {
+    pub fn message_key(&self) -> String {
         format!("task:{}:{}", self.row.id, self.row.started_at.as_nanosecond())
     }
 
     fn text(&self) -> String {
         let row = &self.row;
-        let mut text = format!("The background task {} {}.\nCommand: {}\n", row.id, how(row), one_line(&row.command));
+        let mut text =
+            format!("The background task {} {}.\nCommand: {}\n", row.id, describe_end(row), one_line(&row.command));
         if let Some(problem) = &self.problem {
             let _ = writeln!(text, "Note: {}", one_line(problem));
         }
@@ -69,9 +70,9 @@ impl Ended {
 }
 
 /// How it ended, after how long.
-fn how(row: &TaskRow) -> String {
+fn describe_end(row: &TaskRow) -> String {
     let took = row.ended_at.map(|at| at.duration_since(row.started_at).as_secs().max(0)).unwrap_or_default();
-    let took = in_short(took.unsigned_abs());
+    let took = format_duration(took.unsigned_abs());
     match (row.status, row.exit_code, row.signal) {
         (TaskStatus::Lost, ..) => "is lost: the daemon ended before it did, and nobody knows what came of it".into(),
         (TaskStatus::Stopped, ..) => format!("was stopped after {took}"),
@@ -81,7 +82,7 @@ fn how(row: &TaskRow) -> String {
     }
 }
 
-fn in_short(seconds: u64) -> String {
+fn format_duration(seconds: u64) -> String {
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, s) => format!("{s} s"),
         (0, min, s) => format!("{min} min {s} s"),
@@ -92,40 +93,40 @@ fn in_short(seconds: u64) -> String {
 /// The last lines of an output as a terminal would have left them: without sequences and control characters, and of a line
 /// that was written over its last state.
 fn last_lines(output: &[u8]) -> Vec<String> {
-    let from = output.len().saturating_sub(LOOKED_AT);
+    let from = output.len().saturating_sub(EXAMINED_OUTPUT_LEN);
     let text = String::from_utf8_lossy(&output[from..]);
     let mut lines: Vec<&str> = text.lines().collect();
     if from > 0 && lines.len() > 1 {
         // The first is likely to be half a line.
         lines.remove(0);
     }
-    let mut shown: Vec<String> = lines.into_iter().map(left_over).collect();
+    let mut shown: Vec<String> = lines.into_iter().map(final_line_text).collect();
     while shown.last().is_some_and(String::is_empty) {
         shown.pop();
     }
-    shown.drain(..shown.len().saturating_sub(LINES));
+    shown.drain(..shown.len().saturating_sub(MAX_LINES));
     shown
 }
 
-fn left_over(line: &str) -> String {
+fn final_line_text(line: &str) -> String {
     let line = line.trim_end_matches('\r');
     let last = line.rsplit('\r').next().unwrap_or(line);
-    cut(plain(last).trim_end())
+    truncate_line(strip_terminal_sequences(last).trim_end())
 }
 
 fn one_line(text: &str) -> String {
-    cut(&plain(&text.split_whitespace().collect::<Vec<_>>().join(" ")))
+    truncate_line(&strip_terminal_sequences(&text.split_whitespace().collect::<Vec<_>>().join(" ")))
 }
 
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(WIDTH) {
+fn truncate_line(text: &str) -> String {
+    match text.char_indices().nth(MAX_LINE_CHARS) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
 }
 
 /// Text without the sequences that drive a terminal and without control and direction characters.
-fn plain(text: &str) -> String {
+fn strip_terminal_sequences(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -141,10 +142,10 @@ fn plain(text: &str) -> String {
     plain
 }
 
-type Rest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+type RemainingChars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
 /// ECMA-48: what follows an escape.
-fn skip_sequence(rest: &mut Rest<'_>) {
+fn skip_sequence(rest: &mut RemainingChars<'_>) {
     match rest.next() {
         Some('[') => skip_csi(rest),
         // Up to BEL or ESC \.
@@ -163,7 +164,7 @@ fn skip_sequence(rest: &mut Rest<'_>) {
     }
 }
 
-fn skip_csi(rest: &mut Rest<'_>) {
+fn skip_csi(rest: &mut RemainingChars<'_>) {
     while rest.next_if(|c| matches!(c, '\u{20}'..='\u{3f}')).is_some() {}
     rest.next_if(|c| matches!(c, '\u{40}'..='\u{7e}'));
 }
@@ -191,7 +192,7 @@ mod tests {
             ended_at: Timestamp::from_second(192).ok(),
             log_path: String::new(),
         };
-        Ended { row, output: output.to_vec(), problem: None }.text()
+        EndedTask { row, output: output.to_vec(), problem: None }.text()
     }
 
     #[test]
@@ -211,9 +212,9 @@ mod tests {
     fn only_the_last_lines_are_shown_and_none_is_long() {
         let long: String = (0..5000).map(|n| format!("line {n}\n")).collect();
         let lines = last_lines(long.as_bytes());
-        assert_eq!((lines.len(), &*lines[0], &*lines[19]), (LINES, "line 4980", "line 4999"));
+        assert_eq!((lines.len(), &*lines[0], &*lines[19]), (MAX_LINES, "line 4980", "line 4999"));
         let wide = last_lines("é".repeat(9000).as_bytes());
-        assert_eq!((wide.len(), wide[0].chars().count()), (1, WIDTH + 1));
+        assert_eq!((wide.len(), wide[0].chars().count()), (1, MAX_LINE_CHARS + 1));
         assert!(last_lines(b"\x1b[31m\x1b[0m\r\n").is_empty());
     }
 
@@ -229,7 +230,7 @@ mod tests {
             ("\u{1b}[", ""),
             ("\u{1b}]0;never ends", ""),
         ] {
-            assert_eq!(plain(text), left, "{text:?}");
+            assert_eq!(strip_terminal_sequences(text), left, "{text:?}");
         }
     }
 }

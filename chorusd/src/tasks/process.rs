@@ -5,29 +5,29 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
 
 /// How often a process that was told to end is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Which start of the machine this is; empty where that is not told.
 #[must_use]
-pub fn boot() -> String {
+pub fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()
 }
 
 /// When a process started, in clock ticks since the machine did. `None`: there is none of that number, or it has ended.
 #[must_use]
-pub fn started(pid: u32) -> Option<u64> {
-    parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, false)
+pub fn start_time(pid: u32) -> Option<u64> {
+    parse_start_time(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, false)
 }
 
 /// The same, also of a child that has ended and was not waited for.
 #[must_use]
-pub fn started_of_child(pid: u32) -> Option<u64> {
-    parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, true)
+pub fn child_start_time(pid: u32) -> Option<u64> {
+    parse_start_time(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, true)
 }
 
 /// proc_pid_stat(5): the state is the 3rd field, the start the 22nd; the 2nd may hold anything, and ends with `)`.
-fn parse(stat: &str, also_ended: bool) -> Option<u64> {
+fn parse_start_time(stat: &str, also_ended: bool) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
     if !also_ended && matches!(state, "Z" | "X") {
@@ -38,33 +38,33 @@ fn parse(stat: &str, also_ended: bool) -> Option<u64> {
 
 /// A process as it was noted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Noted {
+pub struct ProcessIdentity {
     pub pid: u32,
-    pub started: u64,
-    pub boot: String,
+    pub start_time: u64,
+    pub boot_id: String,
 }
 
-impl Noted {
+impl ProcessIdentity {
     /// Whether it still runs, and is no other one of that number.
     #[must_use]
-    pub fn runs(&self) -> bool {
-        !self.boot.is_empty() && self.boot == boot() && started(self.pid) == Some(self.started)
+    pub fn is_running(&self) -> bool {
+        !self.boot_id.is_empty() && self.boot_id == boot_id() && start_time(self.pid) == Some(self.start_time)
     }
 
     /// Ends it, and its process group where it leads one: asks, and after `grace` kills.
-    pub async fn end(&self, grace: Duration) {
+    pub async fn terminate(&self, grace: Duration) {
         self.signal(Signal::TERM);
         let mut waited = Duration::ZERO;
-        while self.runs() && waited < grace {
-            tokio::time::sleep(LOOK).await;
-            waited += LOOK;
+        while self.is_running() && waited < grace {
+            tokio::time::sleep(POLL_INTERVAL).await;
+            waited += POLL_INTERVAL;
         }
         self.signal(Signal::KILL);
     }
 
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid).ok().filter(|pid| *pid > 1).and_then(Pid::from_raw);
-        let Some(pid) = pid.filter(|_| self.runs()) else { return };
+        let Some(pid) = pid.filter(|_| self.is_running()) else { return };
         let sent = match getpgid(Some(pid)) {
             Ok(group) if group == pid => kill_process_group(pid, signal),
             _ => kill_process(pid, signal),
@@ -83,27 +83,27 @@ mod tests {
     fn the_start_of_a_process_is_read_past_any_name() {
         let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21";
         for name in ["sleep", "a) R 1 1", "tmux: server", ""] {
-            assert_eq!(parse(&format!("12 ({name}) {rest}"), false), Some(4711), "{name}");
+            assert_eq!(parse_start_time(&format!("12 ({name}) {rest}"), false), Some(4711), "{name}");
         }
         let ended = format!("12 (x) {}", rest.replace('S', "Z"));
-        assert_eq!((parse(&ended, false), parse(&ended, true)), (None, Some(4711)));
+        assert_eq!((parse_start_time(&ended, false), parse_start_time(&ended, true)), (None, Some(4711)));
         for wrong in ["", "12 (x", "12 (x) S 1", "12 (x) S a b"] {
-            assert_eq!(parse(wrong, false), None, "{wrong}");
+            assert_eq!(parse_start_time(wrong, false), None, "{wrong}");
         }
     }
 
     #[test]
     fn another_process_of_the_same_number_is_not_taken_for_it() {
         let pid = std::process::id();
-        let started = started(pid).expect("this process");
+        let started = start_time(pid).expect("this process");
         for (noted, same) in [
-            (Noted { pid, started, boot: boot() }, true),
-            (Noted { pid, started: started + 1, boot: boot() }, false),
-            (Noted { pid, started, boot: "another".into() }, false),
-            (Noted { pid, started, boot: String::new() }, false),
-            (Noted { pid: u32::MAX, started, boot: boot() }, false),
+            (ProcessIdentity { pid, start_time: started, boot_id: boot_id() }, true),
+            (ProcessIdentity { pid, start_time: started + 1, boot_id: boot_id() }, false),
+            (ProcessIdentity { pid, start_time: started, boot_id: "another".into() }, false),
+            (ProcessIdentity { pid, start_time: started, boot_id: String::new() }, false),
+            (ProcessIdentity { pid: u32::MAX, start_time: started, boot_id: boot_id() }, false),
         ] {
-            assert_eq!(noted.runs(), same, "{noted:?}");
+            assert_eq!(noted.is_running(), same, "{noted:?}");
         }
     }
 }

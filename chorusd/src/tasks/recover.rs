@@ -6,19 +6,19 @@ use std::path::Path;
 use chorus_proto::methods::tasks::TaskStatus;
 
 use super::Tasks;
-use super::notice::{Ended, LOOKED_AT};
-use super::process::Noted;
-use super::run::GRACE;
-use crate::failure::Result;
+use super::notice::{EXAMINED_OUTPUT_LEN, EndedTask};
+use super::process::ProcessIdentity;
+use super::run::TERMINATE_GRACE;
+use crate::error::Result;
 use crate::store::catalog::TaskRow;
 
 /// What a start has found.
 #[derive(Debug, Default)]
-pub struct Recovered {
+pub struct RecoveredTasks {
     /// Tasks that ran when the daemon ended; they are lost.
     lost: Vec<TaskRow>,
     /// All whose agents have not heard of the end.
-    untold: Vec<TaskRow>,
+    unreported: Vec<TaskRow>,
 }
 
 impl Tasks {
@@ -27,56 +27,56 @@ impl Tasks {
     ///
     /// # Errors
     /// A database that cannot be used.
-    pub async fn recover(&self) -> Result<Recovered> {
-        let mut found = self.shared.store.catalog.tasks_found().await?;
+    pub async fn recover(&self) -> Result<RecoveredTasks> {
+        let mut found = self.shared.store.catalog.tasks_at_start().await?;
         let mut lost = Vec::new();
-        for row in found.untold.iter_mut().filter(|row| row.status == TaskStatus::Running) {
-            let noted = Noted { pid: row.pid, started: row.pid_started, boot: row.boot.clone() };
-            if noted.runs() {
+        for row in found.unreported.iter_mut().filter(|row| row.status == TaskStatus::Running) {
+            let noted = ProcessIdentity { pid: row.pid, start_time: row.pid_started, boot_id: row.boot.clone() };
+            if noted.is_running() {
                 tracing::warn!(agent = %row.agent_name, task = %row.id, pid = row.pid, "a task was left over; it is ended");
-                tokio::spawn(async move { noted.end(GRACE).await });
+                tokio::spawn(async move { noted.terminate(TERMINATE_GRACE).await });
             }
             (row.status, row.ended_at) = (TaskStatus::Lost, Some(self.shared.now()));
-            self.shared.store.catalog.end_task(row.clone()).await?;
+            self.shared.store.catalog.update_task_end(row.clone()).await?;
             *found.ended.entry(row.agent).or_default() += 1;
             lost.push(row.clone());
         }
-        self.shared.slots.recover(found.last, found.ended);
-        Ok(Recovered { lost, untold: found.untold })
+        self.shared.slots.restore(found.last, found.ended);
+        Ok(RecoveredTasks { lost, unreported: found.unreported })
     }
 
     /// Tells of what was found, once there is somebody to tell.
-    pub async fn tell_of(&self, recovered: Recovered) {
+    pub async fn notify_recovered(&self, recovered: RecoveredTasks) {
         for row in &recovered.lost {
-            self.shared.announce(row);
+            self.shared.publish_end(row);
         }
-        let mut ended = Vec::with_capacity(recovered.untold.len());
-        for row in recovered.untold {
-            let Some((_, dir)) = self.shared.outside().and_then(|outside| outside.place_of(row.agent)) else {
+        let mut ended = Vec::with_capacity(recovered.unreported.len());
+        for row in recovered.unreported {
+            let Some((_, dir)) = self.shared.host().and_then(|outside| outside.name_and_dir(row.agent)) else {
                 // Its agent is gone, and hears nothing any more.
-                if let Err(failure) = self.shared.store.catalog.told_of_task(row.id).await {
+                if let Err(failure) = self.shared.store.catalog.mark_task_reported(row.id).await {
                     tracing::warn!(%failure, "a task of an agent that is gone cannot be put aside");
                 }
                 continue;
             };
             let path = dir.join(&row.log_path);
-            let read = tokio::task::spawn_blocking(move || end_of(&path)).await;
+            let read = tokio::task::spawn_blocking(move || read_tail(&path)).await;
             let (output, problem) = match read.map_err(io::Error::other).and_then(|read| read) {
                 Ok(output) => (output, None),
                 Err(e) => (Vec::new(), Some(format!("its log cannot be read: {e}"))),
             };
-            ended.push(Ended { row, output, problem });
+            ended.push(EndedTask { row, output, problem });
         }
-        self.tell(ended).await;
+        self.notify_agents(ended).await;
     }
 }
 
 /// The last bytes of a file. Blocks.
-fn end_of(path: &Path) -> io::Result<Vec<u8>> {
+fn read_tail(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = std::fs::File::open(path)?;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(LOOKED_AT as u64 + 1)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(EXAMINED_OUTPUT_LEN as u64 + 1)))?;
     let mut end = Vec::new();
-    file.take(LOOKED_AT as u64 + 1).read_to_end(&mut end)?;
+    file.take(EXAMINED_OUTPUT_LEN as u64 + 1).read_to_end(&mut end)?;
     Ok(end)
 }

@@ -16,43 +16,43 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Shared;
-use super::log::Log;
-use super::notice::Ended;
-use super::slots::Taken;
-use crate::failure::{Failure, Result};
-use crate::message::Stored;
-use crate::sandbox::{Exit, Running};
+use super::log::TaskLog;
+use super::notice::EndedTask;
+use super::slots::SlotGuard;
+use crate::error::{Error, Result};
+use crate::message::StoredMessage;
+use crate::sandbox::{Exit, SandboxChild};
 use crate::store::catalog::TaskRow;
 
 /// How long a task that is to end has for it.
-pub const GRACE: Duration = Duration::from_secs(3);
+pub const TERMINATE_GRACE: Duration = Duration::from_secs(3);
 
 /// How long what it printed last may be on its way; longer, somebody else holds the pipe.
-const LAST_OUTPUT: Duration = Duration::from_secs(2);
+const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Bytes that are read at once: what a pipe holds.
-const PIECE: usize = 64 << 10;
+const READ_BUFFER_LEN: usize = 64 << 10;
 
 /// Characters of a command in an event.
-const SHOWN: usize = 200;
+const MAX_EVENT_COMMAND_CHARS: usize = 200;
 
 /// A task that runs.
 #[derive(Debug)]
-pub struct Run {
+pub struct TaskRun {
     pub shared: Arc<Shared>,
-    pub taken: Taken,
+    pub slot: SlotGuard,
     pub row: TaskRow,
-    pub running: Running,
+    pub running: SandboxChild,
     pub output: Receiver,
-    pub log: Log,
+    pub log: TaskLog,
 }
 
-impl Run {
+impl TaskRun {
     /// Sees it to its end, writes that down, and tells whoever is to hear of it.
-    pub async fn finish(self) {
-        let Self { shared, taken, mut row, mut running, output, log } = self;
+    pub async fn run_to_end(self) {
+        let Self { shared, slot: taken, mut row, mut running, output, log } = self;
         let over = CancellationToken::new();
-        let mut writing = tokio::spawn(write(output, log, taken.printed.clone(), over.clone()));
+        let mut writing = tokio::spawn(copy_output(output, log, taken.printed.clone(), over.clone()));
         let by_itself = tokio::select! {
             exit = running.wait() => Some(exit),
             () = taken.stop.cancelled() => None,
@@ -61,11 +61,11 @@ impl Run {
         let exit = match by_itself {
             Some(exit) => exit,
             None => {
-                running.end(GRACE).await;
+                running.terminate(TERMINATE_GRACE).await;
                 running.wait().await
             }
         };
-        let written = match timeout(LAST_OUTPUT, &mut writing).await {
+        let written = match timeout(OUTPUT_DRAIN_TIMEOUT, &mut writing).await {
             Ok(log) => log,
             Err(_) => {
                 over.cancel();
@@ -73,7 +73,7 @@ impl Run {
             }
         };
         let (output, mut problem) = match &written {
-            Ok(log) => (log.end(), log.problem().map(|why| format!("its log is not whole: {why}"))),
+            Ok(log) => (log.tail(), log.problem().map(|why| format!("its log is not whole: {why}"))),
             Err(e) => (Vec::new(), Some(format!("its log is not whole: {e}"))),
         };
         (row.exit_code, row.signal) = match exit {
@@ -96,13 +96,18 @@ impl Run {
             _ => TaskStatus::Failed,
         };
         row.ended_at = Some(shared.now());
-        shared.ended(Ended { row, output, problem }, taken).await;
+        shared.record_end(EndedTask { row, output, problem }, taken).await;
     }
 }
 
 /// Writes what is printed into the log, to its end or until it is `over`.
-async fn write(mut from: Receiver, mut log: Log, printed: watch::Sender<u64>, over: CancellationToken) -> Log {
-    let mut piece = Vec::with_capacity(PIECE);
+async fn copy_output(
+    mut from: Receiver,
+    mut log: TaskLog,
+    printed: watch::Sender<u64>,
+    over: CancellationToken,
+) -> TaskLog {
+    let mut piece = Vec::with_capacity(READ_BUFFER_LEN);
     loop {
         piece.clear();
         let read = tokio::select! {
@@ -113,15 +118,19 @@ async fn write(mut from: Receiver, mut log: Log, printed: watch::Sender<u64>, ov
             break;
         }
         let taken;
-        (taken, piece) = blocking(log, piece, |log, piece| log.write(piece)).await;
+        (taken, piece) = with_log_blocking(log, piece, |log, piece| log.write(piece)).await;
         log = taken;
         printed.send_replace(log.length());
     }
-    blocking(log, piece, |log, _| log.finish()).await.0
+    with_log_blocking(log, piece, |log, _| log.finish()).await.0
 }
 
 /// Does what blocks where it may.
-async fn blocking(mut log: Log, piece: Vec<u8>, act: impl FnOnce(&mut Log, &[u8]) + Send + 'static) -> (Log, Vec<u8>) {
+async fn with_log_blocking(
+    mut log: TaskLog,
+    piece: Vec<u8>,
+    act: impl FnOnce(&mut TaskLog, &[u8]) + Send + 'static,
+) -> (TaskLog, Vec<u8>) {
     let done = tokio::task::spawn_blocking(move || {
         act(&mut log, &piece);
         (log, piece)
@@ -129,14 +138,14 @@ async fn blocking(mut log: Log, piece: Vec<u8>, act: impl FnOnce(&mut Log, &[u8]
     match done.await {
         Ok(done) => done,
         // Only where the runtime goes down or the closure panicked: nothing is written any more.
-        Err(e) => (Log::broken(e.to_string()), Vec::new()),
+        Err(e) => (TaskLog::broken(e.to_string()), Vec::new()),
     }
 }
 
 /// A command as events show it.
 #[must_use]
-pub fn shown(command: &str) -> String {
-    match command.char_indices().nth(SHOWN) {
+pub fn shorten_command(command: &str) -> String {
+    match command.char_indices().nth(MAX_EVENT_COMMAND_CHARS) {
         Some((at, _)) => format!("{}…", &command[..at]),
         None => command.to_owned(),
     }
@@ -145,66 +154,66 @@ pub fn shown(command: &str) -> String {
 impl Shared {
     /// A task has ended: in the table, in agent.json, among the events, in its agent's conversation. Whoever waits for the
     /// end hears of it when the table has it.
-    async fn ended(&self, ended: Ended, taken: Taken) {
+    async fn record_end(&self, ended: EndedTask, taken: SlotGuard) {
         let row = &ended.row;
         let (agent, number) = (row.agent, taken.number);
         tracing::info!(
             agent = %row.agent_name, task = %row.id, status = row.status.as_str(), exit_code = row.exit_code, "a task has ended"
         );
-        if let Err(failure) = self.store.catalog.end_task(row.clone()).await {
+        if let Err(failure) = self.store.catalog.update_task_end(row.clone()).await {
             tracing::error!(task = %row.id, %failure, "the end of a task cannot be written down");
         }
-        self.announce(row);
-        let tell = self.slots.ended(number, ended);
-        if let Some(outside) = self.outside() {
-            outside.running_changed(agent);
+        self.publish_end(row);
+        let tell = self.slots.finish(number, ended);
+        if let Some(outside) = self.host() {
+            outside.sync_running_tasks(agent);
         }
         drop(taken);
         if let Some(ended) = tell {
-            self.tell(ended).await;
+            self.notify_agent(ended).await;
         }
     }
 
     /// Tells observers of an end.
-    pub(super) fn announce(&self, row: &TaskRow) {
-        let Some(outside) = self.outside() else { return };
-        let name = outside.place_of(row.agent).map_or_else(|| row.agent_name.clone(), |(name, _)| name);
+    pub(super) fn publish_end(&self, row: &TaskRow) {
+        let Some(outside) = self.host() else { return };
+        let name = outside.name_and_dir(row.agent).map_or_else(|| row.agent_name.clone(), |(name, _)| name);
         let mut data = json!({
             "id": row.id,
-            "command": shown(&row.command),
+            "command": shorten_command(&row.command),
             "status": row.status,
             "exit_code": row.exit_code,
         });
         if let (Some(signal), Some(data)) = (row.signal, data.as_object_mut()) {
             data.insert("signal".to_owned(), signal.into());
         }
-        outside.announce(EventType::TaskFinished, name, data);
+        outside.publish_event(EventType::TaskFinished, name, data);
     }
 
     /// Tells an agent of an end.
-    pub(super) fn tell(&self, ended: Ended) -> BoxFuture<'static, ()> {
-        let outside = self.outside();
-        self.tell_by(ended, move |agent, message, key| match &outside {
-            Some(outside) => outside.append(agent, message, key),
-            None => Box::pin(std::future::ready(Err(Failure::stopping()))),
+    pub(super) fn notify_agent(&self, ended: EndedTask) -> BoxFuture<'static, ()> {
+        let outside = self.host();
+        self.notify_agent_with(ended, move |agent, message, key| match &outside {
+            Some(outside) => outside.append_message(agent, message, key),
+            None => Box::pin(std::future::ready(Err(Error::stopping()))),
         })
     }
 
     /// The same by a way of the caller's. It is begun when this returns.
-    pub(super) fn tell_by(
+    pub(super) fn notify_agent_with(
         &self,
-        ended: Ended,
-        append: impl Fn(Uuid, Stored, String) -> BoxFuture<'static, Result<()>>,
+        ended: EndedTask,
+        append: impl Fn(Uuid, StoredMessage, String) -> BoxFuture<'static, Result<()>>,
     ) -> BoxFuture<'static, ()> {
-        let (agent, id, key) = (ended.row.agent, ended.row.id.clone(), ended.key());
+        let (agent, id, key) = (ended.row.agent, ended.row.id.clone(), ended.message_key());
         let added = match ended.message(self.now()) {
             Ok(message) => append(agent, message, key),
-            Err(e) => Box::pin(std::future::ready(Err(Failure::internal(e.to_string())))),
+            Err(e) => Box::pin(std::future::ready(Err(Error::internal(e.to_string())))),
         };
         let store = self.store.clone();
         Box::pin(async move {
             let told = match added.await {
-                Ok(()) => store.catalog.told_of_task(id.clone()).await,
+                Ok(()) => store.catalog.mark_task_reported(id.clone()).await,
                 Err(failure) => Err(failure),
             };
             if let Err(failure) = told {

@@ -7,40 +7,40 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::notice::Ended;
-use super::{MOST, MOST_OF_ONE};
+use super::notice::EndedTask;
+use super::{MAX_TASKS, MAX_TASKS_PER_AGENT};
 use crate::store::catalog::TaskRow;
 
 /// What has become of a task while somebody waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waited {
+pub enum WaitOutcome {
     /// It has printed more.
-    More,
+    MoreOutput,
     Ended,
 }
 
 /// All slots.
 #[derive(Debug, Default)]
-pub struct Slots {
-    inner: Mutex<Inner>,
+pub struct TaskSlots {
+    state: Mutex<SlotsState>,
     /// Something was added, or is gone.
     changed: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct SlotsState {
     /// By the number of the id.
     slots: BTreeMap<u64, Slot>,
     /// The highest number so far.
-    last: u64,
+    last_number: u64,
     /// How many of each agent have ended.
     ended: HashMap<Uuid, u64>,
     /// Agents that are about to go.
-    leaving: HashSet<Uuid>,
+    blocked: HashSet<Uuid>,
     /// Nothing is started any more.
     closed: bool,
     /// Ended while their agent, or the daemon, was going.
-    untold: Vec<Ended>,
+    unreported: Vec<EndedTask>,
 }
 
 #[derive(Debug)]
@@ -54,8 +54,8 @@ struct Slot {
 
 /// A slot that is taken for a task about to start, or for one that runs. Dropping it gives it back, whatever became of the task.
 #[derive(Debug)]
-pub struct Taken {
-    slots: Arc<Slots>,
+pub struct SlotGuard {
+    slots: Arc<TaskSlots>,
     pub number: u64,
     /// The task is to end.
     pub stop: CancellationToken,
@@ -63,78 +63,78 @@ pub struct Taken {
     pub printed: watch::Sender<u64>,
 }
 
-impl Drop for Taken {
+impl Drop for SlotGuard {
     fn drop(&mut self) {
-        self.slots.inner().slots.remove(&self.number);
+        self.slots.lock_state().slots.remove(&self.number);
         self.slots.changed.send_replace(());
     }
 }
 
 /// Hears what becomes of a task.
 #[derive(Debug)]
-pub struct Ear(watch::Receiver<u64>);
+pub struct TaskWatcher(watch::Receiver<u64>);
 
-impl Ear {
+impl TaskWatcher {
     /// Waits until more than `length` bytes are in the log, or the task has ended.
-    pub async fn more_than(mut self, length: u64) -> Waited {
+    pub async fn wait_for_output(mut self, length: u64) -> WaitOutcome {
         match self.0.wait_for(|printed| *printed > length).await {
-            Ok(_) => Waited::More,
-            Err(_) => Waited::Ended,
+            Ok(_) => WaitOutcome::MoreOutput,
+            Err(_) => WaitOutcome::Ended,
         }
     }
 
     /// Waits until the task has ended.
-    pub async fn end(mut self) {
+    pub async fn wait_for_end(mut self) {
         while self.0.changed().await.is_ok() {}
     }
 }
 
-impl Slots {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+impl TaskSlots {
+    fn lock_state(&self) -> MutexGuard<'_, SlotsState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes up what the table says.
-    pub fn recover(&self, last: u64, ended: HashMap<Uuid, u64>) {
-        let mut inner = self.inner();
-        (inner.last, inner.ended) = (last, ended);
+    pub fn restore(&self, last: u64, ended: HashMap<Uuid, u64>) {
+        let mut inner = self.lock_state();
+        (inner.last_number, inner.ended) = (last, ended);
     }
 
     /// A slot for one more task of `agent`.
     ///
     /// # Errors
     /// Why there is none, for a model.
-    pub fn take(self: &Arc<Self>, agent: Uuid) -> Result<Taken, String> {
-        let mut inner = self.inner();
+    pub fn acquire(self: &Arc<Self>, agent: Uuid) -> Result<SlotGuard, String> {
+        let mut inner = self.lock_state();
         if inner.closed {
             return Err("the daemon is stopping: nothing is started in the background any more".into());
         }
-        if inner.leaving.contains(&agent) {
+        if inner.blocked.contains(&agent) {
             return Err("this agent is being destroyed: nothing is started in the background any more".into());
         }
         let own = inner.slots.values().filter(|slot| slot.agent == agent).count();
-        if own >= MOST_OF_ONE {
+        if own >= MAX_TASKS_PER_AGENT {
             return Err(format!(
                 "{own} tasks of this agent run in the background already, and no more may; wait until one has ended, or run \
                  the command in the foreground"
             ));
         }
-        if inner.slots.len() >= MOST {
+        if inner.slots.len() >= MAX_TASKS {
             return Err(format!(
-                "{MOST} tasks of all agents run in the background already, and no more may; try again later, or run the \
+                "{MAX_TASKS} tasks of all agents run in the background already, and no more may; try again later, or run the \
                  command in the foreground"
             ));
         }
-        inner.last += 1;
-        let number = inner.last;
+        inner.last_number += 1;
+        let number = inner.last_number;
         let (stop, (printed, hear)) = (CancellationToken::new(), watch::channel(0));
         inner.slots.insert(number, Slot { agent, row: None, stop: stop.clone(), printed: hear });
-        Ok(Taken { slots: self.clone(), number, stop, printed })
+        Ok(SlotGuard { slots: self.clone(), number, stop, printed })
     }
 
     /// The task in a slot runs.
-    pub fn runs(&self, number: u64, row: TaskRow) {
-        if let Some(slot) = self.inner().slots.get_mut(&number) {
+    pub fn set_running(&self, number: u64, row: TaskRow) {
+        if let Some(slot) = self.lock_state().slots.get_mut(&number) {
             slot.row = Some(row);
         }
         self.changed.send_replace(());
@@ -142,13 +142,13 @@ impl Slots {
 
     /// The task in a slot has ended; the slot is free. Answers it where its agent is to be told now: where agent or daemon are
     /// about to go, whoever lets them go tells it.
-    pub fn ended(&self, number: u64, ended: Ended) -> Option<Ended> {
-        let mut inner = self.inner();
+    pub fn finish(&self, number: u64, ended: EndedTask) -> Option<EndedTask> {
+        let mut inner = self.lock_state();
         inner.slots.remove(&number);
         let agent = ended.row.agent;
         *inner.ended.entry(agent).or_default() += 1;
-        let tell = if inner.closed || inner.leaving.contains(&agent) {
-            inner.untold.push(ended);
+        let tell = if inner.closed || inner.blocked.contains(&agent) {
+            inner.unreported.push(ended);
             None
         } else {
             Some(ended)
@@ -160,7 +160,7 @@ impl Slots {
 
     /// How many run and have ended.
     pub fn counts(&self, agent: Option<Uuid>) -> (u64, u64) {
-        let inner = self.inner();
+        let inner = self.lock_state();
         let meant = |of: Uuid| agent.is_none_or(|agent| agent == of);
         let running = inner.slots.values().filter(|slot| slot.row.is_some() && meant(slot.agent)).count();
         let ended = inner.ended.iter().filter(|(of, _)| meant(**of)).map(|(_, count)| count).sum();
@@ -169,57 +169,57 @@ impl Slots {
 
     /// Those of an agent that run, the oldest first.
     pub fn running_of(&self, agent: Uuid) -> Vec<TaskRow> {
-        let inner = self.inner();
+        let inner = self.lock_state();
         inner.slots.values().filter(|slot| slot.agent == agent).filter_map(|slot| slot.row.clone()).collect()
     }
 
     /// Hears what becomes of a task that runs.
-    pub fn ear(&self, id: &str) -> Option<Ear> {
-        self.find(id, |slot| Ear(slot.printed.clone()))
+    pub fn watch_task(&self, id: &str) -> Option<TaskWatcher> {
+        self.find_running(id, |slot| TaskWatcher(slot.printed.clone()))
     }
 
     /// Asks a task that runs to end.
-    pub fn ask_to_stop(&self, id: &str) -> Option<Ear> {
-        self.find(id, |slot| {
+    pub fn request_stop(&self, id: &str) -> Option<TaskWatcher> {
+        self.find_running(id, |slot| {
             slot.stop.cancel();
-            Ear(slot.printed.clone())
+            TaskWatcher(slot.printed.clone())
         })
     }
 
-    fn find<T>(&self, id: &str, found: impl FnOnce(&Slot) -> T) -> Option<T> {
-        let inner = self.inner();
+    fn find_running<T>(&self, id: &str, found: impl FnOnce(&Slot) -> T) -> Option<T> {
+        let inner = self.lock_state();
         inner.slots.values().find(|slot| slot.row.as_ref().is_some_and(|row| row.id == id)).map(found)
     }
 
     /// Ends all tasks of an agent, and lets it start none.
-    pub async fn leave(&self, agent: Uuid) -> Vec<Ended> {
-        self.inner().leaving.insert(agent);
-        self.end(|of| of == agent).await
+    pub async fn stop_and_block_agent(&self, agent: Uuid) -> Vec<EndedTask> {
+        self.lock_state().blocked.insert(agent);
+        self.stop_matching(|of| of == agent).await
     }
 
     /// Lets an agent start tasks again.
-    pub fn stay(&self, agent: Uuid) {
-        self.inner().leaving.remove(&agent);
+    pub fn unblock_agent(&self, agent: Uuid) {
+        self.lock_state().blocked.remove(&agent);
     }
 
     /// Ends all tasks, and lets nobody start any.
-    pub async fn close(&self) -> Vec<Ended> {
-        self.inner().closed = true;
-        self.end(|_| true).await
+    pub async fn close(&self) -> Vec<EndedTask> {
+        self.lock_state().closed = true;
+        self.stop_matching(|_| true).await
     }
 
     /// Ends tasks, those that are being started too. Those that nobody was told of.
-    async fn end(&self, which: impl Fn(Uuid) -> bool) -> Vec<Ended> {
+    async fn stop_matching(&self, which: impl Fn(Uuid) -> bool) -> Vec<EndedTask> {
         let mut changed = self.changed.subscribe();
         loop {
             changed.mark_unchanged();
             {
-                let mut inner = self.inner();
+                let mut inner = self.lock_state();
                 let mut left = inner.slots.values().filter(|slot| which(slot.agent)).peekable();
                 if left.peek().is_none() {
                     let (meant, rest) =
-                        std::mem::take(&mut inner.untold).into_iter().partition(|one| which(one.row.agent));
-                    inner.untold = rest;
+                        std::mem::take(&mut inner.unreported).into_iter().partition(|one| which(one.row.agent));
+                    inner.unreported = rest;
                     return meant;
                 }
                 left.for_each(|slot| slot.stop.cancel());
@@ -257,51 +257,51 @@ mod tests {
 
     #[test]
     fn an_agent_has_eight_slots_and_all_together_have_sixty_four() {
-        let (slots, one) = (Arc::<Slots>::default(), Uuid::from_u128(1));
-        let mut own: Vec<_> = (0..MOST_OF_ONE).map(|_| slots.take(one).expect("a slot")).collect();
-        assert!(slots.take(one).expect_err("too many").contains("8 tasks of this agent"));
-        let others = 2..=MOST as u128 - MOST_OF_ONE as u128 + 1;
-        let _others: Vec<_> = others.map(|other| slots.take(Uuid::from_u128(other)).expect("a slot")).collect();
-        assert!(slots.take(Uuid::from_u128(1000)).expect_err("too many").contains("64 tasks of all agents"));
+        let (slots, one) = (Arc::<TaskSlots>::default(), Uuid::from_u128(1));
+        let mut own: Vec<_> = (0..MAX_TASKS_PER_AGENT).map(|_| slots.acquire(one).expect("a slot")).collect();
+        assert!(slots.acquire(one).expect_err("too many").contains("8 tasks of this agent"));
+        let others = 2..=MAX_TASKS as u128 - MAX_TASKS_PER_AGENT as u128 + 1;
+        let _others: Vec<_> = others.map(|other| slots.acquire(Uuid::from_u128(other)).expect("a slot")).collect();
+        assert!(slots.acquire(Uuid::from_u128(1000)).expect_err("too many").contains("64 tasks of all agents"));
         own.remove(0);
-        assert_eq!(slots.take(one).expect("a slot").number, MOST as u64 + 1, "no number comes again");
+        assert_eq!(slots.acquire(one).expect("a slot").number, MAX_TASKS as u64 + 1, "no number comes again");
     }
 
     #[tokio::test]
     async fn whoever_leaves_takes_what_is_being_started_along() {
-        let (slots, one) = (Arc::<Slots>::default(), Uuid::from_u128(1));
-        let begun = slots.take(one).expect("a slot");
-        let other = slots.take(Uuid::from_u128(2)).expect("a slot");
+        let (slots, one) = (Arc::<TaskSlots>::default(), Uuid::from_u128(1));
+        let begun = slots.acquire(one).expect("a slot");
+        let other = slots.acquire(Uuid::from_u128(2)).expect("a slot");
         let starts = async {
             begun.stop.cancelled().await;
-            assert!(slots.take(one).is_err(), "nothing new begins");
-            slots.runs(begun.number, row(one, begun.number));
+            assert!(slots.acquire(one).is_err(), "nothing new begins");
+            slots.set_running(begun.number, row(one, begun.number));
             assert_eq!(slots.counts(Some(one)), (1, 0));
-            let ended = Ended { row: row(one, begun.number), output: Vec::new(), problem: None };
-            assert_eq!(slots.ended(begun.number, ended), None, "who lets it go tells it");
+            let ended = EndedTask { row: row(one, begun.number), output: Vec::new(), problem: None };
+            assert_eq!(slots.finish(begun.number, ended), None, "who lets it go tells it");
         };
-        let (left, ()) = tokio::join!(slots.leave(one), starts);
+        let (left, ()) = tokio::join!(slots.stop_and_block_agent(one), starts);
         assert_eq!((left.len(), slots.counts(None)), (1, (0, 1)));
         assert!(!other.stop.is_cancelled());
-        slots.stay(one);
-        assert!(slots.take(one).is_ok());
+        slots.unblock_agent(one);
+        assert!(slots.acquire(one).is_ok());
     }
 
     #[tokio::test]
     async fn a_slot_is_given_back_whatever_becomes_of_its_task() {
-        let (slots, one) = (Arc::<Slots>::default(), Uuid::from_u128(1));
-        let holding = |taken: Taken| {
-            slots.runs(taken.number, row(one, taken.number));
+        let (slots, one) = (Arc::<TaskSlots>::default(), Uuid::from_u128(1));
+        let holding = |taken: SlotGuard| {
+            slots.set_running(taken.number, row(one, taken.number));
             tokio::spawn(async move {
                 taken.stop.cancelled().await;
                 panic!("in the middle");
             })
         };
-        let (aborted, panics) = (holding(slots.take(one).unwrap()), holding(slots.take(one).unwrap()));
-        let ear = slots.ear("t1").unwrap();
+        let (aborted, panics) = (holding(slots.acquire(one).unwrap()), holding(slots.acquire(one).unwrap()));
+        let ear = slots.watch_task("t1").unwrap();
         assert_eq!(slots.counts(None), (2, 0));
         aborted.abort();
-        ear.end().await;
+        ear.wait_for_end().await;
         assert_eq!(slots.counts(None), (1, 0));
         // It waits for both, and asks the one that is left to end.
         assert!(slots.close().await.is_empty());

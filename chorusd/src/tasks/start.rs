@@ -13,31 +13,31 @@ use serde_json::json;
 use tokio::net::unix::pipe::Receiver;
 use uuid::Uuid;
 
-use super::log::Log;
-use super::run::{self, Run};
-use super::slots::Taken;
-use super::{LOGS, Tasks, process};
+use super::log::TaskLog;
+use super::run::{self, TaskRun};
+use super::slots::SlotGuard;
+use super::{LOGS_DIR, Tasks, process};
 use crate::redact::Redactor;
-use crate::sandbox::{Job, Running, Sandbox};
-use crate::store::agents_dir::create_private;
+use crate::sandbox::{CommandSpec, Sandbox, SandboxChild};
 use crate::store::catalog::TaskRow;
+use crate::store::private_fs::create_private;
 
 /// Logs of that number may be there from a table that was lost.
-const TRIES: usize = 10_000;
+const MAX_LOG_NAME_ATTEMPTS: usize = 10_000;
 
 /// Bytes that the logs of an agent may have when one more is begun. Nothing removes one by itself.
-const MOST_LOGGED: u64 = 1 << 30;
+const MAX_LOG_BYTES: u64 = 1 << 30;
 
 /// A command that is to run in the background.
 #[derive(Debug)]
-pub struct Start {
+pub struct TaskSpec {
     pub agent: Uuid,
     pub agent_name: String,
     /// The agent's directory, absolute.
     pub dir: PathBuf,
     /// For people and for the record.
     pub command: String,
-    pub job: Job,
+    pub command_spec: CommandSpec,
     /// What keeps secrets out of its log; `None`: they stay in it.
     pub redactor: Option<Arc<Redactor>>,
 }
@@ -47,25 +47,25 @@ impl Tasks {
     ///
     /// # Errors
     /// Why it does not run, for a model.
-    pub async fn start(&self, sandbox: &Sandbox, start: Start) -> Result<TaskRow, String> {
-        let (taken, log) = self.place(&start).await?;
+    pub async fn start(&self, sandbox: &Sandbox, start: TaskSpec) -> Result<TaskRow, String> {
+        let (taken, log) = self.reserve_slot_and_log(&start).await?;
         let number = taken.number;
-        let begun = self.begin(sandbox, &start, taken, log).await;
+        let begun = self.launch(sandbox, &start, taken, log).await;
         if begun.is_err() {
-            let path = start.dir.join(LOGS).join(file(number));
+            let path = start.dir.join(LOGS_DIR).join(log_file_name(number));
             let _ = tokio::task::spawn_blocking(move || std::fs::remove_file(path)).await;
         }
         begun
     }
 
     /// A slot, and an empty log of its number.
-    async fn place(&self, start: &Start) -> Result<(Taken, Log), String> {
-        for _ in 0..TRIES {
-            let taken = self.shared.slots.take(start.agent)?;
-            let dir = start.dir.join(LOGS);
-            let path = dir.join(file(taken.number));
+    async fn reserve_slot_and_log(&self, start: &TaskSpec) -> Result<(SlotGuard, TaskLog), String> {
+        for _ in 0..MAX_LOG_NAME_ATTEMPTS {
+            let taken = self.shared.slots.acquire(start.agent)?;
+            let dir = start.dir.join(LOGS_DIR);
+            let path = dir.join(log_file_name(taken.number));
             let redactor = start.redactor.clone();
-            let made = tokio::task::spawn_blocking(move || make(&dir, &path, redactor.as_ref())).await;
+            let made = tokio::task::spawn_blocking(move || create_log(&dir, &path, redactor.as_ref())).await;
             match made.map_err(io::Error::other).and_then(|made| made) {
                 Ok(log) => return Ok((taken, log)),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
@@ -75,9 +75,15 @@ impl Tasks {
         Err("it was not started: no name for its log is free".into())
     }
 
-    async fn begin(&self, sandbox: &Sandbox, start: &Start, taken: Taken, log: Log) -> Result<TaskRow, String> {
+    async fn launch(
+        &self,
+        sandbox: &Sandbox,
+        start: &TaskSpec,
+        taken: SlotGuard,
+        log: TaskLog,
+    ) -> Result<TaskRow, String> {
         let cannot = |e: io::Error| format!("it was not started: {e}");
-        let (mut running, output) = spawn(sandbox, &start.job).map_err(cannot)?;
+        let (mut running, output) = spawn_command(sandbox, &start.command_spec).map_err(cannot)?;
         let pid = running.pid();
         let row = TaskRow {
             id: format!("t{}", taken.number),
@@ -85,56 +91,56 @@ impl Tasks {
             agent_name: start.agent_name.clone(),
             command: start.command.clone(),
             pid,
-            pid_started: process::started_of_child(pid).unwrap_or(0),
-            boot: process::boot(),
+            pid_started: process::child_start_time(pid).unwrap_or(0),
+            boot: process::boot_id(),
             status: TaskStatus::Running,
             exit_code: None,
             signal: None,
             started_at: self.shared.now(),
             ended_at: None,
-            log_path: format!("{LOGS}/{}", file(taken.number)),
+            log_path: format!("{LOGS_DIR}/{}", log_file_name(taken.number)),
         };
-        if let Err(failure) = self.shared.store.catalog.add_task(row.clone()).await {
-            running.end(Duration::ZERO).await;
+        if let Err(failure) = self.shared.store.catalog.insert_task(row.clone()).await {
+            running.terminate(Duration::ZERO).await;
             return Err(format!("it was not started: it cannot be written down ({failure})"));
         }
-        self.shared.slots.runs(taken.number, row.clone());
+        self.shared.slots.set_running(taken.number, row.clone());
         tracing::info!(agent = %row.agent_name, task = %row.id, pid, "a task has started");
-        if let Some(outside) = self.shared.outside() {
-            let data = json!({"id": row.id, "command": run::shown(&row.command), "pid": pid});
-            outside.announce(EventType::TaskStarted, row.agent_name.clone(), data);
-            outside.running_changed(row.agent);
+        if let Some(outside) = self.shared.host() {
+            let data = json!({"id": row.id, "command": run::shorten_command(&row.command), "pid": pid});
+            outside.publish_event(EventType::TaskStarted, row.agent_name.clone(), data);
+            outside.sync_running_tasks(row.agent);
         }
-        let run = Run { shared: self.shared.clone(), taken, row: row.clone(), running, output, log };
-        tokio::spawn(run.finish());
+        let run = TaskRun { shared: self.shared.clone(), slot: taken, row: row.clone(), running, output, log };
+        tokio::spawn(run.run_to_end());
         Ok(row)
     }
 }
 
-fn file(number: u64) -> String {
+fn log_file_name(number: u64) -> String {
     format!("t{number}.log")
 }
 
 /// Blocks.
-fn make(dir: &Path, path: &Path, redactor: Option<&Arc<Redactor>>) -> io::Result<Log> {
+fn create_log(dir: &Path, path: &Path, redactor: Option<&Arc<Redactor>>) -> io::Result<TaskLog> {
     create_private(dir)?;
     let sizes = std::fs::read_dir(dir)?.flatten().filter_map(|entry| Some(entry.metadata().ok()?.len()));
-    if sizes.sum::<u64>() >= MOST_LOGGED {
+    if sizes.sum::<u64>() >= MAX_LOG_BYTES {
         return Err(io::Error::new(
             io::ErrorKind::QuotaExceeded,
             format!(
                 "the logs of this agent's tasks have {} MiB, and no more are begun. Run the command in the foreground, or \
                  have a person remove old ones from {}",
-                MOST_LOGGED >> 20,
+                MAX_LOG_BYTES >> 20,
                 dir.display()
             ),
         ));
     }
-    Log::create(path, redactor)
+    TaskLog::create(path, redactor)
 }
 
 /// Both streams go into one pipe, so that their lines stay in order.
-fn spawn(sandbox: &Sandbox, job: &Job) -> io::Result<(Running, Receiver)> {
+fn spawn_command(sandbox: &Sandbox, job: &CommandSpec) -> io::Result<(SandboxChild, Receiver)> {
     let (reader, writer) = io::pipe()?;
     let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
     let running = sandbox.start(job, Stdio::from(writer.try_clone()?), Stdio::from(writer))?;

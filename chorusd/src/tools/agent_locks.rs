@@ -12,7 +12,7 @@ pub struct AgentLocks(Mutex<HashMap<Uuid, Weak<Lock<()>>>>);
 
 impl AgentLocks {
     /// Waits until nobody else has it.
-    pub async fn of(&self, agent: Uuid) -> OwnedMutexGuard<()> {
+    pub async fn lock(&self, agent: Uuid) -> OwnedMutexGuard<()> {
         let lock = {
             let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             locks.retain(|_, lock| lock.strong_count() > 0);

@@ -7,14 +7,14 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::tool::{Outcome, Tool};
-use super::{Scene, background};
+use super::tool::{Tool, ToolOutcome};
+use super::{ToolContext, bash_background};
 use crate::permissions::Action;
-use crate::sandbox::{self, Confinement, Exit, Job, Limits, Ran};
+use crate::sandbox::{self, CommandOutcome, CommandSpec, Confinement, Exit, ResourceLimits};
 
 /// Seconds that a command may take.
-const TIMEOUT: u64 = 120;
-const LONGEST: u64 = 600;
+const DEFAULT_TIMEOUT_SECS: u64 = 120;
+const MAX_TIMEOUT_SECS: u64 = 600;
 
 pub struct Bash;
 
@@ -36,7 +36,7 @@ impl Tool for Bash {
     const DESCRIPTION: &'static str = "Runs a command by `bash -c` in the workspace; returns its output and exit status. Each call begins anew: no cd, variable or process is carried over, and only the workspace keeps files. There is no terminal and no input.";
     type Params = Params;
 
-    fn action(params: &Params, _: &Scene) -> Result<String, String> {
+    fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
         if params.command.trim().is_empty() {
             return Err("the command is empty; call bash again with one".into());
         }
@@ -47,41 +47,41 @@ impl Tool for Bash {
         if params.background && params.timeout.is_some() {
             return Err("a command in the background has no timeout; leave one of the two out".into());
         }
-        if params.timeout.is_some_and(|timeout| !(1..=LONGEST).contains(&timeout)) {
-            return Err(format!("timeout must be from 1 to {LONGEST} seconds"));
+        if params.timeout.is_some_and(|timeout| !(1..=MAX_TIMEOUT_SECS).contains(&timeout)) {
+            return Err(format!("timeout must be from 1 to {MAX_TIMEOUT_SECS} seconds"));
         }
         Ok(Action::Bash { command: &params.command }.to_string())
     }
 
-    fn beyond_always(params: &Params) -> Option<&'static str> {
+    fn not_covered_by_always(params: &Params) -> Option<&'static str> {
         params.background.then_some(
             "what is approved for ever is approved for the foreground; in the background it is asked about every time",
         )
     }
 
-    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
         if params.background {
-            return background::start(params.command, &scene).await;
+            return bash_background::start_command(params.command, &scene).await;
         }
-        let timeout = Duration::from_secs(params.timeout.unwrap_or(TIMEOUT));
-        let job = Job {
+        let timeout = Duration::from_secs(params.timeout.unwrap_or(DEFAULT_TIMEOUT_SECS));
+        let job = CommandSpec {
             argv: ["bash", "--noprofile", "--norc", "-c", &params.command].map(Into::into).into(),
             env: Vec::new(),
             confinement: Confinement {
                 workspace: scene.workspace(),
-                network: scene.network(),
-                limits: Limits { time: Some(timeout), ..Limits::default() },
+                network: scene.allows_network(),
+                limits: ResourceLimits { time: Some(timeout), ..ResourceLimits::default() },
             },
         };
-        match sandbox::run_redacted(&scene.world.sandbox, &job, &scene.cancel, scene.redactor.as_ref()).await {
-            Ok(ran) => told(ran, timeout),
-            Err(e) => Outcome::error(format!("the command was not run: {e}")),
+        match sandbox::run_redacted(&scene.services.sandbox, &job, &scene.cancel, scene.redactor.as_ref()).await {
+            Ok(ran) => format_outcome(ran, timeout),
+            Err(e) => ToolOutcome::error(format!("the command was not run: {e}")),
         }
     }
 }
 
 /// The output, and on a last line how it ended: `[exit status N]` and the like.
-fn told(ran: Ran, timeout: Duration) -> Outcome {
+fn format_outcome(ran: CommandOutcome, timeout: Duration) -> ToolOutcome {
     let mut text = ran.output;
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -93,11 +93,11 @@ fn told(ran: Ran, timeout: Duration) -> Outcome {
         Exit::Memory => write!(
             text,
             "[out of memory: its processes used more than {} GiB together, and all were ended]",
-            Limits::default().memory >> 30
+            ResourceLimits::default().memory >> 30
         ),
         Exit::TimedOut => write!(text, "[timed out after {} s: all its processes were ended]", timeout.as_secs()),
     };
-    Outcome::Told { text, is_error: ran.cancelled || ran.exit != Exit::Code(0) }
+    ToolOutcome::Completed { text, is_error: ran.cancelled || ran.exit != Exit::Code(0) }
 }
 
 #[cfg(test)]
@@ -107,8 +107,8 @@ mod tests {
     #[test]
     fn the_last_line_says_how_it_ended() {
         let ran = |exit, output: &str, cancelled| {
-            let Outcome::Told { text, is_error } =
-                told(Ran { exit, output: output.into(), cancelled }, Duration::from_secs(7))
+            let ToolOutcome::Completed { text, is_error } =
+                format_outcome(CommandOutcome { exit, output: output.into(), cancelled }, Duration::from_secs(7))
             else {
                 panic!("the turn goes on");
             };

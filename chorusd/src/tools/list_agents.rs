@@ -5,8 +5,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Scene;
-use super::tool::{Outcome, Tool};
+use super::ToolContext;
+use super::tool::{Tool, ToolOutcome};
 use crate::permissions::Action;
 
 pub struct ListAgents;
@@ -20,14 +20,14 @@ impl Tool for ListAgents {
     const DESCRIPTION: &'static str = "Lists the agents, each with its model and whether it is in a conversation.";
     type Params = Params;
 
-    fn action(_: &Params, _: &Scene) -> Result<String, String> {
+    fn action(_: &Params, _: &ToolContext) -> Result<String, String> {
         Ok(Action::Other { tool: Self::NAME, argument: "" }.to_string())
     }
 
-    async fn run(_: Params, scene: Arc<Scene>) -> Outcome {
-        match scene.world.outside() {
-            Some(outside) => Outcome::done(outside.list_agents(scene.agent).await),
-            None => Outcome::error("the daemon is not ready for that"),
+    async fn run(_: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        match scene.services.host() {
+            Some(outside) => ToolOutcome::success(outside.list_agents(scene.agent).await),
+            None => ToolOutcome::error("the daemon is not ready for that"),
         }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Scene;
-use super::tool::{Outcome, Tool};
+use super::ToolContext;
+use super::tool::{Tool, ToolOutcome};
 use crate::permissions::Action;
 
 pub struct ListModels;
@@ -22,12 +22,12 @@ impl Tool for ListModels {
         "Lists the models that can be used, as provider/model, with their context length.";
     type Params = Params;
 
-    fn action(_: &Params, _: &Scene) -> Result<String, String> {
+    fn action(_: &Params, _: &ToolContext) -> Result<String, String> {
         Ok(Action::Other { tool: Self::NAME, argument: "" }.to_string())
     }
 
-    async fn run(_: Params, scene: Arc<Scene>) -> Outcome {
-        let models = &scene.world.models;
+    async fn run(_: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        let models = &scene.services.models;
         let mut text = String::new();
         for provider in models.available().providers {
             for model in &provider.models {
@@ -47,6 +47,6 @@ impl Tool for ListModels {
         if text.is_empty() {
             text.push_str("no provider has listed its models");
         }
-        Outcome::done(text)
+        ToolOutcome::success(text)
     }
 }

@@ -2,33 +2,35 @@
 //! the turn.
 
 mod agent_locks;
-mod background;
 mod bash;
-mod carry_out;
+mod bash_background;
+mod context;
+mod error_result;
+mod execute;
 mod files;
 mod git;
-mod kept;
+mod host;
 mod list_agents;
 mod list_models;
-mod outside;
+mod registry;
 mod remember;
-mod scene;
+mod result_message;
+pub mod sandbox_policy;
 mod search_sessions;
 mod self_edit;
 mod send_to_agent;
-mod shelf;
-mod told;
 mod tool;
-pub mod unconfined;
 
-pub use carry_out::{asks, carry_out, in_order};
-pub use files::{Edit as FileEdit, Locks, Place, Range, Workspace, cleaned_action, workspace_paths};
+pub use context::{ToolContext, ToolServices};
+pub use execute::{execute_call, needs_approval, runs_in_order};
+pub use files::{
+    Edit as FileEdit, FileLocks, LineRange, Workspace, WorkspacePath, normalize_file_action, workspace_paths,
+};
 pub use git::checkpoint;
 pub use git::{settings as git_settings, variables as git_variables};
-pub use kept::result_of;
-pub use outside::{Asker, Outside, SelfEdit};
-pub use scene::{Scene, World};
-pub use shelf::{Offer, offer, specs};
-pub use tool::Outcome;
+pub use host::{SelfEdit, ToolCaller, ToolHost};
+pub use registry::{OfferedTools, offer_tools, visible_specs};
+pub use result_message::tool_result_message;
+pub use tool::ToolOutcome;
 
-use told::told;
+use error_result::error_outcome;

@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::tool::{Outcome, Tool};
-use super::{Scene, told};
+use super::tool::{Tool, ToolOutcome};
+use super::{ToolContext, error_outcome};
 use crate::permissions::Action;
-use crate::store::catalog::{MemoryRow, Remembered, memory};
+use crate::store::catalog::{MemoryRow, RememberOutcome, memories};
 
 pub struct Remember;
 
@@ -32,9 +32,9 @@ impl Tool for Remember {
     const DESCRIPTION: &'static str = "Remembers something for all your later conversations.";
     type Params = Params;
 
-    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
-        memory::text(&params.text)?;
-        memory::path(params.path.as_deref())?;
+    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
+        memories::validate_text(&params.text)?;
+        memories::validate_path(params.path.as_deref())?;
         if params.project && scene.project.is_none() {
             return Err("you have no project to share it with; remember it without `project`".into());
         }
@@ -43,15 +43,16 @@ impl Tool for Remember {
         Ok(Action::Other { tool: Self::NAME, argument: &argument }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
-        let (text, path) = match (memory::text(&params.text), memory::path(params.path.as_deref())) {
-            (Ok(text), Ok(path)) => (scene.kept(text), path),
-            (Err(why), _) | (_, Err(why)) => return Outcome::error(why),
-        };
-        let path = path.map(|path| scene.kept(path).text);
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        let (text, path) =
+            match (memories::validate_text(&params.text), memories::validate_path(params.path.as_deref())) {
+                (Ok(text), Ok(path)) => (scene.redact_for_storage(text), path),
+                (Err(why), _) | (_, Err(why)) => return ToolOutcome::error(why),
+            };
+        let path = path.map(|path| scene.redact_for_storage(path).text);
         // What stands for a secret may be longer than the secret.
-        if let Err(why) = memory::text(&text.text).and_then(|_| memory::path(path.as_deref())) {
-            return Outcome::error(why);
+        if let Err(why) = memories::validate_text(&text.text).and_then(|_| memories::validate_path(path.as_deref())) {
+            return ToolOutcome::error(why);
         }
         let row = MemoryRow {
             id: Uuid::new_v4(),
@@ -60,19 +61,19 @@ impl Tool for Remember {
             project: scene.project.clone().filter(|_| params.project),
             text: text.text,
             path,
-            at: scene.world.clock.now(),
+            at: scene.services.clock.now(),
             user: scene.requester.to_string(),
             source: MemorySource::Tool,
             message: scene.message.clone(),
         };
-        match scene.world.store.catalog.remember(row).await {
-            Ok(Remembered::New(_)) => {
-                Outcome::done(format!("it is remembered; you are shown it from your next step on{}", text.note))
+        match scene.services.store.catalog.remember(row).await {
+            Ok(RememberOutcome::New(_)) => {
+                ToolOutcome::success(format!("it is remembered; you are shown it from your next step on{}", text.note))
             }
-            Ok(Remembered::Known(_)) => {
-                Outcome::done("it was remembered already, in the same words; nothing was added")
+            Ok(RememberOutcome::Known(_)) => {
+                ToolOutcome::success("it was remembered already, in the same words; nothing was added")
             }
-            Err(failure) => told(failure),
+            Err(failure) => error_outcome(failure),
         }
     }
 }

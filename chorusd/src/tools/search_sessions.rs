@@ -5,9 +5,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::outside::Asker;
-use super::tool::{Outcome, Tool};
-use super::{Scene, told};
+use super::host::ToolCaller;
+use super::tool::{Tool, ToolOutcome};
+use super::{ToolContext, error_outcome};
 use crate::permissions::Action;
 
 pub struct SearchSessions;
@@ -24,19 +24,21 @@ impl Tool for SearchSessions {
     const DESCRIPTION: &'static str = "Searches your saved conversations; returns up to 10, newest first.";
     type Params = Params;
 
-    fn action(params: &Params, _: &Scene) -> Result<String, String> {
+    fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
         if params.query.len() > 500 || params.query.chars().any(char::is_control) {
             return Err("`query` is longer than 500 bytes or has control characters in it; give a few words".into());
         }
         Ok(Action::Other { tool: Self::NAME, argument: &params.query }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
-        let Some(outside) = scene.world.outside() else { return Outcome::error("the daemon is not ready for that") };
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        let Some(outside) = scene.services.host() else {
+            return ToolOutcome::error("the daemon is not ready for that");
+        };
         let action = Action::Other { tool: Self::NAME, argument: &params.query };
-        match outside.search_sessions(Asker::new(&scene, action), params.query.clone()).await {
-            Ok(text) => Outcome::done(text),
-            Err(failure) => told(failure),
+        match outside.search_sessions(ToolCaller::new(&scene, action), params.query.clone()).await {
+            Ok(text) => ToolOutcome::success(text),
+            Err(failure) => error_outcome(failure),
         }
     }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::outside::Asker;
-use super::tool::{Outcome, Tool};
-use super::{Scene, told};
+use super::host::ToolCaller;
+use super::tool::{Tool, ToolOutcome};
+use super::{ToolContext, error_outcome};
 use crate::config::agent::check_name;
 use crate::permissions::Action;
 
 /// Bytes of a message.
-const LONGEST: usize = 32 << 10;
+const MAX_MESSAGE_LEN: usize = 32 << 10;
 
 pub struct SendToAgent;
 
@@ -37,24 +37,26 @@ impl Tool for SendToAgent {
         "Sends a message to another agent, which begins to work on it. Its answer does not come back by itself.";
     type Params = Params;
 
-    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
+    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
         check_name(&params.agent).map_err(|failure| format!("{}; list_agents lists them", failure.message))?;
         if params.agent == scene.agent_name {
             return Err("that is you; an agent sends nothing to itself".into());
         }
-        if params.message.trim().is_empty() || params.message.len() > LONGEST || params.message.contains('\0') {
-            return Err(format!("`message` must have a text of at most {LONGEST} bytes"));
+        if params.message.trim().is_empty() || params.message.len() > MAX_MESSAGE_LEN || params.message.contains('\0') {
+            return Err(format!("`message` must have a text of at most {MAX_MESSAGE_LEN} bytes"));
         }
         Ok(Action::Other { tool: Self::NAME, argument: &params.argument() }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
-        let Some(outside) = scene.world.outside() else { return Outcome::error("the daemon is not ready for that") };
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        let Some(outside) = scene.services.host() else {
+            return ToolOutcome::error("the daemon is not ready for that");
+        };
         let action = Action::Other { tool: Self::NAME, argument: &params.argument() }.to_string();
-        let message = scene.kept(params.message);
-        match outside.send_to_agent(Asker::new(&scene, action), params.agent, message.text).await {
-            Ok(text) => Outcome::done(text + message.note),
-            Err(failure) => told(failure),
+        let message = scene.redact_for_storage(params.message);
+        match outside.send_to_agent(ToolCaller::new(&scene, action), params.agent, message.text).await {
+            Ok(text) => ToolOutcome::success(text + message.note),
+            Err(failure) => error_outcome(failure),
         }
     }
 }

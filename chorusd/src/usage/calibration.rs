@@ -6,11 +6,11 @@ use std::collections::{HashMap, VecDeque};
 use super::UsageRow;
 
 /// Calls that are remembered of a model.
-pub const REMEMBERED: usize = 16;
+pub const MAX_SAMPLES: usize = 16;
 /// Of a shorter request too much is what the provider puts around it.
-const LEAST: u64 = 200;
+const MIN_SAMPLE_TOKENS: u64 = 200;
 /// No tokeniser is further off than this; a provider that counts otherwise has counted something else.
-const MOST: f64 = 4.0;
+const MAX_RATIO: f64 = 4.0;
 
 /// One call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,21 +34,21 @@ impl From<&UsageRow> for Sample {
 /// What is known of all models, by `provider/model`.
 #[derive(Debug, Default)]
 pub struct Calibration {
-    models: HashMap<String, Model>,
+    models: HashMap<String, ModelSamples>,
 }
 
 #[derive(Debug)]
-struct Model {
+struct ModelSamples {
     /// Tokens that were estimated, and their ratio to what was counted; the newest last.
-    calls: VecDeque<(u64, f64)>,
+    samples: VecDeque<(u64, f64)>,
     ratio: f64,
 }
 
 impl Calibration {
     /// Takes note of a call, where it says something.
-    pub fn add(&mut self, model: &str, sample: Sample) {
+    pub fn add_sample(&mut self, model: &str, sample: Sample) {
         let Sample { estimated, input, cache_read } = sample;
-        if estimated < LEAST || input == 0 {
+        if estimated < MIN_SAMPLE_TOKENS || input == 0 {
             return;
         }
         let expected = estimated as f64 * self.ratio(model).unwrap_or(1.0);
@@ -56,18 +56,18 @@ impl Calibration {
         // A part is not more than the whole, and no whole is less than half of what it was with all calls before.
         let apart = cache_read > input || (2.0 * (input as f64) < expected && whole as f64 <= 2.0 * expected);
         let ratio = if apart { whole } else { input } as f64 / estimated as f64;
-        if !(1.0 / MOST..=MOST).contains(&ratio) {
+        if !(1.0 / MAX_RATIO..=MAX_RATIO).contains(&ratio) {
             return;
         }
         let known = self
             .models
             .entry(model.to_owned())
-            .or_insert_with(|| Model { calls: VecDeque::with_capacity(REMEMBERED), ratio: 1.0 });
-        if known.calls.len() == REMEMBERED {
-            known.calls.pop_front();
+            .or_insert_with(|| ModelSamples { samples: VecDeque::with_capacity(MAX_SAMPLES), ratio: 1.0 });
+        if known.samples.len() == MAX_SAMPLES {
+            known.samples.pop_front();
         }
-        known.calls.push_back((estimated, ratio));
-        known.ratio = middle(known.calls.iter().copied());
+        known.samples.push_back((estimated, ratio));
+        known.ratio = weighted_median(known.samples.iter().copied());
     }
 
     /// Tokens that the model counts for each that is estimated; `None` where no call has told yet.
@@ -79,7 +79,7 @@ impl Calibration {
 
 /// The ratio that half of all tokens stood in calls below of: one odd call among many moves it little, and a long request says more
 /// than a short one.
-fn middle(calls: impl Iterator<Item = (u64, f64)>) -> f64 {
+fn weighted_median(calls: impl Iterator<Item = (u64, f64)>) -> f64 {
     let mut calls: Vec<_> = calls.collect();
     calls.sort_by(|one, two| one.1.total_cmp(&two.1));
     let half = calls.iter().map(|(tokens, _)| tokens).sum::<u64>() / 2;
@@ -100,7 +100,7 @@ mod tests {
     fn learned(samples: &[(u64, u64, u64)]) -> Option<f64> {
         let mut calibration = Calibration::default();
         for &(estimated, input, cache_read) in samples {
-            calibration.add("p/m", Sample { estimated, input, cache_read });
+            calibration.add_sample("p/m", Sample { estimated, input, cache_read });
         }
         calibration.ratio("p/m")
     }
@@ -112,13 +112,13 @@ mod tests {
         assert_eq!(learned(&[(1000, 1300, 0), (1000, 1200, 0), (1000, 1250, 0)]), Some(1.25));
         assert_eq!(learned(&[(1000, 2000, 0), (50_000, 60_000, 0)]), Some(1.2), "the long one says more");
         let mut drifts = vec![(1000, 1000, 0); 100];
-        drifts.extend(vec![(1000, 1500, 0); REMEMBERED]);
+        drifts.extend(vec![(1000, 1500, 0); MAX_SAMPLES]);
         assert_eq!(learned(&drifts), Some(1.5), "old calls are forgotten");
     }
 
     #[test]
     fn calls_that_say_nothing_are_passed_over() {
-        assert_eq!(learned(&[(LEAST - 1, 900, 0), (1000, 0, 0), (0, 1000, 0)]), None);
+        assert_eq!(learned(&[(MIN_SAMPLE_TOKENS - 1, 900, 0), (1000, 0, 0), (0, 1000, 0)]), None);
         assert_eq!(learned(&[(1000, 90_000, 0), (1000, 10, 0)]), None);
         let odd = [(1000, 1200, 0), (1000, 1200, 0), (1000, 400, 0), (1000, 1200, 0), (1000, 1200, 0)];
         assert_eq!(learned(&odd), Some(1.2), "one odd call among many");

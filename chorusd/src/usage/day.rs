@@ -14,7 +14,7 @@ pub struct Day {
 impl Day {
     /// The day that `now` is in.
     #[must_use]
-    pub fn of(now: Timestamp, zone: TimeZone) -> Self {
+    pub fn containing(now: Timestamp, zone: TimeZone) -> Self {
         let here = now.to_zoned(zone);
         // Only at the ends of what a calendar can say there is no midnight.
         let start = here.start_of_day().unwrap_or_else(|_| here.clone());
@@ -24,7 +24,7 @@ impl Day {
 
     /// Whether `now` is in it.
     #[must_use]
-    pub fn has(&self, now: Timestamp) -> bool {
+    pub fn contains(&self, now: Timestamp) -> bool {
         self.start <= now && now < self.end.timestamp()
     }
 }
@@ -43,9 +43,9 @@ mod tests {
             ("2026-10-25T12:00:00Z", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"),
         ] {
             let [now, start, end] = [now, start, end].map(|time| time.parse::<Timestamp>().unwrap());
-            let day = Day::of(now, zone.clone());
+            let day = Day::containing(now, zone.clone());
             assert_eq!((day.start, day.end.timestamp()), (start, end));
-            assert!(day.has(now) && day.has(start) && !day.has(end));
+            assert!(day.contains(now) && day.contains(start) && !day.contains(end));
         }
     }
 }

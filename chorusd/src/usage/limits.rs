@@ -3,24 +3,24 @@
 use chorus_proto::ErrorKind;
 use jiff::Zoned;
 
-use super::Spent;
-use crate::failure::{Failure, Result};
+use super::Spending;
+use crate::error::{Error, Result};
 
 /// The caps of an agent; 0 is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Limits {
+pub struct UsageLimits {
     /// Tokens a day, in and out.
     pub daily_tokens: u64,
     /// US dollars a day.
     pub daily_cost: f64,
 }
 
-impl Limits {
+impl UsageLimits {
     /// Whether the agent `name`, which has used `spent`, may use more before `end`.
     ///
     /// # Errors
     /// `limit_reached`: which cap, what was used, when it ends and how it is raised.
-    pub fn check(&self, name: &str, spent: &Spent, end: &Zoned) -> Result<()> {
+    pub fn check(&self, name: &str, spent: &Spending, end: &Zoned) -> Result<()> {
         let (what, key) = if self.daily_tokens > 0 && spent.tokens >= self.daily_tokens {
             let what = format!("{} tokens today, and its daily_token_limit is {}", spent.tokens, self.daily_tokens);
             (what, "daily_token_limit")
@@ -30,7 +30,7 @@ impl Limits {
         } else {
             return Ok(());
         };
-        Err(Failure::new(ErrorKind::LimitReached, format!("{name} has used {what}")).hint(format!(
+        Err(Error::new(ErrorKind::LimitReached, format!("{name} has used {what}")).hint(format!(
             "it ends at midnight ({}); `chorusctl agent config {name} {key} N` raises it, 0 is no limit",
             end.strftime("%Y-%m-%d %H:%M %Z")
         )))
@@ -45,8 +45,8 @@ mod tests {
     fn each_cap_is_named_with_what_was_used_and_how_it_is_raised() {
         let end = "2026-02-28T00:00:00[UTC]".parse().unwrap();
         let check = |daily_tokens, daily_cost, tokens, cost| {
-            let spent = Spent { tokens, cost, ..Spent::default() };
-            let failure = Limits { daily_tokens, daily_cost }.check("atlas", &spent, &end).err();
+            let spent = Spending { tokens, cost, ..Spending::default() };
+            let failure = UsageLimits { daily_tokens, daily_cost }.check("atlas", &spent, &end).err();
             failure.map(|failure| (failure.kind, failure.message, failure.hint.unwrap()))
         };
         assert_eq!([check(0, 0.0, 9, 9.0), check(10, 2.0, 9, 1.9)], [None, None]);

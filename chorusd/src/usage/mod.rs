@@ -2,15 +2,15 @@
 //! ([`Usage::may_call`]). A day is one of the machine's time zone.
 
 mod calibration;
-mod call;
+mod daily_totals;
 mod day;
 mod limits;
-mod today;
+mod usage_row;
 
 pub use calibration::{Calibration, Sample};
-pub use call::Caller;
+pub use daily_totals::UsageTracker;
 pub use day::Day;
-pub use limits::Limits;
-pub use today::Usage;
+pub use limits::UsageLimits;
+pub use usage_row::ModelCallInfo;
 
-pub use crate::store::catalog::{CallKind, Spent, UsageRow};
+pub use crate::store::catalog::{CallKind, Spending, UsageRow};

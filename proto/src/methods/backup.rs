@@ -31,7 +31,7 @@ pub struct CreateParams {
 }
 
 /// The end of a warning about what is no file: nothing that a backup could keep.
-pub const SPECIAL: &str = "is a socket, pipe or device and not in the backup";
+pub const SPECIAL_FILE_WARNING: &str = "is a socket, pipe or device and not in the backup";
 
 /// A backup that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

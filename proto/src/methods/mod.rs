@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub mod agent;
+pub mod agent_transfer;
 pub mod approvals;
-pub mod archive;
 pub mod audit;
 pub mod backup;
 pub mod chain;

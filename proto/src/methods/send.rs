@@ -53,14 +53,14 @@ pub struct Progress {
     /// The request's.
     pub id: u64,
     #[serde(flatten)]
-    pub said: Said,
+    pub said: TurnEvent,
 }
 
 /// A piece of a turn as it comes. Pieces of one kind that come faster than they are read arrive as one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Said {
+pub enum TurnEvent {
     /// Text of the reply.
     Text(String),
     Thinking(String),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chorus_proto::methods::agent::{Config, ConfigParams, ConfigResult, List, ListParams, Show, ShowParams};
 use chorus_proto::{CallError, Client, ErrorKind};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn config(client: &mut Client, key: &str, value: Option<Value>) -> Result<Config
 }
 
 fn file(home: &Home, agent: &str) -> Value {
-    let text = fs::read_to_string(home.agent(agent).join("agent.json")).expect("agent.json");
+    let text = fs::read_to_string(home.agent_dir(agent).join("agent.json")).expect("agent.json");
     serde_json::from_str(&text).expect("JSON")
 }
 
@@ -41,7 +41,7 @@ fn keys_are_read_and_set_with_their_own_types() {
         ("window_message", json!(3)),
         ("name", json!("Not A Name")),
     ] {
-        let kind = kind_of(config(&mut client, key, Some(value.clone())));
+        let kind = expect_error_kind(config(&mut client, key, Some(value.clone())));
         let fits = [
             ErrorKind::InvalidParams,
             ErrorKind::InvalidName,
@@ -62,7 +62,7 @@ fn unknown_keys_survive_a_rewrite() {
     client.init("a");
     let mut edited = file(&home, "a");
     edited["mine"] = json!({"kept": [1, 2.50, "three"]});
-    fs::write(home.agent("a").join("agent.json"), edited.to_string()).expect("edited");
+    fs::write(home.agent_dir("a").join("agent.json"), edited.to_string()).expect("edited");
     config(&mut client, "idle_timeout", Some(json!("2h"))).expect("set");
     let rewritten = file(&home, "a");
     assert_eq!(rewritten["mine"], edited["mine"]);
@@ -75,7 +75,7 @@ fn an_edit_by_hand_takes_effect_and_a_broken_one_does_not() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
-    let path = home.agent("a").join("agent.json");
+    let path = home.agent_dir("a").join("agent.json");
     let mut edited = file(&home, "a");
     edited["model"] = json!("local/by-hand");
     fs::write(&path, edited.to_string()).expect("edited");
@@ -87,7 +87,7 @@ fn an_edit_by_hand_takes_effect_and_a_broken_one_does_not() {
     assert_eq!(model(&mut client).as_deref(), Some("local/by-hand"), "the last good one stays in force");
     client.append("a", "still works");
     assert_eq!(fs::read_to_string(&path).expect("the file"), "{ broken", "a person's edit is not overwritten");
-    let kind = kind_of(config(&mut client, "model", Some(json!("x/y"))));
+    let kind = expect_error_kind(config(&mut client, "model", Some(json!("x/y"))));
     assert!([ErrorKind::InvalidConfig, ErrorKind::StorageFailed].contains(&kind), "{kind:?}");
 }
 
@@ -100,12 +100,12 @@ fn a_rename_moves_the_directory_and_keeps_everything() {
     client.init("taken");
     client.append("a", "live");
     client.save("a", "saved before");
-    assert_eq!(kind_of(config(&mut client, "name", Some(json!("taken")))), ErrorKind::AlreadyExists);
+    assert_eq!(expect_error_kind(config(&mut client, "name", Some(json!("taken")))), ErrorKind::AlreadyExists);
     let renamed = config(&mut client, "name", Some(json!("b"))).expect("renamed");
     assert_eq!(renamed.agent.name, "b");
-    assert!(home.agent("b").is_dir() && !home.agent("a").exists());
+    assert!(home.agent_dir("b").is_dir() && !home.agent_dir("a").exists());
     assert_eq!(file(&home, "b")["name"], "b");
-    assert_eq!(client.texts("b"), ["live"]);
+    assert_eq!(client.message_texts("b"), ["live"]);
     let sessions = client.history("b");
     assert_eq!(sessions.len(), 1);
     assert_eq!(sessions[0].header.agent_name, "a", "session files keep the name they were saved under");
@@ -114,9 +114,9 @@ fn a_rename_moves_the_directory_and_keeps_everything() {
     daemon.kill9();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    assert_eq!(client.texts("b"), ["live", "after"]);
+    assert_eq!(client.message_texts("b"), ["live", "after"]);
     client.restore("b", "latest");
-    assert_eq!(client.texts("b"), ["live"]);
+    assert_eq!(client.message_texts("b"), ["live"]);
     client.init("a");
     assert_eq!(client.history("a"), [], "the old name is free, for another agent");
 }
@@ -152,8 +152,8 @@ fn whoever_looks_at_an_agent_while_it_is_renamed_changes_nothing() {
     let agents = client.call::<List>(&ListParams::default()).expect("a list").agents;
     assert_eq!(agents.len(), 1);
     assert_eq!((&*agents[0].name, &agents[0].problem), (names[0], &None));
-    assert_eq!(Path::new(&agents[0].path), home.agent(names[0]));
+    assert_eq!(Path::new(&agents[0].path), home.agent_dir(names[0]));
     daemon.kill9();
     let daemon = Daemon::start(&home);
-    assert_eq!(daemon.client().texts(names[0]), ["live"]);
+    assert_eq!(daemon.client().message_texts(names[0]), ["live"]);
 }

@@ -8,7 +8,7 @@ use chorus_proto::methods::context::{History, HistoryParams};
 use chorus_proto::methods::doctor::{Doctor, DoctorParams};
 use chorus_proto::{AgentStatus, Client, ErrorKind, Trigger};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 
 use crate::home;
@@ -35,7 +35,7 @@ fn the_context_is_saved_and_the_files_go_to_the_trash() {
     let files = gone.files.expect("a place in the trash");
     assert!(Path::new(&files).starts_with(home.path.join("trash")), "{files}");
     assert_eq!(fs::read_dir(Path::new(&files).join("sessions")).expect("its sessions").count(), 1);
-    assert!(!home.agent("a").exists());
+    assert!(!home.agent_dir("a").exists());
     let list = |client: &mut Client, all| client.call::<List>(&ListParams { all }).expect("a list").agents.len();
     assert_eq!((list(&mut client, false), list(&mut client, true)), (0, 1));
     let all = HistoryParams { all_agents: true, ..Default::default() };
@@ -46,7 +46,7 @@ fn the_context_is_saved_and_the_files_go_to_the_trash() {
         text: Some("too late".into()),
         ..Default::default()
     });
-    assert_eq!(kind_of(append), ErrorKind::AgentNotFound);
+    assert_eq!(expect_error_kind(append), ErrorKind::AgentNotFound);
     client.init("a");
     assert_eq!(client.history("a"), [], "the name is free, for another agent");
 }
@@ -70,7 +70,7 @@ fn a_context_that_a_destroy_left_is_ended_by_the_start() {
     let journal: Vec<&str> =
         found.checks.iter().filter(|check| check.name == "journal").map(|check| &*check.text).collect();
     assert!(journal.len() == 1 && journal[0].contains("of 1 contexts"), "{journal:?}");
-    assert_eq!(daemon.client().texts("b"), ["stays"]);
+    assert_eq!(daemon.client().message_texts("b"), ["stays"]);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_purge_leaves_no_files() {
     let daemon = Daemon::start(&home);
     let mut client = with_one_message(&daemon);
     assert_eq!(destroy(&mut client, false, true).files, None);
-    assert!(!home.agent("a").exists());
+    assert!(!home.agent_dir("a").exists());
     assert_eq!(fs::read_dir(home.path.join("trash")).map_or(0, Iterator::count), 0);
 }
 
@@ -89,19 +89,19 @@ fn kept_files_come_back_to_life() {
     let daemon = Daemon::start(&home);
     let mut client = with_one_message(&daemon);
     let before = client.save("a", "before");
-    fs::write(home.agent("a").join("workspace/work.txt"), "work").expect("a file");
+    fs::write(home.agent_dir("a").join("workspace/work.txt"), "work").expect("a file");
     let id = destroy(&mut client, true, false).agent.id;
-    assert!(home.agent("a").join("agent.json").exists());
+    assert!(home.agent_dir("a").join("agent.json").exists());
     let params = InitParams { name: "a".into(), model: Some("local/new".into()), ..Default::default() };
     let revived = client.call::<Init>(&params).expect("revived");
     assert!(revived.revived);
     assert_eq!(revived.agent.id, id, "its identity is in agent.json");
     assert_eq!(revived.agent.model.as_deref(), Some("local/new"), "what was said anew holds");
-    assert_eq!(fs::read_to_string(home.agent("a").join("workspace/work.txt")).expect("kept"), "work");
+    assert_eq!(fs::read_to_string(home.agent_dir("a").join("workspace/work.txt")).expect("kept"), "work");
     let sessions = client.history("a");
     assert!(sessions.iter().any(|session| session.header.id == before.header.id), "{sessions:?}");
     client.restore("a", "latest");
-    assert_eq!(client.texts("a"), ["unsaved"]);
+    assert_eq!(client.message_texts("a"), ["unsaved"]);
 }
 
 #[test]
@@ -109,10 +109,10 @@ fn without_a_terminal_it_wants_a_yes() {
     let home = home();
     let daemon = Daemon::start(&home);
     let mut client = with_one_message(&daemon);
-    chorusctl(&home, ["agent", "destroy", "a"]).failed_with_hint(6);
-    assert_eq!(client.texts("a"), ["unsaved"]);
-    chorusctl(&home, ["agent", "destroy", "nobody", "--yes"]).failed_with_hint(3);
-    let said = chorusctl(&home, ["--json", "agent", "destroy", "a", "--yes"]).json();
+    chorusctl(&home, ["agent", "destroy", "a"]).expect_failure_with_hint(6);
+    assert_eq!(client.message_texts("a"), ["unsaved"]);
+    chorusctl(&home, ["agent", "destroy", "nobody", "--yes"]).expect_failure_with_hint(3);
+    let said = chorusctl(&home, ["--json", "agent", "destroy", "a", "--yes"]).expect_json();
     assert_eq!(said["agent"]["status"], "destroyed");
 }
 
@@ -134,12 +134,12 @@ fn a_destroyed_agent_is_listed_with_the_permissions_it_had() {
     let mut client = daemon.client();
     client.init("plain");
     client.init("strict");
-    chorusctl(&home, ["agent", "config", "strict", "permissions", "locked"]).ok();
+    chorusctl(&home, ["agent", "config", "strict", "permissions", "locked"]).expect_success();
     for name in ["plain", "strict"] {
         let params = DestroyParams { name: name.into(), keep_files: false, purge: false };
         client.call::<Destroy>(&params).expect("destroyed");
     }
-    let listed = chorusctl(&home, ["agent", "list", "--all"]).ok();
+    let listed = chorusctl(&home, ["agent", "list", "--all"]).expect_success();
     let line = |name: &str| listed.lines().find(|line| line.contains(name)).expect("a line").to_owned();
     assert!(line("plain").contains("standard") && line("strict").contains("locked"), "{listed}");
     assert!(!listed.contains("custom"), "{listed}");

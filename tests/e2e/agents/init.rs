@@ -6,8 +6,8 @@ use std::path::Path;
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{Init, InitParams};
-use chorus_tests::chat::{Chat as _, kind_of};
-use chorus_tests::ctl::{chorusctl, run};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
+use chorus_tests::ctl::{chorusctl, run_command};
 use chorus_tests::{Daemon, Home};
 use serde_json::Value;
 
@@ -19,8 +19,8 @@ fn init(name: &str) -> InitParams {
 
 fn git(home: &Home, agent: &str, args: &[&str]) -> String {
     let mut command = home.command("git");
-    command.args(args).current_dir(home.agent(agent).join("workspace"));
-    run(command, b"").ok()
+    command.args(args).current_dir(home.agent_dir(agent).join("workspace"));
+    run_command(command, b"").expect_success()
 }
 
 #[test]
@@ -37,11 +37,11 @@ fn an_agent_has_its_directory_its_configuration_and_a_repository() {
     let made = daemon.client().call::<Init>(&params).expect("made");
     assert!(!made.revived);
     assert_eq!(made.agent.name, "notes");
-    assert_eq!(Path::new(&made.agent.path), home.agent("notes"));
+    assert_eq!(Path::new(&made.agent.path), home.agent_dir("notes"));
     for folder in ["docs", "sessions", "workspace"] {
-        assert!(home.agent("notes").join(folder).is_dir(), "{folder}/");
+        assert!(home.agent_dir("notes").join(folder).is_dir(), "{folder}/");
     }
-    let config = fs::read_to_string(home.agent("notes").join("agent.json")).expect("agent.json");
+    let config = fs::read_to_string(home.agent_dir("notes").join("agent.json")).expect("agent.json");
     let config: Value = serde_json::from_str(&config).expect("JSON");
     for (key, value) in [
         ("name", "notes"),
@@ -96,11 +96,11 @@ fn names_are_checked_and_the_nearest_good_one_is_offered() {
         (&"a".repeat(65), &"a".repeat(64)),
     ] {
         let said = chorusctl(&home, ["agent", "init", "--", name]);
-        let said = said.failed_with_hint(2);
+        let said = said.expect_failure_with_hint(2);
         assert!(said.contains(nearest), "{name}: {said}");
     }
     for name in ["", "\u{1f3b6}", "/", "."] {
-        chorusctl(&home, ["agent", "init", "--", name]).failed(2);
+        chorusctl(&home, ["agent", "init", "--", name]).expect_failure(2);
     }
     for name in ["a", "0", "a_b-c", &"a".repeat(64)] {
         assert_eq!(chorusctl(&home, ["agent", "init", name]).status, 0, "{name}");
@@ -115,9 +115,9 @@ fn a_taken_name_is_a_conflict_and_changes_nothing() {
     let mut client = daemon.client();
     client.init("a");
     client.append("a", "one");
-    assert_eq!(kind_of(client.call::<Init>(&init("a"))), ErrorKind::AlreadyExists);
-    chorusctl(&home, ["agent", "init", "a"]).failed_with_hint(7);
-    assert_eq!(client.texts("a"), ["one"]);
+    assert_eq!(expect_error_kind(client.call::<Init>(&init("a"))), ErrorKind::AlreadyExists);
+    chorusctl(&home, ["agent", "init", "a"]).expect_failure_with_hint(7);
+    assert_eq!(client.message_texts("a"), ["one"]);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn of_two_that_take_a_name_at_once_one_gets_it() {
         let (made, refused): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
         assert_eq!(made.len(), 1, "{refused:?}");
         for refusal in refused {
-            let kind = kind_of(refusal);
+            let kind = expect_error_kind(refusal);
             assert!([ErrorKind::AlreadyExists, ErrorKind::Busy].contains(&kind), "{kind:?}");
         }
         assert_eq!(git(&home, &name, &["log", "--oneline"]).lines().count(), 1);
@@ -150,10 +150,10 @@ fn of_two_that_take_a_name_at_once_one_gets_it() {
 fn what_fails_half_way_is_undone() {
     let home = home();
     let mut command = home.command(home.bins.chorusd);
-    command.env("PATH", home.outside());
-    let daemon = Daemon::start_by(&home, command);
+    command.env("PATH", home.temp_dir());
+    let daemon = Daemon::start_command(&home, command);
     let mut client = daemon.client();
-    assert_eq!(kind_of(client.call::<Init>(&init("a"))), ErrorKind::GitFailed);
+    assert_eq!(expect_error_kind(client.call::<Init>(&init("a"))), ErrorKind::GitFailed);
     assert_eq!(fs::read_dir(home.path.join("agents")).map_or(0, Iterator::count), 0, "a directory was left");
     assert!(client.call::<chorus_proto::methods::agent::List>(&Default::default()).expect("a list").agents.is_empty());
     daemon.terminate();
@@ -164,12 +164,12 @@ fn what_fails_half_way_is_undone() {
 #[test]
 fn a_template_of_ones_own_replaces_the_built_in_one() {
     let home = home();
-    home.make();
+    home.create();
     let template = home.path.join("template");
     fs::create_dir_all(template.join("docs")).expect("template/docs");
     fs::write(template.join("docs/mine.md"), "my own notes").expect("a file");
     let daemon = Daemon::start(&home);
     daemon.client().init("a");
-    let copied = fs::read_to_string(home.agent("a").join("docs/mine.md"));
+    let copied = fs::read_to_string(home.agent_dir("a").join("docs/mine.md"));
     assert_eq!(copied.expect("the template's file"), "my own notes");
 }

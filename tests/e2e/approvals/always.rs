@@ -4,9 +4,9 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::daemon::{Status, StatusParams};
 use chorus_proto::methods::permissions::{Check, CheckParams, Decision, Rule, Show, ShowParams};
-use chorus_tests::chat::kind_of;
+use chorus_tests::client_ext::expect_error_kind;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::model_server::Answer;
+use chorus_tests::model_server::Response;
 use chorus_tests::skip;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use super::{ACTION, Rig, always, approve, audit, deny, in_catalog, list, open};
 
 /// The agent's permissions, as its file has them.
 fn permissions(rig: &Rig, agent: &str) -> Value {
-    let text = std::fs::read_to_string(rig.home.agent(agent).join("agent.json")).expect("agent.json");
+    let text = std::fs::read_to_string(rig.home.agent_dir(agent).join("agent.json")).expect("agent.json");
     serde_json::from_str::<Value>(&text).expect("JSON")["permissions"].clone()
 }
 
@@ -31,7 +31,7 @@ fn from_then_on_it_is_not_asked_about_and_nothing_else_changes() {
     let (asked, turn) = rig.asked(1);
     let said = chorusctl(&rig.home, ["approvals", "approve", &asked[0].id, "--always"]);
     assert!(said.stderr.contains("a has a profile of its own now, made from asking"), "{}", said.stderr);
-    said.ok();
+    said.expect_success();
     turn.join().expect("the client").expect("a turn");
     // The next one runs at once.
     rig.script(1);
@@ -64,8 +64,8 @@ fn a_command_runs_in_its_sandbox_and_is_asked_about_again_once_it_is_another() {
     set(&rig, json!({"ask": ["tool:bash:.*"], "allow": ["tool:create_file:log"]}));
     let wanted = "echo one >> log && cat log";
     let run = |command: &str| {
-        rig.server.anthropic().answer(Answer::calls("c", "bash", &json!({"command": command})));
-        rig.server.anthropic().answer(Answer::text(["Done."]));
+        rig.server.anthropic().queue(Response::tool_call("c", "bash", &json!({"command": command})));
+        rig.server.anthropic().queue(Response::text(["Done."]));
         rig.send_beside("a", "Run it.")
     };
     let last = || rig.results("a").pop().expect("a result");
@@ -98,7 +98,7 @@ fn a_command_runs_in_its_sandbox_and_is_asked_about_again_once_it_is_another() {
     assert!(matches!(check(wanted), Rule::Pattern { list: Decision::Deny, .. }), "{:?}", check(wanted));
     run(wanted).join().expect("the client").expect("a turn");
     assert!(last().0 && last().1.contains("is not allowed: deny[0]"), "{:?}", last());
-    let log = rig.home.agent("a").join("workspace/log");
+    let log = rig.home.agent_dir("a").join("workspace/log");
     assert_eq!(std::fs::read_to_string(log).expect("the log"), "one\none\n");
 }
 
@@ -109,7 +109,7 @@ fn an_edit_of_the_file_meanwhile_is_kept() {
         json!({"ask": ["tool:list_models:.*"], "network": true, "examples": [{"action": ACTION, "decision": "ask"}]});
     set(&rig, own);
     let (asked, turn) = rig.asked(1);
-    let path = rig.home.agent("a").join("agent.json");
+    let path = rig.home.agent_dir("a").join("agent.json");
     let text = std::fs::read_to_string(&path).expect("agent.json");
     let mut map: Value = serde_json::from_str(&text).expect("JSON");
     map["mine"] = json!("stays");
@@ -155,7 +155,7 @@ fn an_answer_that_cannot_be_written_down_changes_nothing() {
         "CREATE TRIGGER no_yes BEFORE INSERT ON audit_log WHEN new.decision LIKE 'approved%'
          BEGIN SELECT RAISE(ABORT, 'no'); END;",
     );
-    assert_eq!(kind_of(always(&mut rig.client(), &asked[0].id)), ErrorKind::StorageFailed);
+    assert_eq!(expect_error_kind(always(&mut rig.client(), &asked[0].id)), ErrorKind::StorageFailed);
     turn.join().expect("the client").expect("a turn");
     assert!(rig.results("a")[0].0);
     assert_eq!(permissions(&rig, "a"), "asking");
@@ -170,7 +170,7 @@ fn where_it_cannot_work_it_is_refused_and_the_question_stays() {
     let (asked, turn) = rig.asked(1);
     let refused = chorusctl(&rig.home, ["approvals", "approve", &asked[0].id, "--always"]);
     assert!(
-        refused.failed(6).contains("it cannot be approved for ever: the profile has 1000 rules"),
+        refused.expect_failure(6).contains("it cannot be approved for ever: the profile has 1000 rules"),
         "{}",
         refused.stderr
     );
@@ -191,8 +191,8 @@ fn what_is_approved_for_ever_in_the_foreground_is_asked_about_in_the_background(
     set(&rig, json!({"ask": ["tool:bash:.*"]}));
     let run = |background: bool| {
         let params = json!({"command": "echo done", "background": background});
-        rig.server.anthropic().answer(Answer::calls("c", "bash", &params));
-        rig.server.anthropic().answer(Answer::text(["Done."]));
+        rig.server.anthropic().queue(Response::tool_call("c", "bash", &params));
+        rig.server.anthropic().queue(Response::text(["Done."]));
         rig.send_beside("a", "Run it.")
     };
     let turn = run(false);
@@ -207,7 +207,7 @@ fn what_is_approved_for_ever_in_the_foreground_is_asked_about_in_the_background(
         let shown: Vec<_> = asked.details.iter().map(|detail| (&*detail.name, &*detail.text)).collect();
         assert_eq!((asked.action.as_str(), shown), ("tool:bash:echo done", vec![("background", "true")]));
         assert!(asked.not_always.is_some_and(|why| why.contains("in the background")));
-        assert_eq!(kind_of(always(&mut rig.client(), &asked.id)), ErrorKind::Denied);
+        assert_eq!(expect_error_kind(always(&mut rig.client(), &asked.id)), ErrorKind::Denied);
         approve(&mut rig.client(), &asked.id).expect("once");
         turn.join().expect("the client").expect("a turn");
     }

@@ -6,7 +6,7 @@ use chorus_proto::methods::approvals::{Approve, ApproveParams, List, ListParams,
 use chorus_proto::methods::daemon::{Status as DaemonStatus, StatusParams};
 use chorus_proto::methods::permissions::{Decision, Rule};
 use chorus_proto::{ErrorKind, EventType};
-use chorus_tests::chat::kind_of;
+use chorus_tests::client_ext::expect_error_kind;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::{DEADLINE, wait_until};
 
@@ -25,11 +25,13 @@ fn what_is_approved_is_done_and_all_of_it_is_written_down() {
     assert_eq!(seconds, 120);
     let status = rig.client().call::<DaemonStatus>(&StatusParams::default()).expect("status");
     assert_eq!(status.agents[0].approvals, 1);
-    let shown = chorusctl(&rig.home, ["approvals"]).ok();
+    let shown = chorusctl(&rig.home, ["approvals"]).expect_success();
     assert!(shown.contains(&asked.id) && shown.contains(&format!("│ {ACTION}")) && shown.contains("ask[0]"), "{shown}");
-    assert!(chorusctl(&rig.home, ["status"]).ok().contains("1 action waits for an answer: chorusctl approvals"));
+    assert!(
+        chorusctl(&rig.home, ["status"]).expect_success().contains("1 action waits for an answer: chorusctl approvals")
+    );
     assert_eq!(rig.results("a").len(), 0, "nothing is done before");
-    let said = chorusctl(&rig.home, ["approvals", "approve", &asked.id.to_uppercase()]).ok();
+    let said = chorusctl(&rig.home, ["approvals", "approve", &asked.id.to_uppercase()]).expect_success();
     assert!(said.contains(&format!("approved {} of a", asked.id)), "{said}");
     assert_eq!(turn.join().expect("the client").expect("a turn").reply, "Done.");
     assert!(!rig.results("a")[0].0, "{:?}", rig.results("a"));
@@ -60,15 +62,15 @@ fn what_is_approved_is_done_and_all_of_it_is_written_down() {
 fn what_is_refused_is_not_done_and_the_turn_goes_on() {
     let rig = Rig::new();
     let (asked, turn) = rig.asked(1);
-    chorusctl(&rig.home, ["approvals", "deny", &asked[0].id]).ok();
+    chorusctl(&rig.home, ["approvals", "deny", &asked[0].id]).expect_success();
     assert_eq!(turn.join().expect("the client").expect("a turn").reply, "Done.");
     let (is_error, text) = rig.results("a").remove(0);
     assert!(is_error && text.contains("a person refused it"), "{text}");
     assert_eq!(rig.decisions(), ["ask", "refused"]);
     let again = chorusctl(&rig.home, ["approvals", "approve", &asked[0].id]);
-    assert!(again.failed(7).contains("was denied already, by owner"), "{}", again.stderr);
+    assert!(again.expect_failure(7).contains("was denied already, by owner"), "{}", again.stderr);
     for unknown in ["zzzzzz", "", "x'; DROP TABLE approvals; --"] {
-        chorusctl(&rig.home, ["approvals", "approve", "--", unknown]).failed_with_hint(3);
+        chorusctl(&rig.home, ["approvals", "approve", "--", unknown]).expect_failure_with_hint(3);
     }
 }
 
@@ -81,7 +83,7 @@ fn of_two_who_answer_at_once_one_is_heard() {
             let (mut client, id) = (rig.client(), asked[0].id.clone());
             std::thread::spawn(move || {
                 let answer = if n % 2 == 0 { approve(&mut client, &id).map(drop) } else { deny(&mut client, &id) };
-                answer.map(|()| n % 2 == 0).map_err(|error| kind_of(Err::<(), _>(error)))
+                answer.map(|()| n % 2 == 0).map_err(|error| expect_error_kind(Err::<(), _>(error)))
             })
         })
         .collect();
@@ -99,7 +101,7 @@ fn an_answer_to_another_action_than_the_one_shown_is_none() {
     let rig = Rig::new();
     let (asked, turn) = rig.asked(1);
     let other = ApproveParams { id: asked[0].id.clone(), hash: Some("0".repeat(64)), always: false };
-    assert_eq!(kind_of(rig.client().call::<Approve>(&other)), ErrorKind::Conflict);
+    assert_eq!(expect_error_kind(rig.client().call::<Approve>(&other)), ErrorKind::Conflict);
     assert_eq!(list(&mut rig.client()).len(), 1, "it stays open");
     let same = ApproveParams { hash: Some(asked[0].hash.clone()), ..other };
     rig.client().call::<Approve>(&same).expect("approved");
@@ -111,7 +113,7 @@ fn forty_agents_wait_at_once_and_each_has_its_own_answer() {
     let rig = Rig::new();
     let names: Vec<String> = (0..40).map(|n| format!("agent-{n}")).collect();
     let wanted = |name: &str| name.trim_start_matches("agent-").parse::<u32>().expect("a number") % 2 == 0;
-    rig.server.anthropic().always(super::calls_of(1));
+    rig.server.anthropic().set_fallback(super::calls_of(1));
     let turns: Vec<_> = names
         .iter()
         .map(|name| {
@@ -122,7 +124,7 @@ fn forty_agents_wait_at_once_and_each_has_its_own_answer() {
     let asked = open(&mut rig.client(), 40);
     let ids: BTreeSet<&str> = asked.iter().map(|asked| &*asked.id).collect();
     assert_eq!(ids.len(), 40);
-    rig.server.anthropic().always(chorus_tests::model_server::Answer::text(["Done."]));
+    rig.server.anthropic().set_fallback(chorus_tests::model_server::Response::text(["Done."]));
     let answered: Vec<_> = asked
         .chunks(10)
         .map(|some| {
@@ -161,7 +163,7 @@ fn a_decision_that_cannot_be_written_is_a_deny() {
          BEGIN SELECT RAISE(ABORT, 'no'); END;",
     );
     let (asked, turn) = rig.asked(1);
-    assert_eq!(kind_of(approve(&mut rig.client(), &asked[0].id)), ErrorKind::StorageFailed);
+    assert_eq!(expect_error_kind(approve(&mut rig.client(), &asked[0].id)), ErrorKind::StorageFailed);
     turn.join().expect("the client").expect("a turn");
     let (is_error, text) = rig.results("a").pop().expect("a result");
     assert!(is_error && text.contains("cannot be written down"), "{text}");
@@ -194,7 +196,7 @@ fn nothing_that_is_said_is_an_answer() {
     });
     assert_eq!(list(&mut client).len(), 1);
     deny(&mut client, id).expect("heard");
-    rig.server.anthropic().always(chorus_tests::model_server::Answer::text(["Yes."]));
+    rig.server.anthropic().set_fallback(chorus_tests::model_server::Response::text(["Yes."]));
     turn.join().expect("the client").expect("a turn");
     said.into_iter().for_each(|turn| drop(turn.join().expect("the client").expect("a turn")));
     assert_eq!(rig.decisions(), ["ask", "refused"]);

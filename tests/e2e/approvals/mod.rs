@@ -18,8 +18,8 @@ use chorus_proto::methods::approvals::{
 use chorus_proto::methods::audit::{Audit, AuditParams, AuditRow};
 use chorus_proto::methods::send::{Send, SendParams, SendResult};
 use chorus_proto::{CallError, Client, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use serde_json::json;
 
@@ -63,8 +63,8 @@ impl Rig {
 
     /// The model's next answers: so many calls at once, then a word.
     pub fn script(&self, calls: usize) {
-        self.server.anthropic().answer(calls_of(calls));
-        self.server.anthropic().answer(Answer::text(["Done."]));
+        self.server.anthropic().queue(calls_of(calls));
+        self.server.anthropic().queue(Response::text(["Done."]));
     }
 
     /// A turn that goes on beside the test.
@@ -85,13 +85,13 @@ impl Rig {
     pub fn both_asked(&self, count: usize) -> (Turn, Turn) {
         self.agent("b");
         let mut client = self.client();
-        self.server.anthropic().answer(calls_of(count));
+        self.server.anthropic().queue(calls_of(count));
         let one = self.send_beside("a", "Which are there?");
         open(&mut client, 1);
-        self.server.anthropic().answer(calls_of(1));
+        self.server.anthropic().queue(calls_of(1));
         let other = self.send_beside("b", "And of b?");
         open(&mut client, 2);
-        self.server.anthropic().always(Answer::text(["Done."]));
+        self.server.anthropic().set_fallback(Response::text(["Done."]));
         (one, other)
     }
 
@@ -119,12 +119,12 @@ pub fn agent_of(client: &mut Client, name: &str, permissions: &str) {
     client.call::<Init>(&params).expect("agent.init");
 }
 
-pub fn calls_of(count: usize) -> Answer {
-    (0..count).fold(Answer::empty(), |answer, n| answer.call(&format!("c{n}"), "list_models", &json!({})))
+pub fn calls_of(count: usize) -> Response {
+    (0..count).fold(Response::empty(), |answer, n| answer.then_call(&format!("c{n}"), "list_models", &json!({})))
 }
 
 pub fn results(client: &mut Client, agent: &str) -> Vec<(bool, String)> {
-    let results = client.shown(agent).into_iter().filter(|message| message.role == Role::ToolResult);
+    let results = client.messages(agent).into_iter().filter(|message| message.role == Role::ToolResult);
     results.map(|message| (message.is_error, message.content)).collect()
 }
 

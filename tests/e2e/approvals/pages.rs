@@ -2,7 +2,7 @@
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::approvals::{List, ListParams, Status};
-use chorus_tests::chat::kind_of;
+use chorus_tests::client_ext::expect_error_kind;
 use chorus_tests::ctl::chorusctl;
 use serde_json::Value;
 
@@ -28,15 +28,15 @@ fn pages_have_all_and_the_command_line_joins_them() {
     let statuses: Vec<_> = found.iter().map(|approval| approval.status).collect();
     assert_eq!((pages, statuses), (2, vec![Status::Approved, Status::Approved, Status::Open]));
     let none = ListParams { limit: Some(0), ..Default::default() };
-    assert_eq!(kind_of(client.call::<List>(&none)), ErrorKind::InvalidParams);
-    let json = chorusctl(&rig.home, ["--json", "approvals", "list", "--all"]).json();
+    assert_eq!(expect_error_kind(client.call::<List>(&none)), ErrorKind::InvalidParams);
+    let json = chorusctl(&rig.home, ["--json", "approvals", "list", "--all"]).expect_json();
     let ids: Vec<&str> =
         json["approvals"].as_array().expect("a list").iter().filter_map(|one| one["id"].as_str()).collect();
     assert_eq!(ids, found.iter().map(|approval| approval.id.as_str()).collect::<Vec<_>>());
-    let lines = chorusctl(&rig.home, ["--format", "jsonl", "approvals", "list", "--all"]).ok();
+    let lines = chorusctl(&rig.home, ["--format", "jsonl", "approvals", "list", "--all"]).expect_success();
     let first: Value = serde_json::from_str(lines.lines().next().expect("a line")).expect("JSON");
     assert_eq!((lines.lines().count(), &first["id"]), (3, &Value::from(ids[0])));
-    let text = chorusctl(&rig.home, ["approvals", "list", "--all"]).ok();
+    let text = chorusctl(&rig.home, ["approvals", "list", "--all"]).expect_success();
     assert!(found.iter().all(|approval| text.contains(&approval.id)), "{text}");
     approve(&mut client, &found[2].id).expect("heard");
     turn.join().expect("the client").expect("a turn");

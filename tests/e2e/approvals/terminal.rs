@@ -2,30 +2,30 @@
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::model_server::Answer;
-use chorus_tests::{DEADLINE, Running, wait_until};
+use chorus_tests::model_server::Response;
+use chorus_tests::{DEADLINE, InteractiveCommand, wait_until};
 use serde_json::json;
 
 use super::{ACTION, Rig, approve, calls_of, list};
 
 const QUESTION: &str = "approve? [y] once, [a] always exactly this, [N] no: ";
 
-fn send(rig: &Rig) -> Running {
+fn send(rig: &Rig) -> InteractiveCommand {
     let mut command = rig.home.command(rig.home.bins.chorusctl);
     command.args(["--agent", "a", "send", "Which are there?"]);
-    Running::at_terminal(&command)
+    InteractiveCommand::on_terminal(&command)
 }
 
 /// A turn at a terminal, at its question.
-fn asked(rig: &Rig) -> Running {
+fn asked(rig: &Rig) -> InteractiveCommand {
     rig.script(1);
     let running = send(rig);
-    running.out.until(QUESTION);
+    running.stdout.wait_for(QUESTION);
     running
 }
 
-fn end(mut running: Running) -> (i32, String) {
-    let (status, out, _) = running.end();
+fn end(mut running: InteractiveCommand) -> (i32, String) {
+    let (status, out, _) = running.wait_for_exit();
     (status.code().unwrap_or(-1), out)
 }
 
@@ -33,11 +33,11 @@ fn end(mut running: Running) -> (i32, String) {
 fn the_whole_action_is_shown_and_y_does_it_once() {
     let rig = Rig::new();
     let mut running = asked(&rig);
-    let shown = running.out.text();
+    let shown = running.stdout.text();
     assert!(shown.contains("a asks; ") && shown.contains("left to answer"), "{shown}");
     assert!(shown.contains(&format!("  │ {ACTION}\r\n")) && shown.contains("because: ask[0]"), "{shown}");
-    running.type_until("maybe\r", "y, a or n; nothing is no\r\n");
-    running.type_until("y\r", "Done.");
+    running.type_and_wait("maybe\r", "y, a or n; nothing is no\r\n");
+    running.type_and_wait("y\r", "Done.");
     let (status, out) = end(running);
     assert_eq!(status, 0, "{out}");
     assert!(!out.contains("elsewhere"), "{out}");
@@ -50,7 +50,7 @@ fn nothing_is_no_and_so_is_the_end_of_the_input() {
     for keys in ["\r", "n\r", "\u{4}"] {
         let rig = Rig::new();
         let mut running = asked(&rig);
-        running.type_until(keys, "Done.");
+        running.type_and_wait(keys, "Done.");
         assert_eq!(end(running).0, 0);
         assert_eq!(rig.decisions(), ["ask", "refused"], "{keys:?}");
     }
@@ -60,7 +60,7 @@ fn nothing_is_no_and_so_is_the_end_of_the_input() {
 fn a_is_always_and_says_what_it_changed() {
     let rig = Rig::new();
     let mut running = asked(&rig);
-    let shown = running.type_until("a\r", "Done.");
+    let shown = running.type_and_wait("a\r", "Done.");
     assert!(shown.contains("from now on a may do exactly this without asking"), "{shown}");
     assert!(shown.contains("made from asking"), "{shown}");
     assert_eq!(end(running).0, 0);
@@ -74,7 +74,7 @@ fn an_answer_from_elsewhere_takes_the_question_back() {
     let rig = Rig::new();
     let running = asked(&rig);
     let id = list(&mut rig.client()).remove(0).id;
-    chorusctl(&rig.home, ["approvals", "approve", &id]).ok();
+    chorusctl(&rig.home, ["approvals", "approve", &id]).expect_success();
     let (status, out) = end(running);
     assert_eq!(status, 0, "{out}");
     assert!(out.contains("approved elsewhere, by owner\r\n") && out.contains("Done."), "{out}");
@@ -84,7 +84,7 @@ fn an_answer_from_elsewhere_takes_the_question_back() {
 fn ctrl_c_at_the_question_ends_the_turn() {
     let rig = Rig::new();
     let mut running = asked(&rig);
-    running.input("\u{3}");
+    running.type_text("\u{3}");
     let (status, out) = end(running);
     assert_eq!(status, 1, "{out}");
     assert!(out.contains("the turn was cancelled"), "{out}");
@@ -96,10 +96,10 @@ fn questions_come_one_after_the_other_and_what_is_said_meanwhile_waits() {
     let rig = Rig::new();
     rig.script(2);
     let mut running = send(&rig);
-    running.out.until(QUESTION);
-    let shown = running.type_until("y\r", QUESTION);
+    running.stdout.wait_for(QUESTION);
+    let shown = running.type_and_wait("y\r", QUESTION);
     assert!(!shown.contains("Done."), "{shown}");
-    running.type_until("n\r", "Done.");
+    running.type_and_wait("n\r", "Done.");
     assert_eq!(end(running).0, 0);
     assert_eq!(rig.decisions(), ["ask", "approved", "ask", "refused"]);
 }
@@ -113,9 +113,9 @@ fn where_it_cannot_be_for_ever_that_is_not_offered() {
     rig.client().call::<Config>(&params).expect("set");
     rig.script(1);
     let mut running = send(&rig);
-    running.out.until("approve? [y] once, [N] no: ");
-    running.type_until("a\r", "it cannot be approved for ever: the profile has 1000 rules");
-    running.type_until("y\r", "Done.");
+    running.stdout.wait_for("approve? [y] once, [N] no: ");
+    running.type_and_wait("a\r", "it cannot be approved for ever: the profile has 1000 rules");
+    running.type_and_wait("y\r", "Done.");
     assert_eq!(end(running).0, 0);
 }
 
@@ -125,18 +125,18 @@ fn without_a_terminal_it_says_that_it_waits_and_how_to_answer() {
     rig.script(1);
     let mut command = rig.home.command(rig.home.bins.chorusctl);
     command.args(["--agent", "a", "send", "Which are there?"]);
-    let mut running = Running::piped(command);
-    running.close();
-    running.err.until("chorusctl approvals approve ");
+    let mut running = InteractiveCommand::piped(command);
+    running.close_input();
+    running.stderr.wait_for("chorusctl approvals approve ");
     let id = list(&mut rig.client()).remove(0).id;
     assert!(
         running
-            .err
+            .stderr
             .text()
             .contains(&format!("hint: chorusctl approvals approve {id}, or chorusctl approvals deny {id}"))
     );
     approve(&mut rig.client(), &id).expect("heard");
-    let (status, out, err) = running.end();
+    let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out), (Some(0), "Done.\n"), "{err}");
     assert!(err.contains(&format!("{id}: approved, by owner")), "{err}");
 }
@@ -147,12 +147,12 @@ fn pieces_for_scripts_have_the_question_and_its_answer() {
     rig.script(1);
     let mut command = rig.home.command(rig.home.bins.chorusctl);
     command.args(["--agent", "a", "--format", "jsonl", "send", "Which are there?"]);
-    let mut running = Running::piped(command);
-    running.close();
-    running.out.until("\"ask\"");
+    let mut running = InteractiveCommand::piped(command);
+    running.close_input();
+    running.stdout.wait_for("\"ask\"");
     let asked = list(&mut rig.client()).remove(0);
     approve(&mut rig.client(), &asked.id).expect("heard");
-    let (status, out, err) = running.end();
+    let (status, out, err) = running.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{err}");
     let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let told = lines.iter().find_map(|line| line.get("ask")).expect("the question");
@@ -164,18 +164,18 @@ fn pieces_for_scripts_have_the_question_and_its_answer() {
 #[test]
 fn a_conversation_asks_and_goes_on() {
     let rig = Rig::new();
-    rig.server.anthropic().answer(calls_of(1));
-    rig.server.anthropic().answer(Answer::text(["Two of them."]));
+    rig.server.anthropic().queue(calls_of(1));
+    rig.server.anthropic().queue(Response::text(["Two of them."]));
     let mut command = rig.home.command(rig.home.bins.chorusctl);
     command.args(["--agent", "a", "chat"]);
-    let mut running = Running::at_terminal(&command);
+    let mut running = InteractiveCommand::on_terminal(&command);
     let prompt = "a> \r\u{1b}[3C\u{1b}[?2026l";
-    running.out.until_end(prompt);
-    running.type_until("Which?\r", QUESTION);
-    running.type_until("y\r", "Two of them.");
-    running.out.until_end(prompt);
-    running.input("\u{4}");
-    let (status, out, _) = running.end();
+    running.stdout.wait_for_end(prompt);
+    running.type_and_wait("Which?\r", QUESTION);
+    running.type_and_wait("y\r", "Two of them.");
+    running.stdout.wait_for_end(prompt);
+    running.type_text("\u{4}");
+    let (status, out, _) = running.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{out}");
     wait_until("the log", DEADLINE, || (rig.decisions() == ["ask", "approved"]).then_some(()));
 }

@@ -2,7 +2,7 @@
 
 use chorus_proto::methods::audit::{Verify, VerifyParams, VerifyResult};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use rusqlite::types::ValueRef;
 use sha2::{Digest as _, Sha256};
@@ -95,7 +95,7 @@ fn what_does_not_fit_is_said_by_verify_and_by_doctor() {
     for change in ["UPDATE audit_log SET user = '' WHERE id = 3", "DELETE FROM audit_log WHERE id > 2"] {
         in_catalog(&rig.home.path, change);
         let said = chorusctl(&rig.home, ["audit", "verify"]);
-        said.failed_with_hint(1);
+        said.expect_failure_with_hint(1);
         let json = chorusctl(&rig.home, ["--json", "audit", "verify"]);
         assert!(json.status == 1 && json.stdout.contains("\"intact\":false"), "{}", json.stdout);
         let doctor = chorusctl(&rig.home, ["doctor"]);
@@ -131,7 +131,7 @@ fn an_empty_log_is_whole() {
     daemon.client().init("a");
     let found = daemon.client().call::<Verify>(&VerifyParams {}).expect("a walk");
     assert_eq!(found, VerifyResult { rows: 0, intact: true, broken_at: None, reason: None, head: None });
-    assert_eq!(chorusctl(&home, ["audit", "verify"]).ok(), "0 rows, each fits the one before it\n");
+    assert_eq!(chorusctl(&home, ["audit", "verify"]).expect_success(), "0 rows, each fits the one before it\n");
 }
 
 #[test]
@@ -148,6 +148,6 @@ fn a_newest_row_without_a_hash_denies_and_says_what_to_do() {
         assert!(said.contains(part), "{said}");
     }
     let refused = chorusctl(&rig.home, ["settings", "set", "idle_timeout", "50m"]);
-    assert!(refused.failed_with_hint(1).contains("chorusctl doctor"), "{}", refused.stderr);
+    assert!(refused.expect_failure_with_hint(1).contains("chorusctl doctor"), "{}", refused.stderr);
     assert_eq!(verify(&rig).broken_at, Some(2));
 }

@@ -14,10 +14,10 @@ use crate::approvals::{Rig, audit};
 fn a_rebuild_and_a_crash_keep_it() {
     let Rig { home, daemon, .. } = decided(3);
     let before = audit(&mut daemon.client());
-    chorusctl(&home, ["doctor", "--rebuild"]).ok();
+    chorusctl(&home, ["doctor", "--rebuild"]).expect_success();
     assert_eq!(audit(&mut daemon.client()), before);
     daemon.kill9();
-    chorusctl(&home, ["--no-autostart", "doctor", "--rebuild"]).ok();
+    chorusctl(&home, ["--no-autostart", "doctor", "--rebuild"]).expect_success();
     let daemon = Daemon::start(&home);
     assert_eq!(audit(&mut daemon.client()), before);
 }
@@ -42,7 +42,7 @@ fn out_of_a_damaged_catalog_come_the_rows_that_the_copy_lacks() {
             fs::remove_file(home.path.join("db/chorus.db.bak")).expect("removed");
         }
         damage(&home.path.join("db/chorus.db"));
-        let said = chorusctl(&home, ["doctor", "--rebuild"]).ok();
+        let said = chorusctl(&home, ["doctor", "--rebuild"]).expect_success();
         assert!(said.contains("is kept as"), "{said}");
         let daemon = Daemon::start(&home);
         assert_eq!(audit(&mut daemon.client()), before, "with a copy: {keep_copy}");

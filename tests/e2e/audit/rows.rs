@@ -3,7 +3,7 @@
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{Destroy, DestroyParams};
 use chorus_proto::methods::audit::{Audit, AuditParams};
-use chorus_tests::chat::kind_of;
+use chorus_tests::client_ext::expect_error_kind;
 use chorus_tests::ctl::chorusctl;
 use serde_json::Value;
 
@@ -36,9 +36,9 @@ fn it_lists_the_newest_last_and_only_what_was_asked_for() {
     assert_eq!(rows(AuditParams { since: Some("1h".into()), ..all.clone() }), [1, 2, 3, 4]);
     assert_eq!(rows(AuditParams { since: Some("2999-01-01".into()), ..all.clone() }), [0; 0]);
     let wrong = AuditParams { since: Some("soon".into()), ..all.clone() };
-    assert_eq!(kind_of(client.call::<Audit>(&wrong)), ErrorKind::InvalidParams);
+    assert_eq!(expect_error_kind(client.call::<Audit>(&wrong)), ErrorKind::InvalidParams);
     let nobody = AuditParams { agent: Some("nobody".into()), ..all };
-    assert_eq!(kind_of(client.call::<Audit>(&nobody)), ErrorKind::AgentNotFound);
+    assert_eq!(expect_error_kind(client.call::<Audit>(&nobody)), ErrorKind::AgentNotFound);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn what_the_owner_sets_of_an_agent_is_written_down_before_it_is_so() {
         ("idle_timeout", "2h"),
         ("project", "north"),
     ] {
-        set(key, value).ok();
+        set(key, value).expect_success();
     }
     let rows = audit(&mut rig.client());
     let told: Vec<_> = rows.iter().map(|row| (&*row.action, row.old.as_deref(), row.new.as_deref())).collect();
@@ -72,23 +72,23 @@ fn what_the_owner_sets_of_an_agent_is_written_down_before_it_is_so() {
         "CREATE TRIGGER full BEFORE INSERT ON audit_log BEGIN SELECT RAISE(ABORT, 'no room'); END;",
     );
     assert_ne!(set("permissions", "locked").status, 0);
-    set("idle_timeout", "3h").ok();
-    assert_eq!(chorusctl(&rig.home, ["agent", "config", "a", "permissions"]).ok().trim(), "open");
+    set("idle_timeout", "3h").expect_success();
+    assert_eq!(chorusctl(&rig.home, ["agent", "config", "a", "permissions"]).expect_success().trim(), "open");
 }
 
 #[test]
 fn the_command_line_shows_them_and_destroyed_agents_too() {
     let rig = some();
     rig.client().call::<Destroy>(&DestroyParams { name: "b".into(), ..Default::default() }).expect("destroyed");
-    let text = chorusctl(&rig.home, ["--agent", "b", "audit"]).ok();
+    let text = chorusctl(&rig.home, ["--agent", "b", "audit"]).expect_success();
     assert!(text.contains("allow") && text.contains("  b  tool:list_models:") && text.contains("for owner"), "{text}");
-    let json = chorusctl(&rig.home, ["--json", "audit", "--limit", "3"]).json();
+    let json = chorusctl(&rig.home, ["--json", "audit", "--limit", "3"]).expect_json();
     let ids: Vec<&Value> = json["rows"].as_array().expect("rows").iter().map(|row| &row["id"]).collect();
     assert_eq!((ids, &json["next"]), (vec![&Value::from(2), &Value::from(3), &Value::from(4)], &Value::Null));
-    let lines = chorusctl(&rig.home, ["--format", "jsonl", "audit"]).ok();
+    let lines = chorusctl(&rig.home, ["--format", "jsonl", "audit"]).expect_success();
     assert_eq!(lines.lines().count(), 4);
     assert_eq!(chorusctl(&rig.home, ["audit", "--limit", "0"]).status, 2);
-    let verified = chorusctl(&rig.home, ["audit", "verify"]).ok();
+    let verified = chorusctl(&rig.home, ["audit", "verify"]).expect_success();
     assert!(verified.starts_with("4 rows, each fits the one before it; the newest is "), "{verified}");
 }
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use chorus_tests::chat::Chat as _;
-use chorus_tests::ctl::{chorusctl, run};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::ctl::{chorusctl, run_command};
 use chorus_tests::{Daemon, Home};
 use serde_json::Value;
 
@@ -27,9 +27,9 @@ fn filled() -> (Home, Daemon) {
 fn is_refused(home: &Home, source: &Path) -> Vec<String> {
     let told = chorusctl(home, ["--json", "backup", "verify", path(source)]);
     assert_eq!(told.status, 1, "{}{}", told.stdout, told.stderr);
-    let target = home.outside().join("target");
+    let target = home.temp_dir().join("target");
     let restore = chorusctl(home, ["backup", "restore", path(source), "--home", path(&target)]);
-    restore.failed_with_hint(1);
+    restore.expect_failure_with_hint(1);
     assert!(!target.exists(), "nothing is left of a restore that was refused");
     match serde_json::from_str::<Value>(&told.stdout) {
         Ok(found) => {
@@ -44,7 +44,7 @@ fn is_refused(home: &Home, source: &Path) -> Vec<String> {
 #[test]
 fn a_flipped_or_missing_byte_of_a_directory_is_found() {
     let (one, daemon) = filled();
-    let dir = one.outside().join("backup");
+    let dir = one.temp_dir().join("backup");
     back_up(&one, &dir);
     daemon.terminate();
     let damaged: Vec<_> =
@@ -81,7 +81,7 @@ fn a_flipped_or_missing_byte_of_a_directory_is_found() {
 #[test]
 fn a_damaged_session_is_named() {
     let (one, _daemon) = filled();
-    let dir = one.outside().join("backup");
+    let dir = one.temp_dir().join("backup");
     back_up(&one, &dir);
     let file = objects(&dir).into_iter().find(|file| {
         fs::read_to_string(file).is_ok_and(|text| text.contains("\"session_id\"") && text.contains("message 1"))
@@ -105,7 +105,7 @@ fn a_truncated_or_changed_archive_is_found() {
     let (one, _daemon) = filled();
     let archive = archived(&one, "backup.tar");
     let whole = fs::read(&archive).expect("the archive");
-    let bad = one.outside().join("bad.tar");
+    let bad = one.temp_dir().join("bad.tar");
     for share in [1, 30, 60, 99] {
         fs::write(&bad, &whole[..whole.len() * share / 100]).expect("written");
         is_refused(&one, &bad);
@@ -120,13 +120,13 @@ fn a_truncated_or_changed_archive_is_found() {
     is_refused(&one, &bad);
     let mut command = one.command(one.bins.chorusctl);
     command.args(["backup", "verify", "-"]);
-    assert_eq!(run(command, b"").status, 1);
+    assert_eq!(run_command(command, b"").status, 1);
 }
 
 #[test]
 fn what_was_wrong_in_the_home_is_warned_of_and_restored_as_it_is() {
     let (one, _daemon) = filled();
-    let dir = one.sessions("atlas");
+    let dir = one.sessions_dir("atlas");
     let mut files: Vec<_> =
         fs::read_dir(&dir).expect("sessions").map(|entry| entry.expect("an entry").path()).collect();
     files.sort();
@@ -134,13 +134,13 @@ fn what_was_wrong_in_the_home_is_warned_of_and_restored_as_it_is() {
     fs::write(&files[0], text).expect("changed by hand");
     fs::write(&files[1], "{\"schema\": 2").expect("cut off by hand");
     fs::remove_file(&files[2]).expect("removed by hand");
-    let backup = one.outside().join("backup");
+    let backup = one.temp_dir().join("backup");
     back_up(&one, &backup);
     let warnings = verified(&one, &backup).warnings;
     assert_eq!(warnings.len(), 3, "{warnings:?}");
     let two = super::restored(&backup);
     assert_eq!(
-        fs::read(two.sessions("atlas").join(files[1].file_name().expect("a name"))).expect("it"),
+        fs::read(two.sessions_dir("atlas").join(files[1].file_name().expect("a name"))).expect("it"),
         b"{\"schema\": 2"
     );
 }

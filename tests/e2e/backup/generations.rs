@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::FileExt as _;
 
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 
 use super::{back_up, path, restored, verified};
@@ -16,17 +16,17 @@ fn another_home_is_refused_and_a_restored_one_goes_on() {
     let daemon = Daemon::start(&one);
     daemon.client().init("atlas");
     daemon.client().append("atlas", "hello");
-    let dir = one.outside().join("backup");
+    let dir = one.temp_dir().join("backup");
     back_up(&one, &dir);
     let first = verified(&one, &dir).created_at;
     let two = home();
     let _empty = Daemon::start(&two);
-    let said = chorusctl(&two, ["--quiet", "backup", path(&dir)]).failed_with_hint(6).to_owned();
+    let said = chorusctl(&two, ["--quiet", "backup", path(&dir)]).expect_failure_with_hint(6).to_owned();
     assert!(said.contains("the backup of another home"), "{said}");
     assert_eq!(verified(&one, &dir).created_at, first);
     let three = restored(&dir);
     let there = Daemon::start(&three);
-    assert_eq!(there.client().texts("atlas"), ["hello"]);
+    assert_eq!(there.client().message_texts("atlas"), ["hello"]);
     back_up(&three, &dir);
     assert!(verified(&one, &dir).created_at > first);
 }
@@ -36,17 +36,17 @@ fn the_backup_before_is_kept_with_its_databases() {
     let one = home();
     let daemon = Daemon::start(&one);
     daemon.client().init("atlas");
-    let dir = one.outside().join("backup");
+    let dir = one.temp_dir().join("backup");
     let mut made = Vec::new();
     for text in ["one", "two", "three"] {
         daemon.client().append("atlas", text);
-        chorusctl(&one, ["--quiet", "backup", path(&dir), "--prune"]).ok();
+        chorusctl(&one, ["--quiet", "backup", path(&dir), "--prune"]).expect_success();
         made.push(verified(&one, &dir).created_at);
     }
     let previous = dir.join("manifest.previous.jsonl");
     assert_eq!(verified(&one, &previous).created_at, made[1]);
-    assert_eq!(Daemon::start(&restored(&previous)).client().texts("atlas"), ["one", "two"]);
-    assert_eq!(Daemon::start(&restored(&dir)).client().texts("atlas"), ["one", "two", "three"]);
+    assert_eq!(Daemon::start(&restored(&previous)).client().message_texts("atlas"), ["one", "two"]);
+    assert_eq!(Daemon::start(&restored(&dir)).client().message_texts("atlas"), ["one", "two", "three"]);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_damaged_database_fails_and_the_backup_before_is_as_it_was() {
     for n in 0..40 {
         daemon.client().append("atlas", &format!("{n} {}", "words ".repeat(2000)));
     }
-    let dir = one.outside().join("backup");
+    let dir = one.temp_dir().join("backup");
     back_up(&one, &dir);
     let first = verified(&one, &dir).created_at;
     daemon.terminate();
@@ -75,7 +75,7 @@ fn a_damaged_database_fails_and_the_backup_before_is_as_it_was() {
         assert!(told.stderr.contains("warning: ") && told.stderr.contains("damaged"), "{}", told.stderr);
         let previous = dir.join("manifest.previous.jsonl");
         for _ in 0..2 {
-            chorusctl(&one, ["--quiet", "backup", path(&dir), "--prune"]).ok();
+            chorusctl(&one, ["--quiet", "backup", path(&dir), "--prune"]).expect_success();
         }
         assert_eq!(verified(&one, &previous).created_at, first, "the last one before the loss");
     } else {

@@ -2,9 +2,9 @@
 
 use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_proto::methods::trash::{Empty, EmptyParams};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::bulk_data::copy_session;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::many::multiply;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use super::{back_up, objects, path, restored, verified};
@@ -21,8 +21,8 @@ fn only_what_changed_is_copied() {
     client.init("atlas");
     client.append("atlas", &"words ".repeat(1000));
     let session = client.save("atlas", "first").header.session_id;
-    multiply(&one, "atlas", &session, 200);
-    let dir = one.outside().join("backup");
+    copy_session(&one, "atlas", &session, 200);
+    let dir = one.temp_dir().join("backup");
     let first = back_up(&one, &dir);
     assert!(first.copied_files > 200 && first.sessions == 201, "{first:?}");
     let second = back_up(&one, &dir);
@@ -30,7 +30,7 @@ fn only_what_changed_is_copied() {
     assert_eq!((second.files, second.sessions), (first.files, first.sessions));
     client.append("atlas", "more");
     client.save("atlas", "second");
-    chorusctl(&one, ["session", "tag", session.as_str(), "kept", "--agent", "atlas"]).ok();
+    chorusctl(&one, ["session", "tag", session.as_str(), "kept", "--agent", "atlas"]).expect_success();
     let third = back_up(&one, &dir);
     // A new session, and one whose header changed.
     assert!((2..=2 + DATABASES).contains(&third.copied_files), "{third:?}");
@@ -52,7 +52,7 @@ fn what_went_stays_until_it_is_pruned() {
     client.init("atlas");
     client.append("atlas", "to be forgotten");
     let session = client.save("atlas", "first").header.session_id;
-    let dir = one.outside().join("backup");
+    let dir = one.temp_dir().join("backup");
     back_up(&one, &dir);
     let has = || {
         objects(&dir).iter().any(|file| {
@@ -67,7 +67,7 @@ fn what_went_stays_until_it_is_pruned() {
     assert_eq!(back_up(&one, &dir).sessions, 0);
     assert!(has(), "a backup deletes nothing by itself");
     let before = objects(&dir).len();
-    let raw = chorusctl(&one, ["--json", "backup", path(&dir), "--prune"]).json();
+    let raw = chorusctl(&one, ["--json", "backup", path(&dir), "--prune"]).expect_json();
     assert!(raw["pruned_files"].as_u64().is_some_and(|pruned| pruned > 0), "{raw}");
     assert!(!has() && objects(&dir).len() < before);
     verified(&one, &dir);

@@ -4,10 +4,10 @@ use std::fs;
 
 use chorus_proto::Client;
 use chorus_proto::methods::backup::{Create, CreateParams};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::bulk_data::copy_session;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::disk::SmallDisk;
-use chorus_tests::many::multiply;
+use chorus_tests::small_disk::SmallDisk;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use super::{back_up, objects, path, restored, verified};
@@ -20,12 +20,12 @@ fn after_a_kill_in_the_middle_the_one_before_is_whole_and_the_next_works() {
     daemon.client().init("atlas");
     daemon.client().append("atlas", &"words ".repeat(2000));
     let session = daemon.client().save("atlas", "first").header.session_id;
-    let dir = one.outside().join("backup");
+    let dir = one.temp_dir().join("backup");
     back_up(&one, &dir);
     let first = verified(&one, &dir).created_at;
     for round in 1..=3 {
-        multiply(&one, "atlas", &session, 300 * round);
-        fs::write(one.agent("atlas").join("workspace/large"), vec![b'x'; 40 << 20]).expect("a large file");
+        copy_session(&one, "atlas", &session, 300 * round);
+        fs::write(one.agent_dir("atlas").join("workspace/large"), vec![b'x'; 40 << 20]).expect("a large file");
         let before = objects(&dir).len();
         let client = daemon.client();
         let params = CreateParams { dir: path(&dir).into(), prune: false };
@@ -38,7 +38,7 @@ fn after_a_kill_in_the_middle_the_one_before_is_whole_and_the_next_works() {
         assert!(!asked.join().expect("the client"), "it was killed too late");
         assert_eq!(verified(&one, &dir).created_at, first);
         daemon = Daemon::start(&one);
-        assert_eq!(daemon.client().texts("atlas").len(), 1);
+        assert_eq!(daemon.client().message_texts("atlas").len(), 1);
         let leftover = fs::read_dir(one.path.join("db")).expect("db");
         let leftover = leftover.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with('.'));
         assert_eq!(leftover.count(), 0, "copies of databases have no name");
@@ -60,19 +60,19 @@ fn a_full_disk_is_said_and_leaves_the_one_before() {
     let daemon = Daemon::start(&one);
     daemon.client().init("atlas");
     daemon.client().append("atlas", "hello");
-    let place = one.outside().join("disk");
+    let place = one.temp_dir().join("disk");
     fs::create_dir(&place).expect("a directory");
     let Some(disk) = SmallDisk::mount(&place, 4 * 1024) else { return };
     let dir = place.join("backup");
     back_up(&one, &dir);
-    let (first, free) = (verified(&one, &dir).created_at, disk.free());
-    fs::write(one.agent("atlas").join("workspace/large"), vec![b'x'; 8 << 20]).expect("a large file");
-    let said = chorusctl(&one, ["backup", path(&dir)]).failed_with_hint(1).to_owned();
+    let (first, free) = (verified(&one, &dir).created_at, disk.free_bytes());
+    fs::write(one.agent_dir("atlas").join("workspace/large"), vec![b'x'; 8 << 20]).expect("a large file");
+    let said = chorusctl(&one, ["backup", path(&dir)]).expect_failure_with_hint(1).to_owned();
     assert!(said.contains("no room for the backup"), "{said}");
     assert_eq!(verified(&one, &dir).created_at, first);
-    assert!(disk.free() + 64 * 1024 >= free, "what was copied in vain is deleted");
-    fs::remove_file(one.agent("atlas").join("workspace/large")).expect("it goes");
+    assert!(disk.free_bytes() + 64 * 1024 >= free, "what was copied in vain is deleted");
+    fs::remove_file(one.agent_dir("atlas").join("workspace/large")).expect("it goes");
     back_up(&one, &dir);
     daemon.client().append("atlas", "and on");
-    assert_eq!(Daemon::start(&restored(&dir)).client().texts("atlas"), ["hello"]);
+    assert_eq!(Daemon::start(&restored(&dir)).client().message_texts("atlas"), ["hello"]);
 }

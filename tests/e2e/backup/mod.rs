@@ -19,13 +19,13 @@ use crate::home;
 
 /// Backs up into `dir`.
 fn back_up(home: &Home, dir: &Path) -> Summary {
-    let raw = chorusctl(home, ["--json", "backup", path(dir)]).ok();
+    let raw = chorusctl(home, ["--json", "backup", path(dir)]).expect_success();
     serde_json::from_str(&raw).expect("a summary")
 }
 
 /// Returns the report of `backup verify` on a sound backup.
 fn verified(home: &Home, source: &Path) -> Verified {
-    let raw = chorusctl(home, ["--json", "backup", "verify", path(source)]).ok();
+    let raw = chorusctl(home, ["--json", "backup", "verify", path(source)]).expect_success();
     let found: Verified = serde_json::from_str(&raw).expect("what was found");
     assert!(found.ok && found.problems.is_empty(), "{found:?}");
     found
@@ -34,13 +34,13 @@ fn verified(home: &Home, source: &Path) -> Verified {
 /// A new home with what is in a backup.
 fn restored(source: &Path) -> Home {
     let home = home();
-    chorusctl(&home, ["backup", "restore", path(source)]).ok();
+    chorusctl(&home, ["backup", "restore", path(source)]).expect_success();
     home
 }
 
 /// Backs up as an archive into a file.
 fn archived(home: &Home, name: &str) -> PathBuf {
-    let file = home.outside().join(name);
+    let file = home.temp_dir().join(name);
     let mut command = home.command(home.bins.chorusctl);
     let out = File::create(&file).expect("a file");
     let status = command.args(["backup", "-"]).stdout(out).status().expect("chorusctl runs");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use chorus_proto::Client;
 use chorus_proto::methods::context::{Append, AppendParams, Clear, ClearParams};
 use chorus_proto::methods::session::{Delete, DeleteParams};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use super::{archived, back_up, restored, verified};
@@ -83,7 +83,7 @@ fn what_was_acknowledged_before_a_backup_is_in_it() {
             let source = if round == 2 {
                 archived(&one, "backup.tar")
             } else {
-                let dir = one.outside().join(format!("backup-{round}"));
+                let dir = one.temp_dir().join(format!("backup-{round}"));
                 back_up(&one, &dir);
                 dir
             };
@@ -95,7 +95,7 @@ fn what_was_acknowledged_before_a_backup_is_in_it() {
         assert_eq!(verified(&one, &source).warnings, Vec::<String>::new());
         let two = restored(&source);
         let there = Daemon::start(&two);
-        compare(&there.client().texts("shared"), &due);
+        compare(&there.client().message_texts("shared"), &due);
         let sessions = there.client().history("moving");
         assert!(sessions.iter().all(|session| session.available && session.corrupt.is_none()), "{sessions:?}");
         for n in (0..stories).filter(|n| n % 3 != 2) {

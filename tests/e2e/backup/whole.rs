@@ -10,8 +10,8 @@ use chorus_proto::methods::agent::{Destroy, DestroyParams};
 use chorus_proto::methods::events::{List, ListParams};
 use chorus_proto::methods::memory::{Add, AddParams};
 use chorus_proto::methods::session::{Delete, DeleteParams};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::ctl::{chorusctl, run};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::ctl::{chorusctl, run_command};
 use chorus_tests::{Daemon, Home};
 use serde_json::Value;
 
@@ -47,8 +47,8 @@ fn fill(daemon: &Daemon, home: &Home) {
     client.append("atlas", "not saved");
     client.append("gone", "its last words");
     let pin = ["context", "pin", "the sky is blue", "--agent", "atlas"];
-    chorusctl(home, pin).ok();
-    chorusctl(home, ["session", "tag", one.as_str(), "kept", "--agent", "atlas"]).ok();
+    chorusctl(home, pin).expect_success();
+    chorusctl(home, ["session", "tag", one.as_str(), "kept", "--agent", "atlas"]).expect_success();
     client
         .call::<Add>(&AddParams { agent: Some("atlas".into()), text: "maps".into(), ..Default::default() })
         .expect("added");
@@ -56,7 +56,7 @@ fn fill(daemon: &Daemon, home: &Home) {
     client.call::<Delete>(&DeleteParams { agent: Some("atlas".into()), session, own: false }).expect("deleted");
     let destroy = DestroyParams { name: "gone".into(), keep_files: false, purge: false };
     client.call::<Destroy>(&destroy).expect("destroyed");
-    work(&home.agent("atlas").join("workspace"));
+    work(&home.agent_dir("atlas").join("workspace"));
 }
 
 /// Returns what the commands say of a home, without what differs by its place and by the time.
@@ -73,9 +73,9 @@ fn said(home: &Home) -> Vec<String> {
     let place = home.path.to_str().expect("UTF-8");
     let mut said: Vec<String> = commands
         .iter()
-        .map(|args| without_times(chorusctl(home, *args).json()).to_string().replace(place, "HOME"))
+        .map(|args| without_times(chorusctl(home, *args).expect_json()).to_string().replace(place, "HOME"))
         .collect();
-    let audit = chorusctl(home, ["audit", "verify", "--json"]).json();
+    let audit = chorusctl(home, ["audit", "verify", "--json"]).expect_json();
     assert_eq!(audit["intact"], true);
     said.push(audit.to_string());
     said
@@ -149,14 +149,14 @@ fn same(one: &Home, before: &[String], heard: &[String], two: &Home) {
 #[test]
 fn everything_comes_back_from_a_directory_and_from_an_archive() {
     let one = home();
-    one.make();
+    one.create();
     fs::write(one.path.join("router.key"), "k-123456").expect("a key");
     fs::set_permissions(one.path.join("router.key"), fs::Permissions::from_mode(0o600)).expect("its mode");
     let daemon = Daemon::start_with(&one, CONFIG);
     fill(&daemon, &one);
     let (before, heard) = (said(&one), events(&daemon));
-    let dir = one.outside().join("backup");
-    let told = chorusctl(&one, ["backup", path(&dir)]).ok();
+    let dir = one.temp_dir().join("backup");
+    let told = chorusctl(&one, ["backup", path(&dir)]).expect_success();
     assert!(told.starts_with("backed up 2 agents, 1 session, "), "{told}");
     assert!(told.contains("it contains keys: router.key"), "{told}");
     assert_eq!(fs::metadata(&dir).expect("the directory").permissions().mode() & 0o777, 0o700);
@@ -170,26 +170,26 @@ fn everything_comes_back_from_a_directory_and_from_an_archive() {
     let (ctl, file) = (one.bins.chorusctl, path(&archive));
     let script = format!("{ctl} backup - | {ctl} backup verify - && {ctl} backup restore - --home ../other < {file}");
     command.args(["-c", &script]);
-    let told = run(command, b"").ok();
+    let told = run_command(command, b"").expect_success();
     assert!(told.contains("restored 2 agents, 1 session"), "{told}");
-    assert!(one.outside().join("other/db/live.db").is_file());
+    assert!(one.temp_dir().join("other/db/live.db").is_file());
     assert!(back_up(&one, &dir).unreadable.is_empty());
 }
 
 #[test]
 fn what_is_no_file_is_told_and_what_cannot_be_read_fails_and_the_rest_is_there() {
     let one = home();
-    let Some(command) = one.held_back() else { return };
-    let daemon = Daemon::start_by(&one, command);
+    let Some(command) = one.unprivileged_daemon() else { return };
+    let daemon = Daemon::start_command(&one, command);
     daemon.client().init("atlas");
     daemon.client().append("atlas", "hello");
-    let workspace = one.agent("atlas").join("workspace");
+    let workspace = one.agent_dir("atlas").join("workspace");
     fs::write(workspace.join("locked"), "secret").expect("a file");
     fs::set_permissions(workspace.join("locked"), fs::Permissions::from_mode(0o0)).expect("its mode");
     let mut fifo = one.command("mkfifo");
     fifo.arg(workspace.join("pipe"));
-    run(fifo, b"").ok();
-    let dir = one.outside().join("backup");
+    run_command(fifo, b"").expect_success();
+    let dir = one.temp_dir().join("backup");
     let told = chorusctl(&one, ["backup", path(&dir), "--quiet"]);
     assert!(!told.stderr.contains("workspace/pipe"), "{}", told.stderr);
     let told = chorusctl(&one, ["backup", path(&dir)]);
@@ -201,8 +201,8 @@ fn what_is_no_file_is_told_and_what_cannot_be_read_fails_and_the_rest_is_there()
     );
     assert!(told.stderr.contains("workspace/pipe is a socket, pipe or device"), "{}", told.stderr);
     let two = restored(&dir);
-    assert_eq!(Daemon::start(&two).client().texts("atlas"), ["hello"]);
-    assert!(!two.agent("atlas").join("workspace/locked").exists());
+    assert_eq!(Daemon::start(&two).client().message_texts("atlas"), ["hello"]);
+    assert!(!two.agent_dir("atlas").join("workspace/locked").exists());
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_large_file_takes_little_memory() {
     let one = home();
     let daemon = Daemon::start(&one);
     daemon.client().init("atlas");
-    let large = fs::File::create(one.agent("atlas").join("workspace/large")).expect("a file");
+    let large = fs::File::create(one.agent_dir("atlas").join("workspace/large")).expect("a file");
     large.set_len(BYTES).expect("a long one");
     let peak = || {
         let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid)).expect("the daemon's status");
@@ -221,7 +221,7 @@ fn a_large_file_takes_little_memory() {
     let before = peak();
     let archive = archived(&one, "backup.tar");
     assert!(fs::metadata(&archive).expect("the archive").len() > BYTES);
-    assert!(back_up(&one, &one.outside().join("backup")).bytes > BYTES);
+    assert!(back_up(&one, &one.temp_dir().join("backup")).bytes > BYTES);
     let grown = peak() - before;
     assert!(grown < 32 << 20, "{grown} bytes");
 }

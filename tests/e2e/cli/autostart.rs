@@ -1,6 +1,6 @@
 //! The daemon that a command starts where none runs.
 
-use chorus_tests::ctl::{chorusctl, run};
+use chorus_tests::ctl::{chorusctl, run_command};
 use chorus_tests::process::kill;
 use chorus_tests::{DEADLINE, Home, wait_until};
 
@@ -14,20 +14,20 @@ fn gone(home: &Home, pid: u32) {
 #[test]
 fn the_first_command_starts_a_daemon_that_stays() {
     let home = home();
-    let said = chorusctl(&home, ["--json", "agent", "init", "a"]).json();
+    let said = chorusctl(&home, ["--json", "agent", "init", "a"]).expect_json();
     assert_eq!(said["agent"]["name"], "a");
     let pid = home.running_pid().expect("it stays");
-    chorusctl(&home, ["context", "append", "one"]).ok();
+    chorusctl(&home, ["context", "append", "one"]).expect_success();
     assert_eq!(home.running_pid(), Some(pid), "the same one");
     gone(&home, pid);
-    let shown = chorusctl(&home, ["--json", "context", "show"]).json();
+    let shown = chorusctl(&home, ["--json", "context", "show"]).expect_json();
     assert_eq!(shown["messages"][0]["content"], "one");
 }
 
 #[test]
 fn it_can_be_forbidden() {
     let home = home();
-    chorusctl(&home, ["--no-autostart", "agent", "list"]).failed_with_hint(4);
+    chorusctl(&home, ["--no-autostart", "agent", "list"]).expect_failure_with_hint(4);
     assert_eq!(home.running_pid(), None);
     assert!(!home.path.join("db").exists());
 }
@@ -48,11 +48,11 @@ fn several_commands_at_once_start_one() {
 fn a_daemon_that_cannot_start_is_a_clear_failure() {
     let home = home();
     let mut command = home.command(home.bins.chorusctl);
-    command.env("CHORUSD", home.outside().join("nothing-here")).arg("status");
-    run(command, b"").failed_with_hint(4);
-    home.configure("max_conections = 3\n");
+    command.env("CHORUSD", home.temp_dir().join("nothing-here")).arg("status");
+    run_command(command, b"").expect_failure_with_hint(4);
+    home.write_config("max_conections = 3\n");
     let said = chorusctl(&home, ["status"]);
-    assert!(said.failed(4).contains("max_conections"), "it says why: {}", said.stderr);
+    assert!(said.expect_failure(4).contains("max_conections"), "it says why: {}", said.stderr);
 }
 
 #[test]

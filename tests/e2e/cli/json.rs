@@ -39,7 +39,7 @@ fn results_have_the_documented_keys() {
     for (command, expected) in story {
         let said = chorusctl(&home, ["--json"].iter().chain(command));
         let stderr = said.stderr.clone();
-        let value = said.json();
+        let value = said.expect_json();
         assert_eq!(keys(&value), expected, "{command:?} {stderr}");
     }
 }
@@ -48,11 +48,11 @@ fn results_have_the_documented_keys() {
 fn json_may_be_asked_for_in_three_ways() {
     let home = home();
     let _daemon = Daemon::start(&home);
-    chorusctl(&home, ["agent", "init", "a"]).ok();
+    chorusctl(&home, ["agent", "init", "a"]).expect_success();
     for args in [&["--json", "agent", "list"][..], &["agent", "list", "--json"], &["--format", "json", "agent", "list"]]
     {
-        assert_eq!(chorusctl(&home, args.iter().copied()).json()["agents"][0]["name"], "a", "{args:?}");
+        assert_eq!(chorusctl(&home, args.iter().copied()).expect_json()["agents"][0]["name"], "a", "{args:?}");
     }
-    let lines = chorusctl(&home, ["--format", "jsonl", "agent", "list"]).ok();
+    let lines = chorusctl(&home, ["--format", "jsonl", "agent", "list"]).expect_success();
     assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{lines}");
 }

@@ -4,9 +4,9 @@ use std::io::Read as _;
 use std::process::Stdio;
 
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::ctl::{chorusctl, run};
-use chorus_tests::process::wait;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::ctl::{chorusctl, run_command};
+use chorus_tests::process::wait_for_exit;
 
 use crate::home;
 
@@ -28,7 +28,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
             let mut stdout = child.stdout.take().expect("a pipe");
             stdout.read_exact(&mut vec![0; read]).expect("the beginning");
             drop(stdout);
-            let status = wait(&mut child, "chorusctl");
+            let status = wait_for_exit(&mut child, "chorusctl");
             let mut said = String::new();
             child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("UTF-8");
             assert!(!said.contains("panicked") && !said.contains("error: "), "{args:?}: {said}");
@@ -42,15 +42,15 @@ fn a_reader_that_leaves_early_is_no_failure() {
 fn colour_is_for_terminals_and_for_those_who_ask() {
     let home = home();
     let _daemon = Daemon::start(&home);
-    chorusctl(&home, ["agent", "init", "a"]).ok();
+    chorusctl(&home, ["agent", "init", "a"]).expect_success();
     let mut plain = home.command(home.bins.chorusctl);
     plain.env_remove("NO_COLOR").args(["status"]);
-    assert!(!run(plain, b"").ok().contains('\u{1b}'));
+    assert!(!run_command(plain, b"").expect_success().contains('\u{1b}'));
     let mut asked = home.command(home.bins.chorusctl);
     asked.env_remove("NO_COLOR").args(["--color", "always", "status"]);
-    assert!(run(asked, b"").ok().contains('\u{1b}'));
+    assert!(run_command(asked, b"").expect_success().contains('\u{1b}'));
     for args in [&["status"][..], &["context", "history"], &["agent", "list"]] {
-        assert!(!chorusctl(&home, args.iter().copied()).ok().contains('\u{1b}'));
+        assert!(!chorusctl(&home, args.iter().copied()).expect_success().contains('\u{1b}'));
     }
 }
 

@@ -3,9 +3,9 @@
 use std::fs;
 
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::scripted::played;
+use chorus_tests::fake_daemon::start_fake_daemon_with;
 use serde_json::Value;
 
 use crate::home;
@@ -14,7 +14,7 @@ use crate::home;
 fn what_cannot_be_meant_is_a_usage_error() {
     let home = home();
     let _daemon = Daemon::start(&home);
-    chorusctl(&home, ["agent", "init", "a"]).ok();
+    chorusctl(&home, ["agent", "init", "a"]).expect_success();
     let half = chorusctl(&home, ["agent"]);
     assert!(half.status == 2 && half.stderr.contains("init"), "half a command shows how it may go on: {half:?}");
     for args in [
@@ -41,7 +41,7 @@ fn what_cannot_be_meant_is_a_usage_error() {
 fn a_value_that_cannot_be_is_answered_with_what_one_looks_like() {
     let home = home();
     let _daemon = Daemon::start(&home);
-    chorusctl(&home, ["agent", "init", "a"]).ok();
+    chorusctl(&home, ["agent", "init", "a"]).expect_success();
     let long = "x".repeat(300);
     for (args, example) in [
         (&["agent", "init", "b", "--idle-timeout", "5x"][..], "1h30m"),
@@ -58,7 +58,7 @@ fn a_value_that_cannot_be_is_answered_with_what_one_looks_like() {
         (&["trash", "empty", "--yes", "--older-than", "soon"], "30d"),
     ] {
         let said = chorusctl(&home, args.iter().copied());
-        let said = said.failed_with_hint(2);
+        let said = said.expect_failure_with_hint(2);
         let hint = said.lines().find(|line| line.starts_with("hint: ")).unwrap_or_default();
         assert!(hint.contains(example), "{args:?}: {said}");
     }
@@ -73,13 +73,15 @@ fn the_status_of_a_daemon_of_an_earlier_release_is_shown() {
     let home = home();
     let path = format!("{}/../proto/golden/v1/status.result.json", env!("CARGO_MANIFEST_DIR"));
     let golden: Value = serde_json::from_slice(&fs::read(path).expect("a golden file")).expect("JSON");
-    played(&home, move |mut asked| match asked.params.get("limit") {
-        Some(_) => asked.error("invalid_params", "unknown field `limit`, expected `agent`", "see the documentation"),
-        None if asked.method == "status" => asked.result(golden["result"].clone()),
-        None => asked.hang_up(),
+    start_fake_daemon_with(&home, move |mut asked| match asked.params.get("limit") {
+        Some(_) => {
+            asked.send_error("invalid_params", "unknown field `limit`, expected `agent`", "see the documentation")
+        }
+        None if asked.method == "status" => asked.send_result(golden["result"].clone()),
+        None => asked.disconnect(),
     });
     for args in [&["status"][..], &["daemon", "status"]] {
-        assert!(chorusctl(&home, args.iter().copied()).ok().starts_with("chorusd "), "{args:?}");
+        assert!(chorusctl(&home, args.iter().copied()).expect_success().starts_with("chorusd "), "{args:?}");
     }
 }
 
@@ -113,7 +115,7 @@ fn each_failure_has_the_status_of_its_kind() {
             client.append("a", "one");
         }
         let said = chorusctl(&home, args.iter().copied());
-        said.failed(status);
+        said.expect_failure(status);
         assert!(said.stderr.lines().count() <= 4, "{args:?}: {}", said.stderr);
     }
 }
@@ -127,7 +129,7 @@ fn a_damaged_session_is_a_failure() {
     client.append("a", "one");
     let path = client.save("a", "one").file_path;
     fs::write(&path, "{").expect("damaged");
-    chorusctl(&home, ["context", "restore", "latest"]).failed_with_hint(1);
+    chorusctl(&home, ["context", "restore", "latest"]).expect_failure_with_hint(1);
 }
 
 #[test]
@@ -139,7 +141,7 @@ fn texts_of_the_record_cannot_steer_the_terminal() {
     client.append("a", "\u{1b}]0;owned\u{7}\u{1b}[2J red \u{9b}31m\u{202e}");
     client.save("a", "\u{1b}[31mdescription");
     for args in [&["context", "show"][..], &["context", "history"], &["session", "show", "latest"], &["status"]] {
-        let said = chorusctl(&home, args.iter().copied()).ok();
+        let said = chorusctl(&home, args.iter().copied()).expect_success();
         assert!(!said.contains(['\u{1b}', '\u{9b}', '\u{7}']), "{args:?}: {said:?}");
     }
 }

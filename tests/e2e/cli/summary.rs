@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use chorus_tests::Home;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::scripted::{Answer, scripted};
+use chorus_tests::fake_daemon::{FakeReply, start_fake_daemon};
 use serde_json::{Value, json};
 
 use crate::home;
@@ -37,11 +37,13 @@ fn late(
 ) -> Arc<Mutex<Vec<String>>> {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let (called, mut asked) = (calls.clone(), 0);
-    scripted(home, move |method, _| {
+    start_fake_daemon(home, move |method, _| {
         called.lock().expect("the calls").push(method.to_owned());
         match method {
             "context.save" => golden("context.save.result.pending").into(),
-            "events.subscribe" => Answer { result: json!({"seq": 6}), then: news.clone(), gone },
+            "events.subscribe" => {
+                FakeReply { result: json!({"seq": 6}), notifications: news.clone(), disconnect: gone }
+            }
             "session.get" => {
                 asked += 1;
                 session(if asked == 1 { first } else { Some("We moved the cents.") }).into()
@@ -60,10 +62,10 @@ fn it_waits_for_the_summary_of_this_session_and_shows_it() {
     };
     let (one, two) = (home(), home());
     late(&one, None, news(), false);
-    let text = chorusctl(&one, ["context", "save"]).ok();
+    let text = chorusctl(&one, ["context", "save"]).expect_success();
     assert!(text.contains("We moved the cents."), "{text}");
     late(&two, None, news(), false);
-    let saved = chorusctl(&two, ["--json", "context", "save"]).json();
+    let saved = chorusctl(&two, ["--json", "context", "save"]).expect_json();
     assert_eq!((&saved["session"]["summary"], &saved["cleared"]), (&json!("We moved the cents."), &json!(false)));
     assert!(saved.get("summary_pending").is_none(), "{saved}");
 }
@@ -72,14 +74,14 @@ fn it_waits_for_the_summary_of_this_session_and_shows_it() {
 fn one_that_came_meanwhile_is_not_waited_for() {
     let home = home();
     late(&home, Some("We moved the cents."), Vec::new(), false);
-    assert!(chorusctl(&home, ["context", "save"]).ok().contains("We moved the cents."));
+    assert!(chorusctl(&home, ["context", "save"]).expect_success().contains("We moved the cents."));
 }
 
 #[test]
 fn with_no_wait_the_answer_is_shown_as_it_came() {
     let home = home();
     let calls = late(&home, None, Vec::new(), false);
-    let saved = chorusctl(&home, ["--json", "context", "save", "--no-wait"]).json();
+    let saved = chorusctl(&home, ["--json", "context", "save", "--no-wait"]).expect_json();
     assert_eq!(saved, golden("context.save.result.pending"));
     assert!(!calls.lock().expect("the calls").iter().any(|call| call == "events.subscribe"));
 }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::process::{signal, wait};
+use chorus_tests::process::{signal, wait_for_exit};
 use chorus_tests::{DEADLINE, Home};
 use rustix::process::Signal;
 
@@ -41,7 +41,7 @@ fn a_wait_can_be_limited() {
     let home = home();
     let _requests = deaf(&home);
     let begun = Instant::now();
-    chorusctl(&home, ["--timeout", "300ms", "status"]).failed_with_hint(1);
+    chorusctl(&home, ["--timeout", "300ms", "status"]).expect_failure_with_hint(1);
     let waited = begun.elapsed();
     assert!(waited >= Duration::from_millis(250), "{waited:?}");
 }
@@ -72,7 +72,7 @@ fn an_interrupt_ends_any_wait() {
         let mut child = command.spawn().expect("chorusctl starts");
         let _asked = requests.recv_timeout(DEADLINE).expect("its request");
         signal(child.id(), Signal::INT);
-        let status = wait(&mut child, "an interrupted command");
+        let status = wait_for_exit(&mut child, "an interrupted command");
         assert!(status.signal() == Some(2) || status.code() == Some(130), "{args:?}: {status}");
     }
 }
@@ -87,7 +87,7 @@ fn what_was_sent_is_never_sent_again() {
         let again = requests.recv_timeout(Duration::from_millis(500));
         (request, again.is_ok())
     });
-    chorusctl(&home, ["--agent", "a", "context", "append", "once"]).failed_with_hint(1);
+    chorusctl(&home, ["--agent", "a", "context", "append", "once"]).expect_failure_with_hint(1);
     let (request, again) = closing.join().expect("the daemon");
     assert!(String::from_utf8_lossy(&request).contains("context.append"));
     assert!(!again, "it was sent a second time");

@@ -3,7 +3,7 @@
 use chorus_proto::methods::context::{Append, AppendParams};
 use chorus_proto::{ErrorKind, NewMessage, Role};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::{chorusctl, chorusctl_with};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -22,7 +22,7 @@ fn what_the_sender_leaves_out_is_filled_in() {
     client.init("a");
     let before = jiff::Timestamp::now();
     client.append("a", "hello");
-    let shown = client.shown("a");
+    let shown = client.messages("a");
     let id: Uuid = shown[0].id.parse().expect("a UUID");
     assert_eq!(id.get_version_num(), 7);
     assert!(shown[0].timestamp >= before - jiff::SignedDuration::from_secs(1));
@@ -46,7 +46,8 @@ fn every_field_of_a_message_is_kept() {
     client.append_all("a", messages);
     client.save("a", "all of it");
     client.restore("a", "latest");
-    let shown: Vec<String> = client.shown("a").iter().map(|m| serde_json::to_string(m).expect("serialises")).collect();
+    let shown: Vec<String> =
+        client.messages("a").iter().map(|m| serde_json::to_string(m).expect("serialises")).collect();
     assert_eq!(shown, texts.iter().map(|text| text.trim_end()).collect::<Vec<_>>());
 }
 
@@ -54,7 +55,7 @@ fn every_field_of_a_message_is_kept() {
 fn one_bad_message_keeps_all_out() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     raw.call("agent.init", json!({"name": "a"}));
     let good = json!({"role": "user", "content": "good"});
     for bad in [
@@ -78,10 +79,10 @@ fn it_is_either_a_text_or_messages() {
     let mut client = daemon.client();
     client.init("a");
     let neither = AppendParams { agent: Some("a".into()), ..Default::default() };
-    assert_eq!(kind_of(client.call::<Append>(&neither)), ErrorKind::InvalidParams);
+    assert_eq!(expect_error_kind(client.call::<Append>(&neither)), ErrorKind::InvalidParams);
     let both = AppendParams { text: Some("x".into()), messages: vec![message(json!({"content": "y"}))], ..neither };
-    assert_eq!(kind_of(client.call::<Append>(&both)), ErrorKind::InvalidParams);
-    assert_eq!(client.texts("a"), Vec::<String>::new());
+    assert_eq!(expect_error_kind(client.call::<Append>(&both)), ErrorKind::InvalidParams);
+    assert_eq!(client.message_texts("a"), Vec::<String>::new());
 }
 
 #[test]
@@ -90,19 +91,19 @@ fn the_command_line_takes_a_text_standard_input_or_lines_of_json() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
-    chorusctl(&home, ["context", "append", "as an argument"]).ok();
-    chorusctl_with(&home, ["context", "append", "-"], b"on standard input\n").ok();
-    chorusctl(&home, ["context", "append", "--role", "assistant", "an answer"]).ok();
+    chorusctl(&home, ["context", "append", "as an argument"]).expect_success();
+    chorusctl_with(&home, ["context", "append", "-"], b"on standard input\n").expect_success();
+    chorusctl(&home, ["context", "append", "--role", "assistant", "an answer"]).expect_success();
     let lines = "{\"role\":\"user\",\"content\":\"line one\"}\n\n{\"role\":\"assistant\",\"content\":\"line two\"}\n";
-    let answer = chorusctl_with(&home, ["--json", "context", "append", "--jsonl"], lines.as_bytes()).json();
+    let answer = chorusctl_with(&home, ["--json", "context", "append", "--jsonl"], lines.as_bytes()).expect_json();
     assert_eq!(answer, json!({"appended": 2, "messages": 5, "secrets_found": 0}));
     let said = chorusctl_with(&home, ["context", "append", "--jsonl"], b"{\"content\":\"good\"}\n{\"content\":7}\n");
-    assert!(said.failed(2).contains('2'), "it names the line: {}", said.stderr);
-    let texts = client.texts("a");
+    assert!(said.expect_failure(2).contains('2'), "it names the line: {}", said.stderr);
+    let texts = client.message_texts("a");
     assert_eq!(texts.len(), 5, "all or nothing");
     assert_eq!(texts[0], "as an argument");
     assert_eq!(texts[1].trim_end(), "on standard input");
-    assert_eq!(client.shown("a")[2].role, Role::Assistant);
+    assert_eq!(client.messages("a")[2].role, Role::Assistant);
 }
 
 #[test]
@@ -110,9 +111,9 @@ fn the_same_key_adds_once_from_the_command_line_too() {
     let home = home();
     let daemon = Daemon::start(&home);
     daemon.client().init("a");
-    let add = || chorusctl(&home, ["--json", "context", "append", "--key", "k", "once"]).json();
+    let add = || chorusctl(&home, ["--json", "context", "append", "--key", "k", "once"]).expect_json();
     assert_eq!(add(), add());
-    assert_eq!(daemon.client().texts("a"), ["once"]);
+    assert_eq!(daemon.client().message_texts("a"), ["once"]);
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn messages_as_large_as_a_frame_allows_are_kept() {
     let text = "\u{e9}".repeat(7 * 1024 * 1024);
     client.append("a", &text);
     client.append("a", "small");
-    assert!(client.texts("a") == [text, "small".to_owned()]);
+    assert!(client.message_texts("a") == [text, "small".to_owned()]);
 }
 
 #[test]
@@ -132,9 +133,9 @@ fn an_agent_that_is_not_there_is_not_found() {
     let home = home();
     let daemon = Daemon::start(&home);
     let params = AppendParams { agent: Some("nobody".into()), text: Some("x".into()), ..Default::default() };
-    assert_eq!(kind_of(daemon.client().call::<Append>(&params)), ErrorKind::AgentNotFound);
+    assert_eq!(expect_error_kind(daemon.client().call::<Append>(&params)), ErrorKind::AgentNotFound);
     let params = AppendParams { agent: None, ..params };
-    assert_eq!(kind_of(daemon.client().call::<Append>(&params)), ErrorKind::NoAgent);
+    assert_eq!(expect_error_kind(daemon.client().call::<Append>(&params)), ErrorKind::NoAgent);
 }
 
 #[test]
@@ -146,18 +147,19 @@ fn a_message_that_says_nothing_is_a_usage_error_and_adds_nothing() {
     for args in
         [&["context", "append", ""][..], &["context", "append"], &["context", "append", "--role", "assistant", ""]]
     {
-        chorusctl(&home, args).failed_with_hint(2);
+        chorusctl(&home, args).expect_failure_with_hint(2);
     }
-    chorusctl_with(&home, ["context", "append", "--jsonl"], br#"{"role":"user","content":""}"#).failed_with_hint(2);
-    chorusctl(&home, ["send", ""]).failed_with_hint(2);
+    chorusctl_with(&home, ["context", "append", "--jsonl"], br#"{"role":"user","content":""}"#)
+        .expect_failure_with_hint(2);
+    chorusctl(&home, ["send", ""]).expect_failure_with_hint(2);
     for silent in [json!({"content": ""}), json!({"role": "system"}), json!({"role": "assistant", "content": ""})] {
         let messages = vec![message(json!({"content": "said"})), message(silent.clone())];
         let params = AppendParams { agent: Some("a".into()), messages, ..Default::default() };
-        assert_eq!(kind_of(client.call::<Append>(&params)), ErrorKind::InvalidParams, "{silent}");
+        assert_eq!(expect_error_kind(client.call::<Append>(&params)), ErrorKind::InvalidParams, "{silent}");
     }
     let text = AppendParams { agent: Some("a".into()), text: Some(String::new()), ..Default::default() };
-    assert_eq!(kind_of(client.call::<Append>(&text)), ErrorKind::InvalidParams);
-    assert!(client.texts("a").is_empty());
+    assert_eq!(expect_error_kind(client.call::<Append>(&text)), ErrorKind::InvalidParams);
+    assert!(client.message_texts("a").is_empty());
     // A call says something, and a tool may have nothing to say.
     let call = json!({"role": "assistant", "tool_calls": [{"id": "c", "name": "t", "params": {}}]});
     let result = json!({"role": "tool_result", "tool_call_id": "c", "content": ""});

@@ -3,7 +3,7 @@
 use chorus_proto::Trigger;
 use chorus_proto::methods::context::{Clear, ClearParams};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 
 use crate::home;
@@ -25,7 +25,7 @@ fn it_says_how_many_messages_went() {
     client.append("a", "three");
     daemon.kill9();
     let daemon = Daemon::start(&home);
-    assert_eq!(daemon.client().texts("a"), ["three"]);
+    assert_eq!(daemon.client().message_texts("a"), ["three"]);
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn it_may_save_first() {
     let cleared = client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: true }).expect("cleared");
     let saved = cleared.saved.expect("a session");
     assert_eq!((saved.header.trigger, saved.header.message_count), (Trigger::ContextClear, 1));
-    assert_eq!(client.texts("a"), Vec::<String>::new());
+    assert_eq!(client.message_texts("a"), Vec::<String>::new());
     assert_eq!(client.history("a"), [saved]);
 }
 
@@ -47,11 +47,11 @@ fn pins_go_with_it_and_are_told() {
     let home = home();
     let daemon = Daemon::start(&home);
     daemon.client().init("a");
-    chorusctl(&home, ["context", "pin", "the old column stays"]).ok();
-    chorusctl(&home, ["context", "clear"]).failed_with_hint(6);
-    let said = chorusctl(&home, ["context", "clear", "--yes"]).ok();
+    chorusctl(&home, ["context", "pin", "the old column stays"]).expect_success();
+    chorusctl(&home, ["context", "clear"]).expect_failure_with_hint(6);
+    let said = chorusctl(&home, ["context", "clear", "--yes"]).expect_success();
     assert!(said.contains("discarded 1 pinned fact"), "{said}");
-    let said = chorusctl(&home, ["context", "clear", "--yes"]).ok();
+    let said = chorusctl(&home, ["context", "clear", "--yes"]).expect_success();
     assert!(said.contains("empty already"), "{said}");
 }
 
@@ -62,9 +62,9 @@ fn without_a_terminal_it_wants_a_yes() {
     let mut client = daemon.client();
     client.init("a");
     client.append("a", "one");
-    chorusctl(&home, ["context", "clear"]).failed_with_hint(6);
-    assert_eq!(client.texts("a"), ["one"]);
-    let said = chorusctl(&home, ["--json", "context", "clear", "--yes"]).json();
+    chorusctl(&home, ["context", "clear"]).expect_failure_with_hint(6);
+    assert_eq!(client.message_texts("a"), ["one"]);
+    let said = chorusctl(&home, ["--json", "context", "clear", "--yes"]).expect_json();
     assert_eq!(said["discarded"], 1);
-    assert_eq!(client.texts("a"), Vec::<String>::new());
+    assert_eq!(client.message_texts("a"), Vec::<String>::new());
 }

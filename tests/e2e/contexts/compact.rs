@@ -4,7 +4,7 @@ use chorus_proto::methods::chain::{Compact, CompactParams, CompactResult};
 use chorus_proto::methods::context::Rewind;
 use chorus_proto::{Client, ErrorKind, EventType, Message, Trigger};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 
 use super::resume::{pin, resume, working_set};
@@ -33,14 +33,14 @@ fn each_is_a_new_link_of_the_chain_and_the_pins_stay_byte_for_byte() {
         for n in 0..12 {
             client.append("a", &format!("We decided on plan {n} of round {round}."));
         }
-        let live = client.shown("a");
+        let live = client.messages("a");
         // Younger than any save before it.
         pin(&mut client, "a", &format!("pinned in round {round}"));
         let result = compact(&mut client);
         let session = result.session.expect("a session");
         assert_eq!((session.header.trigger, session.header.parent_id), (Trigger::Compact, parent));
         parent = Some(session.header.id);
-        let kept = client.session("a", &session.header.id.to_string()).1;
+        let kept = client.get_session("a", &session.header.id.to_string()).1;
         let lines = |messages: &[Message]| serde_json::to_string(messages).expect("serialises");
         assert_eq!(lines(&kept), lines(&live), "every message is in the session");
         assert_eq!((result.messages, result.saved_first, result.generated), (1, None, true));
@@ -48,7 +48,7 @@ fn each_is_a_new_link_of_the_chain_and_the_pins_stay_byte_for_byte() {
         assert!(result.receipt.tokens_after < result.receipt.tokens_before + 400, "{:?}", result.receipt);
         assert_eq!(result.receipt.from.as_ref(), Some(&live[0].id));
         assert_eq!(result.receipt.pins.len(), pins.len() + round + 1);
-        assert_eq!(client.status_of("a").context.and_then(|context| context.parent_id), parent);
+        assert_eq!(client.agent_status("a").context.and_then(|context| context.parent_id), parent);
         let background = working_set(&mut client, "a").background.expect("a background");
         assert!(background.contains(&format!("plan 11 of round {round}")), "{background}");
         if round % 2 == 1 {
@@ -56,8 +56,8 @@ fn each_is_a_new_link_of_the_chain_and_the_pins_stay_byte_for_byte() {
             daemon = Daemon::start(&home);
             client = daemon.client();
         }
-        assert_eq!(client.pins("a")[..pins.len()], pins);
-        assert_eq!(client.pins("a").len(), pins.len() + round + 1);
+        assert_eq!(client.pinned_facts("a")[..pins.len()], pins);
+        assert_eq!(client.pinned_facts("a").len(), pins.len() + round + 1);
     }
     let told: Vec<_> =
         events(&mut client, 0).into_iter().filter(|event| event.kind == EventType::ContextCompacted).collect();
@@ -78,10 +78,10 @@ fn what_is_saved_already_is_not_saved_twice() {
     let result = compact(&mut client);
     assert_eq!(result.session.expect("a session").header.id, saved.header.id);
     assert_eq!(result.receipt.pins, ["older than the save"]);
-    assert_eq!((client.history("a").len(), client.pins("a")), (1, vec!["older than the save".to_owned()]));
+    assert_eq!((client.history("a").len(), client.pinned_facts("a")), (1, vec!["older than the save".to_owned()]));
     // Restoring the session has it all back.
     client.restore("a", &saved.header.session_id);
-    assert_eq!(client.texts("a"), ["Count the sheep of the north field."]);
+    assert_eq!(client.message_texts("a"), ["Count the sheep of the north field."]);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn the_words_that_a_link_opens_with_are_no_conversation() {
             daemon = Daemon::start(&home);
             client = daemon.client();
         }
-        assert_eq!(kind_of(client.call::<Compact>(&params(false))), ErrorKind::NothingToSave);
+        assert_eq!(expect_error_kind(client.call::<Compact>(&params(false))), ErrorKind::NothingToSave);
         assert_eq!(working_set(&mut client, "a").background, background);
         let resumed = resume(&mut client, "a", "latest");
         assert_eq!((resumed.session.header.id, resumed.saved_first), (saved.header.id, None));
@@ -124,15 +124,15 @@ fn without_a_conversation_or_a_compaction_there_is_nothing_to_do() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
-    assert_eq!(kind_of(client.call::<Compact>(&params(false))), ErrorKind::NothingToSave);
-    assert_eq!(kind_of(client.call::<Compact>(&params(true))), ErrorKind::Denied);
-    chorusctl(&home, ["context", "compact"]).failed_with_hint(5);
+    assert_eq!(expect_error_kind(client.call::<Compact>(&params(false))), ErrorKind::NothingToSave);
+    assert_eq!(expect_error_kind(client.call::<Compact>(&params(true))), ErrorKind::Denied);
+    chorusctl(&home, ["context", "compact"]).expect_failure_with_hint(5);
     client.append("a", "one");
-    let said = chorusctl(&home, ["context", "compact"]).ok();
+    let said = chorusctl(&home, ["context", "compact"]).expect_success();
     assert!(said.contains("compacted: 1 message") && said.contains("ready to go on"), "{said}");
     // That one began anew: the session has what was said.
     let undo = chorusctl(&home, ["context", "compact", "--undo"]);
-    undo.failed_with_hint(6);
+    undo.expect_failure_with_hint(6);
     let rewind = chorus_proto::methods::context::RewindParams { agent: Some("a".into()), ..Default::default() };
-    assert_eq!(kind_of(client.call::<Rewind>(&rewind)), ErrorKind::InvalidParams);
+    assert_eq!(expect_error_kind(client.call::<Rewind>(&rewind)), ErrorKind::InvalidParams);
 }

@@ -2,7 +2,7 @@
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::{Client, Event, EventType, Trigger};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use crate::events::events;
@@ -34,7 +34,7 @@ fn it_is_saved_cleared_and_announced() {
         session.short_id
     );
     assert_eq!(text, expected);
-    assert!(client.texts("a").is_empty());
+    assert!(client.message_texts("a").is_empty());
     let kinds: Vec<_> = events(&mut client, 0).into_iter().map(|event| event.kind).collect();
     let end = &kinds[kinds.len() - 4..];
     let wanted = [EventType::ContextSaved, EventType::SummaryReady, EventType::ContextCleared, EventType::Notice];
@@ -79,7 +79,7 @@ fn never_is_never_and_a_new_timeout_holds_at_once() {
     let mut client = daemon.client();
     client.init("a");
     client.append("a", "No hurry.");
-    let context = client.status_of("a").context.expect("a live context");
+    let context = client.agent_status("a").context.expect("a live context");
     assert_eq!(context.idle_deadline_at, None);
     let params = ConfigParams { name: "a".into(), key: Some("idle_timeout".into()), value: Some("200ms".into()) };
     client.call::<Config>(&params).expect("set");
@@ -99,12 +99,12 @@ fn a_message_in_that_instant_is_never_lost() {
         let until = std::time::Instant::now() + std::time::Duration::from_millis(17 + n as u64 % 6);
         wait_until("the deadline to be near", DEADLINE, || (std::time::Instant::now() >= until).then_some(()));
     }
-    wait_until("the last context to be put away", DEADLINE, || client.texts("a").is_empty().then_some(()));
+    wait_until("the last context to be put away", DEADLINE, || client.message_texts("a").is_empty().then_some(()));
     let mut sessions = client.history("a");
     sessions.sort_by_key(|session| session.header.saved_at);
     let mut found = Vec::new();
     for session in &sessions {
-        found.extend(client.session("a", &session.header.id.to_string()).1.into_iter().map(|m| m.content));
+        found.extend(client.get_session("a", &session.header.id.to_string()).1.into_iter().map(|m| m.content));
     }
     assert_eq!(found, sent);
 }

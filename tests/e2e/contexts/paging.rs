@@ -3,7 +3,7 @@
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::context::{Append, AppendParams, Show, ShowParams};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 
 use crate::home;
@@ -21,9 +21,9 @@ fn a_context_longer_than_a_frame_is_shown_in_pages() {
     let whole: Vec<_> = (0..30).map(text).collect();
     let first = client.call::<Show>(&ShowParams { agent: Some("a".into()), ..Default::default() }).expect("a page");
     assert!(first.next.is_some(), "6 MB came in one frame of at most 1 MiB");
-    assert!(client.texts("a") == whole);
+    assert!(client.message_texts("a") == whole);
     client.save("a", "long");
-    let (session, messages) = client.session("a", "latest");
+    let (session, messages) = client.get_session("a", "latest");
     assert_eq!(session.header.message_count, 30);
     assert!(messages.into_iter().map(|m| m.content).eq(whole));
 }
@@ -39,10 +39,10 @@ fn a_reply_never_exceeds_the_frame_even_where_one_message_fills_it() {
     }
     // Fits as a request, but not as an answer with more around it: refused before it is kept.
     let params = AppendParams { agent: Some("a".into()), text: Some("z".repeat(261_000)), ..Default::default() };
-    assert_eq!(kind_of(client.call::<Append>(&params)), ErrorKind::FrameTooLong);
-    assert_eq!(client.texts("a").len(), 3);
+    assert_eq!(expect_error_kind(client.call::<Append>(&params)), ErrorKind::FrameTooLong);
+    assert_eq!(client.message_texts("a").len(), 3);
     client.save("a", "wide");
-    assert_eq!(client.session("a", "latest").1.len(), 3);
+    assert_eq!(client.get_session("a", "latest").1.len(), 3);
 }
 
 #[test]
@@ -54,15 +54,16 @@ fn an_imported_message_that_no_frame_holds_has_a_stand_in_and_is_exported_whole(
     let long = "z".repeat(3_000_000);
     let list = serde_json::json!([{"role": "user", "content": "before"}, {"role": "assistant", "content": long},
         {"role": "user", "content": "after"}]);
-    let file = home.outside().join("long.json");
+    let file = home.temp_dir().join("long.json");
     std::fs::write(&file, list.to_string()).expect("a transcript");
-    chorusctl(&home, ["session", "import", file.to_str().expect("a plain path")]).ok();
+    chorusctl(&home, ["session", "import", file.to_str().expect("a plain path")]).expect_success();
     client.restore("a", "latest");
-    let shown = [client.texts("a"), client.session("a", "latest").1.into_iter().map(|m| m.content).collect()];
+    let shown =
+        [client.message_texts("a"), client.get_session("a", "latest").1.into_iter().map(|m| m.content).collect()];
     for texts in shown {
         assert_eq!((texts.len(), &*texts[0], &*texts[2]), (3, "before", "after"));
         assert!(texts[1].contains("an export has it"), "{}", texts[1]);
     }
-    assert!(chorusctl(&home, ["session", "show", "latest"]).ok().contains("an export has it"));
-    assert!(chorusctl(&home, ["session", "export", "latest"]).ok().contains(&long));
+    assert!(chorusctl(&home, ["session", "show", "latest"]).expect_success().contains("an export has it"));
+    assert!(chorusctl(&home, ["session", "export", "latest"]).expect_success().contains(&long));
 }

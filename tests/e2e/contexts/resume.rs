@@ -8,7 +8,7 @@ use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
 use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_proto::{Client, ErrorKind, Role, Trigger, WorkingSet};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 
 use crate::home;
@@ -51,7 +51,7 @@ fn it_knows_the_session_by_its_summary_and_working_set_and_outlives_a_crash() {
     assert!(resumed.generated && resumed.warnings.is_empty(), "{:?}", resumed.warnings);
     assert!((2..=6).contains(&sentences(&resumed.acknowledgement)), "{}", resumed.acknowledgement);
     let look = |client: &mut Client| {
-        let shown = client.shown("a");
+        let shown = client.messages("a");
         assert_eq!(shown.len(), 1);
         assert!(shown[0].generated && shown[0].role == Role::Assistant && shown[0].content == resumed.acknowledgement);
         let set = working_set(client, "a");
@@ -62,7 +62,7 @@ fn it_knows_the_session_by_its_summary_and_working_set_and_outlives_a_crash() {
         }
         assert!(background.contains(saved.header.summary.as_deref().expect("a summary")), "{background}");
         assert_eq!(set.pinned_facts[0].text, "production runs\tPostgreSQL 16");
-        let context = client.status_of("a").context.expect("a context");
+        let context = client.agent_status("a").context.expect("a context");
         assert_eq!((context.parent_id, context.messages), (Some(saved.header.id), 1));
         assert!(context.idle_deadline_at.is_some());
     };
@@ -120,7 +120,7 @@ fn what_is_amiss_is_told_and_what_can_be_done_is_done() {
     assert!(working_set(&mut client, "a").background.expect("a background").contains("goats"));
     // There is nothing to resume.
     let params = ResumeParams { agent: Some("a".into()), session: "2026-01-01_nothing".into() };
-    assert_eq!(kind_of(client.call::<Resume>(&params)), ErrorKind::SessionNotFound);
+    assert_eq!(expect_error_kind(client.call::<Resume>(&params)), ErrorKind::SessionNotFound);
 }
 
 #[test]
@@ -154,10 +154,10 @@ fn the_command_line_resumes_sessions_and_files() {
     client.init("a");
     client.append("a", "Count the sheep of the north field.");
     let saved = client.save("a", "sheep");
-    let said = chorusctl(&home, ["context", "resume", "latest"]).ok();
+    let said = chorusctl(&home, ["context", "resume", "latest"]).expect_success();
     assert!(said.contains("resumed ") && said.contains("sheep") && said.contains("ready to go on"), "{said}");
     // This very file is a session already; a copy elsewhere becomes one.
-    chorusctl(&home, ["context", "resume", &saved.file_path]).ok();
+    chorusctl(&home, ["context", "resume", &saved.file_path]).expect_success();
     let count = |client: &mut Client| client.history("a").len();
     // The acknowledgement of the first resume is no conversation to be saved.
     assert_eq!(count(&mut client), 1);
@@ -167,11 +167,11 @@ fn the_command_line_resumes_sessions_and_files() {
         "{\"role\":\"user\",\"content\":\"Shear the lambs in May.\"}\n{\"role\":\"assistant\",\"content\":\"Good.\"}\n",
     )
     .expect("a file");
-    chorusctl(&home, ["context", "resume", &copy.to_string_lossy()]).ok();
+    chorusctl(&home, ["context", "resume", &copy.to_string_lossy()]).expect_success();
     assert_eq!(count(&mut client), 2);
     assert!(working_set(&mut client, "a").background.expect("a background").contains("lambs"));
-    chorusctl(&home, ["context", "resume", "./nothing.json"]).failed_with_hint(3);
-    chorusctl(&home, ["context", "resume", "nothing"]).failed_with_hint(3);
+    chorusctl(&home, ["context", "resume", "./nothing.json"]).expect_failure_with_hint(3);
+    chorusctl(&home, ["context", "resume", "nothing"]).expect_failure_with_hint(3);
 }
 
 #[test]
@@ -190,15 +190,15 @@ fn a_file_of_markdown_is_gone_on_from_by_its_summary_block() {
     {
         assert!(background.contains(known), "{known}: {background}");
     }
-    assert!(said.ok().contains("Prices are shown with tax"));
+    assert!(said.expect_success().contains("Prices are shown with tax"));
     // And one of ours.
     client.append("b", "We decided to paint the shed green. The roof still needs felt.");
     client.save("b", "the shed");
-    let markdown = chorusctl(&home, ["--agent", "b", "session", "export", "latest", "--as", "md"]).ok();
+    let markdown = chorusctl(&home, ["--agent", "b", "session", "export", "latest", "--as", "md"]).expect_success();
     assert!(markdown.contains("\n**Decisions Made:**\n- We decided to paint the shed green.\n"), "{markdown}");
-    let file = home.outside().join("shed.md");
+    let file = home.temp_dir().join("shed.md");
     fs::write(&file, markdown).expect("a file");
-    chorusctl(&home, ["--agent", "a", "context", "resume", file.to_str().expect("a path")]).ok();
+    chorusctl(&home, ["--agent", "a", "context", "resume", file.to_str().expect("a path")]).expect_success();
     let background = working_set(&mut client, "a").background.expect("a background");
     assert!(background.contains("paint the shed green") && background.contains("needs felt"), "{background}");
 }

@@ -4,7 +4,7 @@ use chorus_proto::methods::context::{Rewind, RewindParams};
 use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_proto::{ErrorKind, NewMessage, Role};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 
 use crate::home;
@@ -21,24 +21,24 @@ fn turns_go_and_come_back_over_a_crash_too() {
     let rewind = |n, undo| RewindParams { agent: Some("a".into()), n, undo };
     let result = client.call::<Rewind>(&rewind(None, false)).expect("rewound");
     assert_eq!((result.moved, result.messages), (2, 2));
-    assert_eq!(client.texts("a"), ["q1", "a1"]);
+    assert_eq!(client.message_texts("a"), ["q1", "a1"]);
     daemon.kill9();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    assert_eq!(client.texts("a"), ["q1", "a1"]);
+    assert_eq!(client.message_texts("a"), ["q1", "a1"]);
     client.call::<Rewind>(&rewind(None, true)).expect("undone");
-    assert_eq!(client.texts("a"), ["q1", "a1", "q2", "a2"]);
-    assert_eq!(client.status_of("a").context.expect("live").unsaved, 0);
+    assert_eq!(client.message_texts("a"), ["q1", "a1", "q2", "a2"]);
+    assert_eq!(client.agent_status("a").context.expect("live").unsaved, 0);
     client.call::<Rewind>(&rewind(Some(2), false)).expect("rewound");
-    assert!(client.texts("a").is_empty());
+    assert!(client.message_texts("a").is_empty());
     client.append("a", "another beginning");
-    assert_eq!(kind_of(client.call::<Rewind>(&rewind(None, true))), ErrorKind::Denied);
-    assert_eq!(client.status_of("a").context.expect("live").unsaved, 1);
+    assert_eq!(expect_error_kind(client.call::<Rewind>(&rewind(None, true))), ErrorKind::Denied);
+    assert_eq!(client.agent_status("a").context.expect("live").unsaved, 1);
     daemon.terminate();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    assert_eq!(client.texts("a"), ["another beginning"]);
-    assert_eq!(client.session("a", "latest").1.len(), 1, "the stop saved what was there");
+    assert_eq!(client.message_texts("a"), ["another beginning"]);
+    assert_eq!(client.get_session("a", "latest").1.len(), 1, "the stop saved what was there");
 }
 
 #[test]
@@ -56,22 +56,22 @@ fn what_comes_back_after_a_save_is_unsaved_over_a_crash_too() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.call::<Rewind>(&rewind(true)).expect("undone");
-    assert_eq!(client.texts("a"), ["one", "two"]);
+    assert_eq!(client.message_texts("a"), ["one", "two"]);
     // The session that the context was saved in last lacks the second message.
-    assert_eq!(client.status_of("a").context.expect("live").unsaved, 1);
+    assert_eq!(client.agent_status("a").context.expect("live").unsaved, 1);
 }
 
 #[test]
 fn the_command_line_rewinds() {
     let home = home();
     let _daemon = Daemon::start(&home);
-    chorusctl(&home, ["agent", "init", "a"]).ok();
-    chorusctl(&home, ["context", "rewind"]).failed_with_hint(5);
-    chorusctl(&home, ["context", "append", "one"]).ok();
-    chorusctl(&home, ["context", "rewind", "2"]).failed_with_hint(2);
-    assert!(chorusctl(&home, ["context", "rewind"]).ok().contains("dropped 1 message"));
-    chorusctl(&home, ["context", "rewind", "--undo"]).ok();
-    chorusctl(&home, ["context", "rewind", "--undo"]).failed_with_hint(6);
+    chorusctl(&home, ["agent", "init", "a"]).expect_success();
+    chorusctl(&home, ["context", "rewind"]).expect_failure_with_hint(5);
+    chorusctl(&home, ["context", "append", "one"]).expect_success();
+    chorusctl(&home, ["context", "rewind", "2"]).expect_failure_with_hint(2);
+    assert!(chorusctl(&home, ["context", "rewind"]).expect_success().contains("dropped 1 message"));
+    chorusctl(&home, ["context", "rewind", "--undo"]).expect_success();
+    chorusctl(&home, ["context", "rewind", "--undo"]).expect_failure_with_hint(6);
 }
 
 /// A save in between holds less: what comes back after it is in no session that the context counts on.
@@ -95,11 +95,11 @@ fn what_comes_back_after_a_save_counts_as_unsaved_over_a_crash_too() {
             client = daemon.client();
         }
         client.call::<Rewind>(&rewind(true)).expect("undone");
-        assert_eq!(client.status_of("a").context.expect("live").unsaved, 1, "after a crash: {crash}");
+        assert_eq!(client.agent_status("a").context.expect("live").unsaved, 1, "after a crash: {crash}");
         let delete = DeleteParams { agent: Some("a".into()), session: first.short_id, ..Default::default() };
         client.call::<Delete>(&delete).expect("deleted");
         assert!(daemon.terminate().success());
         let daemon = Daemon::start(&home);
-        assert_eq!(daemon.client().session("a", "latest").1.len(), 3, "the stop saved all of it");
+        assert_eq!(daemon.client().get_session("a", "latest").1.len(), 3, "the stop saved all of it");
     }
 }

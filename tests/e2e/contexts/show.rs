@@ -4,7 +4,7 @@ use chorus_proto::methods::agent::{Show as ShowAgent, ShowParams as ShowAgentPar
 use chorus_proto::methods::context::{Show, ShowParams, ShowResult};
 use chorus_proto::{AgentState, Client, Message};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 
 use crate::home;
 

@@ -2,7 +2,7 @@
 
 use chorus_proto::{NewMessage, Role, Session, SummarySource};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 
 use crate::home;
 
@@ -54,7 +54,7 @@ fn it_does_not_rename_the_file_or_change_the_messages() {
     let home = home();
     let daemon = Daemon::start(&home);
     let session = save(&daemon, "one");
-    let (later, messages) = daemon.client().session("one", &session.header.id.to_string());
+    let (later, messages) = daemon.client().get_session("one", &session.header.id.to_string());
     assert_eq!(later.header.session_id, session.header.session_id);
     assert_eq!(messages.len(), TALK.len());
     assert!(daemon.client().restore("one", "latest").warnings.is_empty(), "the hash covers the messages only");

@@ -2,7 +2,7 @@
 
 use chorus_proto::methods::context::{Append, AppendParams};
 use chorus_proto::{CallError, Client};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::rng::Rng;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
@@ -24,12 +24,12 @@ fn a_key_gives_the_first_answer_again_and_adds_nothing() {
     assert_eq!(append(&mut client, "two").expect("an answer"), 2);
     assert_eq!(append(&mut client, "one").expect("an answer"), 1, "the first answer, not a new count");
     assert_eq!(append(&mut daemon.client(), "one").expect("an answer"), 1, "on another connection too");
-    assert_eq!(client.texts("a"), ["one", "two"]);
+    assert_eq!(client.message_texts("a"), ["one", "two"]);
     daemon.kill9();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     assert_eq!(append(&mut client, "two").expect("an answer"), 2, "after a crash too");
-    assert_eq!(client.texts("a"), ["one", "two"]);
+    assert_eq!(client.message_texts("a"), ["one", "two"]);
 }
 
 #[test]
@@ -68,6 +68,6 @@ fn sent_again_after_a_crash_each_message_is_there_once() {
         // Nobody knows whether it arrived; sending it again settles that.
         let mut client = wait_until("the next daemon", DEADLINE, || Some(daemon.client()));
         append(&mut client, &killer).expect("an answer");
-        assert_eq!(client.texts("a"), expected);
+        assert_eq!(client.message_texts("a"), expected);
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use chorus_proto::methods::context;
 use chorus_proto::{CallError, Client, NewMessage, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::rng::{Rng, rounds};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::rng::{Rng, rounds_from_env};
 use chorus_tests::{DEADLINE, Daemon};
 
 use super::oracle::Oracle;
@@ -51,7 +51,7 @@ fn wait_for_acks(acks: &Receiver<()>, count: u64, extra: Duration) {
 fn crashes(rounds: u64, rng: &mut Rng) {
     let home = home();
     let shared = Mutex::new(Oracle::default());
-    let mut solos: Vec<Solo> = (0..CLIENTS).map(|n| Solo::new(format!("solo-{n}"), rng.word())).collect();
+    let mut solos: Vec<Solo> = (0..CLIENTS).map(|n| Solo::new(format!("solo-{n}"), rng.next_u64())).collect();
     let mut daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("shared");
@@ -81,16 +81,16 @@ fn crashes(rounds: u64, rng: &mut Rng) {
         daemon.kill9();
         daemon = Daemon::start(&home);
         let mut client = daemon.client();
-        shared.lock().expect("the oracle").compare(&client.texts("shared"));
+        shared.lock().expect("the oracle").compare(&client.message_texts("shared"));
         solos.iter_mut().for_each(|solo| solo.compare(&mut client));
-        assert!(!daemon.log().contains("panicked"), "round {round}: {}", daemon.log());
+        assert!(!daemon.read_log().contains("panicked"), "round {round}: {}", daemon.read_log());
     }
 }
 
 /// `CHORUS_CRASH_ROUNDS=300` is the promise.
 #[test]
 fn nothing_acknowledged_is_lost_doubled_or_reordered() {
-    let (mut rng, mut left) = (Rng::new(1), rounds("CHORUS_CRASH_ROUNDS", 10));
+    let (mut rng, mut left) = (Rng::new(1), rounds_from_env("CHORUS_CRASH_ROUNDS", 10));
     while left > 0 {
         let here = left.min(ROUNDS_A_HOME);
         crashes(here, &mut rng);

@@ -2,7 +2,7 @@
 
 use chorus_proto::methods::context;
 use chorus_proto::{CallError, Client, NewMessage, Role};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::rng::Rng;
 use uuid::Uuid;
 
@@ -111,7 +111,7 @@ impl Solo {
             self.unanswered.push(self.live.clone());
         }
         let appeared = self.compare_sessions(client);
-        let live = client.texts(&self.agent);
+        let live = client.message_texts(&self.agent);
         let after = match under_way {
             Some(Step::Append(texts)) => [&self.live[..], &texts].concat(),
             // Saved first, cleared then: never the other way round.
@@ -131,7 +131,7 @@ impl Solo {
     fn compare_sessions(&mut self, client: &mut Client) -> Vec<Texts> {
         let (mut known, mut appeared) = (Vec::new(), Vec::new());
         for session in client.history(&self.agent).into_iter().rev() {
-            let (again, messages) = client.session(&self.agent, &session.header.id.to_string());
+            let (again, messages) = client.get_session(&self.agent, &session.header.id.to_string());
             assert_eq!(again.header.message_count, messages.len() as u64);
             let texts: Texts = messages.into_iter().map(|message| message.content).collect();
             let id = session.header.id;

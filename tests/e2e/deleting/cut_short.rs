@@ -7,7 +7,7 @@ use chorus_proto::Client;
 use chorus_proto::methods::doctor::{Doctor, DoctorParams};
 use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_proto::methods::trash::{List, ListParams, Restore, RestoreParams, TrashEntry};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
@@ -26,7 +26,7 @@ fn deleted_but_for_its_row() -> (Home, String) {
     client.append("a", "hello");
     let name = client.save("a", "halfway").header.session_id;
     daemon.kill9();
-    let before = home.outside().join("before.db");
+    let before = home.temp_dir().join("before.db");
     rusqlite::Connection::open(home.path.join("db/chorus.db"))
         .expect("the catalog")
         .execute("VACUUM INTO ?1", [before.to_str().expect("a path")])
@@ -48,11 +48,11 @@ fn a_session_whose_file_is_in_the_trash_and_whose_row_is_not_gone_can_be_restore
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     wait_until("the deletion to be completed", DEADLINE, || client.history("a").is_empty().then_some(()));
-    let said = chorusctl(&home, ["trash", "restore", &name]).ok();
+    let said = chorusctl(&home, ["trash", "restore", &name]).expect_success();
     assert!(said.contains("restored"), "{said}");
     assert!(client.history("a")[0].available);
     assert_eq!(client.restore("a", "latest").warnings, Vec::<String>::new(), "the hash is that of the save");
-    assert_eq!(client.texts("a"), ["hello"]);
+    assert_eq!(client.message_texts("a"), ["hello"]);
     assert!(trashed(&mut client).is_empty());
 }
 
@@ -103,7 +103,7 @@ fn an_agent_whose_directory_is_in_the_trash_and_whose_row_is_not_gone_is_back_af
     client.init("a");
     client.append("a", "hello");
     client.save("a", "kept");
-    let id = client.status_of("a").id;
+    let id = client.agent_status("a").id;
     daemon.kill9();
     let entry = home.path.join("trash/.moving-2026-01-01T00-00-00Z_11111111-1111-4111-8111-111111111111");
     fs::create_dir_all(&entry).expect("an entry");
@@ -111,12 +111,12 @@ fn an_agent_whose_directory_is_in_the_trash_and_whose_row_is_not_gone_is_back_af
         "kind": "agent", "agent_id": id, "name": "a", "deleted_at": "2026-01-01T00:00:00Z", "from": "agents/a",
     });
     fs::write(entry.join("entry.json"), note.to_string()).expect("a note");
-    fs::rename(home.agent("a"), entry.join("content")).expect("moved");
+    fs::rename(home.agent_dir("a"), entry.join("content")).expect("moved");
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     assert!(trashed(&mut client).is_empty());
     assert!(client.history("a")[0].available);
-    assert_eq!(client.texts("a"), ["hello"]);
+    assert_eq!(client.message_texts("a"), ["hello"]);
     client.append("a", "more");
 }
 
@@ -130,20 +130,20 @@ fn a_rename_that_moved_the_directory_and_nothing_else_is_completed() {
         client.append("a", "hello");
         client.save("a", "kept");
         daemon.kill9();
-        fs::rename(home.agent("a"), home.agent("b")).expect("moved");
+        fs::rename(home.agent_dir("a"), home.agent_dir("b")).expect("moved");
         if named {
             // As earlier versions left it: agent.json was written first.
-            let file = home.agent("b").join("agent.json");
+            let file = home.agent_dir("b").join("agent.json");
             let text = fs::read_to_string(&file).expect("agent.json");
             fs::write(&file, text.replace(r#""name": "a""#, r#""name": "b""#)).expect("written");
         }
         let daemon = Daemon::start(&home);
         let mut client = daemon.client();
-        assert_eq!(client.texts("b"), ["hello"]);
+        assert_eq!(client.message_texts("b"), ["hello"]);
         assert!(client.history("b")[0].available);
-        let text = fs::read_to_string(home.agent("b").join("agent.json")).expect("agent.json");
+        let text = fs::read_to_string(home.agent_dir("b").join("agent.json")).expect("agent.json");
         assert!(text.contains(r#""name": "b""#), "{text}");
-        assert_eq!(client.status_of("b").problem, None);
+        assert_eq!(client.agent_status("b").problem, None);
     }
 }
 

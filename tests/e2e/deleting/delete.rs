@@ -7,7 +7,7 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::context::{Show, ShowParams};
 use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 
 use crate::home;
@@ -25,16 +25,16 @@ fn a_deleted_session_comes_back_as_it_was() {
     client.append("a", "hello");
     let saved = client.save("a", "Kept for now");
     let bytes = fs::read(&saved.file_path).expect("the file");
-    let said = chorusctl(&home, ["session", "delete", "latest"]).ok();
+    let said = chorusctl(&home, ["session", "delete", "latest"]).expect_success();
     assert!(said.contains("chorusctl trash restore "), "{said}");
     assert!(!Path::new(&saved.file_path).exists());
     assert_eq!(client.history("a"), []);
-    assert_eq!(kind_of(client.call::<Delete>(&params("latest"))), ErrorKind::SessionNotFound);
-    let listed = chorusctl(&home, ["trash", "list"]).ok();
+    assert_eq!(expect_error_kind(client.call::<Delete>(&params("latest"))), ErrorKind::SessionNotFound);
+    let listed = chorusctl(&home, ["trash", "list"]).expect_success();
     assert!(listed.contains(&saved.header.session_id), "{listed}");
     // The words of the hint are a command that works.
     let command = said.split("back with: chorusctl ").nth(1).expect("a hint").trim();
-    chorusctl(&home, command.split(' ')).ok();
+    chorusctl(&home, command.split(' ')).expect_success();
     assert_eq!(client.history("a"), std::slice::from_ref(&saved));
     assert_eq!(fs::read(&saved.file_path).expect("the file"), bytes);
     assert_eq!(client.restore("a", "latest").warnings, Vec::<String>::new(), "the hash is known again");
@@ -56,7 +56,7 @@ fn a_context_that_was_restored_from_it_goes_on_even_after_a_crash() {
     // Once with the context in memory, once before anything of it was read back.
     for again in [false, true] {
         if again {
-            let said = chorusctl(&home, ["trash", "restore", &saved.header.session_id]).ok();
+            let said = chorusctl(&home, ["trash", "restore", &saved.header.session_id]).expect_success();
             assert!(said.contains("restored"), "{said}");
             client.restore("a", &saved.header.id.to_string());
             daemon.kill9();
@@ -67,15 +67,15 @@ fn a_context_that_was_restored_from_it_goes_on_even_after_a_crash() {
         daemon.kill9();
         daemon = Daemon::start(&home);
         client = daemon.client();
-        assert_eq!(client.texts("b"), ["one", "two", "three"]);
-        assert_eq!(client.texts("a"), ["one", "two"]);
+        assert_eq!(client.message_texts("b"), ["one", "two", "three"]);
+        assert_eq!(client.message_texts("a"), ["one", "two"]);
         let live = client.call::<Show>(&ShowParams { agent: Some("a".into()), ..Default::default() });
         let live = live.expect("shown").context.expect("live");
         assert_eq!(live.unsaved, 2, "only that session held them");
     }
     assert!(daemon.terminate().success());
     let _daemon = Daemon::start(&home);
-    let sessions = fs::read_dir(home.sessions("a")).expect("its sessions").count();
+    let sessions = fs::read_dir(home.sessions_dir("a")).expect("its sessions").count();
     assert_eq!(
         sessions, 1,
         "the second restore found them in the session it restored; without that one, the stop saved them"
@@ -93,7 +93,7 @@ fn a_file_that_cannot_be_moved_stays_with_its_row() {
     // Something that is no directory is in the way.
     fs::remove_dir(home.path.join("trash")).expect("an empty trash");
     fs::write(home.path.join("trash"), "").expect("a file");
-    assert_eq!(kind_of(client.call::<Delete>(&params("latest"))), ErrorKind::StorageFailed);
+    assert_eq!(expect_error_kind(client.call::<Delete>(&params("latest"))), ErrorKind::StorageFailed);
     assert_eq!(client.history("a"), [saved]);
     client.restore("a", "latest");
 }

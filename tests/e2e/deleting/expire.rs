@@ -10,17 +10,17 @@ use chorus_proto::methods::events::{List as Events, ListParams as EventsParams};
 use chorus_proto::methods::session::{Expire, ExpireParams, ExpireResult};
 use chorus_proto::methods::trash::{Restore, RestoreParams};
 use chorus_proto::{Client, ErrorKind, EventType, Session};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::{DEADLINE, Daemon, Hands, Inside, wait_until};
+use chorus_tests::{DEADLINE, Daemon, InProcessDaemon, ManualClock, wait_until};
 use jiff::Timestamp;
 
 use crate::home;
 
 const CONFIG: &str = "[retention]\nsessions_unused_for = \"30d\"\n";
 
-fn hands() -> Hands {
-    Hands::at(Timestamp::from_second(1_771_000_000).expect("a time"))
+fn hands() -> ManualClock {
+    ManualClock::new(Timestamp::from_second(1_771_000_000).expect("a time"))
 }
 
 fn days(days: u64) -> Duration {
@@ -76,19 +76,19 @@ fn told(client: &mut Client, agent: &str) {
 #[test]
 fn nothing_goes_where_nothing_is_configured() {
     let (home, hands) = (home(), hands());
-    let daemon = Inside::start(&home, &hands);
+    let daemon = InProcessDaemon::start(&home, &hands);
     let mut client = daemon.client();
     init(&mut client, "a");
     let saved = put_aside(&mut client, "a", "kept");
-    hands.pass(days(10_000));
+    hands.advance(days(10_000));
     let result = expire(&mut client, None, false);
     assert_eq!((result.unused_for, result.sessions, result.kept, result.left), (None, vec![], 0, 0));
     drop(daemon);
-    let daemon = Inside::start(&home, &hands);
+    let daemon = InProcessDaemon::start(&home, &hands);
     let mut client = daemon.client();
     let said = chorusctl(&home, ["session", "expire"]);
     assert!(said.stderr.contains("`sessions_unused_for` is not set"), "{}", said.stderr);
-    said.ok();
+    said.expect_success();
     assert_eq!(client.history("a"), [saved]);
     assert_eq!(notices(&mut client), []);
 }
@@ -96,17 +96,17 @@ fn nothing_goes_where_nothing_is_configured() {
 #[test]
 fn a_dry_run_changes_nothing_and_what_it_lists_goes_and_comes_back() {
     let (home, hands) = (home(), hands());
-    let daemon = Inside::start(&home, &hands);
+    let daemon = InProcessDaemon::start(&home, &hands);
     let mut client = daemon.client();
     for name in ["a", "b"] {
         init(&mut client, name);
     }
     let first = put_aside(&mut client, "a", "the first");
-    hands.pass(days(1));
+    hands.advance(days(1));
     let other = put_aside(&mut client, "b", "of another");
-    hands.pass(days(20));
+    hands.advance(days(20));
     let used = put_aside(&mut client, "a", "used again");
-    hands.pass(days(20));
+    hands.advance(days(20));
     let young = put_aside(&mut client, "a", "young");
     client.restore("a", &used.header.id.to_string());
     clear(&mut client, "a");
@@ -118,7 +118,7 @@ fn a_dry_run_changes_nothing_and_what_it_lists_goes_and_comes_back() {
         "what was used longest ago is first"
     );
     assert!(dry.sessions.iter().all(|session| session.trash.is_none()));
-    let said = chorusctl(&home, ["session", "expire", "--dry-run", "--unused-for", "15d"]).ok();
+    let said = chorusctl(&home, ["session", "expire", "--dry-run", "--unused-for", "15d"]).expect_success();
     assert!(said.contains("2 sessions unused for 15d would go to the trash"), "{said}");
     let paged = ExpireParams {
         unused_for: Some("15d".into()),
@@ -130,7 +130,7 @@ fn a_dry_run_changes_nothing_and_what_it_lists_goes_and_comes_back() {
     let page = client.call::<Expire>(&paged).expect("a page");
     assert_eq!((names(&page), page.left), (vec![&*other.header.session_id], 0));
     assert_eq!(client.history("a"), before, "nothing has changed");
-    let gone = chorusctl(&home, ["--agent", "a", "session", "expire", "--unused-for", "15d", "--json"]).json();
+    let gone = chorusctl(&home, ["--agent", "a", "session", "expire", "--unused-for", "15d", "--json"]).expect_json();
     assert_eq!(gone["sessions"][0]["session_id"], first.header.session_id);
     assert_eq!(gone["sessions"].as_array().map(Vec::len), Some(1), "the other is not of that agent: {gone}");
     assert!(!Path::new(&first.file_path).exists());
@@ -140,13 +140,13 @@ fn a_dry_run_changes_nothing_and_what_it_lists_goes_and_comes_back() {
     client.call::<Restore>(&RestoreParams { id: entry.into() }).expect("trash.restore");
     assert_eq!(client.history("a"), before);
     client.restore("a", &first.header.id.to_string());
-    assert_eq!(client.texts("a"), ["hello"]);
+    assert_eq!(client.message_texts("a"), ["hello"]);
 }
 
 #[test]
 fn what_live_contexts_need_stays() {
     let (home, hands) = (home(), hands());
-    let daemon = Inside::start(&home, &hands);
+    let daemon = InProcessDaemon::start(&home, &hands);
     let mut client = daemon.client();
     for name in ["saved", "restored", "resumed", "none"] {
         init(&mut client, name);
@@ -159,7 +159,7 @@ fn what_live_contexts_need_stays() {
     let resume = ResumeParams { agent: Some("resumed".into()), session: parent.header.id.to_string() };
     client.call::<Resume>(&resume).expect("context.resume");
     let aside = put_aside(&mut client, "none", "nobody's");
-    hands.pass(days(31));
+    hands.advance(days(31));
     let result = expire(&mut client, Some("30d"), false);
     assert_eq!((names(&result), result.kept), (vec![&*aside.header.session_id], 3));
     clear(&mut client, "resumed");
@@ -170,8 +170,8 @@ fn what_live_contexts_need_stays() {
 #[test]
 fn the_daemon_does_it_by_itself_and_tells() {
     let (home, hands) = (home(), hands());
-    home.configure(CONFIG);
-    let daemon = Inside::start(&home, &hands);
+    home.write_config(CONFIG);
+    let daemon = InProcessDaemon::start(&home, &hands);
     let mut client = daemon.client();
     for name in ["a", "b", "c", "d"] {
         init(&mut client, name);
@@ -179,22 +179,22 @@ fn the_daemon_does_it_by_itself_and_tells() {
     client.append("b", "hello");
     client.save("b", "of a live context");
     let old = put_aside(&mut client, "a", "old");
-    hands.pass(days(15));
+    hands.advance(days(15));
     put_aside(&mut client, "c", "younger");
-    hands.pass(days(16));
+    hands.advance(days(16));
     told(&mut client, "a");
     assert!(client.history("a").is_empty());
     assert_eq!((client.history("b").len(), client.history("c").len()), (1, 1));
     // Somebody wants it back: it does not go the next time.
     client.call::<Restore>(&RestoreParams { id: old.header.session_id }).expect("trash.restore");
-    hands.pass(days(15));
+    hands.advance(days(15));
     told(&mut client, "c");
     assert_eq!((client.history("a").len(), client.history("c").len()), (1, 0));
     // A day is enough: it looks every day, and when it starts.
     put_aside(&mut client, "d", "last");
     drop(daemon);
-    hands.pass(days(31));
-    let daemon = Inside::start(&home, &hands);
+    hands.advance(days(31));
+    let daemon = InProcessDaemon::start(&home, &hands);
     let mut client = daemon.client();
     told(&mut client, "d");
     assert_eq!(client.history("b").len(), 1);
@@ -208,18 +208,18 @@ fn ages_that_are_none_are_refused() {
     client.init("a");
     for wrong in ["30m", "0", "", "soon", "-30d"] {
         let params = ExpireParams { unused_for: Some(wrong.into()), ..Default::default() };
-        assert_eq!(kind_of(client.call::<Expire>(&params)), ErrorKind::InvalidParams, "{wrong:?}");
+        assert_eq!(expect_error_kind(client.call::<Expire>(&params)), ErrorKind::InvalidParams, "{wrong:?}");
     }
     let wrong =
         [ExpireParams { limit: Some(0), ..Default::default() }, ExpireParams { offset: Some(1), ..Default::default() }];
     for params in wrong {
-        assert_eq!(kind_of(client.call::<Expire>(&params)), ErrorKind::InvalidParams, "{params:?}");
+        assert_eq!(expect_error_kind(client.call::<Expire>(&params)), ErrorKind::InvalidParams, "{params:?}");
     }
     let params = ExpireParams { agent: Some("nobody".into()), ..Default::default() };
-    assert_eq!(kind_of(client.call::<Expire>(&params)), ErrorKind::AgentNotFound);
+    assert_eq!(expect_error_kind(client.call::<Expire>(&params)), ErrorKind::AgentNotFound);
     assert_eq!(expire(&mut client, None, true).unused_for.as_deref(), Some("30d"));
     assert!(daemon.terminate().success());
-    home.configure("[retention]\nsessions_unused_for = \"30m\"\n");
+    home.write_config("[retention]\nsessions_unused_for = \"30m\"\n");
     let (_, said) = Daemon::try_start(&home, home.command(home.bins.chorusd)).expect_err("no start");
     assert!(said.contains("line 2") && said.contains("at least one day"), "{said}");
 }

@@ -7,7 +7,7 @@ use chorus_proto::Client;
 use chorus_proto::methods::context::{Clear, ClearParams};
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_proto::methods::session::{Delete, DeleteParams};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::ModelServer;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
@@ -65,11 +65,11 @@ fn nothing_of_it_is_left_in_any_file() {
     assert!(!holders(&home.path).is_empty());
     let mut client = daemon.client();
     let session = client.history("a").pop().expect("the session").header;
-    chorusctl(&home, ["session", "purge", &session.session_id]).failed_with_hint(6);
-    let said = chorusctl(&home, ["session", "purge", &session.session_id, "--yes"]).ok();
+    chorusctl(&home, ["session", "purge", &session.session_id]).expect_failure_with_hint(6);
+    let said = chorusctl(&home, ["session", "purge", &session.session_id, "--yes"]).expect_success();
     assert!(said.starts_with("purged "), "{said}");
     forgotten(&home);
-    assert_eq!(client.texts("a"), ["something else"]);
+    assert_eq!(client.message_texts("a"), ["something else"]);
     assert!(client.history("a").iter().all(|other| other.header.id != session.id));
     assert!(daemon.terminate().success());
     let _daemon = Daemon::start(&home);
@@ -84,9 +84,9 @@ fn a_session_in_the_trash_is_forgotten_too() {
     let delete = DeleteParams { agent: Some("a".into()), session: "latest".into(), own: false };
     let deleted = client.call::<Delete>(&delete).expect("deleted").session.header;
     assert!(!holders(&home.path.join("trash")).is_empty());
-    chorusctl(&home, ["session", "purge", &deleted.session_id, "--yes"]).ok();
+    chorusctl(&home, ["session", "purge", &deleted.session_id, "--yes"]).expect_success();
     forgotten(&home);
-    chorusctl(&home, ["session", "purge", &deleted.session_id, "--yes"]).failed_with_hint(3);
+    chorusctl(&home, ["session", "purge", &deleted.session_id, "--yes"]).expect_failure_with_hint(3);
 }
 
 /// What a crash kept from being cleaned is cleaned by the next start.
@@ -95,7 +95,7 @@ fn a_crash_does_not_keep_anything() {
     let home = home();
     let daemon = Daemon::start(&home);
     drop(with_a_secret(&daemon));
-    chorusctl(&home, ["session", "purge", "latest", "--yes"]).ok();
+    chorusctl(&home, ["session", "purge", "latest", "--yes"]).expect_success();
     daemon.kill9();
     let _daemon = Daemon::start(&home);
     forgotten(&home);
@@ -111,8 +111,8 @@ fn a_live_context_goes_on_and_is_named() {
     client.save("a", "A talk");
     let said = chorusctl(&home, ["session", "purge", "latest", "--yes"]);
     assert!(said.stderr.contains("live context of a"), "{}", said.stderr);
-    assert_eq!(client.texts("a"), [SECRET]);
-    chorusctl(&home, ["context", "clear", "--yes"]).ok();
+    assert_eq!(client.message_texts("a"), [SECRET]);
+    chorusctl(&home, ["context", "clear", "--yes"]).expect_success();
 }
 
 #[test]
@@ -121,12 +121,12 @@ fn the_answer_of_a_key_is_forgotten_with_it() {
     let daemon = Daemon::start_with(&home, &server.config_toml());
     let mut client = daemon.client();
     client.init("a");
-    server.anthropic().say([SECRET]);
+    server.anthropic().queue_text([SECRET]);
     let params =
         SendParams { agent: Some("a".into()), text: "Say it.".into(), key: Some("k".into()), ..Default::default() };
     client.call::<Send>(&params).expect("a turn");
     client.save("a", "A talk");
     client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("cleared");
-    chorusctl(&home, ["session", "purge", "latest", "--yes"]).ok();
+    chorusctl(&home, ["session", "purge", "latest", "--yes"]).expect_success();
     forgotten(&home);
 }

@@ -7,7 +7,7 @@ use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_proto::methods::trash::{Empty, EmptyParams, List, ListParams, Restore, RestoreParams, TrashKind};
 use chorus_proto::{Client, ErrorKind};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 
 use crate::home;
@@ -31,9 +31,9 @@ fn an_agent_comes_back_with_its_id_its_sessions_and_its_work() {
     let mut client = daemon.client();
     client.init("a");
     client.append("a", "unsaved");
-    fs::write(home.agent("a").join("workspace/work.txt"), "work").expect("a file");
+    fs::write(home.agent_dir("a").join("workspace/work.txt"), "work").expect("a file");
     let id = destroy(&mut client, "a");
-    let said = chorusctl(&home, ["trash", "restore", "a"]).ok();
+    let said = chorusctl(&home, ["trash", "restore", "a"]).expect_success();
     assert_eq!(said, "restored the agent a\n");
     daemon.kill9();
     daemon = Daemon::start(&home);
@@ -42,8 +42,8 @@ fn an_agent_comes_back_with_its_id_its_sessions_and_its_work() {
     assert_eq!(sessions.len(), 1);
     assert!(sessions[0].available && sessions[0].header.agent_id == id, "{sessions:?}");
     client.restore("a", "latest");
-    assert_eq!(client.texts("a"), ["unsaved"]);
-    assert_eq!(fs::read_to_string(home.agent("a").join("workspace/work.txt")).expect("its work"), "work");
+    assert_eq!(client.message_texts("a"), ["unsaved"]);
+    assert_eq!(fs::read_to_string(home.agent_dir("a").join("workspace/work.txt")).expect("its work"), "work");
     assert_eq!(client.call::<List>(&ListParams {}).expect("a list").entries, []);
 }
 
@@ -61,16 +61,20 @@ fn a_name_that_is_taken_is_left_to_whoever_has_it() {
     client.save("a", "kept");
     let entries = client.call::<List>(&ListParams {}).expect("a list").entries;
     assert_eq!(entries[0].kind, Some(TrashKind::Session));
-    assert_eq!(kind_of(restore(&mut client, &entries[0].id)), ErrorKind::AlreadyExists);
+    assert_eq!(expect_error_kind(restore(&mut client, &entries[0].id)), ErrorKind::AlreadyExists);
     destroy(&mut client, "a");
-    assert_eq!(kind_of(restore(&mut client, &entries[0].id)), ErrorKind::AgentNotFound, "its agent is in the trash");
+    assert_eq!(
+        expect_error_kind(restore(&mut client, &entries[0].id)),
+        ErrorKind::AgentNotFound,
+        "its agent is in the trash"
+    );
     client.init("a");
     client.append("a", "the second");
     let said = chorusctl(&home, ["trash", "restore", "a"]);
-    assert!(said.failed_with_hint(7).contains("rename"), "{}", said.stderr);
-    assert_eq!(client.texts("a"), ["the second"]);
+    assert!(said.expect_failure_with_hint(7).contains("rename"), "{}", said.stderr);
+    assert_eq!(client.message_texts("a"), ["the second"]);
     assert_eq!(client.call::<List>(&ListParams {}).expect("a list").entries.len(), 2, "both are still there");
-    assert_eq!(kind_of(restore(&mut client, "nothing")), ErrorKind::NotFound);
+    assert_eq!(expect_error_kind(restore(&mut client, "nothing")), ErrorKind::NotFound);
 }
 
 #[test]
@@ -89,17 +93,17 @@ fn emptying_deletes_for_good_and_asks_first() {
     destroy(&mut client, "b");
     // Something that nobody knows: it can only go.
     fs::create_dir(home.path.join("trash/odd")).expect("a directory");
-    chorusctl(&home, ["trash", "empty"]).failed_with_hint(6);
+    chorusctl(&home, ["trash", "empty"]).expect_failure_with_hint(6);
     let young = EmptyParams { older_than: Some("1h".into()) };
     assert_eq!(client.call::<Empty>(&young).expect("emptied").entries, [], "nothing is that old");
     assert_eq!(
-        kind_of(client.call::<Empty>(&EmptyParams { older_than: Some("old".into()) })),
+        expect_error_kind(client.call::<Empty>(&EmptyParams { older_than: Some("old".into()) })),
         ErrorKind::InvalidParams
     );
-    assert_eq!(kind_of(restore(&mut client, "odd")), ErrorKind::Unsupported);
-    let said = chorusctl(&home, ["trash", "empty", "--yes"]).ok();
+    assert_eq!(expect_error_kind(restore(&mut client, "odd")), ErrorKind::Unsupported);
+    let said = chorusctl(&home, ["trash", "empty", "--yes"]).expect_success();
     assert_eq!(said, "deleted 3 things\n");
     assert_eq!(fs::read_dir(home.path.join("trash")).expect("the trash").count(), 0);
-    let lines = chorusctl(&home, ["trash", "list", "--json"]).json();
+    let lines = chorusctl(&home, ["trash", "list", "--json"]).expect_json();
     assert_eq!(lines["entries"], serde_json::json!([]));
 }

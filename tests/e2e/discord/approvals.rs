@@ -2,11 +2,11 @@
 
 use chorus_proto::Role;
 use chorus_proto::methods::send::{Send, SendParams};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::discord::permissions::ATTACH_FILES;
-use chorus_tests::discord::{Person, Room, Shown};
-use chorus_tests::model_server::Answer;
+use chorus_tests::discord::{ChannelHandle, UserHandle, VisibleMessage};
+use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
@@ -19,10 +19,10 @@ const APPROVERS: &str = "approvers = [\"crew\"]\n";
 /// A daemon whose agent `a` is asked about `list_models` in its room; mara talks to it, otto does not, cora approves.
 struct Asked {
     rig: Rig,
-    room: Room,
-    mara: Person,
-    otto: Person,
-    cora: Person,
+    room: ChannelHandle,
+    mara: UserHandle,
+    otto: UserHandle,
+    cora: UserHandle,
 }
 
 impl Asked {
@@ -33,27 +33,27 @@ impl Asked {
     fn with(top: &str) -> Self {
         let rig = Rig::with(top, ASKING, APPROVERS);
         let room = rig.agent_with("a", "asking");
-        let member = |name: &str, roles: &[&str]| rig.guild.member(name, roles, 0);
+        let member = |name: &str, roles: &[&str]| rig.guild.add_member(name, roles, 0);
         let (mara, otto, cora) = (member("mara", &[]), member("otto", &[]), member("cora", &["crew"]));
         Self { rig, room, mara, otto, cora }
     }
 
     /// The model's next answers: a call that is asked about, then a word.
     fn script(&self, name: &str, params: &Value) {
-        self.rig.server.anthropic().answer(Answer::empty().call("c1", name, params));
-        self.rig.server.anthropic().answer(Answer::text(["Done."]));
+        self.rig.server.anthropic().queue(Response::empty().then_call("c1", name, params));
+        self.rig.server.anthropic().queue(Response::text(["Done."]));
     }
 
     /// Mara says something that has the agent ask; the question.
-    fn question(&self) -> Shown {
+    fn question(&self) -> VisibleMessage {
         self.script("list_models", &json!({}));
         self.room.say(&self.mara, "Which are there?");
-        self.room.post_with_button("Allow once")
+        self.room.wait_for_post_with_button("Allow once")
     }
 
     /// The question as it is when it says this.
-    fn becomes(&self, question: &Shown, text: &str) -> Shown {
-        let found = |messages: &[Shown]| {
+    fn becomes(&self, question: &VisibleMessage, text: &str) -> VisibleMessage {
+        let found = |messages: &[VisibleMessage]| {
             messages.iter().find(|message| message.id == question.id && message.content.contains(text)).cloned()
         };
         let now = self.room.wait_for(text, found);
@@ -63,7 +63,7 @@ impl Asked {
 
     /// Results in the record: whether each is an error.
     fn results(&self) -> Vec<bool> {
-        let shown = self.rig.client().shown("a");
+        let shown = self.rig.client().messages("a");
         shown.into_iter().filter(|message| message.role == Role::ToolResult).map(|message| message.is_error).collect()
     }
 }
@@ -79,27 +79,27 @@ fn who_asked_for_the_turn_allows_it_once_and_nobody_else_does() {
     for (label, why) in
         [("Allow once", "else was asked"), ("Always this", "approver may allow"), ("Deny", "else was asked")]
     {
-        assert!(asked.otto.press(&question, label).answer_with(why).ephemeral);
+        assert!(asked.otto.press_button(&question, label).response_with(why).ephemeral);
     }
     // For ever only an approver.
-    let told = asked.mara.press(&question, "Always this").answer_with("approver may allow");
+    let told = asked.mara.press_button(&question, "Always this").response_with("approver may allow");
     assert!(told.ephemeral);
     let allow = question.button("Allow once").expect("a button").custom_id.clone();
-    let press = asked.mara.press(&question, "Allow once");
-    let twice = asked.mara.press_stale(&asked.room, &question, &allow);
+    let press = asked.mara.press_button(&question, "Allow once");
+    let twice = asked.mara.press_stale_button(&asked.room, &question, &allow);
     asked.becomes(&question, &format!("**Allowed** by <@{}>", asked.mara.id));
-    asked.room.post("Done.");
+    asked.room.wait_for_post("Done.");
     assert_eq!(asked.results(), [false]);
     // One of the two was the first.
     let told = wait_until("both to be told", DEADLINE, || {
-        let told: Vec<Shown> = [&press, &twice].iter().filter_map(|press| press.answers().pop()).collect();
+        let told: Vec<VisibleMessage> = [&press, &twice].iter().filter_map(|press| press.responses().pop()).collect();
         Some(told).filter(|told| told.len() == 2)
     });
     assert!(told.iter().all(|told| told.ephemeral), "{told:?}");
     assert_eq!(told.iter().filter(|told| told.content == "Allowed, this once.").count(), 1, "{told:?}");
-    let late = asked.cora.press_stale(&asked.room, &question, &allow);
-    assert!(late.answer_with("approved already").ephemeral);
-    let decisions = chorusctl(&asked.rig.home, ["audit", "--json"]).ok();
+    let late = asked.cora.press_stale_button(&asked.room, &question, &allow);
+    assert!(late.response_with("approved already").ephemeral);
+    let decisions = chorusctl(&asked.rig.home, ["audit", "--json"]).expect_success();
     assert!(decisions.contains(&format!("discord:{}", asked.mara.id)), "{decisions}");
 }
 
@@ -107,24 +107,24 @@ fn who_asked_for_the_turn_allows_it_once_and_nobody_else_does() {
 fn an_approver_allows_it_for_ever_and_then_it_is_not_asked() {
     let asked = Asked::new();
     let question = asked.question();
-    asked.cora.press(&question, "Always this");
+    asked.cora.press_button(&question, "Always this");
     asked.becomes(&question, "**Allowed** by");
-    asked.room.post("Done.");
+    asked.room.wait_for_post("Done.");
     let permissions = asked.rig.said("a", "permissions");
     assert_eq!(permissions["always"], json!(["tool:list_models:"]), "{permissions}");
     asked.script("list_models", &json!({}));
     asked.room.say(&asked.mara, "And now?");
     wait_until("the second result", DEADLINE, || (asked.results() == [false, false]).then_some(()));
-    assert_eq!(asked.room.posts().iter().filter(|post| post.content.contains("for permission")).count(), 1);
+    assert_eq!(asked.room.application_posts().iter().filter(|post| post.content.contains("for permission")).count(), 1);
 }
 
 #[test]
 fn a_denial_is_told_to_the_model_and_the_channel() {
     let asked = Asked::new();
     let question = asked.question();
-    asked.mara.press(&question, "Deny");
+    asked.mara.press_button(&question, "Deny");
     asked.becomes(&question, "**Denied** by <@");
-    asked.room.post("Done.");
+    asked.room.wait_for_post("Done.");
     assert_eq!(asked.results(), [true]);
 }
 
@@ -136,15 +136,15 @@ fn a_turn_from_the_terminal_asks_in_the_channel_too() {
     let turn = std::thread::spawn(move || {
         client.call::<Send>(&SendParams { agent: Some("a".into()), text: "Which?".into(), ..SendParams::default() })
     });
-    let question = asked.room.post_with_button("Allow once");
+    let question = asked.room.wait_for_post_with_button("Allow once");
     assert!(question.content.contains("for the owner"), "{}", question.content);
-    assert!(asked.mara.press(&question, "Allow once").answer_with("else was asked").ephemeral);
+    assert!(asked.mara.press_button(&question, "Allow once").response_with("else was asked").ephemeral);
     let id = question.buttons[0].custom_id.split(':').nth(1).expect("an id").to_owned();
-    chorusctl(&asked.rig.home, ["approvals", "approve", &id]).ok();
+    chorusctl(&asked.rig.home, ["approvals", "approve", &id]).expect_success();
     asked.becomes(&question, "**Allowed** by the owner");
     turn.join().expect("the client").expect("a turn");
     // The channel shows what was said in it, and nothing of that turn.
-    assert!(asked.room.posts().iter().all(|post| !post.content.contains("Done.")));
+    assert!(asked.room.application_posts().iter().all(|post| !post.content.contains("Done.")));
 }
 
 #[test]
@@ -153,8 +153,8 @@ fn what_nobody_answers_is_denied_and_shown_so() {
     let question = asked.question();
     let allow = question.buttons[0].custom_id.clone();
     asked.becomes(&question, "nobody answered in time");
-    let late = asked.mara.press_stale(&asked.room, &question, &allow);
-    assert!(late.answer_with("in time").ephemeral);
+    let late = asked.mara.press_stale_button(&asked.room, &question, &allow);
+    assert!(late.response_with("in time").ephemeral);
     assert_eq!(asked.results(), [true]);
 }
 
@@ -166,8 +166,8 @@ fn after_a_restart_questions_are_void() {
     asked.rig.kill();
     asked.rig.start();
     asked.becomes(&question, "**Void**");
-    let late = asked.mara.press_stale(&asked.room, &question, &allow);
-    assert!(late.answer_with("was denied").ephemeral);
+    let late = asked.mara.press_stale_button(&asked.room, &question, &allow);
+    assert!(late.response_with("was denied").ephemeral);
     wait_until("the turn to be closed", DEADLINE, || (asked.results() == [true]).then_some(()));
 }
 
@@ -177,12 +177,12 @@ fn a_button_of_another_action_does_nothing() {
     let question = asked.question();
     let allow = question.buttons[0].custom_id.clone();
     let (start, _) = allow.rsplit_once(':').expect("a hash");
-    let forged = asked.mara.press_stale(&asked.room, &question, &format!("{start}:00000000"));
-    assert!(forged.answer_with("another action").ephemeral);
-    let unknown = asked.mara.press_stale(&asked.room, &question, "approve:zzzzzz:00000000");
-    assert!(unknown.answer_with("is asked that any more").ephemeral);
+    let forged = asked.mara.press_stale_button(&asked.room, &question, &format!("{start}:00000000"));
+    assert!(forged.response_with("another action").ephemeral);
+    let unknown = asked.mara.press_stale_button(&asked.room, &question, "approve:zzzzzz:00000000");
+    assert!(unknown.response_with("is asked that any more").ephemeral);
     assert!(asked.results().is_empty(), "it still waits");
-    asked.mara.press(&question, "Deny");
+    asked.mara.press_button(&question, "Deny");
     asked.becomes(&question, "**Denied**");
 }
 
@@ -193,14 +193,14 @@ fn a_long_command_is_a_file_with_nothing_hidden_and_no_secret_in_it() {
     let command = format!("echo {secret} \u{202e}``` {}", "x".repeat(5000));
     asked.script("bash", &json!({"command": command}));
     asked.room.say(&asked.mara, "Do it.");
-    let question = asked.room.post_with_button("Deny");
+    let question = asked.room.wait_for_post_with_button("Deny");
     let file = question.files.first().expect("a file");
     assert_eq!(file.name, "action.txt");
     let text = String::from_utf8(file.bytes.clone()).expect("text");
     assert!(text.contains("<U+202E>") && text.ends_with(&"x".repeat(5000)), "{}", &text[..200]);
     assert!(!text.contains("ghp_AbCd") && !question.content.contains("ghp_AbCd"));
     assert_eq!(question.content.matches("```").count(), 2, "{}", question.content);
-    asked.mara.press(&question, "Deny");
+    asked.mara.press_button(&question, "Deny");
     let closed = asked.becomes(&question, "**Denied**");
     assert_eq!(closed.files.len(), 1, "the whole action stays");
 }
@@ -208,14 +208,14 @@ fn a_long_command_is_a_file_with_nothing_hidden_and_no_secret_in_it() {
 #[test]
 fn what_cannot_be_shown_whole_cannot_be_allowed_there() {
     let asked = Asked::new();
-    asked.room.deny(ATTACH_FILES);
+    asked.room.deny_application(ATTACH_FILES);
     asked.script("bash", &json!({"command": format!("echo {}", "x".repeat(5000))}));
     asked.room.say(&asked.mara, "Do it.");
-    let question = asked.room.post_with_button("Deny");
+    let question = asked.room.wait_for_post_with_button("Deny");
     let labels: Vec<&str> = question.buttons.iter().map(|button| &*button.label).collect();
     assert_eq!(labels, ["Deny"]);
     assert!(question.files.is_empty() && question.content.contains("chorusctl approvals"), "{}", question.content);
-    asked.mara.press(&question, "Deny");
+    asked.mara.press_button(&question, "Deny");
     asked.becomes(&question, "**Denied**");
     asked.rig.discord.take_violations();
 }
@@ -224,15 +224,15 @@ fn what_cannot_be_shown_whole_cannot_be_allowed_there() {
 fn what_is_listed_can_be_answered_by_whoever_may() {
     let asked = Asked::new();
     let question = asked.question();
-    let listed = |who: &Person| who.slash(&asked.room, "approvals", &[]).answer_with("list_models");
-    let labels = |shown: &Shown| shown.buttons.iter().map(|button| button.label.clone()).collect::<Vec<_>>();
+    let listed = |who: &UserHandle| who.run_slash_command(&asked.room, "approvals", &[]).response_with("list_models");
+    let labels = |shown: &VisibleMessage| shown.buttons.iter().map(|button| button.label.clone()).collect::<Vec<_>>();
     let mine = listed(&asked.mara);
     assert!(mine.content.contains(&format!("asked for <@{}>", asked.mara.id)), "{mine:?}");
     assert_eq!(labels(&mine), ["Allow once", "Deny"]);
     assert!(labels(&listed(&asked.otto)).is_empty());
     assert_eq!(labels(&listed(&asked.cora)), ["Allow once", "Always this", "Deny"]);
-    asked.mara.press(&mine, "Allow once").answer_with("Allowed, this once.");
+    asked.mara.press_button(&mine, "Allow once").response_with("Allowed, this once.");
     asked.becomes(&question, "**Allowed**");
     // Who was first is mentioned.
-    asked.mara.press(&mine, "Deny").answer_with(&format!("approved already, by <@{}>", asked.mara.id));
+    asked.mara.press_button(&mine, "Deny").response_with(&format!("approved already, by <@{}>", asked.mara.id));
 }

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use chorus_tests::chat::Chat as _;
-use chorus_tests::discord::{Discord, Person, Room};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::discord::{ChannelHandle, FakeDiscord, UserHandle};
 use chorus_tests::model_server::ModelServer;
-use chorus_tests::rng::{Rng, rounds};
+use chorus_tests::rng::{Rng, rounds_from_env};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
 use crate::home;
@@ -22,9 +22,9 @@ const AGENTS: [&str; 2] = ["scribe", "clerk"];
 struct Said(usize, u64, String);
 
 struct World {
-    discord: Discord,
-    rooms: Vec<Room>,
-    mara: Person,
+    discord: FakeDiscord,
+    rooms: Vec<ChannelHandle>,
+    mara: UserHandle,
     model: ModelServer,
     home: Home,
     daemon: Option<Daemon>,
@@ -36,12 +36,12 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let (discord, model, home) = (Discord::start(), ModelServer::start(), home());
-        discord.identify_every(Duration::ZERO);
-        discord.heartbeat(Duration::from_secs(1));
-        let guild = discord.guild("home");
-        let mara = guild.member("mara", &[], 0);
-        home.configure(&format!("{}{}reconnect_max = \"50ms\"\n", model.config_toml(), discord.config_toml()));
+        let (discord, model, home) = (FakeDiscord::start(), ModelServer::start(), home());
+        discord.set_identify_interval(Duration::ZERO);
+        discord.set_heartbeat(Duration::from_secs(1));
+        let guild = discord.create_guild("home");
+        let mara = guild.add_member("mara", &[], 0);
+        home.write_config(&format!("{}{}reconnect_max = \"50ms\"\n", model.config_toml(), discord.config_toml()));
         let daemon = Daemon::start(&home);
         wait_until("the daemon to be connected", DEADLINE, || {
             let status = daemon.client().call::<chorus_proto::methods::daemon::Status>(&Default::default());
@@ -49,7 +49,7 @@ impl World {
         });
         let rooms = AGENTS.map(|agent| {
             daemon.client().init(agent);
-            guild.room(agent)
+            guild.wait_for_channel(agent)
         });
         let (said, done) = (Vec::new(), Vec::new());
         Self { discord, rooms: rooms.into(), mara, model, home, daemon: Some(daemon), said, given: 0, done }
@@ -61,7 +61,7 @@ impl World {
         // A turn that is cut off may have used one up.
         for _ in 0..3 {
             self.given += 1;
-            self.model.anthropic().say([format!("answer {}", self.given)]);
+            self.model.anthropic().queue_text([format!("answer {}", self.given)]);
         }
         let id = self.rooms[room].say(&self.mara, &text);
         self.said.push(Said(room, id, text));
@@ -72,17 +72,17 @@ impl World {
         let kind = rng.below(13);
         self.done.push(format!("after {}: {kind}", self.said.len()));
         match kind {
-            0 => self.discord.reconnect(),
-            1 => self.discord.invalidate(true),
-            2 => self.discord.invalidate(false),
-            code @ 3..=7 => self.discord.close([1000, 4000, 4007, 4008, 4009][code as usize - 3]),
-            8 => self.discord.reset(),
-            9 => self.discord.go_silent(),
+            0 => self.discord.request_reconnect(),
+            1 => self.discord.invalidate_sessions(true),
+            2 => self.discord.invalidate_sessions(false),
+            code @ 3..=7 => self.discord.close_connections([1000, 4000, 4007, 4008, 4009][code as usize - 3]),
+            8 => self.discord.reset_connections(),
+            9 => self.discord.silence_connections(),
             10 => self.daemon.take().expect("a daemon").kill9(),
             11 => _ = self.daemon.take().expect("a daemon").terminate(),
             _ => {
                 self.daemon.take().expect("a daemon").terminate();
-                self.discord.disconnected();
+                self.discord.wait_disconnected();
                 self.discord.forget_sessions();
             }
         }
@@ -101,7 +101,7 @@ impl World {
             }
             self.trouble(rng);
             if rng.below(2) == 0 {
-                self.discord.connected();
+                self.discord.wait_connected();
             }
         }
         self.say(rng);
@@ -114,10 +114,10 @@ impl World {
             let mut seen = Vec::new();
             let end = std::time::Instant::now() + DEADLINE * 2;
             wait_until(text, DEADLINE * 3, || {
-                seen = self.rooms[*room].posts();
+                seen = self.rooms[*room].application_posts();
                 let answer = seen.iter().find(|post| post.reply_to == Some(*id));
                 let whole = answer.is_some_and(|answer| answer.button("Stop").is_none());
-                let log = || self.daemon.as_ref().expect("a daemon").log();
+                let log = || self.daemon.as_ref().expect("a daemon").read_log();
                 assert!(whole || std::time::Instant::now() < end, "{text}: {:?}\n{seen:#?}\n{}", self.done, log());
                 whole.then_some(())
             });
@@ -131,11 +131,11 @@ impl World {
         for (room, agent) in AGENTS.iter().enumerate() {
             let said: Vec<&str> =
                 self.said.iter().filter(|said| said.0 == room).map(|Said(_, _, text)| &**text).collect();
-            let record = self.daemon.as_ref().expect("a daemon").client().texts(agent);
+            let record = self.daemon.as_ref().expect("a daemon").client().message_texts(agent);
             let kept: Vec<&str> =
                 record.iter().map(|text| &**text).filter(|text| text.starts_with("message ")).collect();
             assert_eq!(kept, said, "{:?}", self.done);
-            let posts = self.rooms[room].posts();
+            let posts = self.rooms[room].application_posts();
             for Said(_, id, text) in self.said.iter().filter(|said| said.0 == room) {
                 let count = posts.iter().filter(|post| post.reply_to == Some(*id)).count();
                 assert_eq!(count, 1, "{text}: {:?}\n{posts:#?}", self.done);
@@ -150,7 +150,7 @@ impl World {
 
 #[test]
 fn whatever_the_gateway_does_each_message_is_handled_once() {
-    let scripts = rounds("CHORUS_DISCORD_SCRIPTS", if all() { 300 } else { 2 * EACH });
+    let scripts = rounds_from_env("CHORUS_DISCORD_SCRIPTS", if all() { 300 } else { 2 * EACH });
     let homes: Vec<u64> = (0..scripts.div_ceil(EACH)).collect();
     for some in homes.chunks(AT_ONCE as usize) {
         std::thread::scope(|scope| {

@@ -1,11 +1,11 @@
 //! Somebody without any right: may talk to the agent of a channel and read about it, and nothing else, by whatever command or button.
 
 use chorus_proto::methods::agent::{Show, ShowParams};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::discord::permissions::{MANAGE_CHANNELS, MANAGE_GUILD, MANAGE_MESSAGES};
-use chorus_tests::discord::{Discord, Interaction, Person, Room, Server};
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::discord::{ChannelHandle, FakeDiscord, GuildHandle, Interaction, UserHandle};
+use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{Daemon, Home};
 use serde_json::{Value, json};
 
@@ -17,12 +17,12 @@ const READS: [&str; 9] =
 
 /// `scribe` has a room and a conversation of mara's; `vault` has one of its own that nobody here should reach.
 struct Rig {
-    discord: Discord,
-    server: Server,
-    hall: Room,
-    room: Room,
-    mara: Person,
-    otto: Person,
+    discord: FakeDiscord,
+    server: GuildHandle,
+    hall: ChannelHandle,
+    room: ChannelHandle,
+    mara: UserHandle,
+    otto: UserHandle,
     model: ModelServer,
     home: Home,
     daemon: Daemon,
@@ -30,21 +30,21 @@ struct Rig {
 
 impl Rig {
     fn new() -> Self {
-        let (discord, model, home) = (Discord::start(), ModelServer::start(), home());
-        let server = discord.guild("home");
-        let hall = server.channel("hall");
-        let mara = server.member("mara", &["keepers"], MANAGE_CHANNELS | MANAGE_MESSAGES | MANAGE_GUILD);
-        let otto = server.member("otto", &["guests"], 0);
+        let (discord, model, home) = (FakeDiscord::start(), ModelServer::start(), home());
+        let server = discord.create_guild("home");
+        let hall = server.create_channel("hall");
+        let mara = server.add_member("mara", &["keepers"], MANAGE_CHANNELS | MANAGE_MESSAGES | MANAGE_GUILD);
+        let otto = server.add_member("otto", &["guests"], 0);
         let config = format!("{}{}approvers = [\"keepers\"]\n", model.config_toml(), discord.config_toml());
         let daemon = Daemon::start_with(&home, &config);
-        mara.slash(&hall, "ping", &[]).answer_with("is there");
+        mara.run_slash_command(&hall, "ping", &[]).response_with("is there");
         let mut client = daemon.client();
         for name in ["scribe", "vault"] {
             client.init(name);
             client.append(name, &format!("What {name} was told."));
             client.save(name, "as it was");
         }
-        let room = server.room("scribe");
+        let room = server.wait_for_channel("scribe");
         Self { discord, server, hall, room, mara, otto, model, home, daemon }
     }
 
@@ -54,14 +54,14 @@ impl Rig {
         let agents = ["scribe", "vault"].map(|name| {
             let shown = client.call::<Show>(&ShowParams { name: Some(name.into()) }).expect("agent.show");
             let agent = shown.agent;
-            let (texts, sessions) = (client.texts(name), client.history(name).len());
+            let (texts, sessions) = (client.message_texts(name), client.history(name).len());
             json!([agent.name, agent.model, agent.permissions, agent.channel_id, texts, sessions])
         });
-        let settings = chorusctl(&self.home, ["--json", "settings", "show"]).json();
-        let open = chorusctl(&self.home, ["--json", "approvals"]).json()["approvals"].clone();
-        let tasks = chorusctl(&self.home, ["--json", "--agent", "scribe", "tasks"]).json();
-        let trash = chorusctl(&self.home, ["--json", "trash", "list"]).json();
-        let rooms: Vec<String> = self.server.rooms().iter().map(Room::name).collect();
+        let settings = chorusctl(&self.home, ["--json", "settings", "show"]).expect_json();
+        let open = chorusctl(&self.home, ["--json", "approvals"]).expect_json()["approvals"].clone();
+        let tasks = chorusctl(&self.home, ["--json", "--agent", "scribe", "tasks"]).expect_json();
+        let trash = chorusctl(&self.home, ["--json", "trash", "list"]).expect_json();
+        let rooms: Vec<String> = self.server.text_channels().iter().map(ChannelHandle::name).collect();
         json!({"agents": agents, "settings": settings, "open": open, "tasks": tasks, "trash": trash, "rooms": rooms})
     }
 
@@ -98,17 +98,17 @@ fn given(options: &[Value]) -> Vec<(String, String)> {
     .collect()
 }
 
-fn slash(person: &Person, room: &Room, command: &str, given: &[(String, String)]) -> Interaction {
+fn slash(person: &UserHandle, room: &ChannelHandle, command: &str, given: &[(String, String)]) -> Interaction {
     let given: Vec<(&str, &str)> = given.iter().map(|(name, value)| (&**name, &**value)).collect();
-    person.slash(room, command, &given)
+    person.run_slash_command(room, command, &given)
 }
 
 /// Refused to them alone, with a hint, once.
 #[track_caller]
 fn refused(what: &str, interaction: &Interaction) {
-    let answer = interaction.answer();
+    let answer = interaction.response();
     assert!(answer.ephemeral && answer.content.contains("Hint: "), "{what}: {answer:?}");
-    assert_eq!(interaction.answers().len(), 1, "{what}");
+    assert_eq!(interaction.responses().len(), 1, "{what}");
 }
 
 #[test]
@@ -121,10 +121,10 @@ fn every_command_but_those_that_read_is_refused() {
         let asked = slash(&rig.otto, &rig.room, command, given);
         if !READS.contains(&&**command) {
             refused(command, &asked);
-            assert!(asked.answer().content.contains("may not"), "{command}: {:?}", asked.answer());
+            assert!(asked.response().content.contains("may not"), "{command}: {:?}", asked.response());
             continue;
         }
-        let answer = asked.answer();
+        let answer = asked.response();
         assert!(answer.ephemeral && !answer.content.contains("vault"), "{command}: {answer:?}");
         // Where it can be about another agent, it cannot for them.
         let named = |name: &str| {
@@ -141,7 +141,7 @@ fn every_command_but_those_that_read_is_refused() {
         refused(command, &slash(&rig.otto, &rig.hall, command, given));
     }
     assert_eq!(rig.standing(), before);
-    let offered = rig.otto.complete(&rig.room, "context save", &[("agent", "")]);
+    let offered = rig.otto.autocomplete(&rig.room, "context save", &[("agent", "")]);
     assert!(!offered.iter().any(|(name, _)| name.contains("vault")), "{offered:?}");
     let said = rig.room.messages();
     assert!(!said.iter().any(|message| message.content.contains("may not")), "told to nobody else: {said:?}");
@@ -161,16 +161,21 @@ fn every_button_of_others_is_refused_also_a_forged_one() {
     let rig = Rig::new();
     let hidden = rig.daemon.client().history("vault").remove(0).header.id;
     let own = rig.daemon.client().history("scribe").remove(0).header.id;
-    let hidden_agent = rig.daemon.client().status_of("vault").id;
+    let hidden_agent = rig.daemon.client().agent_status("vault").id;
     // A question of mara's turn, and the button that stops it.
-    rig.model.anthropic().answer(Answer::text(["I try."]).call("c1", "bash", &json!({"command": "echo x > made.txt"})));
-    rig.model.anthropic().say(["Tried."]);
+    rig.model.anthropic().queue(Response::text(["I try."]).then_call(
+        "c1",
+        "bash",
+        &json!({"command": "echo x > made.txt"}),
+    ));
+    rig.model.anthropic().queue_text(["Tried."]);
     let asked = rig.room.say(&rig.mara, "make a file");
-    let question = rig.room.post_with_button("Allow once");
-    let growing = rig.room.post_with_button("Stop");
-    let history = rig.mara.slash(&rig.room, "context history", &[]).answer();
-    let clear = rig.mara.slash(&rig.room, "context clear", &[]).answer_with("Clear");
-    let destroy = rig.mara.slash(&rig.hall, "agent destroy", &[("name", "scribe")]).answer_with("Take the agent");
+    let question = rig.room.wait_for_post_with_button("Allow once");
+    let growing = rig.room.wait_for_post_with_button("Stop");
+    let history = rig.mara.run_slash_command(&rig.room, "context history", &[]).response();
+    let clear = rig.mara.run_slash_command(&rig.room, "context clear", &[]).response_with("Clear");
+    let destroy =
+        rig.mara.run_slash_command(&rig.hall, "agent destroy", &[("name", "scribe")]).response_with("Take the agent");
     let before = rig.standing();
 
     let mut pressed: Vec<(u64, String)> = Vec::new();
@@ -183,14 +188,14 @@ fn every_button_of_others_is_refused_also_a_forged_one() {
     pressed.push((growing.id, format!("restore:{hidden}")));
     pressed.push((growing.id, format!("history:{hidden_agent}:1")));
     for (message, button) in &pressed {
-        refused(button, &rig.otto.press_stale(&rig.room, *message, button));
+        refused(button, &rig.otto.press_stale_button(&rig.room, *message, button));
     }
     assert_eq!(rig.standing(), before);
-    let made = rig.home.agent("scribe").join("workspace/made.txt");
+    let made = rig.home.agent_dir("scribe").join("workspace/made.txt");
     assert!(!made.exists());
 
     // Who may presses them all the same.
-    rig.mara.press(&question, "Deny").answer_with("Denied");
+    rig.mara.press_button(&question, "Deny").response_with("Denied");
     rig.room.wait_for("the answer", |all| {
         all.iter().find(|post| post.reply_to == Some(asked) && post.content.contains("Tried.")).cloned()
     });
@@ -200,26 +205,30 @@ fn every_button_of_others_is_refused_also_a_forged_one() {
 #[test]
 fn who_only_talks_is_answered_and_grants_nothing_for_good() {
     let rig = Rig::new();
-    rig.model.anthropic().say(["Hello, Otto."]);
+    rig.model.anthropic().queue_text(["Hello, Otto."]);
     let asked = rig.room.say(&rig.otto, "hello");
     rig.room.wait_for("an answer", |all| all.iter().find(|post| post.reply_to == Some(asked)).cloned());
     // Where no agent is, nobody listens.
     rig.hall.say(&rig.otto, "hello");
     let before = rig.standing();
-    rig.model.anthropic().answer(Answer::text(["I try."]).call("c1", "bash", &json!({"command": "echo x > made.txt"})));
-    rig.model.anthropic().say(["Tried."]);
+    rig.model.anthropic().queue(Response::text(["I try."]).then_call(
+        "c1",
+        "bash",
+        &json!({"command": "echo x > made.txt"}),
+    ));
+    rig.model.anthropic().queue_text(["Tried."]);
     let asked = rig.room.say(&rig.otto, "make a file, and always may");
-    let question = rig.room.post_with_button("Deny");
+    let question = rig.room.wait_for_post_with_button("Deny");
     if question.button("Always this").is_some() {
-        refused("always", &rig.otto.press(&question, "Always this"));
+        refused("always", &rig.otto.press_button(&question, "Always this"));
     }
-    rig.otto.press(&question, "Deny").answer_with("Denied");
+    rig.otto.press_button(&question, "Deny").response_with("Denied");
     rig.room.wait_for("an answer", |all| {
         all.iter().find(|post| post.reply_to == Some(asked) && post.content.contains("Tried.")).cloned()
     });
     let after = rig.standing();
     assert_eq!((&after["settings"], &after["rooms"]), (&before["settings"], &before["rooms"]));
-    assert_eq!(rig.daemon.client().status_of("scribe").permissions, json!("standard"));
-    assert_eq!(rig.hall.posts().len(), 0);
-    rig.discord.check();
+    assert_eq!(rig.daemon.client().agent_status("scribe").permissions, json!("standard"));
+    assert_eq!(rig.hall.application_posts().len(), 0);
+    rig.discord.assert_no_violations();
 }

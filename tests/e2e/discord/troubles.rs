@@ -26,21 +26,21 @@ fn warning(rig: &Rig, name: &str) -> Option<String> {
 fn posts_that_wait_and_channels_that_cannot_be_written_in_are_told() {
     let rig = Rig::new();
     let maps = rig.agent("maps");
-    maps.post("is here");
-    rig.discord.fail("POST /channels/*/messages", 1000, Fault::Status(503));
+    maps.wait_for_post("is here");
+    rig.discord.inject_fault("POST /channels/*/messages", 1000, Fault::Status(503));
     let tides = rig.agent("tides");
     let info = says(&rig, "a post that waits", |why| why.contains("posts for tides wait"));
     assert!(info.connected && info.hint.is_some(), "{info:?}");
     let warned = warning(&rig, "Discord posts").expect("a warning");
     assert!(warned.contains("posts for tides wait") && !warned.contains("maps"), "{warned}");
-    rig.discord.heal();
-    tides.post("is here");
+    rig.discord.clear_faults();
+    tides.wait_for_post("is here");
     says(&rig, "nothing to wait", str::is_empty);
     assert_eq!(warning(&rig, "Discord posts"), None);
 
-    maps.deny(permissions::SEND_MESSAGES);
+    maps.deny_application(permissions::SEND_MESSAGES);
     says(&rig, "a channel that is closed", |why| why.contains("maps") && why.contains("Send Messages"));
     assert!(warning(&rig, "Discord channels").expect("a warning").contains("Send Messages"));
-    maps.allow();
+    maps.clear_denials();
     says(&rig, "nothing amiss", str::is_empty);
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use chorus_proto::methods::doctor::Verdict;
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::{self, chorusctl};
 
 use super::{doctor, trouble};
@@ -37,7 +37,7 @@ fn a_sound_home_has_nothing_to_complain_of() {
         let check = found.checks.iter().find(|check| check.name == name).expect("a check");
         assert_eq!(check.verdict, Verdict::Info, "{name}");
     }
-    let shown = chorusctl(&home, ["doctor"]).ok();
+    let shown = chorusctl(&home, ["doctor"]).expect_success();
     assert!(shown.lines().any(|line| line.starts_with("ok    chorus.db")), "{shown}");
 }
 
@@ -50,7 +50,7 @@ fn what_is_wrong_with_files_is_named_with_what_to_do() {
     client.append("a", "one");
     let name = |description: &str| daemon.client().save("a", description).header.session_id;
     let (gone, changed, kept) = (name("gone"), name("changed"), name("kept"));
-    let path = |name: &str| home.sessions("a").join(format!("{name}.json"));
+    let path = |name: &str| home.sessions_dir("a").join(format!("{name}.json"));
     let session = fs::read_to_string(path(&kept)).expect("the session");
     fs::write(path("2026-01-01_stranger"), &session).expect("a copy");
     fs::set_permissions(path("2026-01-01_stranger"), Permissions::from_mode(0o600)).expect("a mode");
@@ -88,11 +88,11 @@ fn open_doors_agents_without_a_file_and_a_missing_git_are_seen() {
     daemon.client().init("a");
     daemon.client().init("b");
     daemon.terminate();
-    fs::set_permissions(home.agent("a").join("docs"), Permissions::from_mode(0o755)).expect("a mode");
+    fs::set_permissions(home.agent_dir("a").join("docs"), Permissions::from_mode(0o755)).expect("a mode");
     let mut command = home.command(home.bins.chorusd);
-    command.env("PATH", home.outside());
-    let _daemon = Daemon::start_by(&home, command);
-    fs::remove_file(home.agent("b").join("agent.json")).expect("removed");
+    command.env("PATH", home.temp_dir());
+    let _daemon = Daemon::start_command(&home, command);
+    fs::remove_file(home.agent_dir("b").join("agent.json")).expect("removed");
     let (status, found) = doctor(&home, &[]);
     let bad = trouble(&found);
     assert_eq!(status, 1);
@@ -104,12 +104,12 @@ fn open_doors_agents_without_a_file_and_a_missing_git_are_seen() {
 #[test]
 fn without_a_daemon_one_is_started_unless_that_is_forbidden() {
     let home = home();
-    chorusctl(&home, ["doctor", "--no-autostart"]).failed_with_hint(4);
+    chorusctl(&home, ["doctor", "--no-autostart"]).expect_failure_with_hint(4);
     assert!(!home.path.exists());
-    chorusctl(&home, ["doctor"]).ok();
+    chorusctl(&home, ["doctor"]).expect_success();
     let mut command = home.command(home.bins.chorusctl);
-    command.env("CHORUSD", "/nowhere").env("CHORUS_HOME", home.outside().join("other")).args(["doctor", "--rebuild"]);
-    ctl::run(command, b"").failed_with_hint(4);
+    command.env("CHORUSD", "/nowhere").env("CHORUS_HOME", home.temp_dir().join("other")).args(["doctor", "--rebuild"]);
+    ctl::run_command(command, b"").expect_failure_with_hint(4);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn rules_that_match_any_program_are_listed() {
         || doctor(&home, &[]).1.checks.into_iter().find(|check| check.name == "permission rules").expect("a check");
     assert!(rules().text.ends_with("asked about: free allow[1]"), "{:?}", rules());
     let own = r#"{"allow": ["tool:bash:c.*"]}"#;
-    chorusctl(&home, ["agent", "config", "a", "permissions", own]).ok();
+    chorusctl(&home, ["agent", "config", "a", "permissions", own]).expect_success();
     assert!(rules().text.ends_with("asked about: free allow[1], a allow[0]"), "{:?}", rules());
     assert!(rules().hint.is_some_and(|hint| hint.contains("name programs")));
 }

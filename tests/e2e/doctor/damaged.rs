@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use chorus_proto::methods::agent::{List, ListParams, Use, UseParams};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::strace::wait_until_quiet;
 use chorus_tests::{Daemon, Home};
@@ -42,7 +42,7 @@ fn a_damaged_catalog_is_refused_set_aside_and_made_anew() {
         let damaged = damage(fs::read(&path).expect("the database"), &letter);
         fs::write(&path, &damaged).expect("written");
         let refused = chorusctl(&home, ["status"]);
-        let said = refused.failed_with_hint(4);
+        let said = refused.expect_failure_with_hint(4);
         assert!(said.contains("chorus.db") && said.contains("chorusctl doctor --rebuild"), "{n}: {said}");
         assert_eq!(fs::read(&path).expect("the file"), damaged, "{n}: it was touched");
         let (status, found) = doctor(&home, &["--rebuild"]);
@@ -53,7 +53,7 @@ fn a_damaged_catalog_is_refused_set_aside_and_made_anew() {
         assert_eq!(fs::read(aside).expect("it is kept"), damaged, "{n}");
         let daemon = Daemon::start(&home);
         let mut client = daemon.client();
-        assert_eq!((client.texts("a"), client.history("a").len()), (vec!["one".to_owned()], 1));
+        assert_eq!((client.message_texts("a"), client.history("a").len()), (vec!["one".to_owned()], 1));
         let chosen = client.call::<List>(&ListParams::default()).expect("a list").chosen;
         assert_eq!(chosen.as_deref(), Some("b"), "{n}: settings come from the copy of the last stop");
     }
@@ -64,7 +64,7 @@ fn without_a_copy_the_directories_are_enough() {
     let (home, path) = stopped();
     fs::write(&path, "nonsense").expect("written");
     fs::write(path.with_extension("db.bak"), "nonsense too").expect("written");
-    let said = chorusctl(&home, ["doctor", "--rebuild"]).ok();
+    let said = chorusctl(&home, ["doctor", "--rebuild"]).expect_success();
     assert!(said.contains("rebuilt: 2 agents, 1 session, in ") && said.contains("is kept as"), "{said}");
     let daemon = Daemon::start(&home);
     assert_eq!(daemon.client().history("a").len(), 1);
@@ -94,7 +94,7 @@ fn a_newer_database_is_not_set_aside_and_a_running_daemon_not_disturbed() {
     database.pragma_update(None, "user_version", 9999).expect("a version");
     database.close().expect("closed");
     let before = fs::read(&path).expect("the file");
-    chorusctl(&home, ["doctor", "--rebuild"]).failed_with_hint(1);
+    chorusctl(&home, ["doctor", "--rebuild"]).expect_failure_with_hint(1);
     assert_eq!(fs::read(&path).expect("the file"), before);
     let other = crate::home();
     let _daemon = Daemon::start(&other);

@@ -2,8 +2,8 @@
 
 use chorus_proto::methods::doctor::{Check, DoctorResult, Verdict};
 use chorus_proto::methods::models::{ModelsParams, Validate};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::{KEY, ModelServer};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::{API_KEY, ModelServer};
 use chorus_tests::{Daemon, Home};
 
 use super::doctor;
@@ -33,7 +33,7 @@ fn providers_that_answer_are_fine_and_no_key_is_shown() {
     assert_eq!(of(&found, "provider local").text, text);
     let default = of(&found, "default model");
     assert_eq!((default.verdict, &*default.text), (Verdict::Ok, "anthropic/claude-test"));
-    assert!(!format!("{found:?}").contains(KEY));
+    assert!(!format!("{found:?}").contains(API_KEY));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn what_leads_nowhere_is_named_with_what_to_do() {
     assert!(of(&found, "provider gone").text.ends_with("(asked just now)"));
     // An agent is told apart from the default; by hand anything can be written into its file.
     daemon.client().init("a");
-    let file = home.agent("a").join("agent.json");
+    let file = home.agent_dir("a").join("agent.json");
     let mut config: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(&file).expect("agent.json")).expect("JSON");
     config["model"] = "local/smoll".into();

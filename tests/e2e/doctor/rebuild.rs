@@ -7,8 +7,8 @@ use chorus_proto::Session;
 use chorus_proto::methods::agent::{List, ListParams, Use, UseParams};
 use chorus_proto::methods::context::{History, HistoryParams};
 use chorus_proto::methods::doctor::{Doctor, DoctorParams};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::many::multiply;
+use chorus_tests::bulk_data::copy_session;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use super::{doctor, trouble};
@@ -29,7 +29,7 @@ fn a_thousand_sessions_are_the_same_list_after_the_catalog_is_gone() {
     daemon.client().append("a", "one");
     let saved = daemon.client().save("a", "the first").header.session_id;
     daemon.terminate();
-    multiply(&home, "a", &saved, SESSIONS - 1);
+    copy_session(&home, "a", &saved, SESSIONS - 1);
     let daemon = Daemon::start(&home);
     let all = |daemon: &Daemon| {
         let params = HistoryParams { agent: Some("a".into()), ..Default::default() };
@@ -64,7 +64,7 @@ fn settings_destroyed_agents_and_the_hash_of_the_save_stay() {
     let changed = client.save("a", "to be changed").header.session_id;
     let destroy = chorus_proto::methods::agent::DestroyParams { name: "c".into(), ..Default::default() };
     client.call::<chorus_proto::methods::agent::Destroy>(&destroy).expect("destroyed");
-    let path = home.sessions("a").join(format!("{changed}.json"));
+    let path = home.sessions_dir("a").join(format!("{changed}.json"));
     let text = fs::read_to_string(&path).expect("the session").replace("the original words", "other words");
     fs::write(&path, text).expect("changed");
     let found = client.call::<Doctor>(&DoctorParams { rebuild: true, ..DoctorParams::default() }).expect("rebuilt");

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use chorus_proto::methods::agent::{Destroy, DestroyParams};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::{Output, chorusctl};
 use chorus_tests::{Daemon, Home};
 
@@ -28,7 +28,7 @@ fn files(folder: &Path) -> BTreeMap<String, u64> {
 }
 
 fn export(home: &Home, args: &[&str]) -> Output {
-    let output = home.outside().join("out");
+    let output = home.temp_dir().join("out");
     let mut all = vec!["session", "export", "--output", output.to_str().expect("a path")];
     all.extend_from_slice(args);
     chorusctl(home, all)
@@ -51,7 +51,7 @@ fn the_second_run_is_silent_and_writes_nothing() {
     let said = export(&home, &cron);
     assert_eq!((said.status, &*said.stderr), (0, ""));
     assert!(said.stdout.starts_with("exported 3 sessions to "), "{}", said.stdout);
-    let out = home.outside().join("out");
+    let out = home.temp_dir().join("out");
     let first = files(&out);
     assert_eq!(first.len(), 3);
     assert!(first.keys().all(|name| name.starts_with("a/20") || name.starts_with("b/20")), "{first:?}");
@@ -62,7 +62,7 @@ fn the_second_run_is_silent_and_writes_nothing() {
     let third = client.save("b", "third");
     let (name, _) = first.iter().next().expect("a file");
     fs::write(out.join(name), "cut off").expect("a damaged copy");
-    let said = export(&home, &cron).ok();
+    let said = export(&home, &cron).expect_success();
     assert!(said.starts_with("exported 2 sessions"), "{said}");
     let now = files(&out);
     assert_eq!(now.len(), 4);
@@ -85,16 +85,16 @@ fn the_sessions_of_one_agent_lie_side_by_side() {
         client.save(agent, "kept");
     }
     for form in ["json", "jsonl", "md"] {
-        export(&home, &["--agent", "a", "--as", form]).ok();
+        export(&home, &["--agent", "a", "--as", form]).expect_success();
     }
-    let names: Vec<_> = files(&home.outside().join("out")).into_keys().collect();
+    let names: Vec<_> = files(&home.temp_dir().join("out")).into_keys().collect();
     assert_eq!(names.len(), 6, "{names:?}");
     assert!(names.iter().all(|name| name.contains("_kept")), "{names:?}");
     let said = export(&home, &["--agent", "a", "latest", "latest~1"]);
     assert_eq!((said.status, &*said.stdout), (0, ""), "both are there already");
-    let told = export(&home, &["--agent", "b", "latest", "--json"]).json();
+    let told = export(&home, &["--agent", "b", "latest", "--json"]).expect_json();
     assert_eq!((told["written"].as_array().map(Vec::len), &told["unchanged"]), (Some(1), &0.into()));
-    assert!(files(&home.outside().join("out")).len() == 6, "b's has the name of a's, and took its place");
+    assert!(files(&home.temp_dir().join("out")).len() == 6, "b's has the name of a's, and took its place");
 }
 
 #[test]
@@ -105,11 +105,11 @@ fn history_numbers_stay_what_they_were() {
     client.init("a");
     client.append("a", "hello");
     let first = client.save("a", "first");
-    chorusctl(&home, ["context", "history"]).ok();
+    chorusctl(&home, ["context", "history"]).expect_success();
     client.append("a", "more");
     client.save("a", "second");
-    export(&home, &["--all-agents"]).ok();
-    assert_eq!(client.session("a", "1").0.header.id, first.header.id);
+    export(&home, &["--all-agents"]).expect_success();
+    assert_eq!(client.get_session("a", "1").0.header.id, first.header.id);
 }
 
 #[test]
@@ -126,11 +126,11 @@ fn a_name_that_was_given_again_keeps_both_apart() {
             client.call::<Destroy>(&params).expect("destroyed");
         }
     }
-    export(&home, &["--all-agents", "--as", "md"]).ok();
-    let names: Vec<_> = files(&home.outside().join("out")).into_keys().collect();
+    export(&home, &["--all-agents", "--as", "md"]).expect_success();
+    let names: Vec<_> = files(&home.temp_dir().join("out")).into_keys().collect();
     assert_eq!(names.len(), 2, "{names:?}");
     let now = names.iter().find(|name| name.starts_with("a/")).expect("the one that has the name");
-    assert!(fs::read_to_string(home.outside().join("out").join(now)).expect("text").contains("**You:** new\n"));
+    assert!(fs::read_to_string(home.temp_dir().join("out").join(now)).expect("text").contains("**You:** new\n"));
     assert!(names.iter().any(|name| name.starts_with("a_")), "{names:?}");
 }
 
@@ -149,6 +149,6 @@ fn a_corrupt_session_is_told_and_keeps_no_other_in() {
     let said = export(&home, &["--all-agents"]);
     assert_eq!(said.status, 1, "{}{}", said.stdout, said.stderr);
     assert!(said.stderr.contains(&bad.header.session_id), "{}", said.stderr);
-    assert_eq!(files(&home.outside().join("out")).len(), 1);
+    assert_eq!(files(&home.temp_dir().join("out")).len(), 1);
     drop(daemon);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use chorus_proto::{Message, NewMessage, Role, Session};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::{Daemon, Home};
 
@@ -34,10 +34,10 @@ fn json_is_the_file_itself() {
     let home = home();
     let (_daemon, saved) = talked(&home);
     let file = fs::read_to_string(&saved.file_path).expect("the file");
-    assert_eq!(chorusctl(&home, ["session", "export", "latest"]).ok(), file);
-    let copy = home.outside().join("copy.json");
+    assert_eq!(chorusctl(&home, ["session", "export", "latest"]).expect_success(), file);
+    let copy = home.temp_dir().join("copy.json");
     let to = copy.to_str().expect("a path");
-    let said = chorusctl(&home, ["session", "export", "latest", "--output", to]).ok();
+    let said = chorusctl(&home, ["session", "export", "latest", "--output", to]).expect_success();
     assert!(said.contains("exported 1 session"), "{said}");
     assert_eq!(fs::read_to_string(&copy).expect("the copy"), file);
 }
@@ -50,7 +50,7 @@ fn what_is_not_as_chorus_writes_it_is_written_anew() {
     let file = fs::read_to_string(&saved.file_path).expect("the file");
     let value: serde_json::Value = serde_json::from_str(&file).expect("JSON");
     fs::write(&saved.file_path, serde_json::to_string_pretty(&value).expect("JSON")).expect("reformatted");
-    let exported = chorusctl(&home, ["session", "export", "latest"]).ok();
+    let exported = chorusctl(&home, ["session", "export", "latest"]).expect_success();
     assert!(exported.starts_with("{\n  \"schema\": 2,\n"), "{exported}");
     assert_eq!(serde_json::from_str::<serde_json::Value>(&exported).expect("JSON"), value);
 }
@@ -59,7 +59,7 @@ fn what_is_not_as_chorus_writes_it_is_written_anew() {
 fn jsonl_is_a_message_a_line() {
     let home = home();
     let (_daemon, _) = talked(&home);
-    let lines = chorusctl(&home, ["session", "export", "latest", "--as", "jsonl"]).ok();
+    let lines = chorusctl(&home, ["session", "export", "latest", "--as", "jsonl"]).expect_success();
     let read: Vec<Message> = lines.lines().map(|line| serde_json::from_str(line).expect("a message")).collect();
     let texts: Vec<_> = read.iter().map(|message| &*message.content).collect();
     assert_eq!(texts, ["Look at a.py, please.", "Let me look.", "## User\nline\n"]);
@@ -70,8 +70,8 @@ fn jsonl_is_a_message_a_line() {
 fn markdown_is_for_reading() {
     let home = home();
     let (_daemon, saved) = talked(&home);
-    let text = chorusctl(&home, ["session", "export", "latest", "--as", "md"]).ok();
-    let at = chorus_tests::exported::clock(saved.header.started_at);
+    let text = chorusctl(&home, ["session", "export", "latest", "--as", "md"]).expect_success();
+    let at = chorus_tests::export_checks::format_time(saved.header.started_at);
     for due in [
         "\n# A look\n",
         &format!("\n**Session ID:** {}\n", saved.header.session_id),
@@ -99,13 +99,13 @@ fn what_cannot_be_meant_is_refused() {
     client.init("a");
     client.append("a", "x");
     client.save("a", "one");
-    chorusctl(&home, ["session", "export"]).failed_with_hint(2);
-    chorusctl(&home, ["session", "export", "latest", "latest"]).failed_with_hint(2);
-    chorusctl(&home, ["session", "export", "nothing-like-it"]).failed_with_hint(3);
-    chorusctl(&home, ["session", "export", "latest", "--as", "pdf"]).failed(2);
-    let output = home.outside().join("out");
+    chorusctl(&home, ["session", "export"]).expect_failure_with_hint(2);
+    chorusctl(&home, ["session", "export", "latest", "latest"]).expect_failure_with_hint(2);
+    chorusctl(&home, ["session", "export", "nothing-like-it"]).expect_failure_with_hint(3);
+    chorusctl(&home, ["session", "export", "latest", "--as", "pdf"]).expect_failure(2);
+    let output = home.temp_dir().join("out");
     let to = output.to_str().expect("a path");
-    chorusctl(&home, ["session", "export", "--since", "soon", "--output", to]).failed_with_hint(2);
-    chorusctl(&home, ["session", "export", "latest", "--output", "/proc/nowhere/x.json"]).failed(3);
+    chorusctl(&home, ["session", "export", "--since", "soon", "--output", to]).expect_failure_with_hint(2);
+    chorusctl(&home, ["session", "export", "latest", "--output", "/proc/nowhere/x.json"]).expect_failure(3);
     assert!(!output.exists(), "nothing is made for nothing");
 }

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 
 use chorus_proto::{NewMessage, Role};
 use chorus_tests::browser::Browser;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 use serde_json::json;
@@ -65,8 +65,8 @@ fn a_phone_shows_all_of_it_and_nothing_runs_or_leaves() {
     let elsewhere = format!("http://{}/planted.png", listener.local_addr().expect("an address"));
     client.append_all("a", messages(&elsewhere));
     client.save("a", "A <b>look</b>");
-    let page = chorusctl(&home, ["session", "export", "latest", "--as", "html"]).ok();
-    let found = browser.look(&home, &page, 390, LOOK);
+    let page = chorusctl(&home, ["session", "export", "latest", "--as", "html"]).expect_success();
+    let found = browser.evaluate(&home, &page, 390, LOOK);
     assert_eq!((&found["over"], &found["wide"]), (&json!(0), &json!([])), "nothing is wider than the screen");
     let texts: Vec<&str> = found["texts"].as_array().expect("a list").iter().filter_map(|text| text.as_str()).collect();
     assert_eq!(texts.len(), 4);
@@ -92,9 +92,9 @@ fn a_phone_shows_all_of_it_and_nothing_runs_or_leaves() {
     let nobody = listener.accept().expect_err("nothing is fetched");
     assert_eq!(nobody.kind(), ErrorKind::WouldBlock);
     // The same listener hears of a page that does fetch.
-    let other = home.outside().join("other.html");
+    let other = home.temp_dir().join("other.html");
     fs::write(&other, format!("<img src=\"{elsewhere}\">")).expect("a page");
-    let opened = std::thread::spawn(move || browser.open(&crate::home(), &other));
+    let opened = std::thread::spawn(move || browser.dump_dom(&crate::home(), &other));
     let line = wait_until("a request", DEADLINE, || listener.accept().ok());
     // Without an answer the page would never be whole.
     drop((line, listener));
@@ -111,14 +111,18 @@ fn several_go_into_a_directory() {
     client.save("a", "first");
     client.append("a", "two");
     client.save("a", "second");
-    let out = home.outside().join("pages");
+    let out = home.temp_dir().join("pages");
     let to = out.to_str().expect("a path");
-    chorusctl(&home, ["session", "export", "--as", "html", "--output", to]).ok();
+    chorusctl(&home, ["session", "export", "--as", "html", "--output", to]).expect_success();
     let pages: Vec<_> = fs::read_dir(&out).expect("pages").map(|page| page.expect("a page").path()).collect();
     assert_eq!(pages.len(), 2);
     for page in pages {
         assert!(page.extension().is_some_and(|ending| ending == "html"), "{}", page.display());
         assert!(fs::read_to_string(page).expect("text").ends_with("</html>\n"));
     }
-    assert_eq!(chorusctl(&home, ["session", "export", "--as", "html", "--output", to]).ok(), "", "nothing is new");
+    assert_eq!(
+        chorusctl(&home, ["session", "export", "--as", "html", "--output", to]).expect_success(),
+        "",
+        "nothing is new"
+    );
 }

@@ -3,7 +3,7 @@
 use chorus_proto::methods::export::{ExportFormat, Read, ReadParams, Select, SelectParams};
 use chorus_proto::{Client, ErrorKind, NewMessage, Role};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 
 use crate::home;
@@ -59,10 +59,10 @@ fn a_piece_of_what_changed_meanwhile_is_refused() {
     let next = ReadParams { offset: piece.next, fingerprint: piece.fingerprint, ..first.clone() };
     let same = client.call::<Read>(&next).expect("the next piece");
     assert_eq!(same.fingerprint, next.fingerprint);
-    chorusctl(&home, ["session", "tag", "latest", "kept"]).ok();
-    assert_eq!(kind_of(client.call::<Read>(&next)), ErrorKind::Conflict);
+    chorusctl(&home, ["session", "tag", "latest", "kept"]).expect_success();
+    assert_eq!(expect_error_kind(client.call::<Read>(&next)), ErrorKind::Conflict);
     assert_ne!(client.call::<Read>(&first).expect("from the beginning").fingerprint, next.fingerprint);
-    let page = chorusctl(&home, ["session", "export", "latest", "--as", "html"]).ok();
+    let page = chorusctl(&home, ["session", "export", "latest", "--as", "html"]).expect_success();
     assert!(page.ends_with("</html>\n") && page.matches("line\n").count() >= 9_999, "{}", page.len());
 }
 
@@ -73,8 +73,8 @@ fn what_does_not_go_together_is_refused() {
     let mut client = daemon.client();
     client.init("a");
     let both = SelectParams { session: vec!["latest".into()], all_agents: true, ..Default::default() };
-    assert_eq!(kind_of(client.call::<Select>(&both)), ErrorKind::InvalidParams);
+    assert_eq!(expect_error_kind(client.call::<Select>(&both)), ErrorKind::InvalidParams);
     let none = SelectParams { session: vec!["latest".into()], ..Default::default() };
-    assert_eq!(kind_of(client.call::<Select>(&none)), ErrorKind::SessionNotFound);
+    assert_eq!(expect_error_kind(client.call::<Select>(&none)), ErrorKind::SessionNotFound);
     assert_eq!(client.call::<Select>(&SelectParams::default()).expect("an empty list").sessions, []);
 }

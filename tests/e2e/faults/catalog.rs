@@ -7,7 +7,7 @@ use std::path::Path;
 use chorus_proto::methods::agent::{Config as AgentConfig, ConfigParams, Init, InitParams};
 use chorus_proto::methods::context::{Save, SaveParams};
 use chorus_proto::{Client, ErrorKind};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use rusqlite::Connection;
 use uuid::Uuid;
@@ -52,9 +52,9 @@ fn a_deleted_catalog_is_made_again_from_the_files() {
         let daemon = Daemon::start(&home);
         let mut client = daemon.client();
         wait_until("the sessions to be listed", DEADLINE, || (listed(&mut client) == before).then_some(()));
-        assert_eq!(client.texts("a"), ["one", "two", "three"], "{names:?}");
-        assert_eq!(client.texts("b"), Vec::<String>::new());
-        assert_eq!(client.session("a", "latest").1.len(), 2);
+        assert_eq!(client.message_texts("a"), ["one", "two", "three"], "{names:?}");
+        assert_eq!(client.message_texts("b"), Vec::<String>::new());
+        assert_eq!(client.get_session("a", "latest").1.len(), 2);
     }
 }
 
@@ -70,7 +70,7 @@ fn the_catalog_of_a_thousand_sessions_is_made_again_as_it_was() {
         let copy = text
             .replace(&first.header.id.to_string(), &Uuid::new_v4().to_string())
             .replace(&first.header.session_id, &name);
-        fs::write(home.sessions("a").join(format!("{name}.json")), copy).expect("written");
+        fs::write(home.sessions_dir("a").join(format!("{name}.json")), copy).expect("written");
     }
     daemon.kill9();
     let all = |daemon: &Daemon| {
@@ -105,11 +105,11 @@ fn a_truncated_catalog_is_refused_with_a_hint_and_can_be_put_aside() {
         assert!(said.contains("hint: ") && !said.contains("panicked"), "{said}");
         assert!(fs::read(&path).expect("half") == half, "it was touched");
     }
-    fs::rename(&path, home.outside().join("aside")).expect("put aside");
+    fs::rename(&path, home.temp_dir().join("aside")).expect("put aside");
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     wait_until("the session", DEADLINE, || (listed(&mut client).len() == 1).then_some(()));
-    assert_eq!(client.texts("a"), ["one"]);
+    assert_eq!(client.message_texts("a"), ["one"]);
 }
 
 #[test]
@@ -122,8 +122,8 @@ fn a_locked_catalog_is_said_to_be_locked_and_works_again() {
     let other = Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
     other.execute_batch("BEGIN IMMEDIATE").expect("the lock");
     let init = InitParams { name: "b".into(), ..Default::default() };
-    assert_eq!(kind_of(client.call::<Init>(&init)), ErrorKind::Busy);
-    assert!(!home.agent("b").exists(), "a failed init left its directory");
+    assert_eq!(expect_error_kind(client.call::<Init>(&init)), ErrorKind::Busy);
+    assert!(!home.agent_dir("b").exists(), "a failed init left its directory");
     assert_eq!(client.append("a", "two"), 2, "other work goes on");
     other.execute_batch("ROLLBACK").expect("released");
     client.call::<Init>(&init).expect("it works again");
@@ -144,15 +144,15 @@ fn a_save_that_the_catalog_refuses_leaves_the_messages_unsaved() {
     let other = Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
     other.execute_batch("BEGIN IMMEDIATE").expect("the lock");
     let save = SaveParams { agent: Some("a".into()), ..Default::default() };
-    assert_eq!(kind_of(client.call::<Save>(&save)), ErrorKind::Busy);
+    assert_eq!(expect_error_kind(client.call::<Save>(&save)), ErrorKind::Busy);
     other.execute_batch("ROLLBACK").expect("released");
     daemon.kill9();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    assert_eq!(client.status_of("a").context.expect("live").unsaved, 1);
+    assert_eq!(client.agent_status("a").context.expect("live").unsaved, 1);
     client.restore("a", "latest");
     wait_until("both sessions", DEADLINE, || (client.history("a").len() == 2).then_some(()));
-    assert_eq!(client.session("a", "latest").1.len(), 2, "the restore saved first");
+    assert_eq!(client.get_session("a", "latest").1.len(), 2, "the restore saved first");
 }
 
 #[test]
@@ -162,13 +162,13 @@ fn a_setting_that_the_catalog_does_not_take_is_taken_back() {
     let mut client = daemon.client();
     client.init("a");
     client.append("a", "one");
-    let path = home.agent("a").join("agent.json");
+    let path = home.agent_dir("a").join("agent.json");
     let before = fs::read_to_string(&path).expect("agent.json");
     let other = Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
     for (key, value) in [("idle_timeout", "2h"), ("name", "b")] {
         other.execute_batch("BEGIN IMMEDIATE").expect("the lock");
         let params = ConfigParams { name: "a".into(), key: Some(key.into()), value: Some(value.into()) };
-        assert_eq!(kind_of(client.call::<AgentConfig>(&params)), ErrorKind::Busy, "{key}");
+        assert_eq!(expect_error_kind(client.call::<AgentConfig>(&params)), ErrorKind::Busy, "{key}");
         assert_eq!(fs::read_to_string(&path).expect("agent.json"), before, "{key}");
         client.append("a", "the file passes for one that was never touched, so nothing waits for the lock");
         other.execute_batch("ROLLBACK").expect("released");
@@ -177,7 +177,7 @@ fn a_setting_that_the_catalog_does_not_take_is_taken_back() {
         assert!(shown.config["idle_timeout"].is_null(), "{key}: {:?}", shown.config);
         assert_eq!(shown.agent.problem, None, "{key}");
     }
-    assert!(!home.agent("b").exists());
+    assert!(!home.agent_dir("b").exists());
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_locked_catalog_at_the_start_is_a_clear_error() {
         assert!(said.contains("locked") && said.contains("hint: "), "{said}");
     }
     drop(other);
-    Daemon::start(&home).raw().hello();
+    Daemon::start(&home).raw_connection().check_hello();
 }
 
 /// Whoever can write the catalog must not be able to lead the daemon out of its home by it.
@@ -199,7 +199,7 @@ fn a_locked_catalog_at_the_start_is_a_clear_error() {
 fn a_directory_in_the_catalog_that_leads_elsewhere_is_not_followed() {
     for elsewhere in ["../outside", "/tmp", "agents/../../outside"] {
         let home = crashed();
-        let outside = home.outside().join("outside");
+        let outside = home.temp_dir().join("outside");
         fs::create_dir_all(outside.join("sessions")).expect("a directory");
         Daemon::start(&home).kill9();
         let database = Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
@@ -209,8 +209,8 @@ fn a_directory_in_the_catalog_that_leads_elsewhere_is_not_followed() {
         let mut client = daemon.client();
         client.append("a", "four");
         let saved = client.save("a", "to where it belongs");
-        assert!(Path::new(&saved.file_path).starts_with(home.sessions("a")), "{elsewhere}: {}", saved.file_path);
+        assert!(Path::new(&saved.file_path).starts_with(home.sessions_dir("a")), "{elsewhere}: {}", saved.file_path);
         assert_eq!(fs::read_dir(outside.join("sessions")).expect("it").count(), 0, "{elsewhere}");
-        assert_eq!(client.texts("a").len(), 4);
+        assert_eq!(client.message_texts("a").len(), 4);
     }
 }

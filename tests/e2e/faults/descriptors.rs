@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{Init, InitParams};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
 use crate::home;
@@ -15,7 +15,7 @@ const LIMIT: u32 = 64;
 fn limited(home: &Home) -> Daemon {
     let mut command = home.command("sh");
     command.args(["-c", &format!("ulimit -n {LIMIT}; exec \"$0\""), home.bins.chorusd]);
-    Daemon::start_by(home, command)
+    Daemon::start_command(home, command)
 }
 
 /// Connections until the daemon has taken as many as it can.
@@ -23,7 +23,7 @@ fn exhaust(home: &Home, daemon: &Daemon) -> Vec<UnixStream> {
     let connect = || UnixStream::connect(home.socket()).expect("the socket queues it");
     let all = (0..LIMIT).map(|_| connect()).collect();
     wait_until("the daemon to have no descriptor left", DEADLINE, || {
-        daemon.log().contains("cannot accept a connection").then_some(())
+        daemon.read_log().contains("cannot accept a connection").then_some(())
     });
     all
 }
@@ -40,7 +40,7 @@ fn connections_that_cannot_be_accepted_wait_until_they_can() {
     drop(all);
     waiting.set_timeout(Some(Duration::from_secs(5))).expect("a time-out");
     waiting.append("a", "who waited is served");
-    assert_eq!(before.texts("a").len(), 2);
+    assert_eq!(before.message_texts("a").len(), 2);
     daemon.assert_alive();
 }
 
@@ -52,7 +52,7 @@ fn a_program_that_cannot_be_started_is_a_clear_error_and_leaves_nothing() {
     client.init("a");
     let all = exhaust(&home, &daemon);
     let init = InitParams { name: "b".into(), ..Default::default() };
-    let kind = kind_of(client.call::<Init>(&init));
+    let kind = expect_error_kind(client.call::<Init>(&init));
     assert!([ErrorKind::GitFailed, ErrorKind::StorageFailed].contains(&kind), "{kind:?}");
     drop(all);
     wait_until("an init to work again", DEADLINE, || client.call::<Init>(&init).ok());

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use chorus_proto::methods::agent::{Destroy, DestroyParams, DestroyResult, Init, InitParams, List};
 use chorus_proto::methods::context::{Append, AppendParams};
 use chorus_proto::{CallError, Client, ErrorKind};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::disk::SmallDisk;
+use chorus_tests::small_disk::SmallDisk;
 use chorus_tests::strace::{Strace, threads};
 use chorus_tests::{Daemon, Home, skip};
 
@@ -24,7 +24,7 @@ fn assert_gone(client: &mut Client) {
     let agents = client.call::<List>(&Default::default()).expect("a list").agents;
     assert!(agents.iter().all(|agent| agent.name != "a"), "{agents:?}");
     let late = AppendParams { agent: Some("a".into()), text: Some("too late".into()), ..Default::default() };
-    assert_eq!(kind_of(client.call::<Append>(&late)), ErrorKind::AgentNotFound);
+    assert_eq!(expect_error_kind(client.call::<Append>(&late)), ErrorKind::AgentNotFound);
     let made = client.call::<Init>(&InitParams { name: "a".into(), ..Default::default() }).expect("the name is free");
     assert!(!made.revived);
     client.append("a", "of the new one");
@@ -39,12 +39,12 @@ fn in_trash(home: &Home) -> Vec<PathBuf> {
 #[test]
 fn a_purge_deletes_directories_that_may_not_be_written() {
     let home = home();
-    let Some(command) = home.held_back() else { return };
-    let daemon = Daemon::start_by(&home, command);
+    let Some(command) = home.unprivileged_daemon() else { return };
+    let daemon = Daemon::start_command(&home, command);
     let mut client = daemon.client();
     client.init("a");
     client.append("a", "unsaved");
-    let cache = home.agent("a").join("workspace/cache/inner");
+    let cache = home.agent_dir("a").join("workspace/cache/inner");
     fs::create_dir_all(&cache).expect("a cache");
     fs::write(cache.join("file"), "kept for good").expect("a file");
     for dir in [cache.as_path(), cache.parent().expect("above it")] {
@@ -63,22 +63,22 @@ fn a_purge_that_cannot_delete_everything_says_so_and_the_agent_is_gone() {
     let mut client = daemon.client();
     client.init("a");
     client.append("a", "unsaved");
-    let busy = home.agent("a").join("workspace/busy");
+    let busy = home.agent_dir("a").join("workspace/busy");
     fs::create_dir(&busy).expect("a directory");
     let Some(mut disk) = SmallDisk::mount(&busy, 64) else { return };
     let said = chorusctl(&home, ["agent", "destroy", "a", "--purge", "--yes"]);
     let [entry] = &in_trash(&home)[..] else { panic!("{said:?}") };
-    disk.moved(entry.join("content/workspace/busy"));
+    disk.set_path(entry.join("content/workspace/busy"));
     assert_eq!(said.status, 0, "{said:?}");
     assert!(said.stdout.contains(entry.to_str().expect("a path")), "where the rest is: {said:?}");
     assert!(said.stderr.starts_with("warning: the purge is incomplete"), "{said:?}");
     assert_gone(&mut client);
     drop(disk);
-    chorusctl(&home, ["trash", "empty", "--yes"]).ok();
+    chorusctl(&home, ["trash", "empty", "--yes"]).expect_success();
     assert!(!entry.exists());
     daemon.kill9();
     let daemon = Daemon::start(&home);
-    assert_eq!(daemon.client().texts("a"), ["of the new one"]);
+    assert_eq!(daemon.client().message_texts("a"), ["of the new one"]);
 }
 
 #[test]
@@ -97,11 +97,11 @@ fn a_context_that_cannot_be_ended_does_not_keep_the_agent() {
     let gone = client.call::<Destroy>(&params).expect("destroyed");
     // Refused in its turn, so that the journal's thread waits again and strace does not let go of it within a call.
     let after = AppendParams { agent: Some("b".into()), text: Some("no room".into()), ..Default::default() };
-    assert_eq!(kind_of(client.call::<Append>(&after)), ErrorKind::DiskFull);
+    assert_eq!(expect_error_kind(client.call::<Append>(&after)), ErrorKind::DiskFull);
     drop(full);
     assert!(Path::new(&gone.files.expect("a place in the trash")).is_dir());
     assert_gone(&mut client);
     daemon.kill9();
     let daemon = Daemon::start(&home);
-    assert_eq!(daemon.client().texts("a"), ["of the new one"]);
+    assert_eq!(daemon.client().message_texts("a"), ["of the new one"]);
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use chorus_proto::methods::context::{Restore, RestoreParams, Save, SaveParams};
 use chorus_proto::{CallError, Client};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::{DEADLINE, Daemon, Home, process, wait_until};
 
 use crate::home;
@@ -41,19 +41,19 @@ fn a_directory_that_is_removed_while_its_sessions_are_listed_is_a_clear_error() 
         fs::remove_dir_all(home.path.join(what)).expect("removed");
         let sessions = client.history("a");
         assert!(sessions.len() == 1 && !sessions[0].available, "{what}: {sessions:?}");
-        _ = kind_of(restore(&mut client));
+        _ = expect_error_kind(restore(&mut client));
         // The live context is in the journal, not in the directory.
         assert_eq!(client.append("a", "two"), 2, "{what}");
         match save(&mut client) {
             Ok(path) => assert!(fs::exists(&path).expect("a path"), "{what}: saved to nowhere"),
-            refused => _ = kind_of(refused),
+            refused => _ = expect_error_kind(refused),
         }
-        assert_eq!(client.texts("a"), ["one", "two"], "{what}");
-        assert_eq!(client.session("b", "latest").1.len(), 1, "{what}: another agent");
+        assert_eq!(client.message_texts("a"), ["one", "two"], "{what}");
+        assert_eq!(client.get_session("b", "latest").1.len(), 1, "{what}: another agent");
         daemon.assert_alive();
         daemon.terminate();
         let mut daemon = Daemon::start(&home);
-        assert_eq!(daemon.client().texts("b"), ["one"], "{what}");
+        assert_eq!(daemon.client().message_texts("b"), ["one"], "{what}");
         daemon.assert_alive();
     }
 }
@@ -65,7 +65,7 @@ fn a_huge_file_that_is_no_session_harms_nobody() {
     let home = home();
     let (daemon, _) = two_agents(&home);
     daemon.terminate();
-    let huge = fs::File::create(home.sessions("a").join("2026-01-01_huge.json")).expect("a file");
+    let huge = fs::File::create(home.sessions_dir("a").join("2026-01-01_huge.json")).expect("a file");
     huge.set_len(SIZE).expect("a hole");
     let mut daemon = Daemon::start(&home);
     let mut client = daemon.client();
@@ -73,7 +73,7 @@ fn a_huge_file_that_is_no_session_harms_nobody() {
         client.history("a").into_iter().find(|session| session.corrupt.is_some())
     });
     assert_eq!(corrupt.header.session_id, "2026-01-01_huge");
-    assert_eq!(client.texts("b"), ["one"]);
+    assert_eq!(client.message_texts("b"), ["one"]);
     let peak = process::peak_rss(daemon.pid);
     assert!(peak < SIZE + SIZE / 2, "{peak} bytes for a file of {SIZE}");
     wait_until("the memory to be given back", DEADLINE, || (daemon.rss() < SIZE / 2).then_some(()));
@@ -85,7 +85,7 @@ fn session_files_that_are_no_files_are_left_alone() {
     let home = home();
     let (daemon, _) = two_agents(&home);
     daemon.terminate();
-    let sessions = home.sessions("a");
+    let sessions = home.sessions_dir("a");
     let fifo = sessions.join("2026-01-01_fifo.json");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
     std::os::unix::fs::symlink("/etc/passwd", sessions.join("2026-01-01_link.json")).expect("a link");
@@ -96,7 +96,7 @@ fn session_files_that_are_no_files_are_left_alone() {
     assert!(client.history("a").iter().all(|session| session.corrupt.is_some() || session.available));
     // A pipe that nobody writes to must not hold anybody up, whoever names it.
     let named = RestoreParams { agent: Some("a".into()), session: "2026-01-01_fifo".into(), ..Default::default() };
-    _ = kind_of(client.call::<Restore>(&named));
+    _ = expect_error_kind(client.call::<Restore>(&named));
     daemon.assert_alive();
     assert!(daemon.terminate().success());
 }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::agent::{Destroy, DestroyParams, Init, InitParams};
 use chorus_proto::{Client, ErrorKind};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::rng::Rng;
-use chorus_tests::strace::{Strace, permitted, threads, wait_until_quiet};
+use chorus_tests::strace::{Strace, is_permitted, threads, wait_until_quiet};
 use chorus_tests::{Daemon, Home};
 
 use crate::home;
@@ -33,13 +33,13 @@ fn a_broken_template_is_named() {
         [("not JSON", "{"), ("no object", "[]"), ("an unusable value", r#"{"idle_timeout": "soon"}"#)];
     for (what, text) in broken {
         let home = home();
-        home.make();
+        home.create();
         fs::create_dir(home.path.join("template")).expect("template/");
         let template = home.path.join("template/agent.json");
         fs::write(&template, text).expect("written");
         let daemon = Daemon::start(&home);
         let mut client = daemon.client();
-        let kind = kind_of(client.call::<Init>(&params()));
+        let kind = expect_error_kind(client.call::<Init>(&params()));
         assert!([ErrorKind::InvalidConfig, ErrorKind::InvalidParams].contains(&kind), "{what}: {kind:?}");
         assert_nothing_left(&home, &mut client, what);
         fs::remove_file(template).expect("mended");
@@ -50,7 +50,7 @@ fn a_broken_template_is_named() {
 #[test]
 fn a_git_that_fails_is_quoted() {
     let home = home();
-    let folder = home.outside().join("bin");
+    let folder = home.temp_dir().join("bin");
     fs::create_dir(&folder).expect("bin/");
     let git = folder.join("git");
     for script in ["#!/bin/sh\necho 'no repositories today' >&2\nexit 1\n", "not a program"] {
@@ -58,16 +58,16 @@ fn a_git_that_fails_is_quoted() {
         fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).expect("its mode");
         let mut command = home.command(home.bins.chorusd);
         command.env("PATH", &folder);
-        let daemon = Daemon::start_by(&home, command);
+        let daemon = Daemon::start_command(&home, command);
         let mut client = daemon.client();
-        assert_eq!(kind_of(client.call::<Init>(&params())), ErrorKind::GitFailed);
+        assert_eq!(expect_error_kind(client.call::<Init>(&params())), ErrorKind::GitFailed);
         assert_nothing_left(&home, &mut client, script);
     }
 }
 
 /// A `git` that fails at `verb`, and is the real one for everything else.
 fn git_without(home: &Home, verb: &str) -> String {
-    let folder = home.outside().join("bin");
+    let folder = home.temp_dir().join("bin");
     fs::create_dir_all(&folder).expect("bin/");
     let path = std::env::var("PATH").unwrap_or_default();
     let script = format!("#!/bin/sh\ncase \" $* \" in *\" {verb} \"*) exit 1;; esac\nPATH='{path}' exec git \"$@\"\n");
@@ -109,19 +109,19 @@ fn a_revival_that_fails_leaves_the_kept_files_as_they_were() {
         let home = home();
         kept(&home);
         for part in gone {
-            fs::remove_dir_all(home.agent("a").join(part)).expect("removed");
+            fs::remove_dir_all(home.agent_dir("a").join(part)).expect("removed");
         }
-        let before = tree(&home.agent("a"));
+        let before = tree(&home.agent_dir("a"));
         let mut command = home.command(home.bins.chorusd);
         command.env("PATH", git_without(&home, verb));
-        let daemon = Daemon::start_by(&home, command);
+        let daemon = Daemon::start_command(&home, command);
         let revive = InitParams { model: Some("local/new".into()), ..params() };
-        assert_eq!(kind_of(daemon.client().call::<Init>(&revive)), ErrorKind::GitFailed);
-        assert_eq!(tree(&home.agent("a")), before, "{verb}, without {gone:?}");
+        assert_eq!(expect_error_kind(daemon.client().call::<Init>(&revive)), ErrorKind::GitFailed);
+        assert_eq!(tree(&home.agent_dir("a")), before, "{verb}, without {gone:?}");
         daemon.kill9();
         let daemon = Daemon::start(&home);
         assert!(daemon.client().call::<Init>(&params()).expect("revived").revived);
-        assert!(home.agent("a").join("docs").is_dir() && home.agent("a").join("workspace/.git").is_dir());
+        assert!(home.agent_dir("a").join("docs").is_dir() && home.agent_dir("a").join("workspace/.git").is_dir());
     }
 }
 
@@ -129,23 +129,23 @@ fn a_revival_that_fails_leaves_the_kept_files_as_they_were() {
 fn a_revival_whose_sessions_cannot_be_read_is_done_all_the_same() {
     let home = home();
     kept(&home);
-    let Some(command) = home.held_back() else { return };
-    let sessions = home.sessions("a");
+    let Some(command) = home.unprivileged_daemon() else { return };
+    let sessions = home.sessions_dir("a");
     fs::set_permissions(&sessions, fs::Permissions::from_mode(0o300)).expect("its mode");
-    let daemon = Daemon::start_by(&home, command);
+    let daemon = Daemon::start_command(&home, command);
     let mut client = daemon.client();
     let revived = client.call::<Init>(&params()).expect("revived");
     assert!(revived.revived);
     assert_eq!(client.append("a", "two"), 1);
     fs::set_permissions(&sessions, fs::Permissions::from_mode(0o700)).expect("its mode");
-    assert!(daemon.log().contains("cannot look through the sessions"));
+    assert!(daemon.read_log().contains("cannot look through the sessions"));
 }
 
 /// The disk fills at the Nth call of each kind that init makes itself.
 #[test]
 fn a_disk_that_fills_at_any_step_leaves_nothing() {
     let probe = home();
-    if !permitted(&probe) {
+    if !is_permitted(&probe) {
         return;
     }
     let mut points = Vec::new();
@@ -167,7 +167,7 @@ fn a_disk_that_fills_at_any_step_leaves_nothing() {
         drop(strace);
         let at = format!("{call} {number}");
         if answer.is_ok() {
-            fs::remove_dir_all(home.agent("a")).expect("removed for the next");
+            fs::remove_dir_all(home.agent_dir("a")).expect("removed for the next");
             daemon.kill9();
             for name in ["chorus.db", "chorus.db-wal", "chorus.db-shm"] {
                 _ = fs::remove_file(home.path.join("db").join(name));
@@ -175,7 +175,7 @@ fn a_disk_that_fills_at_any_step_leaves_nothing() {
             continue;
         }
         failed += 1;
-        assert_eq!(kind_of(answer), ErrorKind::DiskFull, "{at}");
+        assert_eq!(expect_error_kind(answer), ErrorKind::DiskFull, "{at}");
         assert_nothing_left(&home, &mut client, &at);
     }
     assert!(failed >= 5, "only {failed} steps failed");

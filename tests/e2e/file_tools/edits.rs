@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::thread;
 
-use chorusd::tools::{Place, Workspace};
+use chorusd::tools::{Workspace, WorkspacePath};
 
 use super::Bench;
 
@@ -121,15 +121,15 @@ fn writers_of_one_file_wait_for_each_other_whatever_way_they_come() {
     // Another agent whose workspace is a link to this one.
     symlink(bench.root(), bench.folder.path().join("other")).expect("a link");
     let other = Workspace::open(&bench.folder.path().join("other")).expect("the same workspace");
-    let place = Place::read("count", &bench.root()).expect("a place");
+    let place = WorkspacePath::parse("count", &bench.root()).expect("a place");
     thread::scope(|scope| {
         for n in 0..8 {
             let (workspace, place, locks) = (if n % 2 == 0 { &bench.workspace } else { &other }, &place, &bench.locks);
             scope.spawn(move || {
                 for m in 0..50 {
                     let (old, new) = (format!("{n}: {m}."), format!("{n}: {}.", m + 1));
-                    workspace.replace(place, (&old, &new), locks).expect("its own line");
-                    workspace.append(place, &format!("{n}-{m}\n"), locks).expect("appended");
+                    workspace.str_replace(place, (&old, &new), locks).expect("its own line");
+                    workspace.append_file(place, &format!("{n}-{m}\n"), locks).expect("appended");
                 }
             });
         }

@@ -8,14 +8,14 @@ mod views;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use chorusd::tools::{Locks, Place, Range, Workspace};
+use chorusd::tools::{FileLocks, LineRange, Workspace, WorkspacePath};
 use tempfile::TempDir;
 
 /// A workspace, and a directory around it.
 struct Bench {
     folder: TempDir,
     workspace: Workspace,
-    locks: Locks,
+    locks: FileLocks,
 }
 
 impl Bench {
@@ -26,7 +26,7 @@ impl Bench {
         let folder = TempDir::with_prefix_in("chorus", place).expect("a temporary directory");
         let root = folder.path().join("workspace");
         fs::create_dir(&root).expect("a workspace");
-        Self { workspace: Workspace::open(&root).expect("a workspace"), folder, locks: Locks::default() }
+        Self { workspace: Workspace::open(&root).expect("a workspace"), folder, locks: FileLocks::default() }
     }
 
     fn root(&self) -> PathBuf {
@@ -47,8 +47,8 @@ impl Bench {
         fs::read_to_string(self.path(name)).expect("a text file")
     }
 
-    fn place(&self, path: &str) -> Result<Place, String> {
-        Place::read(path, &self.root())
+    fn place(&self, path: &str) -> Result<WorkspacePath, String> {
+        WorkspacePath::parse(path, &self.root())
     }
 
     fn view(&self, path: &str) -> Result<String, String> {
@@ -56,19 +56,19 @@ impl Bench {
     }
 
     fn lines(&self, path: &str, start: Option<u64>, end: Option<u64>) -> Result<String, String> {
-        self.workspace.view(&self.place(path)?, Range { start, end })
+        self.workspace.view(&self.place(path)?, LineRange { start, end })
     }
 
     fn create(&self, path: &str, content: &str) -> Result<String, String> {
-        self.workspace.create(&self.place(path)?, content.to_owned(), &self.locks)
+        self.workspace.create_file(&self.place(path)?, content.to_owned(), &self.locks)
     }
 
     fn append(&self, path: &str, content: &str) -> Result<String, String> {
-        self.workspace.append(&self.place(path)?, content, &self.locks)
+        self.workspace.append_file(&self.place(path)?, content, &self.locks)
     }
 
     fn replace(&self, path: &str, old: &str, new: &str) -> Result<String, String> {
-        self.workspace.replace(&self.place(path)?, (old, new), &self.locks)
+        self.workspace.str_replace(&self.place(path)?, (old, new), &self.locks)
     }
 
     /// Every name below the workspace.

@@ -2,7 +2,7 @@
 
 use std::os::unix::net::UnixListener;
 
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::{self, chorusctl};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
@@ -13,9 +13,9 @@ use crate::home;
 fn the_files_are_what_the_command_prints() {
     let home = home();
     for (shell, file) in [("bash", "chorusctl.bash"), ("zsh", "_chorusctl"), ("fish", "chorusctl.fish")] {
-        compare(&format!("completions/{file}"), &chorusctl(&home, ["completions", shell]).ok());
+        compare(&format!("completions/{file}"), &chorusctl(&home, ["completions", shell]).expect_success());
     }
-    chorusctl(&home, ["completions", "elvish"]).failed(2);
+    chorusctl(&home, ["completions", "elvish"]).expect_failure(2);
     assert!(!home.path.exists(), "a daemon was started");
 }
 
@@ -25,7 +25,7 @@ fn offered(home: &Home, words: &[&str]) -> Vec<String> {
     command.env("CHORUSCTL_COMPLETE", "bash").env("_CLAP_IFS", "\n");
     command.env("_CLAP_COMPLETE_INDEX", words.len().to_string());
     command.args(["--", "chorusctl"]).args(words);
-    let output = ctl::run(command, b"");
+    let output = ctl::run_command(command, b"");
     assert_eq!(output.stderr, "", "nothing is said in the middle of a prompt");
     output.stdout.lines().map(str::to_owned).collect()
 }
@@ -78,7 +78,7 @@ fn without_a_daemon_there_are_no_names_and_none_is_started() {
 #[test]
 fn a_daemon_that_does_not_answer_is_not_waited_for() {
     let home = home();
-    home.make();
+    home.create();
     std::fs::create_dir(home.path.join("run")).expect("a directory");
     let _deaf = UnixListener::bind(home.socket()).expect("a socket");
     // It would wait for ever if it waited.

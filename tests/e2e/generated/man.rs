@@ -11,11 +11,11 @@ use crate::home;
 #[test]
 fn one_page_is_printed_and_all_are_written() {
     let home = home();
-    let page = chorusctl(&home, ["man"]).ok();
+    let page = chorusctl(&home, ["man"]).expect_success();
     assert!(page.contains(".TH chorusctl 1"), "{page}");
-    let dir = home.outside().join("man/man1");
+    let dir = home.temp_dir().join("man/man1");
     let dir_name = dir.to_str().expect("UTF-8");
-    chorusctl(&home, ["man", "--output", dir_name]).ok();
+    chorusctl(&home, ["man", "--output", dir_name]).expect_success();
     assert_eq!(fs::read_to_string(dir.join("chorusctl.1")).expect("the page"), page);
     let saved = fs::read_to_string(dir.join("chorusctl-context-save.1")).expect("the page");
     assert!(saved.contains("no\\-wait") && saved.contains("DESCRIPTION"), "{saved}");
@@ -33,5 +33,5 @@ fn one_page_is_printed_and_all_are_written() {
 #[test]
 fn a_directory_that_cannot_be_written_is_told() {
     let home = home();
-    chorusctl(&home, ["man", "--output", "/dev/null/pages"]).failed(1);
+    chorusctl(&home, ["man", "--output", "/dev/null/pages"]).expect_failure(1);
 }

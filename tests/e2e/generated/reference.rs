@@ -17,7 +17,7 @@ Every command of `chorusctl` as its own `--help` tells it. Generated: `CHORUS_BL
 #[test]
 fn the_reference_is_up_to_date() {
     let mut page = HEAD.to_owned();
-    describe(&mut page, cli::tree(), &mut Vec::new());
+    describe(&mut page, cli::command_tree(), &mut Vec::new());
     compare("docs/CLI.md", &page);
 }
 

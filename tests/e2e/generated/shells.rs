@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::{self, chorusctl};
 use chorus_tests::{Daemon, Home, skip};
 
@@ -15,15 +15,15 @@ fn run(home: &Home, shell: &str, script: &str) -> Option<String> {
         skip(&format!("{shell} is not installed"));
         return None;
     }
-    let bin = home.outside().join("bin");
+    let bin = home.temp_dir().join("bin");
     std::fs::create_dir_all(&bin).expect("a directory");
     symlink(home.bins.chorusctl, bin.join("chorusctl")).expect("a link");
-    let file = home.outside().join("completions");
-    std::fs::write(&file, chorusctl(home, ["completions", shell]).ok()).expect("a file");
+    let file = home.temp_dir().join("completions");
+    std::fs::write(&file, chorusctl(home, ["completions", shell]).expect_success()).expect("a file");
     let mut command = home.command(shell);
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{}:{path}", bin.display())).env("COMPLETIONS", &file).args(["-c", script]);
-    Some(ctl::run(command, b"").ok())
+    Some(ctl::run_command(command, b"").expect_success())
 }
 
 fn with_agents(home: &Home) -> Daemon {

@@ -173,7 +173,7 @@ fn a_filter_in_an_included_file_or_behind_a_flood_of_settings_is_seen() {
 #[test]
 fn a_repository_that_is_elsewhere_is_not_followed() {
     let rig = Rig::new("open");
-    let (dir, elsewhere) = (workspace(&rig), rig.home.outside().join("elsewhere"));
+    let (dir, elsewhere) = (workspace(&rig), rig.home.temp_dir().join("elsewhere"));
     fs::rename(dir.join(".git"), &elsewhere).expect("moved");
     let refused = |rig: &Rig| {
         for (tool, params) in [("git_log", Value::Object(Default::default())), ("git_commit", json!({"message": "x"}))]

@@ -21,7 +21,7 @@ fn with(programs: &[&str]) -> Rig {
 
 fn with_script(programs: &[&str], script: &str) -> Rig {
     Rig::with("open", "", |home: &Home| {
-        let bin = home.outside().join("bin");
+        let bin = home.temp_dir().join("bin");
         fs::create_dir(&bin).expect("a directory");
         for program in programs {
             let path = bin.join(program);
@@ -31,7 +31,7 @@ fn with_script(programs: &[&str], script: &str) -> Rig {
         let mut command = home.command(home.bins.chorusd);
         let path = std::env::var("PATH").expect("PATH");
         command.env("PATH", format!("{}:{path}", bin.display())).env("SECRET", "x").env("GH_TOKEN", "t");
-        Daemon::start_by(home, command)
+        Daemon::start_command(home, command)
     })
 }
 
@@ -48,7 +48,7 @@ fn it_is_opened_by_the_program_for_that_server() {
         let params = json!({"title": "--web", "description": "Why\n-x", "target": "main"});
         let said = rig.done("git_merge_request", params);
         assert!(said.contains("from topic into main") && said.contains("https://example.org/1"), "{said}");
-        let user = |name: &str| fs::read_to_string(rig.home.user.join(name)).expect("a note");
+        let user = |name: &str| fs::read_to_string(rig.home.user_home.join(name)).expect("a note");
         let asked = user("asked");
         let lines: Vec<&str> = asked.lines().collect();
         assert_eq!(lines[0], program);
@@ -95,7 +95,7 @@ fn a_flood_and_what_is_left_running_harm_nobody() {
     rig.done("git_checkout", json!({"branch": "topic", "create": true}));
     let before = process::rss(rig.daemon.pid);
     for (status, begin) in [("0", "the merge request from topic"), ("1", "no merge request was opened: https://")] {
-        fs::write(rig.home.user.join("status"), status).expect("a status");
+        fs::write(rig.home.user_home.join("status"), status).expect("a status");
         let begun = Instant::now();
         let came = rig.call("git_merge_request", json!({"title": "x", "target": "main"}));
         assert_eq!(came.is_error, status == "1");

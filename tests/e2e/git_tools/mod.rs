@@ -27,7 +27,7 @@ pub fn git(dir: &Path, args: &[&str]) -> String {
 }
 
 fn workspace(rig: &Rig) -> PathBuf {
-    rig.home.agent("a").join("workspace")
+    rig.home.agent_dir("a").join("workspace")
 }
 
 fn write(rig: &Rig, path: &str, text: &str) {

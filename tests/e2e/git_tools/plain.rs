@@ -92,14 +92,14 @@ fn a_workspace_without_a_repository_gets_one() {
 #[test]
 fn calls_of_one_answer_do_not_get_in_each_others_way() {
     let rig = Rig::new("standard");
-    let mut answer = chorus_tests::model_server::Answer::empty();
+    let mut answer = chorus_tests::model_server::Response::empty();
     for number in 0..8 {
         write(&rig, &format!("{number}.txt"), "x");
         let params = json!({"message": number.to_string(), "paths": [format!("{number}.txt")]});
-        answer = answer.call(&format!("c{number}"), "git_commit", &params);
+        answer = answer.then_call(&format!("c{number}"), "git_commit", &params);
     }
-    rig.server.anthropic().answer(answer);
-    rig.server.anthropic().say(["Done."]);
+    rig.server.anthropic().queue(answer);
+    rig.server.anthropic().queue_text(["Done."]);
     rig.send("commit each").expect("a turn");
     for came in rig.results("a") {
         assert!(!came.is_error, "{}", came.text);

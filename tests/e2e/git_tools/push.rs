@@ -51,7 +51,7 @@ pub fn bare(dir: &Path) {
 #[test]
 fn a_branch_is_pushed_to_a_server() {
     let rig = Rig::new("open");
-    let (base, dir) = (rig.home.outside().join("served"), workspace(&rig));
+    let (base, dir) = (rig.home.temp_dir().join("served"), workspace(&rig));
     bare(&base.join("it.git"));
     let server = Server::start(&base);
     let url = format!("git://127.0.0.1:{}/it.git", server.port);
@@ -96,7 +96,7 @@ fn a_repository_in_the_workspace_is_pushed_to_and_its_hooks_do_not_run() {
 #[test]
 fn pushes_go_nowhere_else() {
     let rig = Rig::new("open");
-    let (dir, outside) = (workspace(&rig), rig.home.outside().join("outside.git"));
+    let (dir, outside) = (workspace(&rig), rig.home.temp_dir().join("outside.git"));
     bare(&outside);
     let trace = dir.join("trace");
     for (name, url, why) in [
@@ -135,7 +135,7 @@ fn pushes_go_nowhere_else() {
 fn without_the_network_this_machine_and_what_is_near_it_are_not_gone_to() {
     let profile = "[permissions.alone]\nallow = ['.*']\n";
     let rig = Rig::with("alone", profile, Daemon::start);
-    let (base, dir) = (rig.home.outside().join("served"), workspace(&rig));
+    let (base, dir) = (rig.home.temp_dir().join("served"), workspace(&rig));
     bare(&base.join("it.git"));
     let server = Server::start(&base);
     for (host, why) in [

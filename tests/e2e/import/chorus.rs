@@ -5,9 +5,9 @@ use std::fs;
 use chorus_proto::methods::import::ImportFormat;
 use chorus_proto::{NewMessage, Role, Trigger};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::import::import;
+use chorus_tests::import::import_transcript;
 use serde_json::{Value, json};
 
 use crate::home;
@@ -27,20 +27,20 @@ fn a_session_file_of_another_home_comes_in_whole() {
 
     let mut client = near.client();
     client.init("ours");
-    let result = import(&mut client, "ours", ImportFormat::Auto, &text, 100).expect("imported");
-    let (session, messages) = client.session("ours", "latest");
+    let result = import_transcript(&mut client, "ours", ImportFormat::Auto, &text, 100).expect("imported");
+    let (session, messages) = client.get_session("ours", "latest");
     assert_eq!(result.sessions, std::slice::from_ref(&session));
     assert_eq!(session.header.id, saved.header.id, "free here, so it is kept");
     assert_eq!((session.header.trigger, session.header.message_count), (Trigger::Import, 2));
     assert_eq!(session.header.description.as_deref(), Some("Brought along"));
-    let (_, original) = far.client().session("theirs", "latest");
+    let (_, original) = far.client().get_session("theirs", "latest");
     let plain = |messages: &[chorus_proto::Message]| -> Vec<(String, Role, String, usize)> {
         let parts = messages.iter().map(|m| (m.id.clone(), m.role, m.content.clone(), m.tool_calls.len()));
         parts.collect()
     };
     assert_eq!(plain(&messages), plain(&original));
 
-    let again = import(&mut client, "ours", ImportFormat::Chorus, &text, 100).expect("imported again");
+    let again = import_transcript(&mut client, "ours", ImportFormat::Chorus, &text, 100).expect("imported again");
     assert_ne!(again.sessions[0].header.id, saved.header.id, "a session gets a new id when its own is taken");
     assert_eq!(client.history("ours").len(), 2);
 }
@@ -56,8 +56,8 @@ fn schema_1_is_read() {
         "schema": 1, "session_id": id, "timestamp": "2025-03-04T05:06:07Z", "agent_name": "old", "description": "From before",
         "messages": [{"id": "m1", "role": "user", "content": "hello", "timestamp": "2025-03-04T05:00:00Z"}],
     });
-    import(&mut client, "a", ImportFormat::Auto, &old.to_string(), 50).expect("imported");
-    let (session, messages) = client.session("a", "latest");
+    import_transcript(&mut client, "a", ImportFormat::Auto, &old.to_string(), 50).expect("imported");
+    let (session, messages) = client.get_session("a", "latest");
     assert_eq!(session.header.id.to_string(), id);
     assert_eq!((messages.len(), &*messages[0].content), (1, "hello"));
     assert_eq!(messages[0].id, "m1");
@@ -76,11 +76,11 @@ fn the_messages_of_a_session_come_back_from_jsonl_byte_for_byte() {
     let full = serde_json::from_value(full).expect("a message");
     client.append_all("a", vec![NewMessage::text(Role::User, "hello"), full]);
     client.save("a", "Lines");
-    let lines = chorusctl(&home, ["--agent", "a", "session", "export", "latest", "--as", "jsonl"]).ok();
+    let lines = chorusctl(&home, ["--agent", "a", "session", "export", "latest", "--as", "jsonl"]).expect_success();
     for from in [ImportFormat::Auto, ImportFormat::Chorus] {
-        let result = import(&mut client, "b", from, &lines, 50).expect("imported");
+        let result = import_transcript(&mut client, "b", from, &lines, 50).expect("imported");
         assert_eq!((result.sessions.len(), result.skipped_total), (1, 0));
-        let again = chorusctl(&home, ["--agent", "b", "session", "export", "latest", "--as", "jsonl"]).ok();
+        let again = chorusctl(&home, ["--agent", "b", "session", "export", "latest", "--as", "jsonl"]).expect_success();
         assert_eq!(again, lines);
     }
 }

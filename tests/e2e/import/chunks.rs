@@ -2,8 +2,8 @@
 
 use chorus_proto::methods::import::{Add, AddParams, Begin, BeginParams, Commit, CommitParams, ImportFormat};
 use chorus_proto::{Client, ErrorKind};
-use chorus_tests::chat::{Chat as _, kind_of};
-use chorus_tests::rng::rounds;
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
+use chorus_tests::rng::rounds_from_env;
 use chorus_tests::{Daemon, process};
 
 use crate::home;
@@ -30,7 +30,7 @@ fn a_chunk_may_end_inside_a_character() {
     bytes(&mut client, import, "qSJ9Cg==");
     let result = client.call::<Commit>(&CommitParams { import, redact: false }).expect("imported");
     assert_eq!((result.sessions.len(), result.skipped_total), (1, 0));
-    assert_eq!(client.session("a", "latest").1[0].content, "\u{e9}");
+    assert_eq!(client.get_session("a", "latest").1[0].content, "\u{e9}");
 }
 
 #[test]
@@ -41,14 +41,17 @@ fn an_import_belongs_to_its_connection_and_ends_with_it() {
     client.init("a");
     let import = begin(&mut client);
     let add = AddParams { import, data: Some("{}".into()), data_base64: None };
-    assert_ne!(kind_of(daemon.client().call::<Add>(&add)), ErrorKind::Internal);
-    assert_ne!(kind_of(daemon.client().call::<Commit>(&CommitParams { import, redact: false })), ErrorKind::Internal);
+    assert_ne!(expect_error_kind(daemon.client().call::<Add>(&add)), ErrorKind::Internal);
+    assert_ne!(
+        expect_error_kind(daemon.client().call::<Commit>(&CommitParams { import, redact: false })),
+        ErrorKind::Internal
+    );
     client
         .call::<Add>(&AddParams { data: Some("{\"role\":\"user\",\"content\":\"x\"}".into()), ..add })
         .expect("added");
     client.call::<Commit>(&CommitParams { import, redact: false }).expect("imported");
     assert_ne!(
-        kind_of(client.call::<Commit>(&CommitParams { import, redact: false })),
+        expect_error_kind(client.call::<Commit>(&CommitParams { import, redact: false })),
         ErrorKind::Internal,
         "once is enough"
     );
@@ -73,7 +76,7 @@ fn two_imports_at_once_do_not_mix() {
     }
     for import in [one, two] {
         client.call::<Commit>(&CommitParams { import, redact: false }).expect("imported");
-        let texts: Vec<_> = client.session("a", "latest").1.into_iter().map(|m| m.content).collect();
+        let texts: Vec<_> = client.get_session("a", "latest").1.into_iter().map(|m| m.content).collect();
         assert_eq!(texts, (0..10).map(|n| format!("{import} {n}")).collect::<Vec<_>>());
     }
 }
@@ -86,7 +89,7 @@ fn a_large_transcript_needs_little_memory() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
-    let megabytes = rounds("CHORUS_IMPORT_MB", 64);
+    let megabytes = rounds_from_env("CHORUS_IMPORT_MB", 64);
     let before = process::peak_rss(daemon.pid);
     let import = begin(&mut client);
     let line = format!("{{\"role\":\"user\",\"content\":\"{}\"}}\n", "word ".repeat(CHUNK / 5 - 10));

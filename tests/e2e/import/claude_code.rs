@@ -3,8 +3,8 @@
 use chorus_proto::methods::import::{CommitResult, ImportFormat};
 use chorus_proto::{Client, Message, Role};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::import::import;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::import::import_transcript;
 use serde_json::{Value, json};
 
 use crate::home;
@@ -24,7 +24,7 @@ fn text(lines: &[Value]) -> String {
 
 fn taken(client: &mut Client, lines: &[Value]) -> CommitResult {
     client.init("a");
-    import(client, "a", ImportFormat::Auto, &text(lines), 500).expect("imported")
+    import_transcript(client, "a", ImportFormat::Auto, &text(lines), 500).expect("imported")
 }
 
 fn contents(messages: &[Message]) -> Vec<&str> {
@@ -46,7 +46,7 @@ fn the_newest_branch_is_the_conversation() {
     let result = taken(&mut client, &lines);
     let latest = result.sessions.iter().find(|session| session.header.message_count == 3);
     let id = latest.expect("the branch of three").header.id.to_string();
-    let (_, messages) = client.session("a", &id);
+    let (_, messages) = client.get_session("a", &id);
     assert_eq!(contents(&messages), ["first question", "the answer kept", "second question"]);
 }
 
@@ -70,14 +70,15 @@ fn side_chains_become_sessions_of_their_own() {
     assert_eq!(result.sessions.len(), 2, "{result:?}");
     let mut found: Vec<Vec<String>> = Vec::new();
     for session in &result.sessions {
-        let (_, messages) = client.session("a", &session.header.id.to_string());
+        let (_, messages) = client.get_session("a", &session.header.id.to_string());
         found.push(messages.into_iter().map(|message| message.content).collect());
     }
     found.sort();
     assert_eq!(found, [["main question", "main answer"], ["side task", "side answer"]]);
     // A side chain hangs from its main conversation, whatever id that got here.
     for _ in 0..2 {
-        let sessions = import(&mut client, "a", ImportFormat::Auto, &text(&lines), 500).expect("imported").sessions;
+        let sessions =
+            import_transcript(&mut client, "a", ImportFormat::Auto, &text(&lines), 500).expect("imported").sessions;
         let main = sessions.iter().find(|session| session.header.parent_id.is_none()).expect("the main conversation");
         let aside = sessions.iter().find(|session| session.header.parent_id.is_some()).expect("the side chain");
         assert_eq!(aside.header.parent_id, Some(main.header.id));
@@ -116,7 +117,7 @@ fn calls_results_and_thinking_find_their_place() {
     ];
     let result = taken(&mut client, &lines);
     assert_eq!(result.skipped_total, 0, "{result:?}");
-    let (session, messages) = client.session("a", "latest");
+    let (session, messages) = client.get_session("a", "latest");
     assert_eq!(contents(&messages), ["list the files", "I look.", "a.txt", "One file."]);
     let call = &messages[1].tool_calls[0];
     assert_eq!((&*call.id, &*call.name), ("toolu_1", "Bash"));
@@ -148,7 +149,7 @@ fn of_a_broken_tree_nothing_goes_in_silence() {
     let kept: u64 = result.sessions.iter().map(|session| session.header.message_count).sum();
     assert_eq!(kept + result.skipped_total, 6, "each line is in a session, or named with the reason: {result:?}");
     for session in &result.sessions {
-        let (session, messages) = client.session("a", &session.header.id.to_string());
+        let (session, messages) = client.get_session("a", &session.header.id.to_string());
         assert_eq!(messages.len() as u64, session.header.message_count);
     }
 }

@@ -3,9 +3,9 @@
 use chorus_proto::Role;
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::{chorusctl, chorusctl_with};
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::model_server::{ModelServer, Response};
 
 use crate::home;
 
@@ -26,7 +26,7 @@ fn a_rollout_comes_in_and_leaves_as_markdown_that_says_the_same() {
     let said = chorusctl_with(&home, ["session", "import", "-"], ROLLOUT.as_bytes());
     assert_eq!(said.stderr, "");
     let roles = |client: &mut chorus_proto::Client| -> Vec<(Role, String)> {
-        client.session("a", "latest").1.into_iter().map(|message| (message.role, message.content)).collect()
+        client.get_session("a", "latest").1.into_iter().map(|message| (message.role, message.content)).collect()
     };
     let due = [
         (Role::User, "List the files."),
@@ -38,10 +38,10 @@ fn a_rollout_comes_in_and_leaves_as_markdown_that_says_the_same() {
     assert_eq!(roles(&mut client), due);
     let first = client.history("a").remove(0).header;
     assert_eq!(first.id.to_string(), "7d444840-9dc0-41d1-b245-5ffdce74fad2");
-    let markdown = chorusctl(&home, ["session", "export", "latest", "--as", "md"]).ok();
-    chorusctl_with(&home, ["session", "import", "-"], markdown.as_bytes()).ok();
+    let markdown = chorusctl(&home, ["session", "export", "latest", "--as", "md"]).expect_success();
+    chorusctl_with(&home, ["session", "import", "-"], markdown.as_bytes()).expect_success();
     let named = chorusctl_with(&home, ["session", "import", "--from", "codex", "-"], markdown.as_bytes());
-    named.failed_with_hint(2);
+    named.expect_failure_with_hint(2);
     assert_eq!(client.history("a").len(), 2);
     assert_eq!(roles(&mut client), due);
     let live = client.restore("a", "latest");
@@ -62,16 +62,16 @@ const PATCHED: &str = r#"{"timestamp":"2025-11-02T10:00:00Z","type":"session_met
 #[test]
 fn a_rollout_goes_on_with_any_model() {
     let (server, home) = (ModelServer::start(), home());
-    server.be_strict();
+    server.enable_strict_mode();
     for script in [server.anthropic(), server.openai()] {
-        script.always(Answer::text(["Mended."]));
+        script.set_fallback(Response::text(["Mended."]));
     }
     let daemon = Daemon::start_with(&home, &server.config_toml());
     let mut client = daemon.client();
     for (agent, model) in [("a", "anthropic/claude-test"), ("b", "local/small")] {
         client.init(agent);
-        chorusctl(&home, ["agent", "config", agent, "model", model]).ok();
-        chorusctl_with(&home, ["--agent", agent, "session", "import", "-"], PATCHED.as_bytes()).ok();
+        chorusctl(&home, ["agent", "config", agent, "model", model]).expect_success();
+        chorusctl_with(&home, ["--agent", agent, "session", "import", "-"], PATCHED.as_bytes()).expect_success();
         client.restore(agent, "latest");
         let params = SendParams { agent: Some(agent.into()), text: "Go on.".into(), ..Default::default() };
         assert_eq!(client.call::<Send>(&params).expect("a turn").reply, "Mended.");

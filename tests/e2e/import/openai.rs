@@ -3,8 +3,8 @@
 use chorus_proto::methods::import::ImportFormat;
 use chorus_proto::{Role, Trigger};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::import::import;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::import::import_transcript;
 use serde_json::{Value, json};
 
 use crate::home;
@@ -29,10 +29,10 @@ fn check(text: &str, from: ImportFormat) {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
-    let result = import(&mut client, "a", from, text, 1000).expect("imported");
+    let result = import_transcript(&mut client, "a", from, text, 1000).expect("imported");
     assert_eq!((result.sessions.len(), result.skipped_total), (1, 0), "{result:?}");
     assert_eq!(result.sessions[0].header.trigger, Trigger::Import);
-    let (_, messages) = client.session("a", "latest");
+    let (_, messages) = client.get_session("a", "latest");
     let roles: Vec<_> = messages.iter().map(|message| message.role).collect();
     let tool = Role::ToolResult;
     assert_eq!(roles, [Role::System, Role::User, Role::Assistant, tool, tool, Role::System, Role::Assistant]);
@@ -80,8 +80,8 @@ fn what_cannot_be_read_is_skipped_and_named() {
         r#"{"role":"assistant","content":"kept too"}"#,
         r#"{"role":"user","content":"cut sho"#,
     ];
-    let result = import(&mut client, "a", ImportFormat::Openai, &lines.join("\n"), 16).expect("imported");
-    let (_, messages) = client.session("a", "latest");
+    let result = import_transcript(&mut client, "a", ImportFormat::Openai, &lines.join("\n"), 16).expect("imported");
+    let (_, messages) = client.get_session("a", "latest");
     let kept: Vec<_> = messages.iter().map(|message| &*message.content).collect();
     assert!(kept.starts_with(&["kept"]) && kept.contains(&"kept too"), "{kept:?}");
     let named: Vec<_> = result.skipped.iter().map(|skipped| skipped.line).collect();

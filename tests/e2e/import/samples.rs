@@ -6,9 +6,9 @@ use std::path::Path;
 use chorus_proto::methods::import::ImportFormat;
 use chorus_proto::{Message, Role};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::import::import;
+use chorus_tests::import::import_transcript;
 
 use crate::home;
 
@@ -28,9 +28,9 @@ fn imported(name: &str, from: ImportFormat) -> (Vec<Vec<Message>>, Vec<String>) 
     let mut client = daemon.client();
     client.init("a");
     // In small pieces: they end anywhere.
-    let result = import(&mut client, "a", from, &sample(name), 100).expect("imported");
+    let result = import_transcript(&mut client, "a", from, &sample(name), 100).expect("imported");
     let ids = result.sessions.iter().map(|session| session.header.id.to_string());
-    let messages = ids.map(|id| client.session("a", &id).1).collect();
+    let messages = ids.map(|id| client.get_session("a", &id).1).collect();
     (messages, result.skipped.into_iter().map(|skipped| skipped.reason).collect())
 }
 
@@ -113,7 +113,7 @@ fn a_shape_that_nobody_knows_says_which_are_known() {
         ("c.txt", "Dear diary"),
         ("d.zip", "PK\u{3}\u{4}"),
     ] {
-        let file = home.outside().join(name);
+        let file = home.temp_dir().join(name);
         fs::write(&file, text).expect("a file");
         let said = chorusctl(&home, ["session", "import", file.to_str().expect("a path")]);
         assert_eq!(said.status, 2, "{name}: {}", said.stderr);

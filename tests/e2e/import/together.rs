@@ -7,8 +7,8 @@ use std::sync::Barrier;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::import::ImportFormat;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::import::import;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::import::import_transcript;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use crate::home;
@@ -35,7 +35,7 @@ fn the_same_file_many_times_at_once_gives_a_session_each() {
             let import = || {
                 let mut client = daemon.client();
                 begin.wait();
-                import(&mut client, "a", ImportFormat::ClaudeCode, &text, 10_000)
+                import_transcript(&mut client, "a", ImportFormat::ClaudeCode, &text, 10_000)
             };
             let threads: Vec<_> = (0..TOGETHER).map(|_| scope.spawn(import)).collect();
             threads.into_iter().map(|thread| thread.join().expect("a client")).collect()
@@ -51,7 +51,7 @@ fn the_same_file_many_times_at_once_gives_a_session_each() {
         assert_eq!(listed.len(), TOGETHER * (round + 1));
     }
     assert!(client.history("a").iter().all(|session| session.available));
-    assert_eq!(fs::read_dir(home.sessions("a")).expect("sessions/").count(), TOGETHER * ROUNDS);
+    assert_eq!(fs::read_dir(home.sessions_dir("a")).expect("sessions/").count(), TOGETHER * ROUNDS);
 }
 
 #[test]
@@ -66,7 +66,8 @@ fn an_agent_that_is_renamed_meanwhile_gets_every_session() {
     let mut renames = 0;
     let imported = std::thread::scope(|scope| {
         let mut client = daemon.client();
-        let importing = scope.spawn(move || import(&mut client, "a", ImportFormat::ClaudeCode, &text, 100_000));
+        let importing =
+            scope.spawn(move || import_transcript(&mut client, "a", ImportFormat::ClaudeCode, &text, 100_000));
         let mut client = daemon.client();
         wait_until("the first session", DEADLINE, || (!client.history("a").is_empty()).then_some(()));
         while !importing.is_finished() || renames == 0 {
@@ -81,8 +82,8 @@ fn an_agent_that_is_renamed_meanwhile_gets_every_session() {
     let [name, before] = names;
     let sessions = imported.expect("imported").sessions;
     assert_eq!(sessions.len(), SESSIONS);
-    assert!(!home.agent(before).exists(), "something was left where it was");
-    assert_eq!(fs::read_dir(home.sessions(name)).expect("sessions/").count(), SESSIONS);
+    assert!(!home.agent_dir(before).exists(), "something was left where it was");
+    assert_eq!(fs::read_dir(home.sessions_dir(name)).expect("sessions/").count(), SESSIONS);
     let folders: BTreeSet<_> = sessions.iter().map(|session| Path::new(&session.file_path).parent()).collect();
     assert_eq!(folders.len(), 1, "the answer says where all of them were then");
     let listed = client.history(name);

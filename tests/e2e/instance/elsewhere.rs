@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use chorus_tests::ctl::run;
+use chorus_tests::ctl::run_command;
 use chorus_tests::process::is_root;
 use chorus_tests::{Home, Output};
 
@@ -55,14 +55,14 @@ impl Person {
     }
 
     fn outside(&self, name: &str) -> PathBuf {
-        self.home.outside().join(name)
+        self.home.temp_dir().join(name)
     }
 
     /// A command line of the user's shell in an environment.
     fn shell(&self, line: &str, runtime: Option<&str>) -> Output {
         let mut command = Command::new("sh");
         let path = std::env::var("PATH").unwrap_or_default();
-        command.args(["-c", line]).env_clear().current_dir("/").env("HOME", &self.home.user);
+        command.args(["-c", line]).env_clear().current_dir("/").env("HOME", &self.home.user_home);
         command.env("PATH", format!("{}:{path}", self.outside("bin").display()));
         if let Some(runtime) = runtime {
             command.env("XDG_RUNTIME_DIR", self.outside(runtime));
@@ -70,11 +70,11 @@ impl Person {
         if self.is_other {
             command.uid(NOBODY).gid(NOBODY);
         }
-        run(command, b"")
+        run_command(command, b"")
     }
 
     fn pid(&self, runtime: Option<&str>) -> u64 {
-        let status = self.shell("chorusctl --json --no-autostart status", runtime).json();
+        let status = self.shell("chorusctl --json --no-autostart status", runtime).expect_json();
         status["daemon"]["pid"].as_u64().expect("a pid")
     }
 }
@@ -90,36 +90,38 @@ fn cron_line() -> String {
 #[test]
 fn doctor_says_why_the_socket_is_in_the_home() {
     let person = Person::new();
-    person.shell("chorusctl daemon start", None).ok();
+    person.shell("chorusctl daemon start", None).expect_success();
     let said = person.shell("chorusctl doctor", None);
     assert!(said.stdout.contains("because the daemon was started without XDG_RUNTIME_DIR"), "{said:?}");
-    person.shell("chorusctl daemon stop", None).ok();
+    person.shell("chorusctl daemon stop", None).expect_success();
 }
 
 #[test]
 fn whoever_started_it_it_is_found_used_and_stopped_from_everywhere() {
     let person = Person::new();
-    person.shell("chorusctl agent init a && chorusctl context append one && chorusctl context save s", None).ok();
-    person.shell("chorusctl daemon stop", None).ok();
+    person
+        .shell("chorusctl agent init a && chorusctl context append one && chorusctl context save s", None)
+        .expect_success();
+    person.shell("chorusctl daemon stop", None).expect_success();
     for (n, (starter, started_in)) in ENVIRONMENTS.into_iter().enumerate() {
         // The line starts it where none runs.
         let line = cron_line();
         assert!(!line.contains("XDG_RUNTIME_DIR"), "{line}");
-        person.shell(&line, started_in).ok();
-        let exported: Vec<_> = fs::read_dir(person.home.user.join("chorus-backup")).expect("a backup").collect();
+        person.shell(&line, started_in).expect_success();
+        let exported: Vec<_> = fs::read_dir(person.home.user_home.join("chorus-backup")).expect("a backup").collect();
         assert!(!exported.is_empty(), "{starter}");
         let pid = person.pid(started_in);
         for (name, runtime) in ENVIRONMENTS {
             assert_eq!(person.pid(runtime), pid, "started in: {starter}; asked from: {name}");
-            person.shell(&line, runtime).ok();
-            person.shell("chorusctl daemon start", runtime).ok();
+            person.shell(&line, runtime).expect_success();
+            person.shell("chorusctl daemon start", runtime).expect_success();
             assert_eq!(person.pid(runtime), pid, "started in: {starter}; started again from: {name}");
         }
         // From another environment each time.
         let (_, stopper) = ENVIRONMENTS[(n + 1) % ENVIRONMENTS.len()];
-        person.shell("chorusctl daemon restart", stopper).ok();
+        person.shell("chorusctl daemon restart", stopper).expect_success();
         assert_ne!(person.pid(started_in), pid, "{starter}");
-        person.shell("chorusctl daemon stop", stopper).ok();
-        person.shell("chorusctl --no-autostart status", started_in).failed_with_hint(4);
+        person.shell("chorusctl daemon stop", stopper).expect_success();
+        person.shell("chorusctl --no-autostart status", started_in).expect_failure_with_hint(4);
     }
 }

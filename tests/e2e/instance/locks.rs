@@ -5,10 +5,10 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
-use chorus_tests::chat::Chat as _;
-use chorus_tests::ctl::run;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::ctl::run_command;
 use chorus_tests::process::is_root;
-use chorus_tests::rng::rounds;
+use chorus_tests::rng::rounds_from_env;
 use chorus_tests::{DEADLINE, Daemon, Home, skip, wait_until};
 
 use crate::home;
@@ -22,11 +22,11 @@ fn refused(prepare: impl Fn(&Home) -> Command) {
     let home = home();
     let mut daemon = Daemon::start(&home);
     daemon.client().init("a");
-    let starts = rounds("CHORUS_SECOND_STARTS", 10) as usize;
+    let starts = rounds_from_env("CHORUS_SECOND_STARTS", 10) as usize;
     for start in 0..starts {
         let mut command = prepare(&home);
         // Its own socket, so that it is not the socket that refuses it.
-        command.env("CHORUS_SOCKET", home.outside().join("second.sock"));
+        command.env("CHORUS_SOCKET", home.temp_dir().join("second.sock"));
         let (ended, said) = Daemon::try_start(&home, command).expect_err("a second daemon that is refused");
         assert_eq!(ended.code(), Some(7), "start {start}: {said}");
         assert!(said.contains("another daemon"), "{said}");
@@ -34,8 +34,8 @@ fn refused(prepare: impl Fn(&Home) -> Command) {
         daemon.client().append("a", "still the only one");
     }
     daemon.assert_alive();
-    assert_eq!(daemon.client().texts("a").len(), starts);
-    assert!(!home.outside().join("second.sock").exists());
+    assert_eq!(daemon.client().message_texts("a").len(), starts);
+    assert!(!home.temp_dir().join("second.sock").exists());
 }
 
 fn chorusd(home: &Home) -> Command {
@@ -62,7 +62,7 @@ fn after_the_lock_file_was_replaced() {
 #[test]
 fn after_a_copy_took_the_place_of_the_lock_file() {
     refused(|home| {
-        let copy = home.outside().join("copy");
+        let copy = home.temp_dir().join("copy");
         fs::copy(lock_file(home), &copy).expect("a copy");
         fs::rename(&copy, lock_file(home)).expect("in its place");
         chorusd(home)
@@ -72,7 +72,7 @@ fn after_a_copy_took_the_place_of_the_lock_file() {
 #[test]
 fn by_a_link_to_the_home_whose_run_was_removed() {
     refused(|home| {
-        let link = home.outside().join("link");
+        let link = home.temp_dir().join("link");
         _ = symlink(&home.path, &link);
         fs::remove_dir_all(home.path.join("run")).expect("run/");
         let mut command = chorusd(home);
@@ -84,7 +84,7 @@ fn by_a_link_to_the_home_whose_run_was_removed() {
 #[test]
 fn by_a_bind_mount_of_the_home_whose_run_was_removed() {
     let mounted = |home: &Home, program: &str| {
-        let mount = home.outside().join("mount");
+        let mount = home.temp_dir().join("mount");
         fs::create_dir_all(&mount).expect("a mount point");
         let mut command = home.command("unshare");
         let script = r#"mount --bind "$1" "$2" && CHORUS_HOME="$2" exec "$3""#;
@@ -92,8 +92,8 @@ fn by_a_bind_mount_of_the_home_whose_run_was_removed() {
         command
     };
     let probe = home();
-    probe.make();
-    if !is_root() || run(mounted(&probe, "true"), b"").status != 0 {
+    probe.create();
+    if !is_root() || run_command(mounted(&probe, "true"), b"").status != 0 {
         return skip("no bind mounts here");
     }
     refused(|home| {
@@ -107,7 +107,7 @@ fn the_message_names_pid_home_and_socket() {
     let home = home();
     let daemon = Daemon::start(&home);
     let mut command = chorusd(&home);
-    command.env("CHORUS_SOCKET", home.outside().join("second.sock"));
+    command.env("CHORUS_SOCKET", home.temp_dir().join("second.sock"));
     let (_, said) = Daemon::try_start(&home, command).expect_err("refused");
     let wanted = format!(
         "error: another daemon (pid {}) uses {} on socket {}\nhint: use it, or stop it: chorusctl --socket {} daemon stop\n",
@@ -123,7 +123,7 @@ fn the_message_names_pid_home_and_socket() {
 #[test]
 fn a_daemon_that_locks_the_file_alone_is_seen_and_sees_us() {
     let home = home();
-    home.make();
+    home.create();
     fs::create_dir(home.path.join("run")).expect("run/");
     let earlier = File::create(lock_file(&home)).expect("a lock file");
     earlier.lock().expect("its lock");
@@ -142,25 +142,25 @@ fn a_daemon_that_locks_the_file_alone_is_seen_and_sees_us() {
 fn a_daemon_whose_lock_file_another_one_holds_ends() {
     let home = home();
     let mut daemon = Daemon::start(&home);
-    let other = home.outside().join("other.lock");
+    let other = home.temp_dir().join("other.lock");
     let earlier = File::create(&other).expect("a lock file");
     earlier.lock().expect("its lock");
     fs::rename(&other, lock_file(&home)).expect("in the place of ours");
     let ended = daemon.wait();
     assert_eq!(ended.code(), Some(1), "{ended}");
-    assert!(daemon.log().contains("another daemon uses"), "{}", daemon.log());
+    assert!(daemon.read_log().contains("another daemon uses"), "{}", daemon.read_log());
 }
 
 #[test]
 fn a_daemon_whose_home_was_moved_ends_and_makes_no_new_one() {
     let home = home();
     let mut daemon = Daemon::start(&home);
-    let moved = home.outside().join("moved");
+    let moved = home.temp_dir().join("moved");
     fs::rename(&home.path, &moved).expect("moved away");
     let ended = daemon.wait();
     // A unit that restarts on failure leaves it at that.
     assert_eq!(ended.code(), Some(6), "{ended}");
     assert!(!home.path.exists(), "a home was made in its place");
     fs::rename(&moved, &home.path).expect("moved back");
-    Daemon::start(&home).raw().hello();
+    Daemon::start(&home).raw_connection().check_hello();
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use chorus_proto::Client;
-use chorus_proto::instance::{self, Holder};
-use chorus_tests::ctl::run;
+use chorus_proto::instance::{self, LockHolder};
+use chorus_tests::ctl::run_command;
 use chorus_tests::{DEADLINE, Daemon, Home, Output, wait_until};
 
 use crate::home;
@@ -23,19 +23,19 @@ fn soon<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {
     found
 }
 
-fn holder(home: &Path) -> Holder {
-    instance::holder(home).expect("a lock that is held")
+fn holder(home: &Path) -> LockHolder {
+    instance::lock_holder(home).expect("a lock that is held")
 }
 
 #[test]
 fn a_socket_that_was_removed_is_bound_again_at_the_same_path() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut before = daemon.raw();
+    let mut before = daemon.raw_connection();
     for round in 0..3 {
         match round {
             0 => fs::remove_file(home.socket()).expect("the socket"),
-            1 => fs::rename(home.socket(), home.outside().join("away.sock")).expect("the socket"),
+            1 => fs::rename(home.socket(), home.temp_dir().join("away.sock")).expect("the socket"),
             _ => fs::remove_dir_all(home.path.join("run")).expect("run/"),
         }
         soon("the socket to be there again", || Client::connect(&home.socket()).ok());
@@ -43,8 +43,10 @@ fn a_socket_that_was_removed_is_bound_again_at_the_same_path() {
         assert_eq!(mode & 0o777, 0o600, "{mode:o}");
         assert_eq!(home.running_pid(), Some(daemon.pid));
     }
-    before.hello();
-    soon("the lock file to be there again", || instance::holder(&home.path).filter(|found| found.socket.is_some()));
+    before.check_hello();
+    soon("the lock file to be there again", || {
+        instance::lock_holder(&home.path).filter(|found| found.socket.is_some())
+    });
     assert_eq!(holder(&home.path).pid, Some(daemon.pid));
     assert_eq!(daemon.terminate().code(), Some(0));
     assert!(!home.socket().exists(), "the new one is removed in the end");
@@ -59,18 +61,18 @@ struct Session {
 impl Session {
     fn new() -> Self {
         let home = home();
-        let runtime = home.outside().join("runtime");
+        let runtime = home.temp_dir().join("runtime");
         fs::create_dir(&runtime).expect("a runtime directory");
         fs::set_permissions(&runtime, fs::Permissions::from_mode(0o700)).expect("its mode");
         Self { home, runtime }
     }
 
     fn default_home(&self) -> PathBuf {
-        self.home.user.join(".chorus-agents")
+        self.home.user_home.join(".chorus-agents")
     }
 
     fn start(&self, named: Option<&Path>) -> Daemon {
-        Daemon::start_by(&self.home, self.command(self.home.bins.chorusd, named))
+        Daemon::start_command(&self.home, self.command(self.home.bins.chorusd, named))
     }
 
     fn command(&self, program: &str, named: Option<&Path>) -> std::process::Command {
@@ -85,7 +87,7 @@ impl Session {
     fn ctl(&self, named: Option<&Path>, args: &[&str]) -> Output {
         let mut command = self.command(self.home.bins.chorusctl, named);
         command.arg("--no-autostart").args(args);
-        run(command, b"")
+        run_command(command, b"")
     }
 
     /// The end of a login session: the directory is gone, and cannot be made.
@@ -103,7 +105,7 @@ fn a_daemon_that_ran_before_is_not_called_started() {
     fs::remove_dir_all(session.runtime.join("chorus")).expect("the socket's directory");
     let mut command = session.command(session.home.bins.chorusctl, None);
     command.args(["daemon", "start"]);
-    let said = run(command, b"").ok();
+    let said = run_command(command, b"").expect_success();
     assert!(said.starts_with("already running: ") && said.contains(&format!("pid {}", daemon.pid)), "{said}");
 }
 
@@ -130,11 +132,11 @@ fn a_daemon_that_has_lost_its_runtime_directory_listens_in_its_home_and_is_found
         soon("the lock file to name it", || {
             (holder(&session.default_home()).socket.as_ref() == Some(&fallback)).then_some(())
         });
-        let status = session.ctl(named, &["--json", "status"]).json();
+        let status = session.ctl(named, &["--json", "status"]).expect_json();
         assert_eq!(status["daemon"]["pid"], daemon.pid);
         assert_eq!(status["daemon"]["socket"], fallback.to_str().expect("UTF-8"));
-        session.ctl(named, &["daemon", "status"]).ok();
-        session.ctl(named, &["daemon", "stop"]).ok();
+        session.ctl(named, &["daemon", "status"]).expect_success();
+        session.ctl(named, &["daemon", "stop"]).expect_success();
         assert!(!fallback.exists());
     }
 }
@@ -145,7 +147,7 @@ fn the_socket_of_another_program_in_the_same_place_is_left_alone() {
     let session = Session::new();
     let daemon = session.start(None);
     let socket = session.runtime.join("chorus/chorusd.sock");
-    let other = session.home.outside().join("other.sock");
+    let other = session.home.temp_dir().join("other.sock");
     let listener = UnixListener::bind(&other).expect("a socket");
     fs::rename(&other, &socket).expect("in the place of ours");
     let fallback = session.default_home().join("run/chorusd.sock");

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use chorus_proto::methods::doctor::Verdict;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::{Daemon, Home};
 
@@ -64,7 +64,7 @@ fn an_empty_or_missing_database_costs_nothing_that_its_log_has() {
         assert!(before.values().any(|file| *file == log), "the log is kept");
         let said = chorusctl(&home, ["doctor", "--salvage"]);
         assert!(said.stdout.contains("salvaged: 1 session, 4 messages"), "{}{}", said.stdout, said.stderr);
-        assert_eq!(daemon.client().texts("a"), TEXTS);
+        assert_eq!(daemon.client().message_texts("a"), TEXTS);
         assert_eq!((content(&aside[0]), set_aside(&home)), (before, aside));
         no_copies(&home);
     }
@@ -76,7 +76,7 @@ fn an_empty_database_is_salvaged_without_a_start_as_well() {
     fs::write(journal(&home), "").expect("emptied");
     let said = chorusctl(&home, ["doctor", "--salvage"]);
     assert!(said.stdout.contains("salvaged: 1 session, 4 messages"), "{}{}", said.stdout, said.stderr);
-    assert_eq!(Daemon::start(&home).client().texts("a"), TEXTS);
+    assert_eq!(Daemon::start(&home).client().message_texts("a"), TEXTS);
 }
 
 #[test]
@@ -86,10 +86,10 @@ fn a_new_journal_that_has_gone_on_hides_nothing_of_the_old_one() {
     let daemon = Daemon::start(&home);
     // The new context has the number of the old one, and more messages.
     (0..6).for_each(|n| _ = daemon.client().append("a", &format!("new {n}")));
-    let live = daemon.client().texts("a");
+    let live = daemon.client().message_texts("a");
     assert_eq!(doctor(&home, &["--salvage"]).salvaged.expect("salvaged").messages, 4);
-    assert_eq!(daemon.client().texts("a"), live);
-    let (_, messages) = daemon.client().session("a", "latest");
+    assert_eq!(daemon.client().message_texts("a"), live);
+    let (_, messages) = daemon.client().get_session("a", "latest");
     assert_eq!(messages.into_iter().map(|message| message.content).collect::<Vec<_>>(), TEXTS);
 }
 
@@ -106,7 +106,7 @@ fn a_damaged_header_keeps_sqlite_from_the_log() {
     }
     let said = chorusctl(&home, ["doctor", "--salvage"]);
     assert!(said.stdout.contains("salvaged: 1 session, 4 messages"), "{}{}", said.stdout, said.stderr);
-    assert_eq!(Daemon::start(&home).client().texts("a"), TEXTS);
+    assert_eq!(Daemon::start(&home).client().message_texts("a"), TEXTS);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_journal_that_cannot_be_read_is_told_and_kept_and_the_next_is_salvaged() {
     assert!(said.stdout.contains("salvaged: 1 session, 4 messages"), "{}{}", said.stdout, said.stderr);
     assert_eq!(fs::read_to_string(first.join("live.db")).expect("kept"), letter);
     let daemon = Daemon::start(&home);
-    assert_eq!(daemon.client().texts("a"), TEXTS);
+    assert_eq!(daemon.client().message_texts("a"), TEXTS);
     let found = doctor(&home, &[]);
     let name = first.file_name().expect("a name").to_string_lossy().into_owned();
     let of_first = trouble(&found).into_iter().find(|check| check.text.contains(&name)).expect("it is told");

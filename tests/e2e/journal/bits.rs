@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use chorus_proto::methods::doctor::Verdict;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::rng::Rng;
 use chorus_tests::{Daemon, Home};
@@ -113,9 +113,9 @@ fn no_damage_is_silent_and_the_rest_is_readable() {
         let daemon = Daemon::start(&home);
         let mut client = daemon.client();
         for (agent, texts) in &expected {
-            let mut found = client.texts(agent);
+            let mut found = client.message_texts(agent);
             for session in client.history(agent) {
-                let (_, messages) = client.session(agent, &session.header.id.to_string());
+                let (_, messages) = client.get_session(agent, &session.header.id.to_string());
                 found.extend(messages.into_iter().map(|message| message.content));
             }
             let gone = missing(texts, &found);

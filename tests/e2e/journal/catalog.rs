@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
 use chorus_proto::methods::doctor::{Check, Verdict};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::{Daemon, Home};
 use rusqlite::Connection;
@@ -25,12 +25,12 @@ fn log(home: &Home) -> PathBuf {
 
 fn remember(home: &Home, from: usize, to: usize) {
     for n in from..to {
-        chorusctl(home, ["memory", "add", &format!("fact {n}")]).ok();
+        chorusctl(home, ["memory", "add", &format!("fact {n}")]).expect_success();
     }
 }
 
 fn remembered(home: &Home) -> usize {
-    chorusctl(home, ["memory", "list"]).ok().matches("fact ").count()
+    chorusctl(home, ["memory", "list"]).expect_success().matches("fact ").count()
 }
 
 /// A home after `kill -9`, with everything in the catalog's log; `stops`: and some in the database, as a stop leaves it.
@@ -65,7 +65,7 @@ fn a_flipped_bit_in_its_log_costs_nothing_that_later_frames_have() {
     bytes[32 + frame * (24 + 4096) + 16] ^= 4;
     fs::write(log(&home), &bytes).expect("written");
     let daemon = Daemon::start(&home);
-    assert_eq!(remembered(&home), MEMORIES, "{}", daemon.log());
+    assert_eq!(remembered(&home), MEMORIES, "{}", daemon.read_log());
     let told = notices(&daemon);
     assert!(told.len() == 1 && told[0].contains("catalog") && told[0].contains("frame"), "{told:?}");
     assert_eq!(fs::read(set_aside(&home)[0].join("chorus.db-wal")).expect("the damaged log"), bytes);
@@ -98,7 +98,7 @@ fn without_the_pages_that_its_log_lacks_the_copy_of_the_last_stop_is_used_and_th
             fs::remove_file(catalog(&home)).expect("removed");
         }
         let daemon = Daemon::start(&home);
-        assert!(remembered(&home) >= MEMORIES / 2, "{}", daemon.log());
+        assert!(remembered(&home) >= MEMORIES / 2, "{}", daemon.read_log());
         assert_eq!(fs::read(set_aside(&home)[0].join("chorus.db-wal")).expect("the log"), bytes);
         assert!(notices(&daemon)[0].contains("memory"), "{:?}", notices(&daemon));
         assert!(damage(&home).iter().any(|check| check.verdict == Verdict::Fail), "{:?}", damage(&home));

@@ -1,6 +1,6 @@
 //! P24: while a daemon runs no other process gets into its journal.
 
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use rusqlite::{Connection, ErrorCode};
 
@@ -30,7 +30,7 @@ fn no_other_process_reads_or_writes_the_journal_while_a_daemon_runs() {
     doctor(&home, &["--rebuild"]);
     locked_out(&home);
     client.save("a", "saved");
-    assert_eq!(client.texts("a"), ["one"]);
+    assert_eq!(client.message_texts("a"), ["one"]);
     locked_out(&home);
     daemon.kill9();
     assert!(Connection::open(journal(&home)).expect("opened").execute_batch("SELECT count(*) FROM records").is_ok());
@@ -56,7 +56,7 @@ fn a_journal_that_somebody_else_keeps_open_is_not_started_with() {
     let who = format!("(pid {})", std::process::id());
     assert!(said.contains("live.db open") && said.contains("hint: end ") && said.contains(&who), "{said}");
     drop(other);
-    assert_eq!(Daemon::start(&home).client().texts("a"), ["one"]);
+    assert_eq!(Daemon::start(&home).client().message_texts("a"), ["one"]);
 }
 
 #[test]
@@ -64,10 +64,10 @@ fn a_start_waits_for_somebody_who_looks_at_the_journal() {
     let (home, other) = read_by_another();
     std::thread::scope(|scope| {
         let started = scope.spawn(|| Daemon::start(&home));
-        let log = home.outside().join("chorusd.err");
+        let log = home.temp_dir().join("chorusd.err");
         let waits = || std::fs::read_to_string(&log).ok().filter(|said| said.contains("waiting for it to end"));
         wait_until("the daemon to wait", DEADLINE, waits);
         drop(other);
-        assert_eq!(started.join().expect("a daemon").client().texts("a"), ["one"]);
+        assert_eq!(started.join().expect("a daemon").client().message_texts("a"), ["one"]);
     });
 }

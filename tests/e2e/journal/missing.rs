@@ -3,7 +3,7 @@
 use std::fs;
 
 use chorus_proto::methods::doctor::Verdict;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
@@ -25,7 +25,7 @@ fn stopped() -> (Home, u64) {
 
 fn refused(home: &Home) {
     let said = chorusctl(home, ["status"]);
-    let said = said.failed_with_hint(6);
+    let said = said.expect_failure_with_hint(6);
     assert!(said.contains("live.db is missing") && said.contains("doctor --salvage"), "{said}");
     assert!(!journal(home).exists() && set_aside(home).is_empty(), "nothing was begun");
 }
@@ -33,7 +33,7 @@ fn refused(home: &Home) {
 #[test]
 fn a_home_without_its_databases_is_refused_until_somebody_says_so() {
     let (home, _) = stopped();
-    let (db, away) = (home.path.join("db"), home.outside().join("db"));
+    let (db, away) = (home.path.join("db"), home.temp_dir().join("db"));
     fs::rename(&db, &away).expect("moved");
     refused(&home);
     // Again: what the first refusal left is no journal.
@@ -41,14 +41,14 @@ fn a_home_without_its_databases_is_refused_until_somebody_says_so() {
     fs::remove_dir_all(&db).expect("removed");
     fs::rename(&away, &db).expect("back in its place");
     let daemon = Daemon::start(&home);
-    assert_eq!(daemon.client().texts("a"), ["one"]);
+    assert_eq!(daemon.client().message_texts("a"), ["one"]);
     daemon.terminate();
     fs::remove_dir_all(&db).expect("removed");
     refused(&home);
     let found = doctor(&home, &["--salvage"]);
     assert!(trouble(&found).iter().all(|check| check.verdict == Verdict::Info), "{:?}", found.checks);
     let daemon = Daemon::start(&home);
-    assert_eq!(daemon.client().texts("a"), Vec::<String>::new());
+    assert_eq!(daemon.client().message_texts("a"), Vec::<String>::new());
     let mut client = daemon.client();
     wait_until("the session to be listed", DEADLINE, || (client.history("a").len() == 1).then_some(()));
 }
@@ -66,11 +66,11 @@ fn a_journal_alone_that_is_missing_is_told_and_no_number_of_an_event_is_given_tw
     assert!(trouble(&doctor(&home, &[])).iter().all(|check| check.verdict == Verdict::Info));
     daemon.client().append("a", "and on");
     daemon.kill9();
-    assert_eq!(Daemon::start(&home).client().texts("a"), ["and on"]);
+    assert_eq!(Daemon::start(&home).client().message_texts("a"), ["and on"]);
     fs::remove_file(journal(&home)).expect("removed");
     for suffix in ["db-wal", "db-shm"] {
         _ = fs::remove_file(journal(&home).with_extension(suffix));
     }
     let said = chorusctl(&home, ["status"]);
-    assert!(said.failed_with_hint(6).contains("live.db is missing"), "one salvage is no leave for ever");
+    assert!(said.expect_failure_with_hint(6).contains("live.db is missing"), "one salvage is no leave for ever");
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use chorus_proto::{CallError, ErrorKind};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{Daemon, Home};
 
 use super::{copy_all, journal, try_append};
@@ -21,7 +21,7 @@ const CHANGES: [Change; 9] = [
     ("rm chorus.db", |home| fs::remove_file(home.path.join("db/chorus.db")).expect("removed"), "chorus.db"),
     ("rm -r db", |home| fs::remove_dir_all(home.path.join("db")).expect("removed"), "db"),
     ("mv db", |home| fs::rename(home.path.join("db"), home.path.join("db.old")).expect("moved"), "db"),
-    ("mv home", |home| fs::rename(&home.path, home.outside().join("elsewhere")).expect("moved"), "while the daemon"),
+    ("mv home", |home| fs::rename(&home.path, home.temp_dir().join("elsewhere")).expect("moved"), "while the daemon"),
     ("a copy of db/ in its place", replaced, "db"),
     ("a backup written over live.db", |home| over(&journal(home)), "live.db"),
     ("a backup written over live.db-wal", |home| over(&journal(home).with_extension("db-wal")), "live.db-wal"),
@@ -29,7 +29,7 @@ const CHANGES: [Change; 9] = [
 
 /// As `rsync --delete` does: each file is written beside its place and renamed.
 fn replaced(home: &Home) {
-    let backup = home.outside().join("backup");
+    let backup = home.temp_dir().join("backup");
     copy_all(&home.path.join("db"), &backup);
     for entry in fs::read_dir(&backup).expect("the backup") {
         let entry = entry.expect("an entry");
@@ -54,7 +54,7 @@ fn ended(mut daemon: Daemon, what: &str, name: &str) {
     let status = daemon.wait();
     // The unit of `daemon install` starts it again after other failures: here that could begin an empty home.
     assert_eq!(status.code(), Some(6), "{what}: {status}");
-    let log = daemon.log();
+    let log = daemon.read_log();
     assert!(log.contains(name) && log.contains("hint: ") && !log.contains("panicked"), "{what}: {log}");
 }
 
@@ -97,7 +97,7 @@ fn a_daemon_that_nobody_talks_to_sees_it_within_seconds() {
 fn a_backup_that_took_the_place_of_the_files_is_not_touched_by_the_daemon_that_ends() {
     let home = home();
     let daemon = running(&home);
-    let backup = home.outside().join("kept");
+    let backup = home.temp_dir().join("kept");
     copy_all(&home.path.join("db"), &backup);
     daemon.client().append("a", "after the backup");
     for name in ["live.db", "live.db-wal"] {

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt as _;
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::doctor::{DoctorResult, Salvaged, Verdict};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::{Daemon, Home};
 use rusqlite::{Connection, params};
@@ -96,12 +96,15 @@ fn noted(home: &Home) -> u64 {
 /// The agent works again, with `expected` in its context and in a session.
 fn healed(home: &Home, daemon: &Daemon, expected: &[String]) {
     let mut client = daemon.client();
-    assert_eq!(client.texts("a"), expected);
-    let (session, messages) = client.session("a", "latest");
+    assert_eq!(client.message_texts("a"), expected);
+    let (session, messages) = client.get_session("a", "latest");
     assert_eq!(session.header.tags, ["salvaged"]);
     assert_eq!(messages.into_iter().map(|message| message.content).collect::<Vec<_>>(), expected);
     client.append("a", "and on");
-    assert_eq!((client.texts("a").len(), client.texts("b")), (expected.len() + 1, texts("b", MESSAGES)));
+    assert_eq!(
+        (client.message_texts("a").len(), client.message_texts("b")),
+        (expected.len() + 1, texts("b", MESSAGES))
+    );
     let found = doctor(home, &[]);
     assert!(trouble(&found).iter().all(|check| check.verdict != Verdict::Fail), "{:?}", found.checks);
 }
@@ -125,7 +128,7 @@ fn what_two_daemons_appended_is_one_conversation_in_the_order_of_arrival() {
     // A second time there is nothing to do.
     assert_eq!(salvaged(&doctor(&home, &["--salvage"])).sessions, 0);
     daemon.kill9();
-    assert_eq!(Daemon::start(&home).client().texts("a").len(), MESSAGES + 14);
+    assert_eq!(Daemon::start(&home).client().message_texts("a").len(), MESSAGES + 14);
 }
 
 #[test]
@@ -180,11 +183,11 @@ fn a_page_that_was_overwritten_costs_what_was_in_it() {
     let said = chorusctl(&home, ["doctor", "--salvage"]).stdout;
     assert!(said.contains("salvaged: ") && said.contains("live again: ") && said.contains("are kept in "), "{said}");
     let daemon = Daemon::start(&home);
-    let found = daemon.client().texts("b");
+    let found = daemon.client().message_texts("b");
     let expected: Vec<&String> = long.iter().collect();
     let there = expected.iter().filter(|text| found.contains(text)).count();
     assert!((150..200).contains(&there), "{there} of {}", expected.len());
-    assert_eq!(daemon.client().texts("a"), texts("a", MESSAGES));
+    assert_eq!(daemon.client().message_texts("a"), texts("a", MESSAGES));
 }
 
 #[test]

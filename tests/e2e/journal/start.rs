@@ -4,7 +4,7 @@ use std::fs;
 
 use chorus_proto::methods::context::{Pin, PinParams};
 use chorus_proto::methods::doctor::Verdict;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{Daemon, Home};
 
 use super::{doctor, journal, newest, notices, set_aside, trouble};
@@ -36,10 +36,10 @@ fn a_flipped_bit_in_the_log_costs_nothing_that_later_frames_have() {
     bytes[damaged] ^= 4;
     fs::write(&log, &bytes).expect("written");
     let daemon = Daemon::start(&home);
-    assert_eq!(daemon.client().texts("a"), texts(MESSAGES));
+    assert_eq!(daemon.client().message_texts("a"), texts(MESSAGES));
     let told = notices(&daemon);
     assert!(told.len() == 1 && told[0].contains("doctor"), "{told:?}");
-    assert!(daemon.log().contains("frame"), "{}", daemon.log());
+    assert!(daemon.read_log().contains("frame"), "{}", daemon.read_log());
     let aside = set_aside(&home);
     assert_eq!(fs::read(aside[0].join("live.db-wal")).expect("the damaged log"), bytes);
     let found = doctor(&home, &[]);
@@ -48,7 +48,7 @@ fn a_flipped_bit_in_the_log_costs_nothing_that_later_frames_have() {
     daemon.client().append("a", "one more");
     daemon.kill9();
     let daemon = Daemon::start(&home);
-    assert_eq!((daemon.client().texts("a").len(), notices(&daemon).len()), (MESSAGES + 1, 1));
+    assert_eq!((daemon.client().message_texts("a").len(), notices(&daemon).len()), (MESSAGES + 1, 1));
     assert_eq!(set_aside(&home), aside);
 }
 
@@ -58,7 +58,7 @@ fn a_log_whose_database_is_gone_is_kept_and_the_database_made_of_it() {
     let log = fs::read(journal(&home).with_extension("db-wal")).expect("the log");
     fs::remove_file(journal(&home)).expect("removed");
     let daemon = Daemon::start(&home);
-    assert_eq!(daemon.client().texts("a"), texts(MESSAGES));
+    assert_eq!(daemon.client().message_texts("a"), texts(MESSAGES));
     assert_eq!(fs::read(set_aside(&home)[0].join("live.db-wal")).expect("the log"), log);
     assert_eq!(notices(&daemon).len(), 1);
 }
@@ -99,7 +99,7 @@ fn a_pin_in_a_last_frame_that_is_damaged_is_missed() {
     bytes[last + 9] ^= 1;
     fs::write(&log, &bytes).expect("written");
     let daemon = Daemon::start(&home);
-    assert_eq!(daemon.client().pins("a"), Vec::<String>::new());
+    assert_eq!(daemon.client().pinned_facts("a"), Vec::<String>::new());
     let told = notices(&daemon);
     assert!(told.len() == 1 && told[0].contains("changes without an event"), "{told:?}");
     assert!(trouble(&doctor(&home, &[])).iter().any(|check| check.verdict == Verdict::Fail));
@@ -116,7 +116,7 @@ fn a_bit_in_the_last_transaction_is_told_and_its_log_kept() {
     bytes[at] ^= 1;
     fs::write(&log, &bytes).expect("written");
     let daemon = Daemon::start(&home);
-    assert_eq!(notices(&daemon).len(), 1, "{}", daemon.log());
+    assert_eq!(notices(&daemon).len(), 1, "{}", daemon.read_log());
     assert_eq!(fs::read(set_aside(&home)[0].join("live.db-wal")).expect("the damaged log"), bytes);
     daemon.client().init("b");
     daemon.client().append("b", "and on");

@@ -1,13 +1,13 @@
 //! config.toml: what cannot be meant is refused before anything is touched.
 
 use chorus_proto::methods::context::{Show, ShowParams};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{Daemon, Home};
 
 use crate::home;
 
 fn refused(home: &Home, config: &str) -> String {
-    home.configure(config);
+    home.write_config(config);
     let (status, said) = Daemon::try_start(home, home.command(home.bins.chorusd)).expect_err("refused");
     assert_eq!(status.code(), Some(2), "{config}: {said}");
     assert!(said.contains("error: ") && !said.contains("panicked"), "{said}");
@@ -63,7 +63,7 @@ fn everything_the_specification_lists_is_accepted() {
         window_messages = 50
         compact_at_tokens = 15000
     "#;
-    Daemon::start_with(&home, config).raw().hello();
+    Daemon::start_with(&home, config).raw_connection().check_hello();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{Daemon, Home};
 use rusqlite::Connection;
 
@@ -69,7 +69,7 @@ fn a_journal_of_a_crash_is_recovered_with_its_write_ahead_log() {
     }
     daemon.kill9();
     let daemon = Daemon::start(&home);
-    assert_eq!(daemon.client().texts("a").len(), 100);
+    assert_eq!(daemon.client().message_texts("a").len(), 100);
     // A log that ends in the middle of a frame: what was acknowledged before it stays.
     daemon.kill9();
     let log = home.path.join("db/live.db-wal");
@@ -77,7 +77,7 @@ fn a_journal_of_a_crash_is_recovered_with_its_write_ahead_log() {
         fs::write(&log, [&bytes[..], &[0x55; 1000]].concat()).expect("written");
     }
     let daemon = Daemon::start(&home);
-    assert_eq!(daemon.client().texts("a").len(), 100);
+    assert_eq!(daemon.client().message_texts("a").len(), 100);
 }
 
 /// P7: older ones have known corruption bugs.

@@ -6,7 +6,7 @@ use chorus_proto::PROTOCOL;
 use chorus_proto::methods::daemon::{AgentTotals, Hello, HelloParams, Status, StatusParams};
 use chorus_proto::{AgentState, ErrorKind};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 
 use crate::home;
@@ -38,7 +38,7 @@ fn status_shows_the_daemon_and_its_agents() {
     let only = client.call::<Status>(&StatusParams { agent: Some("b".into()), limit: None }).expect("a status");
     assert_eq!(only.agents.len(), 1);
     let nobody = StatusParams { agent: Some("nobody".into()), limit: None };
-    assert_eq!(kind_of(client.call::<Status>(&nobody)), ErrorKind::AgentNotFound);
+    assert_eq!(expect_error_kind(client.call::<Status>(&nobody)), ErrorKind::AgentNotFound);
 }
 
 #[test]
@@ -65,14 +65,17 @@ fn status_with_a_limit_shows_active_agents_first_and_counts_the_rest() {
     let (all, none) = ask(None);
     assert_eq!((all.len(), &*all[0], none), (60, "agent-00", None), "who asks as before is answered as before");
 
-    let text = chorusctl(&home, ["status"]).ok();
+    let text = chorusctl(&home, ["status"]).expect_success();
     assert!(text.lines().nth_back(0).is_some_and(|line| line.starts_with("and 10 idle (")), "{text}");
     let rows: Vec<_> = text.lines().filter_map(|line| line.split(' ').next()).collect();
     let active = rows.iter().position(|name| *name == "agent-57").expect("the active one");
     assert!(active < rows.iter().position(|name| *name == "agent-00").expect("an idle one"), "{text}");
-    assert_eq!(chorusctl(&home, ["--json", "status"]).json()["agents"].as_array().map(Vec::len), Some(60));
-    assert_eq!(chorusctl(&home, ["--json", "daemon", "status"]).json()["agents"].as_array().map(Vec::len), Some(60));
-    assert_eq!(chorusctl(&home, ["daemon", "status"]).ok().lines().count(), 1);
+    assert_eq!(chorusctl(&home, ["--json", "status"]).expect_json()["agents"].as_array().map(Vec::len), Some(60));
+    assert_eq!(
+        chorusctl(&home, ["--json", "daemon", "status"]).expect_json()["agents"].as_array().map(Vec::len),
+        Some(60)
+    );
+    assert_eq!(chorusctl(&home, ["daemon", "status"]).expect_success().lines().count(), 1);
 }
 
 #[test]
@@ -87,15 +90,15 @@ fn strange_things_in_the_home_are_no_hindrance() {
     fs::write(agents.join("a file"), "?").expect("a file");
     fs::create_dir(agents.join("empty")).expect("a directory");
     fs::create_dir(agents.join("Not A Name")).expect("a directory");
-    fs::write(home.sessions("a").join("notes.txt"), "mine").expect("a file");
-    fs::write(home.sessions("a").join(".hidden.json"), "mine").expect("a file");
-    fs::create_dir(home.sessions("a").join("folder.json")).expect("a directory");
+    fs::write(home.sessions_dir("a").join("notes.txt"), "mine").expect("a file");
+    fs::write(home.sessions_dir("a").join(".hidden.json"), "mine").expect("a file");
+    fs::create_dir(home.sessions_dir("a").join("folder.json")).expect("a directory");
     let mut daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    assert_eq!(client.texts("a"), ["one"]);
+    assert_eq!(client.message_texts("a"), ["one"]);
     assert!(client.history("a").iter().any(|session| session.header.description.as_deref() == Some("saved")));
     daemon.assert_alive();
-    assert_eq!(fs::read_to_string(home.sessions("a").join("notes.txt")).expect("still there"), "mine");
+    assert_eq!(fs::read_to_string(home.sessions_dir("a").join("notes.txt")).expect("still there"), "mine");
 }
 
 #[test]
@@ -106,8 +109,9 @@ fn what_an_interrupted_write_left_is_no_session() {
     daemon.client().append("a", "one");
     let name = daemon.client().save("a", "saved").header.session_id;
     daemon.kill9();
-    let whole = fs::read(home.sessions("a").join(format!("{name}.json"))).expect("the file");
-    fs::write(home.sessions("a").join(format!(".{name}.json.tmp")), &whole[..whole.len() / 2]).expect("half a file");
+    let whole = fs::read(home.sessions_dir("a").join(format!("{name}.json"))).expect("the file");
+    fs::write(home.sessions_dir("a").join(format!(".{name}.json.tmp")), &whole[..whole.len() / 2])
+        .expect("half a file");
     let daemon = Daemon::start(&home);
     assert_eq!(daemon.client().history("a").len(), 1);
 }

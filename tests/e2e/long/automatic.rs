@@ -7,9 +7,9 @@ use chorus_proto::methods::context::{Rewind, RewindParams};
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_proto::methods::tree::{Diff, DiffParams, Side};
 use chorus_proto::{Client, EventType, ItemSource, Message, Receipt, Session};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::model_server::Answer;
+use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 
 use super::planted::{self, FACTS, MESSAGES};
@@ -23,7 +23,7 @@ const LIMIT: u64 = 15_000;
 
 /// The whole conversation, in thirty parts, each with a turn that finds its window too long.
 fn gone_through(long: &Long) -> Vec<Receipt> {
-    long.server.anthropic().always(Answer::text(["Noted."]));
+    long.server.anthropic().set_fallback(Response::text(["Noted."]));
     let mut client = long.client();
     let (mut receipts, mut seen) = (Vec::new(), 0);
     for round in 0..ROUNDS {
@@ -50,7 +50,7 @@ fn gone_through(long: &Long) -> Vec<Receipt> {
         let shown = |pin: &String| system.contains(serde_json::to_string(pin).expect("JSON").trim_matches('"'));
         assert!(pins().iter().all(shown), "a pin is not shown: {system}");
     }
-    assert_eq!(client.pins("a"), pins());
+    assert_eq!(client.pinned_facts("a"), pins());
     receipts
 }
 
@@ -75,19 +75,19 @@ fn check_originals(long: &Long) {
         let planted: Vec<_> = shown.iter().filter(|message| !is_turn(message)).collect();
         assert_planted(&planted, 0..MESSAGES);
     };
-    let before = client.shown("a");
+    let before = client.messages("a");
     check(&before);
     let set = working_set(&mut client);
     let rewind = |n, undo| RewindParams { agent: Some("a".into()), n, undo };
     let turns = (MESSAGES / 4 + ROUNDS) as u64;
     client.call::<Rewind>(&rewind(Some(turns - 10), false)).expect("context.rewind");
-    assert_eq!(client.shown("a").len(), 40);
+    assert_eq!(client.messages("a").len(), 40);
     assert!(working_set(&mut client).facts.is_empty(), "what was derived of messages that are gone");
-    assert_eq!(client.pins("a"), pins());
+    assert_eq!(client.pinned_facts("a"), pins());
     let beginning = client.save("a", "the beginning");
     client.call::<Rewind>(&rewind(None, true)).expect("its undo");
     assert_eq!(
-        (client.status_of("a").context.expect("a context").messages, working_set(&mut client)),
+        (client.agent_status("a").context.expect("a context").messages, working_set(&mut client)),
         (before.len() as u64, set)
     );
     let saved = client.save("a", "all of it");
@@ -97,7 +97,7 @@ fn check_originals(long: &Long) {
     check(&[&before[..40], &rest].concat());
     let out = long.home.path.join("out.jsonl");
     chorusctl(&long.home, ["session", "export", "latest", "--as", "jsonl", "--output", out.to_str().expect("UTF-8")])
-        .ok();
+        .expect_success();
     let lines = std::fs::read_to_string(out).expect("the export").lines().count();
     assert!(lines >= before.len(), "{lines} lines");
 }
@@ -113,7 +113,7 @@ fn with_a_model_that_writes_down_what_leaves() {
         assert!(receipt.tokens_after <= LIMIT && receipt.tokens_before > LIMIT, "round {round}: {receipt:?}");
     }
     let mut client = long.client();
-    let (set, record) = (working_set(&mut client), client.shown("a"));
+    let (set, record) = (working_set(&mut client), client.messages("a"));
     assert!(set.facts.len() > FACTS / 2, "{} facts", set.facts.len());
     let by_id: HashMap<_, _> = record.iter().map(|message| (Some(message.id.clone()), message)).collect();
     for fact in &set.facts {

@@ -2,8 +2,8 @@
 
 use chorus_proto::methods::chain::{Compact, CompactParams, Resume, ResumeParams};
 use chorus_proto::{ItemSource, Message, Role, Trigger};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 
 use super::planted::{self, MESSAGES};
 use super::{Long, assert_planted, exported, pins, working_set};
@@ -26,7 +26,7 @@ fn gone_through(long: &Long, source: ItemSource) {
         let params = ResumeParams { agent: Some("a".into()), session: session.session_id.clone() };
         let resumed = client.call::<Resume>(&params).expect("context.resume");
         assert!(resumed.warnings.is_empty() && resumed.saved_first.is_none(), "{resumed:?}");
-        assert_eq!((client.pins("a"), client.shown("a").len()), (pins(), 1), "link {link}");
+        assert_eq!((client.pinned_facts("a"), client.messages("a").len()), (pins(), 1), "link {link}");
         // Of the parent alone, whatever was before.
         let background = working_set(&mut client).background.expect("a background");
         assert!(background.starts_with(&format!("Derived from the session {} ", session.session_id)), "{background}");
@@ -36,15 +36,15 @@ fn gone_through(long: &Long, source: ItemSource) {
     // Every message is in the one link or the other, in order.
     let mut all: Vec<Message> = Vec::new();
     for id in &parents {
-        let (session, _) = client.session("a", &id.to_string());
+        let (session, _) = client.get_session("a", &id.to_string());
         all.extend(exported(&session));
     }
     let is_planted =
         |message: &&Message| !(message.role == Role::Assistant && message.content.ends_with("ready to go on."));
     assert_planted(&all.iter().filter(is_planted).collect::<Vec<_>>(), 0..MESSAGES);
     client.restore("a", &parents[2].to_string());
-    assert_eq!(client.shown("a").len(), MESSAGES / LINKS + 1);
-    assert_eq!(client.pins("a"), pins());
+    assert_eq!(client.messages("a").len(), MESSAGES / LINKS + 1);
+    assert_eq!(client.pinned_facts("a"), pins());
 }
 
 #[test]
@@ -56,6 +56,6 @@ fn without_any_model() {
 fn with_a_model_that_writes_down_what_was_said() {
     let long = Long::new(Some("anthropic/claude-test"));
     long.write_down();
-    long.server.anthropic().always(Answer::text(["The plan\n\nSteps were worked off. I am ready to go on."]));
+    long.server.anthropic().set_fallback(Response::text(["The plan\n\nSteps were worked off. I am ready to go on."]));
     gone_through(&long, ItemSource::Model);
 }

@@ -8,7 +8,7 @@ mod planted;
 use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
 use chorus_proto::{Client, Message, Session, WorkingSet};
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{Daemon, Home};
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ impl Long {
     /// `model`: `None` for an agent without one.
     fn new(model: Option<&str>) -> Self {
         let (server, home) = (ModelServer::start(), home());
-        server.be_strict();
+        server.enable_strict_mode();
         let config = match model {
             Some(_) => server.config_toml(),
             None => String::new(),
@@ -43,7 +43,7 @@ impl Long {
 
     /// Whoever asks for notes gets them.
     fn write_down(&self) {
-        self.server.form(|body| Answer::filled_in(body, &planted::notes(&asked(body))));
+        self.server.on_structured_request(|body| Response::structured(body, &planted::notes(&asked(body))));
     }
 
     fn client(&self) -> Client {

@@ -6,7 +6,7 @@ use chorus_proto::methods::agent::{Config, ConfigParams, Destroy, DestroyParams}
 use chorus_proto::methods::memory::MemorySource;
 use chorus_proto::methods::trash::{Empty, EmptyParams, Restore, RestoreParams};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use serde_json::json;
 
 use super::{Memory as _, shared};
@@ -62,7 +62,7 @@ fn a_call_of_the_tool_is_known_by_its_message_and_the_session_that_holds_it() {
     assert!(!list[0].text.contains(&key), "{}", list[0].text);
     let entry = &list[1];
     assert_eq!((entry.source, entry.user.as_str(), &entry.session_id), (MemorySource::Tool, "owner", &None));
-    let call = client.shown("a").into_iter().find(|message| !message.tool_calls.is_empty()).expect("the call");
+    let call = client.messages("a").into_iter().find(|message| !message.tool_calls.is_empty()).expect("the call");
     assert_eq!(entry.message_id.as_ref(), Some(&call.id));
     let session = client.save("a", "sheep").header.session_id;
     assert_eq!(client.remembered("a").entries[1].session_id, Some(session));

@@ -1,6 +1,6 @@
 //! What of it the model is shown.
 
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use serde_json::json;
 
 use super::{Memory as _, shared};
@@ -8,7 +8,7 @@ use crate::selfedit::Rig;
 
 /// The block that the last request of `a` had.
 fn block(rig: &Rig) -> Option<String> {
-    rig.server.anthropic().say(["Yes."]);
+    rig.server.anthropic().queue_text(["Yes."]);
     rig.send("do you know?").expect("a turn");
     rig.prompt().into_iter().find(|block| block.starts_with("# Remembered"))
 }

@@ -4,7 +4,7 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::{Remove, RemoveParams};
 use chorus_proto::methods::trash::{Empty, EmptyParams, List, ListParams, Restore, RestoreParams, TrashKind};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 
 use super::Memory as _;
@@ -29,13 +29,13 @@ fn it_comes_back_as_it_was_unless_it_is_known_again() {
     client.remember("a", "The gate sticks.");
     let restore =
         |client: &mut chorus_proto::Client, id: &str| client.call::<Restore>(&RestoreParams { id: id.into() });
-    assert_eq!(kind_of(restore(&mut client, &id.to_string())), ErrorKind::AlreadyExists);
+    assert_eq!(expect_error_kind(restore(&mut client, &id.to_string())), ErrorKind::AlreadyExists);
     let new = client.remembered("a").entries[0].id;
     client.call::<Remove>(&RemoveParams { agent: Some("a".into()), id: new.to_string() }).expect("removed");
-    let said = chorusctl(&home, ["trash", "restore", &id.to_string()[..8]]).ok();
+    let said = chorusctl(&home, ["trash", "restore", &id.to_string()[..8]]).expect_success();
     assert!(said.starts_with("remembered again as "), "{said}");
     assert_eq!(client.remembered("a").entries[0].id, id);
-    assert!(chorusctl(&home, ["trash", "list"]).ok().contains("memory"));
+    assert!(chorusctl(&home, ["trash", "list"]).expect_success().contains("memory"));
     assert_eq!(client.call::<Empty>(&EmptyParams::default()).expect("emptied").entries.len(), 1);
-    assert_eq!(kind_of(restore(&mut client, &removed.trash)), ErrorKind::NotFound);
+    assert_eq!(expect_error_kind(restore(&mut client, &removed.trash)), ErrorKind::NotFound);
 }

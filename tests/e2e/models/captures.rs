@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use chorus_tests::model_server::Answer;
-use chorusd::llm::{Class, Output, Stop};
+use chorus_tests::model_server::Response;
+use chorusd::llm::{ErrorClass, StopReason, StreamEvent};
 use serde_json::Value;
 
 use super::{CLAUDE, Called, Rig, SMALL};
@@ -18,12 +18,12 @@ fn play(rig: &Rig, name: &str, ends: &str) -> Called {
     let text = String::from_utf8(bytes(name)).expect("text").replace('\n', ends);
     let (model, script) =
         if name.starts_with("anthropic") { (CLAUDE, rig.server.anthropic()) } else { (SMALL, rig.server.openai()) };
-    script.answer(Answer::raw(text));
+    script.queue(Response::raw(text));
     rig.ask(model)
 }
 
 /// Calls as `name params`.
-fn calls(rig: &Rig, name: &str) -> (Vec<String>, Stop) {
+fn calls(rig: &Rig, name: &str) -> (Vec<String>, StopReason) {
     let reply = play(rig, name, "\n").reply();
     (reply.tool_calls.iter().map(|call| format!("{} {}", call.name, call.params.get())).collect(), reply.stop)
 }
@@ -34,9 +34,9 @@ fn text_with_every_kind_of_line_end() {
     for ends in ["\n", "\r\n", "\r"] {
         for (name, cached) in [("anthropic_text.sse", None), ("openai_text.sse", Some(20))] {
             let called = play(&rig, name, ends);
-            assert_eq!(called.outputs, ["Hello", "!"].map(|text| Output::Text(text.into())), "{name}");
+            assert_eq!(called.outputs, ["Hello", "!"].map(|text| StreamEvent::Text(text.into())), "{name}");
             let reply = called.reply();
-            assert_eq!((&*reply.content, reply.stop), ("Hello!", Stop::End));
+            assert_eq!((&*reply.content, reply.stop), ("Hello!", StopReason::End));
             let usage = reply.usage;
             assert_eq!(
                 (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens),
@@ -51,14 +51,14 @@ fn calls_of_every_server() {
     let rig = Rig::new();
     let (found, stop) = calls(&rig, "anthropic_tools.sse");
     assert_eq!(found, [r#"get_weather {"location":"San Francisco, CA","days":1.0}"#, "get_time {}"]);
-    assert_eq!(stop, Stop::Calls);
+    assert_eq!(stop, StopReason::ToolCalls);
     let (found, stop) = calls(&rig, "openai_tools.sse");
     assert_eq!(found, [r#"get_weather {"location":"Paris, France","days":1.0}"#, "get_time {}"]);
-    assert_eq!(stop, Stop::Calls);
+    assert_eq!(stop, StopReason::ToolCalls);
     // Without end marker, all with the index 0, one without an id and with an object for its arguments.
     let (found, stop) = calls(&rig, "openai_whole_calls.sse");
     assert_eq!(found, [r#"get_weather {"location":"Paris"}"#, "get_time {}", r#"get_date {"zone":"UTC"}"#]);
-    assert_eq!(stop, Stop::Calls);
+    assert_eq!(stop, StopReason::ToolCalls);
     let usage = play(&rig, "anthropic_tools.sse", "\n").reply();
     assert_eq!((usage.usage.input_tokens, usage.cache_write_tokens), (Some(2572), Some(100)), "all of the input");
 }
@@ -77,7 +77,7 @@ fn thinking_is_kept_as_it_came() {
     assert_eq!(reply.content, "27 * 453 = 12,231");
 
     let called = play(&rig, "openai_reasoning.sse", "\n");
-    assert_eq!(called.outputs[0], Output::Thinking("The user ".into()));
+    assert_eq!(called.outputs[0], StreamEvent::Thinking("The user ".into()));
     let reply = called.reply();
     let kept: Value = serde_json::from_str(reply.provider.expect("blocks").get()).expect("JSON");
     assert_eq!(kept["blocks"][0]["reasoning_details"].as_array().map(Vec::len), Some(2));
@@ -88,8 +88,8 @@ fn thinking_is_kept_as_it_came() {
 fn errors_in_mid_stream() {
     let rig = Rig::new();
     for (name, class, said) in [
-        ("anthropic_error.sse", Class::Overloaded, "Overloaded"),
-        ("openai_error.sse", Class::Server, "Provider disconnected unexpectedly"),
+        ("anthropic_error.sse", ErrorClass::Overloaded, "Overloaded"),
+        ("openai_error.sse", ErrorClass::Server, "Provider disconnected unexpectedly"),
     ] {
         let error = play(&rig, name, "\n").error();
         assert_eq!((error.class, &*error.partial), (class, "Half"), "{name}");
@@ -112,8 +112,8 @@ fn cut_anywhere() {
             } else {
                 (SMALL, rig.server.openai())
             };
-            script.answer(Answer::raw(&whole[..end]));
-            script.always(Answer::error(400, "{}"));
+            script.queue(Response::raw(&whole[..end]));
+            script.set_fallback(Response::error(400, "{}"));
             match rig.ask(model).result {
                 Ok(reply) => assert_eq!(reply.content, text, "{name} cut at {end}"),
                 Err(error) => assert!(text.starts_with(&error.partial), "{name} cut at {end}: {error:?}"),

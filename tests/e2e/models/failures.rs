@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use chorus_proto::{Attachment, Message};
-use chorus_tests::Hands;
-use chorus_tests::model_server::{Answer, KEY, ModelServer, Step};
-use chorusd::llm::{CallError, Class, Output, Request, Target};
+use chorus_tests::ManualClock;
+use chorus_tests::model_server::{API_KEY, ModelServer, Response, Step};
+use chorusd::llm::{CallError, ErrorClass, ModelRef, ModelRequest, StreamEvent};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -17,9 +17,9 @@ fn body(kind: &str, message: &str) -> String {
 }
 
 /// The next answers in both formats.
-fn lay_out(rig: &Rig, answers: &[Answer]) {
+fn lay_out(rig: &Rig, answers: &[Response]) {
     for script in [rig.server.anthropic(), rig.server.openai()] {
-        answers.iter().for_each(|answer| script.answer(answer.clone()));
+        answers.iter().for_each(|answer| script.queue(answer.clone()));
     }
 }
 
@@ -28,20 +28,30 @@ fn what_does_not_pass_is_tried_once() {
     let rig = Rig::new();
     let mut count = 0;
     for (status, kind, message, class) in [
-        (401, "authentication_error", "no such key", Class::Auth),
-        (403, "permission_error", "not for you", Class::Denied),
-        (404, "not_found_error", "no such model", Class::NotFound),
-        (400, "invalid_request_error", "tools.0: bad", Class::BadRequest),
-        (422, "invalid_request_error", "bad", Class::BadRequest),
-        (400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", Class::ContextTooLong),
-        (400, "context_length_exceeded", "This model's maximum context length is 8192 tokens", Class::ContextTooLong),
-        (413, "request_too_large", "too large", Class::ContextTooLong),
-        (400, "invalid_request_error", "Your credit balance is too low", Class::SpendCap),
-        (429, "insufficient_quota", "You exceeded your current quota", Class::SpendCap),
-        (402, "billing_error", "pay", Class::SpendCap),
-        (418, "unheard_of", "?", Class::BadRequest),
+        (401, "authentication_error", "no such key", ErrorClass::Auth),
+        (403, "permission_error", "not for you", ErrorClass::Denied),
+        (404, "not_found_error", "no such model", ErrorClass::NotFound),
+        (400, "invalid_request_error", "tools.0: bad", ErrorClass::BadRequest),
+        (422, "invalid_request_error", "bad", ErrorClass::BadRequest),
+        (
+            400,
+            "invalid_request_error",
+            "prompt is too long: 210000 tokens > 200000 maximum",
+            ErrorClass::ContextTooLong,
+        ),
+        (
+            400,
+            "context_length_exceeded",
+            "This model's maximum context length is 8192 tokens",
+            ErrorClass::ContextTooLong,
+        ),
+        (413, "request_too_large", "too large", ErrorClass::ContextTooLong),
+        (400, "invalid_request_error", "Your credit balance is too low", ErrorClass::SpendCap),
+        (429, "insufficient_quota", "You exceeded your current quota", ErrorClass::SpendCap),
+        (402, "billing_error", "pay", ErrorClass::SpendCap),
+        (418, "unheard_of", "?", ErrorClass::BadRequest),
     ] {
-        lay_out(&rig, &[Answer::error(status, &body(kind, message)).header("retry-after", "0")]);
+        lay_out(&rig, &[Response::error(status, &body(kind, message)).header("retry-after", "0")]);
         for model in BOTH {
             let called = rig.ask(model);
             assert!(called.outputs.is_empty());
@@ -58,22 +68,24 @@ fn what_does_not_pass_is_tried_once() {
 fn what_passes_is_tried_four_times_at_most() {
     let rig = Rig::new();
     for (status, kind, class) in [
-        (429, "rate_limit_error", Class::RateLimited),
-        (529, "overloaded_error", Class::Overloaded),
-        (503, "overloaded_error", Class::Overloaded),
-        (500, "api_error", Class::Server),
-        (502, "api_error", Class::Server),
-        (408, "timeout_error", Class::Server),
+        (429, "rate_limit_error", ErrorClass::RateLimited),
+        (529, "overloaded_error", ErrorClass::Overloaded),
+        (503, "overloaded_error", ErrorClass::Overloaded),
+        (500, "api_error", ErrorClass::Server),
+        (502, "api_error", ErrorClass::Server),
+        (408, "timeout_error", ErrorClass::Server),
     ] {
         for model in BOTH {
-            let refusal = Answer::error(status, &body(kind, "later"));
+            let refusal = Response::error(status, &body(kind, "later"));
             let before = rig.server.requests().len();
-            lay_out(&rig, &[refusal.clone(), refusal.clone(), refusal.clone(), Answer::text(["at last"])]);
+            lay_out(&rig, &[refusal.clone(), refusal.clone(), refusal.clone(), Response::text(["at last"])]);
             let called = rig.ask(model);
             let attempts: Vec<_> = called
                 .outputs
                 .iter()
-                .filter_map(|output| if let Output::Retry { attempt, .. } = output { Some(*attempt) } else { None })
+                .filter_map(
+                    |output| if let StreamEvent::Retry { attempt, .. } = output { Some(*attempt) } else { None },
+                )
                 .collect();
             assert_eq!(attempts, [2, 3, 4], "{model}: {status}");
             assert_eq!(called.reply().content, "at last");
@@ -93,49 +105,53 @@ fn what_passes_is_tried_four_times_at_most() {
 #[test]
 fn retry_after_is_obeyed_in_every_form_and_not_for_ever() {
     let rig = Rig::new();
-    let refusal = |name: &str, value: &str| Answer::error(429, &body("rate_limit_error", "slow")).header(name, value);
+    let refusal = |name: &str, value: &str| Response::error(429, &body("rate_limit_error", "slow")).header(name, value);
     for (name, value, wait) in [("retry-after", "1", 1000), ("retry-after-ms", "300", 300), ("retry-after", "0.2", 200)]
     {
-        rig.server.anthropic().answer(refusal(name, value));
-        rig.server.anthropic().say(["ok"]);
+        rig.server.anthropic().queue(refusal(name, value));
+        rig.server.anthropic().queue_text(["ok"]);
         let began = Instant::now();
         let called = rig.ask(CLAUDE);
         assert!(began.elapsed() >= Duration::from_millis(wait), "{name}: {value}");
-        assert!(matches!(&called.outputs[0], Output::Retry { wait: told, .. } if told.as_millis() == u128::from(wait)));
+        assert!(
+            matches!(&called.outputs[0], StreamEvent::Retry { wait: told, .. } if told.as_millis() == u128::from(wait))
+        );
         called.reply();
     }
     let date = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(2);
     let date = jiff::fmt::strtime::format("%a, %d %b %Y %H:%M:%S GMT", date).expect("a date");
-    rig.server.anthropic().answer(refusal("retry-after", &date));
-    rig.server.anthropic().say(["ok"]);
+    rig.server.anthropic().queue(refusal("retry-after", &date));
+    rig.server.anthropic().queue_text(["ok"]);
     let called = rig.ask(CLAUDE);
-    assert!(matches!(called.outputs[0], Output::Retry { wait, .. } if wait > Duration::ZERO && wait.as_secs() <= 2));
+    assert!(
+        matches!(called.outputs[0], StreamEvent::Retry { wait, .. } if wait > Duration::ZERO && wait.as_secs() <= 2)
+    );
     called.reply();
     for value in ["61", "1336", "Sun, 22 Nov 2099 08:49:37 GMT"] {
         let before = rig.server.requests().len();
-        rig.server.anthropic().answer(refusal("retry-after", value));
+        rig.server.anthropic().queue(refusal("retry-after", value));
         let error = rig.ask(CLAUDE).error();
-        assert_eq!((error.class, rig.server.requests().len()), (Class::RateLimited, before + 1), "{value}");
+        assert_eq!((error.class, rig.server.requests().len()), (ErrorClass::RateLimited, before + 1), "{value}");
         assert!(error.retry_after.is_some_and(|asked| asked > Duration::from_secs(60)));
         assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("asks to wait")), "{error:?}");
     }
-    rig.server.anthropic().answer(refusal("retry-after", "1336"));
+    rig.server.anthropic().queue(refusal("retry-after", "1336"));
     assert!(rig.ask(CLAUDE).error().hint.is_some_and(|hint| hint.contains("22m 16s")));
 }
 
 #[test]
 fn a_date_to_wait_for_is_one_of_the_daemons_clock() {
-    let hands = Hands::at("2001-02-03T04:05:06Z".parse().expect("a time"));
+    let hands = ManualClock::new("2001-02-03T04:05:06Z".parse().expect("a time"));
     let server = ModelServer::start();
     let config = server.config_toml();
     let rig = Rig::by(server, &config, hands.clock());
     for (date, waits) in [("Sat, 03 Feb 2001 04:05:07 GMT", true), ("Sat, 03 Feb 2001 04:05:05 GMT", false)] {
-        let refusal = Answer::error(429, &body("rate_limit_error", "slow")).header("retry-after", date);
-        rig.server.anthropic().answer(refusal);
-        rig.server.anthropic().say(["ok"]);
+        let refusal = Response::error(429, &body("rate_limit_error", "slow")).header("retry-after", date);
+        rig.server.anthropic().queue(refusal);
+        rig.server.anthropic().queue_text(["ok"]);
         let called = rig.ask(CLAUDE);
         let due = Duration::from_secs(u64::from(waits));
-        assert!(matches!(called.outputs[0], Output::Retry { wait, .. } if wait == due), "{:?}", called.outputs);
+        assert!(matches!(called.outputs[0], StreamEvent::Retry { wait, .. } if wait == due), "{:?}", called.outputs);
         called.reply();
     }
 }
@@ -144,10 +160,10 @@ fn a_date_to_wait_for_is_one_of_the_daemons_clock() {
 fn nothing_is_tried_again_once_a_part_was_handed_out() {
     let rig = Rig::new();
     for answer in [
-        Answer::text(["Half an"]).cut(),
-        Answer::text(["Half an"]).without_end(),
-        Answer::text(["Half an"]).step(Step::Error("overloaded_error".into(), "Overloaded".into())),
-        Answer::text(["Half an"]).step(Step::Raw(b"event: content_block_delta\ndata: {nonsense\n\n".to_vec())),
+        Response::text(["Half an"]).disconnect(),
+        Response::text(["Half an"]).without_final_event(),
+        Response::text(["Half an"]).step(Step::Error("overloaded_error".into(), "Overloaded".into())),
+        Response::text(["Half an"]).step(Step::Raw(b"event: content_block_delta\ndata: {nonsense\n\n".to_vec())),
     ] {
         for model in BOTH {
             let before = rig.server.requests().len();
@@ -166,12 +182,12 @@ fn nothing_is_tried_again_once_a_part_was_handed_out() {
 fn a_stream_that_breaks_before_it_says_anything_is_tried_again() {
     let rig = Rig::new();
     for answer in [
-        Answer::empty().cut(),
-        Answer::empty().step(Step::Ping).without_end(),
-        Answer::empty().step(Step::Error("overloaded_error".into(), "Overloaded".into())),
-        Answer::raw(""),
+        Response::empty().disconnect(),
+        Response::empty().step(Step::Ping).without_final_event(),
+        Response::empty().step(Step::Error("overloaded_error".into(), "Overloaded".into())),
+        Response::raw(""),
     ] {
-        lay_out(&rig, &[answer, Answer::text(["whole"])]);
+        lay_out(&rig, &[answer, Response::text(["whole"])]);
         for model in BOTH {
             assert_eq!(rig.ask(model).reply().content, "whole", "{model}");
         }
@@ -181,39 +197,44 @@ fn a_stream_that_breaks_before_it_says_anything_is_tried_again() {
 #[test]
 fn what_nobody_expects_is_an_error_that_can_be_read() {
     let rig = Rig::new();
-    rig.server.anthropic().answer(Answer::error(302, "").header("location", "https://elsewhere.example/v1"));
+    rig.server.anthropic().queue(Response::error(302, "").header("location", "https://elsewhere.example/v1"));
     let error = rig.ask(CLAUDE).error();
     assert!(error.message.contains("redirects to https://elsewhere.example/v1"), "{error}");
     assert!(error.hint.is_some_and(|hint| hint.contains("base_url")));
-    rig.server.openai().answer(Answer::error(200, "<html>hello</html>"));
-    assert_eq!(rig.ask(SMALL).error().class, Class::Malformed);
-    rig.server.openai().answer(Answer::raw("<html>hello</html>").header("content-type", "text/html"));
+    rig.server.openai().queue(Response::error(200, "<html>hello</html>"));
+    assert_eq!(rig.ask(SMALL).error().class, ErrorClass::Malformed);
+    rig.server.openai().queue(Response::raw("<html>hello</html>").header("content-type", "text/html"));
     let error = rig.ask(SMALL).error();
-    assert!(error.class == Class::Malformed && error.message.contains("a web page"), "{error}");
-    rig.server.anthropic().answer(Answer::error(200, &body("overloaded_error", "busy")));
-    rig.server.anthropic().say(["ok"]);
+    assert!(error.class == ErrorClass::Malformed && error.message.contains("a web page"), "{error}");
+    rig.server.anthropic().queue(Response::error(200, &body("overloaded_error", "busy")));
+    rig.server.anthropic().queue_text(["ok"]);
     assert_eq!(rig.ask(CLAUDE).reply().content, "ok");
-    rig.server.openai().answer(Answer::error(403, &format!("<html>{}</html>", "x".repeat(200_000))));
+    rig.server.openai().queue(Response::error(403, &format!("<html>{}</html>", "x".repeat(200_000))));
     let error = rig.ask(SMALL).error();
-    assert!(error.class == Class::Denied && error.message.len() < 1000, "{}", error.message.len());
+    assert!(error.class == ErrorClass::Denied && error.message.len() < 1000, "{}", error.message.len());
 }
 
 #[test]
 fn a_key_that_a_server_says_back_is_not_passed_on() {
     let rig = Rig::new();
-    rig.server.anthropic().answer(Answer::error(401, &body("authentication_error", &format!("{KEY} is no key"))));
+    rig.server.anthropic().queue(Response::error(401, &body("authentication_error", &format!("{API_KEY} is no key"))));
     let error = rig.ask(CLAUDE).error();
     assert!(error.message.contains("[redacted] is no key"), "{error}");
-    let refusal = body("overloaded_error", &format!("busy, {KEY}"));
-    (0..4).for_each(|_| rig.server.anthropic().answer(Answer::error(529, &refusal)));
+    let refusal = body("overloaded_error", &format!("busy, {API_KEY}"));
+    (0..4).for_each(|_| rig.server.anthropic().queue(Response::error(529, &refusal)));
     let called = rig.ask(CLAUDE);
-    assert!(!format!("{:?}", called.outputs).contains(KEY));
-    assert!(!format!("{:?}", called.error()).contains(KEY));
+    assert!(!format!("{:?}", called.outputs).contains(API_KEY));
+    assert!(!format!("{:?}", called.error()).contains(API_KEY));
 }
 
 /// Calls by a clock that moves on by `step` whenever the server is waited for; what was told meanwhile.
-fn call_by_hand(rig: &Rig, hands: &Hands, model: &str, step: Duration) -> (Result<String, CallError>, Vec<String>) {
-    let target = Target::parse(model).expect("a model");
+fn call_by_hand(
+    rig: &Rig,
+    hands: &ManualClock,
+    model: &str,
+    step: Duration,
+) -> (Result<String, CallError>, Vec<String>) {
+    let target = ModelRef::parse(model).expect("a model");
     let (notes, mut told) = mpsc::channel(256);
     let models = rig.models.clone();
     let calling = rig.runtime.spawn(async move {
@@ -222,9 +243,9 @@ fn call_by_hand(rig: &Rig, hands: &Hands, model: &str, step: Duration) -> (Resul
     });
     let mut heard = Vec::new();
     while let Some(output) = told.blocking_recv() {
-        if let Output::Note(note) = output {
+        if let StreamEvent::Note(note) = output {
             heard.push(note);
-            hands.pass(step);
+            hands.advance(step);
         }
     }
     (rig.runtime.block_on(calling).expect("the call").map(|reply| reply.content), heard)
@@ -234,17 +255,17 @@ const GONE: &str = "[providers.gone]\nkind = \"openai\"\nbase_url = \"http://127
 
 #[test]
 fn a_server_that_is_not_there_is_waited_for_and_then_says_so() {
-    let hands = Hands::at("2001-02-03T04:05:06Z".parse().expect("a time"));
+    let hands = ManualClock::new("2001-02-03T04:05:06Z".parse().expect("a time"));
     let rig = Rig::by(ModelServer::start(), GONE, hands.clock());
     let (result, told) = call_by_hand(&rig, &hands, "gone/x", Duration::from_secs(12));
     let error = result.expect_err("nobody");
-    assert_eq!(error.class, Class::Refused);
+    assert_eq!(error.class, ErrorClass::ConnectionRefused);
     assert!(error.message.contains("cannot reach gone (http://127.0.0.1:1): Connection refused"), "{error}");
     assert!(error.message.ends_with("(waited 60 s)"), "{error}");
     assert!(error.hint.is_some_and(|hint| hint.contains("start the server")));
     let due = [0, 12, 24, 36, 48].map(|s| format!("the server gone does not answer yet (connection refused), {s} s"));
     assert_eq!(told, due);
-    assert_eq!(rig.ask("nobody/x").error().class, Class::NotFound);
+    assert_eq!(rig.ask("nobody/x").error().class, ErrorClass::NotFound);
     let rig = Rig::on(ModelServer::start(), &format!("{GONE}start_timeout = \"0\"\n"));
     assert!(rig.ask("gone/x").error().message.ends_with("(tried 4 times)"), "as for any other failure");
 }
@@ -253,20 +274,20 @@ fn a_server_that_is_not_there_is_waited_for_and_then_says_so() {
 fn a_server_that_loads_its_model_is_waited_for() {
     // mostlygeek/llama-swap#146.
     let loading = r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#;
-    let hands = Hands::at("2001-02-03T04:05:06Z".parse().expect("a time"));
+    let hands = ManualClock::new("2001-02-03T04:05:06Z".parse().expect("a time"));
     let server = ModelServer::start();
     let config = server.config_toml();
     let rig = Rig::by(server, &config, hands.clock());
-    (0..7).for_each(|_| rig.server.openai().answer(Answer::error(503, loading)));
-    rig.server.openai().say(["I am up."]);
+    (0..7).for_each(|_| rig.server.openai().queue(Response::error(503, loading)));
+    rig.server.openai().queue_text(["I am up."]);
     let (result, told) = call_by_hand(&rig, &hands, SMALL, Duration::from_secs(8));
     assert_eq!(result.as_deref(), Ok("I am up."));
     assert_eq!(told.len(), 7, "more often than other failures are tried again");
     assert_eq!(told[2], "the server local is loading the model, 16 s");
     // One that never ends is given up after a minute.
-    rig.server.openai().always(Answer::error(503, loading));
+    rig.server.openai().set_fallback(Response::error(503, loading));
     let (result, told) = call_by_hand(&rig, &hands, SMALL, Duration::from_secs(20));
-    assert!(result.is_err_and(|error| error.class == Class::Loading && error.message.ends_with("(waited 60 s)")));
+    assert!(result.is_err_and(|error| error.class == ErrorClass::Loading && error.message.ends_with("(waited 60 s)")));
     assert_eq!(told.len(), 3);
 }
 
@@ -285,14 +306,14 @@ fn an_answer_that_would_be_too_long_is_asked_for_at_less_length() {
             let asked = || -> Vec<u64> {
                 rig.server.requests().iter().filter_map(|request| request.body["max_tokens"].as_u64()).collect()
             };
-            let refusal = Answer::error(400, refused);
-            lay_out(&rig, &[refusal.clone(), refusal.clone(), Answer::text(["Short."]), Answer::text(["Short."])]);
+            let refusal = Response::error(400, refused);
+            lay_out(&rig, &[refusal.clone(), refusal.clone(), Response::text(["Short."]), Response::text(["Short."])]);
             assert_eq!(rig.ask(model).reply().content, "Short.");
             assert_eq!(asked(), [1000, 500, 256]);
             rig.ask(model).reply();
             assert_eq!(asked().pop(), Some(later), "what holds for every prompt is remembered");
             lay_out(&rig, &[refusal.clone(), refusal.clone(), refusal]);
-            assert_eq!(rig.ask(model).error().class, Class::ContextTooLong, "no answer is short enough");
+            assert_eq!(rig.ask(model).error().class, ErrorClass::ContextTooLong, "no answer is short enough");
         }
     }
 }
@@ -346,7 +367,7 @@ fn a_model_that_takes_no_images_is_asked_again_in_words() {
     for (status, body, source) in NO_IMAGES {
         for model in BOTH {
             let rig = Rig::new();
-            lay_out(&rig, &[Answer::error(status, body), Answer::text(["a cat"])]);
+            lay_out(&rig, &[Response::error(status, body), Response::text(["a cat"])]);
             let image = Attachment {
                 name: "cat.png".into(),
                 media_type: Some("image/png".into()),
@@ -356,8 +377,9 @@ fn a_model_that_takes_no_images_is_asked_again_in_words() {
                 data: None,
             };
             let message = Message { attachments: vec![image], ..user("What is this?") };
-            let called = rig.call(model, &Request { messages: vec![message], max_tokens: 10, ..Request::default() });
-            assert!(matches!(&called.outputs[0], Output::Note(note) if note.contains("no images")), "{source}");
+            let called =
+                rig.call(model, &ModelRequest { messages: vec![message], max_tokens: 10, ..ModelRequest::default() });
+            assert!(matches!(&called.outputs[0], StreamEvent::Note(note) if note.contains("no images")), "{source}");
             assert_eq!(called.reply().content, "a cat", "{source}");
             let asked = rig.server.requests();
             assert_eq!(asked.len(), 2, "{source}");
@@ -366,7 +388,7 @@ fn a_model_that_takes_no_images_is_asked_again_in_words() {
             // Where there is no image to leave out, something else is wrong with the request.
             let other = BOTH.into_iter().find(|other| *other != model).expect("another");
             let refused = rig.ask(other).error();
-            assert_eq!(refused.class, Class::BadRequest, "{source}");
+            assert_eq!(refused.class, ErrorClass::BadRequest, "{source}");
             assert!(!refused.message.contains("takes no images"), "{source}: {}", refused.message);
         }
     }

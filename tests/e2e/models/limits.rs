@@ -3,8 +3,8 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use chorus_tests::model_server::{Answer, ModelServer, Step};
-use chorusd::llm::{Class, Output, Target};
+use chorus_tests::model_server::{ModelServer, Response, Step};
+use chorusd::llm::{ErrorClass, ModelRef, StreamEvent};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -16,21 +16,21 @@ const IDLE: Duration = Duration::from_millis(900);
 const TOTAL: Duration = Duration::from_millis(1500);
 
 /// Both models with this answer: each ends with a time-out after `due`, hangs up, and answers the next call.
-fn stalls(answer: &Answer, due: Duration, key: &str) {
+fn stalls(answer: &Response, due: Duration, key: &str) {
     let rig = Rig::with(LIMITS);
     let mut hung_up = 0;
     for model in BOTH {
         for script in [rig.server.anthropic(), rig.server.openai()] {
-            script.always(answer.clone());
+            script.set_fallback(answer.clone());
         }
         let (called, took) = timed(&rig, model, due, &mut hung_up);
         let text = called.text();
         let error = called.error();
-        assert_eq!((error.class, &error.partial), (Class::Timeout, &text), "{model}: {error}");
+        assert_eq!((error.class, &error.partial), (ErrorClass::Timeout, &text), "{model}: {error}");
         assert!(error.hint.as_deref().is_some_and(|hint| hint.contains(key)), "{model}: {error:?}");
         assert!(about(took, due), "{model}: {took:?} and not {due:?}");
         for script in [rig.server.anthropic(), rig.server.openai()] {
-            script.always(Answer::text(["fine"]));
+            script.set_fallback(Response::text(["fine"]));
         }
         assert_eq!(rig.ask(model).reply().content, "fine");
     }
@@ -56,28 +56,28 @@ fn timed(rig: &Rig, model: &str, due: Duration, hung_up: &mut usize) -> (Called,
 
 #[test]
 fn after_the_headers() {
-    stalls(&Answer::empty().stall(), FIRST_BYTE, "first_byte_timeout");
+    stalls(&Response::empty().stall(), FIRST_BYTE, "first_byte_timeout");
 }
 
 #[test]
 fn after_some_events() {
-    stalls(&Answer::text(["a", "b", "c"]).stall(), IDLE, "idle_timeout");
+    stalls(&Response::text(["a", "b", "c"]).stall(), IDLE, "idle_timeout");
 }
 
 #[test]
 fn with_nothing_but_pings() {
-    stalls(&Answer::text(["a"]).step(Step::Pings(Duration::from_millis(100))), IDLE, "idle_timeout");
+    stalls(&Response::text(["a"]).step(Step::Pings(Duration::from_millis(100))), IDLE, "idle_timeout");
 }
 
 #[test]
 fn byte_by_byte() {
-    stalls(&Answer::text(["a"]).step(Step::Drip(Duration::from_millis(50))).then("b"), IDLE, "idle_timeout");
+    stalls(&Response::text(["a"]).step(Step::Drip(Duration::from_millis(50))).then_text("b"), IDLE, "idle_timeout");
 }
 
 #[test]
 fn for_ever_but_always_on_the_move() {
     let pause = || Step::Pause(Duration::from_millis(200));
-    let answer = (0..50).fold(Answer::text(["a"]), |answer, _| answer.step(pause()).then("."));
+    let answer = (0..50).fold(Response::text(["a"]), |answer, _| answer.step(pause()).then_text("."));
     stalls(&answer, TOTAL, "total_timeout");
 }
 
@@ -91,7 +91,7 @@ fn without_a_connection() {
     let rig = Rig::on(ModelServer::start(), &config);
     let began = Instant::now();
     let error = rig.ask("dumb/x").error();
-    assert_eq!(error.class, Class::Network, "{error}");
+    assert_eq!(error.class, ErrorClass::Network, "{error}");
     assert!(error.message.contains("no connection to dumb") && error.message.contains("within 300ms"), "{error}");
     // Four tries, for it may pass; a busy machine takes longer over each.
     assert!(began.elapsed() >= Duration::from_millis(1080), "{:?}", began.elapsed());
@@ -102,9 +102,9 @@ fn cancelling_closes_the_connection_at_once() {
     let rig = Rig::new();
     for (count, model) in BOTH.into_iter().enumerate() {
         for script in [rig.server.anthropic(), rig.server.openai()] {
-            script.always(Answer::text(["Half"]).stall());
+            script.set_fallback(Response::text(["Half"]).stall());
         }
-        let target = Target::parse(model).expect("a model");
+        let target = ModelRef::parse(model).expect("a model");
         let (outputs, mut taken) = mpsc::channel(8);
         let cancel = CancellationToken::new();
         let (models, stop) = (rig.models.clone(), cancel.clone());
@@ -112,11 +112,11 @@ fn cancelling_closes_the_connection_at_once() {
             let hear = |output| _ = outputs.try_send(output);
             models.call(&target, &request("Hi."), &hear, stop).await
         });
-        assert_eq!(taken.blocking_recv(), Some(Output::Text("Half".into())));
+        assert_eq!(taken.blocking_recv(), Some(StreamEvent::Text("Half".into())));
         let began = Instant::now();
         cancel.cancel();
         let error = rig.runtime.block_on(calling).expect("the call").expect_err("a cancelled call");
-        assert_eq!((error.class, &*error.partial), (Class::Cancelled, "Half"));
+        assert_eq!((error.class, &*error.partial), (ErrorClass::Cancelled, "Half"));
         rig.server.wait_for_hang_ups(count + 1);
         assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
     }
@@ -125,8 +125,8 @@ fn cancelling_closes_the_connection_at_once() {
 #[test]
 fn dropping_a_call_and_cancelling_a_wait() {
     let rig = Rig::new();
-    rig.server.anthropic().answer(Answer::text(["Half"]).stall());
-    let target = Target::parse(CLAUDE).expect("a model");
+    rig.server.anthropic().queue(Response::text(["Half"]).stall());
+    let target = ModelRef::parse(CLAUDE).expect("a model");
     let (outputs, mut taken) = mpsc::channel(8);
     let (models, to) = (rig.models.clone(), target.clone());
     let calling = rig.runtime.spawn(async move {
@@ -137,7 +137,7 @@ fn dropping_a_call_and_cancelling_a_wait() {
     calling.abort();
     rig.server.wait_for_hang_ups(1);
     // While it waits for the next try, it ends at once too.
-    rig.server.anthropic().always(Answer::error(429, "{}").header("retry-after", "50"));
+    rig.server.anthropic().set_fallback(Response::error(429, "{}").header("retry-after", "50"));
     let (outputs, mut taken) = mpsc::channel(8);
     let cancel = CancellationToken::new();
     let (models, stop) = (rig.models.clone(), cancel.clone());
@@ -145,17 +145,17 @@ fn dropping_a_call_and_cancelling_a_wait() {
         let hear = |output| _ = outputs.try_send(output);
         models.call(&target, &request("Hi."), &hear, stop).await
     });
-    assert!(matches!(taken.blocking_recv(), Some(Output::Retry { attempt: 2, .. })));
+    assert!(matches!(taken.blocking_recv(), Some(StreamEvent::Retry { attempt: 2, .. })));
     cancel.cancel();
     let ended = rig.runtime.block_on(calling).expect("the call");
-    assert_eq!(ended.expect_err("a cancelled call").class, Class::Cancelled);
+    assert_eq!(ended.expect_err("a cancelled call").class, ErrorClass::Cancelled);
 }
 
 #[test]
 fn a_connection_is_used_again_after_an_answer() {
     let rig = Rig::new();
     for script in [rig.server.anthropic(), rig.server.openai()] {
-        script.always(Answer::text(["ok"]));
+        script.set_fallback(Response::text(["ok"]));
     }
     // The end of an answer is read beside the caller: a few calls may begin before it was.
     for _ in 0..20 {
@@ -167,23 +167,23 @@ fn a_connection_is_used_again_after_an_answer() {
 
 #[test]
 fn a_flood_of_pings_is_no_answer() {
-    stalls(&Answer::text(["a"]).step(Step::Pings(Duration::ZERO)), IDLE, "idle_timeout");
+    stalls(&Response::text(["a"]).step(Step::Pings(Duration::ZERO)), IDLE, "idle_timeout");
 }
 
 #[test]
 fn an_answer_without_end_is_cut_and_what_came_is_kept() {
     let rig = Rig::new();
     let piece = "x".repeat(1 << 20);
-    let text = (0..40).fold(Answer::empty(), |answer, _| answer.then(&piece));
-    let thinking = (0..40).fold(Answer::empty(), |answer, _| answer.step(Step::Thinking(piece.clone())));
-    let params = Answer::empty().call_text("c1", "view", &format!("{{\"path\": \"{}\"}}", piece.repeat(13)));
+    let text = (0..40).fold(Response::empty(), |answer, _| answer.then_text(&piece));
+    let thinking = (0..40).fold(Response::empty(), |answer, _| answer.step(Step::Thinking(piece.clone())));
+    let params = Response::empty().then_call_text("c1", "view", &format!("{{\"path\": \"{}\"}}", piece.repeat(13)));
     for (answer, kept) in [(text, 12..14), (thinking, 0..1), (params, 0..1)] {
         for model in BOTH {
             for script in [rig.server.anthropic(), rig.server.openai()] {
-                script.always(answer.clone());
+                script.set_fallback(answer.clone());
             }
             let error = rig.ask(model).error();
-            assert_eq!(error.class, Class::Malformed, "{model}: {error}");
+            assert_eq!(error.class, ErrorClass::Malformed, "{model}: {error}");
             assert!(error.message.contains("more than 12 MiB") && error.hint.is_some(), "{error}");
             assert!(kept.contains(&(error.partial.len() >> 20)), "{model}: {}", error.partial.len());
         }

@@ -18,8 +18,8 @@ use chorus_proto::{Message, NewMessage, Role};
 use chorus_tests::model_server::ModelServer;
 use chorusd::clock::Clock;
 use chorusd::config;
-use chorusd::llm::retry::Policy;
-use chorusd::llm::{CallError, Models, Output, Reply, Request, Target};
+use chorusd::llm::retry::RetryPolicy;
+use chorusd::llm::{CallError, ModelRef, ModelRequest, Models, Reply, StreamEvent};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,7 @@ struct Rig {
 /// A call that ended.
 struct Called {
     result: Result<Reply, CallError>,
-    outputs: Vec<Output>,
+    outputs: Vec<StreamEvent>,
 }
 
 impl Rig {
@@ -51,7 +51,7 @@ impl Rig {
     /// With more keys in both providers, for example limits.
     fn with(keys: &str) -> Self {
         let server = ModelServer::start();
-        let config = server.config_with(keys);
+        let config = server.config_toml_with(keys);
         Self::on(server, &config)
     }
 
@@ -67,14 +67,14 @@ impl Rig {
         std::fs::write(&file, config).expect("config.toml");
         let config = config::load(&file, |_| None).expect("a configuration");
         // No waits between tries but those that the server asks for, or that a server on its way up is given.
-        let policy = Policy { base: Duration::ZERO, ..Policy::default() };
-        let models = Models::new(&config, home.path(), clock).bent(Vec::new(), policy, Arc::new(|| 0.0));
+        let policy = RetryPolicy { base: Duration::ZERO, ..RetryPolicy::default() };
+        let models = Models::new(&config, home.path(), clock).for_tests(Vec::new(), policy, Arc::new(|| 0.0));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         Self { server, models: Arc::new(models), runtime: runtime.expect("a runtime"), _home: home }
     }
 
-    fn call(&self, model: &str, request: &Request) -> Called {
-        let target = Target::parse(model).expect("a model");
+    fn call(&self, model: &str, request: &ModelRequest) -> Called {
+        let target = ModelRef::parse(model).expect("a model");
         let outputs = Mutex::new(Vec::new());
         let hear = |output| outputs.lock().expect("the outputs").push(output);
         let result = self.runtime.block_on(self.models.call(&target, request, &hear, CancellationToken::new()));
@@ -97,7 +97,7 @@ impl Called {
     }
 
     fn text(&self) -> String {
-        let text = |output: &Output| if let Output::Text(text) = output { Some(text.clone()) } else { None };
+        let text = |output: &StreamEvent| if let StreamEvent::Text(text) = output { Some(text.clone()) } else { None };
         self.outputs.iter().filter_map(text).collect()
     }
 }
@@ -110,8 +110,8 @@ fn user(text: &str) -> Message {
     message(NewMessage::text(Role::User, text))
 }
 
-fn request(text: &str) -> Request {
-    Request { messages: vec![user(text)], max_tokens: 1000, ..Request::default() }
+fn request(text: &str) -> ModelRequest {
+    ModelRequest { messages: vec![user(text)], max_tokens: 1000, ..ModelRequest::default() }
 }
 
 /// Whether `took` is `due`, give or take a tenth; a busy machine is given 50 ms more.

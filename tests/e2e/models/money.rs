@@ -1,20 +1,20 @@
 //! What a call costs: as configured, else as the call itself says, else by the provider's list.
 
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::model_server::{ModelServer, Response};
 
 use super::{CLAUDE, Rig, SMALL};
 
 /// The cost of a call of 1,000 tokens in, of which 600 are out of the cache and 100 into it, and 10 out.
 fn cost(rig: &Rig, model: &str, said: Option<f64>) -> Option<f64> {
-    let answer = Answer::text(["x"]).usage(1000, 10).cached(600, 100);
+    let answer = Response::text(["x"]).usage(1000, 10).cache_tokens(600, 100);
     match said {
-        None if model == CLAUDE => rig.server.anthropic().answer(answer),
-        None => rig.server.openai().answer(answer),
+        None if model == CLAUDE => rig.server.anthropic().queue(answer),
+        None => rig.server.openai().queue(answer),
         Some(cost) => {
             let usage = format!("{{\"prompt_tokens\":1000,\"completion_tokens\":10,\"cost\":{cost}}}");
             let chunk = "{\"index\":0,\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}";
             let stream = format!("data: {{\"choices\":[{chunk}],\"usage\":{usage}}}\n\ndata: [DONE]\n\n");
-            rig.server.openai().answer(Answer::raw(stream));
+            rig.server.openai().queue(Response::raw(stream));
         }
     }
     rig.ask(model).reply().usage.cost_usd

@@ -3,7 +3,7 @@
 
 use chorus_tests::model_server::ModelServer;
 use chorus_tests::skip;
-use chorusd::llm::{Found, Request};
+use chorusd::llm::{DiscoveryStatus, ModelRequest};
 
 use super::{Rig, request};
 
@@ -15,9 +15,9 @@ fn a_real_server_lists_its_models_and_answers() {
     let config = format!("[providers.real]\nkind = \"openai\"\nbase_url = \"{url}\"\nfirst_byte_timeout = \"10m\"\n");
     let rig = Rig::on(ModelServer::start(), &config);
     let found = rig.runtime.block_on(rig.models.discover());
-    assert_eq!(found.providers[0].found, Found::Ok, "{:?}", found.providers[0].problem);
+    assert_eq!(found.providers[0].found, DiscoveryStatus::Ok, "{:?}", found.providers[0].problem);
     let model = std::env::var("CHORUS_TEST_OPENAI_MODEL").unwrap_or_else(|_| found.providers[0].models[0].id.clone());
-    let request = Request { system: vec!["Answer in one word.".into()], max_tokens: 64, ..request("Say hello.") };
+    let request = ModelRequest { system: vec!["Answer in one word.".into()], max_tokens: 64, ..request("Say hello.") };
     let called = rig.call(&format!("real/{model}"), &request);
     assert!(!called.outputs.is_empty());
     assert!(called.reply().usage.output_tokens.is_some_and(|tokens| tokens > 0));

@@ -1,8 +1,8 @@
 //! What is sent to providers.
 
 use chorus_proto::{Attachment, Message, NewMessage, Role, ToolCall};
-use chorus_tests::model_server::{Answer, KEY};
-use chorusd::llm::{Request, ToolSpec};
+use chorus_tests::model_server::{API_KEY, Response};
+use chorusd::llm::{ModelRequest, ToolSpec};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn attachment(media_type: &str, data: Option<&str>, url: Option<&str>, path: Opt
 }
 
 /// A conversation with everything in it.
-fn conversation() -> Request {
+fn conversation() -> ModelRequest {
     let params = "{\"n\":1.50,\"big\":123456789012345678901234567890}";
     let question = Message {
         attachments: vec![
@@ -47,8 +47,8 @@ fn conversation() -> Request {
         ],
         ..user("What is this?")
     };
-    Request {
-        shape: None,
+    ModelRequest {
+        output_format: None,
         messages: vec![
             user("Hello."),
             question,
@@ -58,21 +58,21 @@ fn conversation() -> Request {
             user("Well?"),
         ],
         system: vec!["You are kind.".into(), "Notes.".into(), "The time is now.".into()],
-        stable: 2,
-        goes_on: true,
+        stable_system_pieces: 2,
+        cache_messages: true,
         tools: vec![
             ToolSpec { name: "view".into(), description: "Looks.".into(), parameters: json!({"type": "object"}) }
                 .into(),
             ToolSpec { name: "list_models".into(), description: "Lists.".into(), parameters: Value::Null }.into(),
         ],
-        no_calls: false,
+        forbid_tool_calls: false,
         max_tokens: 1234,
     }
 }
 
-fn sent(rig: &Rig, model: &str, request: &Request) -> chorus_tests::model_server::Recorded {
+fn sent(rig: &Rig, model: &str, request: &ModelRequest) -> chorus_tests::model_server::RecordedRequest {
     for script in [rig.server.anthropic(), rig.server.openai()] {
-        script.always(Answer::text(["ok"]));
+        script.set_fallback(Response::text(["ok"]));
     }
     rig.call(model, request).reply();
     rig.server.requests().pop().expect("a request")
@@ -82,7 +82,7 @@ fn sent(rig: &Rig, model: &str, request: &Request) -> chorus_tests::model_server
 fn a_conversation_as_the_messages_api_takes_it() {
     let rig = Rig::new();
     let sent = sent(&rig, CLAUDE, &conversation());
-    assert_eq!((sent.header("x-api-key"), sent.header("anthropic-version")), (Some(KEY), Some("2023-06-01")));
+    assert_eq!((sent.header("x-api-key"), sent.header("anthropic-version")), (Some(API_KEY), Some("2023-06-01")));
     assert_eq!(sent.header("authorization"), None);
     let mark = json!({"type": "ephemeral"});
     assert_eq!(
@@ -177,14 +177,14 @@ fn a_conversation_as_chat_completions_take_it() {
 #[test]
 fn thinking_goes_back_to_its_own_provider_as_it_came_and_to_no_other() {
     let rig = Rig::new();
-    let answer = Answer::empty().thinking("Let me see.", "c2lnbmVk").call("c1", "view", &json!({}));
+    let answer = Response::empty().thinking("Let me see.", "c2lnbmVk").then_call("c1", "view", &json!({}));
     let mut echoes = Vec::new();
     for (model, script) in [(CLAUDE, rig.server.anthropic()), (SMALL, rig.server.openai())] {
-        script.answer(answer.clone());
+        script.queue(answer.clone());
         let reply = rig.ask(model).reply();
         let said = Message { provider: reply.provider, ..assistant("", reply.tool_calls) };
         let messages = vec![user("Hello?"), said, result("c1", "ok", false)];
-        echoes.push(Request { messages, max_tokens: 10, ..Request::default() });
+        echoes.push(ModelRequest { messages, max_tokens: 10, ..ModelRequest::default() });
     }
     let block = json!({"type": "thinking", "thinking": "Let me see.", "signature": "c2lnbmVk"});
     let to_claude = sent(&rig, CLAUDE, &echoes[0]);
@@ -209,12 +209,15 @@ fn thinking_goes_back_to_its_own_provider_as_it_came_and_to_no_other() {
 #[test]
 fn an_answer_that_is_nothing_but_thinking_is_not_sent_back() {
     let rig = Rig::new();
-    rig.server.anthropic().answer(Answer::empty().thinking("Let me see.", "c2lnbmVk").stop("max_tokens"));
+    rig.server.anthropic().queue(Response::empty().thinking("Let me see.", "c2lnbmVk").stop_reason("max_tokens"));
     let reply = rig.ask(CLAUDE).reply();
     assert!(reply.provider.is_some());
     let thought = Message { provider: reply.provider, ..assistant("", Vec::new()) };
-    let request =
-        Request { messages: vec![user("Hello?"), thought, user("And?")], max_tokens: 10, ..Request::default() };
+    let request = ModelRequest {
+        messages: vec![user("Hello?"), thought, user("And?")],
+        max_tokens: 10,
+        ..ModelRequest::default()
+    };
     let body = sent(&rig, CLAUDE, &request).body;
     let texts = [json!({"type": "text", "text": "Hello?"}), json!({"type": "text", "text": "And?"})];
     assert_eq!(body["messages"], json!([{"role": "user", "content": texts}]));
@@ -223,12 +226,12 @@ fn an_answer_that_is_nothing_but_thinking_is_not_sent_back() {
 #[test]
 fn empty_things_are_left_out() {
     let rig = Rig::new();
-    let request = Request {
+    let request = ModelRequest {
         messages: vec![user("Go."), assistant("", vec![call("c1", "view", "{}")]), result("c1", "", false)],
         system: vec![String::new()],
-        stable: 1,
+        stable_system_pieces: 1,
         max_tokens: 10,
-        ..Request::default()
+        ..ModelRequest::default()
     };
     for model in BOTH {
         let body = sent(&rig, model, &request).body;
@@ -242,7 +245,7 @@ fn empty_things_are_left_out() {
 #[test]
 fn a_key_is_read_anew_and_one_that_cannot_be_sent_is_not() {
     let rig = Rig::new();
-    rig.server.anthropic().always(Answer::text(["ok"]));
+    rig.server.anthropic().set_fallback(Response::text(["ok"]));
     rig.ask(CLAUDE).reply();
     std::fs::write(rig.server.key_file(), "sk-rotated").expect("a new key");
     rig.ask(CLAUDE).reply();
@@ -250,7 +253,7 @@ fn a_key_is_read_anew_and_one_that_cannot_be_sent_is_not() {
     for bad in ["sk-secret\nsecond", "sk-secr\u{e9}t", "sk secret", ""] {
         std::fs::write(rig.server.key_file(), bad).expect("a bad key");
         let error = rig.ask(CLAUDE).error();
-        assert_eq!(error.class, chorusd::llm::Class::Auth);
+        assert_eq!(error.class, chorusd::llm::ErrorClass::Auth);
         let said = format!("{error:?}");
         assert!(said.contains("the key of anthropic") && !said.contains("sk"), "{said}");
     }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use chorus_tests::model_server::ModelServer;
 use chorusd::clock::Clock;
 use chorusd::config;
-use chorusd::llm::retry::Policy;
-use chorusd::llm::{Local, ModelInfo, Models};
+use chorusd::llm::retry::RetryPolicy;
+use chorusd::llm::{LocalServer, ModelInfo, Models};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A server of this machine that lists these models.
 fn listing(models: &[Value]) -> ModelServer {
     let server = ModelServer::start();
-    server.list_openai(200, &json!({"object": "list", "data": models}));
+    server.set_openai_models(200, &json!({"object": "list", "data": models}));
     server
 }
 
@@ -39,8 +39,12 @@ fn discovered(server: &ModelServer, configured: bool) -> Vec<ModelInfo> {
     };
     fs::write(&file, text).expect("config.toml");
     let config = config::load(&file, |_| None).expect("a configuration");
-    let places = if configured { Vec::new() } else { vec![Local { name: "here".into(), base_url }] };
-    let models = Models::new(&config, folder.path(), Clock::system()).bent(places, Policy::default(), Arc::new(|| 0.0));
+    let places = if configured { Vec::new() } else { vec![LocalServer { name: "here".into(), base_url }] };
+    let models = Models::new(&config, folder.path(), Clock::system()).for_tests(
+        places,
+        RetryPolicy::default(),
+        Arc::new(|| 0.0),
+    );
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let found = runtime.block_on(models.discover());
     let [provider] = &found.providers[..] else { panic!("{found:?}") };
@@ -58,7 +62,7 @@ fn bare(id: &str) -> Value {
 #[test]
 fn ollama_is_asked_about_each_model() {
     let server = listing(&[bare("llama3.2:3b"), bare("loaded:latest"), bare("given:1b"), bare("silent:1b")]);
-    server.answer_at(
+    server.set_path_response(
         "/api/ps",
         &json!({"models": [{"name": "loaded:latest", "model": "loaded:latest", "size": 1, "digest": "a", "details":
             {"family": "qwen2"}, "expires_at": "2026-11-02T08:15:34Z", "size_vram": 0, "context_length": 4096}]}),
@@ -68,9 +72,12 @@ fn ollama_is_asked_about_each_model() {
             "details": {"family": arch}, "capabilities": ["completion", "tools"], "model_info":
             {"general.architecture": arch, format!("{arch}.context_length"): length, format!("{arch}.block_count"): 28}})
     };
-    server.answer_at("/api/show llama3.2:3b", &show("stop \"<|eot_id|>\"", "llama", 131_072));
-    server.answer_at("/api/show loaded:latest", &show("", "qwen2", 32_768));
-    server.answer_at("/api/show given:1b", &show("num_ctx                        16384\nstop \"x\"", "gemma3", 32_768));
+    server.set_path_response("/api/show llama3.2:3b", &show("stop \"<|eot_id|>\"", "llama", 131_072));
+    server.set_path_response("/api/show loaded:latest", &show("", "qwen2", 32_768));
+    server.set_path_response(
+        "/api/show given:1b",
+        &show("num_ctx                        16384\nstop \"x\"", "gemma3", 32_768),
+    );
     let lengths = [
         ("given:1b", Some(16_384)),
         ("llama3.2:3b", Some(131_072)),
@@ -87,8 +94,8 @@ fn ollama_is_asked_about_each_model() {
 #[test]
 fn a_server_that_is_spoken_to_in_messages_is_asked_too() {
     let server = ModelServer::start();
-    server.list_anthropic(200, &json!({"data": [{"type": "model", "id": "qwen3:8b"}], "has_more": false}));
-    server.answer_at("/api/ps", &json!({"models": [{"model": "qwen3:8b", "context_length": 4096}]}));
+    server.set_anthropic_models(200, &json!({"data": [{"type": "model", "id": "qwen3:8b"}], "has_more": false}));
+    server.set_path_response("/api/ps", &json!({"models": [{"model": "qwen3:8b", "context_length": 4096}]}));
     let folder: TempDir = tempfile::tempdir().expect("a home");
     let file = folder.path().join("config.toml");
     let text = format!("[providers.mine]\nkind = \"anthropic\"\nbase_url = \"{}\"\n", server.url());
@@ -110,7 +117,7 @@ fn llama_cpp_serves_what_it_was_started_with() {
         due(&[("m.gguf", Some(32_768))]),
         "what it was trained for, where nothing else is told"
     );
-    server.answer_at(
+    server.set_path_response(
         "/props",
         &json!({"default_generation_settings": {"id": 0, "n_ctx": 8192, "speculative": false, "params": {}}, "total_slots": 4,
             "model_path": "m.gguf", "chat_template": "…", "modalities": {"vision": false, "audio": false}, "build_info": "b1-x"}),
@@ -124,7 +131,7 @@ fn llama_cpp_serves_what_it_was_started_with() {
 #[test]
 fn lm_studio_tells_what_is_loaded() {
     let server = listing(&[bare("loaded"), bare("other"), bare("unknown")]);
-    server.answer_at(
+    server.set_path_response(
         "/api/v0/models",
         &json!({"object": "list", "data": [
             {"id": "loaded", "object": "model", "type": "llm", "publisher": "p", "arch": "qwen3", "compatibility_type": "gguf",
@@ -141,10 +148,10 @@ fn lm_studio_tells_what_is_loaded() {
 fn a_server_that_answers_nonsense_is_a_server_all_the_same() {
     let server = listing(&[bare("m")]);
     for path in ["/api/v0/models", "/props", "/api/ps"] {
-        server.answer_at(path, &json!("hello"));
+        server.set_path_response(path, &json!("hello"));
     }
     assert_eq!(found(&server, false), due(&[("m", None)]));
-    server.answer_at("/api/ps", &json!({"models": []}));
-    server.answer_at("/api/show m", &json!({"model_info": {"x.context_length": "many"}, "parameters": null}));
+    server.set_path_response("/api/ps", &json!({"models": []}));
+    server.set_path_response("/api/show m", &json!({"model_info": {"x.context_length": "many"}, "parameters": null}));
     assert_eq!(found(&server, false), due(&[("m", None)]));
 }

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use chorus_proto::{Client, ErrorKind};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::disk::SmallDisk;
+use chorus_tests::small_disk::SmallDisk;
 use chorus_tests::{Daemon, Home};
-use chorusd::archive::{Manifest, Origin, SCHEMA, Writer};
+use chorusd::agent_archive::{ArchiveWriter, ExportedAgent, Manifest, SCHEMA};
 use uuid::Uuid;
 
 use super::{export, import};
@@ -24,8 +24,8 @@ fn nothing_was_made(home: &Home, client: &mut Client, why: &str) {
     assert!(client.call::<chorus_proto::methods::agent::List>(&Default::default()).expect("a list").agents.len() == 1);
 }
 
-fn manifest(members: Vec<chorusd::archive::Member>) -> Manifest {
-    let agent = Origin { id: Uuid::from_u128(7), name: "b".into() };
+fn manifest(members: Vec<chorusd::agent_archive::Member>) -> Manifest {
+    let agent = ExportedAgent { id: Uuid::from_u128(7), name: "b".into() };
     let exported_at = "2026-01-01T00:00:00Z".parse().expect("a time");
     Manifest { schema: SCHEMA, chorus: "0.1.0".into(), exported_at, agent, members }
 }
@@ -34,7 +34,7 @@ const CONFIG: &str = r#"{"id":"00000000-0000-4000-8000-000000000007","name":"b",
 
 /// An archive of these members, as an export would write it.
 fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new());
+    let mut writer = ArchiveWriter::new(Vec::new());
     for (path, bytes) in members {
         writer.add(path, bytes.len() as u64, *bytes).expect("a member");
     }
@@ -101,7 +101,7 @@ fn what_is_not_as_an_export_writes_it_is_refused_before_anything_is_written() {
     let members = [("agent.json", CONFIG.as_bytes()), ("memory.jsonl", memory.as_bytes()), ("workspace.bundle", b"")];
     cases.push(("bad memory".into(), archive(&members)));
     for (why, bytes) in cases {
-        let kind = kind_of(import(&mut client, &bytes, Some("b")));
+        let kind = expect_error_kind(import(&mut client, &bytes, Some("b")));
         let told = [ErrorKind::InvalidParams, ErrorKind::InvalidConfig, ErrorKind::GitFailed, ErrorKind::StorageFailed];
         assert!(told.contains(&kind), "{why}: {kind:?}");
         nothing_was_made(&home, &mut client, &why);
@@ -115,13 +115,13 @@ fn an_archive_of_a_newer_version_is_refused_by_name() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
-    let mut writer = Writer::new(Vec::new());
+    let mut writer = ArchiveWriter::new(Vec::new());
     writer.add("agent.json", 2, &b"{}"[..]).expect("a member");
     let bytes = writer.finish(|members| Manifest { schema: 2, ..manifest(members) }).expect("an archive");
-    let file = home.outside().join("newer.tar");
+    let file = home.temp_dir().join("newer.tar");
     fs::write(&file, bytes).expect("a file");
     let said = chorusctl(&home, ["agent", "import", file.to_str().expect("UTF-8"), "--as", "b"]);
-    assert!(said.failed_with_hint(1).contains("newer chorusd"), "{}", said.stderr);
+    assert!(said.expect_failure_with_hint(1).contains("newer chorusd"), "{}", said.stderr);
     nothing_was_made(&home, &mut client, "newer");
 }
 
@@ -142,10 +142,10 @@ fn a_bundle_brings_no_settings_and_nothing_that_runs_or_leads_out() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
-    let dir = home.outside().join("made");
+    let dir = home.temp_dir().join("made");
     fs::create_dir(&dir).expect("a directory");
     git(&dir, &["init", "--quiet", "--initial-branch=main"]);
-    let mark = home.outside().join("ran");
+    let mark = home.temp_dir().join("ran");
     fs::write(dir.join(".gitattributes"), "* filter=evil diff=evil\n").expect("a file");
     fs::write(dir.join(".gitmodules"), "[submodule \"x\"]\n\tpath = x\n\turl = ext::touch ran\n").expect("a file");
     fs::create_dir_all(dir.join("hooks")).expect("a directory");
@@ -155,12 +155,12 @@ fn a_bundle_brings_no_settings_and_nothing_that_runs_or_leads_out() {
     git(&dir, &["commit", "--quiet", "--message=x"]);
     let with = |bundle: &[u8]| archive(&[("agent.json", CONFIG.as_bytes()), ("workspace.bundle", bundle)]);
     for head in ["refs/heads/main", "ref refs/heads/../../x", "ref refs/heads/--upload-pack=x y", "detached"] {
-        let kind = kind_of(import(&mut client, &with(&bundle(&dir, head)), None));
+        let kind = expect_error_kind(import(&mut client, &with(&bundle(&dir, head)), None));
         assert_eq!(kind, ErrorKind::GitFailed, "{head}");
         nothing_was_made(&home, &mut client, head);
     }
     import(&mut client, &with(&bundle(&dir, "ref refs/heads/main")), None).expect("imported");
-    let workspace = home.agent("b").join("workspace");
+    let workspace = home.agent_dir("b").join("workspace");
     let config = fs::read_to_string(workspace.join(".git/config")).expect("the configuration");
     assert!(!config.contains("evil") && !config.contains("submodule"), "{config}");
     assert!(!workspace.join(".git/hooks").exists() && !mark.exists());
@@ -170,12 +170,12 @@ fn a_bundle_brings_no_settings_and_nothing_that_runs_or_leads_out() {
 #[test]
 fn files_that_do_not_fit_the_disk_are_refused_before_they_are_written() {
     let home = home();
-    home.make();
+    home.create();
     let Some(disk) = SmallDisk::mount(&home.path, 96 << 10) else { return };
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
-    let dir = home.outside().join("made");
+    let dir = home.temp_dir().join("made");
     fs::create_dir(&dir).expect("a directory");
     git(&dir, &["init", "--quiet", "--initial-branch=main"]);
     fs::write(dir.join("bomb"), vec![0; 48 << 20]).expect("a file");
@@ -183,9 +183,9 @@ fn files_that_do_not_fit_the_disk_are_refused_before_they_are_written() {
     git(&dir, &["commit", "--quiet", "--message=x"]);
     let bundle = bundle(&dir, "ref refs/heads/main");
     assert!(bundle.len() < 1 << 20, "it is small on the way");
-    let before = disk.free();
+    let before = disk.free_bytes();
     let bytes = archive(&[("agent.json", CONFIG.as_bytes()), ("workspace.bundle", &bundle)]);
-    assert_eq!(kind_of(import(&mut client, &bytes, None)), ErrorKind::DiskFull);
+    assert_eq!(expect_error_kind(import(&mut client, &bytes, None)), ErrorKind::DiskFull);
     nothing_was_made(&home, &mut client, "bomb");
-    assert!(before - disk.free() < 2 << 20);
+    assert!(before - disk.free_bytes() < 2 << 20);
 }

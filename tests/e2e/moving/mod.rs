@@ -8,7 +8,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use chorus_proto::methods::archive::{
+use chorus_proto::methods::agent_transfer::{
     ExportBegin, ExportBeginParams, ExportBeginResult, ExportRead, ExportReadParams, ImportAdd, ImportAddParams,
     ImportBegin, ImportBeginParams, ImportCommit, ImportCommitParams, ImportCommitResult,
 };

@@ -6,7 +6,7 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::memory::{Add, AddParams, List, ListParams, MemorySource};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 
 use super::{export, import};
 use crate::home;
@@ -26,8 +26,8 @@ fn beside_its_original_an_agent_and_its_sessions_get_new_ids_and_stay_in_line() 
     client.call::<Add>(&add).expect("memory.add");
     let (bytes, made) = export(&mut client, "a");
     assert!(made.saved.is_none() && made.sessions == 2 && made.memories == 1, "{made:?}");
-    assert_eq!(kind_of(import(&mut client, &bytes, None)), ErrorKind::AlreadyExists);
-    assert_eq!(kind_of(import(&mut client, &bytes, Some("../x"))), ErrorKind::InvalidName);
+    assert_eq!(expect_error_kind(import(&mut client, &bytes, None)), ErrorKind::AlreadyExists);
+    assert_eq!(expect_error_kind(import(&mut client, &bytes, Some("../x"))), ErrorKind::InvalidName);
     let came = import(&mut client, &bytes, Some("b")).expect("imported");
     assert!(came.new_id && came.new_session_ids == 2 && came.memories == 1, "{came:?}");
     let sessions = client.history("b");
@@ -36,7 +36,7 @@ fn beside_its_original_an_agent_and_its_sessions_get_new_ids_and_stay_in_line() 
     assert_ne!(new_first.id, first.header.id);
     assert_eq!(new_second.parent_id, Some(new_first.id), "its parent is the one beside it");
     let file = |agent: &str, session: &str| {
-        fs::read_to_string(home.sessions(agent).join(format!("{session}.json"))).expect("a session file")
+        fs::read_to_string(home.sessions_dir(agent).join(format!("{session}.json"))).expect("a session file")
     };
     let (old, new) = (file("a", &second.header.session_id), file("b", &second.header.session_id));
     let differ: Vec<_> =
@@ -48,7 +48,7 @@ fn beside_its_original_an_agent_and_its_sessions_get_new_ids_and_stay_in_line() 
     let known = client.call::<List>(&ListParams { agent: Some("b".into()), ..Default::default() }).expect("a list");
     assert_eq!(known.total, 1);
     client.restore("b", "latest");
-    assert_eq!(client.texts("b"), ["one", "two"]);
+    assert_eq!(client.message_texts("b"), ["one", "two"]);
     // The original is as it was.
     assert_eq!(
         client.history("a").iter().map(|session| session.header.id).collect::<Vec<_>>(),

@@ -8,7 +8,7 @@ use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::context::{Restore, RestoreParams};
 use chorus_proto::methods::memory::{Add, AddParams, List, ListParams};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::{chorusctl, chorusctl_with};
 
 use super::tree;
@@ -51,7 +51,7 @@ fn an_agent_is_the_same_in_another_home() {
         let params = ConfigParams { name: "atlas".into(), key: Some(key.into()), value: Some(value.into()) };
         client.call::<Config>(&params).expect("agent.config");
     }
-    let dir = one.agent("atlas");
+    let dir = one.agent_dir("atlas");
     fs::create_dir_all(dir.join("docs/deep")).expect("a directory");
     fs::write(dir.join("docs/rules.md"), "# Rules\n").expect("a note");
     fs::write(dir.join("docs/deep").join("x".repeat(150)), "deep").expect("a note");
@@ -60,35 +60,35 @@ fn an_agent_is_the_same_in_another_home() {
     let first = client.save("atlas", "first words");
     client.restore("atlas", "latest");
     client.append("atlas", "not saved yet");
-    fs::write(one.sessions("atlas").join("2026-01-01_broken.json"), "{\"schema\": 2").expect("a broken session");
+    fs::write(one.sessions_dir("atlas").join("2026-01-01_broken.json"), "{\"schema\": 2").expect("a broken session");
     for (text, project) in [("mine", false), ("ours", true)] {
         let params = AddParams { agent: Some("atlas".into()), text: text.into(), project, ..Default::default() };
         client.call::<Add>(&params).expect("memory.add");
     }
     work(&dir.join("workspace"));
-    let archive = one.outside().join("atlas.tar");
+    let archive = one.temp_dir().join("atlas.tar");
     let archive = archive.to_str().expect("UTF-8");
     let said = chorusctl(&one, ["agent", "export", "atlas", "--output", archive]);
     assert!(said.stderr.contains("docs/link"), "{}", said.stderr);
-    assert!(said.ok().contains("2 things remembered"));
+    assert!(said.expect_success().contains("2 things remembered"));
     assert_eq!(fs::metadata(archive).expect("the file").permissions().mode() & 0o777, 0o600);
-    assert_eq!(client.texts("atlas"), ["hello", "not saved yet"], "the conversation goes on");
+    assert_eq!(client.message_texts("atlas"), ["hello", "not saved yet"], "the conversation goes on");
 
     let there = Daemon::start(&two);
     let said = chorusctl(&two, ["agent", "import", archive]);
     assert!(said.stderr.contains("1 session cannot be read"), "{}", said.stderr);
-    assert!(said.ok().starts_with("imported atlas (3 sessions, 2 things remembered)"));
+    assert!(said.expect_success().starts_with("imported atlas (3 sessions, 2 things remembered)"));
     let mut client = there.client();
     let sessions = client.history("atlas");
     assert_eq!(sessions.iter().filter(|session| session.corrupt.is_none()).count(), 2);
     let parents: Vec<_> = sessions.iter().filter_map(|session| session.header.parent_id).collect();
     assert_eq!(parents, [first.header.id]);
-    assert_eq!(tree(&one.sessions("atlas")), tree(&two.sessions("atlas")), "byte for byte");
+    assert_eq!(tree(&one.sessions_dir("atlas")), tree(&two.sessions_dir("atlas")), "byte for byte");
     let mut docs = tree(&dir.join("docs"));
     docs.retain(|(path, _)| path != "link");
-    assert_eq!(docs, tree(&two.agent("atlas").join("docs")));
+    assert_eq!(docs, tree(&two.agent_dir("atlas").join("docs")));
     let config = |home: &chorus_tests::Home| {
-        let text = fs::read_to_string(home.agent("atlas").join("agent.json")).expect("agent.json");
+        let text = fs::read_to_string(home.agent_dir("atlas").join("agent.json")).expect("agent.json");
         serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
     };
     let (before, after) = (config(&one), config(&two));
@@ -100,7 +100,7 @@ fn an_agent_is_the_same_in_another_home() {
     let kept: Vec<_> = list.iter().map(|entry| (entry.text.as_str(), entry.project.as_deref())).collect();
     assert_eq!(kept, [("ours", Some("maps")), ("mine", None)]);
 
-    let (was, is) = (dir.join("workspace"), two.agent("atlas").join("workspace"));
+    let (was, is) = (dir.join("workspace"), two.agent_dir("atlas").join("workspace"));
     let mut files = tree(&was);
     files.retain(|(path, _)| path != "ignored.log");
     assert_eq!(files, tree(&is));
@@ -119,7 +119,7 @@ fn an_agent_is_the_same_in_another_home() {
     git(&is, &["fsck", "--strict"]);
     assert!(!is.join(".git/chorus.bundle").exists() && !is.join(".git/info/attributes").exists());
     client.restore("atlas", "latest");
-    assert_eq!(client.texts("atlas"), ["hello", "not saved yet"]);
+    assert_eq!(client.message_texts("atlas"), ["hello", "not saved yet"]);
 }
 
 #[test]
@@ -127,18 +127,18 @@ fn an_archive_goes_through_a_pipe_and_files_are_not_replaced_by_chance() {
     let home = home();
     let daemon = Daemon::start(&home);
     daemon.client().init("a");
-    let said = chorusctl(&home, ["agent", "export", "a"]).ok();
+    let said = chorusctl(&home, ["agent", "export", "a"]).expect_success();
     assert!(said.starts_with("exported a to a.agent.tar ("), "{said}");
-    chorusctl(&home, ["agent", "export", "a"]).failed_with_hint(2);
-    chorusctl(&home, ["agent", "export", "a", "--output", "a.agent.tar"]).ok();
-    let bytes = fs::read(home.user.join("a.agent.tar")).expect("the archive");
-    let said = chorusctl_with(&home, ["agent", "import", "-", "--as", "b", "--json"], &bytes).json();
+    chorusctl(&home, ["agent", "export", "a"]).expect_failure_with_hint(2);
+    chorusctl(&home, ["agent", "export", "a", "--output", "a.agent.tar"]).expect_success();
+    let bytes = fs::read(home.user_home.join("a.agent.tar")).expect("the archive");
+    let said = chorusctl_with(&home, ["agent", "import", "-", "--as", "b", "--json"], &bytes).expect_json();
     assert_eq!(said["agent"]["name"], "b");
     assert_eq!(said["new_id"], true);
-    chorusctl(&home, ["agent", "export", "nobody"]).failed_with_hint(3);
-    chorusctl(&home, ["agent", "import", "nothing.tar"]).failed(3);
+    chorusctl(&home, ["agent", "export", "nobody"]).expect_failure_with_hint(3);
+    chorusctl(&home, ["agent", "import", "nothing.tar"]).expect_failure(3);
     let left: Vec<_> =
-        fs::read_dir(&home.user).expect("a directory").flatten().map(|entry| entry.file_name()).collect();
+        fs::read_dir(&home.user_home).expect("a directory").flatten().map(|entry| entry.file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".a.agent")), "{left:?}");
 }
 
@@ -149,10 +149,10 @@ fn a_workspace_without_history_or_commits_moves_too() {
     let mut client = daemon.client();
     client.init("bare");
     client.init("fresh");
-    let bare = home.agent("bare").join("workspace");
+    let bare = home.agent_dir("bare").join("workspace");
     fs::remove_dir_all(bare.join(".git")).expect("it goes");
     fs::write(bare.join("a"), "a").expect("a file");
-    let fresh = home.agent("fresh").join("workspace");
+    let fresh = home.agent_dir("fresh").join("workspace");
     fs::remove_dir_all(fresh.join(".git")).expect("it goes");
     git(&fresh, &["init", "--quiet", "--initial-branch=trunk"]);
     fs::write(fresh.join("b"), "b").expect("a file");
@@ -163,7 +163,7 @@ fn a_workspace_without_history_or_commits_moves_too() {
         let bytes = super::export(&mut client, name).0;
         super::import(&mut client, &bytes, Some(&format!("{name}-2"))).expect("imported");
     }
-    let (bare, fresh) = (home.agent("bare-2").join("workspace"), home.agent("fresh-2").join("workspace"));
+    let (bare, fresh) = (home.agent_dir("bare-2").join("workspace"), home.agent_dir("fresh-2").join("workspace"));
     assert!(!bare.join(".git").exists());
     assert_eq!(tree(&bare), [("a".to_owned(), "a".to_owned())]);
     assert_eq!(git(&fresh, &["status", "--short", "--branch"]), "## No commits yet on trunk\n?? b");
@@ -179,7 +179,7 @@ fn files_of_a_checkpoint_come_back_after_a_move() {
         ConfigParams { name: "a".into(), key: Some("checkpoint_workspace".into()), value: Some("true".into()) };
     client.call::<Config>(&params).expect("agent.config");
     client.append("a", "one");
-    let workspace = one.agent("a").join("workspace");
+    let workspace = one.agent_dir("a").join("workspace");
     fs::write(workspace.join("plan.md"), "first").expect("a file");
     let session = client.save("a", "with a plan");
     git(&workspace, &["reset", "--hard", "--quiet", "HEAD~1"]);
@@ -189,8 +189,8 @@ fn files_of_a_checkpoint_come_back_after_a_move() {
     let session = session.header.session_id;
     let params = RestoreParams { agent: Some("a".into()), session, files: true, ..Default::default() };
     client.call::<Restore>(&params).expect("restored");
-    assert_eq!(fs::read_to_string(two.agent("a").join("workspace/plan.md")).expect("the file"), "first");
-    let refs = git(&two.agent("a").join("workspace"), &["for-each-ref", "--format=%(refname)", "refs/chorus"]);
+    assert_eq!(fs::read_to_string(two.agent_dir("a").join("workspace/plan.md")).expect("the file"), "first");
+    let refs = git(&two.agent_dir("a").join("workspace"), &["for-each-ref", "--format=%(refname)", "refs/chorus"]);
     assert!(refs.lines().all(|name| name.starts_with("refs/chorus/checkpoints/")), "{refs}");
     drop((here, there));
 }
@@ -200,9 +200,9 @@ fn history_that_is_elsewhere_is_not_lost_in_silence() {
     let home = home();
     let daemon = Daemon::start(&home);
     daemon.client().init("a");
-    let workspace = home.agent("a").join("workspace");
-    fs::rename(workspace.join(".git"), home.outside().join("elsewhere")).expect("it moves");
-    symlink(home.outside().join("elsewhere"), workspace.join(".git")).expect("a link");
+    let workspace = home.agent_dir("a").join("workspace");
+    fs::rename(workspace.join(".git"), home.temp_dir().join("elsewhere")).expect("it moves");
+    symlink(home.temp_dir().join("elsewhere"), workspace.join(".git")).expect("a link");
     let said = chorusctl(&home, ["agent", "export", "a"]);
     assert!(said.stderr.contains("no directory of its own") && said.stderr.contains("hint:"), "{}", said.stderr);
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use chorus_proto::methods::permissions::{Decision, Rule};
-use chorus_tests::rng::{Rng, rounds};
-use chorusd::permissions::{Profile, Spec};
+use chorus_tests::rng::{Rng, rounds_from_env};
+use chorusd::permissions::{Profile, ProfileSpec};
 use serde_json::json;
 
 use super::action;
@@ -105,11 +105,12 @@ fn words(action: &str) -> Vec<String> {
 #[test]
 fn bash_runs_nothing_that_was_not_judged() {
     let Some(bash) = Bash::find() else { return chorus_tests::skip("there is no bash") };
-    let everything = Spec::read(json!({"allow": [".*"]}).as_object().expect("an object")).expect("a profile");
+    let everything =
+        ProfileSpec::from_json(json!({"allow": [".*"]}).as_object().expect("an object")).expect("a profile");
     let everything = Profile::new(everything).expect("a profile");
     let mut rng = Rng::new(20);
     let (mut allowed, mut tried) = (0, 0);
-    let wanted = rounds("CHORUS_BASH_ROUNDS", 300);
+    let wanted = rounds_from_env("CHORUS_BASH_ROUNDS", 300);
     while allowed < wanted && tried < wanted * 400 {
         tried += 1;
         let command = random(&mut rng);

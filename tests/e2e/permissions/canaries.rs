@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use chorus_proto::methods::permissions::Decision;
 use chorus_tests::rng::Rng;
-use chorusd::permissions::{Profile, Spec};
+use chorusd::permissions::{Profile, ProfileSpec};
 use serde_json::json;
 
 use super::action;
@@ -152,7 +152,7 @@ fn attempt(profile: &Profile, scratch: &Path, command: &str, figures: &mut Figur
 fn profile(denied: &str, allow: &[String]) -> Profile {
     let deny = [format!("tool:bash:{denied}( .*)?"), "tool:create_file:(marker|victim|script|ls|link)".to_owned()];
     let spec = json!({"deny": deny, "allow": allow, "default": "ask"});
-    Profile::new(Spec::read(spec.as_object().expect("an object")).expect("a profile")).expect("a profile")
+    Profile::new(ProfileSpec::from_json(spec.as_object().expect("an object")).expect("a profile")).expect("a profile")
 }
 
 fn pick<'a, T>(rng: &mut Rng, from: &'a [T]) -> &'a T {

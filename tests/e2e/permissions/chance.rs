@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chorus_proto::methods::permissions::{Decision, Rule};
-use chorus_tests::rng::{Rng, rounds};
+use chorus_tests::rng::{Rng, rounds_from_env};
 
 use chorusd::permissions::Profile;
 
@@ -73,7 +73,7 @@ fn joining_more_to_a_denied_command_never_allows_it() {
         corpus.iter().filter(|line| line.0 == "deny" && line.1 == "free").map(|line| &*line.2).collect();
     assert!(denied.len() > 50);
     let mut rng = Rng::new(18);
-    let (mut kept, all) = (0, rounds("CHORUS_PERMISSION_ROUNDS", 1500));
+    let (mut kept, all) = (0, rounds_from_env("CHORUS_PERMISSION_ROUNDS", 1500));
     for round in 0..all {
         let mut command = denied[rng.below(denied.len() as u64) as usize].to_owned();
         for _ in 0..=rng.below(3) {
@@ -123,7 +123,7 @@ fn what_is_approved_for_ever_never_beats_a_deny_nor_the_guard_of_the_shell() {
         match before.decision {
             Decision::Deny => assert_eq!(after.decision, Decision::Deny, "{name}: {command:?}: {after:?}"),
             Decision::Allow => assert_eq!(after, before, "{name}: {command:?}"),
-            Decision::Ask => match plain.can_always(&action(command)) {
+            Decision::Ask => match plain.ensure_always_allowable(&action(command)) {
                 Ok(()) => assert_eq!(after.decision, Decision::Allow, "{name}: {command:?}: {after:?}"),
                 Err(_) => assert_eq!(after, before, "{name}: {command:?}"),
             },
@@ -219,7 +219,7 @@ pub fn random(rng: &mut Rng) -> String {
 fn any_text_gets_a_verdict_and_the_same_one_again() {
     let free = &own_profiles()["free"];
     let mut rng = Rng::new(19);
-    for _ in 0..rounds("CHORUS_PERMISSION_ROUNDS", 1500) {
+    for _ in 0..rounds_from_env("CHORUS_PERMISSION_ROUNDS", 1500) {
         let command = action(&random(&mut rng));
         assert_eq!(free.judge(&command), free.judge(&command));
     }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use chorus_proto::methods::permissions::{Decision, Rule};
-use chorus_tests::rng::{Rng, rounds};
-use chorusd::permissions::{Profile, Spec};
+use chorus_tests::rng::{Rng, rounds_from_env};
+use chorusd::permissions::{Profile, ProfileSpec};
 use serde_json::json;
 
 use super::action;
@@ -24,7 +24,7 @@ fn anything() -> Profile {
     let rules: Vec<_> = programs.iter().map(|program| format!("tool:bash:{program}( .*)?")).collect();
     let allow = [rules, vec!["tool:bash:[^a-z].*".to_owned(), "tool:(view|create_file):.*".to_owned()]].concat();
     let spec = json!({"allow": allow});
-    Profile::new(Spec::read(spec.as_object().expect("an object")).expect("a profile")).expect("a profile")
+    Profile::new(ProfileSpec::from_json(spec.as_object().expect("an object")).expect("a profile")).expect("a profile")
 }
 
 /// `%` is a path with a `.git` in it.
@@ -64,7 +64,7 @@ fn whatever_names_a_git_is_asked_about() {
     let anything = anything();
     let paths = [".git", ".git/hooks/post-commit", "x/.git/config", ".GIT/hooks", "./.git//", "x/GIT~1/hooks", ".git."];
     let mut rng = Rng::new(50);
-    let each = rounds("CHORUS_PERMISSION_ROUNDS", 4000).div_ceil(PLACES.len() as u64 * 4);
+    let each = rounds_from_env("CHORUS_PERMISSION_ROUNDS", 4000).div_ceil(PLACES.len() as u64 * 4);
     for place in PLACES {
         for _ in 0..each {
             let path = paths[rng.below(paths.len() as u64) as usize];

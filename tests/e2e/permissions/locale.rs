@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use chorus_proto::methods::permissions::Decision;
-use chorusd::permissions::{Profile, Spec};
+use chorusd::permissions::{Profile, ProfileSpec};
 use serde_json::json;
 
 use super::action;
@@ -63,7 +63,8 @@ fn a_command_that_changes_the_character_set_is_asked_about() {
         return;
     }
     let spec = json!({"deny": ["tool:create_file:.*"], "allow": ["tool:bash:.*"]});
-    let echo = Profile::new(Spec::read(spec.as_object().expect("an object")).expect("a profile")).expect("a profile");
+    let echo = Profile::new(ProfileSpec::from_json(spec.as_object().expect("an object")).expect("a profile"))
+        .expect("a profile");
     for (set, text) in SETS {
         let (locale, attack) = (name(set), attack(text));
         let utf8 = [("LANG", "C.UTF-8")];

@@ -13,7 +13,7 @@ mod verbs;
 
 use std::collections::BTreeMap;
 
-use chorusd::permissions::{Profile, Profiles, Spec};
+use chorusd::permissions::{Profile, ProfileSpec, Profiles};
 use serde_json::Value;
 
 use crate::tidy::source::root;
@@ -23,7 +23,7 @@ fn own_profiles() -> BTreeMap<String, Profile> {
     let text = std::fs::read_to_string(root().join("tests/fixtures/permissions/profiles.json")).expect("profiles");
     let all: BTreeMap<String, Value> = serde_json::from_str(&text).expect("JSON");
     let compiled = |(name, profile): (String, Value)| {
-        let spec = Spec::read(profile.as_object().expect("an object")).expect("a profile");
+        let spec = ProfileSpec::from_json(profile.as_object().expect("an object")).expect("a profile");
         (name, Profile::new(spec).expect("a profile"))
     };
     all.into_iter().map(compiled).collect()

@@ -4,7 +4,7 @@ use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::permissions::{Check, CheckParams, Decision};
 use chorus_proto::{CallError, Client, ErrorKind};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use serde_json::{Value, json};
 
 use crate::home;
@@ -31,7 +31,7 @@ fn a_profile_of_the_configuration_can_be_given_to_an_agent() {
     set(&mut client, "a", json!("careful")).expect("given");
     assert_eq!(decision(&mut client, "a", "tool:view:x").expect("a verdict"), Decision::Allow);
     assert_eq!(decision(&mut client, "a", "tool:git:init").expect("a verdict"), Decision::Ask);
-    assert_eq!(kind_of(set(&mut client, "a", json!("carefull"))), ErrorKind::InvalidParams);
+    assert_eq!(expect_error_kind(set(&mut client, "a", json!("carefull"))), ErrorKind::InvalidParams);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn an_agent_may_have_one_of_its_own() {
     set(&mut client, "a", json!("{\"allow\": [\"tool:view:.*\"]}")).expect("given");
     assert_eq!(decision(&mut client, "a", "tool:view:x").expect("a verdict"), Decision::Allow);
     for wrong in [json!({"allow": ["("]}), json!({"alow": []}), json!({"default": "allow"}), json!("{"), json!(3)] {
-        let kind = kind_of(set(&mut client, "a", wrong.clone()));
+        let kind = expect_error_kind(set(&mut client, "a", wrong.clone()));
         assert!([ErrorKind::InvalidParams, ErrorKind::InvalidConfig].contains(&kind), "{wrong}: {kind:?}");
     }
     assert_eq!(decision(&mut client, "a", "tool:view:x").expect("a verdict"), Decision::Allow, "the good one stays");
@@ -67,7 +67,7 @@ fn a_broken_profile_of_the_configuration_is_refused_with_its_place() {
         ),
     ] {
         let home = home();
-        home.configure(text);
+        home.write_config(text);
         let Err((status, said)) = Daemon::try_start(&home, home.command(home.bins.chorusd)) else {
             panic!("{text}: started")
         };
@@ -92,7 +92,7 @@ fn an_agent_whose_profile_is_gone_is_refused_and_others_go_on() {
     let Err(CallError::Rpc(error)) = decision(&mut client, "a", "tool:view:x") else { panic!("a verdict") };
     assert!(error.message.contains("there is no permission profile `careful`"), "{error:?}");
     assert_eq!(error.kind(), ErrorKind::InvalidConfig);
-    assert_eq!(client.texts("a"), ["kept"], "its conversation is there");
+    assert_eq!(client.message_texts("a"), ["kept"], "its conversation is there");
     assert_eq!(decision(&mut client, "b", "tool:view:x").expect("a verdict"), Decision::Allow);
     set(&mut client, "a", json!("standard")).expect("mended");
     assert_eq!(decision(&mut client, "a", "tool:view:x").expect("a verdict"), Decision::Allow);

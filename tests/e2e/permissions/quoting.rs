@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use chorus_proto::methods::permissions::Decision;
-use chorus_tests::rng::{Rng, rounds};
-use chorusd::permissions::{Profile, Spec, WorkspacePaths};
+use chorus_tests::rng::{Rng, rounds_from_env};
+use chorusd::permissions::{Profile, ProfileSpec, WorkspacePaths};
 use serde_json::json;
 
 use super::action;
@@ -169,7 +169,7 @@ pub fn quoted(rng: &mut Rng, word: &str, kinds: u64) -> String {
 
 fn profile(deny: &[&str]) -> Profile {
     let spec = json!({"deny": deny, "allow": [".*"]});
-    Profile::new(Spec::read(spec.as_object().expect("an object")).expect("a profile")).expect("a profile")
+    Profile::new(ProfileSpec::from_json(spec.as_object().expect("an object")).expect("a profile")).expect("a profile")
 }
 
 /// Puts denied words into places, and answers how many of the verdicts are not to deny. None may be to allow.
@@ -178,7 +178,7 @@ fn try_all(deny: &[&str], words: &[&str], places: &[&[&str]], kinds: u64, seed: 
     let workspace = WorkspacePaths::new(["/w".into()]);
     let mut rng = Rng::new(seed);
     let places: Vec<&str> = places.concat();
-    let each = rounds("CHORUS_PERMISSION_ROUNDS", 4000).div_ceil(places.len() as u64 * 4);
+    let each = rounds_from_env("CHORUS_PERMISSION_ROUNDS", 4000).div_ceil(places.len() as u64 * 4);
     let (mut tried, mut asked) = (0, 0);
     for place in &places {
         for _ in 0..each {
@@ -188,7 +188,7 @@ fn try_all(deny: &[&str], words: &[&str], places: &[&[&str]], kinds: u64, seed: 
                 continue;
             }
             let command = place.replace('%', &quoted(&mut rng, word, kinds));
-            let verdict = profile.judge_in(&action(&command), &workspace);
+            let verdict = profile.judge_in_workspace(&action(&command), &workspace);
             assert_ne!(verdict.decision, Decision::Allow, "{deny:?}: {command:?}: {verdict:?}");
             let deny = verdict.decision == Decision::Deny;
             assert!(deny || kinds > PLAIN || OPAQUE.contains(place), "{command:?} is not denied: {verdict:?}");
@@ -231,7 +231,8 @@ fn what_is_read_is_judged_as_a_file_that_is_viewed_and_what_is_written_as_one_th
     }
     // Nothing has to allow what is read.
     let spec = json!({"deny": ["tool:view:x"], "ask": ["tool:view:y"], "allow": ["tool:bash:cat"]});
-    let reads = Profile::new(Spec::read(spec.as_object().expect("an object")).expect("a profile")).expect("a profile");
+    let reads = Profile::new(ProfileSpec::from_json(spec.as_object().expect("an object")).expect("a profile"))
+        .expect("a profile");
     for (command, wanted) in [("cat < a", Decision::Allow), ("cat < y", Decision::Ask), ("cat < ./x", Decision::Deny)] {
         assert_eq!(reads.judge(&action(command)).decision, wanted, "{command}");
     }
@@ -263,7 +264,7 @@ fn a_denied_file_is_denied_after_a_change_of_directory_and_behind_an_expansion()
         "if (cat < a/../secret/x",
         "if (ls > a/../secret/x",
     ] {
-        assert_eq!(profile.judge_in(&action(command), &workspace).decision, Decision::Deny, "{command}");
+        assert_eq!(profile.judge_in_workspace(&action(command), &workspace).decision, Decision::Deny, "{command}");
     }
     // Directories that nobody can list.
     for (command, wanted) in [
@@ -274,7 +275,7 @@ fn a_denied_file_is_denied_after_a_change_of_directory_and_behind_an_expansion()
         ("cd; ls", Decision::Allow),
         ("cd a; cd b; cd c; cd d; cd e; cd f; cat < x", Decision::Allow),
     ] {
-        assert_eq!(profile.judge_in(&action(command), &workspace).decision, wanted, "{command}");
+        assert_eq!(profile.judge_in_workspace(&action(command), &workspace).decision, wanted, "{command}");
     }
     for command in [
         "cat < ../secret/x",
@@ -283,7 +284,7 @@ fn a_denied_file_is_denied_after_a_change_of_directory_and_behind_an_expansion()
         "cd secret && cat < /etc/x",
         "cat < secrets",
     ] {
-        assert_ne!(profile.judge_in(&action(command), &workspace).decision, Decision::Deny, "{command}");
+        assert_ne!(profile.judge_in_workspace(&action(command), &workspace).decision, Decision::Deny, "{command}");
     }
 }
 
@@ -322,7 +323,7 @@ fn bash_neither_names_nor_reads_what_is_denied() {
     let profile = profile(&[r"tool:bash:.*\.env.*", "tool:(view|create_file):.*\\.env.*"]);
     let places = [&ARGUMENTS[..], &READS, &WRITES, &OPAQUE].concat();
     let mut rng = Rng::new(47);
-    let (wanted, mut allowed, mut tried) = (rounds("CHORUS_BASH_ROUNDS", 300), 0, 0);
+    let (wanted, mut allowed, mut tried) = (rounds_from_env("CHORUS_BASH_ROUNDS", 300), 0, 0);
     while allowed < wanted && tried < wanted * 400 {
         tried += 1;
         let place = places[rng.below(places.len() as u64) as usize];

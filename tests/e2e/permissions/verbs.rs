@@ -3,7 +3,7 @@
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::permissions::{Check, CheckParams, Decision, List, ListParams, Rule, Show, ShowParams};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 
 use crate::home;
@@ -22,7 +22,7 @@ fn presets_are_listed_and_shown() {
     assert_eq!(shown.profile["default"], "deny");
     assert_eq!(shown.profile["allow"].as_array().map(Vec::len), Some(3));
     for name in ["lockd", "a"] {
-        assert_eq!(kind_of(client.call::<Show>(&ShowParams { name: name.into() })), ErrorKind::NotFound);
+        assert_eq!(expect_error_kind(client.call::<Show>(&ShowParams { name: name.into() })), ErrorKind::NotFound);
     }
 }
 
@@ -49,7 +49,7 @@ fn a_check_says_what_would_happen_and_why() {
     assert_eq!(verdict.parts.len(), 2);
     assert!(matches!(verdict.rule, Rule::Pattern { list: Decision::Ask, index: 0, .. }));
     for wrong in ["", "ls", "tool:", "tool::x", "bash:ls"] {
-        assert_eq!(kind_of(check(wrong)), ErrorKind::InvalidParams, "{wrong:?}");
+        assert_eq!(expect_error_kind(check(wrong)), ErrorKind::InvalidParams, "{wrong:?}");
     }
 }
 
@@ -58,13 +58,13 @@ fn the_command_line_shows_them_and_ends_well_whatever_the_verdict() {
     let home = home();
     let daemon = Daemon::start(&home);
     daemon.client().init("a");
-    let listed = chorusctl(&home, ["permissions"]).ok();
+    let listed = chorusctl(&home, ["permissions"]).expect_success();
     assert!(listed.starts_with("PROFILE") && listed.contains("standard"), "{}", listed);
-    let shown = chorusctl(&home, ["permissions", "show", "standard"]).ok();
+    let shown = chorusctl(&home, ["permissions", "show", "standard"]).expect_success();
     assert!(shown.contains("ask[0]") && shown.contains("tool:bash:.*"), "{}", shown);
-    let denied = chorusctl(&home, ["permissions", "check", "a", "tool:unheard_of:x"]).ok();
+    let denied = chorusctl(&home, ["permissions", "check", "a", "tool:unheard_of:x"]).expect_success();
     assert_eq!(denied, "deny  the default: no rule matches\n");
-    let asked = chorusctl(&home, ["permissions", "check", "a", "tool:bash:ls && pwd"]).ok();
+    let asked = chorusctl(&home, ["permissions", "check", "a", "tool:bash:ls && pwd"]).expect_success();
     assert_eq!(
         asked,
         "ask  ask[0] tool:bash:.*\n  ask    tool:bash:ls\n         ask[0] tool:bash:.*\n  ask    tool:bash:pwd\n         \
@@ -79,7 +79,7 @@ fn a_check_cleans_paths_as_the_tools_do() {
     let daemon = Daemon::start_with(&home, config);
     let mut client = daemon.client();
     client.init("a");
-    chorusctl(&home, ["agent", "config", "a", "permissions", "fenced"]).ok();
+    chorusctl(&home, ["agent", "config", "a", "permissions", "fenced"]).expect_success();
     let workspace = home.path.join("agents/a/workspace");
     assert!(workspace.is_dir());
     let workspace = workspace.display();
@@ -102,8 +102,8 @@ fn a_check_says_which_rule_does_not_name_the_program() {
     let home = home();
     let daemon = Daemon::start_with(&home, "[permissions.free]\nallow = [\"tool:view:.*\", \"tool:.*\"]\n");
     daemon.client().init("a");
-    chorusctl(&home, ["agent", "config", "a", "permissions", "free"]).ok();
-    let said = |action: &str| chorusctl(&home, ["permissions", "check", "a", action]).ok();
+    chorusctl(&home, ["agent", "config", "a", "permissions", "free"]).expect_success();
+    let said = |action: &str| chorusctl(&home, ["permissions", "check", "a", action]).expect_success();
     let asked = said("tool:bash:cargo test");
     let why =
         "allow[1] matches any program, and `cargo` is not known to run nothing else: name it in a rule to allow it";

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use chorus_proto::Role;
 use chorus_proto::methods::import::ImportFormat;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::import::import;
-use chorus_tests::{Daemon, data};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::import::import_transcript;
+use chorus_tests::{Daemon, real_data};
 use serde_json::Value;
 
 use super::reading::Call;
@@ -67,16 +67,16 @@ fn expected(path: &Path) -> (Parts, usize) {
 
 #[test]
 fn every_transcript_comes_in_survives_a_crash_and_comes_back() {
-    let Some(folder) = data::folder() else { return };
+    let Some(folder) = real_data::data_dir() else { return };
     let home = home();
     let mut daemon = Daemon::start(&home);
     daemon.client().init("a");
-    for path in data::files(&folder.join("claude-code"), "jsonl") {
+    for path in real_data::files_with_extension(&folder.join("claude-code"), "jsonl") {
         let text = fs::read_to_string(&path).expect("the file");
         let (expected, broken) = expected(&path);
         let name = path.display();
         let mut client = daemon.client();
-        let result = import(&mut client, "a", ImportFormat::Auto, &text, 1000).expect("imported");
+        let result = import_transcript(&mut client, "a", ImportFormat::Auto, &text, 1000).expect("imported");
         assert!(result.skipped_total as usize >= broken, "{name}: {broken} broken lines, {:?}", result.skipped);
         let ids: Vec<_> = result.sessions.iter().map(|session| session.header.id.to_string()).collect();
         daemon.kill9();
@@ -85,7 +85,7 @@ fn every_transcript_comes_in_survives_a_crash_and_comes_back() {
         let (mut texts, mut calls, mut results) = (Vec::new(), Vec::new(), Vec::new());
         for id in ids {
             client.restore("a", &id);
-            for message in client.shown("a") {
+            for message in client.messages("a") {
                 for call in message.tool_calls {
                     calls.push((call.id, call.name, serde_json::from_str(call.params.get()).expect("JSON")));
                 }

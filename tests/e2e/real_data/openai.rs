@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use chorus_proto::methods::import::ImportFormat;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::import::import;
-use chorus_tests::{Daemon, data};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::import::import_transcript;
+use chorus_tests::{Daemon, real_data};
 use serde_json::Value;
 
 use super::reading::{Said, of_chorus};
@@ -38,9 +38,12 @@ fn expected(path: &Path) -> Vec<Said> {
 
 #[test]
 fn every_conversation_comes_in_survives_a_crash_and_comes_back() {
-    let Some(folder) = data::folder() else { return };
-    let paths =
-        [data::files(&folder.join("tau-bench"), "json"), data::files(&folder.join("swe-agent"), "json")].concat();
+    let Some(folder) = real_data::data_dir() else { return };
+    let paths = [
+        real_data::files_with_extension(&folder.join("tau-bench"), "json"),
+        real_data::files_with_extension(&folder.join("swe-agent"), "json"),
+    ]
+    .concat();
     assert!(paths.len() >= 119, "{} conversations", paths.len());
     let home = home();
     let mut daemon = Daemon::start(&home);
@@ -49,7 +52,7 @@ fn every_conversation_comes_in_survives_a_crash_and_comes_back() {
     let mut sessions = Vec::new();
     for path in &paths {
         let text = fs::read_to_string(path).expect("the file");
-        let result = import(&mut client, "a", ImportFormat::Auto, &text, 64 * 1024).expect("imported");
+        let result = import_transcript(&mut client, "a", ImportFormat::Auto, &text, 64 * 1024).expect("imported");
         assert_eq!((result.sessions.len(), result.skipped_total), (1, 0), "{}: {result:?}", path.display());
         sessions.push(result.sessions[0].header.id.to_string());
     }
@@ -59,33 +62,33 @@ fn every_conversation_comes_in_survives_a_crash_and_comes_back() {
     assert_eq!(client.history("a").len(), paths.len());
     for (path, id) in paths.iter().zip(&sessions) {
         let expected = expected(path);
-        let (session, messages) = client.session("a", id);
+        let (session, messages) = client.get_session("a", id);
         assert_eq!(session.header.message_count, expected.len() as u64);
         assert!(of_chorus(&messages) == expected, "{} differs in its session", path.display());
         let back = client.restore("a", id);
         assert_eq!((back.messages, back.warnings), (expected.len() as u64, Vec::new()));
-        assert!(of_chorus(&client.shown("a")) == expected, "{} differs when it is live", path.display());
+        assert!(of_chorus(&client.messages("a")) == expected, "{} differs when it is live", path.display());
     }
     // The last one is live by reference to its session: it survives too, and can be saved again.
     let expected = expected(paths.last().expect("a path"));
     daemon.kill9();
     daemon = Daemon::start(&home);
     client = daemon.client();
-    assert!(of_chorus(&client.shown("a")) == expected);
+    assert!(of_chorus(&client.messages("a")) == expected);
     client.append("a", "and on");
     let saved = client.save("a", "gone on");
     assert_eq!(saved.header.message_count, expected.len() as u64 + 1);
-    assert_eq!(of_chorus(&client.session("a", "latest").1)[..expected.len()], expected);
+    assert_eq!(of_chorus(&client.get_session("a", "latest").1)[..expected.len()], expected);
 }
 
 /// The same conversations appended message by message, as a running agent would.
 #[test]
 fn conversations_that_are_appended_survive_a_crash() {
-    let Some(folder) = data::folder() else { return };
+    let Some(folder) = real_data::data_dir() else { return };
     let home = home();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    let paths = data::files(&folder.join("swe-agent"), "json");
+    let paths = real_data::files_with_extension(&folder.join("swe-agent"), "json");
     let mut agents = Vec::new();
     for (n, path) in paths.iter().enumerate() {
         let agent = format!("agent-{n}");
@@ -109,6 +112,6 @@ fn conversations_that_are_appended_survive_a_crash() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     for (agent, expected) in &agents {
-        assert!(of_chorus(&client.shown(agent)) == *expected, "{agent} differs");
+        assert!(of_chorus(&client.messages(agent)) == *expected, "{agent} differs");
     }
 }

@@ -1,7 +1,7 @@
 //! What is appended and imported is kept as it came, counted, and replaced where that is asked for.
 
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::{chorusctl, chorusctl_with};
 use serde_json::json;
 
@@ -18,20 +18,20 @@ fn what_is_appended_is_kept_and_counted_or_replaced() {
     let text = format!("the key is {secret}, twice: {secret}");
     let said = chorusctl(&home, ["context", "append", &text]);
     assert!(said.stderr.contains("hint: 2 secrets in it") && said.stderr.contains("--redact"), "{}", said.stderr);
-    said.ok();
-    assert_eq!(chorusctl(&home, ["context", "append", "nothing", "--json"]).json()["secrets_found"], 0);
-    assert_eq!(chorusctl(&home, ["context", "append", &text, "--json"]).json()["secrets_found"], 2);
+    said.expect_success();
+    assert_eq!(chorusctl(&home, ["context", "append", "nothing", "--json"]).expect_json()["secrets_found"], 0);
+    assert_eq!(chorusctl(&home, ["context", "append", &text, "--json"]).expect_json()["secrets_found"], 2);
     let said = chorusctl(&home, ["context", "append", &text, "--redact"]);
     assert!(said.stderr.contains("2 secrets replaced"), "{}", said.stderr);
-    said.ok();
-    let texts = client.texts("a");
+    said.expect_success();
+    let texts = client.message_texts("a");
     assert_eq!((&texts[0], &texts[2]), (&text, &text));
     assert!(texts[3].starts_with("the key is [redacted:github-token:") && !texts[3].contains(secret), "{}", texts[3]);
     let line = json!({"role": "assistant", "content": "", "tool_calls": [
         {"id": "c", "name": "n", "params": {"n": 1, "key": secret}}]});
     let args = ["context", "append", "--jsonl", "--redact", "--json"];
-    assert_eq!(chorusctl_with(&home, args, line.to_string().as_bytes()).json()["secrets_found"], 1);
-    let params = client.shown("a").pop().expect("a message").tool_calls[0].params.get().to_owned();
+    assert_eq!(chorusctl_with(&home, args, line.to_string().as_bytes()).expect_json()["secrets_found"], 1);
+    let params = client.messages("a").pop().expect("a message").tool_calls[0].params.get().to_owned();
     assert!(params.starts_with(r#"{"n":1,"key":"[redacted:github-token:"#), "{params}");
 }
 
@@ -43,14 +43,14 @@ fn what_is_imported_is_kept_and_counted_or_replaced() {
     let (secret, other) = (&sixty()[2].text, &sixty()[8].text);
     let messages =
         json!([{"role": "user", "content": format!("use {secret}")}, {"role": "assistant", "content": other}]);
-    let file = home.outside().join("talk.json");
+    let file = home.temp_dir().join("talk.json");
     std::fs::write(&file, messages.to_string()).expect("a file");
     let file = file.to_str().expect("a path");
-    let kept = chorusctl(&home, ["session", "import", file, "--json"]).json();
+    let kept = chorusctl(&home, ["session", "import", file, "--json"]).expect_json();
     assert_eq!(kept["secrets_found"], 2, "{kept}");
     let said = chorusctl(&home, ["session", "import", file]);
     assert!(said.stderr.contains("2 secrets found") && said.stderr.contains("--redact"), "{}", said.stderr);
-    let clean = chorusctl(&home, ["session", "import", file, "--redact", "--json"]).json();
+    let clean = chorusctl(&home, ["session", "import", file, "--redact", "--json"]).expect_json();
     assert_eq!(clean["secrets_found"], 2, "{clean}");
     let read = |result: &serde_json::Value| {
         let path = result["sessions"][0]["file_path"].as_str().expect("a path");
@@ -76,10 +76,10 @@ fn other_branches_of_an_import_stay_without_their_secrets() {
     let talk = json!([{"title": "A talk", "current_node": "b", "mapping": {"q": node("q", None, "user", "Why?"),
         "a": node("a", Some("q"), "assistant", &format!("Regenerated {secret}")),
         "b": node("b", Some("q"), "assistant", "So.")}}]);
-    let file = home.outside().join("conversations.json");
+    let file = home.temp_dir().join("conversations.json");
     std::fs::write(&file, talk.to_string()).expect("a file");
     let file = file.to_str().expect("a path");
-    let clean = chorusctl(&home, ["session", "import", file, "--redact", "--json"]).json();
+    let clean = chorusctl(&home, ["session", "import", file, "--redact", "--json"]).expect_json();
     assert_eq!(clean["secrets_found"], 1, "{clean}");
     let clean = std::fs::read_to_string(clean["sessions"][0]["file_path"].as_str().expect("a path")).expect("a file");
     assert!(clean.contains("Regenerated [redacted:github-token:") && !clean.contains(secret), "{clean}");

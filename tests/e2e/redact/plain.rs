@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use chorus_tests::data;
+use chorus_tests::real_data;
 use chorusd::redact::Redactor;
 
 use super::secrets::made;
@@ -33,9 +33,10 @@ fn of_five_thousand_plain_lines_nearly_none_is_taken_for_a_secret() {
         code.flat_map(|source| source.text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
     lines.extend(code.iter().filter(|line| line.len() > 20).step_by(20).take(2_000).cloned());
     let folders = [("claude-code", "jsonl"), ("swe-agent", "json"), ("tau-bench", "json")];
-    for (folder, kind) in data::folder().into_iter().flat_map(|all| folders.map(|(name, kind)| (all.join(name), kind)))
+    for (folder, kind) in
+        real_data::data_dir().into_iter().flat_map(|all| folders.map(|(name, kind)| (all.join(name), kind)))
     {
-        for path in data::files(&folder, kind) {
+        for path in real_data::files_with_extension(&folder, kind) {
             let text = std::fs::read_to_string(path).expect("a transcript").replace("\\n", "\n");
             lines.extend(text.lines().filter(|line| line.len() > 20).take(200).map(str::to_owned));
         }
@@ -44,6 +45,6 @@ fn of_five_thousand_plain_lines_nearly_none_is_taken_for_a_secret() {
     lines.truncate(LINES);
     assert_eq!(lines.len(), LINES);
     let redactor = Redactor::new(|| [1; 32]);
-    let wrong: Vec<_> = lines.iter().filter(|line| redactor.count(line) > 0).collect();
+    let wrong: Vec<_> = lines.iter().filter(|line| redactor.count_secrets(line) > 0).collect();
     assert!(wrong.len() < WRONG, "{} of {LINES}: {wrong:#?}", wrong.len());
 }

@@ -7,8 +7,8 @@ use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::models::{ModelsParams, Validate};
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::{Answer, KEY, Step};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::{API_KEY, Response, Step};
 use serde_json::json;
 
 use super::rig::{OTHER_KEY, Rig};
@@ -30,7 +30,7 @@ fn sixty_planted_secrets_reach_neither_disk_nor_log_nor_socket_nor_model() {
     let secrets = sixty();
     // What the model says and thinks, in pieces.
     for (agent, part) in [("a", &secrets[..12]), ("b", &secrets[12..20])] {
-        let mut answer = Answer::empty();
+        let mut answer = Response::empty();
         if agent == "a" {
             for piece in pieces(&together(&part[..4])) {
                 answer = answer.step(Step::Thinking(piece));
@@ -38,7 +38,7 @@ fn sixty_planted_secrets_reach_neither_disk_nor_log_nor_socket_nor_model() {
             answer = answer.step(Step::Signature("signed".into()));
         }
         for piece in pieces(&together(part)) {
-            answer = answer.then(&piece);
+            answer = answer.then_text(&piece);
         }
         rig.answer(agent, answer);
         let reply = rig.send(agent).expect("a turn").reply;
@@ -49,8 +49,8 @@ fn sixty_planted_secrets_reach_neither_disk_nor_log_nor_socket_nor_model() {
         let agent = ["a", "b"][number % 2];
         let text = &secret.text;
         let name = if number % 4 == 0 { text.as_str() } else { "list_models" };
-        rig.answer(agent, Answer::calls("c1", name, &json!({text: [1.50, format!("see {text}\n")]})));
-        rig.answer(agent, Answer::text(["Well."]));
+        rig.answer(agent, Response::tool_call("c1", name, &json!({text: [1.50, format!("see {text}\n")]})));
+        rig.answer(agent, Response::text(["Well."]));
         let called = rig.send(agent).expect("a turn").tool_calls;
         assert!(called[0].params.get().contains("[redacted:") && called[0].params.get().contains("1.5"), "{called:?}");
     }
@@ -62,33 +62,32 @@ fn sixty_planted_secrets_reach_neither_disk_nor_log_nor_socket_nor_model() {
         rig.answer(
             agent,
             match number % 4 {
-                0 | 1 => Answer::error(400, &body.to_string()),
-                2 => Answer::error(302, "").header("location", &format!("http://a.example/{text}")),
-                _ => {
-                    Answer::text([format!("so {text}, ")]).step(Step::Error("api_error".into(), format!("bad: {text}")))
-                }
+                0 | 1 => Response::error(400, &body.to_string()),
+                2 => Response::error(302, "").header("location", &format!("http://a.example/{text}")),
+                _ => Response::text([format!("so {text}, ")])
+                    .step(Step::Error("api_error".into(), format!("bad: {text}"))),
             },
         );
         rig.send(agent).expect_err("an error");
     }
     // What cannot be listed is said by a tool, too.
     let body = json!({"error": {"message": together(&secrets[56..])}});
-    rig.server.list_openai(400, &body);
+    rig.server.set_openai_models(400, &body);
     rig.client().call::<Validate>(&ModelsParams {}).expect("models.validate");
-    rig.answer("a", Answer::calls("c2", "list_models", &json!({})));
-    rig.answer("a", Answer::text(["So many."]));
+    rig.answer("a", Response::tool_call("c2", "list_models", &json!({})));
+    rig.answer("a", Response::text(["So many."]));
     rig.send("a").expect("a turn");
     // The daemon's own keys, in every form.
     let url = OTHER_KEY.replace('/', "%2F").replace('+', "%2B").replace('=', "%3D");
-    let forms = [KEY.to_owned(), OTHER_KEY.to_owned(), STANDARD.encode(format!("me:{KEY}")), url];
-    rig.answer("a", Answer::text(pieces(&forms.join(" or "))));
+    let forms = [API_KEY.to_owned(), OTHER_KEY.to_owned(), STANDARD.encode(format!("me:{API_KEY}")), url];
+    rig.answer("a", Response::text(pieces(&forms.join(" or "))));
     let reply = rig.send("a").expect("a turn").reply;
     assert_eq!(reply.matches("[redacted:").count(), forms.len(), "{reply}");
-    rig.answer("b", Answer::error(401, &json!({"error": {"message": format!("no: {OTHER_KEY}")}}).to_string()));
+    rig.answer("b", Response::error(401, &json!({"error": {"message": format!("no: {OTHER_KEY}")}}).to_string()));
     rig.send("b").expect_err("an error");
 
     let mut hidden: Vec<String> = secrets.into_iter().map(|secret| secret.hidden).collect();
-    hidden.extend([KEY.to_owned(), OTHER_KEY.to_owned(), STANDARD.encode(KEY)]);
+    hidden.extend([API_KEY.to_owned(), OTHER_KEY.to_owned(), STANDARD.encode(API_KEY)]);
     let places = rig.places();
     assert!(places.len() > 60, "only {} places were looked at", places.len());
     for (place, bytes) in &places {
@@ -106,7 +105,7 @@ fn an_agent_may_be_told_to_keep_everything() {
     let mut client = rig.client();
     let set = |value: &str| ConfigParams { name: "a".into(), key: Some("redact".into()), value: Some(value.into()) };
     let send = |client: &mut Client| {
-        rig.answer("a", Answer::text(pieces(secret)));
+        rig.answer("a", Response::text(pieces(secret)));
         let params = SendParams { agent: Some("a".into()), text: "say it".into(), ..Default::default() };
         client.call::<Send>(&params).expect("a turn").reply
     };
@@ -122,9 +121,9 @@ fn a_block_of_a_provider_that_holds_one_is_dropped_and_others_are_not() {
     let mut rig = Rig::new();
     let secret = &sixty()[2].text;
     for (thought, kept) in [("nothing much", true), (secret.as_str(), false)] {
-        rig.answer("a", Answer::empty().thinking(thought, "signed").then("Done."));
+        rig.answer("a", Response::empty().thinking(thought, "signed").then_text("Done."));
         rig.send("a").expect("a turn");
-        let last = rig.client().shown("a").pop().expect("a message");
+        let last = rig.client().messages("a").pop().expect("a message");
         assert_eq!((last.content.as_str(), last.provider.is_some()), ("Done.", kept));
     }
 }
@@ -135,11 +134,11 @@ fn one_secret_has_one_fingerprint_also_after_a_restart_and_another_in_another_ho
     let mut seen = Vec::new();
     for _ in 0..2 {
         let mut rig = Rig::new();
-        rig.answer("a", Answer::text([secret.clone()]));
+        rig.answer("a", Response::text([secret.clone()]));
         seen.push(rig.send("a").expect("a turn").reply);
         rig.daemon.kill9();
         rig.daemon = Daemon::start(&rig.home);
-        rig.answer("a", Answer::text([secret.clone()]));
+        rig.answer("a", Response::text([secret.clone()]));
         assert_eq!(rig.send("a").expect("a turn").reply, *seen.last().expect("one"));
     }
     assert_ne!(seen[0], seen[1]);

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::events::{List, ListParams};
-use chorus_proto::methods::send::{Progress, Said, SendParams, SendResult};
+use chorus_proto::methods::send::{Progress, SendParams, SendResult, TurnEvent};
 use chorus_proto::{CallError, Client};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{Daemon, Home};
 
 use crate::home;
@@ -28,12 +28,12 @@ pub struct Rig {
 impl Rig {
     pub fn new() -> Self {
         let (server, home) = (ModelServer::start(), home());
-        home.configure(
-            &server.config_with("").replace("kind = \"openai\"", "kind = \"openai\"\napi_key_env = \"LOCAL_KEY\""),
+        home.write_config(
+            &server.config_toml_with("").replace("kind = \"openai\"", "kind = \"openai\"\napi_key_env = \"LOCAL_KEY\""),
         );
         let mut command = home.command(home.bins.chorusd);
         command.env("LOCAL_KEY", OTHER_KEY).env("CHORUS_LOG_LEVEL", "debug");
-        let daemon = Daemon::start_by(&home, command);
+        let daemon = Daemon::start_command(&home, command);
         for (name, model) in [("a", "anthropic/claude-test"), ("b", "local/small")] {
             let params = InitParams { name: name.into(), model: Some(model.into()), ..Default::default() };
             daemon.client().call::<Init>(&params).expect("agent.init");
@@ -45,10 +45,10 @@ impl Rig {
         self.daemon.client()
     }
 
-    pub fn answer(&self, agent: &str, answer: Answer) {
+    pub fn answer(&self, agent: &str, answer: Response) {
         match agent {
-            "b" => self.server.openai().answer(answer),
-            _ => self.server.anthropic().answer(answer),
+            "b" => self.server.openai().queue(answer),
+            _ => self.server.anthropic().queue(answer),
         }
     }
 
@@ -60,8 +60,8 @@ impl Rig {
         let result = self.client().call_streaming("send", &params, &mut |progress| {
             raw.push_str(progress.get());
             match serde_json::from_str::<Progress>(progress.get())?.said {
-                Said::Text(text) => streamed[0].push_str(&text),
-                Said::Thinking(text) => streamed[1].push_str(&text),
+                TurnEvent::Text(text) => streamed[0].push_str(&text),
+                TurnEvent::Thinking(text) => streamed[1].push_str(&text),
                 _ => {}
             }
             Ok(())
@@ -84,7 +84,7 @@ impl Rig {
     pub fn places(mut self) -> Vec<(String, Vec<u8>)> {
         let mut client = self.client();
         for agent in ["a", "b"] {
-            self.heard.push_str(&serde_json::to_string(&client.shown(agent)).expect("messages"));
+            self.heard.push_str(&serde_json::to_string(&client.messages(agent)).expect("messages"));
             client.save(agent, "what was said");
         }
         let events = client.call::<List>(&ListParams { after: Some(0), ..Default::default() }).expect("events.list");
@@ -96,7 +96,7 @@ impl Rig {
         }
         let read = |places: &mut Vec<_>| files(&self.home.path, places);
         read(&mut places);
-        places.push(("standard error".to_owned(), self.daemon.log().into_bytes()));
+        places.push(("standard error".to_owned(), self.daemon.read_log().into_bytes()));
         assert!(self.daemon.terminate().success());
         read(&mut places);
         places

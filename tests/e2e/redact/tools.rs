@@ -8,8 +8,8 @@ use chorus_proto::methods::audit::{Audit, AuditParams};
 use chorus_proto::methods::send::{Send, SendParams, SendResult};
 use chorus_proto::methods::tasks::{self, LogsParams, TaskStatus};
 use chorus_proto::{CallError, ErrorKind, Role};
-use chorus_tests::chat::{Chat as _, kind_of};
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
+use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
@@ -35,17 +35,17 @@ impl Rig {
 
     /// Puts a file into a workspace, as its owner does.
     fn put(&self, agent: &str, name: &str, text: &str) {
-        fs::write(self.home.agent(agent).join("workspace").join(name), text).expect("a file in the workspace");
+        fs::write(self.home.agent_dir(agent).join("workspace").join(name), text).expect("a file in the workspace");
     }
 
     fn script(&self, tool: &str, params: &Value) {
-        self.server.anthropic().answer(Answer::calls("c1", tool, params));
-        self.server.anthropic().answer(Answer::text(["Done."]));
+        self.server.anthropic().queue(Response::tool_call("c1", tool, params));
+        self.server.anthropic().queue(Response::text(["Done."]));
     }
 
     /// What came of the last call of an agent.
     fn result(&mut self, agent: &str) -> String {
-        let shown = self.client().shown(agent);
+        let shown = self.client().messages(agent);
         self.heard.push_str(&serde_json::to_string(&shown).expect("messages"));
         shown.into_iter().rfind(|message| message.role == Role::ToolResult).expect("a result").content
     }
@@ -87,7 +87,7 @@ impl Rig {
         });
         self.heard.push_str(&serde_json::to_string(&task).expect("a task"));
         wait_until("what the agent hears", DEADLINE, || {
-            let texts = client.texts(agent);
+            let texts = client.message_texts(agent);
             texts.into_iter().find(|text| text.starts_with(&format!("The background task {id} ")))
         })
     }
@@ -122,7 +122,7 @@ fn what_tools_come_upon_is_written_down_without_secrets() {
     assert!(marks(&rig.call("d", "git_diff", json!({}))) >= 26);
     let written = together(&secrets[34..38]);
     rig.call("d", "create_file", json!({"path": "own.txt", "content": written}));
-    let own = rig.home.agent("d").join("workspace/own.txt");
+    let own = rig.home.agent_dir("d").join("workspace/own.txt");
     assert_eq!(fs::read_to_string(own).expect("the file"), written, "files are the agent's work");
     assert!(marks(&rig.call("d", "view", json!({"path": "own.txt"}))) >= 4);
     // What an agent keeps for later, and sends to another.
@@ -132,7 +132,7 @@ fn what_tools_come_upon_is_written_down_without_secrets() {
         ("self_edit_docs", json!({"path": "plan.md", "content": together(&secrets[41..44])})),
         ("send_to_agent", json!({"agent": "b", "message": together(&secrets[44..46])})),
     ] {
-        rig.answer("b", Answer::text(["I see."]));
+        rig.answer("b", Response::text(["I see."]));
         let said = rig.call("d", tool, params);
         assert!(said.contains("the secrets in it were replaced"), "{tool}: {said}");
     }
@@ -146,7 +146,7 @@ fn what_tools_come_upon_is_written_down_without_secrets() {
     }
     let mut client = rig.client();
     wait_until("the message at the other agent", DEADLINE, || {
-        client.texts("b").into_iter().find(|text| marks(text) == 2)
+        client.message_texts("b").into_iter().find(|text| marks(text) == 2)
     });
     let audit = client.call::<Audit>(&AuditParams::default()).expect("audit");
     rig.heard.push_str(&serde_json::to_string(&audit).expect("rows"));
@@ -180,7 +180,7 @@ fn background(rig: &mut Rig, secrets: &[Secret]) {
     let id = said.split(' ').nth(1).expect("an id").to_owned();
     wait_until("the first half", DEADLINE, || Some(rig.log(&id)).filter(|log| !log.is_empty()));
     assert_eq!(rig.log(&id), "it begins\n", "half a secret waits");
-    let file = rig.home.agent("d").join("agent.json");
+    let file = rig.home.agent_dir("d").join("agent.json");
     let listed = wait_until("agent.json to list it", DEADLINE, || {
         fs::read_to_string(&file).ok().filter(|text| text.contains(&format!("{id:?}")))
     });
@@ -206,7 +206,7 @@ fn approved_and_denied(rig: &mut Rig, secrets: &[Secret]) {
         assert!(asked.not_always.as_ref().is_some_and(|why| why.contains("secret")), "{asked:?}");
         let approve = |always| ApproveParams { id: asked.id.clone(), always, ..Default::default() };
         let mut client = rig.client();
-        assert_eq!(kind_of(client.call::<Approve>(&approve(true))), ErrorKind::Denied);
+        assert_eq!(expect_error_kind(client.call::<Approve>(&approve(true))), ErrorKind::Denied);
         client.call::<Approve>(&approve(false)).expect("approved");
     });
     let said = rig.result("asks");
@@ -233,7 +233,7 @@ fn an_agent_that_keeps_everything_keeps_it_in_tasks_and_memories_too() {
     assert!(!said.contains("were replaced"), "{said}");
     let said = rig.call("d", "self_edit_system_prompt", json!({"new_prompt": secret}));
     assert!(!said.contains("were replaced"), "{said}");
-    let file = fs::read_to_string(rig.home.agent("d").join("agent.json")).expect("agent.json");
+    let file = fs::read_to_string(rig.home.agent_dir("d").join("agent.json")).expect("agent.json");
     assert!(file.contains(&secret), "{file}");
     // The audit log does not.
     let audit = rig.client().call::<Audit>(&AuditParams::default()).expect("audit");

@@ -5,16 +5,16 @@ use std::thread::JoinHandle;
 
 use chorus_proto::Role;
 use chorus_proto::methods::send::{Send, SendParams};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
 use super::Rig;
 
 /// An answer with the same call so many times.
-fn calls(count: usize, params: &Value) -> Answer {
-    (0..count).fold(Answer::empty(), |answer, n| answer.call(&format!("c{n}"), "bash", params))
+fn calls(count: usize, params: &Value) -> Response {
+    (0..count).fold(Response::empty(), |answer, n| answer.then_call(&format!("c{n}"), "bash", params))
 }
 
 /// A turn of an agent beside the test; what came of each call.
@@ -25,7 +25,7 @@ fn turn(rig: &Rig, agent: &str) -> JoinHandle<Vec<String>> {
     std::thread::spawn(move || {
         let params = SendParams { agent: Some(agent.clone()), text: "Go.".into(), ..Default::default() };
         client.call::<Send>(&params).expect("a turn");
-        let messages = client.shown(&agent).into_iter();
+        let messages = client.messages(&agent).into_iter();
         messages.filter(|message| message.role == Role::ToolResult).map(|message| message.content).collect()
     })
 }
@@ -35,8 +35,8 @@ fn five_commands_of_an_answer_run_and_the_others_wait() {
     let rig = Rig::each().remove(0);
     let log = rig.workspace().join("log");
     let command = "echo begun >> log; until test -e go; do sleep 0.05; done; echo ended >> log";
-    rig.server.anthropic().answer(calls(12, &json!({"command": command})));
-    rig.server.anthropic().answer(Answer::text(["Done."]));
+    rig.server.anthropic().queue(calls(12, &json!({"command": command})));
+    rig.server.anthropic().queue(Response::text(["Done."]));
     let turn = turn(&rig, "a");
     let lines = || fs::read_to_string(&log).unwrap_or_default();
     wait_until("five to begin", DEADLINE, || (lines().lines().count() >= 5).then_some(()));
@@ -57,12 +57,12 @@ fn of_many_agents_thirty_two_commands_run_and_who_waits_too_long_never_begins() 
     agents.iter().skip(1).for_each(|agent| rig.agent(agent, "any"));
     // Deaf, so that none makes room before the time of the last one is up.
     let command = json!({"command": "trap '' TERM; echo begun >> log; sleep 60; sleep 60", "timeout": 8});
-    agents.iter().for_each(|_| rig.server.anthropic().answer(calls(5, &command)));
-    agents.iter().for_each(|_| rig.server.anthropic().answer(Answer::text(["Done."])));
+    agents.iter().for_each(|_| rig.server.anthropic().queue(calls(5, &command)));
+    agents.iter().for_each(|_| rig.server.anthropic().queue(Response::text(["Done."])));
     let turns: Vec<_> = agents.iter().map(|agent| turn(&rig, agent)).collect();
     let told: Vec<String> = turns.into_iter().flat_map(|turn| turn.join().expect("a client")).collect();
     assert!(told.len() == 35 && told.iter().all(|told| told.contains("[timed out after 8 s")), "{told:?}");
     assert_eq!(told.iter().filter(|told| told.contains("it did not begin")).count(), 3, "{told:?}");
-    let log = |agent: &String| fs::read_to_string(rig.home.agent(agent).join("workspace/log")).unwrap_or_default();
+    let log = |agent: &String| fs::read_to_string(rig.home.agent_dir(agent).join("workspace/log")).unwrap_or_default();
     assert_eq!(agents.iter().map(|agent| log(agent).matches("begun").count()).sum::<usize>(), 32);
 }

@@ -155,12 +155,15 @@ fn what_the_kernel_keeps_for_a_command_is_part_of_its_limit() {
             fs::write(workspace.join("got"), "0").expect("its count");
             let command = format!("python3 probe.py {mark} {MOST}");
             if !ends_or_is_unsupported(&rig, &command, &mark) {
-                measure::report(format_args!("{} by {}: {name}: not on this kernel", reached.way, reached.memory));
+                measure::print_report(format_args!(
+                    "{} by {}: {name}: not on this kernel",
+                    reached.way, reached.memory
+                ));
                 continue;
             }
             let got = fs::read_to_string(workspace.join("got")).expect("its count");
             let got = got.trim().parse::<u64>().expect("a number") >> 20;
-            measure::report(format_args!("{} by {}: {name}: {got} MiB of {MOST}", reached.way, reached.memory));
+            measure::print_report(format_args!("{} by {}: {name}: {got} MiB of {MOST}", reached.way, reached.memory));
             assert!(got < AT_MOST, "{} by {}: {name}: {got} MiB", reached.way, reached.memory);
         }
         assert_eq!(rig.run("echo on").ok(), "on\n");

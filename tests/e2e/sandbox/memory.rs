@@ -1,6 +1,6 @@
 //! The memory of all processes of a command together.
 
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::json;
 
@@ -75,7 +75,8 @@ fn a_command_in_the_background_is_bounded_and_its_agent_told() {
         let mark = mark();
         let have = format!("m = mmap.mmap(-1, {MOST} << 20)\nfor _ in range({MOST}): m.write(b'x' * (1 << 20))");
         rig.call(&json!({"command": python(&have, &mark), "background": true}));
-        let told = || rig.client().shown("a").into_iter().find(|message| message.content.contains("background task"));
+        let told =
+            || rig.client().messages("a").into_iter().find(|message| message.content.contains("background task"));
         let told = wait_until("the end of the task", DEADLINE, told).content;
         assert!(told.contains("was ended by signal 9") && told.contains("used more memory than they may"), "{told}");
         gone(&mark);

@@ -22,8 +22,8 @@ use chorus_proto::methods::daemon::SandboxInfo;
 use chorus_proto::methods::daemon::{Status, StatusParams};
 use chorus_proto::methods::send::{Send, SendParams, SendResult};
 use chorus_proto::{CallError, Client, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{Daemon, Home, skip, wait_until};
 use serde_json::{Value, json};
 
@@ -81,10 +81,10 @@ impl Rig {
     /// With another time for the answers to questions.
     fn start_asking(way: &str, profile: &str, environment: &[(&str, &str)], timeout: &str) -> Self {
         let (server, home) = (ModelServer::start(), home());
-        home.configure(&format!("approval_timeout = \"{timeout}\"\n{}{PROFILES}", server.config_with("")));
+        home.write_config(&format!("approval_timeout = \"{timeout}\"\n{}{PROFILES}", server.config_toml_with("")));
         let mut command = home.command(home.bins.chorusd);
         command.env("CHORUS_SANDBOX", way).envs(environment.iter().copied());
-        let daemon = Daemon::start_by(&home, command);
+        let daemon = Daemon::start_command(&home, command);
         let rig = Self { server, home, daemon };
         rig.agent("a", profile);
         rig
@@ -111,7 +111,7 @@ impl Rig {
     }
 
     fn workspace(&self) -> PathBuf {
-        self.home.agent("a").join("workspace")
+        self.home.agent_dir("a").join("workspace")
     }
 
     /// Has the model call `bash` and waits for what it reads.
@@ -126,8 +126,8 @@ impl Rig {
 
     /// The same beside the test.
     fn begin(&self, params: &Value) -> JoinHandle<Result<SendResult, CallError>> {
-        self.server.anthropic().answer(Answer::calls("c", "bash", params));
-        self.server.anthropic().answer(Answer::text(["Done."]));
+        self.server.anthropic().queue(Response::tool_call("c", "bash", params));
+        self.server.anthropic().queue(Response::text(["Done."]));
         let mut client = self.client();
         client.set_timeout(Some(chorus_tests::DEADLINE * 3)).expect("a time-out");
         let params = SendParams { agent: Some("a".into()), text: "Go.".into(), ..Default::default() };
@@ -136,7 +136,7 @@ impl Rig {
 
     /// The last result in the record.
     fn last(&self) -> Told {
-        let messages = self.client().shown("a");
+        let messages = self.client().messages("a");
         let result = messages.into_iter().rfind(|message| message.role == Role::ToolResult).expect("a result");
         Told { text: result.content, is_error: result.is_error }
     }

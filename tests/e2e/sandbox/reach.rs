@@ -46,8 +46,8 @@ fn sockets_keys_and_other_agents_are_not_there() {
         let Some(rig) = Rig::by(way, &environment) else { continue };
         rig.agent("other", "any");
         let home = rig.home.path.display();
-        fs::write(rig.home.agent("other").join("workspace/note"), "private").expect("a note");
-        let user = &rig.home.user;
+        fs::write(rig.home.agent_dir("other").join("workspace/note"), "private").expect("a note");
+        let user = &rig.home.user_home;
         for file in [".ssh/id_ed25519", ".aws/credentials", ".cargo/credentials.toml", ".netrc", ".cargo/bin/tool"] {
             let path = user.join(file);
             fs::create_dir_all(path.parent().expect("a directory")).expect("made");
@@ -139,10 +139,10 @@ fn what_is_to_be_hidden_may_go_while_a_command_is_started() {
 #[test]
 fn what_git_is_told_to_run_reaches_no_more_than_bash() {
     for rig in Rig::each() {
-        let key = rig.home.user.join(".ssh/id_ed25519");
+        let key = rig.home.user_home.join(".ssh/id_ed25519");
         fs::create_dir_all(key.parent().expect("a directory")).expect("made");
         fs::write(&key, "sk-key-of-mine").expect("a key");
-        let theft = format!("cat {} {}/agent.json; ls /run", key.display(), rig.home.agent("a").display());
+        let theft = format!("cat {} {}/agent.json; ls /run", key.display(), rig.home.agent_dir("a").display());
         let dir = rig.workspace();
         let program = format!("#!/bin/sh\n{{ {theft}; }} > '{}'/$1 2>&1; cat\n", dir.display());
         fs::write(dir.join("thief"), program).expect("a program");
@@ -167,7 +167,7 @@ fn the_socket_is_out_of_reach_wherever_it_lies() {
     for rig in Rig::each() {
         // In the one place that every command sees.
         let socket = rig.workspace().join("daemon.sock");
-        let other = rig.home.outside().join("other");
+        let other = rig.home.temp_dir().join("other");
         let mut command = rig.home.command(rig.home.bins.chorusd);
         command
             .env("CHORUS_SANDBOX", rig.reached().way)
@@ -181,14 +181,14 @@ fn the_socket_is_out_of_reach_wherever_it_lies() {
         });
         client.set_timeout(Some(chorus_tests::DEADLINE)).expect("a time-out");
         use chorus_proto::methods::send::{Send, SendParams};
-        use chorus_tests::chat::Chat as _;
-        use chorus_tests::model_server::Answer;
+        use chorus_tests::client_ext::ClientExt as _;
+        use chorus_tests::model_server::Response;
         let call = json!({"command": connect(socket.to_str().expect("a path"))});
-        server.anthropic().answer(Answer::calls("c", "bash", &call));
-        server.anthropic().answer(Answer::text(["Done."]));
+        server.anthropic().queue(Response::tool_call("c", "bash", &call));
+        server.anthropic().queue(Response::text(["Done."]));
         let params = SendParams { agent: Some("a".into()), text: "Go.".into(), ..Default::default() };
         client.call::<Send>(&params).expect("a turn");
-        let told = client.shown("a").into_iter().rfind(|message| message.role == chorus_proto::Role::ToolResult);
+        let told = client.messages("a").into_iter().rfind(|message| message.role == chorus_proto::Role::ToolResult);
         let told = told.expect("a result").content;
         assert!(!told.contains("open") && told.contains("[exit status 0]"), "{told}");
         chorus_tests::process::kill(child.id());

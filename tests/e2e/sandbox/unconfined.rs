@@ -16,7 +16,7 @@ fn without_a_sandbox_every_command_is_asked_about_whatever_the_profile_allows() 
     let told = rig.run("echo ran > ran.txt");
     assert!(told.is_error && told.text.contains("was not approved"), "{told:?}");
     assert!(!rig.workspace().join("ran.txt").exists());
-    let shown = chorusctl(&rig.home, ["status"]).ok();
+    let shown = chorusctl(&rig.home, ["status"]).expect_success();
     assert!(shown.contains("sandbox none") && shown.contains("missing: commands see all that you see"), "{shown}");
     let found =
         rig.client().call::<Doctor>(&DoctorParams { rebuild: false, ..DoctorParams::default() }).expect("doctor");
@@ -52,7 +52,7 @@ fn the_level_is_shown() {
     for rig in Rig::each() {
         let way = rig.reached().way;
         assert!(WAYS.contains(&&*way));
-        let shown = chorusctl(&rig.home, ["status"]).ok();
+        let shown = chorusctl(&rig.home, ["status"]).expect_success();
         assert!(shown.contains(&format!("sandbox {way}")), "{shown}");
         let found =
             rig.client().call::<Doctor>(&DoctorParams { rebuild: false, ..DoctorParams::default() }).expect("doctor");
@@ -77,6 +77,6 @@ fn without_a_sandbox_a_check_says_that_the_command_is_asked_about() {
         );
     }
     assert_eq!(check("tool:view:x").decision, Decision::Allow);
-    let said = chorusctl(&rig.home, ["permissions", "check", "a", "tool:bash:ls"]).ok();
+    let said = chorusctl(&rig.home, ["permissions", "check", "a", "tool:bash:ls"]).expect_success();
     assert!(said.starts_with("ask ") && said.contains("cannot be confined"), "{said}");
 }

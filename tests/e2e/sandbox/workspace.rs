@@ -67,7 +67,7 @@ fn everything_else_is_read_only() {
             let told = rig.run(&format!("test ! -d {place} || touch {place}/chorus-was-here"));
             assert!(told.is_error, "{place}: {told:?}");
         }
-        let agent = rig.home.agent("a");
+        let agent = rig.home.agent_dir("a");
         rig.run(&format!("echo '{{}}' > {0}/agent.json; mkdir {0}/docs; rm -rf {0}/../..", agent.display()));
         assert!(agent.join("agent.json").metadata().expect("still there").len() > 10);
         assert!(agent.join("sessions").is_dir() && rig.home.path.join("db/live.db").is_file());

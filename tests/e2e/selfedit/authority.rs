@@ -8,8 +8,8 @@ use std::path::Path;
 use chorus_proto::methods::chain::{Compact, CompactParams, Resume, ResumeParams};
 use chorus_proto::methods::context::{Clear, ClearParams};
 use chorus_proto::{Client, NewMessage, Role, ToolCall};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use super::{Rig, profile};
 /// What may not change: every file of the agent but its sessions, config.toml, and the tables that decide.
 fn all(rig: &Rig) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
-    let agent = rig.home.agent("a");
+    let agent = rig.home.agent_dir("a");
     for part in ["docs", "workspace"] {
         files(&agent.join(part), &mut found);
     }
@@ -119,7 +119,7 @@ fn forty_poisoned_sessions_change_nothing() {
         })
         .expect("agent.config");
     // It acknowledges, summarises and answers, and repeats what it has read; it calls nothing.
-    rig.server.anthropic().always(Answer::text(["Fine. ", DEMANDS[0]]));
+    rig.server.anthropic().set_fallback(Response::text(["Fine. ", DEMANDS[0]]));
     let before = all(&rig);
     rig.send("hello").expect("a turn");
     let system = rig.prompt()[..2].to_vec();
@@ -152,11 +152,11 @@ fn a_model_that_obeys_a_poisoned_session_gets_no_further_than_its_profile() {
     for (permissions, tables) in [("locked", ""), ("standard", "")] {
         let rig = Rig::with(permissions, tables, chorus_tests::Daemon::start);
         let mut client = rig.client();
-        rig.server.anthropic().always(Answer::text(["Fine."]));
+        rig.server.anthropic().set_fallback(Response::text(["Fine."]));
         client.append_all("a", poisoned(DEMANDS[0], 3));
         let session = client.save("a", "").header.session_id;
         // The model's summary.
-        let _ = rig.server.wait_for(1);
+        let _ = rig.server.wait_for_requests(1);
         clear(&mut client);
         client.restore("a", &session);
         let before = all(&rig);

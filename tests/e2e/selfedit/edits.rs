@@ -12,7 +12,7 @@ fn the_prompt_is_replaced_and_in_force() {
     let before = rig.config("a", "system_prompt");
     rig.done("self_edit_system_prompt", json!({"new_prompt": "You count sheep.\nSlowly."}));
     assert_eq!(rig.config("a", "system_prompt"), "You count sheep.\nSlowly.");
-    rig.server.anthropic().say(["One."]);
+    rig.server.anthropic().queue_text(["One."]);
     rig.send("go on").expect("a turn");
     assert_eq!(rig.prompt()[0], "You count sheep.\nSlowly.");
     let new = json!("You count sheep.\nSlowly.").to_string();
@@ -51,7 +51,7 @@ fn notes_are_written_shown_and_removed() {
 #[test]
 fn notes_are_not_without_number() {
     let rig = Rig::new("open");
-    let docs = rig.home.agent("a").join("docs");
+    let docs = rig.home.agent_dir("a").join("docs");
     let before = fs::read_dir(&docs).expect("docs/").count();
     (before..256).for_each(|n| fs::write(docs.join(format!("{n}.md")), "x").expect("a note"));
     let said = rig.fails("self_edit_docs", json!({"path": "more.md", "content": "x"}));
@@ -67,11 +67,11 @@ fn notes_are_not_without_number() {
 #[test]
 fn notes_lie_in_docs_and_nowhere_else() {
     let rig = Rig::new("open");
-    let agent = rig.home.agent("a");
+    let agent = rig.home.agent_dir("a");
     std::os::unix::fs::symlink(&agent, agent.join("docs/up")).expect("a link");
     std::os::unix::fs::symlink(agent.join("agent.json"), agent.join("docs/json")).expect("a link");
     let before = fs::read(agent.join("agent.json")).expect("agent.json");
-    let outside = rig.home.outside().join("note.md").display().to_string();
+    let outside = rig.home.temp_dir().join("note.md").display().to_string();
     for path in ["../agent.json", "up/agent.json", "up/x.md", "json", "a/../../x", ".x", "", "a//b", &outside] {
         rig.fails("self_edit_docs", json!({"path": path, "content": "{}"}));
     }
@@ -129,7 +129,7 @@ fn the_model_must_be_one_that_can_be_called() {
     }
     assert!(rig.changes().is_empty());
     // It may hold from the next step on, or from the next turn.
-    rig.server.openai().always(chorus_tests::model_server::Answer::text(["Fast."]));
+    rig.server.openai().set_fallback(chorus_tests::model_server::Response::text(["Fast."]));
     rig.done("self_edit_model", json!({"model": "fast"}));
     assert_eq!(rig.config("a", "model"), "fast");
     assert_eq!(rig.send("and now?").expect("a turn").reply, "Fast.");
@@ -139,8 +139,8 @@ fn the_model_must_be_one_that_can_be_called() {
 #[test]
 fn what_cannot_be_written_down_is_not_done() {
     let rig = Rig::new("open");
-    let docs = || fs::read_dir(rig.home.agent("a").join("docs")).expect("docs/").count();
-    let (before, notes) = (fs::read(rig.home.agent("a").join("agent.json")).expect("agent.json"), docs());
+    let docs = || fs::read_dir(rig.home.agent_dir("a").join("docs")).expect("docs/").count();
+    let (before, notes) = (fs::read(rig.home.agent_dir("a").join("agent.json")).expect("agent.json"), docs());
     rig.database()
         .execute_batch(
             "CREATE TRIGGER full BEFORE INSERT ON audit_log WHEN new.decision = 'changed'
@@ -151,7 +151,7 @@ fn what_cannot_be_written_down_is_not_done() {
     rig.fails("self_edit_permissions", profile("locked"));
     rig.fails("self_edit_model", json!({"model": "local/small"}));
     rig.fails("self_edit_docs", json!({"path": "plan.md", "content": "x"}));
-    assert_eq!(fs::read(rig.home.agent("a").join("agent.json")).expect("agent.json"), before);
+    assert_eq!(fs::read(rig.home.agent_dir("a").join("agent.json")).expect("agent.json"), before);
     assert_eq!(docs(), notes);
     rig.database().execute_batch("DROP TRIGGER full").expect("no trigger");
     rig.done("self_edit_system_prompt", json!({"new_prompt": "x"}));
@@ -160,9 +160,9 @@ fn what_cannot_be_written_down_is_not_done() {
 #[test]
 fn a_change_that_cannot_be_made_is_told_and_written_down() {
     let rig = Rig::new("open");
-    fs::write(rig.home.agent("a").join("agent.json"), "{").expect("agent.json");
+    fs::write(rig.home.agent_dir("a").join("agent.json"), "{").expect("agent.json");
     let why = rig.fails("self_edit_system_prompt", json!({"new_prompt": "x"}));
     assert!(why.contains("mend agent.json"), "{why}");
-    assert_eq!(fs::read_to_string(rig.home.agent("a").join("agent.json")).expect("agent.json"), "{");
+    assert_eq!(fs::read_to_string(rig.home.agent_dir("a").join("agent.json")).expect("agent.json"), "{");
     assert!(rig.changes().is_empty());
 }

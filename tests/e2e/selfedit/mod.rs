@@ -9,8 +9,8 @@ mod remembered;
 use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::send::{Send, SendParams, SendResult};
 use chorus_proto::{CallError, Client, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{Daemon, Home};
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ impl Rig {
     pub fn with(permissions: &str, tables: &str, start: impl FnOnce(&Home) -> Daemon) -> Self {
         let (server, home) = (ModelServer::start(), home());
         // Nobody answers here.
-        home.configure(&format!("approval_timeout = \"1s\"\n{}{tables}", server.config_toml()));
+        home.write_config(&format!("approval_timeout = \"1s\"\n{}{tables}", server.config_toml()));
         let rig = Self { daemon: start(&home), server, home };
         rig.agent("a", "anthropic/claude-test", permissions);
         rig
@@ -67,8 +67,8 @@ impl Rig {
 
     /// A turn of `a` in which its model makes one call.
     pub fn call(&self, tool: &str, params: Value) -> Came {
-        self.server.anthropic().answer(Answer::calls("c1", tool, &params));
-        self.server.anthropic().say(["Done."]);
+        self.server.anthropic().queue(Response::tool_call("c1", tool, &params));
+        self.server.anthropic().queue_text(["Done."]);
         self.send("do it").expect("a turn");
         self.results("a").pop().expect("a result")
     }
@@ -91,13 +91,13 @@ impl Rig {
 
     /// The results of calls in the context of an agent.
     pub fn results(&self, agent: &str) -> Vec<Came> {
-        let results = self.client().shown(agent).into_iter().filter(|message| message.role == Role::ToolResult);
+        let results = self.client().messages(agent).into_iter().filter(|message| message.role == Role::ToolResult);
         results.map(|message| Came { text: message.content, is_error: message.is_error }).collect()
     }
 
     /// A key of agent.json.
     pub fn config(&self, agent: &str, key: &str) -> Value {
-        let text = std::fs::read_to_string(self.home.agent(agent).join("agent.json")).expect("agent.json");
+        let text = std::fs::read_to_string(self.home.agent_dir(agent).join("agent.json")).expect("agent.json");
         serde_json::from_str::<Value>(&text).expect("JSON")[key].take()
     }
 

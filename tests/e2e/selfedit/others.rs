@@ -1,8 +1,8 @@
 //! Messages from one agent to another.
 
 use chorus_proto::{Role, SourceKind};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use super::{Rig, profile};
 /// What `b` was told, once it has answered so often.
 fn heard(rig: &Rig, answers: usize) -> Vec<chorus_proto::Message> {
     wait_until("b to answer", DEADLINE, || {
-        let shown = rig.client().shown("b");
+        let shown = rig.client().messages("b");
         let said =
             shown.iter().filter(|message| message.role == Role::Assistant && message.tool_calls.is_empty()).count();
         (said >= answers).then_some(shown)
@@ -22,7 +22,7 @@ fn heard(rig: &Rig, answers: usize) -> Vec<chorus_proto::Message> {
 fn a_message_begins_a_turn_there_and_says_who_it_is_from() {
     let rig = Rig::new("open");
     rig.agent("b", "local/small", "standard");
-    rig.server.openai().say(["Counted."]);
+    rig.server.openai().queue_text(["Counted."]);
     let said = rig.done("send_to_agent", json!({"agent": "b", "message": "Count the sheep."}));
     assert!(said.starts_with("b has the message"), "{said}");
     let shown = heard(&rig, 1);
@@ -52,15 +52,15 @@ fn what_cannot_be_sent_is_told() {
 fn agents_that_answer_each_other_for_ever_are_stopped() {
     let rig = Rig::new("open");
     rig.agent("b", "local/small", "open");
-    let to = |agent: &str| Answer::calls("c", "send_to_agent", &json!({"agent": agent, "message": "Your turn."}));
+    let to = |agent: &str| Response::tool_call("c", "send_to_agent", &json!({"agent": agent, "message": "Your turn."}));
     // The person's turn, then three that begin from one another; the last of them is refused another.
     for agent in ["b", "b"] {
-        rig.server.anthropic().answer(to(agent));
-        rig.server.anthropic().say(["Sent."]);
+        rig.server.anthropic().queue(to(agent));
+        rig.server.anthropic().queue_text(["Sent."]);
     }
     for agent in ["a", "a"] {
-        rig.server.openai().answer(to(agent));
-        rig.server.openai().say(["Sent."]);
+        rig.server.openai().queue(to(agent));
+        rig.server.openai().queue_text(["Sent."]);
     }
     rig.send("begin").expect("a turn");
     heard(&rig, 2);
@@ -77,9 +77,9 @@ fn without_a_person_nothing_is_granted() {
     rig.agent("b", "local/small", "open");
     let own = json!({"allow": ["tool:view:.*"]});
     for wanted in [profile("open"), profile("locked"), profile(own)] {
-        rig.server.openai().answer(Answer::calls("c", "self_edit_permissions", &wanted));
+        rig.server.openai().queue(Response::tool_call("c", "self_edit_permissions", &wanted));
     }
-    rig.server.openai().say(["I tried."]);
+    rig.server.openai().queue_text(["I tried."]);
     rig.done("send_to_agent", json!({"agent": "b", "message": "Take what permissions you like."}));
     heard(&rig, 1);
     let results = rig.results("b");

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use chorus_proto::Client;
 use chorus_proto::methods::daemon::{Hello, HelloParams};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::held::HeldDisk;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::frozen_disk::FrozenDisk;
 use chorus_tests::{DEADLINE, Daemon, Home, skip};
 
 use crate::home;
@@ -56,14 +56,14 @@ fn start(home: &Home, address: &str, watchdog: Option<Duration>) -> Daemon {
     if let Some(limit) = watchdog {
         command.env("WATCHDOG_USEC", limit.as_micros().to_string());
     }
-    Daemon::start_by(home, command)
+    Daemon::start_command(home, command)
 }
 
 #[test]
 fn ready_comes_when_the_socket_answers_and_stopping_when_it_ends() {
     let home = home();
-    home.make();
-    let path = home.outside().join("notify");
+    home.create();
+    let path = home.temp_dir().join("notify");
     let manager = Manager::at(&SocketAddr::from_pathname(&path).expect("an address"));
     let (daemon, ready) = std::thread::scope(|scope| {
         let hearing = scope.spawn(|| {
@@ -90,19 +90,19 @@ fn an_abstract_socket_is_one_too_and_a_missing_one_no_hindrance() {
     let manager = Manager::at(&SocketAddr::from_abstract_name(&name).expect("an address"));
     start(&home, &format!("@{name}"), None).terminate();
     manager.wait_for("READY=1");
-    start(&home, "/nowhere/at/all", None).raw().hello();
+    start(&home, "/nowhere/at/all", None).raw_connection().check_hello();
 }
 
 #[test]
 fn signs_of_life_stop_while_the_writer_of_the_journal_is_stuck() {
     let home = home();
-    let path = home.outside().join("notify");
+    let path = home.temp_dir().join("notify");
     let manager = Manager::at(&SocketAddr::from_pathname(&path).expect("an address"));
     let limit = Duration::from_millis(300);
     let mut daemon = start(&home, path.to_str().expect("UTF-8"), Some(limit));
     manager.wait_for("WATCHDOG=1");
     manager.wait_for("WATCHDOG=1");
-    let Some(holder) = HeldDisk::of(&home, daemon.pid) else { return skip("strace cannot be used here") };
+    let Some(holder) = FrozenDisk::freeze(&home, daemon.pid) else { return skip("strace cannot be used here") };
     manager.forget();
     assert_eq!(manager.hear(limit * 3), None, "a sign of life though nothing can be written");
     daemon.assert_alive();

@@ -23,8 +23,8 @@ fn activated(home: &Home, socket: impl Into<OwnedFd>, count: &str) -> Command {
 #[test]
 fn clients_may_come_before_the_daemon_and_the_socket_outlives_it() {
     let home = home();
-    home.make();
-    let path = home.outside().join("activated.sock");
+    home.create();
+    let path = home.temp_dir().join("activated.sock");
     let listener = UnixListener::bind(&path).expect("a socket");
     let command = || activated(&home, listener.try_clone().expect("the same socket"), "1");
     // Not accepted yet, and nobody there to do it.
@@ -38,7 +38,7 @@ fn clients_may_come_before_the_daemon_and_the_socket_outlives_it() {
         assert_eq!(status.daemon.socket, path.to_str().expect("UTF-8"));
         assert!(!home.socket().exists(), "it made one of its own");
         process::signal(child.id(), Signal::TERM);
-        assert_eq!(process::wait(&mut child, "chorusd").code(), Some(0));
+        assert_eq!(process::wait_for_exit(&mut child, "chorusd").code(), Some(0));
         assert!(path.exists(), "the manager's socket was removed");
         early = Client::connect(&path).expect("the manager still listens");
         early.set_timeout(Some(DEADLINE)).expect("a time-out");
@@ -68,10 +68,10 @@ fn descriptors_of_another_process_are_left_alone() {
     let home = home();
     let mut command = home.command(home.bins.chorusctl);
     command.env("LISTEN_PID", std::process::id().to_string()).env("LISTEN_FDS", "1").arg("status");
-    ctl::run(command, b"").ok();
+    ctl::run_command(command, b"").expect_success();
     assert!(home.socket().exists());
 }
 
 fn tempfile_name(home: &Home) -> std::path::PathBuf {
-    home.outside().join("listening.sock")
+    home.temp_dir().join("listening.sock")
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use chorus_proto::methods::context::{Restore, RestoreParams};
 use chorus_proto::methods::session::{Get, GetParams};
 use chorus_proto::{CallError, Client, ErrorKind, NewMessage, Role};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use serde_json::{Value, json};
 
@@ -60,11 +60,11 @@ const UNREADABLE: [Damage; 8] = [
 
 /// What a client sees of the damaged session, and of the good one beside it.
 fn assert_contained(client: &mut Client, what: &str) {
-    assert_eq!(kind_of(restore(client)), ErrorKind::CorruptSession, "{what}: restore");
+    assert_eq!(expect_error_kind(restore(client)), ErrorKind::CorruptSession, "{what}: restore");
     let get = GetParams { agent: Some("a".into()), session: "latest".into(), ..Default::default() };
-    assert_eq!(kind_of(client.call::<Get>(&get)), ErrorKind::CorruptSession, "{what}: session.get");
-    assert_eq!(client.texts("a").len(), 2, "{what}: the live context is as it was");
-    assert_eq!(client.session("a", "latest~1").1.len(), 1, "{what}: the good session beside it");
+    assert_eq!(expect_error_kind(client.call::<Get>(&get)), ErrorKind::CorruptSession, "{what}: session.get");
+    assert_eq!(client.message_texts("a").len(), 2, "{what}: the live context is as it was");
+    assert_eq!(client.get_session("a", "latest~1").1.len(), 1, "{what}: the good session beside it");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_file_that_is_gone_is_said_to_be_gone() {
     let (daemon, mut client, path) = two_sessions(&home);
     fs::remove_file(&path).expect("removed");
     for _ in 0..2 {
-        let kind = kind_of(restore(&mut client));
+        let kind = expect_error_kind(restore(&mut client));
         assert!([ErrorKind::SessionNotFound, ErrorKind::CorruptSession].contains(&kind), "{kind:?}");
         let sessions = client.history("a");
         let gone = sessions.iter().find(|session| session.file_path == path).expect("it is still listed");
@@ -118,7 +118,7 @@ fn a_file_edited_by_hand_is_restored_with_a_warning() {
     edit(Path::new(&path), |session| session["messages"][0]["content"] = json!("another message"));
     let warnings = restore(&mut client).expect("restored");
     assert!(!warnings.is_empty(), "the hash no longer fits");
-    assert_eq!(client.texts("a"), ["another message", "and a bad one"]);
+    assert_eq!(client.message_texts("a"), ["another message", "and a bad one"]);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_description_or_tag_edited_by_hand_is_no_reason_to_warn() {
     // Other white space than Chorus's own: the hash is of the messages, not of the bytes between them.
     let warnings = restore(&mut client).expect("restored");
     assert_eq!(warnings, Vec::<String>::new());
-    assert_eq!(client.texts("a").len(), 2);
+    assert_eq!(client.message_texts("a").len(), 2);
 }
 
 #[test]
@@ -144,9 +144,9 @@ fn a_wrong_message_count_is_noticed() {
     match restore(&mut client) {
         Ok(warnings) => {
             assert!(!warnings.is_empty(), "neither refused nor warned of");
-            assert_eq!(client.texts("a").len(), 2);
+            assert_eq!(client.message_texts("a").len(), 2);
         }
-        refused => assert_eq!(kind_of(refused), ErrorKind::CorruptSession),
+        refused => assert_eq!(expect_error_kind(refused), ErrorKind::CorruptSession),
     }
 }
 
@@ -158,7 +158,7 @@ fn a_file_replaced_by_another_session_is_noticed() {
     fs::copy(good, &path).expect("replaced");
     match restore(&mut client) {
         Ok(warnings) => assert!(!warnings.is_empty(), "neither refused nor warned of"),
-        refused => assert_eq!(kind_of(refused), ErrorKind::CorruptSession),
+        refused => assert_eq!(expect_error_kind(refused), ErrorKind::CorruptSession),
     }
 }
 
@@ -178,5 +178,5 @@ fn a_file_of_schema_1_is_read() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     restore(&mut client).expect("restored");
-    assert_eq!(client.texts("a"), ["a good message", "and a bad one"]);
+    assert_eq!(client.message_texts("a"), ["a good message", "and a bad one"]);
 }

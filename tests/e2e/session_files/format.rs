@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use chorus_proto::methods::context::{Append, AppendParams};
 use chorus_proto::{Message, NewMessage, Role, SummarySource, Trigger};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use serde_json::{Value, json};
 
 use crate::home;
@@ -54,7 +54,7 @@ fn one_field_a_line_and_one_message_a_line() {
     let result: NewMessage = serde_json::from_value(result).expect("a message");
     client.append_all("a", vec![NewMessage::text(Role::User, "please \u{0} list"), call, result]);
     let session = client.save("a", "A listing");
-    let path = home.sessions("a").join(format!("{}.json", session.header.session_id));
+    let path = home.sessions_dir("a").join(format!("{}.json", session.header.session_id));
     assert_eq!(fs::metadata(&path).expect("the file").permissions().mode() & 0o777, 0o600);
     let text = fs::read_to_string(&path).expect("the file");
     assert!(!text.contains('\0'), "NUL is escaped");
@@ -106,7 +106,7 @@ fn what_the_answer_says_is_what_the_file_says() {
     }
     assert_eq!(file["messages"][0]["id"], "given-1");
     assert_eq!(file["messages"][0]["timestamp"], "2025-01-02T03:04:05.678Z");
-    let (again, messages) = client.session("a", &session.short_id);
+    let (again, messages) = client.get_session("a", &session.short_id);
     assert_eq!(again, session);
     assert_eq!(messages[0].id, "given-1");
 }

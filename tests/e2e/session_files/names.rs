@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use sha2::{Digest as _, Sha256};
 
 use crate::home;
@@ -57,7 +57,7 @@ fn any_description_makes_a_safe_name_and_is_kept_as_it_is() {
         // Where none is given, one is made.
         assert!(kept == description || description.is_empty(), "{kept:?}, not {description:?}");
         let path = fs::canonicalize(&session.file_path).expect("the file");
-        assert_eq!(path.parent(), Some(&*fs::canonicalize(home.sessions("a")).expect("sessions/")));
+        assert_eq!(path.parent(), Some(&*fs::canonicalize(home.sessions_dir("a")).expect("sessions/")));
     }
     let new: Vec<_> = everything(&home).difference(&before).cloned().collect();
     assert!(new.iter().all(|path| path.contains("/agents/a/sessions/")), "written outside: {new:?}");
@@ -66,7 +66,7 @@ fn any_description_makes_a_safe_name_and_is_kept_as_it_is() {
 /// Every file in and around the home, but for the daemon's own books.
 fn everything(home: &chorus_tests::Home) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    let mut folders = vec![home.outside().to_path_buf()];
+    let mut folders = vec![home.temp_dir().to_path_buf()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
@@ -98,7 +98,7 @@ fn fifty_saves_with_one_description_get_fifty_names() {
     }
     let distinct: BTreeSet<_> = names.iter().collect();
     assert_eq!(distinct.len(), 50);
-    assert_eq!(fs::read_dir(home.sessions("a")).expect("sessions/").count(), 50);
+    assert_eq!(fs::read_dir(home.sessions_dir("a")).expect("sessions/").count(), 50);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use chorus_proto::methods::export::{ExportFormat, Read, ReadParams};
 use chorus_proto::methods::session::{Get, GetParams};
 use chorus_proto::methods::tree::{Diff, DiffParams};
 use chorus_proto::{Client, NewMessage, Role, Session};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::process::bytes_read;
 use chorus_tests::{Daemon, Home};
 
@@ -61,7 +61,7 @@ fn a_page_of_a_session_costs_a_page() {
     let text = fs::read_to_string(&saved.file_path).expect("the file");
     fs::write(&saved.file_path, text.replacen("\"2500 A line", "\"2500 A lime", 1)).expect("written");
     assert_eq!(get(&mut client, 1500).2, 1, "said to be changed");
-    let all = client.session("a", "latest").1;
+    let all = client.get_session("a", "latest").1;
     assert_eq!((all.len(), &all[2500].content[..11]), (MESSAGES, "2500 A lime"));
 }
 

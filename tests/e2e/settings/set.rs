@@ -3,7 +3,7 @@
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::settings::{From, Set, SetParams};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::ModelServer;
 use chorus_tests::{Daemon, Home};
@@ -34,7 +34,7 @@ fn rig() -> (ModelServer, Home, Daemon) {
 
 /// How long after the last activity the context of `a` is put away.
 fn idle(home: &Daemon) -> SignedDuration {
-    let context = home.client().status_of("a").context.expect("a context");
+    let context = home.client().agent_status("a").context.expect("a context");
     context.idle_deadline_at.expect("a deadline").duration_since(context.last_activity_at)
 }
 
@@ -51,14 +51,14 @@ fn what_agents_do_not_say_themselves_changes_at_once_and_for_good() {
     set(&mut client, "defaults.permissions", "locked");
     set(&mut client, "default_model", "anthropic/claude-other");
     let of = |client: &mut chorus_proto::Client, name: &str| {
-        let agent = client.status_of(name);
+        let agent = client.agent_status(name);
         (agent.model, agent.permissions)
     };
     assert_eq!(of(&mut client, "a"), (Some("anthropic/claude-other".into()), "locked".into()));
     assert_eq!(of(&mut client, "own"), (Some("local/small".into()), "open".into()));
-    let shown = chorusctl(&home, ["agent", "show", "a"]).ok();
+    let shown = chorusctl(&home, ["agent", "show", "a"]).expect_success();
     assert!(shown.contains("anthropic/claude-other") && shown.contains("locked"), "{shown}");
-    let may = chorusctl(&home, ["permissions", "check", "a", "tool:create_file:x", "--json"]).json();
+    let may = chorusctl(&home, ["permissions", "check", "a", "tool:create_file:x", "--json"]).expect_json();
     assert_eq!(may["decision"], "deny");
     // A new agent has them, too, and so has the next daemon.
     assert!(daemon.terminate().success());
@@ -92,9 +92,9 @@ fn what_cannot_be_set_is_refused_and_changes_nothing() {
         assert!(said.status != 0 && said.stderr.contains("error: ") && said.stderr.contains(hint), "{}", said.stderr);
     }
     let params = SetParams { key: "idle_timeout".into(), value: serde_json::json!([5]) };
-    assert_eq!(kind_of(client.call::<Set>(&params)), ErrorKind::InvalidParams);
+    assert_eq!(expect_error_kind(client.call::<Set>(&params)), ErrorKind::InvalidParams);
     assert_eq!(one(&mut client, "defaults.idle_timeout").from, From::Default);
-    assert_eq!(client.status_of("a").permissions, "standard");
+    assert_eq!(client.agent_status("a").permissions, "standard");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn the_environment_goes_before_a_setting_and_the_answer_says_so() {
     let home = home();
     let mut command = home.command(home.bins.chorusd);
     command.env("CHORUS_IDLE_TIMEOUT", "20m");
-    let daemon = Daemon::start_by(&home, command);
+    let daemon = Daemon::start_command(&home, command);
     let done = set(&mut daemon.client(), "idle_timeout", "45m");
     assert_eq!(done.overridden_by.as_deref(), Some("CHORUS_IDLE_TIMEOUT"));
     assert_eq!((done.setting.value, done.setting.from), ("20m".into(), From::Environment));
@@ -128,7 +128,7 @@ fn a_setting_goes_before_the_file_and_one_that_fits_no_more_is_left_out() {
     let daemon = Daemon::start_with(&home, config);
     let setting = one(&mut daemon.client(), "defaults.permissions");
     assert_eq!((setting.value, setting.from), ("locked".into(), From::File));
-    assert!(daemon.log().contains("a setting is left out"), "{}", daemon.log());
+    assert!(daemon.read_log().contains("a setting is left out"), "{}", daemon.read_log());
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn one_that_cannot_be_set_is_no_row_of_the_audit_log() {
          CREATE TRIGGER none_less BEFORE DELETE ON settings BEGIN SELECT RAISE(ABORT, 'no'); END;",
     );
     for value in ["50m", ""] {
-        chorusctl(&home, ["settings", "set", "idle_timeout", value]).failed_with_hint(1);
+        chorusctl(&home, ["settings", "set", "idle_timeout", value]).expect_failure_with_hint(1);
     }
     let rows = audit(&mut client);
     let told: Vec<_> = rows.iter().map(|row| (&*row.decision, row.new.as_deref())).collect();

@@ -15,10 +15,10 @@ const CONFIG: &str = "max_connections = 64\n[defaults]\nwindow_messages = 40\nid
 #[test]
 fn every_key_is_shown_with_where_it_comes_from_and_no_secret_is() {
     let home = home();
-    home.configure(CONFIG);
+    home.write_config(CONFIG);
     let mut command = home.command(home.bins.chorusd);
     command.env("LOCAL_KEY", "a-very-secret-key").env("CHORUS_IDLE_TIMEOUT", "1h30m").env("CHORUS_MAX_FRAME", "8MiB");
-    let daemon = Daemon::start_by(&home, command);
+    let daemon = Daemon::start_command(&home, command);
     let mut client = daemon.client();
     set(&mut client, "permissions", "careful");
     let file = home.path.join("config.toml").display().to_string();
@@ -42,12 +42,12 @@ fn every_key_is_shown_with_where_it_comes_from_and_no_secret_is() {
     let all = shown(&mut client);
     assert!(all.iter().any(|setting| setting.key == "permissions.careful" && setting.value.is_object()));
     assert!(!serde_json::to_string(&all).expect("JSON").contains("a-very-secret-key"));
-    let text = chorusctl(&home, ["settings"]).ok();
+    let text = chorusctl(&home, ["settings"]).expect_success();
     let line = |key: &str| text.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
     assert!(line("defaults.permissions").ends_with("settings"), "{text}");
     assert!(line("max_frame").contains("8MiB") && line("max_frame").ends_with("$CHORUS_MAX_FRAME"), "{text}");
-    assert_eq!(text, chorusctl(&home, ["settings", "show"]).ok());
-    let json = chorusctl(&home, ["settings", "show", "--json"]).json();
+    assert_eq!(text, chorusctl(&home, ["settings", "show"]).expect_success());
+    let json = chorusctl(&home, ["settings", "show", "--json"]).expect_json();
     assert_eq!(json["settings"].as_array().map(Vec::len), Some(all.len()));
-    assert_eq!(chorusctl(&home, ["settings", "show", "--format", "jsonl"]).ok().lines().count(), all.len());
+    assert_eq!(chorusctl(&home, ["settings", "show", "--format", "jsonl"]).expect_success().lines().count(), all.len());
 }

@@ -1,7 +1,7 @@
 //! Frames bent at random: each is answered or ignored, and none ends the connection.
 
-use chorus_tests::rng::{Rng, rounds};
-use chorus_tests::{Daemon, Raw};
+use chorus_tests::rng::{Rng, rounds_from_env};
+use chorus_tests::{Daemon, RawConnection};
 use serde_json::json;
 
 use crate::home;
@@ -21,7 +21,7 @@ fn bend(rng: &mut Rng) -> Vec<u8> {
     for _ in 0..=rng.below(4) {
         let at = rng.below(bytes.len() as u64) as usize;
         match rng.below(5) {
-            0 => bytes[at] = rng.word() as u8,
+            0 => bytes[at] = rng.next_u64() as u8,
             1 => _ = bytes.remove(at),
             2 => bytes.truncate(at + 1),
             3 => _ = bytes.splice(at..at, WORDS[rng.below(12) as usize].iter().copied()).count(),
@@ -36,8 +36,8 @@ fn bend(rng: &mut Rng) -> Vec<u8> {
 }
 
 /// Reads until the answer to `probe` comes.
-fn wait_for(raw: &mut Raw, probe: &str) {
-    raw.frame(format!(r#"{{"jsonrpc":"2.0","id":"{probe}","method":"hello"}}"#));
+fn wait_for(raw: &mut RawConnection, probe: &str) {
+    raw.send_frame(format!(r#"{{"jsonrpc":"2.0","id":"{probe}","method":"hello"}}"#));
     while raw.receive_json()["id"] != probe {}
 }
 
@@ -45,11 +45,11 @@ fn wait_for(raw: &mut Raw, probe: &str) {
 fn bent_frames_end_neither_connection_nor_daemon() {
     let home = home();
     let mut daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     raw.call("agent.init", json!({"name": "a"}));
     let mut rng = Rng::new(2);
-    for round in 0..rounds("CHORUS_FUZZ_ROUNDS", 2000) {
-        raw.frame(bend(&mut rng));
+    for round in 0..rounds_from_env("CHORUS_FUZZ_ROUNDS", 2000) {
+        raw.send_frame(bend(&mut rng));
         if round % 20 == 0 {
             wait_for(&mut raw, &format!("probe-{round}"));
         }

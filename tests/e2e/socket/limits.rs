@@ -3,23 +3,23 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chorus_proto::methods::daemon::{Status, StatusParams};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::{DEADLINE, Daemon, Home, Raw, wait_until};
+use chorus_tests::{DEADLINE, Daemon, Home, RawConnection, wait_until};
 use serde_json::{Value, json};
 
 use crate::home;
 
 /// A connection that was counted, once there is room for it.
-fn counted(daemon: &Daemon) -> Raw {
+fn counted(daemon: &Daemon) -> RawConnection {
     wait_until("room for one more connection", DEADLINE, || {
-        let mut raw = daemon.raw();
+        let mut raw = daemon.raw_connection();
         let answer = raw.call("hello", json!({}));
         answer["result"].is_object().then_some(raw)
     })
 }
 
-fn full(home: &Home) -> (Daemon, Vec<Raw>) {
+fn full(home: &Home) -> (Daemon, Vec<RawConnection>) {
     let daemon = Daemon::start_with(home, "max_connections = 4\n");
     let held = (0..4).map(|_| counted(&daemon)).collect();
     (daemon, held)
@@ -37,12 +37,12 @@ fn clients_that_never_stop_talking_keep_nobody_from_being_heard() {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..8 {
-            let mut raw = daemon.raw();
+            let mut raw = daemon.raw_connection();
             let stop = &stop;
             scope.spawn(move || {
                 // Nobody answers a notification, so nothing but the daemon's own will makes it pause.
                 while !stop.load(Ordering::Relaxed) {
-                    raw.flood(r#"{"jsonrpc":"2.0","method":"hello","params":{"protocol":1}}"#, 1000);
+                    raw.send_until_blocked(r#"{"jsonrpc":"2.0","method":"hello","params":{"protocol":1}}"#, 1000);
                 }
             });
         }
@@ -58,13 +58,13 @@ fn connections_past_the_limit_are_told_busy_and_the_others_go_on() {
     let home = home();
     let (daemon, mut held) = full(&home);
     for _ in 0..20 {
-        let mut over = daemon.raw();
+        let mut over = daemon.raw_connection();
         refused(&over.call("hello", json!({})));
-        assert!(over.is_closed());
+        assert!(over.wait_until_closed());
     }
-    held.iter_mut().for_each(Raw::hello);
+    held.iter_mut().for_each(RawConnection::check_hello);
     held.pop();
-    counted(&daemon).hello();
+    counted(&daemon).check_hello();
 }
 
 #[test]
@@ -72,14 +72,14 @@ fn the_command_line_says_busy_too() {
     let home = home();
     let (_daemon, _held) = full(&home);
     let said = chorusctl(&home, ["--no-autostart", "status"]);
-    said.failed_with_hint(7);
+    said.expect_failure_with_hint(7);
 }
 
 #[test]
 fn five_hundred_connections_are_no_trouble() {
     let home = home();
     let mut daemon = Daemon::start_with(&home, "max_connections = 100\n");
-    let mut all: Vec<Raw> = (0..500).map(|_| daemon.raw()).collect();
+    let mut all: Vec<RawConnection> = (0..500).map(|_| daemon.raw_connection()).collect();
     let busy = all
         .iter_mut()
         .map(|raw| raw.call("hello", json!({})))
@@ -87,7 +87,7 @@ fn five_hundred_connections_are_no_trouble() {
         .count();
     assert!((400..=401).contains(&busy), "{busy} of 500 were refused at a limit of 100");
     drop(all);
-    counted(&daemon).hello();
+    counted(&daemon).check_hello();
     daemon.assert_alive();
 }
 
@@ -101,10 +101,12 @@ fn a_client_that_leaves_in_mid_reply_harms_nobody() {
         client.append("a", &"x".repeat(2 * 1024 * 1024));
     }
     for _ in 0..20 {
-        let mut raw = daemon.raw();
-        raw.frame(json!({"jsonrpc": "2.0", "id": 1, "method": "context.show", "params": {"agent": "a"}}).to_string());
+        let mut raw = daemon.raw_connection();
+        raw.send_frame(
+            json!({"jsonrpc": "2.0", "id": 1, "method": "context.show", "params": {"agent": "a"}}).to_string(),
+        );
     }
-    assert_eq!(client.texts("a").len(), 4);
+    assert_eq!(client.message_texts("a").len(), 4);
     daemon.assert_alive();
 }
 
@@ -116,10 +118,10 @@ fn a_client_that_never_reads_harms_nobody() {
     client.init("a");
     client.append("a", &"x".repeat(1024 * 1024));
     let before = daemon.rss();
-    let mut deaf = daemon.raw();
+    let mut deaf = daemon.raw_connection();
     let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "context.show", "params": {"agent": "a"}}).to_string();
     // As many as fit into the socket: the daemon must not read on while its answers are not taken.
-    deaf.flood(&ask, 5000);
+    deaf.send_until_blocked(&ask, 5000);
     client.append("a", "beside it");
     let growth = daemon.rss().saturating_sub(before);
     assert!(growth < 128 * 1024 * 1024, "{growth} bytes for answers that nobody reads");

@@ -9,25 +9,25 @@ use crate::home;
 fn numbers_out_of_range_are_refused() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     raw.call("agent.init", json!({"name": "a"}));
     for number in ["1e400", "-1", "18446744073709551616", "1.5", "1e1000000000", "-9223372036854775809"] {
         for key in ["last", "offset", "limit"] {
-            let answer = raw.ask(format!(
+            let answer = raw.exchange(format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"context.show","params":{{"agent":"a","{key}":{number}}}}}"#
             ));
             let code = answer["error"]["code"].as_i64().expect("an error");
             assert!([-32700, -32600, -32602].contains(&code), "{key} {number}: {answer}");
         }
     }
-    raw.hello();
+    raw.check_hello();
 }
 
 #[test]
 fn large_numbers_within_range_mean_what_they_say() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     raw.call("agent.init", json!({"name": "a"}));
     raw.call("context.append", json!({"agent": "a", "text": "one"}));
     raw.call("context.append", json!({"agent": "a", "text": "two"}));
@@ -40,26 +40,27 @@ fn large_numbers_within_range_mean_what_they_say() {
             ("session.get", format!(r#""session":"latest","limit":{number}"#), 2),
             ("session.get", format!(r#""session":"latest","offset":{number}"#), 0),
         ] {
-            let answer =
-                raw.ask(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"agent":"a",{params}}}}}"#));
+            let answer = raw.exchange(format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"agent":"a",{params}}}}}"#
+            ));
             let found = answer["result"]["messages"].as_array().map(Vec::len);
             assert_eq!(found, Some(expected), "{method} {params}: {answer}");
         }
-        let page = raw.ask(format!(
+        let page = raw.exchange(format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"context.history","params":{{"agent":"a","page":{number}}}}}"#
         ));
         assert!(page["error"].is_object() || page["result"]["sessions"] == json!([]), "{page}");
     }
-    raw.hello();
+    raw.check_hello();
 }
 
 #[test]
 fn an_id_comes_back_as_it_was_written() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     for id in ["9223372036854775808", "1e400", "-7", "1.0", "\"\"", "\"\\u00e9\"", "12345678901234567890123"] {
-        raw.frame(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"hello"}}"#));
+        raw.send_frame(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"hello"}}"#));
         let answer = String::from_utf8(raw.receive().expect("an answer")).expect("UTF-8");
         assert!(answer.contains(&format!(r#""id":{id}"#)), "{id}: {answer}");
     }
@@ -70,19 +71,19 @@ fn an_id_comes_back_as_it_was_written() {
 fn numbers_in_tool_arguments_are_kept_digit_for_digit() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     raw.call("agent.init", json!({"name": "a"}));
     let params = r#"{"a":1.10,"b":1e400,"c":12345678901234567890123,"d":-0,"a":2,"e":1E+2,"f":{ "g" : [] }}"#;
-    let answer = raw.ask(format!(
+    let answer = raw.exchange(format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"context.append","params":{{"agent":"a","messages":[{{"role":"assistant","content":"","tool_calls":[{{"id":"c","name":"t","params":{params}}}]}}]}}}}"#
     ));
     assert_eq!(answer["result"]["appended"], 1, "{answer}");
     let mut shown = || {
-        raw.frame(r#"{"jsonrpc":"2.0","id":1,"method":"context.show","params":{"agent":"a"}}"#);
+        raw.send_frame(r#"{"jsonrpc":"2.0","id":1,"method":"context.show","params":{"agent":"a"}}"#);
         String::from_utf8(raw.receive().expect("an answer")).expect("UTF-8")
     };
     assert!(shown().contains(params), "{}", shown());
-    let mut other = daemon.raw();
+    let mut other = daemon.raw_connection();
     other.call("context.save", json!({"agent": "a", "clear": true}));
     other.call("context.restore", json!({"agent": "a", "session": "latest"}));
     assert!(shown().contains(params), "after a restore: {}", shown());
@@ -92,7 +93,7 @@ fn numbers_in_tool_arguments_are_kept_digit_for_digit() {
 fn no_number_is_told_as_a_disk_that_fails() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     raw.call("agent.init", json!({"name": "a"}));
     raw.call("context.append", json!({"agent": "a", "text": "one"}));
     raw.call("context.save", json!({"agent": "a"}));
@@ -127,7 +128,7 @@ fn no_number_is_told_as_a_disk_that_fails() {
                 let answer = raw.call(method, given.clone());
                 if method == "events.subscribe" {
                     // From here on that connection tells events.
-                    raw = daemon.raw();
+                    raw = daemon.raw_connection();
                 }
                 let kind = answer["error"]["data"]["kind"].as_str().unwrap_or_default();
                 assert!(!["storage_failed", "internal"].contains(&kind), "{method} {given}: {answer}");
@@ -140,6 +141,6 @@ fn no_number_is_told_as_a_disk_that_fails() {
         let answer = raw.call("session.get", json!({"agent": "a", "session": session}));
         assert_eq!(answer["error"]["data"]["kind"], "session_not_found", "{answer}");
     }
-    raw.hello();
-    assert!(!daemon.log().contains("panicked"), "{}", daemon.log());
+    raw.check_hello();
+    assert!(!daemon.read_log().contains("panicked"), "{}", daemon.read_log());
 }

@@ -5,9 +5,9 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 
-use chorus_tests::ctl::run;
+use chorus_tests::ctl::run_command;
 use chorus_tests::process::is_root;
-use chorus_tests::{Daemon, Home, Raw, skip};
+use chorus_tests::{Daemon, Home, RawConnection, skip};
 
 use crate::home;
 
@@ -29,7 +29,7 @@ fn refused(home: &Home, status: i32) -> String {
 fn a_home_that_others_may_write_is_refused() {
     for open in [0o777, 0o770, 0o702] {
         let home = home();
-        home.make();
+        home.create();
         mode(&home.path, open);
         let said = refused(&home, 6);
         assert!(said.contains("hint: "), "{said}");
@@ -44,7 +44,7 @@ fn a_home_of_somebody_else_is_refused() {
         return skip("only root can give a directory away");
     }
     let home = home();
-    home.make();
+    home.create();
     chown(&home.path, Some(NOBODY), Some(NOBODY)).expect("given away");
     refused(&home, 6);
 }
@@ -66,7 +66,7 @@ fn a_home_on_a_read_only_file_system_is_a_clear_error() {
         r#"mount --bind "$CHORUS_HOME" "$CHORUS_HOME" && mount -o remount,ro,bind "$CHORUS_HOME" && exec "$0""#;
     let mut probe = home.command("unshare");
     probe.args(["-m", "sh", "-c", script, "true"]);
-    if !is_root() || run(probe, b"").status != 0 {
+    if !is_root() || run_command(probe, b"").status != 0 {
         return skip("no mount namespaces here");
     }
     let mut command = home.command("unshare");
@@ -74,7 +74,7 @@ fn a_home_on_a_read_only_file_system_is_a_clear_error() {
     let (ended, said) = Daemon::try_start(&home, command).expect_err("refused");
     assert!(ended.code().is_some_and(|code| code != 0), "{ended}");
     assert!(said.contains("error: ") && !said.contains("panicked"), "{said}");
-    Daemon::start(&home).raw().hello();
+    Daemon::start(&home).raw_connection().check_hello();
 }
 
 #[test]
@@ -84,16 +84,16 @@ fn another_user_is_refused_even_where_the_socket_can_be_reached() {
     }
     let home = home();
     let mut daemon = Daemon::start(&home);
-    let open = [home.outside(), &home.path, &home.path.join("run")];
+    let open = [home.temp_dir(), &home.path, &home.path.join("run")];
     open.iter().for_each(|path| mode(path, 0o755));
     mode(&home.socket(), 0o777);
-    let program = home.outside().join("chorusctl");
+    let program = home.temp_dir().join("chorusctl");
     fs::copy(home.bins.chorusctl, &program).expect("a program that the other user can read");
     mode(&program, 0o755);
     let mut command = home.command(program.to_str().expect("a plain path"));
     command.args(["--no-autostart", "status"]).uid(NOBODY).gid(NOBODY).current_dir("/");
-    let said = run(command, b"");
-    said.failed(6);
+    let said = run_command(command, b"");
+    said.expect_failure(6);
     daemon.assert_alive();
 }
 
@@ -102,9 +102,9 @@ fn without_chorus_home_everything_is_in_the_users_home() {
     let home = home();
     let mut command = home.command(home.bins.chorusd);
     command.env_remove("CHORUS_HOME");
-    let _daemon = Daemon::start_by(&home, command);
-    let default = home.user.join(".chorus-agents");
-    Raw::connect(&default.join("run/chorusd.sock")).hello();
+    let _daemon = Daemon::start_command(&home, command);
+    let default = home.user_home.join(".chorus-agents");
+    RawConnection::connect(&default.join("run/chorusd.sock")).check_hello();
     assert_eq!(fs::metadata(&default).expect("the home").permissions().mode() & 0o777, 0o700);
     assert!(!home.path.exists());
 }
@@ -112,13 +112,13 @@ fn without_chorus_home_everything_is_in_the_users_home() {
 #[test]
 fn the_runtime_directory_holds_the_socket_where_it_is_ours() {
     let home = home();
-    let runtime = home.outside().join("runtime");
+    let runtime = home.temp_dir().join("runtime");
     fs::create_dir(&runtime).expect("a directory");
     mode(&runtime, 0o700);
     let mut command = home.command(home.bins.chorusd);
     command.env_remove("CHORUS_HOME").env("XDG_RUNTIME_DIR", &runtime);
-    let _daemon = Daemon::start_by(&home, command);
-    Raw::connect(&runtime.join("chorus/chorusd.sock")).hello();
+    let _daemon = Daemon::start_command(&home, command);
+    RawConnection::connect(&runtime.join("chorus/chorusd.sock")).check_hello();
 }
 
 /// As `su` leaves it behind: the home has a place of its own.
@@ -128,14 +128,14 @@ fn a_runtime_directory_of_somebody_else_is_left_alone() {
         return skip("only root can give a directory away");
     }
     let home = home();
-    let runtime = home.outside().join("runtime");
+    let runtime = home.temp_dir().join("runtime");
     fs::create_dir(&runtime).expect("a directory");
     mode(&runtime, 0o700);
     chown(&runtime, Some(NOBODY), Some(NOBODY)).expect("given away");
     let mut command = home.command(home.bins.chorusd);
     command.env_remove("CHORUS_HOME").env("XDG_RUNTIME_DIR", &runtime);
-    let _daemon = Daemon::start_by(&home, command);
-    Raw::connect(&home.user.join(".chorus-agents/run/chorusd.sock")).hello();
+    let _daemon = Daemon::start_command(&home, command);
+    RawConnection::connect(&home.user_home.join(".chorus-agents/run/chorusd.sock")).check_hello();
     assert_eq!(fs::read_dir(&runtime).expect("the directory").count(), 0, "nothing was made in it");
 }
 
@@ -145,7 +145,7 @@ fn a_socket_directory_of_somebody_else_is_refused() {
         return skip("only root can give a directory away");
     }
     let home = home();
-    let directory = home.outside().join("theirs");
+    let directory = home.temp_dir().join("theirs");
     fs::create_dir(&directory).expect("a directory");
     chown(&directory, Some(NOBODY), Some(NOBODY)).expect("given away");
     let mut command = home.command(home.bins.chorusd);

@@ -5,8 +5,8 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
-use chorus_tests::ctl::run;
-use chorus_tests::{Daemon, Home, Raw};
+use chorus_tests::ctl::run_command;
+use chorus_tests::{Daemon, Home, RawConnection};
 
 use crate::home;
 
@@ -27,7 +27,7 @@ fn refused_at(home: &Home, socket: &Path, status: i32) -> String {
 
 fn with_run_directory() -> Home {
     let home = home();
-    home.make();
+    home.create();
     let run = home.path.join("run");
     fs::create_dir(&run).expect("run/");
     fs::set_permissions(&run, fs::Permissions::from_mode(0o700)).expect("its mode");
@@ -55,7 +55,7 @@ fn a_directory_is_left_alone() {
 fn a_symlink_is_left_alone_wherever_it_leads() {
     let home = with_run_directory();
     for target in ["nowhere", "file"] {
-        let target = home.outside().join(target);
+        let target = home.temp_dir().join(target);
         if target.ends_with("file") {
             fs::write(&target, "precious").expect("a file");
         }
@@ -70,7 +70,7 @@ fn a_symlink_is_left_alone_wherever_it_leads() {
 #[test]
 fn a_symlink_to_a_stale_socket_is_left_alone() {
     let home = with_run_directory();
-    let target = home.outside().join("stale.sock");
+    let target = home.temp_dir().join("stale.sock");
     drop(UnixListener::bind(&target).expect("a socket"));
     symlink(&target, home.socket()).expect("a symlink");
     refused(&home, 7);
@@ -82,7 +82,7 @@ fn a_stale_socket_is_replaced() {
     let home = with_run_directory();
     drop(UnixListener::bind(home.socket()).expect("a socket"));
     let daemon = Daemon::start(&home);
-    daemon.raw().hello();
+    daemon.raw_connection().check_hello();
     let mode = fs::metadata(home.socket()).expect("the socket").permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "{mode:o}");
 }
@@ -101,8 +101,8 @@ fn a_second_daemon_of_the_same_home_is_refused_wherever_its_socket_is() {
     let home = home();
     let mut daemon = Daemon::start(&home);
     refused(&home, 7);
-    refused_at(&home, &home.outside().join("other.sock"), 7);
-    assert!(!home.outside().join("other.sock").exists());
+    refused_at(&home, &home.temp_dir().join("other.sock"), 7);
+    assert!(!home.temp_dir().join("other.sock").exists());
     daemon.assert_alive();
 }
 
@@ -117,7 +117,7 @@ fn two_homes_cannot_share_a_socket() {
 #[test]
 fn a_path_that_no_socket_can_have_is_refused_with_its_length() {
     let home = home();
-    let long = home.outside().join("d".repeat(108)).join("chorusd.sock");
+    let long = home.temp_dir().join("d".repeat(108)).join("chorusd.sock");
     let mut command = home.command(home.bins.chorusd);
     command.env("CHORUS_SOCKET", &long);
     let (status, said) = Daemon::try_start(&home, command).expect_err("refused");
@@ -125,19 +125,19 @@ fn a_path_that_no_socket_can_have_is_refused_with_its_length() {
     assert!(said.contains("error: ") && said.contains("107"), "{said}");
     let mut status = home.command(home.bins.chorusctl);
     status.env("CHORUS_SOCKET", &long).args(["--no-autostart", "status"]);
-    let said = run(status, b"");
+    let said = run_command(status, b"");
     assert!(said.status != 0 && said.stderr.contains("error: "), "{said:?}");
 }
 
 #[test]
 fn a_path_of_107_bytes_works() {
     let home = home();
-    let mut path = home.outside().join("x").into_os_string();
+    let mut path = home.temp_dir().join("x").into_os_string();
     path.push("x".repeat(107 - path.len()));
     let mut command = home.command(home.bins.chorusd);
     command.env("CHORUS_SOCKET", &path);
-    let _daemon = Daemon::start_by(&home, command);
-    Raw::connect(Path::new(&path)).hello();
+    let _daemon = Daemon::start_command(&home, command);
+    RawConnection::connect(Path::new(&path)).check_hello();
 }
 
 #[test]

@@ -12,28 +12,28 @@ use crate::home;
 fn an_unknown_method_is_named_as_such() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     for method in ["context.appendd", "", "rpc.discover", "Hello", "context.append\u{0}"] {
         let answer = raw.call(method, json!({}));
         assert_eq!(answer["error"]["code"], -32601, "{answer}");
     }
-    raw.hello();
+    raw.check_hello();
 }
 
 #[test]
 fn a_newer_protocol_is_refused_with_both_numbers_and_others_are_served() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     let ask = |protocol: u32| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"hello","protocol":{protocol}}}"#);
     for newer in [PROTOCOL + 1, u32::MAX] {
-        let answer = raw.ask(ask(newer));
+        let answer = raw.exchange(ask(newer));
         assert_eq!(answer["error"]["data"]["kind"], "unsupported", "{answer}");
         let message = answer["error"]["message"].as_str().expect("a message");
         assert!(message.contains(&newer.to_string()) && message.contains(&PROTOCOL.to_string()), "{message}");
     }
     for served in [PROTOCOL, PROTOCOL - 1] {
-        assert_eq!(raw.ask(ask(served))["result"]["protocol"], PROTOCOL);
+        assert_eq!(raw.exchange(ask(served))["result"]["protocol"], PROTOCOL);
     }
 }
 
@@ -41,7 +41,7 @@ fn a_newer_protocol_is_refused_with_both_numbers_and_others_are_served() {
 fn envelopes_that_are_no_requests_are_refused() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     let bad = [
         "null",
         "[]",
@@ -58,20 +58,20 @@ fn envelopes_that_are_no_requests_are_refused() {
         r#"{"jsonrpc":"2.0","id":1,"method":"hello","protocol":"1"}"#,
     ];
     for body in bad {
-        let answer = raw.ask(body);
+        let answer = raw.exchange(body);
         let code = answer["error"]["code"].as_i64().expect("an error");
         assert!([-32600, -32700].contains(&code), "{body}: {answer}");
         assert_eq!(answer["jsonrpc"], "2.0");
         assert!(answer.get("id").is_some(), "an answer has an id, null where none can be told: {answer}");
     }
-    raw.hello();
+    raw.check_hello();
 }
 
 #[test]
 fn parameters_that_do_not_fit_are_named() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     for (method, params, word) in [
         ("agent.init", json!({}), "name"),
         ("agent.init", json!({"name": 7}), ""),
@@ -88,7 +88,7 @@ fn parameters_that_do_not_fit_are_named() {
         let message = answer["error"]["message"].as_str().expect("a message");
         assert!(message.contains(word), "{message}");
     }
-    let duplicate = raw.ask(r#"{"jsonrpc":"2.0","id":1,"method":"agent.init","params":{"name":"a","name":"b"}}"#);
+    let duplicate = raw.exchange(r#"{"jsonrpc":"2.0","id":1,"method":"agent.init","params":{"name":"a","name":"b"}}"#);
     assert!(duplicate["error"].is_object(), "two values for one key: {duplicate}");
     assert_eq!(raw.call("agent.list", json!({}))["result"]["agents"], json!([]), "nothing was made");
 }
@@ -97,10 +97,10 @@ fn parameters_that_do_not_fit_are_named() {
 fn requests_overlap_and_each_answer_carries_its_id() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     let ids: Vec<Value> = (0..100).map(|n| if n % 2 == 0 { json!(n) } else { json!(format!("id-{n}")) }).collect();
     for id in &ids {
-        raw.frame(json!({"jsonrpc": "2.0", "id": id, "method": "hello"}).to_string());
+        raw.send_frame(json!({"jsonrpc": "2.0", "id": id, "method": "hello"}).to_string());
     }
     let answered: BTreeSet<String> = ids.iter().map(|_| raw.receive_json()["id"].to_string()).collect();
     assert_eq!(answered, ids.iter().map(Value::to_string).collect());
@@ -110,9 +110,9 @@ fn requests_overlap_and_each_answer_carries_its_id() {
 fn an_id_that_is_used_twice_is_answered_twice() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
-    raw.frame(r#"{"jsonrpc":"2.0","id":7,"method":"hello"}"#);
-    raw.frame(r#"{"jsonrpc":"2.0","id":7,"method":"nonsense"}"#);
+    let mut raw = daemon.raw_connection();
+    raw.send_frame(r#"{"jsonrpc":"2.0","id":7,"method":"hello"}"#);
+    raw.send_frame(r#"{"jsonrpc":"2.0","id":7,"method":"nonsense"}"#);
     let answers = [raw.receive_json(), raw.receive_json()];
     assert!(answers.iter().all(|answer| answer["id"] == 7));
     assert!(answers.iter().any(|answer| answer["result"].is_object()), "{answers:?}");
@@ -123,10 +123,10 @@ fn an_id_that_is_used_twice_is_answered_twice() {
 fn a_notification_is_carried_out_and_not_answered() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     raw.call("agent.init", json!({"name": "a"}));
-    raw.frame(r#"{"jsonrpc":"2.0","method":"context.append","params":{"agent":"a","text":"by notification"}}"#);
-    raw.frame(r#"{"jsonrpc":"2.0","method":"nonsense"}"#);
+    raw.send_frame(r#"{"jsonrpc":"2.0","method":"context.append","params":{"agent":"a","text":"by notification"}}"#);
+    raw.send_frame(r#"{"jsonrpc":"2.0","method":"nonsense"}"#);
     let shown = raw.call("context.show", json!({"agent": "a"}));
     assert_eq!(shown["id"], 1, "the first answer is the one to the request: {shown}");
     chorus_tests::wait_until("the notification to be carried out", chorus_tests::DEADLINE, || {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::home;
 
 /// Sends a message whose content is the JSON string `literal`, and gives the answer.
-fn append(raw: &mut chorus_tests::Raw, literal: &str) -> Value {
-    raw.ask(format!(
+fn append(raw: &mut chorus_tests::RawConnection, literal: &str) -> Value {
+    raw.exchange(format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"context.append","params":{{"agent":"a","text":{literal}}}}}"#
     ))
 }
@@ -16,7 +16,7 @@ fn append(raw: &mut chorus_tests::Raw, literal: &str) -> Value {
 fn lone_surrogates_are_refused() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     raw.call("agent.init", json!({"name": "a"}));
     for literal in [r#""\ud800""#, r#""\udc00\ud800""#, r#""a\ud83d""#, r#""\ud800\u0041""#] {
         let answer = append(&mut raw, literal);
@@ -30,7 +30,7 @@ fn lone_surrogates_are_refused() {
 fn strange_text_is_kept_exactly_through_a_save_and_a_restore() {
     let home = home();
     let daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     raw.call("agent.init", json!({"name": "a"}));
     let texts = [
         "NUL \u{0} inside".to_owned(),
@@ -60,7 +60,7 @@ fn strange_text_is_kept_exactly_through_a_save_and_a_restore() {
 fn deep_nesting_is_refused_or_kept() {
     let home = home();
     let mut daemon = Daemon::start(&home);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     raw.call("agent.init", json!({"name": "a"}));
     let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     for place in [
@@ -69,19 +69,21 @@ fn deep_nesting_is_refused_or_kept() {
         deep(200),
         deep(1_000_000),
     ] {
-        assert!(raw.ask(place)["error"].is_object());
+        assert!(raw.exchange(place)["error"].is_object());
     }
     let call = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"context.append","params":{{"agent":"a","messages":[{{"role":"assistant","content":"x","tool_calls":[{{"id":"c","name":"t","params":{}}}]}}]}}}}"#,
         deep(200)
     );
-    if raw.ask(call)["result"]["appended"] == 1 {
-        raw.frame(r#"{"jsonrpc":"2.0","id":1,"method":"context.save","params":{"agent":"a","clear":true}}"#);
+    if raw.exchange(call)["result"]["appended"] == 1 {
+        raw.send_frame(r#"{"jsonrpc":"2.0","id":1,"method":"context.save","params":{"agent":"a","clear":true}}"#);
         let saved = String::from_utf8(raw.receive().expect("an answer")).expect("UTF-8");
         assert!(saved.contains(r#""cleared":true"#), "{saved}");
-        raw.frame(r#"{"jsonrpc":"2.0","id":1,"method":"context.restore","params":{"agent":"a","session":"latest"}}"#);
+        raw.send_frame(
+            r#"{"jsonrpc":"2.0","id":1,"method":"context.restore","params":{"agent":"a","session":"latest"}}"#,
+        );
         raw.receive().expect("an answer");
-        raw.frame(r#"{"jsonrpc":"2.0","id":1,"method":"context.show","params":{"agent":"a"}}"#);
+        raw.send_frame(r#"{"jsonrpc":"2.0","id":1,"method":"context.show","params":{"agent":"a"}}"#);
         let shown = String::from_utf8(raw.receive().expect("an answer")).expect("UTF-8");
         assert!(shown.contains(&deep(200)), "what was taken came back changed: {shown}");
     }

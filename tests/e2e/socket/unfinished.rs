@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use serde_json::{Value, json};
 
 use crate::home;
@@ -35,20 +35,20 @@ fn a_byte_now_and_then_does_not_keep_a_frame_open() {
     let home = home();
     let daemon = Daemon::start_with(&home, TIMEOUT);
     for length in [100, 15 * MIB] {
-        let mut raw = daemon.raw();
-        raw.bytes(&header(length));
+        let mut raw = daemon.raw_connection();
+        raw.send_bytes(&header(length));
         let taken = raw.drip(b" ", EVERY, 80);
         assert!((1..80).contains(&taken), "{taken} bytes of {length} in {:?}", EVERY * 80);
-        assert!(raw.is_closed());
+        assert!(raw.wait_until_closed());
     }
-    daemon.raw().hello();
+    daemon.raw_connection().check_hello();
 }
 
 #[test]
 fn events_do_not_keep_a_frame_open() {
     let home = home();
     let daemon = Daemon::start_with(&home, "frame_timeout = \"1s\"\n");
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     assert!(raw.call("events.subscribe", json!({}))["error"].is_null());
     let closed = AtomicBool::new(false);
     let heard = std::thread::scope(|scope| {
@@ -63,7 +63,7 @@ fn events_do_not_keep_a_frame_open() {
         });
         // Events come, more often than the time-out.
         assert!(raw.receive().is_some());
-        raw.bytes(&header(100));
+        raw.send_bytes(&header(100));
         let heard = iter::from_fn(|| raw.receive()).count();
         closed.store(true, Ordering::Relaxed);
         heard
@@ -75,17 +75,17 @@ fn events_do_not_keep_a_frame_open() {
 fn a_slow_client_is_served() {
     let home = home();
     let daemon = Daemon::start_with(&home, TIMEOUT);
-    let mut raw = daemon.raw();
+    let mut raw = daemon.raw_connection();
     // 200 KiB a second, for four times as long as the time-out.
     let (length, piece) = (250 << 10, 10 << 10);
     let body = hello(length);
-    raw.bytes(&header(length));
-    raw.bytes(&body[..piece]);
+    raw.send_bytes(&header(length));
+    raw.send_bytes(&body[..piece]);
     let times = length / piece - 2;
     assert_eq!(raw.drip(&vec![b' '; piece], EVERY, times), times);
-    raw.bytes(&body[length - piece..]);
+    raw.send_bytes(&body[length - piece..]);
     is_hello(&raw.receive_json());
-    raw.hello();
+    raw.check_hello();
 }
 
 /// Clients that keep the least rate would hold the room for minutes.
@@ -93,8 +93,8 @@ fn a_slow_client_is_served() {
 fn slow_clients_leave_their_room_to_one_that_waits() {
     let home = home();
     let daemon = Daemon::start_with(&home, "frame_timeout = \"1s\"\n");
-    let mut held: Vec<_> = (0..8).map(|_| daemon.raw()).collect();
-    held.iter_mut().for_each(|raw| raw.bytes(&header(16 * MIB)));
+    let mut held: Vec<_> = (0..8).map(|_| daemon.raw_connection()).collect();
+    held.iter_mut().for_each(|raw| raw.send_bytes(&header(16 * MIB)));
     let served = AtomicBool::new(false);
     let evicted = std::thread::scope(|scope| {
         let slow: Vec<_> = held
@@ -103,13 +103,13 @@ fn slow_clients_leave_their_room_to_one_that_waits() {
                 scope.spawn(|| {
                     let answer = raw.drip_while(&[b' '; 20 << 10], EVERY, || !served.load(Ordering::Relaxed));
                     answer.or_else(|| {
-                        raw.finish();
+                        raw.shutdown_write();
                         raw.receive()
                     })
                 })
             })
             .collect();
-        let answer = daemon.raw().ask(hello(15 * MIB));
+        let answer = daemon.raw_connection().exchange(hello(15 * MIB));
         served.store(true, Ordering::Relaxed);
         is_hello(&answer);
         slow.into_iter().filter_map(|slow| slow.join().expect("no panic")).collect::<Vec<_>>()
@@ -125,31 +125,31 @@ fn a_long_frame_waits_for_room_or_is_answered_busy() {
     let daemon = Daemon::start_with(&home, "frame_timeout = \"2s\"\n");
     // Eight frames of 16 MiB have room.
     let begun = |_| {
-        let mut raw = daemon.raw();
-        raw.bytes(&header(16 * MIB));
-        raw.bytes(&[b' '; 100]);
+        let mut raw = daemon.raw_connection();
+        raw.send_bytes(&header(16 * MIB));
+        raw.send_bytes(&[b' '; 100]);
         raw
     };
     let mut held: Vec<_> = (0..8).map(begun).collect();
     // All of it was read before this is answered, or nearly.
-    daemon.raw().hello();
-    let mut waiting = daemon.raw();
+    daemon.raw_connection().check_hello();
+    let mut waiting = daemon.raw_connection();
     let body = hello(MIB);
-    waiting.bytes(&header(body.len()));
-    waiting.bytes(&body[..100]);
+    waiting.send_bytes(&header(body.len()));
+    waiting.send_bytes(&body[..100]);
     // Small ones need no room.
-    daemon.raw().hello();
-    let mut small = daemon.raw();
-    is_hello(&small.ask(hello(64 << 10)));
+    daemon.raw_connection().check_hello();
+    let mut small = daemon.raw_connection();
+    is_hello(&small.exchange(hello(64 << 10)));
     // Those that hold it are closed, and whoever waited goes on or was told.
-    held.iter_mut().for_each(|raw| assert!(raw.is_closed()));
-    waiting.bytes(&body[100..]);
+    held.iter_mut().for_each(|raw| assert!(raw.wait_until_closed()));
+    waiting.send_bytes(&body[100..]);
     let answer = waiting.receive_json();
     if answer["error"].is_null() {
         is_hello(&answer);
     } else {
         assert_eq!(answer["error"]["data"]["kind"], "busy", "{answer}");
-        assert!(waiting.is_closed());
+        assert!(waiting.wait_until_closed());
     }
-    is_hello(&daemon.raw().ask(hello(15 * MIB)));
+    is_hello(&daemon.raw_connection().exchange(hello(15 * MIB)));
 }

@@ -5,9 +5,9 @@ use std::fs;
 use chorus_proto::methods::context::{Clear, ClearParams};
 use chorus_proto::methods::tasks::{List, ListParams};
 use chorus_proto::{EventType, Message};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::model_server::{Answer, KEY};
+use chorus_tests::model_server::{API_KEY, Response};
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ fn an_agent_does_its_work_and_all_of_it_is_written_down() {
 fn it_had_a_conversation_before(story: &Story) {
     // Too short for a model to be asked for its summary.
     story.client().append("a", "Which sums are there?");
-    chorusctl(&story.home, ["--agent", "a", "context", "save"]).ok();
+    chorusctl(&story.home, ["--agent", "a", "context", "save"]).expect_success();
     story.client().call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("context.clear");
 }
 
@@ -71,7 +71,7 @@ fn it_edits_and_tests(story: &Story) {
 }
 
 fn it_asks_for_a_push(story: &Story) {
-    let workspace = story.home.agent("a").join("workspace");
+    let workspace = story.home.agent_dir("a").join("workspace");
     let (served, info) = (workspace.join("served.git"), workspace.join(".git/info"));
     bare(&served);
     fs::create_dir_all(&info).expect("a directory");
@@ -90,7 +90,7 @@ fn it_asks_for_a_push(story: &Story) {
 }
 
 fn it_is_refused_what_lies_outside(story: &Story) {
-    let other = story.home.agent("b").join("workspace/private.txt");
+    let other = story.home.agent_dir("b").join("workspace/private.txt");
     fs::write(&other, "of b alone").expect("a file of another agent");
     let key = format!("cat {}", story.server.key_file().display());
     let results = story.turn(
@@ -101,7 +101,7 @@ fn it_is_refused_what_lies_outside(story: &Story) {
     for (result, why) in results.iter().zip(["leads out", "is outside", "is outside", "No such file"]) {
         assert!(result.content.contains(why), "{}", result.content);
     }
-    for known in [KEY, "of b alone", "root:"] {
+    for known in [API_KEY, "of b alone", "root:"] {
         assert!(!story.request().text.contains(known), "the model has read {known}");
     }
 }
@@ -136,16 +136,16 @@ fn it_hears_that_its_build_ended(story: &Story) {
         .expect("tasks.list")
         .tasks;
     assert_eq!(listed.len(), 1);
-    fs::write(story.home.agent("a").join("workspace/go"), "").expect("a file in the workspace");
+    fs::write(story.home.agent_dir("a").join("workspace/go"), "").expect("a file in the workspace");
     let heard = |message: &Message| message.content.starts_with("The background task t1 has ended with exit status 0");
-    wait_until("the end to be heard", DEADLINE, || story.client().shown("a").iter().any(heard).then_some(()));
+    wait_until("the end to be heard", DEADLINE, || story.client().messages("a").iter().any(heard).then_some(()));
     fine(&story.turn(&[], &[]));
     let asked = story.request().text;
     assert!(asked.contains("The background task t1 has ended with exit status 0") && asked.contains("| built"));
 }
 
 fn it_finds_again_and_tells_another(story: &Story) {
-    story.answer("b", Answer::text(["Heard."]));
+    story.answer("b", Response::text(["Heard."]));
     let results = story.turn(
         &[&[
             ("search_sessions", json!({"query": "sums"})),
@@ -157,8 +157,8 @@ fn it_finds_again_and_tells_another(story: &Story) {
     fine(&results);
     assert!(texts(&results)[0].contains("found in 1 session"), "{:?}", texts(&results));
     let answered = |message: &Message| message.content == "Heard.";
-    wait_until("b to answer", DEADLINE, || story.client().shown("b").iter().any(answered).then_some(()));
-    assert!(story.client().shown("b")[0].content.ends_with("The sums are right."));
+    wait_until("b to answer", DEADLINE, || story.client().messages("b").iter().any(answered).then_some(()));
+    assert!(story.client().messages("b")[0].content.ends_with("The sums are right."));
 }
 
 fn every_decision_is_in_the_log(story: &Story) {
@@ -187,7 +187,7 @@ fn every_decision_is_in_the_log(story: &Story) {
     found.sort();
     due.sort();
     assert_eq!(found, due);
-    let verified = chorusctl(&story.home, ["--json", "audit", "verify"]).json();
+    let verified = chorusctl(&story.home, ["--json", "audit", "verify"]).expect_json();
     assert_eq!((&verified["intact"], &verified["broken_at"]), (&json!(true), &Value::Null), "{verified}");
 }
 
@@ -213,7 +213,7 @@ fn events_told_it_all(story: &Story) {
 }
 
 fn locked_it_only_reads(story: &Story) {
-    chorusctl(&story.home, ["agent", "config", "a", "permissions", "locked"]).ok();
+    chorusctl(&story.home, ["agent", "config", "a", "permissions", "locked"]).expect_success();
     let results = story.turn(&[&[bash("./check.sh"), view("add.sh")]], &[]);
     let refused = results.iter().find(|result| result.is_error).expect("what is refused");
     assert_eq!(refused.content, "tool:bash:./check.sh is not allowed: no rule matches it");

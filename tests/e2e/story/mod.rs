@@ -5,10 +5,10 @@ mod acts;
 
 use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::{Client, Event, EventType, Message, Role};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::model_server::{Answer, ModelServer, Recorded};
-use chorus_tests::{DEADLINE, Daemon, Home, Running, wait_until};
+use chorus_tests::model_server::{ModelServer, RecordedRequest, Response};
+use chorus_tests::{DEADLINE, Daemon, Home, InteractiveCommand, wait_until};
 use serde_json::{Value, json};
 
 use crate::events::events;
@@ -46,11 +46,11 @@ impl Story {
     }
 
     /// The next answer of `a` or `b`.
-    fn answer(&self, agent: &str, answer: Answer) {
+    fn answer(&self, agent: &str, answer: Response) {
         if (self.model == MODELS[0]) == (agent == "a") {
-            self.server.anthropic().answer(answer);
+            self.server.anthropic().queue(answer);
         } else {
-            self.server.openai().answer(answer);
+            self.server.openai().queue(answer);
         }
     }
 
@@ -61,20 +61,20 @@ impl Story {
         let before = self.results().len();
         for (step, calls) in answers.iter().enumerate() {
             let named = calls.iter().enumerate();
-            let call = |answer: Answer, (n, (name, params)): (usize, &(&str, Value))| {
-                answer.call(&format!("c{before}-{step}-{n}"), name, params)
+            let call = |answer: Response, (n, (name, params)): (usize, &(&str, Value))| {
+                answer.then_call(&format!("c{before}-{step}-{n}"), name, params)
             };
-            self.answer("a", named.fold(Answer::empty(), call));
+            self.answer("a", named.fold(Response::empty(), call));
         }
-        self.answer("a", Answer::text(["That is done."]));
+        self.answer("a", Response::text(["That is done."]));
         let mut command = self.home.command(self.home.bins.chorusctl);
         command.args(["--agent", "a", "send", "Go on."]);
-        let mut send = Running::piped(command);
-        send.close();
+        let mut send = InteractiveCommand::piped(command);
+        send.close_input();
         for (action, always) in approved {
             self.approve(action, *always);
         }
-        let (status, said, noted) = send.end();
+        let (status, said, noted) = send.wait_for_exit();
         assert!(status.success(), "{said}{noted}");
         assert!(said.ends_with("That is done.\n"), "{said}{noted}");
         self.results().split_off(before)
@@ -83,22 +83,22 @@ impl Story {
     /// Waits until somebody is asked about this action, and about nothing else.
     #[track_caller]
     fn approve(&self, action: &str, always: bool) {
-        let open = || chorusctl(&self.home, ["--json", "approvals"]).json()["approvals"].take();
+        let open = || chorusctl(&self.home, ["--json", "approvals"]).expect_json()["approvals"].take();
         let open = wait_until(action, DEADLINE, || Some(open()).filter(|open| open[0].is_object()));
         assert_eq!((open[0]["action"].as_str(), &open[1]), (Some(action), &Value::Null), "{open}");
         let id = open[0]["id"].as_str().expect("an id");
         let mut words = vec!["approvals", "approve", id];
         words.extend(always.then_some("--always"));
-        chorusctl(&self.home, words).ok();
+        chorusctl(&self.home, words).expect_success();
     }
 
     /// The results of all calls of `a` so far.
     fn results(&self) -> Vec<Message> {
-        self.client().shown("a").into_iter().filter(|message| message.role == Role::ToolResult).collect()
+        self.client().messages("a").into_iter().filter(|message| message.role == Role::ToolResult).collect()
     }
 
     /// The newest request of the model of `a`.
-    fn request(&self) -> Recorded {
+    fn request(&self) -> RecordedRequest {
         let path = if self.model == MODELS[0] { "/v1/messages" } else { "/v1/chat/completions" };
         self.server.requests().into_iter().rfind(|request| request.path == path).expect("a request")
     }
@@ -112,7 +112,7 @@ impl Story {
 
     /// The decisions about `a`: `allow tool:view:x`.
     fn decisions(&self) -> Vec<String> {
-        let listed = chorusctl(&self.home, ["--json", "--agent", "a", "audit"]).json();
+        let listed = chorusctl(&self.home, ["--json", "--agent", "a", "audit"]).expect_json();
         let row = |row: &Value| {
             let text = |key: &str| row[key].as_str().expect("a text").to_owned();
             format!("{} {}", text("decision"), text("action"))

@@ -1,7 +1,7 @@
 //! What a model may answer, and what becomes of it.
 
 use chorus_proto::SummarySource;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::model_server::{ModelServer, Response};
 
 use super::{SUMMARY, TALK, TITLE, answer, is_by_model, now, ready, save, talked};
 use crate::home;
@@ -10,7 +10,7 @@ use crate::home;
 fn a_good_one_takes_the_place_of_the_own_words() {
     let (home, server) = (home(), ModelServer::start());
     let (_daemon, mut client) = talked(&home, &server);
-    server.anthropic().say([answer()]);
+    server.anthropic().queue_text([answer()]);
     let saved = save(&mut client, None);
     let before = saved.session.header;
     assert!(saved.summary_pending && before.summary_source == SummarySource::Extractive && before.summary.is_some());
@@ -21,7 +21,7 @@ fn a_good_one_takes_the_place_of_the_own_words() {
     let file = std::fs::read_to_string(&after.file_path).expect("the file");
     assert!(file.contains(SUMMARY) && file.contains("\"llm\""), "{file}");
     assert!(
-        chorus_tests::chat::Chat::restore(&mut client, "a", "latest").warnings.is_empty(),
+        chorus_tests::client_ext::ClientExt::restore(&mut client, "a", "latest").warnings.is_empty(),
         "the messages are as they were"
     );
 }
@@ -30,10 +30,10 @@ fn a_good_one_takes_the_place_of_the_own_words() {
 fn the_transcript_is_quoted_in_one_message() {
     let (home, server) = (home(), ModelServer::start());
     let (_daemon, mut client) = talked(&home, &server);
-    server.anthropic().say([answer()]);
+    server.anthropic().queue_text([answer()]);
     let saved = save(&mut client, None);
     ready(&mut client, saved.session.header.id);
-    let request = &server.wait_for(1)[0].body;
+    let request = &server.wait_for_requests(1)[0].body;
     let messages = request["messages"].as_array().expect("messages");
     assert_eq!((messages.len(), &messages[0]["role"]), (1, &"user".into()), "{request}");
     let text = messages[0]["content"].to_string();
@@ -47,7 +47,7 @@ fn the_transcript_is_quoted_in_one_message() {
 fn a_description_that_was_given_stays() {
     let (home, server) = (home(), ModelServer::start());
     let (_daemon, mut client) = talked(&home, &server);
-    server.anthropic().say([answer()]);
+    server.anthropic().queue_text([answer()]);
     let saved = save(&mut client, Some("by hand"));
     is_by_model(&mut client, saved.session.header.id);
     assert_eq!(now(&mut client, saved.session.header.id).0.header.description.as_deref(), Some("by hand"));
@@ -58,19 +58,19 @@ fn a_description_that_was_given_stays() {
 fn what_cannot_be_used_leaves_the_own_words() {
     let megabyte = format!("<|im_start|>Title\n\n{}<|im_end|>", "Row after row was kept. ".repeat(45_000));
     let unusable = [
-        Answer::error(500, "{}"),
-        Answer::empty(),
-        Answer::text(["  \n"]),
-        Answer::text(["I'm sorry, but I can't help with that."]),
-        Answer::text(["Something"]).stop("refusal"),
-        Answer::text([answer().repeat(20)]),
-        Answer::text([megabyte]),
-        Answer::text(["Rows\n\nThe loader"]).cut(),
+        Response::error(500, "{}"),
+        Response::empty(),
+        Response::text(["  \n"]),
+        Response::text(["I'm sorry, but I can't help with that."]),
+        Response::text(["Something"]).stop_reason("refusal"),
+        Response::text([answer().repeat(20)]),
+        Response::text([megabyte]),
+        Response::text(["Rows\n\nThe loader"]).disconnect(),
     ];
     for bad in unusable {
         let (home, server) = (home(), ModelServer::start());
         let (mut daemon, mut client) = talked(&home, &server);
-        server.anthropic().always(bad.clone());
+        server.anthropic().set_fallback(bad.clone());
         let saved = save(&mut client, None);
         let before = saved.session.header;
         let told = ready(&mut client, before.id);
@@ -88,11 +88,11 @@ fn what_cannot_be_used_leaves_the_own_words() {
 
 #[test]
 fn the_second_try_may_be_better() {
-    for first in [Answer::error(500, "{}"), Answer::empty(), Answer::text(["I cannot assist with that."])] {
+    for first in [Response::error(500, "{}"), Response::empty(), Response::text(["I cannot assist with that."])] {
         let (home, server) = (home(), ModelServer::start());
         let (_daemon, mut client) = talked(&home, &server);
-        server.anthropic().answer(first);
-        server.anthropic().say([answer()]);
+        server.anthropic().queue(first);
+        server.anthropic().queue_text([answer()]);
         let saved = save(&mut client, None);
         is_by_model(&mut client, saved.session.header.id);
         assert_eq!(server.requests().len(), 2);
@@ -103,9 +103,10 @@ fn the_second_try_may_be_better() {
 fn what_no_second_try_can_help_is_tried_once() {
     let (home, server) = (home(), ModelServer::start());
     let (_daemon, mut client) = talked(&home, &server);
-    server
-        .anthropic()
-        .always(Answer::error(401, r#"{"type":"error","error":{"type":"authentication_error","message":"no"}}"#));
+    server.anthropic().set_fallback(Response::error(
+        401,
+        r#"{"type":"error","error":{"type":"authentication_error","message":"no"}}"#,
+    ));
     let saved = save(&mut client, None);
     assert_eq!(ready(&mut client, saved.session.header.id)["source"], "extractive");
     assert_eq!(server.requests().len(), 1);
@@ -116,11 +117,15 @@ fn a_model_that_takes_less_is_asked_about_less() {
     let (home, server) = (home(), ModelServer::start());
     let (_daemon, mut client) = talked(&home, &server);
     for _ in 0..20 {
-        chorus_tests::chat::Chat::append(&mut client, "a", &"Another thousand words about rows. ".repeat(100));
+        chorus_tests::client_ext::ClientExt::append(
+            &mut client,
+            "a",
+            &"Another thousand words about rows. ".repeat(100),
+        );
     }
     let long = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8 maximum"}}"#;
-    server.anthropic().answer(Answer::error(400, long));
-    server.anthropic().say([answer()]);
+    server.anthropic().queue(Response::error(400, long));
+    server.anthropic().queue_text([answer()]);
     let saved = save(&mut client, None);
     is_by_model(&mut client, saved.session.header.id);
     let sizes: Vec<usize> = server.requests().iter().map(|request| request.text.len()).collect();
@@ -132,7 +137,7 @@ fn markers_and_control_characters_are_not_kept() {
     let (home, server) = (home(), ModelServer::start());
     let (_daemon, mut client) = talked(&home, &server);
     let dressed = format!("<think>Hm.</think>```\n## {TITLE}\n\n\u{1b}[31m**{SUMMARY}**\u{202e}<|im_end|>\n```");
-    server.anthropic().say([dressed]);
+    server.anthropic().queue_text([dressed]);
     let saved = save(&mut client, None);
     is_by_model(&mut client, saved.session.header.id);
 }
@@ -141,8 +146,8 @@ fn markers_and_control_characters_are_not_kept() {
 fn at_most_a_thousand_characters_are_kept() {
     let (home, server) = (home(), ModelServer::start());
     let (_daemon, mut client) = talked(&home, &server);
-    chorus_tests::chat::Chat::append(&mut client, "a", &"Much more was said. ".repeat(200));
-    server.anthropic().say([format!("{TITLE}\n\n{}", "The rows were kept. ".repeat(80))]);
+    chorus_tests::client_ext::ClientExt::append(&mut client, "a", &"Much more was said. ".repeat(200));
+    server.anthropic().queue_text([format!("{TITLE}\n\n{}", "The rows were kept. ".repeat(80))]);
     let saved = save(&mut client, None);
     assert_eq!(ready(&mut client, saved.session.header.id)["source"], "llm");
     let summary = now(&mut client, saved.session.header.id).0.header.summary.expect("a summary");
@@ -154,7 +159,7 @@ fn without_a_model_and_with_next_to_nothing_said_none_is_asked() {
     let (home, server) = (home(), ModelServer::start());
     let daemon = chorus_tests::Daemon::start_with(&home, &server.config_toml());
     let mut client = daemon.client();
-    use chorus_tests::chat::Chat as _;
+    use chorus_tests::client_ext::ClientExt as _;
     client.init("a");
     client.append("a", "Hello!");
     let saved = save(&mut client, None);

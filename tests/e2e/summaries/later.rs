@@ -2,9 +2,9 @@
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::{Client, Session, SummarySource};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use super::{answer, is_by_model, ready, save, talk, talked};
@@ -23,9 +23,10 @@ fn a_stop_calls_no_model_and_the_next_start_fills_in() {
     let (daemon, _) = talked(&home, &server);
     assert!(daemon.terminate().success());
     assert!(server.requests().is_empty(), "a model was called at shutdown");
-    let file = std::fs::read_dir(home.sessions("a")).expect("sessions/").next().expect("one").expect("an entry").path();
+    let file =
+        std::fs::read_dir(home.sessions_dir("a")).expect("sessions/").next().expect("one").expect("an entry").path();
     assert!(std::fs::read_to_string(&file).expect("the file").contains("\"extractive\""));
-    server.anthropic().always(Answer::text([answer()]));
+    server.anthropic().set_fallback(Response::text([answer()]));
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     let session = filled_in(&mut client);
@@ -34,19 +35,19 @@ fn a_stop_calls_no_model_and_the_next_start_fills_in() {
     // Once is enough.
     let daemon = Daemon::start(&home);
     daemon.client().save("a", "a sign that it has looked");
-    assert_eq!(server.wait_for(2).len(), 2);
+    assert_eq!(server.wait_for_requests(2).len(), 2);
 }
 
 #[test]
 fn a_kill_between_the_save_and_the_summary() {
     let (home, server) = (home(), ModelServer::start());
     let (daemon, mut client) = talked(&home, &server);
-    server.anthropic().answer(Answer::empty().gate("never").then("x"));
+    server.anthropic().queue(Response::empty().gate("never").then_text("x"));
     let saved = save(&mut client, Some("given"));
     assert!(saved.summary_pending);
-    server.reached("never");
+    server.wait_for_gate("never");
     daemon.kill9();
-    server.anthropic().always(Answer::text([answer()]));
+    server.anthropic().set_fallback(Response::text([answer()]));
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     let session = filled_in(&mut client);
@@ -58,12 +59,12 @@ fn a_kill_between_the_save_and_the_summary() {
 fn a_stop_in_the_middle_of_a_call_hangs_up_and_the_next_start_asks_again() {
     let (home, server) = (home(), ModelServer::start());
     let (daemon, mut client) = talked(&home, &server);
-    server.anthropic().answer(Answer::empty().gate("never").then("x"));
+    server.anthropic().queue(Response::empty().gate("never").then_text("x"));
     save(&mut client, None);
-    server.reached("never");
+    server.wait_for_gate("never");
     assert!(daemon.terminate().success());
     server.wait_for_hang_ups(1);
-    server.anthropic().always(Answer::text([answer()]));
+    server.anthropic().set_fallback(Response::text([answer()]));
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     let session = filled_in(&mut client);
@@ -78,11 +79,11 @@ fn a_model_that_fails_is_asked_again_by_another_start() {
     client.init("b");
     talk(&mut client, "b");
     assert!(daemon.terminate().success());
-    server.anthropic().always(Answer::error(401, "{}"));
+    server.anthropic().set_fallback(Response::error(401, "{}"));
     let daemon = Daemon::start(&home);
-    assert!(!server.wait_for(1).is_empty());
+    assert!(!server.wait_for_requests(1).is_empty());
     assert!(daemon.terminate().success());
-    server.anthropic().always(Answer::text([answer()]));
+    server.anthropic().set_fallback(Response::text([answer()]));
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     filled_in(&mut client);
@@ -99,8 +100,8 @@ fn a_provider_that_fails_does_not_keep_others_from_theirs() {
         talk(&mut client, agent);
     }
     assert!(daemon.terminate().success());
-    server.anthropic().always(Answer::error(401, "{}"));
-    server.openai().always(Answer::text([answer()]));
+    server.anthropic().set_fallback(Response::error(401, "{}"));
+    server.openai().set_fallback(Response::text([answer()]));
     let daemon = Daemon::start(&home);
     filled_in(&mut daemon.client());
 }
@@ -112,7 +113,7 @@ fn a_rebuild_in_between_changes_nothing() {
     let (daemon, _) = talked(&home, &server);
     assert!(daemon.terminate().success());
     assert_eq!(chorusctl(&home, ["doctor", "--rebuild", "--no-autostart"]).status, 0);
-    server.anthropic().always(Answer::text([answer()]));
+    server.anthropic().set_fallback(Response::text([answer()]));
     let daemon = Daemon::start(&home);
     filled_in(&mut daemon.client());
 }
@@ -122,7 +123,7 @@ fn at_most_four_models_are_asked_at_once() {
     let (home, server) = (home(), ModelServer::start());
     let daemon = Daemon::start_with(&home, &server.config_toml());
     let mut client = daemon.client();
-    server.anthropic().always(Answer::empty().gate("all").then(&answer()));
+    server.anthropic().set_fallback(Response::empty().gate("all").then_text(&answer()));
     let agents: Vec<String> = (0..7).map(|n| format!("a{n}")).collect();
     let sessions: Vec<_> = agents
         .iter()
@@ -132,8 +133,8 @@ fn at_most_four_models_are_asked_at_once() {
             client.save(agent, "").header.id
         })
         .collect();
-    assert_eq!(server.wait_for(4).len(), 4);
-    server.open("all");
+    assert_eq!(server.wait_for_requests(4).len(), 4);
+    server.open_gate("all");
     for session in sessions {
         assert_eq!(ready(&mut client, session)["source"], "llm");
     }

@@ -2,9 +2,9 @@
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::{Client, EventType};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::many::agents;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::bulk_data::create_agents;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use super::{answer, talk};
@@ -29,10 +29,10 @@ fn count(client: &mut Client, kind: EventType) -> usize {
 #[test]
 fn a_few_are_asked_for_at_once_and_the_others_wait_without_their_transcripts() {
     let (home, server) = (home(), ModelServer::start());
-    agents(&home, CONTEXTS);
+    create_agents(&home, CONTEXTS);
     let daemon = Daemon::start_with(&home, &format!("{}[defaults]\nidle_timeout = \"1s\"\n", server.config_toml()));
     let mut client = daemon.client();
-    server.anthropic().always(Answer::empty().gate("all").then(&answer()));
+    server.anthropic().set_fallback(Response::empty().gate("all").then_text(&answer()));
     let before = daemon.rss();
     let text = format!("Please look at this. {}", "word ".repeat(LONG / 5));
     for n in 0..CONTEXTS {
@@ -41,11 +41,11 @@ fn a_few_are_asked_for_at_once_and_the_others_wait_without_their_transcripts() {
     wait_until("all to be put away", DEADLINE * 4, || {
         (count(&mut client, EventType::ContextCleared) == CONTEXTS).then_some(())
     });
-    server.reached("all");
+    server.wait_for_gate("all");
     assert_eq!(server.requests().len(), AT_ONCE);
     // What it took to write them goes back in a moment.
     wait_until("memory to be given back", DEADLINE, || (daemon.rss().saturating_sub(before) < GROWTH).then_some(()));
-    server.open("all");
+    server.open_gate("all");
     wait_until("all summaries", DEADLINE * 4, || {
         (count(&mut client, EventType::SummaryReady) == CONTEXTS).then_some(())
     });
@@ -57,8 +57,8 @@ fn a_provider_that_does_not_answer_keeps_no_other_from_its_summaries() {
     let (home, server) = (home(), ModelServer::start());
     let daemon = Daemon::start_with(&home, &server.config_toml());
     let mut client = daemon.client();
-    server.openai().always(Answer::empty().gate("never"));
-    server.anthropic().say([answer()]);
+    server.openai().set_fallback(Response::empty().gate("never"));
+    server.anthropic().queue_text([answer()]);
     for n in 0..=AT_ONCE {
         let name = format!("slow-{n}");
         client.init(&name);
@@ -67,7 +67,7 @@ fn a_provider_that_does_not_answer_keeps_no_other_from_its_summaries() {
         talk(&mut client, &name);
         client.save(&name, "slow");
     }
-    assert_eq!(server.wait_for(AT_ONCE).len(), AT_ONCE);
+    assert_eq!(server.wait_for_requests(AT_ONCE).len(), AT_ONCE);
     client.init("a");
     talk(&mut client, "a");
     client.save("a", "fast");

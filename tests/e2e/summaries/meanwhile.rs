@@ -3,8 +3,8 @@
 use chorus_proto::methods::session::{Delete, DeleteParams, Purge, PurgeParams, Tag, TagParams};
 use chorus_proto::methods::{agent, context};
 use chorus_proto::{Client, Session};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{Daemon, Home};
 
 use super::{SUMMARY, answer, is_by_model, now, ready, save, talk, talked};
@@ -13,14 +13,14 @@ use crate::home;
 /// A saved session whose model waits for the gate `go`.
 fn thinking(home: &Home, server: &ModelServer) -> (Daemon, Client, Session) {
     let (daemon, mut client) = talked(home, server);
-    server.anthropic().answer(Answer::empty().gate("go").then(&answer()));
+    server.anthropic().queue(Response::empty().gate("go").then_text(&answer()));
     let saved = save(&mut client, None);
-    server.reached("go");
+    server.wait_for_gate("go");
     (daemon, client, saved.session)
 }
 
 fn files(home: &Home) -> usize {
-    std::fs::read_dir(home.sessions("a")).expect("sessions/").count()
+    std::fs::read_dir(home.sessions_dir("a")).expect("sessions/").count()
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn one_that_is_deleted_is_left_alone() {
     let (_daemon, mut client, session) = thinking(&home, &server);
     let params = DeleteParams { agent: Some("a".into()), session: session.header.id.to_string(), own: false };
     client.call::<Delete>(&params).expect("session.delete");
-    server.open("go");
+    server.open_gate("go");
     assert!(ready(&mut client, session.header.id)["summary"].is_null());
     assert_eq!((files(&home), client.history("a").len()), (0, 0));
 }
@@ -40,7 +40,7 @@ fn one_that_is_purged_does_not_come_back() {
     let (daemon, mut client, session) = thinking(&home, &server);
     let params = PurgeParams { agent: Some("a".into()), session: session.header.id.to_string(), own: false };
     client.call::<Purge>(&params).expect("session.purge");
-    server.open("go");
+    server.open_gate("go");
     assert!(ready(&mut client, session.header.id)["summary"].is_null());
     assert_eq!((files(&home), client.history("a").len()), (0, 0));
     assert!(daemon.terminate().success());
@@ -60,7 +60,7 @@ fn one_that_is_edited_by_hand_is_left_alone() {
     let edited = file.replace(&summary, "My own words, longer than before: nobody writes over them.");
     assert_ne!(edited, file);
     std::fs::write(&session.file_path, &edited).expect("an edit");
-    server.open("go");
+    server.open_gate("go");
     ready(&mut client, session.header.id);
     assert_eq!(std::fs::read_to_string(&session.file_path).expect("the file"), edited);
 }
@@ -76,7 +76,7 @@ fn a_tag_and_a_summary_do_not_lose_each_other() {
         ..TagParams::default()
     };
     client.call::<Tag>(&params).expect("session.tag");
-    server.open("go");
+    server.open_gate("go");
     is_by_model(&mut client, session.header.id);
     assert_eq!(now(&mut client, session.header.id).0.header.tags, ["kept"]);
 }
@@ -87,13 +87,13 @@ fn the_agent_may_be_renamed_or_destroyed() {
     let (_daemon, mut client, session) = thinking(&home, &server);
     let rename = agent::ConfigParams { name: "a".into(), key: Some("name".into()), value: Some("b".into()) };
     client.call::<agent::Config>(&rename).expect("renamed");
-    server.open("go");
+    server.open_gate("go");
     assert_eq!(ready(&mut client, session.header.id)["source"], "llm");
     let found = client.history("b").pop().expect("the session");
     assert_eq!(found.header.summary.as_deref(), Some(SUMMARY));
 
     client.append("b", "One more thing, before it goes: the ledger of March is to be checked by somebody.");
-    server.anthropic().say([answer()]);
+    server.anthropic().queue_text([answer()]);
     let destroy = agent::DestroyParams { name: "b".into(), ..Default::default() };
     let saved = client.call::<agent::Destroy>(&destroy).expect("destroyed").saved.expect("a session");
     assert_eq!(ready(&mut client, saved.header.id)["source"], "llm");
@@ -107,18 +107,18 @@ fn the_agent_may_be_renamed_or_destroyed() {
 fn a_purge_of_the_agent_calls_no_model_into_being() {
     let (home, server) = (home(), ModelServer::start());
     let (_daemon, mut client) = talked(&home, &server);
-    server.anthropic().always(Answer::text([answer()]));
+    server.anthropic().set_fallback(Response::text([answer()]));
     let destroy = agent::DestroyParams { name: "a".into(), purge: true, ..Default::default() };
     let saved = client.call::<agent::Destroy>(&destroy).expect("destroyed").saved.expect("a session");
     ready(&mut client, saved.header.id);
-    assert!(!home.agent("a").exists());
+    assert!(!home.agent_dir("a").exists());
 }
 
 #[test]
 fn clear_and_restore_have_theirs_too() {
     let (home, server) = (home(), ModelServer::start());
     let (_daemon, mut client) = talked(&home, &server);
-    server.anthropic().always(Answer::text([answer()]));
+    server.anthropic().set_fallback(Response::text([answer()]));
     let params = context::ClearParams { agent: Some("a".into()), save: true };
     let cleared = client.call::<context::Clear>(&params).expect("cleared").saved.expect("a session");
     is_by_model(&mut client, cleared.header.id);

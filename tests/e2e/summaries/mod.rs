@@ -10,7 +10,7 @@ mod waiting;
 use chorus_proto::methods::context::{Save, SaveParams, SaveResult};
 use chorus_proto::methods::session::{Get, GetParams};
 use chorus_proto::{Client, EventType, NewMessage, Role, Session, SummarySource};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::ModelServer;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use serde_json::Value;

@@ -2,10 +2,12 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::process::is_running;
 use chorus_tests::rng::Rng;
-use chorus_tests::strace::{CHANGES, Point, Strace, permitted, points, threads, wait_until_quiet};
+use chorus_tests::strace::{
+    CallPoint, FILE_CHANGING_CALLS, Strace, call_points, is_permitted, threads, wait_until_quiet,
+};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
 use super::state::{GENERATED, State, assert_catalog_fits_files, assert_databases_whole};
@@ -26,13 +28,13 @@ enum Outcome {
 }
 
 /// Counts the points of `verb`.
-fn count(home: &Home, verb: Verb) -> Vec<Point> {
+fn count(home: &Home, verb: Verb) -> Vec<CallPoint> {
     let mut daemon = Daemon::start(home);
     let mut client = daemon.client();
     client.set_timeout(Some(DEADLINE)).expect("a time-out");
     wait_until_quiet(daemon.pid);
     let threads = threads(daemon.pid);
-    let trace = format!("trace={CHANGES}");
+    let trace = format!("trace={FILE_CHANGING_CALLS}");
     // Each thread by name, so that none is missed because it was attached to a moment later.
     let all: Vec<u32> = threads.values().flatten().copied().collect();
     let mut strace = Strace::attach(home, &all, &["-f", "-e", &trace]).expect("strace attaches");
@@ -40,13 +42,13 @@ fn count(home: &Home, verb: Verb) -> Vec<Point> {
     // What goes on after the answer, such as trimming the journal, is counted too.
     wait_until_quiet(daemon.pid);
     daemon.kill9();
-    strace.wait();
+    strace.wait_for_exit();
     let home = std::fs::canonicalize(&home.path).expect("the home");
-    points(&strace.output(), &threads, &home).into_iter().collect()
+    call_points(&strace.read_output(), &threads, &home).into_iter().collect()
 }
 
 /// Kills the daemon at `point` of `verb`, starts it again, and compares.
-fn kill_at(template: &Home, verb: Verb, point: &Point, before: &State, bystander: &State) -> Outcome {
+fn kill_at(template: &Home, verb: Verb, point: &CallPoint, before: &State, bystander: &State) -> Outcome {
     let home = copy(template);
     let mut daemon = Daemon::start(&home);
     let mut client = daemon.client();
@@ -99,12 +101,12 @@ fn kill_at(template: &Home, verb: Verb, point: &Point, before: &State, bystander
     assert!(end.saved.starts_with(&found.saved) && end.saved.len() <= found.saved.len() + 1, "{at}: {end:?}");
     let distinct: std::collections::BTreeSet<_> = end.saved.iter().collect();
     assert_eq!(distinct.len(), end.saved.len(), "{at}: a session was saved twice");
-    assert!(!last.log().contains("panicked"), "{at}: {}", last.log());
+    assert!(!last.read_log().contains("panicked"), "{at}: {}", last.read_log());
     Outcome::Killed
 }
 
 /// Kills at `point`, or where commits fall together and there are fewer such calls than were counted, at the last one.
-fn reached(template: &Home, verb: Verb, point: &Point, before: &State, bystander: &State) -> bool {
+fn reached(template: &Home, verb: Verb, point: &CallPoint, before: &State, bystander: &State) -> bool {
     let mut point = point.clone();
     for attempt in 1..=6 {
         if matches!(kill_at(template, verb, &point, before, bystander), Outcome::Killed) {
@@ -119,7 +121,7 @@ fn reached(template: &Home, verb: Verb, point: &Point, before: &State, bystander
 
 fn strike(verbs: &[Verb]) {
     let (template, before, bystander) = prepared();
-    if !permitted(&template) {
+    if !is_permitted(&template) {
         return;
     }
     let mut rng = Rng::new(2);
@@ -143,7 +145,7 @@ fn strike(verbs: &[Verb]) {
 }
 
 /// How many calls there are of each kind.
-fn kinds(points: &[Point]) -> std::collections::BTreeMap<&str, usize> {
+fn kinds(points: &[CallPoint]) -> std::collections::BTreeMap<&str, usize> {
     let mut kinds = std::collections::BTreeMap::new();
     for point in points {
         *kinds.entry(&*point.call).or_default() += 1;

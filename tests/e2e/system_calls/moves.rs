@@ -7,10 +7,12 @@ use chorus_proto::methods::doctor::{Doctor, DoctorParams, Verdict};
 use chorus_proto::methods::session::{Delete, DeleteParams, Purge, PurgeParams};
 use chorus_proto::methods::{agent, memory, trash};
 use chorus_proto::{CallError, Client, ErrorKind};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::process::is_running;
 use chorus_tests::rng::Rng;
-use chorus_tests::strace::{CHANGES, Point, Strace, permitted, points, threads, wait_until_quiet};
+use chorus_tests::strace::{
+    CallPoint, FILE_CHANGING_CALLS, Strace, call_points, is_permitted, threads, wait_until_quiet,
+};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
 use super::state::assert_databases_whole;
@@ -169,7 +171,7 @@ fn assert_settled(home: &Home, client: &mut Client, at: &str) {
     for name in agents(client) {
         for session in client.history(&name) {
             assert!(session.available, "{at}: {session:?}");
-            client.session(&name, &session.header.id.to_string());
+            client.get_session(&name, &session.header.id.to_string());
         }
     }
     for dir in ["trash", "agents"] {
@@ -211,7 +213,7 @@ fn things(client: &mut Client) -> Vec<Thing> {
             let holders: Vec<_> = holders.iter().filter(|holder| names.iter().any(|name| name == *holder)).collect();
             holders.into_iter().any(|holder| {
                 client.history(holder).iter().any(|session| {
-                    let (_, messages) = client.session(holder, &session.header.id.to_string());
+                    let (_, messages) = client.get_session(holder, &session.header.id.to_string());
                     messages.last().is_some_and(|message| message.content == *text)
                 })
             })
@@ -224,27 +226,27 @@ fn things(client: &mut Client) -> Vec<Thing> {
 }
 
 /// Counts the points of `verb`: renames, removals and syncs of what lies below the home.
-fn count(home: &Home, verb: Verb, archive: &[u8]) -> Vec<Point> {
+fn count(home: &Home, verb: Verb, archive: &[u8]) -> Vec<CallPoint> {
     let daemon = Daemon::start(home);
     let mut client = daemon.client();
     client.set_timeout(Some(DEADLINE)).expect("a time-out");
     wait_until_quiet(daemon.pid);
     let threads = threads(daemon.pid);
-    let trace = format!("trace={CHANGES}");
+    let trace = format!("trace={FILE_CHANGING_CALLS}");
     let all: Vec<u32> = threads.values().flatten().copied().collect();
     let mut strace = Strace::attach(home, &all, &["-f", "-e", &trace]).expect("strace attaches");
     assert!(verb.ask(&mut client, archive), "{verb:?} was not done");
     wait_until_quiet(daemon.pid);
     daemon.kill9();
-    strace.wait();
+    strace.wait_for_exit();
     let home = std::fs::canonicalize(&home.path).expect("the home");
-    let points = points(&strace.output(), &threads, &home);
-    let steps = |point: &Point| !point.call.contains("write");
+    let points = call_points(&strace.read_output(), &threads, &home);
+    let steps = |point: &CallPoint| !point.call.contains("write");
     points.into_iter().filter(steps).collect()
 }
 
 /// Kills the daemon at `point` of `verb`, starts it again and looks; false: the point was not reached.
-fn kill_at((template, archive): &(Home, Vec<u8>), verb: Verb, point: &Point) -> bool {
+fn kill_at((template, archive): &(Home, Vec<u8>), verb: Verb, point: &CallPoint) -> bool {
     let home = copy(template);
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
@@ -299,7 +301,7 @@ fn kill_at((template, archive): &(Home, Vec<u8>), verb: Verb, point: &Point) -> 
         assert!(there.contains(&thing) || verb.may_lose(&thing), "{at}: {thing:?} is lost");
     }
     assert_settled(&home, &mut client, &at);
-    assert!(!again.log().contains("panicked"), "{at}: {}", again.log());
+    assert!(!again.read_log().contains("panicked"), "{at}: {}", again.read_log());
     assert!(again.terminate().success(), "{at}: the next stop");
     assert_databases_whole(&home);
     true
@@ -307,7 +309,7 @@ fn kill_at((template, archive): &(Home, Vec<u8>), verb: Verb, point: &Point) -> 
 
 fn strike(verbs: &[Verb]) {
     let prepared = prepared();
-    if !permitted(&prepared.0) {
+    if !is_permitted(&prepared.0) {
         return;
     }
     let mut rng = Rng::new(5);

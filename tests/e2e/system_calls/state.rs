@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use chorus_proto::{Client, Message};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use serde_json::Value;
 
@@ -25,11 +25,11 @@ impl State {
         // What Chorus wrote itself is not what must not be lost.
         let said = |message: Message| if message.generated { GENERATED.to_owned() } else { message.content };
         let texts = |session: &chorus_proto::Session| {
-            let (_, messages) = client.session(agent, &session.header.id.to_string());
+            let (_, messages) = client.get_session(agent, &session.header.id.to_string());
             messages.into_iter().map(said).collect()
         };
         let saved = sessions.iter().map(texts).collect();
-        Self { live: client.shown(agent).into_iter().map(said).collect(), saved }
+        Self { live: client.messages(agent).into_iter().map(said).collect(), saved }
     }
 
     /// The same with the live context saved.
@@ -43,7 +43,7 @@ impl State {
 /// Names of an agent's session files; each must be whole.
 fn files(home: &Home, agent: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for entry in fs::read_dir(home.sessions(agent)).expect("sessions/") {
+    for entry in fs::read_dir(home.sessions_dir(agent)).expect("sessions/") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
         if let Some(session) = name.strip_suffix(".json") {

@@ -2,9 +2,9 @@
 
 use chorus_proto::methods::context::{Append, AppendParams, Clear, ClearParams, Save, SaveParams};
 use chorus_proto::{CallError, Client};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::rng::Rng;
-use chorus_tests::strace::{Strace, permitted, threads, wait_until_quiet};
+use chorus_tests::strace::{Strace, is_permitted, threads, wait_until_quiet};
 use chorus_tests::{Daemon, Home};
 
 use super::state::{State, assert_catalog_fits_files, assert_databases_whole};
@@ -90,7 +90,7 @@ fn fail_at(number: u32, blocking_only: bool) -> bool {
     };
     let in_doubt = in_doubt.is_some_and(|hint| hint.contains("may have been kept") && hint.contains("same key"));
     let status = daemon.wait();
-    assert!(status.code().is_some_and(|code| code != 0), "{at}: ended with {status}: {}", daemon.log());
+    assert!(status.code().is_some_and(|code| code != 0), "{at}: ended with {status}: {}", daemon.read_log());
     drop(strace);
     assert_restart(&home, &oracle, &at);
     in_doubt
@@ -102,14 +102,14 @@ fn assert_restart(home: &Home, oracle: &Oracle, at: &str) {
     let found = State::of(&mut daemon.client(), "a");
     let allowed = [&oracle.acked, &oracle.under_way];
     assert!(allowed.contains(&&found), "{at}: found {found:?}, {oracle:?}");
-    assert!(!daemon.log().contains("panicked"), "{at}: {}", daemon.log());
+    assert!(!daemon.read_log().contains("panicked"), "{at}: {}", daemon.read_log());
     assert!(daemon.terminate().success(), "{at}: the next stop");
     assert_databases_whole(home);
 }
 
 #[test]
 fn after_a_failed_sync_nothing_is_acknowledged_and_the_daemon_ends() {
-    if !permitted(&home()) {
+    if !is_permitted(&home()) {
         return;
     }
     let numbers: Vec<u32> = (1..=SYNCS).collect();
@@ -124,7 +124,7 @@ fn after_a_failed_sync_nothing_is_acknowledged_and_the_daemon_ends() {
 /// Syncs of session files and of their directory, which lie between those of the databases.
 #[test]
 fn a_failed_sync_of_a_session_file_ends_it_too() {
-    if !permitted(&home()) {
+    if !is_permitted(&home()) {
         return;
     }
     for number in 1..=4 {
@@ -136,7 +136,7 @@ fn a_failed_sync_of_a_session_file_ends_it_too() {
 #[test]
 fn a_sync_that_fails_in_the_background_ends_it_too() {
     let home = home();
-    if !permitted(&home) {
+    if !is_permitted(&home) {
         return;
     }
     let mut daemon = Daemon::start_with(&home, "durability = \"interval\"\nautosave_interval = \"300ms\"\n");
@@ -149,5 +149,5 @@ fn a_sync_that_fails_in_the_background_ends_it_too() {
     // Answered or not, but not for long.
     let _ = client.call::<Append>(&append);
     let status = daemon.wait();
-    assert!(status.code().is_some_and(|code| code != 0), "ended with {status}: {}", daemon.log());
+    assert!(status.code().is_some_and(|code| code != 0), "ended with {status}: {}", daemon.read_log());
 }

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use chorus_tests::chat::Chat as _;
-use chorus_tests::strace::permitted;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::strace::is_permitted;
 use chorus_tests::{Daemon, Home, skip};
 
 use super::state::{assert_catalog_fits_files, assert_databases_whole};
@@ -35,7 +35,7 @@ fn is_usual_file_system(home: &Home) -> bool {
 /// The `number`th sync of the file system fails while all of them are put away.
 fn fail_at(number: u32) {
     let home = home();
-    if !permitted(&home) || !is_usual_file_system(&home) {
+    if !is_permitted(&home) || !is_usual_file_system(&home) {
         return;
     }
     let daemon = Daemon::start_with(&home, "[defaults]\nidle_timeout = \"1h\"\n");
@@ -46,21 +46,21 @@ fn fail_at(number: u32) {
     }
     daemon.kill9();
     // A shorter timeout now: all have this left, from the same moment on.
-    home.configure("[defaults]\nidle_timeout = \"1s\"\n");
+    home.write_config("[defaults]\nidle_timeout = \"1s\"\n");
     let mut command = home.command("strace");
     let inject = format!("inject=syncfs:error=EIO:when={number}");
     // Those that are placed one by one take so long that enough others come meanwhile to be placed together.
     let slow = format!("inject=fsync,fdatasync:delay_enter={SLOW_SYNC_US}");
     command.args(["-f", "-e", "trace=syncfs,fsync,fdatasync", "-e", &inject, "-e", &slow, "-o"]);
-    command.arg(home.outside().join("strace.out"));
+    command.arg(home.temp_dir().join("strace.out"));
     command.arg(home.bins.chorusd);
-    let mut daemon = Daemon::start_by(&home, command);
+    let mut daemon = Daemon::start_command(&home, command);
     let status = daemon.wait();
-    assert!(status.code().is_some_and(|code| code != 0), "ended with {status}: {}", daemon.log());
+    assert!(status.code().is_some_and(|code| code != 0), "ended with {status}: {}", daemon.read_log());
     let daemon = Daemon::start_with(&home, "[defaults]\nidle_timeout = \"1h\"\n");
     let mut client = daemon.client();
     for n in 0..AGENTS {
-        let (live, saved) = (client.texts(&name(n)), client.history(&name(n)));
+        let (live, saved) = (client.message_texts(&name(n)), client.history(&name(n)));
         let one = |session: &chorus_proto::Session| session.header.message_count == 1;
         assert!(saved.len() <= 1 && saved.iter().all(one), "{}: {saved:?}", name(n));
         // Live still, or put away before the sync failed.

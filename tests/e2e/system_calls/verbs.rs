@@ -8,7 +8,7 @@ use chorus_proto::methods::context::{
 };
 use chorus_proto::methods::tree::{Branch, BranchParams, Merge, MergeParams};
 use chorus_proto::{CallError, Client, NewMessage, Role};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::process::signal;
 use chorus_tests::{Daemon, Home};
 use rustix::process::Signal;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use chorus_proto::EventType;
 use chorus_proto::methods::tasks::TaskStatus;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::process::is_running;
 use chorus_tests::{DEADLINE, Home, wait_until};
 
@@ -83,7 +83,7 @@ fn a_number_that_another_process_has_by_now_is_left_alone() {
         let id = rig.start(GATE);
         let rig = rig.crash(|home| {
             // What was really started ends by itself now.
-            std::fs::write(home.agent("a").join("workspace/go"), "").expect("a file in the workspace");
+            std::fs::write(home.agent_dir("a").join("workspace/go"), "").expect("a file in the workspace");
             change(home, &id, &noted);
         });
         assert_eq!(rig.task(&id).status, TaskStatus::Lost);
@@ -121,5 +121,5 @@ fn the_end_that_was_not_told_is_told_after_the_next_start() {
     let next = rig.start("true");
     rig.ended(&next);
     assert_eq!(rig.heard("a", 3).len(), 3);
-    assert!(rig.client().shown("a").len() > 3);
+    assert!(rig.client().messages("a").len() > 3);
 }

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use chorus_proto::methods::daemon::{Status, StatusParams};
 use chorus_proto::methods::tasks::TaskStatus;
 use chorus_proto::{EventType, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 use chorus_tests::process::is_running;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use super::{GATE, Rig, list, send};
 fn a_task_goes_on_beside_the_turns_and_its_agent_hears_of_the_end() {
     let rig = Rig::new();
     let mut client = rig.client();
-    let file = rig.home.agent("a").join("agent.json");
+    let file = rig.home.agent_dir("a").join("agent.json");
     let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).expect("agent.json")).expect("JSON");
     config["mine"] = json!({"x": [1]});
     fs::write(&file, config.to_string()).expect("agent.json");
@@ -92,7 +92,7 @@ fn an_end_in_the_middle_of_a_turn_waits_for_the_results_of_its_calls() {
     let id = rig.start(GATE);
     // The call ends after the task has.
     let waits = "touch go; until test -e on; do sleep 0.01; done; echo seen";
-    rig.server.anthropic().answer(Answer::calls("c2", "bash", &json!({"command": waits})));
+    rig.server.anthropic().queue(Response::tool_call("c2", "bash", &json!({"command": waits})));
     rig.say("Both are done.");
     let turn = {
         let mut client = rig.client();
@@ -103,7 +103,7 @@ fn an_end_in_the_middle_of_a_turn_waits_for_the_results_of_its_calls() {
     fs::write(rig.workspace().join("on"), "").expect("a file in the workspace");
     assert_eq!(turn.join().expect("the client").reply, "Both are done.");
     rig.heard("a", 1);
-    let roles: Vec<Role> = client.shown("a").iter().map(|message| message.role).collect();
+    let roles: Vec<Role> = client.messages("a").iter().map(|message| message.role).collect();
     use Role::{Assistant, System, ToolResult, User};
     assert_eq!(roles, [User, Assistant, ToolResult, Assistant, User, Assistant, ToolResult, System, Assistant]);
 }
@@ -118,7 +118,7 @@ fn an_idle_agent_hears_of_the_end_in_its_next_context() {
     rig.open();
     rig.ended(&id);
     rig.heard("a", 1);
-    assert_eq!(client.shown("a").len(), 1);
+    assert_eq!(client.messages("a").len(), 1);
 }
 
 #[test]
@@ -135,8 +135,8 @@ fn a_renamed_agent_keeps_its_tasks_and_their_logs() {
     client.call::<chorus_proto::methods::agent::Config>(&params).expect("renamed");
     let task = rig.task(&id);
     assert_eq!((task.agent.as_str(), task.status), ("b", TaskStatus::Running));
-    assert_eq!(std::path::Path::new(&task.log_path), rig.home.agent("b").join("logs/t1.log"));
-    fs::write(rig.home.agent("b").join("workspace/go"), "").expect("a file in the workspace");
+    assert_eq!(std::path::Path::new(&task.log_path), rig.home.agent_dir("b").join("logs/t1.log"));
+    fs::write(rig.home.agent_dir("b").join("workspace/go"), "").expect("a file in the workspace");
     rig.ended(&id);
     assert_eq!(fs::read_to_string(&task.log_path).expect("the log"), "one\ntwo\n");
     assert!(rig.heard("b", 1)[0].content.ends_with("| one\n| two"));

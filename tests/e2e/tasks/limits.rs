@@ -33,7 +33,7 @@ fn the_ninth_task_of_an_agent_is_refused_and_the_agent_told_why() {
 fn no_log_is_begun_beside_very_many() {
     let rig = Rig::new();
     rig.ended(&rig.start("echo one"));
-    let logs = rig.home.agent("a").join("logs");
+    let logs = rig.home.agent_dir("a").join("logs");
     let old = logs.join("t900.log");
     fs::File::create(&old).and_then(|file| file.set_len(1 << 30)).expect("an old log");
     let refused = rig.try_start("a", "echo two > two").expect_err("no room");

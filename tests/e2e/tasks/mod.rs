@@ -16,8 +16,8 @@ use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::send::{Send, SendParams, SendResult};
 use chorus_proto::methods::tasks::{List, ListParams, Show, ShowParams, Task, TaskStatus};
 use chorus_proto::{Client, Event, EventType, Message, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ impl Rig {
     }
 
     fn workspace(&self) -> PathBuf {
-        self.home.agent("a").join("workspace")
+        self.home.agent_dir("a").join("workspace")
     }
 
     /// Lets the commands that wait go on.
@@ -62,17 +62,17 @@ impl Rig {
     }
 
     fn say(&self, text: &str) {
-        self.server.anthropic().answer(Answer::text([text]));
+        self.server.anthropic().queue(Response::text([text]));
     }
 
     /// A turn in which the agent starts a command in the background; the task's id, or why there is none.
     fn try_start(&self, agent: &str, command: &str) -> Result<String, String> {
         let params = json!({"command": command, "background": true});
-        self.server.anthropic().answer(Answer::calls("c1", "bash", &params));
+        self.server.anthropic().queue(Response::tool_call("c1", "bash", &params));
         self.say("It is started.");
         let mut client = self.client();
         assert_eq!(send(&mut client, agent, "Start it.").reply, "It is started.");
-        let shown = client.shown(agent);
+        let shown = client.messages(agent);
         let result = shown.iter().rfind(|message| message.role == Role::ToolResult).expect("a result");
         if result.is_error {
             return Err(result.content.clone());
@@ -103,7 +103,7 @@ impl Rig {
 
     /// The commands of an agent that agent.json lists as running, once there are `count` of them.
     fn listed(&self, agent: &str, count: usize) -> Vec<Value> {
-        let file = self.home.agent(agent).join("agent.json");
+        let file = self.home.agent_dir(agent).join("agent.json");
         wait_until("agent.json to list what runs", DEADLINE, || {
             let config: Value = serde_json::from_str(&fs::read_to_string(&file).ok()?).expect("JSON");
             let list = config["running_tasks"].as_array().cloned().unwrap_or_default();
@@ -125,7 +125,7 @@ impl Rig {
         let mut client = self.client();
         wait_until("what an agent hears", DEADLINE, || {
             let heard: Vec<_> =
-                client.shown(agent).into_iter().filter(|message| message.role == Role::System).collect();
+                client.messages(agent).into_iter().filter(|message| message.role == Role::System).collect();
             Some(heard).filter(|heard| heard.len() >= count)
         })
     }

@@ -5,7 +5,7 @@ use std::fs;
 use chorus_proto::methods::tasks::{Logs, LogsParams, LogsResult, TaskStatus};
 use chorus_proto::{Client, ErrorKind};
 use chorus_tests::DEADLINE;
-use chorus_tests::chat::kind_of;
+use chorus_tests::client_ext::expect_error_kind;
 use chorus_tests::process::peak_rss;
 
 use super::{GATE, Rig};
@@ -92,8 +92,8 @@ fn pages_wait_for_more_and_end_with_the_task() {
     let log = rig.ended(&id).log_path;
     fs::remove_file(&log).expect("the log goes");
     let params = |id: &str| LogsParams { id: id.into(), ..Default::default() };
-    assert_eq!(kind_of(client.call::<Logs>(&params(&id))), ErrorKind::NotFound);
+    assert_eq!(expect_error_kind(client.call::<Logs>(&params(&id))), ErrorKind::NotFound);
     for unknown in ["t99", "", "t1 ", "../t1", "1"] {
-        assert_eq!(kind_of(client.call::<Logs>(&params(unknown))), ErrorKind::NotFound, "{unknown:?}");
+        assert_eq!(expect_error_kind(client.call::<Logs>(&params(unknown))), ErrorKind::NotFound, "{unknown:?}");
     }
 }

@@ -6,8 +6,8 @@ use chorus_proto::methods::agent::{Destroy, DestroyParams};
 use chorus_proto::methods::context::{Clear, ClearParams};
 use chorus_proto::methods::tasks::{Stop, StopParams, TaskStatus};
 use chorus_proto::{EventType, Role, Trigger};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 use chorus_tests::process::is_running;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 use serde_json::Value;
@@ -27,7 +27,7 @@ fn a_stop_ends_what_runs_and_every_agent_hears_of_it_in_what_is_saved() {
         pids.push(rig.task(&id).pid);
     }
     // In the middle of a turn, too.
-    rig.server.anthropic().answer(Answer::text(["Half a word"]).gate("never"));
+    rig.server.anthropic().queue(Response::text(["Half a word"]).gate("never"));
     let turn = {
         let mut client = rig.client();
         std::thread::spawn(move || {
@@ -37,7 +37,7 @@ fn a_stop_ends_what_runs_and_every_agent_hears_of_it_in_what_is_saved() {
             client.call::<chorus_proto::methods::send::Send>(&params)
         })
     };
-    rig.server.reached("never");
+    rig.server.wait_for_gate("never");
     let Rig { home, daemon, server } = rig;
     let begun = Instant::now();
     assert!(daemon.terminate().success());
@@ -49,7 +49,7 @@ fn a_stop_ends_what_runs_and_every_agent_hears_of_it_in_what_is_saved() {
     let rig = Rig { daemon: Daemon::start(&home), home, server };
     let mut client = rig.client();
     for name in &names {
-        let (session, messages) = client.session(name, "latest");
+        let (session, messages) = client.get_session(name, "latest");
         assert_eq!(session.header.trigger, Trigger::Shutdown);
         let heard: Vec<_> = messages.iter().filter(|message| message.role == Role::System).collect();
         assert_eq!(heard.len(), 1, "{name}");
@@ -120,7 +120,7 @@ fn destroying_an_agent_in_mid_turn_ends_its_task_too() {
     let rig = Rig::new();
     let mut client = rig.client();
     let id = rig.start(GATE);
-    rig.server.anthropic().answer(Answer::calls("c9", "bash", &serde_json::json!({"command": "sleep 300"})));
+    rig.server.anthropic().queue(Response::tool_call("c9", "bash", &serde_json::json!({"command": "sleep 300"})));
     let turn = {
         let mut client = rig.client();
         std::thread::spawn(move || {
@@ -160,10 +160,10 @@ fn who_had_nothing_to_save_is_saved_with_what_it_heard_at_the_stop() {
     let rig = Rig { daemon: Daemon::start(&home), home, server };
     let mut client = rig.client();
     for name in ["idle", "saved"] {
-        let (session, messages) = client.session(name, "latest");
+        let (session, messages) = client.get_session(name, "latest");
         assert_eq!(session.header.trigger, Trigger::Shutdown, "{name}");
         assert!(messages.last().expect("a message").content.contains("was stopped after"), "{name}: {messages:?}");
-        assert_eq!(client.status_of(name).context.expect("live").unsaved, 0, "{name}");
+        assert_eq!(client.agent_status(name).context.expect("live").unsaved, 0, "{name}");
     }
 }
 
@@ -174,7 +174,7 @@ fn a_stop_ends_the_turns_before_the_tasks() {
     let id = rig.try_start("b", "trap '' TERM; echo deaf; sleep 300 & wait; sleep 300").expect("a task");
     let log = rig.task(&id).log_path;
     wait_until("it to be deaf", DEADLINE, || std::fs::read(&log).is_ok_and(|log| !log.is_empty()).then_some(()));
-    rig.server.anthropic().answer(Answer::text(["Half a word"]).gate("never"));
+    rig.server.anthropic().queue(Response::text(["Half a word"]).gate("never"));
     let turns: Vec<_> = ["Talk.", "And then?"]
         .into_iter()
         .map(|text| {
@@ -182,7 +182,7 @@ fn a_stop_ends_the_turns_before_the_tasks() {
             let (agent, text) = (Some("a".to_owned()), text.to_owned());
             let params = chorus_proto::methods::send::SendParams { agent, text, ..Default::default() };
             let turn = std::thread::spawn(move || client.call::<chorus_proto::methods::send::Send>(&params));
-            rig.server.reached("never");
+            rig.server.wait_for_gate("never");
             turn
         })
         .collect();
@@ -194,5 +194,5 @@ fn a_stop_ends_the_turns_before_the_tasks() {
     let rig = Rig { daemon: Daemon::start(&home), home, server };
     let seq = |kind| rig.wait_for(kind, 1)[0].seq;
     assert!(seq(EventType::TurnInterrupted) < seq(EventType::TaskFinished));
-    assert_eq!(rig.client().session("a", "latest").1[0].content, "Talk.");
+    assert_eq!(rig.client().get_session("a", "latest").1[0].content, "Talk.");
 }

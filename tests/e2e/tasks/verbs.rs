@@ -3,10 +3,10 @@
 use std::io::Read as _;
 use std::process::{Child, Stdio};
 
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::process::{signal, wait};
-use chorus_tests::{DEADLINE, Running, wait_until};
+use chorus_tests::process::{signal, wait_for_exit};
+use chorus_tests::{DEADLINE, InteractiveCommand, wait_until};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -22,43 +22,47 @@ fn tasks_are_listed_shown_and_stopped() {
     let failed = rig.start("exit 3");
     rig.ended(&failed);
     let runs = rig.start(&format!("printf 'a\\033[2Jb\\n'; {GATE} # 'quoted'"));
-    let listed = chorusctl(&rig.home, ["tasks", "list"]).ok();
+    let listed = chorusctl(&rig.home, ["tasks", "list"]).expect_success();
     let lines: Vec<&str> = listed.lines().collect();
     assert!(lines[0].starts_with("ID  STATUS"), "{listed}");
     assert!(lines[1].starts_with("t2  running ") && lines[1].contains("started just now"), "{listed}");
     assert!(lines[2].starts_with("t1  failed (exit 3)") && lines[2].ends_with("exit 3"), "{listed}");
-    let everybody = chorusctl(&rig.home, ["tasks", "--all-agents", "--limit", "1"]).ok();
+    let everybody = chorusctl(&rig.home, ["tasks", "--all-agents", "--limit", "1"]).expect_success();
     assert!(everybody.starts_with("ID  AGENT  STATUS") && everybody.lines().count() == 2, "{everybody}");
-    let json: Value = chorusctl(&rig.home, ["--json", "tasks"]).json();
+    let json: Value = chorusctl(&rig.home, ["--json", "tasks"]).expect_json();
     assert_eq!((json["tasks"].as_array().map(Vec::len), &json["next"]), (Some(2), &Value::Null));
-    let lines = chorusctl(&rig.home, ["--format", "jsonl", "tasks"]).ok();
+    let lines = chorusctl(&rig.home, ["--format", "jsonl", "tasks"]).expect_success();
     assert_eq!(lines.lines().count(), 2);
 
-    let shown = chorusctl(&rig.home, ["tasks", "show", &runs]).ok();
+    let shown = chorusctl(&rig.home, ["tasks", "show", &runs]).expect_success();
     assert!(shown.starts_with("t2  running  of a\n") && shown.contains("/logs/t2.log"), "{shown}");
-    let status = chorusctl(&rig.home, ["status", "a"]).ok();
+    let status = chorusctl(&rig.home, ["status", "a"]).expect_success();
     assert!(status.contains("tasks 1 running, 1 finished"), "{status}");
     assert!(status.contains("\nRunning tasks:\n  [t2] printf "), "{status}");
     wait_until("what it printed", DEADLINE, || {
-        Some(chorusctl(&rig.home, ["tasks", "logs", &runs]).ok()).filter(|log| log == "a␛[2Jb\n")
+        Some(chorusctl(&rig.home, ["tasks", "logs", &runs]).expect_success()).filter(|log| log == "a␛[2Jb\n")
     });
-    let json = chorusctl(&rig.home, ["--json", "tasks", "logs", &runs]).json();
+    let json = chorusctl(&rig.home, ["--json", "tasks", "logs", &runs]).expect_json();
     assert_eq!((&json["data"], &json["task"]["id"]), (&Value::from("a\u{1b}[2Jb\n"), &Value::from("t2")));
 
-    let stopped = chorusctl(&rig.home, ["tasks", "stop", &runs]).ok();
+    let stopped = chorusctl(&rig.home, ["tasks", "stop", &runs]).expect_success();
     assert!(stopped.starts_with("stopped t2: printf"), "{stopped}");
-    assert!(chorusctl(&rig.home, ["tasks", "stop", &failed]).ok().contains("t1 had ended already: failed (exit 3)"));
+    assert!(
+        chorusctl(&rig.home, ["tasks", "stop", &failed])
+            .expect_success()
+            .contains("t1 had ended already: failed (exit 3)")
+    );
     for verb in ["show", "logs", "stop"] {
-        chorusctl(&rig.home, ["tasks", verb, "t99"]).failed_with_hint(3);
+        chorusctl(&rig.home, ["tasks", verb, "t99"]).expect_failure_with_hint(3);
     }
-    chorusctl(&rig.home, ["tasks", "--limit", "0"]).failed(2);
-    chorusctl(&rig.home, ["tasks", "--all-agents", "show", &runs]).failed_with_hint(2);
+    chorusctl(&rig.home, ["tasks", "--limit", "0"]).expect_failure(2);
+    chorusctl(&rig.home, ["tasks", "--all-agents", "show", &runs]).expect_failure_with_hint(2);
 }
 
-fn follow(rig: &Rig, id: &str) -> Running {
+fn follow(rig: &Rig, id: &str) -> InteractiveCommand {
     let mut command = rig.home.command(rig.home.bins.chorusctl);
     command.args(["tasks", "logs", "--follow", id]);
-    Running::piped(command)
+    InteractiveCommand::piped(command)
 }
 
 #[test]
@@ -66,9 +70,9 @@ fn a_log_is_followed_to_the_end_of_its_task() {
     let rig = Rig::new();
     let id = rig.start(&format!("echo one; {GATE}; echo two; exit 3"));
     let mut followed = follow(&rig, &id);
-    followed.out.until("one\n");
+    followed.stdout.wait_for("one\n");
     rig.open();
-    let (status, out, _) = followed.end();
+    let (status, out, _) = followed.wait_for_exit();
     assert!(status.success(), "how the task ended is no failure of who looks on");
     assert_eq!(out, "one\ntwo\n");
 }
@@ -81,7 +85,7 @@ fn an_interrupt_ends_following_and_nothing_else() {
     let mut stdout = child.stdout.take().expect("a pipe");
     stdout.read_exact(&mut [0; 4]).expect("the beginning");
     signal(child.id(), Signal::INT);
-    let status = wait(&mut child, "an interrupted command");
+    let status = wait_for_exit(&mut child, "an interrupted command");
     use std::os::unix::process::ExitStatusExt as _;
     assert!(status.signal() == Some(2) || status.code() == Some(130), "{status}");
     assert_eq!(rig.task(&id).status, chorus_proto::methods::tasks::TaskStatus::Running);
@@ -97,7 +101,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
     for args in [&["tasks", "logs", "t1"][..], &["tasks", "logs", "-f", "t1"], &["--json", "tasks", "logs", "t1"]] {
         let mut child = spawn(&rig, args);
         child.stdout.take().expect("a pipe").read_exact(&mut [0; 1]).expect("the beginning");
-        let status = wait(&mut child, "chorusctl");
+        let status = wait_for_exit(&mut child, "chorusctl");
         let mut said = String::new();
         child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("UTF-8");
         assert!(status.success() && said.is_empty(), "{args:?}: {status} {said}");
@@ -118,7 +122,7 @@ fn ids_of_tasks_are_completed() {
     let mut command = rig.home.command(rig.home.bins.chorusctl);
     command.env("CHORUSCTL_COMPLETE", "bash").env("_CLAP_IFS", "\n").env("_CLAP_COMPLETE_INDEX", "3");
     command.args(["--", "chorusctl", "tasks", "show", ""]);
-    let said = chorus_tests::ctl::run(command, b"").ok();
+    let said = chorus_tests::ctl::run_command(command, b"").expect_success();
     assert!(said.lines().any(|line| line == "t1"), "{said}");
 }
 
@@ -126,7 +130,7 @@ fn ids_of_tasks_are_completed() {
 fn of_many_a_person_is_shown_the_newest_and_a_program_all() {
     let rig = Rig::new();
     rig.ended(&rig.start("true"));
-    let agent = rig.client().status_of("a").id;
+    let agent = rig.client().agent_status("a").id;
     let agent = agent.simple();
     let rows: Vec<String> = (1002..=1400)
         .map(|n| {
@@ -143,6 +147,6 @@ fn of_many_a_person_is_shown_the_newest_and_a_program_all() {
     assert!(listed.stderr.contains("there are older tasks: chorusctl tasks list --limit 200"), "{}", listed.stderr);
     let more = chorusctl(&rig.home, ["tasks", "list", "--limit", "200"]);
     assert_eq!((more.stdout.lines().count(), more.stderr.as_str()), (201, ""));
-    let json: Value = chorusctl(&rig.home, ["--json", "tasks"]).json();
+    let json: Value = chorusctl(&rig.home, ["--json", "tasks"]).expect_json();
     assert_eq!((json["tasks"].as_array().map(Vec::len), &json["next"]), (Some(401), &Value::Null));
 }

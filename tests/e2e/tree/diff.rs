@@ -6,7 +6,7 @@ use std::io::Write as _;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::tree::{Diff, DiffParams, Side};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::{chorusctl, chorusctl_with};
 use chorus_tests::process::rss;
 
@@ -28,13 +28,13 @@ fn both_lines_are_shown_from_the_first_message_that_differs() {
     let same = diff(&mut client, &one, &one);
     assert_eq!((same.common, same.lines.len()), (4, 0));
 
-    let text = chorusctl(&home, ["session", "diff", &one.short_id, &other.short_id]).ok();
+    let text = chorusctl(&home, ["session", "diff", &one.short_id, &other.short_id]).expect_success();
     assert!(
         text.starts_with("--- ") && text.contains("\nthe first 2 messages are the same\n@@ -3 user @@\n- Keep them.\n"),
         "{text}"
     );
     assert!(text.ends_with("@@ +3 user @@\n+ Drop them.\n"), "{text}");
-    let value = chorusctl(&home, ["session", "diff", &one.short_id, &other.short_id, "--json"]).json();
+    let value = chorusctl(&home, ["session", "diff", &one.short_id, &other.short_id, "--json"]).expect_json();
     assert_eq!((value["common"].as_u64(), value["lines"].as_array().map(Vec::len)), (Some(2), Some(3)));
 }
 
@@ -47,8 +47,8 @@ fn ids_and_times_that_an_import_gives_anew_make_no_difference() {
     say(&mut client, &["one", "two"]);
     let first = client.save("a", "first");
     let lines = "{\"role\":\"user\",\"content\":\"one\"}\n{\"role\":\"assistant\",\"content\":\"two\"}\n{\"role\":\"user\",\"content\":\"three\"}\n";
-    chorusctl_with(&home, ["context", "clear", "--yes"], b"").ok();
-    chorusctl_with(&home, ["context", "append", "--jsonl"], lines.as_bytes()).ok();
+    chorusctl_with(&home, ["context", "clear", "--yes"], b"").expect_success();
+    chorusctl_with(&home, ["context", "append", "--jsonl"], lines.as_bytes()).expect_success();
     let second = client.save("a", "again");
     let found = diff(&mut client, &first, &second);
     assert_eq!((found.common, found.lines.len(), found.lines[0].side), (2, 1, Side::B));
@@ -65,10 +65,10 @@ fn long_lines_are_capped_with_a_hint_and_come_in_pages() {
     let (one, other) = parted(&mut client, &texts, &["Short."]);
     let output = chorusctl(&home, ["session", "diff", &one.short_id, &other.short_id]);
     assert!(output.stderr.contains("20 more messages") && output.stderr.contains("hint: `--all`"), "{}", output.stderr);
-    let text = output.ok();
+    let text = output.expect_success();
     assert_eq!((text.matches("@@ -").count(), text.matches("@@ +").count()), (10, 1));
     assert!(text.contains("- … 13 more lines"), "{text}");
-    let whole = chorusctl(&home, ["session", "diff", &one.short_id, &other.short_id, "--all"]).ok();
+    let whole = chorusctl(&home, ["session", "diff", &one.short_id, &other.short_id, "--all"]).expect_success();
     assert_eq!((whole.matches("@@ -").count(), whole.matches("- more").count()), (30, 600));
     let mut offset = Some(0);
     let mut numbers = Vec::new();
@@ -103,9 +103,9 @@ fn damaged_files_are_named() {
         ..Default::default()
     };
     fs::write(&other.file_path, &whole[..whole.len() - 30]).expect("written");
-    assert_eq!(kind_of(client.call::<Diff>(&params)), ErrorKind::CorruptSession);
+    assert_eq!(expect_error_kind(client.call::<Diff>(&params)), ErrorKind::CorruptSession);
     fs::remove_file(&other.file_path).expect("removed");
-    assert_eq!(kind_of(client.call::<Diff>(&params)), ErrorKind::SessionNotFound);
+    assert_eq!(expect_error_kind(client.call::<Diff>(&params)), ErrorKind::SessionNotFound);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_proto::methods::tree::{BranchParams, Tree, TreeParams};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn branches_and_the_live_context_hang_from_where_they_began() {
     assert_eq!((live.hangs_from, live.messages, live.unsaved), (Some(other.header.id), 4, 1));
     assert_eq!((found.roots.len(), found.gaps.len(), found.total, found.next), (1, 0, 3, None));
 
-    let drawn = chorusctl(&home, ["session", "tree"]).ok();
+    let drawn = chorusctl(&home, ["session", "tree"]).expect_success();
     let lines: Vec<&str> = drawn.lines().collect();
     assert!(
         lines[0].starts_with("* ") && lines[0].contains("the beginning") && lines[0].contains("2 messages"),
@@ -37,9 +37,9 @@ fn branches_and_the_live_context_hang_from_where_they_began() {
     assert!(lines[1].starts_with(&format!("|-o {}", one.short_id)) && lines[1].contains("manual_save"), "{drawn}");
     assert!(lines[2].starts_with(&format!("o {}", other.short_id)), "{drawn}");
     assert!(lines[3].starts_with("@ live") && lines[3].contains("4 messages, 1 unsaved"), "{drawn}");
-    let value = chorusctl(&home, ["session", "tree", "--json"]).json();
+    let value = chorusctl(&home, ["session", "tree", "--json"]).expect_json();
     assert_eq!((value["sessions"].as_array().map(Vec::len), &value["roots"]), (Some(3), &json!([base])));
-    assert!(chorusctl(&home, ["session", "tree", "--format", "jsonl"]).ok().lines().count() == 3);
+    assert!(chorusctl(&home, ["session", "tree", "--format", "jsonl"]).expect_success().lines().count() == 3);
 }
 
 #[test]
@@ -59,13 +59,13 @@ fn what_has_lost_its_parent_hangs_from_a_named_gap() {
     assert_eq!((found.gaps[0].id, &found.gaps[0].agent_name, found.roots.len()), (base, &None, 1));
     let of = |id| found.sessions.iter().find(|session| session.id == id).expect("a session").hangs_from;
     assert_eq!(of(other.header.id), Some(base));
-    let drawn = chorusctl(&home, ["--agent", "a", "session", "tree"]).ok();
+    let drawn = chorusctl(&home, ["--agent", "a", "session", "tree"]).expect_success();
     assert!(drawn.lines().any(|line| line == format!("x {base} is gone")), "{drawn}");
     // The other agent's context hangs from a session that is not its own.
     let found = tree(&mut client, "b");
     assert_eq!(found.gaps[0].session_id.as_deref(), Some(&*one.header.session_id));
     assert_eq!(found.live.expect("a live context").hangs_from, Some(one.header.id));
-    let drawn = chorusctl(&home, ["--agent", "b", "session", "tree"]).ok();
+    let drawn = chorusctl(&home, ["--agent", "b", "session", "tree"]).expect_success();
     assert!(drawn.contains(&format!("x {} of a", one.header.session_id)), "{drawn}");
 }
 
@@ -100,7 +100,7 @@ fn parents_in_a_circle_and_unreadable_files_are_drawn_once() {
     });
     assert_eq!((found.sessions.len(), found.roots.len()), (4, 2));
     assert_eq!(found.sessions.iter().filter(|session| session.cycle).count(), 1);
-    let drawn = chorusctl(&home, ["session", "tree"]).ok();
+    let drawn = chorusctl(&home, ["session", "tree"]).expect_success();
     assert!(
         drawn.lines().count() == 4 && drawn.contains("unreadable: ") && drawn.contains("hangs from itself"),
         "{drawn}"
@@ -138,7 +138,7 @@ fn a_long_history_comes_in_pages_and_from_the_catalog_alone() {
     let whole = tree(&mut client, "a");
     assert_eq!((whole.sessions.len(), whole.roots.len(), whole.next), (1201, 2, None));
     // The catalog is all that is asked: there need not be a file.
-    let (files, aside) = (home.sessions("a"), home.agent("a").join("aside"));
+    let (files, aside) = (home.sessions_dir("a"), home.agent_dir("a").join("aside"));
     fs::rename(&files, &aside).expect("renamed");
     assert_eq!(tree(&mut client, "a"), whole);
     fs::rename(&aside, &files).expect("renamed");
@@ -153,8 +153,8 @@ fn a_long_history_comes_in_pages_and_from_the_catalog_alone() {
     }
     assert_eq!(paged, whole.sessions);
     // However long the chain is, it is one column wide.
-    let drawn = chorusctl(&home, ["session", "tree"]).ok();
+    let drawn = chorusctl(&home, ["session", "tree"]).expect_success();
     assert_eq!(drawn.lines().filter(|line| line.starts_with("o ")).count(), 1199);
-    let value: Value = chorusctl(&home, ["session", "tree", "--json"]).json();
+    let value: Value = chorusctl(&home, ["session", "tree", "--json"]).expect_json();
     assert_eq!(value["total"], 1201);
 }

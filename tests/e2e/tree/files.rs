@@ -7,7 +7,7 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::context::{Restore, RestoreParams, RestoreResult, Save, SaveParams, SaveResult};
 use chorus_proto::{CallError, Client, Trigger};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
@@ -20,7 +20,7 @@ fn begun(home: &Home) -> (Daemon, Client, PathBuf) {
     let mut client = daemon.client();
     client.init("a");
     set(&mut client, "checkpoint_workspace", "true");
-    let workspace = home.agent("a").join("workspace");
+    let workspace = home.agent_dir("a").join("workspace");
     (daemon, client, workspace)
 }
 
@@ -70,11 +70,11 @@ fn a_save_commits_what_changed_and_names_the_commit() {
     restore_files(&mut client, &first.session.short_id).expect("restored");
     assert_eq!(read(&workspace, "plan.md"), "first\n");
     // A tag changes the header and nothing of this, and a rebuild reads it back.
-    chorusctl(&home, ["session", "tag", &first.session.short_id, "t"]).ok();
+    chorusctl(&home, ["session", "tag", &first.session.short_id, "t"]).expect_success();
     daemon.kill9();
     let daemon = Daemon::start(&home);
     chorusctl(&home, ["doctor", "--rebuild"]);
-    assert_eq!(daemon.client().session("a", &first.session.short_id).0.header.workspace_commit, Some(commit));
+    assert_eq!(daemon.client().get_session("a", &first.session.short_id).0.header.workspace_commit, Some(commit));
 }
 
 #[test]
@@ -98,9 +98,9 @@ fn a_save_never_fails_because_git_did() {
     fs::remove_dir_all(workspace.join(".git")).expect("removed");
     let output = chorusctl(&home, ["context", "save", "gone"]);
     assert!(output.stderr.contains("warning: the workspace was not committed: "), "{}", output.stderr);
-    output.ok();
+    output.expect_success();
     let why = restore_files(&mut client, "latest");
-    assert_eq!(kind_of(why), ErrorKind::NotFound);
+    assert_eq!(expect_error_kind(why), ErrorKind::NotFound);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn files_come_back_in_a_new_commit_and_ignored_and_unknown_ones_stay() {
     fs::write(workspace.join("build.log"), "ignored\n").expect("a file");
     fs::write(workspace.join("notes.txt"), "unknown to git\n").expect("a file");
 
-    let text = chorusctl(&home, ["context", "restore", &first.short_id, "--files"]).ok();
+    let text = chorusctl(&home, ["context", "restore", &first.short_id, "--files"]).expect_success();
     assert!(text.contains("the files of the workspace are back: commit "), "{text}");
     assert_eq!(read(&workspace, "plan.md"), "first\n");
     assert_eq!((read(&workspace, "src/gone.rs").len(), workspace.join("later.md").exists()), (13, false));
@@ -147,7 +147,7 @@ fn files_come_back_in_a_new_commit_and_ignored_and_unknown_ones_stay() {
         git(&workspace, &["log", "-3", "--format=%s"]).lines().collect::<Vec<_>>(),
         [format!("Files of {}", first.header.session_id), "Checkpoint: second".into(), "Checkpoint: first".into()]
     );
-    assert_eq!(client.texts("a"), ["one"]);
+    assert_eq!(client.message_texts("a"), ["one"]);
     let back = restore_files(&mut client, &second.short_id).expect("restored");
     assert_eq!((back.files_commit, read(&workspace, "plan.md")), (Some(head(&workspace)), "second\n".into()));
     // Once more is no other commit.
@@ -165,18 +165,18 @@ fn changes_that_would_be_lost_keep_everything_as_it_is() {
     fs::remove_file(workspace.join("plan.md")).expect("removed");
     let bare = save(&mut client, "without").session;
     client.append("a", "two");
-    let texts = client.texts("a");
+    let texts = client.message_texts("a");
     // Unknown to git, and in the way of a file that would come back.
     fs::write(workspace.join("plan.md"), "mine\n").expect("a file");
     let output = chorusctl(&home, ["context", "restore", &first.short_id, "--files"]);
-    let said = output.failed_with_hint(6);
+    let said = output.expect_failure_with_hint(6);
     assert!(said.contains("would be lost") && said.contains("plan.md") && said.contains("commit them"), "{said}");
     assert_eq!(read(&workspace, "plan.md"), "mine\n");
     // Changed, and not committed.
     set(&mut client, "checkpoint_workspace", "false");
     git(&workspace, &["add", "plan.md"]);
-    assert_eq!(kind_of(restore_files(&mut client, &bare.short_id)), ErrorKind::Denied);
-    assert_eq!((client.texts("a"), read(&workspace, "plan.md")), (texts, "mine\n".into()));
+    assert_eq!(expect_error_kind(restore_files(&mut client, &bare.short_id)), ErrorKind::Denied);
+    assert_eq!((client.message_texts("a"), read(&workspace, "plan.md")), (texts, "mine\n".into()));
     // Without --files nothing of the workspace is asked.
     client.restore("a", &first.short_id);
     assert_eq!(read(&workspace, "plan.md"), "mine\n");
@@ -198,12 +198,12 @@ fn ignored_files_in_the_way_are_not_overwritten() {
     save(&mut client, "second");
     fs::write(workspace.join("out/x.log"), "only here\n").expect("a file");
     let output = chorusctl(&home, ["context", "restore", &first.short_id, "--files"]);
-    let said = output.failed_with_hint(6);
+    let said = output.expect_failure_with_hint(6);
     assert!(said.contains("out/x.log is in the way"), "{said}");
     assert_eq!(read(&workspace, "out/x.log"), "only here\n");
     fs::remove_file(workspace.join("out/x.log")).expect("removed");
     fs::write(workspace.join("ä.log"), "only here\n").expect("a file");
-    assert_eq!(kind_of(restore_files(&mut client, &first.short_id)), ErrorKind::Denied);
+    assert_eq!(expect_error_kind(restore_files(&mut client, &first.short_id)), ErrorKind::Denied);
     assert_eq!(read(&workspace, "ä.log"), "only here\n");
     fs::remove_file(workspace.join("ä.log")).expect("removed");
     restore_files(&mut client, &first.short_id).expect("restored");
@@ -243,7 +243,7 @@ fn files_that_were_brought_back_half_way_are_a_second_try_away() {
     // With anything of one's own beside it, it is refused as ever.
     git(&workspace, &["read-tree", "-m", "-u", "HEAD", "HEAD~1"]);
     fs::write(workspace.join("plan.md"), "mine\n").expect("a file");
-    assert_eq!(kind_of(restore_files(&mut client, &first.short_id)), ErrorKind::Denied);
+    assert_eq!(expect_error_kind(restore_files(&mut client, &first.short_id)), ErrorKind::Denied);
     assert_eq!(read(&workspace, "plan.md"), "mine\n");
 }
 
@@ -262,17 +262,17 @@ fn what_a_file_says_of_its_commit_is_not_believed() {
         fs::write(&first.file_path, text.replace(&commit, forged)).expect("written");
         let scanned = wait_until("the file to be read anew", DEADLINE, || {
             chorusctl(&home, ["doctor", "--rebuild"]);
-            let session = client.session("a", &first.short_id).0;
+            let session = client.get_session("a", &first.short_id).0;
             (session.header.workspace_commit.as_deref() == Some(forged)).then_some(session)
         });
-        assert_eq!(kind_of(restore_files(&mut client, &scanned.short_id)), ErrorKind::NotFound, "{forged}");
+        assert_eq!(expect_error_kind(restore_files(&mut client, &scanned.short_id)), ErrorKind::NotFound, "{forged}");
     }
     fs::write(&first.file_path, &text).expect("written");
     chorusctl(&home, ["doctor", "--rebuild"]);
     // Another agent's workspace does not have it either.
     let params = RestoreParams { agent: Some("b".into()), session: first.short_id, files: true, ..Default::default() };
-    assert_eq!(kind_of(client.call::<Restore>(&params)), ErrorKind::NotFound);
-    assert!(!workspace.join("x").exists() && client.texts("b").is_empty());
+    assert_eq!(expect_error_kind(client.call::<Restore>(&params)), ErrorKind::NotFound);
+    assert!(!workspace.join("x").exists() && client.message_texts("b").is_empty());
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn a_kill_in_the_middle_of_a_checkpoint_loses_nothing() {
     saving.join().expect("the one who saves");
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    assert_eq!((client.texts("a"), client.history("a").len()), (vec!["one".to_owned()], 0));
+    assert_eq!((client.message_texts("a"), client.history("a").len()), (vec!["one".to_owned()], 0));
     // Whatever git has left, a save goes on; without its lock so does git.
     save(&mut client, "once more");
     let _ = fs::remove_file(&lock);

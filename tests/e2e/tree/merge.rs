@@ -4,9 +4,9 @@ use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
 use chorus_proto::methods::tree::{Merge, MergeParams, MergeResult};
 use chorus_proto::{CallError, Client, ErrorKind, Session, Trigger, WorkingSet};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::model_server::Answer;
+use chorus_tests::model_server::Response;
 
 use super::{parted, say, tree};
 use crate::home;
@@ -57,7 +57,7 @@ fn both_lines_are_told_of_and_what_they_know_is_united() {
         assert!(done.account.contains(&named), "{named} in {}", done.account);
     }
     for _ in 0..2 {
-        let messages = client.shown("a");
+        let messages = client.messages("a");
         assert_eq!((messages.len(), messages[2].generated, &messages[2].content), (3, true, &done.account));
         let set = working_set(&mut client);
         let texts = |items: &[chorus_proto::Item]| items.iter().map(|item| item.text.clone()).collect::<Vec<_>>();
@@ -83,7 +83,7 @@ fn both_lines_are_told_of_and_what_they_know_is_united() {
     say(&mut client, &["The port is 9090, then."]);
     let saved = client.save("a", "together");
     assert_eq!((saved.header.parent_id, saved.header.message_count), (Some(one.header.id), 4));
-    assert_eq!(client.session("a", &one.short_id).0, one, "the first is as it was");
+    assert_eq!(client.get_session("a", &one.short_id).0, one, "the first is as it was");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn an_account_is_the_models_where_there_is_one_and_contradictions_are_listed_all
     let rig = Rig::new("standard");
     let mut client = rig.client();
     // Summaries are asked for, too.
-    rig.server.anthropic().always(Answer::text(["Line one chose Postgres, line two Redis."]));
+    rig.server.anthropic().set_fallback(Response::text(["Line one chose Postgres, line two Redis."]));
     let (one, other) = disputed(&mut client);
     let done = merge(&mut client, &one, &other).expect("merged");
     assert!(
@@ -99,7 +99,7 @@ fn an_account_is_the_models_where_there_is_one_and_contradictions_are_listed_all
         "{}",
         done.account
     );
-    assert!(done.account.contains("8080") && client.shown("a")[2].generated);
+    assert!(done.account.contains("8080") && client.messages("a")[2].generated);
     let requests = rig.server.requests();
     let mut asked = requests.iter().map(|request| request.body.to_string());
     let asked = asked.find(|body| body.contains("two lines of work")).expect("the model was asked");
@@ -108,7 +108,7 @@ fn an_account_is_the_models_where_there_is_one_and_contradictions_are_listed_all
         "{asked}"
     );
     // One that fails costs nothing but its words.
-    rig.server.anthropic().always(Answer::error(400, "{}"));
+    rig.server.anthropic().set_fallback(Response::error(400, "{}"));
     let done = merge(&mut client, &one, &other).expect("merged");
     assert!(done.generated && done.account.contains("Decisions: "), "{}", done.account);
 }
@@ -121,20 +121,20 @@ fn what_cannot_be_merged_is_said_and_nothing_changes() {
     client.init("a");
     client.init("b");
     let (one, other) = parted(&mut client, &["Keep them."], &["Drop them."]);
-    let before = client.texts("a");
-    assert_eq!(kind_of(merge(&mut client, &one, &one)), ErrorKind::Denied);
+    let before = client.message_texts("a");
+    assert_eq!(expect_error_kind(merge(&mut client, &one, &one)), ErrorKind::Denied);
     let params = |agent: &str, own| MergeParams {
         agent: Some(agent.into()),
         a: one.short_id.clone(),
         b: other.short_id.clone(),
         own,
     };
-    assert_eq!(kind_of(client.call::<Merge>(&params("b", true))), ErrorKind::Denied);
+    assert_eq!(expect_error_kind(client.call::<Merge>(&params("b", true))), ErrorKind::Denied);
     std::fs::write(&other.file_path, "no session").expect("written");
-    assert_eq!(kind_of(merge(&mut client, &one, &other)), ErrorKind::CorruptSession);
+    assert_eq!(expect_error_kind(merge(&mut client, &one, &other)), ErrorKind::CorruptSession);
     std::fs::remove_file(&other.file_path).expect("removed");
-    assert_eq!(kind_of(merge(&mut client, &one, &other)), ErrorKind::SessionNotFound);
-    assert_eq!(client.texts("a"), before);
+    assert_eq!(expect_error_kind(merge(&mut client, &one, &other)), ErrorKind::SessionNotFound);
+    assert_eq!(client.message_texts("a"), before);
 }
 
 #[test]
@@ -144,11 +144,11 @@ fn the_command_line_merges_lines_of_which_one_says_nothing_more() {
     let mut client = daemon.client();
     client.init("a");
     let (one, other) = parted(&mut client, &["The port is 80."], &["The port is 81."]);
-    let said = chorusctl(&home, ["session", "merge", &one.short_id, &other.short_id]).ok();
+    let said = chorusctl(&home, ["session", "merge", &one.short_id, &other.short_id]).expect_success();
     assert!(said.contains("2 messages of both, and an account"), "{said}");
     let base = tree(&mut client, "a").roots[0].to_string();
-    let value = chorusctl(&home, ["session", "merge", &base, &one.short_id, "--json"]).json();
+    let value = chorusctl(&home, ["session", "merge", &base, &one.short_id, "--json"]).expect_json();
     assert_eq!((value["common"].as_u64(), value["messages"].as_u64()), (Some(2), Some(3)));
     assert!(value["account"].as_str().expect("a text").contains("Nothing more was said."), "{value}");
-    chorusctl(&home, ["session", "merge", &one.short_id, &one.short_id]).failed_with_hint(6);
+    chorusctl(&home, ["session", "merge", &one.short_id, &one.short_id]).expect_failure_with_hint(6);
 }

@@ -12,7 +12,7 @@ use chorus_proto::methods::tree::{
     Branch, BranchParams, BranchResult, Diff, DiffParams, DiffResult, Tree, TreeParams, TreeResult,
 };
 use chorus_proto::{CallError, Client, NewMessage, Role, Session};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 
 /// The whole tree of an agent.
 fn tree(client: &mut Client, agent: &str) -> TreeResult {

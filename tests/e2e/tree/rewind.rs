@@ -4,7 +4,7 @@ use chorus_proto::CallError;
 use chorus_proto::methods::chain::{Resume, ResumeParams};
 use chorus_proto::methods::context::{Rewind, RewindParams};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 
 use super::say;
@@ -27,6 +27,6 @@ fn what_lies_in_the_session_before_is_pointed_at() {
     let command = hint.split('`').nth(1).expect("a command");
     assert!(command.contains(&first.header.id.to_string()), "{command}");
     // What is hinted at works.
-    chorusctl(&home, command.split(' ').skip(1)).ok();
-    assert_eq!(client.texts("a"), ["one", "two", "three", "four"]);
+    chorusctl(&home, command.split(' ').skip(1)).expect_success();
+    assert_eq!(client.message_texts("a"), ["one", "two", "three", "four"]);
 }

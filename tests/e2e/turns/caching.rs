@@ -1,7 +1,7 @@
 //! Prompt caching: a call begins with the very bytes of the one before it, up to where that one was marked, and is marked there
 //! again.
 
-use chorus_tests::model_server::{Answer, Recorded};
+use chorus_tests::model_server::{RecordedRequest, Response};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -28,7 +28,7 @@ struct Turn<'a> {
 }
 
 /// The blocks of a request in the order in which the provider reads them, without marks, and which of them were marked.
-fn blocks(request: &Recorded) -> (Vec<String>, Vec<usize>) {
+fn blocks(request: &RecordedRequest) -> (Vec<String>, Vec<usize>) {
     let body: Body<'_> = serde_json::from_str(&request.text).expect("a request");
     let head = body.tools.iter().chain(&body.system).map(|block| block.get().to_owned());
     let said = body.messages.iter().flat_map(|turn| turn.content.iter().map(|block| format!("{} {block}", turn.role)));
@@ -42,10 +42,10 @@ fn blocks(request: &Recorded) -> (Vec<String>, Vec<usize>) {
 fn each_call_begins_with_the_one_before_it_and_is_marked_where_that_one_ended() {
     let rig = Rig::new();
     let mut client = rig.client();
-    std::fs::write(rig.home.agent("a").join("docs/plan.md"), "Ship on Friday.\n").expect("a note");
+    std::fs::write(rig.home.agent_dir("a").join("docs/plan.md"), "Ship on Friday.\n").expect("a note");
     let calls = |text: &str, ids: [&str; 2]| {
-        let call = |answer: Answer, id: &str| answer.call(id, "list_models", &json!({}));
-        ids.into_iter().fold(Answer::empty().thinking("Hm.", "sig").then(text), call)
+        let call = |answer: Response, id: &str| answer.then_call(id, "list_models", &json!({}));
+        ids.into_iter().fold(Response::empty().thinking("Hm.", "sig").then_text(text), call)
     };
     rig.answer(calls("I look.", ["c1", "c2"]));
     rig.answer(calls("Again.", ["c3", "c4"]));
@@ -81,6 +81,6 @@ fn what_is_asked_once_is_not_kept() {
     rig.say("Cents\n\nThe amounts are in cents.");
     let params = chorus_proto::methods::context::SaveParams { agent: Some("a".into()), ..Default::default() };
     client.call::<chorus_proto::methods::context::Save>(&params).expect("saved");
-    let summary = rig.server.wait_for(2).pop().expect("a request");
+    let summary = rig.server.wait_for_requests(2).pop().expect("a request");
     assert!(summary.text.contains("transcript") && !summary.text.contains(MARK), "{}", summary.text);
 }

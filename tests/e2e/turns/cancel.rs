@@ -2,9 +2,9 @@
 
 use chorus_proto::methods::context::{Clear, ClearParams, Rewind, RewindParams};
 use chorus_proto::{ErrorKind, EventType, Role};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::model_server::Answer;
+use chorus_tests::model_server::Response;
 
 use super::{MODELS, Rig, cancel, hear, record, send};
 
@@ -14,21 +14,21 @@ fn what_came_is_kept_and_the_next_turn_works() {
         let rig = Rig::on(model);
         let mut client = rig.client();
         let mut listener = rig.listener();
-        rig.answer(Answer::text(["Half a "]).gate("never").then("sentence."));
+        rig.answer(Response::text(["Half a "]).gate("never").then_text("sentence."));
         let turn = rig.send_beside("Talk.");
         hear(&mut listener, "Half a ");
         let ended = cancel(&mut client).expect("a turn was running");
-        assert_eq!(kind_of(turn.join().expect("the client")), ErrorKind::Interrupted);
+        assert_eq!(expect_error_kind(turn.join().expect("the client")), ErrorKind::Interrupted);
         rig.server.wait_for_hang_ups(1);
         assert_eq!(record(&mut client)[1], (Role::Assistant, "Half a ".to_owned()));
-        assert!(client.shown("a")[1].interrupted);
-        let shown = chorusctl(&rig.home, ["context", "show"]).ok();
+        assert!(client.messages("a")[1].interrupted);
+        let shown = chorusctl(&rig.home, ["context", "show"]).expect_success();
         assert!(shown.contains("· cut off"), "{shown}");
         let told = &rig.wait_for(EventType::TurnInterrupted, 1)[0].data;
         assert_eq!(told["turn_id"], ended.to_string());
         rig.say("Whole.");
         assert_eq!(send(&mut client, "Again.").expect("a turn").reply, "Whole.");
-        assert!(!client.shown("a")[3].interrupted);
+        assert!(!client.messages("a")[3].interrupted);
         assert_eq!(cancel(&mut client), None);
     }
 }
@@ -37,43 +37,43 @@ fn what_came_is_kept_and_the_next_turn_works() {
 fn anybody_ends_a_turn_from_the_command_line_and_sees_that_it_runs() {
     let rig = Rig::new();
     let mut client = rig.client();
-    assert_eq!(client.status_of("a").turn, None);
+    assert_eq!(client.agent_status("a").turn, None);
     let none = chorusctl(&rig.home, ["cancel", "a"]);
     assert_eq!(none.status, 5, "{}", none.stderr);
     for cancel in [&["cancel", "a"][..], &["--agent", "a", "send", "--cancel"]] {
-        rig.answer(Answer::text(["Half a "]).gate("never").then("sentence."));
+        rig.answer(Response::text(["Half a "]).gate("never").then_text("sentence."));
         let turn = rig.send_beside("Talk.");
-        rig.server.reached("never");
+        rig.server.wait_for_gate("never");
         let waits = rig.send_beside("Another.");
-        let queued = || client.status_of("a").turn.filter(|turn| turn.waiting == 1);
+        let queued = || client.agent_status("a").turn.filter(|turn| turn.waiting == 1);
         let shown = chorus_tests::wait_until("the second turn", chorus_tests::DEADLINE, queued);
         assert_eq!(shown.step, 1);
-        let table = chorusctl(&rig.home, ["status"]).ok();
+        let table = chorusctl(&rig.home, ["status"]).expect_success();
         assert!(table.contains("TURN") && table.contains("step 1, ") && table.contains("1 waiting"), "{table}");
         rig.say("The other.");
-        let said = chorusctl(&rig.home, cancel.iter().copied()).ok();
+        let said = chorusctl(&rig.home, cancel.iter().copied()).expect_success();
         assert!(said.contains(&shown.turn_id.to_string()), "{said}");
-        assert_eq!(kind_of(turn.join().expect("the client")), ErrorKind::Interrupted);
+        assert_eq!(expect_error_kind(turn.join().expect("the client")), ErrorKind::Interrupted);
         assert_eq!(waits.join().expect("the client").expect("it waited, and goes on").reply, "The other.");
     }
     let json = chorusctl(&rig.home, ["--json", "cancel", "a"]);
     assert_eq!((json.status, json.stdout.trim()), (5, r#"{"turn_id":null}"#));
-    assert_eq!(client.status_of("a").turn, None);
+    assert_eq!(client.agent_status("a").turn, None);
 }
 
 #[test]
 fn what_would_take_the_context_away_is_busy_meanwhile() {
     let rig = Rig::new();
     let mut client = rig.client();
-    rig.answer(Answer::text(["A"]).gate("end").then("B"));
+    rig.answer(Response::text(["A"]).gate("end").then_text("B"));
     let turn = rig.send_beside("Go.");
-    rig.server.reached("end");
+    rig.server.wait_for_gate("end");
     let agent = || Some("a".to_owned());
     let clear = client.call::<Clear>(&ClearParams { agent: agent(), save: false });
-    assert_eq!(kind_of(clear), ErrorKind::Busy);
+    assert_eq!(expect_error_kind(clear), ErrorKind::Busy);
     let rewind = client.call::<Rewind>(&RewindParams { agent: agent(), n: None, undo: false });
-    assert_eq!(kind_of(rewind), ErrorKind::Busy);
-    rig.server.open("end");
+    assert_eq!(expect_error_kind(rewind), ErrorKind::Busy);
+    rig.server.open_gate("end");
     assert_eq!(turn.join().expect("the client").expect("a turn").reply, "AB");
     client.call::<Clear>(&ClearParams { agent: agent(), save: false }).expect("cleared");
 }

@@ -5,10 +5,10 @@ use chorus_proto::methods::chain::{Compact, CompactParams, CompactResult};
 use chorus_proto::methods::context::{Clear, ClearParams, Pin, PinParams, Rewind, RewindParams, Show, ShowParams};
 use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_proto::{CallError, Client, ErrorKind, EventType, NewMessage, Role, WorkingSet};
-use chorus_tests::chat::{Chat as _, kind_of};
-use chorus_tests::model_server::{Answer, Recorded};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
+use chorus_tests::model_server::{RecordedRequest, Response};
 use chorus_tests::rng::Rng;
-use chorus_tests::strace::permitted;
+use chorus_tests::strace::is_permitted;
 
 use super::crash::{struck, writes};
 use super::{Rig, assert_legal, record, send};
@@ -53,8 +53,8 @@ fn working_set(client: &mut Client) -> WorkingSet {
 
 /// What the model was shown last: the system prompt with the working set, and the messages.
 fn last(rig: &Rig) -> (String, String, usize) {
-    let of_turn = |request: &Recorded| request.body["tool_choice"].is_null();
-    let Recorded { body, .. } = rig.server.requests().into_iter().rfind(of_turn).expect("a request");
+    let of_turn = |request: &RecordedRequest| request.body["tool_choice"].is_null();
+    let RecordedRequest { body, .. } = rig.server.requests().into_iter().rfind(of_turn).expect("a request");
     let messages = body["messages"].as_array().map_or(0, Vec::len);
     // Messages of one side in a row are blocks of one there.
     let blocks = body["messages"].to_string().matches("We decided on plan").count();
@@ -100,7 +100,7 @@ fn above_its_limit_a_window_is_compacted_and_nothing_is_lost_by_a_crash_or_an_un
     // Taken back, it shows as much as it may, and is not compacted again at once.
     let undone = compact(&mut rig.client(), true).expect("an undo");
     assert_eq!((Some(undone.receipt.left), undone.messages), (receipt["left"].as_u64(), 144));
-    assert_eq!(kind_of(compact(&mut rig.client(), true)), ErrorKind::Denied);
+    assert_eq!(expect_error_kind(compact(&mut rig.client(), true)), ErrorKind::Denied);
     let rig = rig.crash();
     let set = working_set(&mut rig.client());
     assert!(set.decisions.is_empty() && set.summary.is_none() && set.pinned_facts.len() == 2, "{set:?}");
@@ -122,7 +122,7 @@ fn pins_survive_many_compactions_byte_for_byte() {
         rig.say("Noted.");
         send(&mut rig.client(), "Go.").expect("a turn");
         assert_eq!(compactions(&rig, round), round);
-        assert_eq!(rig.client().pins("a"), PINS);
+        assert_eq!(rig.client().pinned_facts("a"), PINS);
         let set = working_set(&mut rig.client());
         assert!(set.token_budget.used <= set.token_budget.limit, "{:?}", set.token_budget);
         if round % 2 == 0 {
@@ -131,7 +131,7 @@ fn pins_survive_many_compactions_byte_for_byte() {
         let from = NOTES * u32::try_from(round).expect("few");
         notes(&mut rig.client(), from..from + NOTES);
     }
-    let shown = rig.client().shown("a");
+    let shown = rig.client().messages("a");
     assert_eq!(shown.len(), 140 * 7 + 12);
     let saved = rig.client().save("a", "all of it");
     assert_eq!(saved.header.message_count, 140 * 7 + 12);
@@ -142,7 +142,7 @@ fn pins_survive_many_compactions_byte_for_byte() {
 fn a_compaction_stays_when_the_session_it_was_restored_from_goes() {
     let rig = long();
     // Each save asks for a summary, too.
-    rig.server.anthropic().always(Answer::text(["Noted."]));
+    rig.server.anthropic().set_fallback(Response::text(["Noted."]));
     let mut client = rig.client();
     let saved = client.save("a", "all of it");
     client.append("a", "And one more.");
@@ -159,7 +159,7 @@ fn a_compaction_stays_when_the_session_it_was_restored_from_goes() {
     let receipt = rig.wait_for(EventType::ContextCompacted, 1)[0].data.clone();
     assert_eq!(Some(undone.receipt.left), receipt["left"].as_u64());
     assert!(working_set(&mut client).decisions.is_empty());
-    assert_eq!(client.pins("a"), PINS);
+    assert_eq!(client.pinned_facts("a"), PINS);
 }
 
 #[test]
@@ -192,8 +192,8 @@ fn by_hand_the_model_acknowledges_and_what_that_cost_stands_apart() {
     let rig = Rig::new();
     let mut client = rig.client();
     client.append("a", "The nightly import drops rows without a country. We decided to keep them.");
-    rig.answer(Answer::text(["The import\n\nRows without a country were dropped. They are kept now."]));
-    rig.answer(Answer::text(["We looked into the import. ", "Rows are kept. Ready."]).usage(120, 15));
+    rig.answer(Response::text(["The import\n\nRows without a country were dropped. They are kept now."]));
+    rig.answer(Response::text(["We looked into the import. ", "Rows are kept. Ready."]).usage(120, 15));
     let result = compact(&mut client, false).expect("context.compact");
     assert_eq!(result.acknowledgement.as_deref(), Some("We looked into the import. Rows are kept. Ready."));
     assert!(!result.generated);
@@ -203,7 +203,7 @@ fn by_hand_the_model_acknowledges_and_what_that_cost_stands_apart() {
     assert!(asked.contains("> Summary: Rows without a country were dropped."), "{asked}");
     let rig = rig.crash();
     let mut client = rig.client();
-    let shown = client.shown("a");
+    let shown = client.messages("a");
     assert!(shown.len() == 1 && !shown[0].generated);
     rig.say("Yes.");
     send(&mut client, "Do we keep them?").expect("a turn");
@@ -227,7 +227,7 @@ fn by_hand_the_model_acknowledges_and_what_that_cost_stands_apart() {
     client.restore("a", &again.session_id);
     let rig = rig.crash();
     // Whether its messages were read since the start, or not.
-    let untouched = rig.client().status_of("a").context.expect("a context").restoration_tokens;
+    let untouched = rig.client().agent_status("a").context.expect("a context").restoration_tokens;
     assert_eq!((untouched.input, untouched.output), (120, 15));
     let params = ShowParams { agent: Some("a".into()), limit: Some(0), ..Default::default() };
     let context = rig.client().call::<Show>(&params).expect("context.show").context.expect("a context");
@@ -245,7 +245,7 @@ fn a_model_that_fails_keeps_nobody_from_going_on() {
     // Neither a summary nor an acknowledgement was laid out: each is refused.
     let result = compact(&mut client, false).expect("context.compact");
     assert!(result.generated && result.acknowledgement.expect("words").ends_with("I am ready to go on."));
-    assert_eq!(client.shown("a").len(), 1);
+    assert_eq!(client.messages("a").len(), 1);
 }
 
 /// So short that no model is asked for a summary of it, and a longer one.
@@ -257,12 +257,12 @@ const LONGER: &str =
 /// acknowledgement.
 fn compacting(rig: &Rig, text: &str, meanwhile: impl FnOnce(&mut Client)) -> Result<CompactResult, CallError> {
     rig.client().append("a", text);
-    rig.answer(Answer::empty().gate("model").then("Sheep\n\nThey are counted. Nothing else was said."));
+    rig.answer(Response::empty().gate("model").then_text("Sheep\n\nThey are counted. Nothing else was said."));
     let mut client = rig.client();
     let compacting = std::thread::spawn(move || compact(&mut client, false));
-    rig.server.reached("model");
+    rig.server.wait_for_gate("model");
     meanwhile(&mut rig.client());
-    rig.server.open("model");
+    rig.server.open_gate("model");
     compacting.join().expect("the client")
 }
 
@@ -274,16 +274,16 @@ fn a_context_whose_save_cannot_be_read_stays() {
             let file = client.history("a").remove(0).file_path;
             std::fs::remove_file(file).expect("the file goes");
         });
-        assert_eq!(kind_of(result), ErrorKind::SessionNotFound);
-        assert_eq!(rig.client().texts("a"), [text]);
+        assert_eq!(expect_error_kind(result), ErrorKind::SessionNotFound);
+        assert_eq!(rig.client().message_texts("a"), [text]);
         let rig = Rig::new();
         let result = compacting(&rig, text, |client| {
             let file = client.history("a").remove(0).file_path;
             let content = std::fs::read_to_string(&file).expect("the file");
             std::fs::write(&file, content.replace("sheep of the north", "goats of the south")).expect("another");
         });
-        assert_eq!(kind_of(result), ErrorKind::CorruptSession);
-        assert_eq!(rig.client().texts("a"), [text]);
+        assert_eq!(expect_error_kind(result), ErrorKind::CorruptSession);
+        assert_eq!(rig.client().message_texts("a"), [text]);
     }
 }
 
@@ -294,19 +294,19 @@ fn a_context_that_took_the_place_of_the_one_to_be_compacted_stays() {
         client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("context.clear");
         client.append("a", "Another conversation.");
     });
-    assert_eq!(kind_of(result), ErrorKind::Interrupted);
+    assert_eq!(expect_error_kind(result), ErrorKind::Interrupted);
     let mut client = rig.client();
-    assert_eq!((client.texts("a"), client.history("a").len()), (vec!["Another conversation.".to_owned()], 1));
+    assert_eq!((client.message_texts("a"), client.history("a").len()), (vec!["Another conversation.".to_owned()], 1));
 }
 
 #[test]
 fn while_a_turn_runs_the_context_stays() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["Half"]).gate("never"));
+    rig.answer(Response::text(["Half"]).gate("never"));
     let turn = rig.send_beside("Talk.");
-    rig.server.reached("never");
+    rig.server.wait_for_gate("never");
     for undo in [false, true] {
-        assert_eq!(kind_of(compact(&mut rig.client(), undo)), ErrorKind::Busy);
+        assert_eq!(expect_error_kind(compact(&mut rig.client(), undo)), ErrorKind::Busy);
     }
     assert!(rig.client().history("a").is_empty(), "nothing was saved for it");
     super::cancel(&mut rig.client());
@@ -322,14 +322,14 @@ fn go(rig: &Rig) {
 #[test]
 fn a_kill_at_any_write_of_the_journal_leaves_the_window_whole_or_compacted() {
     let rig = long();
-    if !permitted(&rig.home) {
+    if !is_permitted(&rig.home) {
         return;
     }
     let mut strace = struck(&rig, None, go);
     let (whole, compacted) = (record(&mut rig.client()), working_set(&mut rig.client()));
     assert_eq!((whole.len(), compacted.decisions.len()), (142, 10));
     let rig = rig.crash();
-    strace.wait();
+    strace.wait_for_exit();
     let writes = writes(&strace);
     drop(rig);
     let numbers: Vec<usize> = (1..=writes).collect();
@@ -341,13 +341,13 @@ fn a_kill_at_any_write_of_the_journal_leaves_the_window_whole_or_compacted() {
         let mut client = rig.client();
         let found = record(&mut client);
         assert!(whole.starts_with(&found) && found.len() >= 140, "killed at write {number}: {found:?}");
-        assert_legal(&client.shown("a"));
-        assert_eq!(client.pins("a"), PINS, "killed at write {number}");
+        assert_legal(&client.messages("a"));
+        assert_eq!(client.pinned_facts("a"), PINS, "killed at write {number}");
         let set = working_set(&mut client);
         // Ids of messages are others in every home.
         let texts = |set: &WorkingSet| set.decisions.iter().map(|item| item.text.clone()).collect::<Vec<_>>();
         assert!(texts(&set).is_empty() || texts(&set) == texts(&compacted), "killed at write {number}: {set:?}");
-        rig.server.anthropic().always(Answer::text(["I am here."]));
+        rig.server.anthropic().set_fallback(Response::text(["I am here."]));
         send(&mut client, "Are you?").unwrap_or_else(|e| panic!("killed at write {number}: {e}"));
         assert_eq!(compactions(&rig, 1), 1, "killed at write {number}");
     }

@@ -3,10 +3,10 @@
 use std::fs;
 
 use chorus_proto::{EventType, Message, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 use chorus_tests::rng::Rng;
-use chorus_tests::strace::{Strace, permitted};
+use chorus_tests::strace::{Strace, is_permitted};
 use serde_json::json;
 
 use super::{MODELS, Rig, assert_legal, record, send};
@@ -16,9 +16,9 @@ use crate::system_calls::{all, sample};
 fn while_the_model_speaks_the_message_is_kept_and_the_turn_marked() {
     for model in MODELS {
         let rig = Rig::on(model);
-        rig.answer(Answer::text(["Half"]).gate("never"));
+        rig.answer(Response::text(["Half"]).gate("never"));
         let turn = rig.send_beside("Talk.");
-        rig.server.reached("never");
+        rig.server.wait_for_gate("never");
         let rig = rig.crash();
         assert!(turn.join().expect("the client").is_err());
         assert!(rig.wait_for(EventType::TurnInterrupted, 1)[0].data["reason"].as_str().is_some());
@@ -34,14 +34,14 @@ fn while_the_model_speaks_the_message_is_kept_and_the_turn_marked() {
 #[test]
 fn an_agent_that_a_turn_was_cut_off_of_needs_no_request_to_be_legal() {
     let rig = Rig::new();
-    rig.answer(Answer::calls("c1", "list_models", &json!({})).call("c2", "list_models", &json!({})));
-    rig.answer(Answer::empty().gate("never"));
+    rig.answer(Response::tool_call("c1", "list_models", &json!({})).then_call("c2", "list_models", &json!({})));
+    rig.answer(Response::empty().gate("never"));
     let turn = rig.send_beside("Look.");
-    rig.server.reached("never");
+    rig.server.wait_for_gate("never");
     let rig = rig.crash();
     drop(turn.join());
     rig.wait_for(EventType::TurnInterrupted, 1);
-    let shown = rig.client().shown("a");
+    let shown = rig.client().messages("a");
     assert_legal(&shown);
     assert_eq!(
         shown.iter().filter(|message| message.is_error).count(),
@@ -52,7 +52,7 @@ fn an_agent_that_a_turn_was_cut_off_of_needs_no_request_to_be_legal() {
 
 /// The whole turn that is struck: a call with its result, then the answer.
 fn script(rig: &Rig) {
-    rig.answer(Answer::text(["I look."]).call("c1", "list_models", &json!({})));
+    rig.answer(Response::text(["I look."]).then_call("c1", "list_models", &json!({})));
     rig.say("There you are.");
 }
 
@@ -83,20 +83,20 @@ pub(super) fn struck(rig: &Rig, kill_at: Option<usize>, act: impl FnOnce(&Rig)) 
 
 /// How many of the journal's writes were counted.
 pub(super) fn writes(strace: &Strace) -> usize {
-    strace.output().lines().filter(|line| line.contains("pwrite64(")).count()
+    strace.read_output().lines().filter(|line| line.contains("pwrite64(")).count()
 }
 
 #[test]
 fn a_kill_at_any_write_of_the_journal_leaves_a_usable_context() {
     let rig = Rig::new();
-    if !permitted(&rig.home) {
+    if !is_permitted(&rig.home) {
         return;
     }
     let mut strace = struck(&rig, None, look);
     let whole = record(&mut rig.client());
     assert_eq!(whole.len(), 4);
     let rig = rig.crash();
-    strace.wait();
+    strace.wait_for_exit();
     let writes = writes(&strace);
     drop(rig);
     let numbers: Vec<usize> = (1..=writes).collect();
@@ -107,7 +107,7 @@ fn a_kill_at_any_write_of_the_journal_leaves_a_usable_context() {
         drop(strace);
         let mut client = rig.client();
         // Read at once: whatever was open is closed before anything is shown.
-        let shown = client.shown("a");
+        let shown = client.messages("a");
         assert_legal(&shown);
         // What the tool lists depends on what was discovered so far.
         let same = |found: &Message, role: Role, said: &str| {
@@ -115,10 +115,10 @@ fn a_kill_at_any_write_of_the_journal_leaves_a_usable_context() {
         };
         let fits = shown.iter().zip(&whole).all(|(found, (role, said))| same(found, *role, said));
         assert!(fits && shown.len() <= whole.len(), "killed at write {number}: {shown:?}");
-        rig.server.anthropic().always(Answer::text(["I am here."]));
+        rig.server.anthropic().set_fallback(Response::text(["I am here."]));
         let answer = send(&mut client, "Are you?").unwrap_or_else(|e| panic!("killed at write {number}: {e}"));
         // The script may have an answer left that nobody was given.
         assert!(!answer.reply.is_empty(), "killed at write {number}");
-        assert_legal(&client.shown("a"));
+        assert_legal(&client.messages("a"));
     }
 }

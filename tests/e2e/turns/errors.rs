@@ -3,9 +3,9 @@
 use chorus_proto::methods::agent::{Config, ConfigParams, Init, InitParams};
 use chorus_proto::{CallError, ErrorKind, Event, EventType, Role};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::model_server::Answer;
+use chorus_tests::model_server::Response;
 use serde_json::json;
 
 use super::{MODELS, Rig, assert_legal, cancel, params, record, send};
@@ -35,15 +35,15 @@ fn a_refused_key_is_told_and_harms_no_other_agent() {
     for model in MODELS {
         let rig = Rig::on(model);
         let mut client = rig.client();
-        rig.answer(Answer::error(401, r#"{"error":{"type":"authentication_error","message":"invalid x-api-key"}}"#));
+        rig.answer(Response::error(401, r#"{"error":{"type":"authentication_error","message":"invalid x-api-key"}}"#));
         let result = send(&mut client, "Hi!");
-        assert_eq!(kind_of(result), ErrorKind::ModelUnavailable);
+        assert_eq!(expect_error_kind(result), ErrorKind::ModelUnavailable);
         let other = MODELS.into_iter().find(|other| *other != model).expect("another");
         let params = InitParams { name: "b".into(), model: Some(other.into()), ..Default::default() };
         client.call::<Init>(&params).expect("agent.init");
         match other == MODELS[0] {
-            true => rig.server.anthropic().say(["Fine."]),
-            false => rig.server.openai().say(["Fine."]),
+            true => rig.server.anthropic().queue_text(["Fine."]),
+            false => rig.server.openai().queue_text(["Fine."]),
         }
         let sent = super::SendParams { agent: Some("b".into()), ..super::params("Hi!") };
         assert_eq!(client.call::<super::Send>(&sent).expect("a turn").reply, "Fine.");
@@ -66,15 +66,15 @@ fn a_conversation_that_is_too_long_is_compacted_once() {
         for n in 0..30 {
             client.append("a", &format!("note {n}"));
         }
-        rig.answer(Answer::error(400, too_long));
+        rig.answer(Response::error(400, too_long));
         rig.say("Shorter is better.");
         assert_eq!(send(&mut client, "Sum up.").expect("a turn").reply, "Shorter is better.");
         let lengths: Vec<usize> = rig.server.requests().iter().map(|request| request.text.len()).collect();
         assert!(lengths[1] < lengths[0], "{lengths:?}");
         let compacted = rig.wait_for(EventType::ContextCompacted, 1).len();
         assert_eq!((compacted, record(&mut client).len()), (1, 32), "nothing is deleted");
-        rig.answer(Answer::error(400, too_long));
-        rig.answer(Answer::error(400, too_long));
+        rig.answer(Response::error(400, too_long));
+        rig.answer(Response::error(400, too_long));
         let (what, hint) = told(send(&mut client, "Again."));
         assert!(what.contains("long") && hint.contains("most of it is tools"), "{what}: {hint}");
         assert_eq!(rig.server.requests().len(), 4, "compacted once, then said");
@@ -84,14 +84,15 @@ fn a_conversation_that_is_too_long_is_compacted_once() {
 #[test]
 fn a_server_that_loads_its_model_is_waited_for_and_the_wait_can_be_ended() {
     // mostlygeek/llama-swap#146.
-    let loading = Answer::error(503, r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#);
+    let loading =
+        Response::error(503, r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#);
     let rig = Rig::on(MODELS[1]);
     rig.answer(loading.clone());
     rig.say("I am up.");
     let sent = chorusctl(&rig.home, ["--agent", "a", "send", "Hello?"]);
     assert_eq!((sent.status, &*sent.stdout), (0, "I am up.\n"));
     assert!(sent.stderr.contains("the server local is loading the model, 0 s"), "{}", sent.stderr);
-    rig.server.openai().always(loading);
+    rig.server.openai().set_fallback(loading);
     let mut listener = rig.listener();
     let turn = rig.send_beside("And now?");
     let mut waits = false;
@@ -101,16 +102,16 @@ fn a_server_that_loads_its_model_is_waited_for_and_the_wait_can_be_ended() {
         waits = event.data["note"].as_str().is_some_and(|note| note.contains("is loading the model"));
     }
     assert!(cancel(&mut rig.client()).is_some());
-    assert_eq!(kind_of(turn.join().expect("the client")), ErrorKind::Interrupted);
+    assert_eq!(expect_error_kind(turn.join().expect("the client")), ErrorKind::Interrupted);
 }
 
 #[test]
 fn a_stream_that_breaks_or_stalls_ends_the_turn_and_the_next_works() {
-    for answer in [Answer::text(["Half"]).cut(), Answer::text(["Half"]).stall()] {
+    for answer in [Response::text(["Half"]).disconnect(), Response::text(["Half"]).stall()] {
         let rig = Rig::with(MODELS[0], "idle_timeout = \"300ms\"");
         let mut client = rig.client();
         rig.answer(answer);
-        assert_eq!(kind_of(send(&mut client, "Talk.")), ErrorKind::Interrupted);
+        assert_eq!(expect_error_kind(send(&mut client, "Talk.")), ErrorKind::Interrupted);
         assert_eq!(record(&mut client)[1], (Role::Assistant, "Half".to_owned()));
         rig.say("Whole.");
         assert_eq!(send(&mut client, "Go on.").expect("a turn").reply, "Whole.");
@@ -121,46 +122,46 @@ fn a_stream_that_breaks_or_stalls_ends_the_turn_and_the_next_works() {
 fn a_turn_whose_tool_ran_is_not_replayed() {
     let rig = Rig::new();
     let mut client = rig.client();
-    rig.answer(Answer::calls("c1", "list_models", &json!({})));
+    rig.answer(Response::tool_call("c1", "list_models", &json!({})));
     for _ in 0..4 {
         rig.answer(
-            Answer::error(529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#)
+            Response::error(529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#)
                 .header("retry-after", "0"),
         );
     }
-    assert_eq!(kind_of(send(&mut client, "Look.")), ErrorKind::ModelUnavailable);
-    let shown = client.shown("a");
+    assert_eq!(expect_error_kind(send(&mut client, "Look.")), ErrorKind::ModelUnavailable);
+    let shown = client.messages("a");
     assert_legal(&shown);
     assert_eq!(shown.iter().filter(|message| message.role == Role::ToolResult).count(), 1);
     // One call with its answer, then at most four tries of the next.
     assert_eq!(rig.server.requests().len(), 5);
     rig.say("Better now.");
     assert_eq!(send(&mut client, "And now?").expect("a turn").reply, "Better now.");
-    assert_eq!(client.shown("a").iter().filter(|message| message.role == Role::ToolResult).count(), 1);
+    assert_eq!(client.messages("a").iter().filter(|message| message.role == Role::ToolResult).count(), 1);
 }
 
 #[test]
 fn odd_answers_leave_a_usable_context() {
     for model in MODELS {
         let rig = Rig::on(model);
-        rig.server.be_strict();
+        rig.server.enable_strict_mode();
         let mut client = rig.client();
-        rig.answer(Answer::empty());
+        rig.answer(Response::empty());
         assert_eq!(send(&mut client, "Say nothing.").expect("a turn").reply, "");
-        rig.answer(Answer::empty().call_text("c1", "list_models", "[1, 2"));
+        rig.answer(Response::empty().then_call_text("c1", "list_models", "[1, 2"));
         rig.say("I will not.");
         send(&mut client, "Call it wrongly.").expect("a turn");
-        let mut many = Answer::text(["All of them."]);
+        let mut many = Response::text(["All of them."]);
         for n in 0..200 {
-            many = many.call(&format!("m{n}"), "list_models", &json!({}));
+            many = many.then_call(&format!("m{n}"), "list_models", &json!({}));
         }
         rig.answer(many);
         rig.say("That was a lot.");
         assert_eq!(send(&mut client, "Call it often.").expect("a turn").tool_calls.len(), 200);
-        rig.answer(Answer::calls("d", "list_models", &json!({})).call("d", "list_models", &json!({})));
+        rig.answer(Response::tool_call("d", "list_models", &json!({})).then_call("d", "list_models", &json!({})));
         rig.say("Twice the same.");
         send(&mut client, "Call it twice.").expect("a turn");
-        assert_legal(&client.shown("a"));
+        assert_legal(&client.messages("a"));
         rig.say("Still here.");
         assert_eq!(send(&mut client, "Are you?").expect("a turn").reply, "Still here.");
     }
@@ -170,10 +171,10 @@ fn odd_answers_leave_a_usable_context() {
 fn a_model_that_calls_for_ever_is_stopped() {
     let rig = Rig::new();
     let mut client = rig.client();
-    rig.server.anthropic().always(Answer::calls("again", "list_models", &json!({})));
+    rig.server.anthropic().set_fallback(Response::tool_call("again", "list_models", &json!({})));
     let (what, _) = told(client.call::<super::Send>(&params("Go.")));
     assert!(what.contains("used its 50 calls"), "{what}");
-    assert_legal(&client.shown("a"));
+    assert_legal(&client.messages("a"));
     // Fifty answers that call, and one that was to call no more.
     assert_eq!(rig.server.requests().len(), 51);
     rig.say("Enough.");
@@ -190,13 +191,13 @@ fn a_cap_of_the_day_stops_before_the_call_and_before_anything_is_kept() {
         value: Some(value.into()),
     };
     client.call::<Config>(&config("10")).expect("a cap");
-    rig.answer(Answer::text(["Short."]).usage(12, 3));
+    rig.answer(Response::text(["Short."]).usage(12, 3));
     send(&mut client, "One.").expect("a turn");
     let rig = rig.crash();
     let mut client = rig.client();
     let (what, hint) = told(send(&mut client, "Two."));
     assert!(what.contains("15 tokens") && hint.contains("daily_token_limit"), "{what}: {hint}");
-    chorusctl(&rig.home, ["--agent", "a", "send", "Two."]).failed_with_hint(6);
+    chorusctl(&rig.home, ["--agent", "a", "send", "Two."]).expect_failure_with_hint(6);
     assert_eq!((rig.server.requests().len(), record(&mut client).len()), (1, 2));
     client.call::<Config>(&config("0")).expect("no cap");
     rig.say("Again.");
@@ -207,10 +208,11 @@ fn a_cap_of_the_day_stops_before_the_call_and_before_anything_is_kept() {
 fn a_message_that_is_sent_again_because_nobody_answered_it_is_there_once() {
     let rig = Rig::new();
     let mut client = rig.client();
-    let refused = || Answer::error(400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#);
+    let refused =
+        || Response::error(400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#);
     for _ in 0..2 {
         rig.answer(refused());
-        assert_eq!(kind_of(send(&mut client, "Go.")), ErrorKind::ModelUnavailable);
+        assert_eq!(expect_error_kind(send(&mut client, "Go.")), ErrorKind::ModelUnavailable);
     }
     rig.say("Gone.");
     send(&mut client, "Go.").expect("a turn");
@@ -222,7 +224,7 @@ fn a_message_that_is_sent_again_because_nobody_answered_it_is_there_once() {
     assert_eq!(record(&mut client), due);
     // What was answered is another message, and so is what somebody said in between.
     rig.answer(refused());
-    assert_eq!(kind_of(send(&mut client, "Go.")), ErrorKind::ModelUnavailable);
+    assert_eq!(expect_error_kind(send(&mut client, "Go.")), ErrorKind::ModelUnavailable);
     client.append("a", "And be quick.");
     rig.say("Gone.");
     send(&mut client, "Go.").expect("a turn");

@@ -4,12 +4,12 @@ use std::fs;
 
 use chorus_proto::methods::context::{Show, ShowParams};
 use chorus_proto::{Attachment, Client, NewMessage, Role};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use serde_json::json;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::model_server::{ModelServer, Response};
 
 use super::{MODELS, Rig, record, send};
 
@@ -25,9 +25,9 @@ fn an_image_goes_from_its_file_to_either_provider() {
         let rig = Rig::on(model);
         // Whatever it is called.
         for name in ["point.png", "point.jpg"] {
-            fs::write(rig.home.user.join(name), PNG).expect("an image");
+            fs::write(rig.home.user_home.join(name), PNG).expect("an image");
             rig.say("A red point.");
-            let said = chorusctl(&rig.home, ["send", "What is this?", "--attach", name]).ok();
+            let said = chorusctl(&rig.home, ["send", "What is this?", "--attach", name]).expect_success();
             assert_eq!(said, "A red point.\n");
         }
         let due = if model == MODELS[0] {
@@ -48,7 +48,7 @@ fn an_image_goes_from_its_file_to_either_provider() {
         let window = rig.client().call::<Show>(&params).expect("context.show").window.expect("a window");
         let shown = &window.messages[0].message.attachments[0];
         assert_eq!((&shown.data, shown.size), (&None, Some(PNG.len() as u64)));
-        let kept = &rig.client().shown("a")[0].attachments[0];
+        let kept = &rig.client().messages("a")[0].attachments[0];
         assert_eq!((kept.media_type.as_deref(), kept.size), (Some("image/png"), Some(PNG.len() as u64)));
     }
 }
@@ -56,15 +56,15 @@ fn an_image_goes_from_its_file_to_either_provider() {
 #[test]
 fn what_no_model_can_look_at_is_refused_before_anything_is_kept() {
     let rig = Rig::new();
-    fs::write(rig.home.user.join("no.png"), "no image").expect("a file");
+    fs::write(rig.home.user_home.join("no.png"), "no image").expect("a file");
     let refused = chorusctl(&rig.home, ["send", "Look!", "--attach", "no.png"]);
-    let said = refused.failed_with_hint(2);
+    let said = refused.expect_failure_with_hint(2);
     assert!(said.contains("no.png cannot be shown to anthropic/claude-test: its bytes are no PNG"), "{said}");
     let mut large = PNG.to_vec();
     large.resize(4 << 20, 0);
-    fs::write(rig.home.user.join("large.png"), &large).expect("a file");
+    fs::write(rig.home.user_home.join("large.png"), &large).expect("a file");
     let refused = chorusctl(&rig.home, ["send", "Look!", "--attach", "large.png"]);
-    let said = refused.failed_with_hint(2);
+    let said = refused.expect_failure_with_hint(2);
     assert!(said.contains("large.png cannot be shown to anthropic/claude-test: it is larger than 3.8 MiB"), "{said}");
     assert_eq!((record(&mut rig.client()), rig.server.requests().len()), (Vec::new(), 0));
 }
@@ -116,7 +116,7 @@ const IN_WORDS: &str = "Look!\\n[image point.png, 69 bytes: this model takes no 
 fn a_conversation_with_an_image_goes_on_with_a_model_that_takes_none() {
     let server = ModelServer::start();
     let blind = json!({"id": "blind", "object": "model", "architecture": {"input_modalities": ["text"]}});
-    server.list_openai(200, &json!({"object": "list", "data": [blind]}));
+    server.set_openai_models(200, &json!({"object": "list", "data": [blind]}));
     let rig = Rig::beside(server, MODELS[0], "");
     let mut client = rig.client();
     show(&rig, &mut client);
@@ -124,15 +124,15 @@ fn a_conversation_with_an_image_goes_on_with_a_model_that_takes_none() {
     let params = ConfigParams { name: "a".into(), key: Some("model".into()), value: Some("local/blind".into()) };
     client.call::<Config>(&params).expect("another model");
     // That it takes none is in its list, which is asked for beside all else.
-    chorusctl(&rig.home, ["models", "validate"]).ok();
-    rig.server.openai().say(["I only read of it."]);
+    chorusctl(&rig.home, ["models", "validate"]).expect_success();
+    rig.server.openai().queue_text(["I only read of it."]);
     send(&mut client, "And you?").expect("a turn");
     let request = rig.server.requests().pop().expect("a request");
     assert!(request.text.contains(IN_WORDS) && !request.text.contains(BASE64), "{}", request.text);
     let params = ShowParams { agent: Some("a".into()), window: true, ..Default::default() };
     let window = client.call::<Show>(&params).expect("context.show").window.expect("a window");
     assert!(window.messages[0].message.content.ends_with("this model takes no images]"), "the window says the same");
-    let kept = &client.shown("a")[0];
+    let kept = &client.messages("a")[0];
     assert_eq!((&*kept.content, kept.attachments[0].name.as_str()), ("Look!", "point.png"), "the record keeps it");
 }
 
@@ -142,12 +142,12 @@ fn a_model_that_turns_out_to_take_no_images_is_told_of_them() {
     let refused = r#"{"error":{"code":500,"message":"image input is not supported - hint: if this is unexpected, you may need to provide the mmproj","type":"server_error"}}"#;
     let rig = Rig::on(MODELS[1]);
     let mut client = rig.client();
-    rig.answer(Answer::error(500, refused));
+    rig.answer(Response::error(500, refused));
     show(&rig, &mut client);
     rig.say("Still here.");
     send(&mut client, "And now?").expect("a turn");
     let seen: Vec<_> =
         rig.server.requests().iter().map(|sent| (sent.text.contains(BASE64), sent.text.contains(IN_WORDS))).collect();
     assert_eq!(seen, [(true, false), (false, true), (false, true)], "asked once with it");
-    assert_eq!(client.shown("a")[0].attachments.len(), 1);
+    assert_eq!(client.messages("a")[0].attachments.len(), 1);
 }

@@ -2,11 +2,11 @@
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::models::{ModelsParams, Validate};
-use chorus_proto::methods::send::{Progress, Said, Send, SendParams};
+use chorus_proto::methods::send::{Progress, Send, SendParams, TurnEvent};
 use chorus_proto::{CallError, ErrorKind};
 use chorus_tests::DEADLINE;
-use chorus_tests::chat::kind_of;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::expect_error_kind;
+use chorus_tests::model_server::Response;
 
 use super::{Rig, params, record};
 
@@ -32,15 +32,15 @@ fn the_same_key_gives_the_first_answer_even_after_a_crash() {
 #[test]
 fn the_same_key_waits_for_the_turn_that_runs() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["On"]).gate("go").then("ce."));
+    rig.answer(Response::text(["On"]).gate("go").then_text("ce."));
     let send = || {
         let mut client = rig.client();
         std::thread::spawn(move || client.call::<Send>(&keyed("Do it.")).expect("a turn"))
     };
     let first = send();
-    rig.server.reached("go");
+    rig.server.wait_for_gate("go");
     let second = send();
-    rig.server.open("go");
+    rig.server.open_gate("go");
     let (first, second) = (first.join().expect("a client"), second.join().expect("a client"));
     assert_eq!((first.turn_id, first.reply.as_str()), (second.turn_id, "Once."));
     assert_eq!((rig.server.requests().len(), record(&mut rig.client()).len()), (1, 2));
@@ -49,13 +49,13 @@ fn the_same_key_waits_for_the_turn_that_runs() {
 #[test]
 fn a_turn_that_was_cut_off_is_not_run_again_by_its_key() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["On"]).gate("never"));
+    rig.answer(Response::text(["On"]).gate("never"));
     let mut client = rig.client();
     let cut = std::thread::spawn(move || client.call::<Send>(&keyed("Do it.")));
-    rig.server.reached("never");
+    rig.server.wait_for_gate("never");
     let rig = rig.crash();
     assert!(cut.join().expect("a client").is_err());
-    assert_eq!(kind_of(rig.client().call::<Send>(&keyed("Do it."))), ErrorKind::Interrupted);
+    assert_eq!(expect_error_kind(rig.client().call::<Send>(&keyed("Do it."))), ErrorKind::Interrupted);
     assert_eq!((rig.server.requests().len(), record(&mut rig.client()).len()), (1, 1));
 }
 
@@ -65,21 +65,21 @@ fn an_answer_that_was_given_is_given_again_where_no_turn_could_begin_any_more() 
     let mut client = rig.client();
     let set =
         |key: &str, value: &str| ConfigParams { name: "a".into(), key: Some(key.into()), value: Some(value.into()) };
-    rig.answer(Answer::text(["Once."]).usage(12, 3));
+    rig.answer(Response::text(["Once."]).usage(12, 3));
     let first = client.call::<Send>(&keyed("Do it.")).expect("a turn");
     client.call::<Config>(&set("daily_token_limit", "10")).expect("a cap");
     assert_eq!(client.call::<Send>(&keyed("Do it.")).expect("the first answer").turn_id, first.turn_id);
     client.call::<Config>(&set("model", "local/large")).expect("another model");
-    rig.server.list_openai(200, &serde_json::json!({"object": "list", "data": []}));
+    rig.server.set_openai_models(200, &serde_json::json!({"object": "list", "data": []}));
     client.call::<Validate>(&ModelsParams {}).expect("models.validate");
     assert_eq!(client.call::<Send>(&keyed("Do it.")).expect("the first answer").turn_id, first.turn_id);
-    assert_eq!(kind_of(client.call::<Send>(&params("More."))), ErrorKind::ModelUnavailable);
+    assert_eq!(expect_error_kind(client.call::<Send>(&params("More."))), ErrorKind::ModelUnavailable);
 }
 
 #[test]
 fn who_comes_in_the_middle_of_an_answer_is_given_it_whole() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["On"]).gate("go").then("ce."));
+    rig.answer(Response::text(["On"]).gate("go").then_text("ce."));
     let streamed = |text: &'static str| {
         let (mut client, params) = (rig.client(), SendParams { stream: true, ..keyed(text) });
         let (say, said) = std::sync::mpsc::sync_channel(64);
@@ -93,11 +93,13 @@ fn who_comes_in_the_middle_of_an_answer_is_given_it_whole() {
         (said, sending)
     };
     let (said, first) = streamed("Do it.");
-    let Said::Started { turn_id } = said.recv_timeout(DEADLINE).expect("a beginning") else { panic!("no beginning") };
-    rig.server.reached("go");
+    let TurnEvent::Started { turn_id } = said.recv_timeout(DEADLINE).expect("a beginning") else {
+        panic!("no beginning")
+    };
+    rig.server.wait_for_gate("go");
     let (said, second) = streamed("Do it.");
-    assert_eq!(said.recv_timeout(DEADLINE), Ok(Said::Started { turn_id }), "so that it can be cancelled");
-    rig.server.open("go");
+    assert_eq!(said.recv_timeout(DEADLINE), Ok(TurnEvent::Started { turn_id }), "so that it can be cancelled");
+    rig.server.open_gate("go");
     first.join().expect("a client").expect("a turn");
     second.join().expect("a client").expect("a turn");
     assert_eq!(said.iter().collect::<Vec<_>>(), [], "half an answer is none");

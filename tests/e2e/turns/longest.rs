@@ -2,8 +2,8 @@
 
 use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::{ModelServer, Response};
 use serde_json::json;
 
 use super::send;
@@ -12,14 +12,14 @@ use crate::home;
 /// The longest answer that a model without a known window is asked for, with `keys` of its provider.
 fn asked_for(keys: &str) -> u64 {
     let (server, home) = (ModelServer::start(), home());
-    server.list_openai(200, &json!({"object": "list", "data": [{"id": "untold", "object": "model"}]}));
-    let daemon = Daemon::start_with(&home, &server.config_with(keys));
+    server.set_openai_models(200, &json!({"object": "list", "data": [{"id": "untold", "object": "model"}]}));
+    let daemon = Daemon::start_with(&home, &server.config_toml_with(keys));
     let mut client = daemon.client();
     let params = InitParams { name: "a".into(), model: Some("local/untold".into()), ..Default::default() };
     client.call::<Init>(&params).expect("agent.init");
-    server.openai().answer(Answer::text(["Yes."]));
+    server.openai().queue(Response::text(["Yes."]));
     send(&mut client, "Well?").expect("a turn");
-    assert_eq!(client.texts("a").len(), 2);
+    assert_eq!(client.message_texts("a").len(), 2);
     server.requests()[0].body["max_tokens"].as_u64().expect("a bound")
 }
 

@@ -26,8 +26,8 @@ use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::events::{Subscribe, SubscribeParams};
 use chorus_proto::methods::send::{Cancel, CancelParams, Send, SendParams, SendResult};
 use chorus_proto::{CallError, Client, Event, EventType, Message, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
 use crate::events::events;
@@ -61,7 +61,7 @@ impl Rig {
     /// Beside a server that was made ready before.
     fn beside(server: ModelServer, model: &'static str, keys: &str) -> Self {
         let home = home();
-        let daemon = Daemon::start_with(&home, &server.config_with(keys));
+        let daemon = Daemon::start_with(&home, &server.config_toml_with(keys));
         let params = InitParams { name: "a".into(), model: Some(model.into()), ..Default::default() };
         daemon.client().call::<Init>(&params).expect("agent.init");
         Self { server, home, daemon, model }
@@ -72,15 +72,15 @@ impl Rig {
     }
 
     /// The next answer of the agent's model.
-    fn answer(&self, answer: Answer) {
+    fn answer(&self, answer: Response) {
         match self.model {
-            model if model == MODELS[0] => self.server.anthropic().answer(answer),
-            _ => self.server.openai().answer(answer),
+            model if model == MODELS[0] => self.server.anthropic().queue(answer),
+            _ => self.server.openai().queue(answer),
         }
     }
 
     fn say(&self, text: &str) {
-        self.answer(Answer::text([text]));
+        self.answer(Response::text([text]));
     }
 
     /// A turn that goes on beside the test.
@@ -140,7 +140,7 @@ fn cancel(client: &mut Client) -> Option<uuid::Uuid> {
 
 /// Who said what.
 fn record(client: &mut Client) -> Vec<(Role, String)> {
-    client.shown("a").into_iter().map(|message| (message.role, message.content)).collect()
+    client.messages("a").into_iter().map(|message| (message.role, message.content)).collect()
 }
 
 /// That each call of the record has its one result behind it.

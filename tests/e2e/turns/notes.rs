@@ -10,8 +10,8 @@ use chorus_proto::methods::models::{ModelsParams, Validate};
 use chorus_proto::methods::usage::{Show as Usage, UsageParams};
 use chorus_proto::{Client, ErrorKind, EventType, Item, ItemSource, NewMessage, Receipt, Role, WorkingSet};
 use chorus_tests::Daemon;
-use chorus_tests::chat::{Chat as _, kind_of};
-use chorus_tests::model_server::{Answer, Recorded};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
+use chorus_tests::model_server::{RecordedRequest, Response};
 use serde_json::{Value, json};
 
 use super::{MODELS, Rig, cancel, send};
@@ -97,7 +97,7 @@ fn check_kept(rig: &Rig) {
     assert_eq!(offered, ["Service 000 listens on 8000"]);
     assert!(left > 60 && tokens_after < 2000 && tokens_before > 4000, "{left}: {tokens_before}, {tokens_after}");
     let mut client = rig.client();
-    let (set, record) = (working_set(&mut client), client.shown("a"));
+    let (set, record) = (working_set(&mut client), client.messages("a"));
     assert_eq!(set.summary.as_deref(), Some("Ports of services were listed."));
     assert_eq!((set.facts.len(), set.decisions.len(), set.open_tasks.len()), (1, 0, 1));
     assert_eq!(set.facts[0].source, ItemSource::Model);
@@ -107,7 +107,7 @@ fn check_kept(rig: &Rig) {
     };
     assert_eq!([&set.facts[0], &set.topics[0], &set.open_tasks[0], &set.conflicts[0]].map(from), [0, 0, 2, 2]);
     assert_eq!(set.conflicts[0].text, "earlier: one port each; later: two ports each");
-    assert_eq!(client.pins("a"), [PIN]);
+    assert_eq!(client.pinned_facts("a"), [PIN]);
 }
 
 #[test]
@@ -115,14 +115,14 @@ fn the_form_is_forced_and_what_comes_of_it_names_its_messages_for_either_wire() 
     for model in MODELS {
         let rig = Rig::on(model);
         long(&rig);
-        rig.server.form(|body| Answer::filled_in(body, &notes(body)));
+        rig.server.on_structured_request(|body| Response::structured(body, &notes(body)));
         rig.say("Noted.");
         assert_eq!(send(&mut rig.client(), "Go.").expect("a turn").reply, "Noted.", "{model}");
         check_kept(&rig);
         rig.say("Still.");
         send(&mut rig.client(), "And now?").expect("a turn");
         let requests = rig.server.requests();
-        let [_, Recorded { body: form, .. }, Recorded { body: turn, .. }] = &requests[..] else {
+        let [_, RecordedRequest { body: form, .. }, RecordedRequest { body: turn, .. }] = &requests[..] else {
             panic!("{requests:?}")
         };
         if model == MODELS[0] {
@@ -150,7 +150,7 @@ fn a_server_that_knows_no_forms_is_asked_in_plain_text() {
     long(&rig);
     let refusal =
         r#"{"error":{"message":"This response_format type is unavailable now","type":"invalid_request_error"}}"#;
-    rig.server.form(move |_| Answer::error(400, refusal));
+    rig.server.on_structured_request(move |_| Response::error(400, refusal));
     // The numbers: two items are known, so the first message is the second of all.
     let notes = json!({"background": "Ports.", "facts": [{"text": "Service 000 listens on 8000", "source": 2}]});
     rig.say("Noted.");
@@ -164,18 +164,18 @@ fn a_server_that_knows_no_forms_is_asked_in_plain_text() {
 #[test]
 fn whatever_is_wrong_with_the_notes_rules_take_their_place_and_the_receipt_says_why() {
     let huge = json!({"background": "x", "facts": [{"text": "y".repeat(100_000), "source": 2}]});
-    let cases: [(Answer, &str); 6] = [
-        (Answer::error(500, r#"{"error":{"type":"api_error","message":"out of order"}}"#), "out of order"),
-        (Answer::text(["I'm sorry, but I can't help with that."]), "the model's answer is a refusal"),
-        (Answer::empty().stop("refusal"), "the model's answer is a refusal"),
-        (Answer::text(["Ports, ports, ports."]), "the model's answer is no JSON object"),
-        (Answer::calls("c", "write_down", &huge), "the model's answer is far too long"),
-        (Answer::empty().cut(), "the connection to anthropic broke"),
+    let cases: [(Response, &str); 6] = [
+        (Response::error(500, r#"{"error":{"type":"api_error","message":"out of order"}}"#), "out of order"),
+        (Response::text(["I'm sorry, but I can't help with that."]), "the model's answer is a refusal"),
+        (Response::empty().stop_reason("refusal"), "the model's answer is a refusal"),
+        (Response::text(["Ports, ports, ports."]), "the model's answer is no JSON object"),
+        (Response::tool_call("c", "write_down", &huge), "the model's answer is far too long"),
+        (Response::empty().disconnect(), "the connection to anthropic broke"),
     ];
     for (answer, why) in cases {
         let rig = Rig::new();
         long(&rig);
-        rig.server.form(move |_| answer.clone());
+        rig.server.on_structured_request(move |_| answer.clone());
         rig.say("Noted.");
         send(&mut rig.client(), "Go.").unwrap_or_else(|e| panic!("{why}: {e}"));
         let receipt = receipt(&rig);
@@ -183,7 +183,7 @@ fn whatever_is_wrong_with_the_notes_rules_take_their_place_and_the_receipt_says_
         assert!(receipt.fallback.as_deref().is_some_and(|told| told.contains(why)), "{why}: {:?}", receipt.fallback);
         let set = working_set(&mut rig.client());
         assert!(set.facts.is_empty() && set.summary.is_some(), "{why}: {set:?}");
-        assert_eq!(rig.client().pins("a"), [PIN]);
+        assert_eq!(rig.client().pinned_facts("a"), [PIN]);
     }
 }
 
@@ -210,7 +210,7 @@ fn last_fact(body: &Value) -> Value {
 fn a_cap_that_is_reached_between_two_pieces_leaves_what_was_found_and_the_rest_to_rules() {
     let rig = longer_than_the_model_takes();
     set(&mut rig.client(), "daily_token_limit", "300");
-    rig.server.form(|body| Answer::filled_in(body, &last_fact(body)).usage(400, 20));
+    rig.server.on_structured_request(|body| Response::structured(body, &last_fact(body)).usage(400, 20));
     rig.say("Noted.");
     send(&mut rig.client(), "Go.").expect("a turn");
     let Receipt { source, fallback, .. } = receipt(&rig);
@@ -228,7 +228,7 @@ fn of_a_conversation_that_is_far_too_long_the_model_reads_the_newest_pieces() {
     let said = |n: u32| NewMessage::text(Role::User, format!("Item {n:04} weighs {n} grams. {}", "x".repeat(170)));
     rig.client().append("a", "We decided to weigh all of it.");
     rig.client().append_all("a", (400..1200).map(said).collect());
-    rig.server.form(|body| Answer::filled_in(body, &last_fact(body)));
+    rig.server.on_structured_request(|body| Response::structured(body, &last_fact(body)));
     rig.say("Noted.");
     send(&mut rig.client(), "Go.").expect("a turn");
     let Receipt { source, fallback, .. } = receipt(&rig);
@@ -248,22 +248,22 @@ fn of_a_conversation_that_is_far_too_long_the_model_reads_the_newest_pieces() {
 
 #[test]
 fn beside_a_turn_each_window_has_one_try_and_by_hand_what_may_pass_is_asked_for_anew() {
-    let busy = Answer::error(529, r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#);
-    for (bad, told) in [(busy, "Overloaded"), (Answer::empty().stop("max_tokens"), "was cut")] {
+    let busy = Response::error(529, r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#);
+    for (bad, told) in [(busy, "Overloaded"), (Response::empty().stop_reason("max_tokens"), "was cut")] {
         for by_hand in [false, true] {
             let rig = Rig::new();
             long(&rig);
             let (calls, always) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
             let (counted, fails, bad) = (calls.clone(), always.clone(), bad.clone());
-            rig.server.form(move |body| {
+            rig.server.on_structured_request(move |body| {
                 let call = counted.fetch_add(1, Ordering::SeqCst);
                 if call == 0 || fails.load(Ordering::SeqCst) {
                     bad.clone()
                 } else {
-                    Answer::filled_in(body, &notes(body))
+                    Response::structured(body, &notes(body))
                 }
             });
-            rig.server.anthropic().always(Answer::text(["Noted."]));
+            rig.server.anthropic().set_fallback(Response::text(["Noted."]));
             if by_hand {
                 let Receipt { source, fallback, .. } = compact(&mut rig.client(), false).receipt;
                 assert_eq!((source, fallback, calls.load(Ordering::SeqCst)), (Some(ItemSource::Model), None, 2));
@@ -286,18 +286,18 @@ fn beside_a_turn_each_window_has_one_try_and_by_hand_what_may_pass_is_asked_for_
 fn on_a_server_of_ones_own_turns_go_before_notes_and_those_are_made_behind_them() {
     let rig = Rig::new();
     long(&rig);
-    rig.server.form(|_| Answer::empty().gate("never"));
+    rig.server.on_structured_request(|_| Response::empty().gate("never"));
     rig.say("Noted.");
     assert_eq!(send(&mut rig.client(), "Go.").expect("a turn").reply, "Noted.");
-    rig.server.reached("never");
-    rig.server.form(|body| Answer::filled_in(body, &notes(body)));
-    rig.answer(Answer::text(["On"]).gate("turn").then(" it goes."));
+    rig.server.wait_for_gate("never");
+    rig.server.on_structured_request(|body| Response::structured(body, &notes(body)));
+    rig.answer(Response::text(["On"]).gate("turn").then_text(" it goes."));
     let turn = rig.send_beside("Go on.");
-    rig.server.reached("turn");
+    rig.server.wait_for_gate("turn");
     // The one slot is the turn's.
     rig.server.wait_for_hang_ups(1);
     assert_eq!(forms(&rig), 1);
-    rig.server.open("turn");
+    rig.server.open_gate("turn");
     assert_eq!(turn.join().expect("the client").expect("a turn").reply, "On it goes.");
     assert_eq!(receipt(&rig).source, Some(ItemSource::Model));
     assert_eq!(forms(&rig), 2);
@@ -310,11 +310,11 @@ fn on_a_server_of_ones_own_turns_go_before_notes_and_those_are_made_behind_them(
 fn a_turn_that_is_cancelled_keeps_what_rules_found() {
     let rig = Rig::new();
     long(&rig);
-    rig.answer(Answer::empty().gate("never"));
+    rig.answer(Response::empty().gate("never"));
     let turn = rig.send_beside("Go.");
-    rig.server.reached("never");
+    rig.server.wait_for_gate("never");
     cancel(&mut rig.client()).expect("a turn was running");
-    assert_eq!(kind_of(turn.join().expect("the client")), ErrorKind::Interrupted);
+    assert_eq!(expect_error_kind(turn.join().expect("the client")), ErrorKind::Interrupted);
     let Receipt { source, fallback, .. } = receipt(&rig);
     assert!(source == Some(ItemSource::Rule) && fallback.is_some(), "{fallback:?}");
     assert!(working_set(&mut rig.client()).summary.is_some());
@@ -323,16 +323,16 @@ fn a_turn_that_is_cancelled_keeps_what_rules_found() {
 #[test]
 fn what_is_longer_than_the_model_takes_is_read_in_pieces() {
     let rig = longer_than_the_model_takes();
-    rig.server.form(|body| Answer::filled_in(body, &last_fact(body)));
+    rig.server.on_structured_request(|body| Response::structured(body, &last_fact(body)));
     rig.say("Noted.");
     send(&mut rig.client(), "Go.").expect("a turn");
     assert_eq!(receipt(&rig).source, Some(ItemSource::Model));
     let pieces = forms(&rig);
     assert!((4..20).contains(&pieces), "{pieces} pieces");
-    for Recorded { text, .. } in rig.server.requests() {
+    for RecordedRequest { text, .. } in rig.server.requests() {
         assert!(text.len() < 8192 * 4, "{} bytes are more than the model takes", text.len());
     }
-    let (set, record) = (working_set(&mut rig.client()), rig.client().shown("a"));
+    let (set, record) = (working_set(&mut rig.client()), rig.client().messages("a"));
     assert_eq!(set.facts.len(), pieces, "one of each piece");
     for fact in &set.facts {
         let from = record.iter().find(|message| Some(&message.id) == fact.message_id.as_ref()).expect("its message");
@@ -345,7 +345,7 @@ fn what_is_longer_than_the_model_takes_is_read_in_pieces() {
 fn by_hand_the_next_link_knows_what_the_model_wrote_down() {
     let rig = Rig::new();
     long(&rig);
-    rig.server.form(|body| Answer::filled_in(body, &notes(body)));
+    rig.server.on_structured_request(|body| Response::structured(body, &notes(body)));
     rig.say("Ports\n\nMany ports were listed. Others are open.");
     rig.say("We listed ports. I am ready.");
     let result = compact(&mut rig.client(), false);
@@ -354,20 +354,20 @@ fn by_hand_the_next_link_knows_what_the_model_wrote_down() {
     let background = working_set(&mut rig.client()).background.expect("a background");
     assert!(background.contains("Facts: Service 000 listens on 8000"), "{background}");
     assert!(background.contains("Contradictions: earlier: one port each; later: two ports each"), "{background}");
-    assert_eq!(rig.client().pins("a"), [PIN]);
+    assert_eq!(rig.client().pinned_facts("a"), [PIN]);
 }
 
 #[test]
 fn by_hand_what_the_model_wrote_down_outlasts_a_message_that_comes_meanwhile() {
     let rig = Rig::new();
     long(&rig);
-    rig.server.form(|body| Answer::filled_in(body, &notes(body)).gate("notes"));
-    rig.server.anthropic().always(Answer::text(["Ports were listed. I am ready."]));
+    rig.server.on_structured_request(|body| Response::structured(body, &notes(body)).gate("notes"));
+    rig.server.anthropic().set_fallback(Response::text(["Ports were listed. I am ready."]));
     let mut client = rig.client();
     let compacting = std::thread::spawn(move || compact(&mut client, false));
-    rig.server.reached("notes");
+    rig.server.wait_for_gate("notes");
     rig.client().append("a", "We decided to paint the door.");
-    rig.server.open("notes");
+    rig.server.open_gate("notes");
     let Receipt { source, offered, left, .. } = compacting.join().expect("the client").receipt;
     assert_eq!((source, left), (Some(ItemSource::Model), 141));
     assert_eq!(offered, ["Service 000 listens on 8000"]);

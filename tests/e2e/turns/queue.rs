@@ -1,10 +1,10 @@
 //! Messages that arrive during a turn.
 
 use chorus_proto::methods::agent::{Config, ConfigParams, Destroy, DestroyParams};
-use chorus_proto::methods::send::{Cancel, CancelParams, Progress, Said, SendParams};
+use chorus_proto::methods::send::{Cancel, CancelParams, Progress, SendParams, TurnEvent};
 use chorus_proto::{CallError, ErrorKind, EventType};
-use chorus_tests::chat::kind_of;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::expect_error_kind;
+use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 
 use super::{Rig, params, record};
@@ -13,15 +13,15 @@ use super::{Rig, params, record};
 fn each_has_its_own_turn_in_the_order_of_arrival() {
     let rig = Rig::new();
     let mut client = rig.client();
-    rig.answer(Answer::text(["first"]).gate("go"));
+    rig.answer(Response::text(["first"]).gate("go"));
     for n in 0..5 {
         rig.say(&format!("answer {n}"));
     }
     let first = rig.send_beside("zero");
-    rig.server.reached("go");
+    rig.server.wait_for_gate("go");
     let others: Vec<_> = (0..5).map(|n| rig.send_beside(&format!("message {n}"))).collect();
     assert_eq!(record(&mut client).len(), 1, "nothing comes between");
-    rig.server.open("go");
+    rig.server.open_gate("go");
     first.join().expect("the client").expect("a turn");
     for other in others {
         other.join().expect("the client").expect("a turn");
@@ -38,10 +38,10 @@ fn each_has_its_own_turn_in_the_order_of_arrival() {
 #[test]
 fn one_that_waits_goes_on_when_the_one_before_it_is_cancelled() {
     let rig = Rig::new();
-    rig.answer(Answer::empty().gate("never"));
+    rig.answer(Response::empty().gate("never"));
     rig.say("Second.");
     let first = rig.send_beside("one");
-    rig.server.reached("never");
+    rig.server.wait_for_gate("never");
     let second = rig.send_beside("two");
     let mut client = rig.client();
     let params = CancelParams { agent: Some("a".into()), turn_id: None };
@@ -58,12 +58,12 @@ fn waiting(rig: &Rig, text: &str) -> (uuid::Uuid, std::thread::JoinHandle<ErrorK
     let sending = std::thread::spawn(move || {
         let mut heard = |progress: &serde_json::value::RawValue| -> Result<(), CallError> {
             let progress: Progress = serde_json::from_str(progress.get())?;
-            if let Said::Queued { turn_id: Some(turn), .. } = progress.said {
+            if let TurnEvent::Queued { turn_id: Some(turn), .. } = progress.said {
                 let _ = say.send(turn);
             }
             Ok(())
         };
-        kind_of(client.call_streaming("send", &params, &mut heard))
+        expect_error_kind(client.call_streaming("send", &params, &mut heard))
     });
     (said.recv_timeout(DEADLINE).expect("it waits"), sending)
 }
@@ -71,16 +71,16 @@ fn waiting(rig: &Rig, text: &str) -> (uuid::Uuid, std::thread::JoinHandle<ErrorK
 #[test]
 fn one_that_waits_is_taken_back_by_its_id_and_leaves_nothing() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["Whole."]).gate("go"));
+    rig.answer(Response::text(["Whole."]).gate("go"));
     let first = rig.send_beside("one");
-    rig.server.reached("go");
+    rig.server.wait_for_gate("go");
     let (turn, second) = waiting(&rig, "two");
     let mut client = rig.client();
     let cancel = CancelParams { agent: Some("a".into()), turn_id: Some(turn) };
     assert_eq!(client.call::<Cancel>(&cancel).expect("send.cancel").turn_id, Some(turn));
     assert_eq!(second.join().expect("the client"), ErrorKind::Interrupted);
     assert_eq!(client.call::<Cancel>(&cancel).expect("send.cancel").turn_id, None, "it is gone");
-    rig.server.open("go");
+    rig.server.open_gate("go");
     first.join().expect("the client").expect("a turn");
     assert_eq!(record(&mut client).len(), 2);
     assert_eq!(rig.server.requests().len(), 1);
@@ -89,17 +89,17 @@ fn one_that_waits_is_taken_back_by_its_id_and_leaves_nothing() {
 #[test]
 fn an_agent_that_is_destroyed_says_so_to_whoever_waits() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["Half"]).gate("never"));
+    rig.answer(Response::text(["Half"]).gate("never"));
     let first = rig.send_beside("one");
-    rig.server.reached("never");
+    rig.server.wait_for_gate("never");
     let (_, second) = waiting(&rig, "two");
     let mut client = rig.client();
     let rename = ConfigParams { name: "a".into(), key: Some("name".into()), value: Some("b".into()) };
-    assert_eq!(kind_of(client.call::<Config>(&rename)), ErrorKind::Busy, "its place stays in a turn");
+    assert_eq!(expect_error_kind(client.call::<Config>(&rename)), ErrorKind::Busy, "its place stays in a turn");
     let params = DestroyParams { name: "a".into(), ..Default::default() };
     let saved = client.call::<Destroy>(&params).expect("destroyed").saved.expect("a session");
     assert_eq!(saved.header.message_count, 2);
-    assert_eq!(kind_of(first.join().expect("the client")), ErrorKind::Interrupted);
+    assert_eq!(expect_error_kind(first.join().expect("the client")), ErrorKind::Interrupted);
     assert_eq!(second.join().expect("the client"), ErrorKind::AgentNotFound);
     let told = &rig.wait_for(EventType::TurnInterrupted, 1)[0].data;
     assert_eq!(told["reason"], "the agent was destroyed in the middle of the turn");

@@ -1,7 +1,7 @@
 //! Models that take little: a conversation is worth more than tools.
 
 use chorus_proto::ToolsShown;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::ModelServer;
 use chorus_tests::{DEADLINE, wait_until};
@@ -15,9 +15,9 @@ fn taking(window: u64) -> Rig {
     let server = ModelServer::start();
     // As vLLM lists it.
     let listed = json!({"id": "m", "object": "model", "created": 1, "owned_by": "vllm", "max_model_len": window});
-    server.list_openai(200, &json!({"object": "list", "data": [listed]}));
+    server.set_openai_models(200, &json!({"object": "list", "data": [listed]}));
     let rig = Rig::beside(server, "local/m", "");
-    wait_until("discovery", DEADLINE, || rig.home.path.join(models::FILE).exists().then_some(()));
+    wait_until("discovery", DEADLINE, || rig.home.path.join(models::MODEL_CATALOG_FILE).exists().then_some(()));
     rig
 }
 
@@ -55,9 +55,9 @@ fn a_model_that_takes_little_is_shown_few_tools_and_answers() {
         assert!(tokens(&request.body) <= window + window / 20, "{window}: {}", tokens(&request.body));
         let messages = request.body["messages"].as_array().map_or(0, Vec::len);
         assert!(messages > 2, "{window}: {messages} messages of the conversation are shown");
-        let meter = client.status_of("a").context.expect("a context").meter.expect("a meter");
+        let meter = client.agent_status("a").context.expect("a context").meter.expect("a meter");
         assert_eq!((meter.window, meter.tools), (Some(window), cut));
-        let text = chorusctl(&rig.home, ["status"]).ok();
+        let text = chorusctl(&rig.home, ["status"]).expect_success();
         assert!(text.contains(said), "{text}");
     }
 }

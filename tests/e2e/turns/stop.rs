@@ -6,8 +6,8 @@ use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_proto::{Role, Trigger};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 
 use super::{MODELS, Rig, params};
 
@@ -15,7 +15,7 @@ use super::{MODELS, Rig, params};
 fn ten_agents_in_mid_turn_are_all_saved() {
     let rig = Rig::new();
     let mut client = rig.client();
-    rig.server.anthropic().always(Answer::text(["Half a word"]).gate("never"));
+    rig.server.anthropic().set_fallback(Response::text(["Half a word"]).gate("never"));
     let names: Vec<String> = (0..10).map(|n| format!("agent-{n}")).collect();
     let mut turns = Vec::new();
     for name in &names {
@@ -24,7 +24,7 @@ fn ten_agents_in_mid_turn_are_all_saved() {
         let (mut client, sent) = (rig.client(), SendParams { agent: Some(name.clone()), ..params("Talk.") });
         turns.push(std::thread::spawn(move || client.call::<Send>(&sent)));
     }
-    let calls = rig.server.wait_for(10).len();
+    let calls = rig.server.wait_for_requests(10).len();
     let Rig { server, home, daemon, .. } = rig;
     let begun = Instant::now();
     daemon.terminate();
@@ -39,8 +39,8 @@ fn ten_agents_in_mid_turn_are_all_saved() {
         let sessions = client.history(name);
         assert_eq!(sessions.len(), 1, "{name}");
         assert_eq!(sessions[0].header.trigger, Trigger::Shutdown);
-        let (_, messages) = client.session(name, "latest");
+        let (_, messages) = client.get_session(name, "latest");
         assert_eq!((messages[0].role, messages[0].content.as_str()), (Role::User, "Talk."));
-        assert_eq!(client.status_of(name).context.expect("live").unsaved, 0);
+        assert_eq!(client.agent_status(name).context.expect("live").unsaved, 0);
     }
 }

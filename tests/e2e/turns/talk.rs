@@ -3,9 +3,9 @@
 use chorus_proto::methods::context::{Save, SaveParams};
 use chorus_proto::methods::daemon::{Status, StatusParams};
 use chorus_proto::{EventType, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
-use chorus_tests::{DEADLINE, Raw, wait_until};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
+use chorus_tests::{DEADLINE, RawConnection, wait_until};
 use serde_json::{Value, json};
 
 use super::{MODELS, Rig, assert_legal, hear, record, send};
@@ -15,7 +15,7 @@ fn a_conversation_goes_through_either_wire_format() {
     for model in MODELS {
         let rig = Rig::on(model);
         let mut client = rig.client();
-        rig.answer(Answer::text(["Hel", "lo."]).usage(12, 3));
+        rig.answer(Response::text(["Hel", "lo."]).usage(12, 3));
         let first = send(&mut client, "Hi!").expect("a turn");
         assert_eq!(
             (first.reply.as_str(), first.usage.input_tokens, first.usage.output_tokens),
@@ -31,7 +31,7 @@ fn a_conversation_goes_through_either_wire_format() {
         for (_, text) in &said[..3] {
             assert!(body.contains(text), "the second call is sent the whole conversation: {body}");
         }
-        assert_eq!(client.shown("a")[1].usage.as_ref().and_then(|usage| usage.input_tokens), Some(12));
+        assert_eq!(client.messages("a")[1].usage.as_ref().and_then(|usage| usage.input_tokens), Some(12));
     }
 }
 
@@ -40,18 +40,18 @@ fn tools_are_called_until_the_model_has_its_answer() {
     for model in MODELS {
         let rig = Rig::on(model);
         let mut client = rig.client();
-        rig.answer(Answer::text(["I look."]).call("c1", "list_models", &json!({})).call(
+        rig.answer(Response::text(["I look."]).then_call("c1", "list_models", &json!({})).then_call(
             "c2",
             "list_models",
             &json!({}),
         ));
-        rig.answer(Answer::calls("c3", "no_such_tool", &json!({"a": 1})));
-        rig.answer(Answer::text(["There are two."]).usage(7, 2));
+        rig.answer(Response::tool_call("c3", "no_such_tool", &json!({"a": 1})));
+        rig.answer(Response::text(["There are two."]).usage(7, 2));
         let result = send(&mut client, "Which models are there?").expect("a turn");
         assert_eq!(result.reply, "There are two.");
         assert_eq!(result.tool_calls.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["c1", "c2", "c3"]);
         assert_eq!(result.usage.input_tokens, Some(10 + 10 + 7));
-        let shown = client.shown("a");
+        let shown = client.messages("a");
         assert_legal(&shown);
         let results: Vec<_> = shown.iter().filter(|message| message.role == Role::ToolResult).collect();
         assert!(!results[0].is_error && results[2].is_error && results[2].content.contains("list_models"));
@@ -71,10 +71,10 @@ fn tools_are_called_until_the_model_has_its_answer() {
 fn observers_hear_what_is_said_while_it_is_said() {
     let rig = Rig::new();
     let mut listener = rig.listener();
-    rig.answer(Answer::text(["One, "]).gate("half").then("two."));
+    rig.answer(Response::text(["One, "]).gate("half").then_text("two."));
     let turn = rig.send_beside("Count!");
     hear(&mut listener, "One, ");
-    rig.server.open("half");
+    rig.server.open_gate("half");
     hear(&mut listener, "two.");
     assert_eq!(turn.join().expect("the client").expect("a turn").reply, "One, two.");
     let kept = crate::events::events(&mut rig.client(), 0);
@@ -84,14 +84,14 @@ fn observers_hear_what_is_said_while_it_is_said() {
 #[test]
 fn a_client_that_goes_away_does_not_end_the_turn() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["Still "]).gate("gone").then("here."));
+    rig.answer(Response::text(["Still "]).gate("gone").then_text("here."));
     let client = rig.client();
     let stream = std::os::unix::net::UnixStream::connect(rig.home.socket()).expect("a connection");
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "send", "params": {"agent": "a", "text": "Are you there?"}});
     chorus_proto::frame::write(&mut &stream, body.to_string().as_bytes(), 1 << 20).expect("sent");
-    rig.server.reached("gone");
+    rig.server.wait_for_gate("gone");
     drop(stream);
-    rig.server.open("gone");
+    rig.server.open_gate("gone");
     rig.wait_for(EventType::TurnFinished, 1);
     let mut client = client;
     assert_eq!(record(&mut client)[1].1, "Still here.");
@@ -100,32 +100,32 @@ fn a_client_that_goes_away_does_not_end_the_turn() {
 #[test]
 fn the_place_of_a_client_that_went_away_is_free_before_the_turn_ends() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["Still "]).gate("gone").then("here ").gate("end").then("now."));
+    rig.answer(Response::text(["Still "]).gate("gone").then_text("here ").gate("end").then_text("now."));
     let mut client = rig.client();
-    let mut gone = Raw::connect(&rig.home.socket());
+    let mut gone = RawConnection::connect(&rig.home.socket());
     let params = json!({"agent": "a", "text": "Are you there?", "stream": true});
-    gone.frame(json!({"jsonrpc": "2.0", "id": 1, "method": "send", "params": params}).to_string());
-    rig.server.reached("gone");
+    gone.send_frame(json!({"jsonrpc": "2.0", "id": 1, "method": "send", "params": params}).to_string());
+    rig.server.wait_for_gate("gone");
     drop(gone);
-    rig.server.open("gone");
-    rig.server.reached("end");
+    rig.server.open_gate("gone");
+    rig.server.wait_for_gate("end");
     wait_until("one connection to be left", DEADLINE, || {
         let status = client.call::<Status>(&StatusParams::default()).expect("the status");
         (status.daemon.connections == 1).then_some(())
     });
-    rig.server.open("end");
+    rig.server.open_gate("end");
     rig.wait_for(EventType::TurnFinished, 1);
 }
 
 #[test]
 fn a_client_that_reads_late_hears_everything_in_order_and_then_the_answer() {
     let rig = Rig::new();
-    let mut late = Raw::connect(&rig.home.socket());
+    let mut late = RawConnection::connect(&rig.home.socket());
     // More than its socket holds.
     let pieces = (0..2_000).map(|n| format!("{n} {}\n", "word ".repeat(200)));
-    rig.answer(Answer::text(pieces));
+    rig.answer(Response::text(pieces));
     let params = json!({"agent": "a", "text": "Tell me all.", "stream": true});
-    late.frame(json!({"jsonrpc": "2.0", "id": 1, "method": "send", "params": params}).to_string());
+    late.send_frame(json!({"jsonrpc": "2.0", "id": 1, "method": "send", "params": params}).to_string());
     rig.wait_for(EventType::TurnFinished, 1);
     let (mut heard, mut pieces) = (String::new(), 0);
     let reply = loop {
@@ -144,7 +144,7 @@ fn a_client_that_reads_late_hears_everything_in_order_and_then_the_answer() {
 #[test]
 fn the_prompt_has_the_notes_and_the_pinned_facts() {
     let rig = Rig::new();
-    std::fs::write(rig.home.agent("a").join("docs/plan.md"), "Ship on Friday.\n").expect("a note");
+    std::fs::write(rig.home.agent_dir("a").join("docs/plan.md"), "Ship on Friday.\n").expect("a note");
     let mut client = rig.client();
     let pin =
         chorus_proto::methods::context::PinParams { agent: Some("a".into()), fact: "The customer is Ada.".into() };
@@ -164,24 +164,24 @@ fn the_prompt_has_the_notes_and_the_pinned_facts() {
 fn a_turn_may_be_saved_in_its_middle_and_appends_wait_for_open_calls() {
     let rig = Rig::new();
     let mut client = rig.client();
-    rig.answer(Answer::text(["Thinking"]).gate("saved").then(" done."));
+    rig.answer(Response::text(["Thinking"]).gate("saved").then_text(" done."));
     let turn = rig.send_beside("Go.");
-    rig.server.reached("saved");
+    rig.server.wait_for_gate("saved");
     let save = SaveParams { agent: Some("a".into()), ..Default::default() };
     assert_eq!(client.call::<Save>(&save).expect("saved").session.header.message_count, 1);
     client.append("a", "By the way.");
-    rig.server.open("saved");
+    rig.server.open_gate("saved");
     turn.join().expect("the client").expect("a turn");
     let said: Vec<String> = record(&mut client).into_iter().map(|(_, text)| text).collect();
     assert_eq!(said, ["Go.", "By the way.", "Thinking done."]);
-    assert_eq!(client.status_of("a").context.expect("live").unsaved, 2);
+    assert_eq!(client.agent_status("a").context.expect("live").unsaved, 2);
 }
 
 #[test]
 fn thinking_is_kept_and_goes_back_to_its_own_provider_only() {
     let rig = Rig::new();
     let mut client = rig.client();
-    rig.answer(Answer::empty().thinking("Hmm.", "sig-1").then("Four."));
+    rig.answer(Response::empty().thinking("Hmm.", "sig-1").then_text("Four."));
     send(&mut client, "Two and two?").expect("a turn");
     rig.say("Yes.");
     send(&mut client, "Sure?").expect("a turn");
@@ -192,7 +192,7 @@ fn thinking_is_kept_and_goes_back_to_its_own_provider_only() {
         value: Some("local/small".into()),
     };
     client.call::<chorus_proto::methods::agent::Config>(&config).expect("another model");
-    rig.server.openai().say(["Also."]);
+    rig.server.openai().queue_text(["Also."]);
     send(&mut client, "And you?").expect("a turn");
     let body = rig.server.requests()[2].body.to_string();
     assert!(body.contains("Four.") && !body.contains("sig-1"), "{body}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 
 use super::{MODELS, Rig};
@@ -12,17 +12,17 @@ fn a_text_that_is_attached_is_shown_and_counts_in_the_window() {
     for model in MODELS {
         let rig = Rig::on(model);
         let table = "country,rows\nAT,12\nDE,30\n".repeat(100);
-        fs::write(rig.home.user.join("rows.csv"), &table).expect("a file");
+        fs::write(rig.home.user_home.join("rows.csv"), &table).expect("a file");
         rig.say("42 of each.");
-        chorusctl(&rig.home, ["send", "How many?", "--attach", "rows.csv"]).ok();
+        chorusctl(&rig.home, ["send", "How many?", "--attach", "rows.csv"]).expect_success();
         let sent = rig.server.requests().pop().expect("a request").text;
         let shown = format!("{}\\n[end of rows.csv]", table.trim_end().replace('\n', "\\n"));
         assert!(sent.contains("[attached: rows.csv, text/csv, ") && sent.contains(&shown), "{model}: {sent}");
         let mut client = rig.client();
-        assert!(client.shown("a")[0].attachments[0].data.is_some(), "the record has it as it came");
-        let meter = client.status_of("a").context.and_then(|context| context.meter).expect("a meter");
+        assert!(client.messages("a")[0].attachments[0].data.is_some(), "the record has it as it came");
+        let meter = client.agent_status("a").context.and_then(|context| context.meter).expect("a meter");
         rig.say("Yes.");
-        chorusctl(&rig.home, ["send", "Sure?"]).ok();
+        chorusctl(&rig.home, ["send", "Sure?"]).expect_success();
         let tokens = (rig.server.requests().pop().expect("a request").text.len() / 4) as u64;
         assert!(meter.used.abs_diff(tokens) < tokens / 5, "{model}: {} and {tokens}", meter.used);
     }

@@ -3,9 +3,9 @@
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
 use chorus_proto::{Client, ErrorKind, MendKind, NewMessage, PieceKind, Role, ToolCall, Window};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::model_server::Answer;
+use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -103,9 +103,9 @@ fn what_is_shown_is_what_is_sent_by_either_wire() {
         // How much it takes is asked of the server beside all else.
         let known = || Some(window(&mut rig.client())).filter(|window| window.budget.takes.is_some());
         let before = wait_until("the size of the window", DEADLINE, known);
-        rig.answer(Answer::text(["Half"]).gate("go"));
+        rig.answer(Response::text(["Half"]).gate("go"));
         let turn = rig.send_beside("And now?");
-        rig.server.reached("go");
+        rig.server.wait_for_gate("go");
         // The message is in the context, and the call that has it is under way.
         let window = window(&mut rig.client());
         check(&window, &rig.server.requests()[0].body);
@@ -117,7 +117,7 @@ fn what_is_shown_is_what_is_sent_by_either_wire() {
         // Before it, all but that message was shown.
         assert_eq!(before.messages.len() + 1, window.messages.len());
         assert_eq!((tool_names(&before), before.system), (tool_names(&window), window.system));
-        rig.server.open("go");
+        rig.server.open_gate("go");
         turn.join().expect("the client").expect("a turn");
     }
 }
@@ -136,14 +136,14 @@ fn a_window_that_is_compacted_first_is_shown_as_rules_leave_it() {
     assert_eq!(due.budget.left_out, receipt.left);
     assert!(due.budget.working_set + due.budget.messages <= 2000, "{:?}", due.budget);
     // Looking changes nothing.
-    assert_eq!(client.shown("a").len(), 140);
-    rig.answer(Answer::text(["Noted."]).gate("go"));
+    assert_eq!(client.messages("a").len(), 140);
+    rig.answer(Response::text(["Noted."]).gate("go"));
     let turn = rig.send_beside("Go.");
-    rig.server.reached("go");
+    rig.server.wait_for_gate("go");
     let after = window(&mut rig.client());
     assert!(after.compacts.is_none());
     check(&after, &rig.server.requests().pop().expect("a request").body);
-    rig.server.open("go");
+    rig.server.open_gate("go");
     turn.join().expect("the client").expect("a turn");
 }
 
@@ -153,16 +153,16 @@ fn it_is_shown_without_a_context_and_without_a_model_and_goes_with_no_page() {
     let mut client = rig.client();
     assert!(window(&mut client).messages.is_empty() && !window(&mut client).tools.is_empty());
     let params = ShowParams { agent: Some("a".into()), window: true, last: Some(1), ..Default::default() };
-    assert_eq!(kind_of(client.call::<Show>(&params)), ErrorKind::InvalidParams);
+    assert_eq!(expect_error_kind(client.call::<Show>(&params)), ErrorKind::InvalidParams);
     fill(&rig);
-    let text = chorusctl(&rig.home, ["context", "show", "--window"]).ok();
+    let text = chorusctl(&rig.home, ["context", "show", "--window"]).expect_success();
     for part in
         ["next request to anthropic/claude-test", "You are kind.", "The sheep are", "quoted", "view (", "together"]
     {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(chorusctl(&rig.home, ["context", "show", "--window", "--last", "1"]).status, 2);
-    let json = chorusctl(&rig.home, ["--json", "context", "show", "--window"]).json();
+    let json = chorusctl(&rig.home, ["--json", "context", "show", "--window"]).expect_json();
     assert_eq!(json["window"]["budget"]["messages"], window(&mut client).budget.messages);
 }
 
@@ -187,8 +187,8 @@ fn what_alone_is_too_much_is_cut_in_the_window_and_told_and_the_record_is_whole(
     assert_eq!(short.message_id, "long");
     let block = window.system.iter().find(|piece| piece.kind == PieceKind::WorkingSet).expect("a working set");
     assert!(block.text.contains("older ones are left out here") && block.text.contains("- 199 is a fact"));
-    let text = chorusctl(&rig.home, ["context", "show", "--window"]).ok();
+    let text = chorusctl(&rig.home, ["context", "show", "--window"]).expect_success();
     assert!(text.contains("too long, 1.1 MiB left out") || text.contains("too long, 1.0 MiB left out"), "it is told");
-    assert_eq!(client.texts("a"), [long]);
-    assert_eq!(client.pins("a").len(), 200);
+    assert_eq!(client.message_texts("a"), [long]);
+    assert_eq!(client.pinned_facts("a").len(), 200);
 }

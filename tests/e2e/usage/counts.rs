@@ -3,10 +3,10 @@
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{Destroy, DestroyParams};
 use chorus_proto::methods::usage::{Show, UsageParams};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::ModelServer;
-use chorus_tests::{Daemon, Hands, Inside};
+use chorus_tests::{Daemon, InProcessDaemon, ManualClock};
 use std::time::Duration;
 
 use super::{set, summarised, summary, used};
@@ -27,8 +27,8 @@ fn calls_of_two_models_are_counted_with_and_without_a_price() {
     let (home, server) = (home(), ModelServer::start());
     let daemon = Daemon::start_with(&home, &format!("{}{PRICES}", server.config_toml()));
     let mut client = daemon.client();
-    server.anthropic().always(summary());
-    server.openai().always(summary());
+    server.anthropic().set_fallback(summary());
+    server.openai().set_fallback(summary());
     for agent in ["priced", "free"] {
         client.init(agent);
     }
@@ -52,10 +52,10 @@ fn calls_of_two_models_are_counted_with_and_without_a_price() {
     assert_eq!(used(&mut client, None, Some("1h")).total.calls, 3);
     assert_eq!(used(&mut client, None, Some("2999-01-01")).days, []);
 
-    let today = client.status_of("priced").today.expect("used today");
+    let today = client.agent_status("priced").today.expect("used today");
     assert_eq!((today.tokens, today.calls, today.unpriced_calls), (2040, 2, 0));
     near(today.cost_usd, 2.0 * COST);
-    assert_eq!(client.status_of("free").today.expect("used today").cost_usd, None);
+    assert_eq!(client.agent_status("free").today.expect("used today").cost_usd, None);
 
     let text = chorusctl(&home, ["usage"]);
     assert!(
@@ -63,17 +63,17 @@ fn calls_of_two_models_are_counted_with_and_without_a_price() {
         "{}",
         text.stderr
     );
-    let text = text.ok();
+    let text = text.expect_success();
     let total = text.lines().last().expect("a total");
     assert!(
         total.starts_with("total") && total.contains("3000") && total.ends_with(&format!("${:.4}", 2.0 * COST)),
         "{text}"
     );
-    let json = chorusctl(&home, ["--json", "usage", "priced", "--since", "7d"]).json();
+    let json = chorusctl(&home, ["--json", "usage", "priced", "--since", "7d"]).expect_json();
     assert_eq!(json["total"]["calls"], 2);
-    let lines = chorusctl(&home, ["--format", "jsonl", "usage"]).ok();
+    let lines = chorusctl(&home, ["--format", "jsonl", "usage"]).expect_success();
     assert_eq!(lines.lines().count(), 2, "{lines}");
-    assert!(chorusctl(&home, ["status"]).ok().contains("TODAY"));
+    assert!(chorusctl(&home, ["status"]).expect_success().contains("TODAY"));
 }
 
 #[test]
@@ -81,40 +81,40 @@ fn they_outlive_a_crash_and_their_agent() {
     let (home, server) = (home(), ModelServer::start());
     let daemon = Daemon::start_with(&home, &server.config_toml());
     let mut client = daemon.client();
-    server.anthropic().always(summary());
+    server.anthropic().set_fallback(summary());
     client.init("a");
-    assert_eq!(client.status_of("a").today, None);
+    assert_eq!(client.agent_status("a").today, None);
     assert!(summarised(&mut client, "a"));
     daemon.kill9();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     assert_eq!(used(&mut client, None, None).total.calls, 1);
-    assert_eq!(client.status_of("a").today.expect("used today").tokens, 1020);
+    assert_eq!(client.agent_status("a").today.expect("used today").tokens, 1020);
     let params = DestroyParams { name: "a".into(), purge: true, ..DestroyParams::default() };
     client.call::<Destroy>(&params).expect("destroyed");
     assert_eq!(used(&mut client, Some("a"), None).total.calls, 1);
     let unknown = UsageParams { agent: Some("b".into()), since: None };
-    assert_eq!(kind_of(client.call::<Show>(&unknown)), ErrorKind::AgentNotFound);
+    assert_eq!(expect_error_kind(client.call::<Show>(&unknown)), ErrorKind::AgentNotFound);
     assert_eq!(chorusctl(&home, ["usage", "--since", "soon"]).status, 2);
 }
 
 #[test]
 fn days_stand_apart_the_newest_first() {
     let (home, server) = (home(), ModelServer::start());
-    home.configure(&server.config_toml());
-    let hands = Hands::at("2026-02-27T12:00:00Z".parse().expect("a time"));
-    let daemon = Inside::start(&home, &hands);
+    home.write_config(&server.config_toml());
+    let hands = ManualClock::new("2026-02-27T12:00:00Z".parse().expect("a time"));
+    let daemon = InProcessDaemon::start(&home, &hands);
     let mut client = daemon.client();
-    server.anthropic().always(summary());
+    server.anthropic().set_fallback(summary());
     client.init("a");
     for _ in 0..2 {
         assert!(summarised(&mut client, "a"));
-        hands.pass(Duration::from_secs(24 * 60 * 60));
+        hands.advance(Duration::from_secs(24 * 60 * 60));
     }
     let days: Vec<String> = used(&mut client, None, None).days.iter().map(|row| row.day.to_string()).collect();
     assert!(days.len() == 2 && days[0] > days[1], "{days:?}");
     assert_eq!(used(&mut client, None, Some("30h")).days.len(), 1);
-    assert_eq!(client.status_of("a").today, None, "a new day");
+    assert_eq!(client.agent_status("a").today, None, "a new day");
 }
 
 #[test]
@@ -138,13 +138,13 @@ fn what_no_call_can_have_used_breaks_no_account() {
         client.init(agent);
     }
     for _ in 0..2 {
-        server.anthropic().answer(summary().usage(u64::MAX, u64::MAX).cached(0, 0));
+        server.anthropic().queue(summary().usage(u64::MAX, u64::MAX).cache_tokens(0, 0));
         assert!(summarised(&mut client, "a"));
     }
     drop(daemon);
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    server.anthropic().answer(summary());
+    server.anthropic().queue(summary());
     assert!(summarised(&mut client, "b"), "what is counted can be read, and others may call");
     assert_eq!(used(&mut client, Some("a"), None).total.calls, 2);
 }

@@ -5,9 +5,9 @@ use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
 use chorus_proto::methods::daemon::{Status, StatusParams};
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_proto::{Client, Meter, NewMessage, Role};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::model_server::{Answer, ModelServer, Recorded};
+use chorus_tests::model_server::{ModelServer, RecordedRequest, Response};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use chorusd::llm::models;
 use serde_json::Value;
@@ -22,7 +22,7 @@ const MODELS: [(&str, u64); 2] = [("anthropic/claude-test", 200_000), ("local/la
 fn start() -> (Home, ModelServer, Daemon) {
     let (home, server) = (home(), ModelServer::start());
     let daemon = Daemon::start_with(&home, &server.config_toml());
-    wait_until("discovery", DEADLINE, || home.path.join(models::FILE).exists().then_some(()));
+    wait_until("discovery", DEADLINE, || home.path.join(models::MODEL_CATALOG_FILE).exists().then_some(()));
     (home, server, daemon)
 }
 
@@ -32,7 +32,7 @@ fn init(client: &mut Client, name: &str, model: &str) {
 }
 
 fn meter(client: &mut Client, agent: &str) -> Meter {
-    client.status_of(agent).context.expect("a context").meter.expect("a meter")
+    client.agent_status(agent).context.expect("a context").meter.expect("a meter")
 }
 
 fn send(client: &mut Client, agent: &str, text: &str) {
@@ -61,7 +61,7 @@ fn near(found: u64, due: u64, percent: u64) -> bool {
     found.abs_diff(due) <= due * percent / 100
 }
 
-fn body(request: &Recorded) -> u64 {
+fn body(request: &RecordedRequest) -> u64 {
     let parts = ["system", "messages"].map(|part| texts(&request.body[part]));
     // Of tools a model is shown the marks of JSON, too.
     (parts.iter().sum::<usize>() + request.body["tools"].to_string().len()) as u64 / 4
@@ -74,13 +74,13 @@ fn it_is_what_the_next_request_has() {
         let mut client = daemon.client();
         init(&mut client, "a", model);
         set(&mut client, "a", "system_prompt", &"You are kind. ".repeat(50));
-        std::fs::write(home.agent("a").join("docs/plan.md"), "Ship on Friday.\n".repeat(200)).expect("a note");
+        std::fs::write(home.agent_dir("a").join("docs/plan.md"), "Ship on Friday.\n".repeat(200)).expect("a note");
         let fact = "The customer is Ada. ".repeat(40);
         client.call::<Pin>(&PinParams { agent: Some("a".into()), fact }).expect("pinned");
         client.append_all("a", talk(10));
         let before = meter(&mut client, "a");
         assert_eq!((before.window, before.calibrated), (Some(window), false));
-        [server.anthropic(), server.openai()].iter().for_each(|script| script.say(["Yes."]));
+        [server.anthropic(), server.openai()].iter().for_each(|script| script.queue_text(["Yes."]));
         send(&mut client, "a", "Well?");
         let sent = body(&server.requests()[0]);
         assert!(near(before.used, sent, 8), "{model}: {before:?}, and {sent} were sent");
@@ -91,11 +91,11 @@ fn it_is_what_the_next_request_has() {
         let shown = client.call::<Show>(&ShowParams { agent: Some("a".into()), ..Default::default() }).expect("shown");
         assert_eq!(shown.context.and_then(|context| context.meter), Some(after));
         let (used, window) = (format!("~{}.", after.used / 1000), if window == 200_000 { "/200k" } else { "/131k" });
-        let said = chorusctl(&home, ["status"]).ok();
+        let said = chorusctl(&home, ["status"]).expect_success();
         assert!(said.contains("WINDOW") && said.contains(&used) && said.contains(window), "{said}");
-        let said = chorusctl(&home, ["context", "show"]).ok();
+        let said = chorusctl(&home, ["context", "show"]).expect_success();
         assert!(said.contains("next request ~") && said.contains(window), "{said}");
-        let json = chorusctl(&home, ["--json", "status", "a"]).json();
+        let json = chorusctl(&home, ["--json", "status", "a"]).expect_json();
         assert_eq!(json["agents"][0]["context"]["meter"]["used"], after.used);
     }
 }
@@ -129,7 +129,7 @@ fn it_learns_from_what_the_provider_counts_and_knows_it_after_a_crash() {
     }
     let before = meter(&mut client, "a").used;
     let counted = before * 3 / 2;
-    server.anthropic().answer(Answer::text(["Yes."]).usage(counted, 5).cached(counted - 10, 0));
+    server.anthropic().queue(Response::text(["Yes."]).usage(counted, 5).cache_tokens(counted - 10, 0));
     send(&mut client, "a", "Well?");
     let after = meter(&mut client, "a");
     assert!(after.calibrated && near(after.used, before * 3 / 2, 3), "{before} became {after:?}");
@@ -150,9 +150,9 @@ fn without_a_conversation_or_a_model_there_is_none() {
     let (_home, _server, daemon) = start();
     let mut client = daemon.client();
     init(&mut client, "a", "anthropic/claude-test");
-    assert_eq!(client.status_of("a").context, None);
+    assert_eq!(client.agent_status("a").context, None);
     init(&mut client, "b", "elsewhere/model");
     client.append("b", "Hello?");
-    let context = client.status_of("b").context.expect("a context");
+    let context = client.agent_status("b").context.expect("a context");
     assert!(context.meter.is_none_or(|meter| meter.window.is_none()), "{context:?}");
 }

@@ -9,15 +9,15 @@ use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::context::{Save, SaveParams};
 use chorus_proto::methods::usage::{Show, UsageParams, UsageResult};
 use chorus_proto::{Client, EventType};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 
 use crate::events::events;
 
 /// A summary of 1,000 tokens in, 600 of them out of the cache and 100 into it, and 20 out.
-fn summary() -> Answer {
-    Answer::text(["Cents\n\nThe amounts are in cents."]).usage(1000, 20).cached(600, 100)
+fn summary() -> Response {
+    Response::text(["Cents\n\nThe amounts are in cents."]).usage(1000, 20).cache_tokens(600, 100)
 }
 
 /// Saves something worth a summary, and waits until there is one; false where no model was to be asked.

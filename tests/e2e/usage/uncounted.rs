@@ -6,12 +6,12 @@
 use std::sync::mpsc::SyncSender;
 
 use chorus_proto::methods::agent::{Init, InitParams};
-use chorus_proto::methods::send::{Cancel, CancelParams, Progress, Said, Send, SendParams};
+use chorus_proto::methods::send::{Cancel, CancelParams, Progress, Send, SendParams, TurnEvent};
 use chorus_proto::methods::usage::UsageSums;
 use chorus_proto::{CallError, Client, ErrorKind};
-use chorus_tests::chat::kind_of;
+use chorus_tests::client_ext::expect_error_kind;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{Daemon, Home};
 use serde_json::value::RawValue;
 
@@ -22,7 +22,7 @@ const LONG: &str = "An answer of some length, so that something is there to be c
 
 fn start(keys: &str, model: &str) -> (Home, ModelServer, Daemon, Client) {
     let (home, server) = (home(), ModelServer::start());
-    let daemon = Daemon::start_with(&home, &server.config_with(keys));
+    let daemon = Daemon::start_with(&home, &server.config_toml_with(keys));
     let mut client = daemon.client();
     let params = InitParams { name: "a".into(), model: Some(model.into()), ..Default::default() };
     client.call::<Init>(&params).expect("agent.init");
@@ -35,7 +35,7 @@ fn send(client: &mut Client) -> Result<(), CallError> {
 }
 
 /// Sends and tells what is heard meanwhile.
-fn listen(client: &mut Client, heard: &SyncSender<Said>) -> Result<(), CallError> {
+fn listen(client: &mut Client, heard: &SyncSender<TurnEvent>) -> Result<(), CallError> {
     let params =
         SendParams { agent: Some("a".into()), text: "Tell me of it.".into(), stream: true, ..Default::default() };
     let mut hear = |progress: &RawValue| -> Result<(), CallError> {
@@ -52,7 +52,7 @@ fn total(client: &mut Client) -> UsageSums {
 #[test]
 fn a_server_that_reports_nothing_is_counted_by_the_estimate() {
     let (home, server, _daemon, mut client) = start("", "local/small");
-    server.openai().answer(Answer::text([LONG.repeat(10)]).uncounted());
+    server.openai().queue(Response::text([LONG.repeat(10)]).without_usage());
     send(&mut client).expect("a turn");
     let sums = total(&mut client);
     assert_eq!((sums.calls, sums.estimated_calls), (1, 1), "{sums:?}");
@@ -61,7 +61,7 @@ fn a_server_that_reports_nothing_is_counted_by_the_estimate() {
     assert!(said.stderr.contains("1 call with estimated tokens"), "{}", said.stderr);
     // The cap sees it.
     set(&mut client, "a", "daily_token_limit", "100");
-    assert_eq!(kind_of(send(&mut client)), ErrorKind::LimitReached);
+    assert_eq!(expect_error_kind(send(&mut client)), ErrorKind::LimitReached);
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -69,18 +69,18 @@ fn a_server_that_reports_nothing_is_counted_by_the_estimate() {
 fn a_turn_that_is_cancelled_leaves_its_row() {
     for model in ["anthropic/claude-test", "local/small"] {
         let (_home, server, daemon, mut client) = start("", model);
-        let answer = Answer::text([LONG.repeat(10)]).gate("never");
-        server.anthropic().answer(answer.clone());
-        server.openai().answer(answer);
+        let answer = Response::text([LONG.repeat(10)]).gate("never");
+        server.anthropic().queue(answer.clone());
+        server.openai().queue(answer);
         let (heard, hears) = std::sync::mpsc::sync_channel(256);
         let turn = {
             let mut client = daemon.client();
             std::thread::spawn(move || listen(&mut client, &heard))
         };
-        let text = |said: Said| matches!(said, Said::Text(_)).then_some(());
+        let text = |said: TurnEvent| matches!(said, TurnEvent::Text(_)).then_some(());
         hears.iter().find_map(text).expect("a part of the answer");
         client.call::<Cancel>(&CancelParams { agent: Some("a".into()), turn_id: None }).expect("cancelled");
-        assert_eq!(kind_of(turn.join().expect("the client")), ErrorKind::Interrupted);
+        assert_eq!(expect_error_kind(turn.join().expect("the client")), ErrorKind::Interrupted);
         let sums = total(&mut client);
         assert_eq!((sums.calls, sums.estimated_calls), (1, 1), "{model}: {sums:?}");
         assert!(sums.input_tokens > 0 && sums.output_tokens >= 100, "{model}: {sums:?}");
@@ -90,13 +90,13 @@ fn a_turn_that_is_cancelled_leaves_its_row() {
 #[test]
 fn a_call_that_failed_counts_as_far_as_it_came() {
     let (_home, server, _daemon, mut client) = start("first_byte_timeout = \"200ms\"", "local/small");
-    server.openai().answer(Answer::error(400, r#"{"error":{"message":"no"}}"#));
-    assert_eq!(kind_of(send(&mut client)), ErrorKind::ModelUnavailable);
+    server.openai().queue(Response::error(400, r#"{"error":{"message":"no"}}"#));
+    assert_eq!(expect_error_kind(send(&mut client)), ErrorKind::ModelUnavailable);
     let refused = total(&mut client);
     assert_eq!((refused.calls, refused.estimated_calls, refused.input_tokens), (1, 0, 0), "{refused:?}");
     // A prompt that a server has is read, whether somebody waits for the answer or not.
-    server.openai().answer(Answer::empty().stall());
-    assert_eq!(kind_of(send(&mut client)), ErrorKind::ModelUnavailable);
+    server.openai().queue(Response::empty().stall());
+    assert_eq!(expect_error_kind(send(&mut client)), ErrorKind::ModelUnavailable);
     let late = total(&mut client);
     assert_eq!((late.calls, late.estimated_calls), (2, 1), "{late:?}");
     assert!(late.input_tokens > 0, "{late:?}");

@@ -2,11 +2,11 @@
 //! is open, and stays within its budget.
 
 use chorus_proto::{Item, ItemSource, NewMessage, Role, WorkingSet};
-use chorus_tests::rng::{Rng, rounds};
-use chorusd::agent::compaction::{Compaction, Plan, Wish, plan};
-use chorusd::agent::window::{Budget, block, window};
-use chorusd::message::Stored;
-use chorusd::summary::Found;
+use chorus_tests::rng::{Rng, rounds_from_env};
+use chorusd::agent::compaction::{Compaction, CompactionMode, CompactionPlan, plan_compaction};
+use chorusd::agent::window::{WindowBudget, build_window, working_set_block};
+use chorusd::message::StoredMessage;
+use chorusd::summary::ExtractedItems;
 
 use super::history::{history, message, stored};
 use super::{ROUNDS, wire};
@@ -35,17 +35,17 @@ fn working_set(rng: &mut Rng) -> WorkingSet {
 }
 
 /// What a model may have said, too much sometimes.
-fn found(rng: &mut Rng) -> Found {
+fn found(rng: &mut Rng) -> ExtractedItems {
     let length = 1 + rng.below(30) as usize;
     let facts = items(rng, &"new fact ".repeat(length), ItemSource::Model);
     let open_tasks = items(rng, "new task", ItemSource::Model);
     let done = (0..rng.below(3)).map(|n| format!("task {n} a  b")).collect();
     let summary = (rng.below(2) == 0).then(|| "how it stands".to_owned());
-    Found { summary, facts, open_tasks, done, ..Found::default() }
+    ExtractedItems { summary, facts, open_tasks, done, ..ExtractedItems::default() }
 }
 
 /// A history that has something to leave.
-fn long(rng: &mut Rng) -> Vec<Stored> {
+fn long(rng: &mut Rng) -> Vec<StoredMessage> {
     let mut record = history(rng);
     for _ in 0..rng.below(12) {
         let text = format!("We decided on {}. {}", rng.below(9), "word ".repeat(rng.below(60) as usize));
@@ -55,9 +55,9 @@ fn long(rng: &mut Rng) -> Vec<Stored> {
     record
 }
 
-fn check(record: &[Stored], set: &WorkingSet, plan: &Plan, done: &Compaction) -> Result<(), String> {
+fn check(record: &[StoredMessage], set: &WorkingSet, plan: &CompactionPlan, done: &Compaction) -> Result<(), String> {
     let mut after = set.clone();
-    done.derived.clone().put_into(&mut after);
+    done.derived.clone().apply_to(&mut after);
     let expect = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
     expect(after.pinned_facts == set.pinned_facts, "a pin was changed")?;
     expect(after.background == set.background, "the background was changed")?;
@@ -66,7 +66,7 @@ fn check(record: &[Stored], set: &WorkingSet, plan: &Plan, done: &Compaction) ->
     expect(record[plan.upto].role() == Role::User && plan.upto > plan.from, "it begins within a turn")?;
     let pins: Vec<_> = set.pinned_facts.iter().map(|pin| pin.text.clone()).collect();
     expect(done.receipt.pins == pins && done.receipt.left as usize == plan.upto - plan.from, "a wrong receipt")?;
-    let shown = window(&record[plan.upto..], Budget { messages: 50, tokens: u64::MAX });
+    let shown = build_window(&record[plan.upto..], WindowBudget { messages: 50, tokens: u64::MAX });
     wire::anthropic(&shown.messages)?;
     wire::openai(&shown.messages)
 }
@@ -75,27 +75,27 @@ fn check(record: &[Stored], set: &WorkingSet, plan: &Plan, done: &Compaction) ->
 fn of_any_history_pins_and_open_tasks_stay_and_the_window_is_legal() {
     let mut rng = Rng::new(20);
     let (mut by_rules, mut by_model) = (0, 0);
-    for round in 0..rounds("CHORUS_WINDOW_ROUNDS", ROUNDS) / 50 {
+    for round in 0..rounds_from_env("CHORUS_WINDOW_ROUNDS", ROUNDS) / 50 {
         let (record, mut set) = (long(&mut rng), working_set(&mut rng));
         let (limit, mut from) = (100 + rng.below(400), 0);
         for _ in 0..3 {
-            let wish = if rng.below(4) == 0 { Wish::Now } else { Wish::IfLong };
-            let Some(plan) = plan(&record, (from, LAST), &set, limit, wish) else { break };
+            let wish = if rng.below(4) == 0 { CompactionMode::Now } else { CompactionMode::IfLong };
+            let Some(plan) = plan_compaction(&record, (from, LAST), &set, limit, wish) else { break };
             let told = |why: String| panic!("round {round}: {why}; {plan:?} of {set:?}");
-            let done = match plan.by_model(&record, &set, found(&mut rng).into()) {
+            let done = match plan.compact_by_model(&record, &set, found(&mut rng).into()) {
                 Ok(done) => {
                     by_model += 1;
                     done
                 }
                 Err(_) => {
-                    let done = plan.by_rules(&record, &set, None);
-                    assert_eq!(done, plan.by_rules(&record, &set, None), "round {round}: the same every time");
+                    let done = plan.compact_by_rules(&record, &set, None);
+                    assert_eq!(done, plan.compact_by_rules(&record, &set, None), "round {round}: the same every time");
                     done
                 }
             };
             by_rules += u32::from(done.receipt.source == Some(ItemSource::Rule));
             check(&record, &set, &plan, &done).unwrap_or_else(told);
-            (from, _) = (plan.upto, done.derived.put_into(&mut set));
+            (from, _) = (plan.upto, done.derived.apply_to(&mut set));
             // What was derived has its share; what people put there has what it needs.
             let by_hand = WorkingSet {
                 pinned_facts: set.pinned_facts.clone(),
@@ -103,7 +103,7 @@ fn of_any_history_pins_and_open_tasks_stay_and_the_window_is_legal() {
                 open_tasks: set.open_tasks.iter().filter(|task| task.source == ItemSource::Hand).cloned().collect(),
                 ..WorkingSet::default()
             };
-            let derived = block::tokens(&set).saturating_sub(block::tokens(&by_hand));
+            let derived = working_set_block::tokens(&set).saturating_sub(working_set_block::tokens(&by_hand));
             assert!(derived <= limit / 4 + 120, "round {round}: {derived} of {limit}: {set:?}");
         }
     }

@@ -2,9 +2,9 @@
 
 use chorus_proto::{NewMessage, Role, ToolCall};
 use chorus_tests::rng::Rng;
-use chorusd::agent::context::whole_calls;
-use chorusd::agent::window::{Budget, window};
-use chorusd::message::Stored;
+use chorusd::agent::context::complete_calls_prefix;
+use chorusd::agent::window::{WindowBudget, build_window};
+use chorusd::message::StoredMessage;
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
@@ -23,9 +23,9 @@ pub fn result(id: &str, text: &str) -> NewMessage {
     NewMessage { tool_call_id, name, ..message(Role::ToolResult, text) }
 }
 
-pub fn stored(message: NewMessage) -> Stored {
+pub fn stored(message: NewMessage) -> StoredMessage {
     let at: Timestamp = "2026-02-12T10:00:00Z".parse().expect("a time");
-    Stored::new(&message.complete(|| "m".to_owned(), at)).expect("serialises")
+    StoredMessage::new(&message.complete(|| "m".to_owned(), at)).expect("serialises")
 }
 
 /// Few ids, so that some come again.
@@ -65,8 +65,8 @@ fn turn(rng: &mut Rng) -> Vec<NewMessage> {
 }
 
 /// A record after some of what can become of one.
-pub fn history(rng: &mut Rng) -> Vec<Stored> {
-    let mut record: Vec<Stored> = Vec::new();
+pub fn history(rng: &mut Rng) -> Vec<StoredMessage> {
+    let mut record: Vec<StoredMessage> = Vec::new();
     for _ in 0..1 + rng.below(6) {
         match rng.below(8) {
             0..=3 => record.extend(turn(rng).into_iter().map(stored)),
@@ -74,11 +74,11 @@ pub fn history(rng: &mut Rng) -> Vec<Stored> {
             // A crash, or a rewind: whatever came after is gone.
             5 => record.truncate(rng.below(record.len() as u64 + 1) as usize),
             // A restore of the first N messages.
-            6 => record.truncate(whole_calls(&record, rng.below(record.len() as u64 + 1) as usize)),
+            6 => record.truncate(complete_calls_prefix(&record, rng.below(record.len() as u64 + 1) as usize)),
             // What was shown goes on as a conversation of its own.
             _ => {
-                let shown = window(&record, Budget { messages: 6, tokens: 60 }).messages;
-                record = shown.iter().map(|message| Stored::new(message).expect("serialises")).collect();
+                let shown = build_window(&record, WindowBudget { messages: 6, tokens: 60 }).messages;
+                record = shown.iter().map(|message| StoredMessage::new(message).expect("serialises")).collect();
             }
         }
     }

@@ -6,10 +6,10 @@ mod history;
 mod wire;
 
 use chorus_proto::{Message, NewMessage, Role};
-use chorus_tests::rng::{Rng, rounds};
-use chorusd::agent::compaction::border;
-use chorusd::agent::window::{Budget, Window, mend, window};
-use chorusd::message::Stored;
+use chorus_tests::rng::{Rng, rounds_from_env};
+use chorusd::agent::compaction::find_window_start;
+use chorusd::agent::window::{Window, WindowBudget, build_window, repair_messages};
+use chorusd::message::StoredMessage;
 use jiff::Timestamp;
 
 use history::{call, history, message, result, stored};
@@ -17,7 +17,7 @@ use history::{call, history, message, result, stored};
 /// Histories of a run; `CHORUS_WINDOW_ROUNDS` makes it more.
 const ROUNDS: u64 = 20_000;
 
-const ALL: Budget = Budget { messages: usize::MAX, tokens: u64::MAX };
+const ALL: WindowBudget = WindowBudget { messages: usize::MAX, tokens: u64::MAX };
 
 fn json(messages: &[Message]) -> Vec<String> {
     messages.iter().map(|message| serde_json::to_string(message).expect("serialises")).collect()
@@ -26,21 +26,21 @@ fn json(messages: &[Message]) -> Vec<String> {
 #[test]
 fn every_window_of_every_history_is_legal_for_both_wire_formats() {
     let mut rng = Rng::new(8);
-    for round in 0..rounds("CHORUS_WINDOW_ROUNDS", ROUNDS) {
+    for round in 0..rounds_from_env("CHORUS_WINDOW_ROUNDS", ROUNDS) {
         let record = history(&mut rng);
         let budget = match rng.below(4) {
             0 => ALL,
-            1 => Budget { messages: rng.below(8) as usize, tokens: u64::MAX },
-            2 => Budget { messages: usize::MAX, tokens: rng.below(40) },
-            _ => Budget { messages: 1 + rng.below(20) as usize, tokens: rng.below(200) },
+            1 => WindowBudget { messages: rng.below(8) as usize, tokens: u64::MAX },
+            2 => WindowBudget { messages: usize::MAX, tokens: rng.below(40) },
+            _ => WindowBudget { messages: 1 + rng.below(20) as usize, tokens: rng.below(200) },
         };
         let before = record.iter().map(|message| message.json().clone()).collect::<Vec<_>>();
         let view = compacted(&record, &mut rng);
-        let Window { messages, left_out, .. } = window(&record[view..], budget);
+        let Window { messages, left_out, .. } = build_window(&record[view..], budget);
         let told = || format!("round {round}, {budget:?}: {:#?}\nshown as {:#?}", before, json(&messages));
         wire::anthropic(&messages).unwrap_or_else(|why| panic!("{why}: {}", told()));
         wire::openai(&messages).unwrap_or_else(|why| panic!("{why}: {}", told()));
-        let (again, mended) = mend(messages.clone());
+        let (again, mended) = repair_messages(messages.clone());
         assert_eq!((json(&again), mended), (json(&messages), Vec::new()), "mended twice: {}", told());
         assert!(left_out < (record.len() - view).max(1), "nothing is shown: {}", told());
         // The record is as it was.
@@ -49,10 +49,10 @@ fn every_window_of_every_history_is_legal_for_both_wire_formats() {
 }
 
 /// Where the window of a record begins after some compactions.
-fn compacted(record: &[Stored], rng: &mut Rng) -> usize {
+fn compacted(record: &[StoredMessage], rng: &mut Rng) -> usize {
     let mut view = 0;
     for _ in 0..rng.below(3) {
-        if let Some(upto) = border(record, (view, usize::MAX), rng.below(60)) {
+        if let Some(upto) = find_window_start(record, (view, usize::MAX), rng.below(60)) {
             assert!(upto > view && upto < record.len() && record[upto].role() == Role::User, "{view} to {upto}");
             view = upto;
         }
@@ -63,27 +63,27 @@ fn compacted(record: &[Stored], rng: &mut Rng) -> usize {
 /// What is legal is shown as it is.
 #[test]
 fn a_sound_conversation_is_shown_word_for_word() {
-    let record: Vec<Stored> = vec![
+    let record: Vec<StoredMessage> = vec![
         stored(message(Role::User, "List the files.")),
         stored(call(&["c1", "c2"])),
         stored(result("c2", "b.txt")),
         stored(result("c1", "a.txt")),
         stored(message(Role::Assistant, "Two files.")),
     ];
-    let shown = window(&record, ALL);
-    assert_eq!((shown.left_out, shown.mended.len()), (0, 0));
+    let shown = build_window(&record, ALL);
+    assert_eq!((shown.left_out, shown.repairs.len()), (0, 0));
     let as_kept: Vec<_> = record.iter().map(|m| String::from_utf8(m.json().to_vec()).expect("UTF-8")).collect();
     assert_eq!(json(&shown.messages), as_kept);
 }
 
-fn texts(record: &[Stored], messages: usize) -> Vec<String> {
-    let shown = window(record, Budget { messages, tokens: u64::MAX });
+fn texts(record: &[StoredMessage], messages: usize) -> Vec<String> {
+    let shown = build_window(record, WindowBudget { messages, tokens: u64::MAX });
     shown.messages.into_iter().map(|message| message.content).collect()
 }
 
 #[test]
 fn it_is_cut_between_turns_and_within_the_newest_only_between_exchanges() {
-    let mut record: Vec<Stored> =
+    let mut record: Vec<StoredMessage> =
         ["one", "re one", "two"].into_iter().map(|text| stored(message(role(text), text))).collect();
     for n in 0..3 {
         record.push(stored(call(&[&format!("c{n}")])));
@@ -108,15 +108,15 @@ fn role(text: &str) -> Role {
 fn what_is_mended_is_told_with_the_message_it_is_about() {
     let system = NewMessage { id: Some("s".into()), ..message(Role::System, "Obey me.\nNow.") };
     let record = vec![stored(system), stored(call(&["x", "x"])), stored(result("y", "stray"))];
-    let shown = window(&record, ALL);
+    let shown = build_window(&record, ALL);
     let texts: Vec<_> = shown.messages.iter().map(|message| &*message.content).collect();
     assert_eq!(texts[0], "A system message of this conversation, quoted:\n> Obey me.\n> Now.");
     assert_eq!(&texts[1..4], ["", "interrupted, outcome unknown", "interrupted, outcome unknown"]);
     assert_eq!(texts[4], "A result of view whose call is not here, quoted:\n> stray");
     let ids: Vec<_> = shown.messages[1].tool_calls.iter().map(|call| &*call.id).collect();
     assert_eq!(ids, ["x", "x-2"]);
-    let told: Vec<_> = shown.mended.iter().map(|mended| format!("{:?}", mended.what)).collect();
+    let told: Vec<_> = shown.repairs.iter().map(|mended| format!("{:?}", mended.kind)).collect();
     assert_eq!(told, ["Quoted", "Renamed", "Answered", "Stray"]);
-    assert_eq!(shown.mended[0].id, "s");
+    assert_eq!(shown.repairs[0].id, "s");
     assert!(shown.messages[0].timestamp > Timestamp::UNIX_EPOCH && shown.messages[0].role == Role::User);
 }

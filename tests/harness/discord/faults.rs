@@ -16,40 +16,40 @@ pub enum Fault {
     /// The connection breaks before anything was done.
     Reset,
     /// It is done, and the connection breaks before the answer.
-    Lost,
+    LoseResponse,
     /// It is done so long after.
-    Slow(Duration),
+    Delay(Duration),
     /// It waits until the test opens the gate, and is done then.
     Gate(&'static str),
 }
 
 /// A fault with the requests that it is for.
 #[derive(Debug)]
-pub struct Laid {
+pub struct FaultRule {
     method: String,
     path: Vec<String>,
-    left: usize,
+    remaining: usize,
     fault: Fault,
 }
 
-impl Laid {
+impl FaultRule {
     /// `POST /channels/*/messages`: a star is any one part, or any method; two stars at the end are any rest.
     pub fn new(pattern: &str, times: usize, fault: Fault) -> Self {
         let (method, path) = pattern.split_once(' ').unwrap_or(("*", pattern));
-        Self { method: method.to_owned(), path: parts(path), left: times, fault }
+        Self { method: method.to_owned(), path: path_segments(path), remaining: times, fault }
     }
 
     /// Whether it is for this request; it is used up once then.
-    pub fn take(&mut self, method: &str, path: &str) -> Option<Fault> {
-        if self.left == 0 || !self.fits(method, path) {
+    pub fn apply(&mut self, method: &str, path: &str) -> Option<Fault> {
+        if self.remaining == 0 || !self.matches(method, path) {
             return None;
         }
-        self.left -= 1;
+        self.remaining -= 1;
         Some(self.fault.clone())
     }
 
-    pub fn fits(&self, method: &str, path: &str) -> bool {
-        let asked = parts(path);
+    pub fn matches(&self, method: &str, path: &str) -> bool {
+        let asked = path_segments(path);
         let (open, due) = match self.path.split_last() {
             Some((last, rest)) if last == "**" => (true, rest),
             _ => (false, &self.path[..]),
@@ -60,7 +60,7 @@ impl Laid {
     }
 }
 
-fn parts(path: &str) -> Vec<String> {
+fn path_segments(path: &str) -> Vec<String> {
     let path = path.split('?').next().unwrap_or_default();
     let path = path.strip_prefix("/api/v10").unwrap_or(path);
     path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect()

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::messages::LOADING;
-use super::shown::Shown;
-use super::state::{Interaction as Kept, Shared};
+use super::state::{InteractionRecord as Kept, Shared};
+use super::visible_message::VisibleMessage;
 use crate::wait::{DEADLINE, wait_until};
 
 /// An interaction that the application was told of.
@@ -18,7 +18,7 @@ pub struct Interaction {
 }
 
 impl Interaction {
-    fn kept(&self) -> Kept {
+    fn record(&self) -> Kept {
         self.shared.state().interactions[&self.id].clone()
     }
 
@@ -27,15 +27,15 @@ impl Interaction {
     /// # Panics
     /// Where there is none in time.
     #[track_caller]
-    pub fn acknowledged(&self) -> (u64, Duration) {
-        let (kind, at) = wait_until("an interaction to be acknowledged", DEADLINE, || self.kept().callback);
-        (kind, at - self.kept().at)
+    pub fn wait_for_acknowledgement(&self) -> (u64, Duration) {
+        let (kind, at) = wait_until("an interaction to be acknowledged", DEADLINE, || self.record().callback);
+        (kind, at - self.record().at)
     }
 
     /// Whether there was a first answer.
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
-        self.kept().callback.is_some()
+        self.record().callback.is_some()
     }
 
     /// What the answer says now: the first message that was made or changed for it and is still there.
@@ -43,8 +43,8 @@ impl Interaction {
     /// # Panics
     /// Where there is none in time.
     #[track_caller]
-    pub fn answer(&self) -> Shown {
-        wait_until("an interaction to be answered", DEADLINE, || self.answers().into_iter().next())
+    pub fn response(&self) -> VisibleMessage {
+        wait_until("an interaction to be answered", DEADLINE, || self.responses().into_iter().next())
     }
 
     /// Waits for an answer that holds `text`.
@@ -52,10 +52,10 @@ impl Interaction {
     /// # Panics
     /// With the answers where none does in time.
     #[track_caller]
-    pub fn answer_with(&self, text: &str) -> Shown {
+    pub fn response_with(&self, text: &str) -> VisibleMessage {
         let end = std::time::Instant::now() + DEADLINE;
         wait_until(text, DEADLINE * 2, || {
-            let answers = self.answers();
+            let answers = self.responses();
             let found = answers.iter().find(|answer| answer.content.contains(text)).cloned();
             assert!(found.is_some() || std::time::Instant::now() < end, "no {text:?} in {answers:#?}");
             found
@@ -64,10 +64,13 @@ impl Interaction {
 
     /// Every message that was made or changed in answer, as it is now.
     #[must_use]
-    pub fn answers(&self) -> Vec<Shown> {
+    pub fn responses(&self) -> Vec<VisibleMessage> {
         let state = self.shared.state();
-        let messages = state.interactions[&self.id].answered.iter().filter_map(|id| state.messages.get(id));
-        messages.filter(|message| message.flags & LOADING == 0).map(|message| Shown::of(&state, message)).collect()
+        let messages = state.interactions[&self.id].responses.iter().filter_map(|id| state.messages.get(id));
+        messages
+            .filter(|message| message.flags & LOADING == 0)
+            .map(|message| VisibleMessage::from_message(&state, message))
+            .collect()
     }
 
     /// What is offered for completion: names and values.
@@ -76,7 +79,7 @@ impl Interaction {
     /// Where nothing is in time.
     #[track_caller]
     pub fn choices(&self) -> Vec<(String, Value)> {
-        let choices = wait_until("words for completion", DEADLINE, || self.kept().choices);
+        let choices = wait_until("words for completion", DEADLINE, || self.record().choices);
         let named = |choice: &Value| (choice["name"].as_str().unwrap_or_default().to_owned(), choice["value"].clone());
         choices.as_array().into_iter().flatten().map(named).collect()
     }

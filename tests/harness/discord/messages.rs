@@ -31,7 +31,7 @@ pub struct Message {
     pub at: Timestamp,
     pub edited: Option<Timestamp>,
     /// What it said before each edit.
-    pub before: Vec<String>,
+    pub previous_contents: Vec<String>,
     pub components: Value,
     pub embeds: Value,
     pub files: Vec<File>,
@@ -43,7 +43,7 @@ pub struct Message {
     /// The interaction that it answers.
     pub interaction: Option<Value>,
     /// Who alone sees it.
-    pub only: Option<u64>,
+    pub ephemeral_for: Option<u64>,
 }
 
 impl Message {
@@ -57,7 +57,7 @@ impl Message {
             content: content.to_owned(),
             at: Timestamp::now(),
             edited: None,
-            before: Vec::new(),
+            previous_contents: Vec::new(),
             components: json!([]),
             embeds: json!([]),
             files: Vec::new(),
@@ -67,17 +67,20 @@ impl Message {
             mentions: Vec::new(),
             mention_everyone: false,
             interaction: None,
-            only: None,
+            ephemeral_for: None,
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.content.is_empty() && self.files.is_empty() && is_none(&self.embeds) && is_none(&self.components)
+        self.content.is_empty()
+            && self.files.is_empty()
+            && is_empty_list(&self.embeds)
+            && is_empty_list(&self.components)
     }
 
     /// Without the author, the member and what it answers: who asks for those knows the world. `base` is where files are.
-    pub fn json(&self, base: &str) -> Value {
-        let files: Vec<Value> = self.files.iter().map(|file| self.file(file, base)).collect();
+    pub fn to_json(&self, base: &str) -> Value {
+        let files: Vec<Value> = self.files.iter().map(|file| self.file_json(file, base)).collect();
         let mut json = json!({
             "id": self.id.to_string(), "channel_id": self.channel.to_string(), "type": self.kind, "content": self.content,
             "timestamp": self.at.to_string(), "edited_timestamp": self.edited.map(|at| at.to_string()), "tts": false,
@@ -96,7 +99,7 @@ impl Message {
         json
     }
 
-    fn file(&self, file: &File, base: &str) -> Value {
+    fn file_json(&self, file: &File, base: &str) -> Value {
         let url = format!("{base}/attachments/{}/{}/{}", self.channel, file.id, file.name);
         let mut json = json!({
             "id": file.id.to_string(), "filename": file.name, "size": file.bytes.len(), "url": url, "proxy_url": url,
@@ -108,13 +111,13 @@ impl Message {
     }
 }
 
-fn is_none(list: &Value) -> bool {
+fn is_empty_list(list: &Value) -> bool {
     list.as_array().is_none_or(Vec::is_empty)
 }
 
 /// Whom a text mentions by number.
 #[must_use]
-pub fn mentioned(text: &str) -> Vec<u64> {
+pub fn mentioned_users(text: &str) -> Vec<u64> {
     let named =
         text.split("<@").skip(1).filter_map(|rest| rest.split_once('>')?.0.trim_start_matches('!').parse().ok());
     let mut named: Vec<u64> = named.collect();

@@ -11,64 +11,64 @@
 //! discord.check(); // so does its end
 //! ```
 
-mod calls;
-mod deeds;
+mod actions;
+mod api_error;
+mod channel;
+mod control;
 mod faults;
-mod form;
 mod gateway;
+mod guild;
 mod http;
 mod interaction;
+mod invocations;
 mod messages;
+mod objects;
 pub mod permissions;
-mod person;
-mod refusal;
+mod request_parse;
 mod rest;
-mod room;
 mod rules;
-mod script;
-mod server;
-mod shown;
 mod snowflake;
 mod state;
-mod world;
+mod user;
+mod visible_message;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use channel::ChannelHandle;
 pub use faults::Fault;
-pub use http::Recorded;
+pub use guild::GuildHandle;
+pub use http::RecordedRequest;
 pub use interaction::Interaction;
 pub use messages::File;
-pub use person::Person;
-pub use room::Room;
-pub use server::Server;
-pub use shown::{Button, Shown};
 use state::{Shared, StartLimit, State};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+pub use user::UserHandle;
+pub use visible_message::{Button, VisibleMessage};
 
 /// The token of the application: of the form that Discord's have.
 pub const TOKEN: &str = "MTI2MzQ1Njc4OTAxMjM0NTY3OA.GzPq2a.x8Wf0vT3mN5cR7bL1kJ9hD4sG6yE2uQ0iO8pA5";
 
 /// The server. Dropping it closes every connection, and panics where the application did what it must not.
 #[derive(Debug)]
-pub struct Discord {
+pub struct FakeDiscord {
     shared: Arc<Shared>,
     runtime: Option<Runtime>,
-    folder: TempDir,
+    temp_dir: TempDir,
 }
 
-impl Discord {
+impl FakeDiscord {
     /// Starts one, without any servers yet.
     ///
     /// # Panics
     /// Where there are no ports.
     #[must_use]
     pub fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a folder for the token");
-        std::fs::write(folder.path().join("token"), format!("{TOKEN}\n")).expect("the token");
+        let temp_dir = tempfile::tempdir().expect("a folder for the token");
+        std::fs::write(temp_dir.path().join("token"), format!("{TOKEN}\n")).expect("the token");
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("threads");
         let bound = runtime.block_on(async {
@@ -80,10 +80,10 @@ impl Discord {
         let (rest, gateway) = bound;
         let base = format!("http://{}", rest.local_addr().expect("its number"));
         let gateway_url = format!("ws://{}", gateway.local_addr().expect("its number"));
-        let shared = Arc::new(Shared::new(empty(base, gateway_url)));
-        runtime.spawn(http::accept(rest, shared.clone()));
-        runtime.spawn(gateway::serve::accept(gateway, shared.clone()));
-        Self { shared, runtime: Some(runtime), folder }
+        let shared = Arc::new(Shared::new(initial_state(base, gateway_url)));
+        runtime.spawn(http::accept_connections(rest, shared.clone()));
+        runtime.spawn(gateway::serve::accept_connections(gateway, shared.clone()));
+        Self { shared, runtime: Some(runtime), temp_dir }
     }
 
     /// `[discord]` for config.toml, with the token in a file. Further keys of the table go behind it.
@@ -95,41 +95,41 @@ impl Discord {
     /// `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn url(&self) -> String {
-        self.shared.state().base.clone()
+        self.shared.state().rest_url.clone()
     }
 
     /// `ws://127.0.0.1:PORT`.
     #[must_use]
     pub fn gateway_url(&self) -> String {
-        self.shared.state().gateway.clone()
+        self.shared.state().gateway_url.clone()
     }
 
     #[must_use]
     pub fn token_file(&self) -> std::path::PathBuf {
-        self.folder.path().join("token")
+        self.temp_dir.path().join("token")
     }
 
     /// The number of the application, which is its user's too.
     #[must_use]
     pub fn application(&self) -> u64 {
-        self.shared.state().app
+        self.shared.state().application_id
     }
 
     /// A server that the application was invited to.
-    pub fn guild(&self, name: &str) -> Server {
-        Server::new(&self.shared, name)
+    pub fn create_guild(&self, name: &str) -> GuildHandle {
+        GuildHandle::new(&self.shared, name)
     }
 
     /// The application as somebody who writes: what it says through another client of its own.
     #[must_use]
-    pub fn itself(&self) -> Person {
-        Person::itself(&self.shared)
+    pub fn own_user(&self) -> UserHandle {
+        UserHandle::application(&self.shared)
     }
 
     /// The conversation of the application with one person.
     #[must_use]
-    pub fn direct(&self, person: &Person) -> Room {
-        Room::direct(&self.shared, person)
+    pub fn direct_channel(&self, person: &UserHandle) -> ChannelHandle {
+        ChannelHandle::direct(&self.shared, person)
     }
 
     /// What the application did that it must not, so far.
@@ -148,31 +148,31 @@ impl Discord {
     /// # Panics
     /// See above.
     #[track_caller]
-    pub fn check(&self) {
+    pub fn assert_no_violations(&self) {
         let violations = self.take_violations();
         assert!(violations.is_empty(), "Discord would not have it:\n{}", violations.join("\n"));
     }
 }
 
-impl Drop for Discord {
+impl Drop for FakeDiscord {
     fn drop(&mut self) {
         self.shared.change(|state| state.closing = true);
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
         if !std::thread::panicking() {
-            self.check();
+            self.assert_no_violations();
         }
     }
 }
 
-fn empty(base: String, gateway: String) -> State {
+fn initial_state(base: String, gateway: String) -> State {
     let mut state = State {
-        flakes: snowflake::Snowflakes::default(),
-        base,
-        gateway,
+        snowflakes: snowflake::Snowflakes::default(),
+        rest_url: base,
+        gateway_url: gateway,
         token: TOKEN.to_owned(),
-        app: 0,
+        application_id: 0,
         users: BTreeMap::new(),
         guilds: Vec::new(),
         channels: BTreeMap::new(),
@@ -183,26 +183,26 @@ fn empty(base: String, gateway: String) -> State {
         interactions: BTreeMap::new(),
         sessions: BTreeMap::new(),
         connections: BTreeMap::new(),
-        refusing: false,
+        is_refusing: false,
         message_content: true,
         heartbeat: Duration::from_millis(41_250),
-        patience: Duration::from_secs(3),
+        interaction_timeout: Duration::from_secs(3),
         start_limit: StartLimit { total: 1000, remaining: 1000, reset_after: Duration::from_secs(14_400) },
-        identify_every: Duration::from_secs(5),
+        identify_interval: Duration::from_secs(5),
         before_ready: Vec::new(),
         identified_at: None,
         identifies: 0,
         identifies_refused: 0,
         resumes: 0,
         nonce_window: Duration::from_secs(300),
-        buckets: rest::limits::Buckets::default(),
+        buckets: rest::rate_limit::RateLimits::default(),
         faults: Vec::new(),
-        open: HashSet::new(),
-        reached: HashSet::new(),
+        open_gates: HashSet::new(),
+        reached_gates: HashSet::new(),
         requests: Vec::new(),
         violations: Vec::new(),
         closing: false,
     };
-    state.app = state.add_user("Chorus", true);
+    state.application_id = state.add_user("Chorus", true);
     state
 }

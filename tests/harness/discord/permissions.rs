@@ -14,7 +14,7 @@ pub const USE_APPLICATION_COMMANDS: u64 = 1 << 31;
 pub const SEND_MESSAGES_IN_THREADS: u64 = 1 << 38;
 
 /// What everybody in a server has.
-pub const EVERYONE: u64 = VIEW_CHANNEL
+pub const EVERYONE_DEFAULT: u64 = VIEW_CHANNEL
     | SEND_MESSAGES
     | EMBED_LINKS
     | ATTACH_FILES
@@ -23,13 +23,13 @@ pub const EVERYONE: u64 = VIEW_CHANNEL
     | SEND_MESSAGES_IN_THREADS;
 
 /// What the application was invited with.
-pub const APPLICATION: u64 = EVERYONE | MANAGE_CHANNELS | MANAGE_MESSAGES;
+pub const APPLICATION_DEFAULT: u64 = EVERYONE_DEFAULT | MANAGE_CHANNELS | MANAGE_MESSAGES;
 
 /// Every bit there is.
 pub const ALL: u64 = (1 << 53) - 1;
 
 /// What `base` comes to in a channel that denies and allows these.
 #[must_use]
-pub fn in_channel(base: u64, allow: u64, deny: u64) -> u64 {
+pub fn apply_overwrite(base: u64, allow: u64, deny: u64) -> u64 {
     if base & ADMINISTRATOR != 0 { ALL } else { base & !deny | allow }
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 /// The first second of 2015, in milliseconds.
-const EPOCH: i64 = 1_420_070_400_000;
+const DISCORD_EPOCH_MS: i64 = 1_420_070_400_000;
 
 /// Gives numbers out.
 #[derive(Debug, Default)]
@@ -14,13 +14,13 @@ pub struct Snowflakes {
 impl Snowflakes {
     /// A number larger than all before it.
     pub fn next(&mut self) -> u64 {
-        self.last = of(Timestamp::now()).max(self.last + 1);
+        self.last = from_time(Timestamp::now()).max(self.last + 1);
         self.last
     }
 }
 
 /// The smallest number of that time.
 #[must_use]
-pub fn of(time: Timestamp) -> u64 {
-    u64::try_from(time.as_millisecond() - EPOCH).unwrap_or_default() << 22
+pub fn from_time(time: Timestamp) -> u64 {
+    u64::try_from(time.as_millisecond() - DISCORD_EPOCH_MS).unwrap_or_default() << 22
 }

@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::faults::Laid;
+use super::faults::FaultRule;
 use super::gateway::session::{Connection, Session};
-use super::http::Recorded;
+use super::http::RecordedRequest;
 use super::messages::Message;
-use super::rest::limits::Buckets;
+use super::objects::{Channel, Guild, User};
+use super::rest::rate_limit::RateLimits;
 use super::snowflake::Snowflakes;
-use super::world::{Channel, Guild, User};
 
 /// A command that was given, a button that was pressed, a word that wants completion.
 #[derive(Debug, Clone)]
-pub struct Interaction {
+pub struct InteractionRecord {
     pub id: u64,
     pub token: String,
     /// 2: a command, 3: a button, 4: completion.
@@ -27,7 +27,7 @@ pub struct Interaction {
     pub metadata: Value,
     pub at: Instant,
     /// The application was connected when it came.
-    pub heard: bool,
+    pub was_connected: bool,
     /// The message of the button.
     pub message: Option<u64>,
     /// The kind of the callback, and when it came.
@@ -35,7 +35,7 @@ pub struct Interaction {
     /// The message that `@original` stands for.
     pub original: Option<u64>,
     /// Messages that were made or changed in answer, in order.
-    pub answered: Vec<u64>,
+    pub responses: Vec<u64>,
     pub choices: Option<Value>,
 }
 
@@ -50,14 +50,14 @@ pub struct StartLimit {
 /// All of Discord.
 #[derive(Debug)]
 pub struct State {
-    pub flakes: Snowflakes,
+    pub snowflakes: Snowflakes,
     /// `http://127.0.0.1:PORT`.
-    pub base: String,
+    pub rest_url: String,
     /// `ws://127.0.0.1:PORT`.
-    pub gateway: String,
+    pub gateway_url: String,
     pub token: String,
     /// The application, and its user.
-    pub app: u64,
+    pub application_id: u64,
     pub users: BTreeMap<u64, User>,
     pub guilds: Vec<Guild>,
     pub channels: BTreeMap<u64, Channel>,
@@ -68,16 +68,16 @@ pub struct State {
     pub commands: BTreeMap<u64, Vec<Value>>,
     /// How often a list of commands was put.
     pub registrations: usize,
-    pub interactions: BTreeMap<u64, Interaction>,
+    pub interactions: BTreeMap<u64, InteractionRecord>,
     pub sessions: BTreeMap<String, Session>,
     pub connections: BTreeMap<u64, Connection>,
-    pub refusing: bool,
+    pub is_refusing: bool,
     pub message_content: bool,
     pub heartbeat: Duration,
     /// How long an interaction waits for its first answer.
-    pub patience: Duration,
+    pub interaction_timeout: Duration,
     pub start_limit: StartLimit,
-    pub identify_every: Duration,
+    pub identify_interval: Duration,
     /// Messages that the next new session tells before its READY.
     pub before_ready: Vec<Value>,
     pub identified_at: Option<Instant>,
@@ -86,17 +86,17 @@ pub struct State {
     pub resumes: usize,
     /// Nonces of posts, and how long they are known.
     pub nonce_window: Duration,
-    pub buckets: Buckets,
-    pub faults: Vec<Laid>,
-    pub open: HashSet<String>,
-    pub reached: HashSet<String>,
-    pub requests: Vec<Recorded>,
+    pub buckets: RateLimits,
+    pub faults: Vec<FaultRule>,
+    pub open_gates: HashSet<String>,
+    pub reached_gates: HashSet<String>,
+    pub requests: Vec<RecordedRequest>,
     pub violations: Vec<String>,
     pub closing: bool,
 }
 
 impl State {
-    pub fn violation(&mut self, what: impl Into<String>) {
+    pub fn record_violation(&mut self, what: impl Into<String>) {
         self.violations.push(what.into());
     }
 
@@ -111,16 +111,16 @@ impl State {
     /// What somebody may in a channel.
     pub fn permissions(&self, channel: u64, user: u64) -> u64 {
         let Some(channel) = self.channels.get(&channel) else { return 0 };
-        if channel.with.is_some() {
-            return super::permissions::EVERYONE;
+        if channel.direct_with.is_some() {
+            return super::permissions::EVERYONE_DEFAULT;
         }
         let base = self.guild(channel.guild).map_or(0, |guild| guild.permissions(user));
         channel.permissions(base, user)
     }
 
     /// The messages of a channel that everybody sees, oldest first.
-    pub fn messages_of(&self, channel: u64) -> impl DoubleEndedIterator<Item = &Message> {
-        self.messages.values().filter(move |message| message.channel == channel && message.only.is_none())
+    pub fn public_messages(&self, channel: u64) -> impl DoubleEndedIterator<Item = &Message> {
+        self.messages.values().filter(move |message| message.channel == channel && message.ephemeral_for.is_none())
     }
 }
 
@@ -147,7 +147,7 @@ impl Shared {
     }
 
     /// Waits until `until` gives something.
-    pub async fn when<T>(&self, mut until: impl FnMut(&mut State) -> Option<T>) -> T {
+    pub async fn wait_for<T>(&self, mut until: impl FnMut(&mut State) -> Option<T>) -> T {
         loop {
             // Listens before it looks: a change in between is not missed.
             let mut changed = std::pin::pin!(self.changed.notified());

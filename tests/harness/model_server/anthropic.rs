@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Step};
-use super::serve::Speak;
+use super::connection::StreamEncoder;
+use super::response::{Response, Step};
 
 /// What was said so far.
 #[derive(Debug, Default)]
-pub struct Anthropic {
+pub struct AnthropicEncoder {
     /// The number of the open block, or of the next.
     index: u64,
-    open: Option<&'static str>,
+    open_block: Option<&'static str>,
 }
 
 fn event(kind: &str, mut data: Value) -> String {
@@ -18,9 +18,9 @@ fn event(kind: &str, mut data: Value) -> String {
     format!("event: {kind}\ndata: {data}\n\n")
 }
 
-impl Anthropic {
-    fn close(&mut self) -> String {
-        if self.open.take().is_none() {
+impl AnthropicEncoder {
+    fn close_block(&mut self) -> String {
+        if self.open_block.take().is_none() {
             return String::new();
         }
         self.index += 1;
@@ -30,17 +30,17 @@ impl Anthropic {
     /// A piece of a block of `kind`, which is opened first where it is not.
     fn delta(&mut self, kind: &'static str, begin: Value, delta: Value) -> String {
         let mut said = String::new();
-        if self.open != Some(kind) {
-            said.push_str(&self.close());
-            self.open = Some(kind);
+        if self.open_block != Some(kind) {
+            said.push_str(&self.close_block());
+            self.open_block = Some(kind);
             said.push_str(&event("content_block_start", json!({"index": self.index, "content_block": begin})));
         }
         said + &event("content_block_delta", json!({"index": self.index, "delta": delta}))
     }
 }
 
-impl Speak for Anthropic {
-    fn begin(&mut self, model: &str, answer: &Answer) -> String {
+impl StreamEncoder for AnthropicEncoder {
+    fn encode_start(&mut self, model: &str, answer: &Response) -> String {
         let usage = answer.usage;
         let fresh = usage.input - usage.cache_read - usage.cache_write;
         let message = json!({
@@ -52,7 +52,7 @@ impl Speak for Anthropic {
         event("message_start", json!({"message": message}))
     }
 
-    fn step(&mut self, step: &Step) -> String {
+    fn encode_step(&mut self, step: &Step) -> String {
         match step {
             Step::Text(text) => {
                 self.delta("text", json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": text}))
@@ -65,11 +65,11 @@ impl Speak for Anthropic {
             Step::Signature(signature) => {
                 let delta = json!({"type": "signature_delta", "signature": signature});
                 let said = self.delta("thinking", json!({"type": "thinking", "thinking": "", "signature": ""}), delta);
-                said + &self.close()
+                said + &self.close_block()
             }
             Step::Call { id, name, params } => {
-                let mut said = self.close();
-                self.open = Some("tool_use");
+                let mut said = self.close_block();
+                self.open_block = Some("tool_use");
                 let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
                 said.push_str(&event("content_block_start", json!({"index": self.index, "content_block": block})));
                 let half = (0..=params.len() / 2).rev().find(|at| params.is_char_boundary(*at)).unwrap_or(0);
@@ -77,7 +77,7 @@ impl Speak for Anthropic {
                     let delta = json!({"type": "input_json_delta", "partial_json": part});
                     said.push_str(&event("content_block_delta", json!({"index": self.index, "delta": delta})));
                 }
-                said + &self.close()
+                said + &self.close_block()
             }
             Step::Ping => event("ping", json!({})),
             Step::Error(kind, message) => event("error", json!({"error": {"type": kind, "message": message}})),
@@ -85,10 +85,10 @@ impl Speak for Anthropic {
         }
     }
 
-    fn end(&mut self, answer: &Answer) -> String {
+    fn encode_end(&mut self, answer: &Response) -> String {
         let usual = if answer.has_calls() { "tool_use" } else { "end_turn" };
-        let reason = answer.stop.as_deref().unwrap_or(usual);
-        let mut said = self.close();
+        let reason = answer.stop_reason.as_deref().unwrap_or(usual);
+        let mut said = self.close_block();
         said.push_str(&event(
             "message_delta",
             json!({"delta": {"stop_reason": reason, "stop_sequence": null}, "usage": {"output_tokens": answer.usage.output}}),

@@ -5,10 +5,10 @@ use std::net::TcpStream;
 
 use serde_json::Value;
 
-use super::state::Recorded;
+use super::state::RecordedRequest;
 
 /// Reads the next request; `None` where the client has gone.
-pub fn read(reader: &mut BufReader<TcpStream>, connection: u64) -> io::Result<Option<Recorded>> {
+pub fn read_request(reader: &mut BufReader<TcpStream>, connection: u64) -> io::Result<Option<RecordedRequest>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
@@ -29,31 +29,31 @@ pub fn read(reader: &mut BufReader<TcpStream>, connection: u64) -> io::Result<Op
     reader.read_exact(&mut body)?;
     let text = String::from_utf8_lossy(&body).into_owned();
     let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-    Ok(Some(Recorded { method, path, headers, text, body, connection }))
+    Ok(Some(RecordedRequest { method, path, headers, text, body, connection }))
 }
 
 /// A whole answer.
-pub fn write_whole(
+pub fn write_response(
     stream: &mut TcpStream,
     status: u16,
     kind: &str,
     headers: &[(String, String)],
     body: &str,
 ) -> io::Result<()> {
-    let mut head = head(status, kind, headers);
+    let mut head = response_head(status, kind, headers);
     head.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
     stream.write_all(head.as_bytes())
 }
 
 /// The head of an answer that comes in pieces.
-pub fn begin_stream(stream: &mut TcpStream, headers: &[(String, String)]) -> io::Result<()> {
-    let mut head = head(200, "text/event-stream; charset=utf-8", headers);
+pub fn start_chunked(stream: &mut TcpStream, headers: &[(String, String)]) -> io::Result<()> {
+    let mut head = response_head(200, "text/event-stream; charset=utf-8", headers);
     head.push_str("transfer-encoding: chunked\r\n\r\n");
     stream.write_all(head.as_bytes())
 }
 
 /// One piece.
-pub fn write_piece(stream: &mut TcpStream, piece: &[u8]) -> io::Result<()> {
+pub fn write_chunk(stream: &mut TcpStream, piece: &[u8]) -> io::Result<()> {
     if piece.is_empty() {
         return Ok(());
     }
@@ -64,11 +64,11 @@ pub fn write_piece(stream: &mut TcpStream, piece: &[u8]) -> io::Result<()> {
 }
 
 /// The end of the pieces.
-pub fn end_stream(stream: &mut TcpStream) -> io::Result<()> {
+pub fn end_chunked(stream: &mut TcpStream) -> io::Result<()> {
     stream.write_all(b"0\r\n\r\n")
 }
 
-fn head(status: u16, kind: &str, headers: &[(String, String)]) -> String {
+fn response_head(status: u16, kind: &str, headers: &[(String, String)]) -> String {
     let mut head = format!("HTTP/1.1 {status} Scripted\r\n");
     if !headers.iter().any(|(name, _)| name == "content-type") {
         head.push_str(&format!("content-type: {kind}\r\n"));

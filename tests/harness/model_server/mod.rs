@@ -9,13 +9,13 @@
 //! server.open("go");
 //! ```
 
-mod answer;
 mod anthropic;
+mod connection;
 mod http;
-mod legal;
 mod openai;
-mod serve;
+mod response;
 mod state;
+mod strict_rules;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -23,20 +23,20 @@ use std::sync::Arc;
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub use answer::{Answer, Step};
-pub use state::Recorded;
-use state::{Former, Shared, Wire};
+pub use response::{Response, Step};
+pub use state::RecordedRequest;
+use state::{FormResponder, SharedState, WireFormat};
 
 use crate::wait::{DEADLINE, wait_until};
 
 /// The key that [`ModelServer::config_toml`] gives to the provider `anthropic`.
-pub const KEY: &str = "sk-test-0123456789abcdef";
+pub const API_KEY: &str = "sk-test-0123456789abcdef";
 
 /// The server. Dropping it closes every connection.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     folder: TempDir,
 }
 
@@ -50,10 +50,10 @@ impl ModelServer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its number");
         let folder = tempfile::tempdir().expect("a folder for the key");
-        std::fs::write(folder.path().join("key"), format!("{KEY}\n")).expect("the key");
-        let shared = Arc::new(Shared::default());
+        std::fs::write(folder.path().join("key"), format!("{API_KEY}\n")).expect("the key");
+        let shared = Arc::new(SharedState::default());
         let serving = shared.clone();
-        std::thread::spawn(move || serve::accept(&listener, &serving));
+        std::thread::spawn(move || connection::accept_connections(&listener, &serving));
         Self { address, shared, folder }
     }
 
@@ -65,26 +65,26 @@ impl ModelServer {
 
     /// The answers to `/v1/messages`.
     #[must_use]
-    pub fn anthropic(&self) -> Script<'_> {
-        Script { server: self, wire: Wire::Anthropic }
+    pub fn anthropic(&self) -> ResponseQueue<'_> {
+        ResponseQueue { server: self, wire: WireFormat::Anthropic }
     }
 
     /// The answers to `/v1/chat/completions`.
     #[must_use]
-    pub fn openai(&self) -> Script<'_> {
-        Script { server: self, wire: Wire::Openai }
+    pub fn openai(&self) -> ResponseQueue<'_> {
+        ResponseQueue { server: self, wire: WireFormat::Openai }
     }
 
     /// config.toml with this server as `anthropic` (the default, with a key) and as `local` (chat completions). Further
     /// keys of the top go before it, tables after it.
     #[must_use]
     pub fn config_toml(&self) -> String {
-        self.config_with("")
+        self.config_toml_with("")
     }
 
     /// The same with more keys in both providers, for example `idle_timeout = "200ms"`.
     #[must_use]
-    pub fn config_with(&self, keys: &str) -> String {
+    pub fn config_toml_with(&self, keys: &str) -> String {
         let (url, key) = (self.url(), self.folder.path().join("key"));
         format!(
             "default_model = \"anthropic/claude-test\"\n\
@@ -102,30 +102,30 @@ impl ModelServer {
 
     /// What answers requests from now on whose answer is to have a form; without it they get the status 418. It is given the request's
     /// body.
-    pub fn form(&self, answer: impl Fn(&Value) -> Answer + Send + Sync + 'static) {
-        self.shared.change(|state| state.former = Some(Former(Arc::new(answer))));
+    pub fn on_structured_request(&self, answer: impl Fn(&Value) -> Response + Send + Sync + 'static) {
+        self.shared.update(|state| state.form_responder = Some(FormResponder(Arc::new(answer))));
     }
 
     /// What answers requests that offer no tools from now on, which is how summaries are asked for: they take none of the others.
-    pub fn summarise(&self, answer: Answer) {
-        self.shared.change(|state| state.summary = Some(answer));
+    pub fn set_summary_response(&self, answer: Response) {
+        self.shared.update(|state| state.summary = Some(answer));
     }
 
     /// Conversations that the real servers refuse are refused from now on, with the status 400.
-    pub fn be_strict(&self) {
-        self.shared.change(|state| state.strict = true);
+    pub fn enable_strict_mode(&self) {
+        self.shared.update(|state| state.strict = true);
     }
 
     /// Every request so far, lists of models left out.
     #[must_use]
-    pub fn requests(&self) -> Vec<Recorded> {
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         let state = self.shared.state();
         state.requests.iter().filter(|request| request.method == "POST").cloned().collect()
     }
 
     /// The requests for lists of models.
     #[must_use]
-    pub fn lists(&self) -> Vec<Recorded> {
+    pub fn list_requests(&self) -> Vec<RecordedRequest> {
         let state = self.shared.state();
         state.requests.iter().filter(|request| request.method == "GET").cloned().collect()
     }
@@ -135,21 +135,23 @@ impl ModelServer {
     /// # Panics
     /// Where they do not come.
     #[must_use]
-    pub fn wait_for(&self, count: usize) -> Vec<Recorded> {
+    pub fn wait_for_requests(&self, count: usize) -> Vec<RecordedRequest> {
         wait_until("requests of a model", DEADLINE, || Some(self.requests()).filter(|all| all.len() >= count))
     }
 
     /// Lets streams go on that wait at the gate, and those that come to it later.
-    pub fn open(&self, gate: &str) {
-        self.shared.change(|state| _ = state.open.insert(gate.to_owned()));
+    pub fn open_gate(&self, gate: &str) {
+        self.shared.update(|state| _ = state.open_gates.insert(gate.to_owned()));
     }
 
     /// Waits until a stream has come to the gate: what stands before it was sent.
     ///
     /// # Panics
     /// Where none comes.
-    pub fn reached(&self, gate: &str) {
-        wait_until("a stream to come to a gate", DEADLINE, || self.shared.state().reached.contains(gate).then_some(()));
+    pub fn wait_for_gate(&self, gate: &str) {
+        wait_until("a stream to come to a gate", DEADLINE, || {
+            self.shared.state().reached_gates.contains(gate).then_some(())
+        });
     }
 
     /// Waits until `count` clients have closed their connection in the middle of an answer.
@@ -157,28 +159,28 @@ impl ModelServer {
     /// # Panics
     /// Where they do not.
     pub fn wait_for_hang_ups(&self, count: usize) {
-        wait_until("a client to hang up", DEADLINE, || (self.shared.state().hung_up >= count).then_some(()));
+        wait_until("a client to hang up", DEADLINE, || (self.shared.state().hang_ups >= count).then_some(()));
     }
 
     /// What `GET /v1/models` answers from now on to clients of the one kind: a status and a body.
-    pub fn list_anthropic(&self, status: u16, body: &Value) {
-        self.shared.change(|state| state.anthropic_list = (status, body.to_string()));
+    pub fn set_anthropic_models(&self, status: u16, body: &Value) {
+        self.shared.update(|state| state.anthropic_list = (status, body.to_string()));
     }
 
     /// What `path` answers from now on besides; `/path model` is for what is posted there for one model.
-    pub fn answer_at(&self, path: &str, body: &Value) {
-        self.shared.change(|state| _ = state.paths.insert(path.to_owned(), body.to_string()));
+    pub fn set_path_response(&self, path: &str, body: &Value) {
+        self.shared.update(|state| _ = state.paths.insert(path.to_owned(), body.to_string()));
     }
 
     /// The same for clients of the other kind.
-    pub fn list_openai(&self, status: u16, body: &Value) {
-        self.shared.change(|state| state.openai_list = (status, body.to_string()));
+    pub fn set_openai_models(&self, status: u16, body: &Value) {
+        self.shared.update(|state| state.openai_list = (status, body.to_string()));
     }
 }
 
 impl Drop for ModelServer {
     fn drop(&mut self) {
-        self.shared.change(|state| state.closing = true);
+        self.shared.update(|state| state.closing = true);
         // The thread that accepts wakes up to see it.
         _ = std::net::TcpStream::connect(self.address);
     }
@@ -186,24 +188,24 @@ impl Drop for ModelServer {
 
 /// The answers of one wire format, in the order they are given.
 #[derive(Debug, Clone, Copy)]
-pub struct Script<'a> {
+pub struct ResponseQueue<'a> {
     server: &'a ModelServer,
-    wire: Wire,
+    wire: WireFormat,
 }
 
-impl Script<'_> {
+impl ResponseQueue<'_> {
     /// The next answer is this text, in these pieces.
-    pub fn say<T: Into<String>>(&self, pieces: impl IntoIterator<Item = T>) {
-        self.answer(Answer::text(pieces));
+    pub fn queue_text<T: Into<String>>(&self, pieces: impl IntoIterator<Item = T>) {
+        self.queue(Response::text(pieces));
     }
 
     /// The next answer.
-    pub fn answer(&self, answer: Answer) {
-        self.server.shared.change(|state| state.script(self.wire).push_back(answer));
+    pub fn queue(&self, answer: Response) {
+        self.server.shared.update(|state| state.queue(self.wire).push_back(answer));
     }
 
     /// What every request gets that finds no other answer.
-    pub fn always(&self, answer: Answer) {
-        self.server.shared.change(|state| *state.always(self.wire) = Some(answer));
+    pub fn set_fallback(&self, answer: Response) {
+        self.server.shared.update(|state| *state.fallback(self.wire) = Some(answer));
     }
 }

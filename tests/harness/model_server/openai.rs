@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Step};
-use super::serve::Speak;
+use super::connection::StreamEncoder;
+use super::response::{Response, Step};
 
 /// What was said so far.
 #[derive(Debug, Default)]
-pub struct Openai {
+pub struct OpenaiEncoder {
     model: String,
     calls: u64,
 }
 
-impl Openai {
+impl OpenaiEncoder {
     fn chunk(&self, choices: &Value, usage: &Value) -> String {
         let chunk = json!({
             "id": "chatcmpl-test", "object": "chat.completion.chunk", "created": 1, "model": self.model,
@@ -26,13 +26,13 @@ impl Openai {
     }
 }
 
-impl Speak for Openai {
-    fn begin(&mut self, model: &str, _: &Answer) -> String {
+impl StreamEncoder for OpenaiEncoder {
+    fn encode_start(&mut self, model: &str, _: &Response) -> String {
         model.clone_into(&mut self.model);
         self.delta(&json!({"role": "assistant", "content": ""}))
     }
 
-    fn step(&mut self, step: &Step) -> String {
+    fn encode_step(&mut self, step: &Step) -> String {
         match step {
             Step::Text(text) => self.delta(&json!({"content": text})),
             Step::Thinking(text) => self.delta(&json!({"reasoning_content": text})),
@@ -57,16 +57,16 @@ impl Speak for Openai {
         }
     }
 
-    fn end(&mut self, answer: &Answer) -> String {
+    fn encode_end(&mut self, answer: &Response) -> String {
         let usual = if answer.has_calls() { "tool_calls" } else { "stop" };
-        let reason = answer.stop.as_deref().unwrap_or(usual);
+        let reason = answer.stop_reason.as_deref().unwrap_or(usual);
         let usage = answer.usage;
         let usage = json!({
             "prompt_tokens": usage.input, "completion_tokens": usage.output, "total_tokens": usage.input + usage.output,
             "prompt_tokens_details": {"cached_tokens": usage.cache_read},
         });
         let last = self.chunk(&json!([{"index": 0, "delta": {}, "finish_reason": reason}]), &Value::Null);
-        let counts = if answer.counted { self.chunk(&json!([]), &usage) } else { String::new() };
+        let counts = if answer.reports_usage { self.chunk(&json!([]), &usage) } else { String::new() };
         last + &counts + "data: [DONE]\n\n"
     }
 }

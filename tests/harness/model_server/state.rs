@@ -6,18 +6,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::answer::Answer;
+use super::response::Response;
 
 /// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
+pub enum WireFormat {
     Anthropic,
     Openai,
 }
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct RecordedRequest {
     pub method: String,
     /// With its query.
     pub path: String,
@@ -31,7 +31,7 @@ pub struct Recorded {
     pub connection: u64,
 }
 
-impl Recorded {
+impl RecordedRequest {
     /// The value of a header; its name in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -41,9 +41,9 @@ impl Recorded {
 
 /// What answers requests whose answer is to have a form.
 #[derive(Clone)]
-pub struct Former(pub Arc<dyn Fn(&Value) -> Answer + Send + Sync>);
+pub struct FormResponder(pub Arc<dyn Fn(&Value) -> Response + Send + Sync>);
 
-impl fmt::Debug for Former {
+impl fmt::Debug for FormResponder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Former")
     }
@@ -51,31 +51,31 @@ impl fmt::Debug for Former {
 
 /// What there is to answer, and what has come.
 #[derive(Debug)]
-pub struct State {
-    anthropic: VecDeque<Answer>,
-    openai: VecDeque<Answer>,
-    anthropic_always: Option<Answer>,
-    openai_always: Option<Answer>,
-    pub former: Option<Former>,
+pub struct ServerState {
+    anthropic: VecDeque<Response>,
+    openai: VecDeque<Response>,
+    anthropic_fallback: Option<Response>,
+    openai_fallback: Option<Response>,
+    pub form_responder: Option<FormResponder>,
     /// What answers requests that offer no tools: those for summaries.
-    pub summary: Option<Answer>,
+    pub summary: Option<Response>,
     /// Whether what the real servers refuse is refused.
     pub strict: bool,
     pub anthropic_list: (u16, String),
     pub openai_list: (u16, String),
     /// What other paths answer, with the model that is posted behind a space.
     pub paths: HashMap<String, String>,
-    pub requests: Vec<Recorded>,
+    pub requests: Vec<RecordedRequest>,
     /// Gates that are open.
-    pub open: HashSet<String>,
+    pub open_gates: HashSet<String>,
     /// Gates that a stream has come to.
-    pub reached: HashSet<String>,
-    pub hung_up: usize,
+    pub reached_gates: HashSet<String>,
+    pub hang_ups: usize,
     pub connections: u64,
     pub closing: bool,
 }
 
-impl Default for State {
+impl Default for ServerState {
     fn default() -> Self {
         let anthropic = json!({
             "data": [
@@ -95,72 +95,72 @@ impl Default for State {
         Self {
             anthropic: VecDeque::new(),
             openai: VecDeque::new(),
-            anthropic_always: None,
-            openai_always: None,
-            former: None,
+            anthropic_fallback: None,
+            openai_fallback: None,
+            form_responder: None,
             summary: None,
             strict: false,
             anthropic_list: (200, anthropic.to_string()),
             openai_list: (200, openai.to_string()),
             paths: HashMap::new(),
             requests: Vec::new(),
-            open: HashSet::new(),
-            reached: HashSet::new(),
-            hung_up: 0,
+            open_gates: HashSet::new(),
+            reached_gates: HashSet::new(),
+            hang_ups: 0,
             connections: 0,
             closing: false,
         }
     }
 }
 
-impl State {
-    pub fn script(&mut self, wire: Wire) -> &mut VecDeque<Answer> {
+impl ServerState {
+    pub fn queue(&mut self, wire: WireFormat) -> &mut VecDeque<Response> {
         match wire {
-            Wire::Anthropic => &mut self.anthropic,
-            Wire::Openai => &mut self.openai,
+            WireFormat::Anthropic => &mut self.anthropic,
+            WireFormat::Openai => &mut self.openai,
         }
     }
 
-    pub fn always(&mut self, wire: Wire) -> &mut Option<Answer> {
+    pub fn fallback(&mut self, wire: WireFormat) -> &mut Option<Response> {
         match wire {
-            Wire::Anthropic => &mut self.anthropic_always,
-            Wire::Openai => &mut self.openai_always,
+            WireFormat::Anthropic => &mut self.anthropic_fallback,
+            WireFormat::Openai => &mut self.openai_fallback,
         }
     }
 
     /// The answer that is due to `body`. One that is to have a form takes none of the others.
-    pub fn next(&mut self, wire: Wire, body: &Value) -> Answer {
+    pub fn next_response(&mut self, wire: WireFormat, body: &Value) -> Response {
         let next = if body["tool_choice"]["type"] == "tool" || !body["response_format"].is_null() {
-            self.former.as_ref().map(|former| (former.0)(body))
+            self.form_responder.as_ref().map(|former| (former.0)(body))
         } else if let Some(summary) = self.summary.clone().filter(|_| body["tools"].is_null()) {
             Some(summary)
         } else {
-            self.script(wire).pop_front().or_else(|| self.always(wire).clone())
+            self.queue(wire).pop_front().or_else(|| self.fallback(wire).clone())
         };
-        next.unwrap_or_else(|| Answer::error(418, r#"{"error":{"type":"test","message":"no answer was laid out"}}"#))
+        next.unwrap_or_else(|| Response::error(418, r#"{"error":{"type":"test","message":"no answer was laid out"}}"#))
     }
 }
 
 /// The state, and what wakes whoever waits for a change of it.
 #[derive(Debug, Default)]
-pub struct Shared {
-    state: Mutex<State>,
+pub struct SharedState {
+    state: Mutex<ServerState>,
     changed: Condvar,
 }
 
-impl Shared {
-    pub fn state(&self) -> MutexGuard<'_, State> {
+impl SharedState {
+    pub fn state(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    pub fn update<T>(&self, change: impl FnOnce(&mut ServerState) -> T) -> T {
         let changed = change(&mut self.state());
         self.changed.notify_all();
         changed
     }
 
     /// Waits a moment for a change.
-    pub fn wait(&self, state: MutexGuard<'_, State>, moment: std::time::Duration) {
+    pub fn wait_for_change(&self, state: MutexGuard<'_, ServerState>, moment: std::time::Duration) {
         drop(self.changed.wait_timeout(state, moment).unwrap_or_else(PoisonError::into_inner));
     }
 }

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{init, show};
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::{Style, safe};
+use crate::error::Error;
+use crate::ui::{Style, sanitize};
 
 /// Show or change an agent's settings
 ///
@@ -25,32 +25,34 @@ pub struct Args {
 ///
 /// # Errors
 /// Why not.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let value = match (args.key.as_deref(), args.value) {
         (Some("system_prompt"), Some(value)) => Some(init::text_or_file(value)?),
         (_, value) => value,
     };
     let changed = value.is_some();
     let params = ConfigParams { name: args.name, key: args.key.clone(), value: value.map(Value::String) };
-    app.answer::<Config>(&params, |app, result| match args.key.as_deref() {
-        Some(key) if changed => tell_change(app, key, &result),
+    app.call_and_print::<Config>(&params, |app, result| match args.key.as_deref() {
+        Some(key) if changed => print_change(app, key, &result),
         Some(key) => match result.config.get(key).filter(|value| !value.is_null()) {
-            Some(value) => writeln!(app.out, "{}", safe::clean(&show::value_text(value))),
+            Some(value) => writeln!(app.stdout, "{}", sanitize::multi_line(&show::value_text(value))),
             None => {
-                app.notes.line(&format!("{key} is not set: the default holds"));
+                app.stderr.line(&format!("{key} is not set: the default holds"));
                 Ok(())
             }
         },
-        None => {
-            result.config.iter().try_for_each(|(key, value)| show::field(&mut app.out, key, &show::value_text(value)))
-        }
+        None => result
+            .config
+            .iter()
+            .try_for_each(|(key, value)| show::write_field(&mut app.stdout, key, &show::value_text(value))),
     })
 }
 
-fn tell_change(app: &mut App, key: &str, result: &ConfigResult) -> Result<(), Failure> {
-    let short = |value: &Value| safe::one_line(&show::value_text(value)).chars().take(60).collect::<String>();
+fn print_change(app: &mut App, key: &str, result: &ConfigResult) -> Result<(), Error> {
+    let short = |value: &Value| sanitize::one_line(&show::value_text(value)).chars().take(60).collect::<String>();
     let new = result.config.get(key).map(short).unwrap_or_default();
     let old = result.old.as_ref().filter(|old| !old.is_null()).map(|old| format!("{} → ", short(old)));
-    let line = format!("{}: {}{new}", app.out.paint(Style::Strong, &safe::one_line(key)), old.unwrap_or_default());
-    app.out.done(&line)
+    let line =
+        format!("{}: {}{new}", app.stdout.style(Style::Strong, &sanitize::one_line(key)), old.unwrap_or_default());
+    app.stdout.status_line(&line)
 }

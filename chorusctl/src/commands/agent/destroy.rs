@@ -3,9 +3,9 @@
 use chorus_proto::methods::agent::{Destroy, DestroyParams, Show, ShowParams};
 
 use crate::app::App;
-use crate::commands::describe;
-use crate::error::Failure;
-use crate::ui::{Style, ask, safe, terminal, words};
+use crate::commands::format;
+use crate::error::Error;
+use crate::ui::{Style, confirm, sanitize, terminal, units};
 
 /// Save an agent's conversation and take the agent away
 ///
@@ -30,30 +30,32 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it was not destroyed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if !args.yes {
         confirm(&args, app)?;
     }
     let params = DestroyParams { name: args.name, keep_files: args.keep_files, purge: args.purge };
-    app.answer::<Destroy>(&params, |app, destroyed| {
+    app.call_and_print::<Destroy>(&params, |app, destroyed| {
         if let Some(session) = &destroyed.saved {
-            describe::saved(&mut app.out, session)?;
+            format::print_saved(&mut app.stdout, session)?;
         }
-        let line = format!("destroyed {}", app.out.paint(Style::Strong, &safe::one_line(&destroyed.agent.name)));
-        app.out.done(&line)?;
+        let line = format!("destroyed {}", app.stdout.style(Style::Strong, &sanitize::one_line(&destroyed.agent.name)));
+        app.stdout.status_line(&line)?;
         for warning in &destroyed.warnings {
-            app.notes.warning(warning);
+            app.stderr.warning(warning);
         }
         match destroyed.files {
-            Some(files) if !app.out.quiet() => writeln!(app.out, "  its files are in {}", safe::one_line(&files)),
+            Some(files) if !app.stdout.is_quiet() => {
+                writeln!(app.stdout, "  its files are in {}", sanitize::one_line(&files))
+            }
             _ => Ok(()),
         }
     })
 }
 
-fn confirm(args: &Args, app: &mut App) -> Result<(), Failure> {
-    if !terminal::interactive() {
-        return Err(ask::unasked("agent destroy"));
+fn confirm(args: &Args, app: &mut App) -> Result<(), Error> {
+    if !terminal::can_prompt() {
+        return Err(confirm::no_terminal_error("agent destroy"));
     }
     let shown = app.call::<Show>(&ShowParams { name: Some(args.name.clone()) })?;
     let what = match (args.purge, args.keep_files) {
@@ -61,6 +63,6 @@ fn confirm(args: &Args, app: &mut App) -> Result<(), Failure> {
         (_, true) => "and leave its files in place",
         _ => "and move its files to the trash",
     };
-    let sessions = words::count(shown.sessions, "session");
-    ask::confirm("agent destroy", &format!("Destroy {} ({sessions}) {what}?", shown.agent.name))
+    let sessions = units::pluralize(shown.sessions, "session");
+    confirm::ask("agent destroy", &format!("Destroy {} ({sessions}) {what}?", shown.agent.name))
 }

@@ -8,16 +8,18 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chorus_proto::Method;
-use chorus_proto::methods::archive::{ExportBegin, ExportBeginParams, ExportBeginResult, ExportRead, ExportReadParams};
+use chorus_proto::methods::agent_transfer::{
+    ExportBegin, ExportBeginParams, ExportBeginResult, ExportRead, ExportReadParams,
+};
 use serde_json::json;
 
-use crate::app::{App, read};
-use crate::commands::describe;
-use crate::error::Failure;
-use crate::ui::out::Format;
-use crate::ui::progress::Progress;
-use crate::ui::words::{bytes, count};
-use crate::ui::{Style, safe};
+use crate::app::{App, parse_result};
+use crate::commands::format;
+use crate::error::Error;
+use crate::ui::progress::ProgressBar;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::{format_bytes, pluralize};
+use crate::ui::{Style, sanitize};
 
 /// Write a whole agent into one file, for another home or machine
 ///
@@ -37,69 +39,72 @@ pub struct Args {
 ///
 /// # Errors
 /// Why there is no file.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let to_stdout = args.output.as_deref() == Some(Path::new("-"));
     if to_stdout && io::stdout().is_terminal() {
-        return Err(Failure::usage("an archive does not go to a terminal").hint("--output FILE, or a pipe"));
+        return Err(Error::usage("an archive does not go to a terminal").with_hint("--output FILE, or a pipe"));
     }
     let output = args.output.clone().unwrap_or_else(|| format!("{}.agent.tar", args.name).into());
     if args.output.is_none() && output.symlink_metadata().is_ok() {
-        return Err(Failure::usage(format!("{} is there already", output.display())).hint("--output FILE replaces it"));
+        return Err(
+            Error::usage(format!("{} is there already", output.display())).with_hint("--output FILE replaces it")
+        );
     }
-    let mut progress = Progress::new(format!("export {}", safe::one_line(&args.name)), !app.global.quiet);
+    let mut progress = ProgressBar::new(format!("export {}", sanitize::one_line(&args.name)), !app.global.quiet);
     let params = ExportBeginParams { name: args.name };
-    let made = app.client()?.call_raw(ExportBegin::NAME, &params, &mut |at| progress.show(at.done, at.total, &at.unit));
-    let made: ExportBeginResult = read(&made?)?;
+    let made =
+        app.client()?.call_raw(ExportBegin::NAME, &params, &mut |at| progress.update(at.done, at.total, &at.unit));
+    let made: ExportBeginResult = parse_result(&made?)?;
     if to_stdout {
-        copy(app, &made, &mut io::stdout().lock(), &mut progress, Failure::stdout)?;
+        copy_archive(app, &made, &mut io::stdout().lock(), &mut progress, Error::for_stdout)?;
     } else {
-        into_file(app, &made, &output, &mut progress)?;
+        write_file(app, &made, &output, &mut progress)?;
     }
     progress.finish();
     for warning in &made.warnings {
-        app.notes.warning(warning);
+        app.stderr.warning(warning);
     }
-    match app.out.format() {
+    match app.stdout.format() {
         _ if to_stdout => Ok(()),
-        Format::Text => told(app, &made, &output),
-        Format::Json | Format::Jsonl => {
+        OutputFormat::Text => print_summary(app, &made, &output),
+        OutputFormat::Json | OutputFormat::Jsonl => {
             let (agent, sessions, memories) = (made.agent_name, made.sessions, made.memories);
             let whole = json!({
                 "output": output.to_string_lossy(), "agent": agent, "size": made.size, "sessions": sessions,
                 "memories": memories, "saved": made.saved, "warnings": made.warnings,
             });
-            app.out.json(&whole.to_string())?;
-            app.out.text("\n")
+            app.stdout.json(&whole.to_string())?;
+            app.stdout.text("\n")
         }
     }
 }
 
-fn told(app: &mut App, made: &ExportBeginResult, output: &Path) -> Result<(), Failure> {
+fn print_summary(app: &mut App, made: &ExportBeginResult, output: &Path) -> Result<(), Error> {
     if let Some(session) = &made.saved {
-        describe::saved(&mut app.out, session)?;
+        format::print_saved(&mut app.stdout, session)?;
     }
     let line = format!(
         "exported {} to {} ({}, {}, {} remembered)",
-        app.out.paint(Style::Strong, &safe::one_line(&made.agent_name)),
-        safe::one_line(&output.to_string_lossy()),
-        bytes(made.size),
-        count(made.sessions, "session"),
-        count(made.memories, "thing"),
+        app.stdout.style(Style::Strong, &sanitize::one_line(&made.agent_name)),
+        sanitize::one_line(&output.to_string_lossy()),
+        format_bytes(made.size),
+        pluralize(made.sessions, "session"),
+        pluralize(made.memories, "thing"),
     );
-    app.out.done(&line)
+    app.stdout.status_line(&line)
 }
 
 /// Beside its name until it is whole and on the disk.
-fn into_file(app: &mut App, made: &ExportBeginResult, output: &Path, progress: &mut Progress) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::file(&output.to_string_lossy(), &error);
+fn write_file(app: &mut App, made: &ExportBeginResult, output: &Path, progress: &mut ProgressBar) -> Result<(), Error> {
+    let failed = |error: io::Error| Error::for_file(&output.to_string_lossy(), &error);
     let name = output
         .file_name()
-        .ok_or_else(|| Failure::usage(format!("{} is no file", output.display())).hint("name the file to write"))?;
+        .ok_or_else(|| Error::usage(format!("{} is no file", output.display())).with_hint("name the file to write"))?;
     let dir = output.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let temporary = dir.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
     let mut file = file.map_err(failed)?;
-    let written = copy(app, made, &mut file, progress, failed).and_then(|()| {
+    let written = copy_archive(app, made, &mut file, progress, failed).and_then(|()| {
         let placed = file.sync_all().and_then(|()| fs::rename(&temporary, output));
         placed.and_then(|()| File::open(dir)?.sync_all()).map_err(failed)
     });
@@ -109,22 +114,22 @@ fn into_file(app: &mut App, made: &ExportBeginResult, output: &Path, progress: &
     written
 }
 
-fn copy(
+fn copy_archive(
     app: &mut App,
     made: &ExportBeginResult,
     out: &mut impl Write,
-    progress: &mut Progress,
-    failed: impl Fn(io::Error) -> Failure,
-) -> Result<(), Failure> {
+    progress: &mut ProgressBar,
+    failed: impl Fn(io::Error) -> Error,
+) -> Result<(), Error> {
     let mut params = ExportReadParams { export: made.export, offset: None };
     loop {
         let piece = app.call::<ExportRead>(&params)?;
         let bytes = STANDARD.decode(&piece.data_base64);
-        let bytes = bytes.map_err(|error| Failure::failed(format!("the daemon sent no base64: {error}")))?;
+        let bytes = bytes.map_err(|error| Error::failed(format!("the daemon sent no base64: {error}")))?;
         out.write_all(&bytes).map_err(&failed)?;
         match piece.next.filter(|next| Some(*next) > params.offset) {
             Some(next) => {
-                progress.show(next, made.size, "bytes");
+                progress.update(next, made.size, "bytes");
                 params.offset = Some(next);
             }
             None => return out.flush().map_err(&failed),

@@ -5,20 +5,20 @@ use std::io::Read as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chorus_proto::Method;
-use chorus_proto::methods::archive::{
+use chorus_proto::methods::agent_transfer::{
     ImportAdd, ImportAddParams, ImportBegin, ImportBeginParams, ImportCommit, ImportCommitParams, ImportCommitResult,
 };
 
-use crate::app::{App, read};
-use crate::commands::session::import::open;
-use crate::error::{Failure, plain};
-use crate::ui::out::Format;
-use crate::ui::progress::Progress;
-use crate::ui::words::count;
-use crate::ui::{Style, safe};
+use crate::app::{App, parse_result};
+use crate::commands::session::import::open_source;
+use crate::error::{Error, os_error_text};
+use crate::ui::progress::ProgressBar;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::pluralize;
+use crate::ui::{Style, sanitize};
 
 /// Bytes of the file in one request.
-const CHUNK: u64 = 1 << 20;
+const CHUNK_BYTES: u64 = 1 << 20;
 
 /// Make an agent from a file that `agent export` wrote
 ///
@@ -37,57 +37,59 @@ pub struct Args {
 ///
 /// # Errors
 /// Why there is no such agent.
-pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
-    let (mut source, size) = open(&args.file)?;
+pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+    let (mut source, size) = open_source(&args.file)?;
     let import = app.call::<ImportBegin>(&ImportBeginParams {})?.import;
-    let mut progress = Progress::new("import".into(), !app.global.quiet);
+    let mut progress = ProgressBar::new("import".into(), !app.global.quiet);
     let mut sent = 0;
     loop {
         let mut bytes = Vec::new();
-        let count = source.by_ref().take(CHUNK).read_to_end(&mut bytes);
-        let count = count.map_err(|error| Failure::failed(format!("failed to read: {}", plain(&error))))?;
+        let count = source.by_ref().take(CHUNK_BYTES).read_to_end(&mut bytes);
+        let count = count.map_err(|error| Error::failed(format!("failed to read: {}", os_error_text(&error))))?;
         if count == 0 {
             break;
         }
         app.call::<ImportAdd>(&ImportAddParams { import, data_base64: STANDARD.encode(&bytes) })?;
         sent += count as u64;
-        progress.show(sent, size, "bytes");
+        progress.update(sent, size, "bytes");
     }
     let params = ImportCommitParams { import, name: args.new_name.clone() };
     let result =
-        app.client()?.call_raw(ImportCommit::NAME, &params, &mut |at| progress.show(at.done, at.total, &at.unit));
+        app.client()?.call_raw(ImportCommit::NAME, &params, &mut |at| progress.update(at.done, at.total, &at.unit));
     progress.finish();
     let result = result?;
-    match app.out.format() {
-        Format::Text => told(app, &read(&result)?),
-        Format::Json | Format::Jsonl => app.out.json_line(&result),
+    match app.stdout.format() {
+        OutputFormat::Text => print_summary(app, &parse_result(&result)?),
+        OutputFormat::Json | OutputFormat::Jsonl => app.stdout.json_line(&result),
     }
 }
 
-fn told(app: &mut App, result: &ImportCommitResult) -> Result<(), Failure> {
+fn print_summary(app: &mut App, result: &ImportCommitResult) -> Result<(), Error> {
     let line = format!(
         "imported {} ({}, {} remembered)",
-        app.out.paint(Style::Strong, &safe::one_line(&result.agent.name)),
-        count(result.sessions, "session"),
-        count(result.memories, "thing"),
+        app.stdout.style(Style::Strong, &sanitize::one_line(&result.agent.name)),
+        pluralize(result.sessions, "session"),
+        pluralize(result.memories, "thing"),
     );
-    app.out.done(&line)?;
-    app.out.flush()?;
+    app.stdout.status_line(&line)?;
+    app.stdout.flush()?;
     if result.new_id {
-        app.notes.line("its id is taken here: it has a new one");
+        app.stderr.line("its id is taken here: it has a new one");
     }
     if result.new_session_ids > 0 {
-        app.notes
-            .line(&format!("{} taken here: those sessions have new ones", count(result.new_session_ids, "session id")));
+        app.stderr.line(&format!(
+            "{} taken here: those sessions have new ones",
+            pluralize(result.new_session_ids, "session id")
+        ));
     }
     if result.corrupt > 0 {
-        app.notes.warning(&format!(
+        app.stderr.warning(&format!(
             "{} cannot be read; `chorusctl context history` shows them",
-            count(result.corrupt, "session")
+            pluralize(result.corrupt, "session")
         ));
     }
     for warning in &result.warnings {
-        app.notes.warning(warning);
+        app.stderr.warning(warning);
     }
     Ok(())
 }

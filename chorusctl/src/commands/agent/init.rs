@@ -5,8 +5,8 @@ use std::io::Read as _;
 use chorus_proto::methods::agent::{Init, InitParams};
 
 use crate::app::App;
-use crate::error::{Failure, plain};
-use crate::ui::{Style, safe};
+use crate::error::{Error, os_error_text};
+use crate::ui::{Style, sanitize};
 
 /// Make an agent, or revive one whose files were kept
 ///
@@ -34,7 +34,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it was not made.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = InitParams {
         name: args.name,
         system_prompt: args.system_prompt.map(text_or_file).transpose()?,
@@ -42,15 +42,15 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         permissions: args.permissions,
         idle_timeout: args.idle_timeout,
     };
-    app.answer::<Init>(&params, |app, made| {
+    app.call_and_print::<Init>(&params, |app, made| {
         let verb = if made.revived { "revived" } else { "created" };
-        let line = format!("{verb} {}", app.out.paint(Style::Strong, &safe::one_line(&made.agent.name)));
-        app.out.done(&line)?;
+        let line = format!("{verb} {}", app.stdout.style(Style::Strong, &sanitize::one_line(&made.agent.name)));
+        app.stdout.status_line(&line)?;
         for warning in &made.warnings {
-            app.notes.warning(warning);
+            app.stderr.warning(warning);
         }
-        if !app.out.quiet() {
-            writeln!(app.out, "  {}", safe::one_line(&made.agent.path))?;
+        if !app.stdout.is_quiet() {
+            writeln!(app.stdout, "  {}", sanitize::one_line(&made.agent.path))?;
         }
         Ok(())
     })
@@ -60,7 +60,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
 ///
 /// # Errors
 /// [`Failure`] where the file cannot be read as text.
-pub fn text_or_file(text: String) -> Result<String, Failure> {
+pub fn text_or_file(text: String) -> Result<String, Error> {
     match text.strip_prefix('@') {
         None => Ok(text),
         Some(literal) if literal.starts_with('@') => Ok(literal.to_owned()),
@@ -68,10 +68,10 @@ pub fn text_or_file(text: String) -> Result<String, Failure> {
             let mut read = String::new();
             match std::io::stdin().read_to_string(&mut read) {
                 Ok(_) => Ok(read),
-                Err(error) => Err(Failure::failed(format!("failed to read standard input: {}", plain(&error)))),
+                Err(error) => Err(Error::failed(format!("failed to read standard input: {}", os_error_text(&error)))),
             }
         }
-        Some(file) => std::fs::read_to_string(file).map_err(|error| Failure::file(file, &error)),
+        Some(file) => std::fs::read_to_string(file).map_err(|error| Error::for_file(file, &error)),
     }
 }
 
@@ -80,10 +80,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_at_sign_names_a_file() -> Result<(), Failure> {
+    fn an_at_sign_names_a_file() -> Result<(), Error> {
         assert_eq!(text_or_file("be kind".to_owned())?, "be kind");
         assert_eq!(text_or_file("@@home".to_owned())?, "@home");
-        assert_eq!(text_or_file("@/nowhere/at/all".to_owned()).map_err(|failure| failure.status()), Err(3));
+        assert_eq!(text_or_file("@/nowhere/at/all".to_owned()).map_err(|failure| failure.exit_status()), Err(3));
         Ok(())
     }
 }

@@ -3,12 +3,12 @@
 use chorus_proto::methods::agent::{List, ListParams, ListResult};
 use chorus_proto::{Agent, AgentStatus};
 
-use crate::app::{App, read};
-use crate::commands::describe;
-use crate::error::Failure;
-use crate::reply;
-use crate::ui::out::Format;
-use crate::ui::{Cell, Column, Out, Style, Table, safe};
+use crate::app::{App, parse_result};
+use crate::commands::format;
+use crate::error::Error;
+use crate::paged_result;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
 
 /// List the agents
 ///
@@ -24,56 +24,56 @@ pub struct Args {
 ///
 /// # Errors
 /// Why there is no list.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let raw = app.call_raw::<List>(&ListParams { all: args.all })?;
-    match app.out.format() {
-        Format::Json => app.out.json_line(&raw),
-        Format::Jsonl => reply::lines(&mut app.out, &raw, "agents"),
-        Format::Text => {
-            let list: ListResult = read(&raw)?;
+    match app.stdout.format() {
+        OutputFormat::Json => app.stdout.json_line(&raw),
+        OutputFormat::Jsonl => paged_result::print_entries(&mut app.stdout, &raw, "agents"),
+        OutputFormat::Text => {
+            let list: ListResult = parse_result(&raw)?;
             if list.agents.is_empty() {
-                app.notes.line("no agents yet");
-                app.notes.hint("chorusctl agent init NAME");
+                app.stderr.line("no agents yet");
+                app.stderr.hint("chorusctl agent init NAME");
                 return Ok(());
             }
-            table(&mut app.out, &list)
+            write_table(&mut app.stdout, &list)
         }
     }
 }
 
-fn table(out: &mut Out, list: &ListResult) -> Result<(), Failure> {
+fn write_table(out: &mut Stdout, list: &ListResult) -> Result<(), Error> {
     let mut table = Table::new([
         Column::new(""),
         Column::new("NAME"),
         Column::new("STATE"),
-        Column::new("MESSAGES").right(),
+        Column::new("MESSAGES").align_right(),
         Column::new("ACTIVITY"),
         Column::new("MODEL").optional(),
         Column::new("PERMISSIONS").optional(),
         Column::new("LAST SESSION").flexible(),
     ]);
     for agent in &list.agents {
-        table.row(row(out, agent, list.chosen.as_deref()));
+        table.add_row(agent_row(out, agent, list.chosen.as_deref()));
     }
     table.write(out)
 }
 
-fn row(out: &mut Out, agent: &Agent, chosen: Option<&str>) -> Vec<Cell> {
+fn agent_row(out: &mut Stdout, agent: &Agent, chosen: Option<&str>) -> Vec<Cell> {
     let destroyed = agent.status == AgentStatus::Destroyed;
     let chosen = !destroyed && chosen == Some(agent.name.as_str());
     let activity = agent.context.as_ref().map(|context| out.clock().ago(context.last_activity_at));
     let last = agent.last_session.as_ref();
     vec![
         if chosen { "*" } else { "" }.into(),
-        Cell::new(Style::Strong, safe::one_line(&agent.name)),
-        describe::state(agent.state),
+        Cell::new(Style::Strong, sanitize::one_line(&agent.name)),
+        format::state_cell(agent.state),
         agent.context.as_ref().map_or_else(String::new, |context| context.messages.to_string()).into(),
         activity.unwrap_or_default().into(),
-        safe::one_line(agent.model.as_deref().unwrap_or_default()).into(),
-        describe::permissions(&agent.permissions).into(),
+        sanitize::one_line(agent.model.as_deref().unwrap_or_default()).into(),
+        format::permissions(&agent.permissions).into(),
         last.map_or_else(String::new, |last| {
-            match describe::subject(last.description.as_deref(), last.summary.as_deref()) {
-                subject if subject.is_empty() => safe::one_line(&last.session_id),
+            match format::subject(last.description.as_deref(), last.summary.as_deref()) {
+                subject if subject.is_empty() => sanitize::one_line(&last.session_id),
                 subject => subject,
             }
         })

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::Error;
 
 pub mod config;
 pub mod destroy;
@@ -46,7 +46,7 @@ enum Verb {
 ///
 /// # Errors
 /// Why it did not succeed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         Verb::Init(args) => init::run(args, app),
         Verb::Destroy(args) => destroy::run(args, app),

@@ -3,8 +3,8 @@
 use chorus_proto::methods::approvals::{Approve, ApproveParams, ApproveResult};
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::safe;
+use crate::error::Error;
+use crate::ui::sanitize;
 
 /// Let an action be done, once or from now on
 ///
@@ -27,29 +27,33 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it is not.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    app.answer::<Approve>(&ApproveParams { id: args.id, always: args.always, hash: None }, |app, done| {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.call_and_print::<Approve>(&ApproveParams { id: args.id, always: args.always, hash: None }, |app, done| {
         let approval = &done.approval;
-        app.out.done(&format!("approved {} of {}", safe::one_line(&approval.id), safe::one_line(&approval.agent)))?;
-        app.out.flush()?;
-        for line in consequences(&done) {
-            app.notes.line(&line);
+        app.stdout.status_line(&format!(
+            "approved {} of {}",
+            sanitize::one_line(&approval.id),
+            sanitize::one_line(&approval.agent)
+        ))?;
+        app.stdout.flush()?;
+        for line in describe_consequences(&done) {
+            app.stderr.line(&line);
         }
-        done.warnings.iter().for_each(|warning| app.notes.warning(warning));
+        done.warnings.iter().for_each(|warning| app.stderr.warning(warning));
         Ok(())
     })
 }
 
 /// What an approval for ever has changed.
 #[must_use]
-pub fn consequences(done: &ApproveResult) -> Vec<String> {
+pub fn describe_consequences(done: &ApproveResult) -> Vec<String> {
     if !done.always {
         return Vec::new();
     }
-    let agent = safe::one_line(&done.approval.agent);
+    let agent = sanitize::one_line(&done.approval.agent);
     let mut lines = vec![format!("from now on {agent} may do exactly this without asking")];
     if let Some(profile) = &done.profile_before {
-        let profile = safe::one_line(profile);
+        let profile = sanitize::one_line(profile);
         lines.push(format!("{agent} has a profile of its own now, made from {profile}; {profile} stays as it is, and later changes of it do not reach {agent}"));
     }
     lines

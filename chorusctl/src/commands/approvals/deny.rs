@@ -3,8 +3,8 @@
 use chorus_proto::methods::approvals::{Deny, DenyParams};
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::safe;
+use crate::error::Error;
+use crate::ui::sanitize;
 
 /// Refuse an action
 ///
@@ -20,9 +20,13 @@ pub struct Args {
 ///
 /// # Errors
 /// Why there is nothing to refuse.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    app.answer::<Deny>(&DenyParams { id: args.id }, |app, done| {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.call_and_print::<Deny>(&DenyParams { id: args.id }, |app, done| {
         let approval = &done.approval;
-        app.out.done(&format!("denied {} of {}", safe::one_line(&approval.id), safe::one_line(&approval.agent)))
+        app.stdout.status_line(&format!(
+            "denied {} of {}",
+            sanitize::one_line(&approval.id),
+            sanitize::one_line(&approval.agent)
+        ))
     })
 }

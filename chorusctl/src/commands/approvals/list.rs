@@ -2,12 +2,12 @@
 
 use chorus_proto::methods::approvals::{Approval, List, ListParams};
 
-use super::shown;
+use super::format;
 use crate::app::App;
-use crate::error::Failure;
-use crate::reply;
+use crate::error::Error;
+use crate::paged_result;
 use crate::ui::Style;
-use crate::ui::out::Format;
+use crate::ui::stdout::OutputFormat;
 
 /// Show what waits for an answer; the same as no command
 ///
@@ -24,32 +24,32 @@ pub struct Args {
 ///
 /// # Errors
 /// Why they cannot be shown.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     // As in `status`, the agent of the current directory narrows nothing down.
     let first = ListParams { agent: app.global.agent.clone(), all: args.all, ..ListParams::default() };
-    if app.out.format() != Format::Text {
+    if app.stdout.format() != OutputFormat::Text {
         let following = |offset| ListParams { offset: Some(offset), ..first.clone() };
-        return reply::whole::<List, _>(app, "approvals", &first, following);
+        return paged_result::print_all_pages::<List, _>(app, "approvals", &first, following);
     }
     let (mut some, mut next) = (false, Some(0));
     while let Some(offset) = next {
         let page = app.call::<List>(&ListParams { offset: Some(offset), ..first.clone() })?;
         for approval in &page.approvals {
             if std::mem::replace(&mut some, true) {
-                app.out.text("\n")?;
+                app.stdout.text("\n")?;
             }
-            text(approval, app)?;
+            print_approval(approval, app)?;
         }
         next = page.next;
     }
     if !some {
-        app.notes.line("nothing waits for an answer");
+        app.stderr.line("nothing waits for an answer");
     }
     Ok(())
 }
 
-fn text(approval: &Approval, app: &mut App) -> Result<(), Failure> {
-    let (head, rest) = shown::lines(approval, app.out.width(), app.out.clock());
-    writeln!(app.out, "{}", app.out.paint(Style::Strong, &head))?;
-    rest.iter().try_for_each(|line| writeln!(app.out, "{line}"))
+fn print_approval(approval: &Approval, app: &mut App) -> Result<(), Error> {
+    let (head, rest) = format::format_approval(approval, app.stdout.width(), app.stdout.clock());
+    writeln!(app.stdout, "{}", app.stdout.style(Style::Strong, &head))?;
+    rest.iter().try_for_each(|line| writeln!(app.stdout, "{line}"))
 }

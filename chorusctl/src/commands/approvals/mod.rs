@@ -3,12 +3,12 @@
 use clap::Subcommand;
 
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::Error;
 
 pub mod approve;
 pub mod deny;
+pub mod format;
 pub mod list;
-pub mod shown;
 
 /// See what waits for an answer, and answer it
 #[derive(Debug, clap::Args)]
@@ -32,7 +32,7 @@ enum Verb {
 ///
 /// # Errors
 /// Why it did not succeed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         None => list::run(list::Args::default(), app),
         Some(Verb::List(args)) => list::run(args, app),

@@ -4,9 +4,9 @@ use chorus_proto::methods::audit::{Audit, AuditParams, AuditResult, AuditRow};
 use clap::Subcommand;
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::out::Format;
-use crate::ui::{Style, safe};
+use crate::error::Error;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::{Style, sanitize};
 
 pub mod verify;
 
@@ -38,7 +38,7 @@ enum Verb {
 ///
 /// # Errors
 /// Why it cannot be shown, or is not as it was written.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if let Some(Verb::Verify(args)) = args.verb {
         return verify::run(args, app);
     }
@@ -52,10 +52,10 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         page.rows.truncate(usize::try_from(left).unwrap_or(usize::MAX));
         left -= page.rows.len() as u64;
         some |= !page.rows.is_empty();
-        match app.out.format() {
-            Format::Json => whole.rows.extend(page.rows),
-            Format::Jsonl => page.rows.iter().try_for_each(|row| json_line(app, row))?,
-            Format::Text => page.rows.iter().try_for_each(|row| text_line(app, row))?,
+        match app.stdout.format() {
+            OutputFormat::Json => whole.rows.extend(page.rows),
+            OutputFormat::Jsonl => page.rows.iter().try_for_each(|row| print_json(app, row))?,
+            OutputFormat::Text => page.rows.iter().try_for_each(|row| print_row(app, row))?,
         }
         match page.next.filter(|_| left > 0) {
             // The first page began where the newest N do.
@@ -63,39 +63,39 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
             None => break,
         }
     }
-    match app.out.format() {
-        Format::Json => json_line(app, &whole),
-        Format::Text if !some => {
-            app.notes.line("nothing was decided yet");
+    match app.stdout.format() {
+        OutputFormat::Json => print_json(app, &whole),
+        OutputFormat::Text if !some => {
+            app.stderr.line("nothing was decided yet");
             Ok(())
         }
         _ => Ok(()),
     }
 }
 
-fn json_line(app: &mut App, value: &impl serde::Serialize) -> Result<(), Failure> {
+fn print_json(app: &mut App, value: &impl serde::Serialize) -> Result<(), Error> {
     let text = serde_json::value::to_raw_value(value).map_err(chorus_proto::CallError::from)?;
-    app.out.json_line(&text)
+    app.stdout.json_line(&text)
 }
 
-fn text_line(app: &mut App, row: &AuditRow) -> Result<(), Failure> {
-    let time = app.out.clock().local(row.at);
+fn print_row(app: &mut App, row: &AuditRow) -> Result<(), Error> {
+    let time = app.stdout.clock().local_date_time(row.at);
     let style = match &*row.decision {
         "allow" | "approved" | "approved_always" => Style::Good,
         "deny" | "refused" | "expired" | "withdrawn" | "lost" => Style::Bad,
         _ => Style::Strong,
     };
-    let decision = format!("{:<15}", safe::one_line(&row.decision));
-    let (agent, action) = (safe::one_line(&row.agent), safe::one_line(&row.action));
-    writeln!(app.out, "{:>6}  {time}  {}  {agent}  {action}", row.id, app.out.paint(style, &decision))?;
-    let why = [("", safe::one_line(&row.rule)), ("for ", safe::one_line(&row.user))];
+    let decision = format!("{:<15}", sanitize::one_line(&row.decision));
+    let (agent, action) = (sanitize::one_line(&row.agent), sanitize::one_line(&row.action));
+    writeln!(app.stdout, "{:>6}  {time}  {}  {agent}  {action}", row.id, app.stdout.style(style, &decision))?;
+    let why = [("", sanitize::one_line(&row.rule)), ("for ", sanitize::one_line(&row.user))];
     let why: Vec<String> =
         why.into_iter().filter(|(_, text)| !text.is_empty()).map(|(word, text)| format!("{word}{text}")).collect();
-    writeln!(app.out, "        {}", why.join("; "))?;
+    writeln!(app.stdout, "        {}", why.join("; "))?;
     if row.old.is_some() || row.new.is_some() {
-        let shown = |value: &Option<String>| value.as_deref().map_or_else(|| "-".to_owned(), safe::one_line);
-        writeln!(app.out, "        was {}", shown(&row.old))?;
-        writeln!(app.out, "        is  {}", shown(&row.new))?;
+        let shown = |value: &Option<String>| value.as_deref().map_or_else(|| "-".to_owned(), sanitize::one_line);
+        writeln!(app.stdout, "        was {}", shown(&row.old))?;
+        writeln!(app.stdout, "        is  {}", shown(&row.new))?;
     }
     Ok(())
 }

@@ -2,11 +2,11 @@
 
 use chorus_proto::methods::audit::{Verify, VerifyParams, VerifyResult};
 
-use crate::app::{App, read};
-use crate::error::Failure;
-use crate::ui::out::Format;
-use crate::ui::safe;
-use crate::ui::words::count;
+use crate::app::{App, parse_result};
+use crate::error::Error;
+use crate::ui::sanitize;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::pluralize;
 
 /// Check that nothing in the log was changed or taken out
 ///
@@ -19,31 +19,31 @@ pub struct Args {}
 ///
 /// # Errors
 /// What does not fit.
-pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     let raw = app.call_raw::<Verify>(&VerifyParams {})?;
-    let found: VerifyResult = read(&raw)?;
-    if app.out.format() != Format::Text {
-        app.out.json_line(&raw)?;
-        app.out.flush()?;
+    let found: VerifyResult = parse_result(&raw)?;
+    if app.stdout.format() != OutputFormat::Text {
+        app.stdout.json_line(&raw)?;
+        app.stdout.flush()?;
     }
-    let why = safe::one_line(found.reason.as_deref().unwrap_or_default());
+    let why = sanitize::one_line(found.reason.as_deref().unwrap_or_default());
     match (found.intact, found.broken_at) {
-        (true, _) if app.out.format() != Format::Text => Ok(()),
+        (true, _) if app.stdout.format() != OutputFormat::Text => Ok(()),
         (true, _) => {
-            let head = found.head.as_deref().map(|head| format!("; the newest is {}", safe::one_line(head)));
-            app.out.done(&format!(
+            let head = found.head.as_deref().map(|head| format!("; the newest is {}", sanitize::one_line(head)));
+            app.stdout.status_line(&format!(
                 "{}, each fits the one before it{}",
-                count(found.rows, "row"),
+                pluralize(found.rows, "row"),
                 head.unwrap_or_default()
             ))
         }
         (false, at) => {
             let at = at.map_or_else(String::new, |at| format!("row {at}: "));
-            Err(Failure::failed(format!(
+            Err(Error::failed(format!(
                 "the log is not as it was written: {at}{why} ({} in all)",
-                count(found.rows, "row")
+                pluralize(found.rows, "row")
             ))
-            .hint("something other than chorusd has changed db/chorus.db, or an older copy was put in its place"))
+            .with_hint("something other than chorusd has changed db/chorus.db, or an older copy was put in its place"))
         }
     }
 }

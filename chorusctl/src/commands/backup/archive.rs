@@ -7,35 +7,35 @@ use base64::engine::general_purpose::STANDARD;
 use chorus_proto::methods::backup::{ArchiveBegin, ArchiveBeginParams, ArchiveRead, ArchiveReadParams};
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::progress::Progress;
+use crate::error::Error;
+use crate::ui::progress::ProgressBar;
 
 /// Writes the archive to standard output as it is made.
 ///
 /// # Errors
 /// Why it is not complete, or what is missing in it.
-pub fn run(app: &mut App) -> Result<(), Failure> {
-    let mut progress = Progress::new("backup".into(), !app.global.quiet);
+pub fn run(app: &mut App) -> Result<(), Error> {
+    let mut progress = ProgressBar::new("backup".into(), !app.global.quiet);
     let archive = app.call::<ArchiveBegin>(&ArchiveBeginParams {})?.archive;
     let mut out = io::stdout().lock();
     let mut done = 0;
     loop {
         let piece = app.call::<ArchiveRead>(&ArchiveReadParams { archive })?;
         let bytes = STANDARD.decode(&piece.data_base64);
-        let bytes = bytes.map_err(|error| Failure::failed(format!("the daemon sent no base64: {error}")))?;
+        let bytes = bytes.map_err(|error| Error::failed(format!("the daemon sent no base64: {error}")))?;
         // Nobody who reads on is a backup that is not there.
         let unwritten =
-            |error| Failure::failed(format!("failed to write the archive: {}", crate::error::plain(&error)));
+            |error| Error::failed(format!("failed to write the archive: {}", crate::error::os_error_text(&error)));
         out.write_all(&bytes).map_err(unwritten)?;
         done += bytes.len() as u64;
-        progress.show(done, 0, "bytes");
+        progress.update(done, 0, "bytes");
         if let Some(made) = piece.summary {
             out.flush().map_err(unwritten)?;
             progress.finish();
             if !made.keys.is_empty() && !app.global.quiet {
-                app.notes.line(&format!("it contains keys: {}", made.keys.join(", ")));
+                app.stderr.line(&format!("it contains keys: {}", made.keys.join(", ")));
             }
-            return super::tell(app, &made);
+            return super::print_warnings(app, &made);
         }
     }
 }

@@ -5,31 +5,31 @@ use std::path::Path;
 use chorus_proto::Method as _;
 use chorus_proto::methods::backup::{Create, CreateParams, Summary};
 
-use crate::app::{App, read};
-use crate::error::Failure;
-use crate::ui::progress::Progress;
-use crate::ui::safe;
+use crate::app::{App, parse_result};
+use crate::error::Error;
+use crate::ui::progress::ProgressBar;
+use crate::ui::sanitize;
 
 /// Has the daemon back up into `dir`, and shows what it did.
 ///
 /// # Errors
 /// Why there is no new backup, or what is missing in it.
-pub fn run(dir: &Path, prune: bool, app: &mut App) -> Result<(), Failure> {
-    let shown = safe::one_line(&dir.to_string_lossy());
-    let absolute = std::path::absolute(dir).map_err(|error| Failure::file(&shown, &error))?;
+pub fn run(dir: &Path, prune: bool, app: &mut App) -> Result<(), Error> {
+    let shown = sanitize::one_line(&dir.to_string_lossy());
+    let absolute = std::path::absolute(dir).map_err(|error| Error::for_file(&shown, &error))?;
     let Some(path) = absolute.to_str() else {
-        return Err(Failure::usage(format!("{shown} is not UTF-8")).hint("name a directory whose path is"));
+        return Err(Error::usage(format!("{shown} is not UTF-8")).with_hint("name a directory whose path is"));
     };
     let params = CreateParams { dir: path.to_owned(), prune };
-    let mut progress = Progress::new("backup".into(), !app.global.quiet);
-    let made = app.client()?.call_raw(Create::NAME, &params, &mut |at| progress.show(at.done, at.total, &at.unit));
+    let mut progress = ProgressBar::new("backup".into(), !app.global.quiet);
+    let made = app.client()?.call_raw(Create::NAME, &params, &mut |at| progress.update(at.done, at.total, &at.unit));
     progress.finish();
     let raw = made?;
-    let made: Summary = read(&raw)?;
-    if super::as_json(app) {
-        app.out.json_line(&raw)?;
+    let made: Summary = parse_result(&raw)?;
+    if super::is_json(app) {
+        app.stdout.json_line(&raw)?;
     } else {
-        super::text(app, &made, &shown)?;
+        super::print_summary(app, &made, &shown)?;
     }
-    super::tell(app, &made)
+    super::print_warnings(app, &made)
 }

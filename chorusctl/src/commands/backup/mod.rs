@@ -3,19 +3,19 @@
 use std::io::{IsTerminal as _, stdout};
 use std::path::{Path, PathBuf};
 
-use chorus_proto::methods::backup::{SPECIAL, Summary, Unreadable};
+use chorus_proto::methods::backup::{SPECIAL_FILE_WARNING, Summary, Unreadable};
 use clap::Subcommand;
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::out::Format;
-use crate::ui::safe;
-use crate::ui::words::{bytes, count};
+use crate::error::Error;
+use crate::ui::sanitize;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::{format_bytes, pluralize};
 
 mod archive;
 mod create;
+mod daemon_process;
 pub mod restore;
-mod run;
 pub mod verify;
 
 /// Back up all agents, sessions, live conversations and settings
@@ -54,70 +54,71 @@ enum Verb {
 ///
 /// # Errors
 /// Why it did not succeed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match (args.verb, args.dir) {
         (Some(Verb::Verify(args)), _) => verify::run(&args, app),
         (Some(Verb::Restore(args)), _) => restore::run(&args, app),
         (None, Some(dir)) if dir == Path::new("-") => {
             if args.prune {
-                return Err(Failure::usage("--prune is for a directory").hint("chorusctl backup -"));
+                return Err(Error::usage("--prune is for a directory").with_hint("chorusctl backup -"));
             }
             if stdout().is_terminal() {
-                return Err(
-                    Failure::usage("an archive is not written to a terminal").hint("redirect it to a file or a pipe")
-                );
+                return Err(Error::usage("an archive is not written to a terminal")
+                    .with_hint("redirect it to a file or a pipe"));
             }
             archive::run(app)
         }
         (None, Some(dir)) => create::run(&dir, args.prune, app),
-        (None, None) => Err(Failure::usage("no directory was given").hint("chorusctl backup DIR")),
+        (None, None) => Err(Error::usage("no directory was given").with_hint("chorusctl backup DIR")),
     }
 }
 
 /// Tells what else a person should know; an error if something is missing.
-fn tell(app: &mut App, made: &Summary) -> Result<(), Failure> {
+fn print_warnings(app: &mut App, made: &Summary) -> Result<(), Error> {
     // Under --quiet only of what is lost: nobody misses a pipe.
-    let told = |warning: &&String| !app.global.quiet || !warning.ends_with(SPECIAL);
+    let told = |warning: &&String| !app.global.quiet || !warning.ends_with(SPECIAL_FILE_WARNING);
     for warning in made.warnings.iter().filter(told) {
-        app.notes.warning(warning);
+        app.stderr.warning(warning);
     }
     for Unreadable { path, reason } in &made.unreadable {
-        app.notes.warning(&format!("not in the backup: {path}: {reason}"));
+        app.stderr.warning(&format!("not in the backup: {path}: {reason}"));
     }
     match made.unreadable.len() as u64 {
         0 => Ok(()),
-        missing => Err(Failure::failed(format!(
+        missing => Err(Error::failed(format!(
             "{} could not be read and {} not in the backup",
-            count(missing, "file"),
+            pluralize(missing, "file"),
             if missing == 1 { "is" } else { "are" }
         ))
-        .hint("correct their permissions, and back up again")),
+        .with_hint("correct their permissions, and back up again")),
     }
 }
 
 /// The lines for a person: what was backed up, where, and whether keys are in it.
-fn text(app: &mut App, made: &Summary, to: &str) -> Result<(), Failure> {
-    let (agents, sessions) = (count(made.agents, "agent"), count(made.sessions, "session"));
-    let changed = if made.copied_files == 0 { "nothing".into() } else { count(made.copied_files, "file") };
+fn print_summary(app: &mut App, made: &Summary, to: &str) -> Result<(), Error> {
+    let (agents, sessions) = (pluralize(made.agents, "agent"), pluralize(made.sessions, "session"));
+    let changed = if made.copied_files == 0 { "nothing".into() } else { pluralize(made.copied_files, "file") };
     let seconds = made.duration_ms as f64 / 1000.0;
-    let size = bytes(made.bytes);
-    app.out.done(&format!("backed up {agents}, {sessions}, {size} ({changed} changed) to {to} in {seconds:.1} s"))?;
+    let size = format_bytes(made.bytes);
+    app.stdout.status_line(&format!(
+        "backed up {agents}, {sessions}, {size} ({changed} changed) to {to} in {seconds:.1} s"
+    ))?;
     if made.pruned_files > 0 {
-        app.out.done(&format!("deleted {} of earlier backups", count(made.pruned_files, "file")))?;
+        app.stdout.status_line(&format!("deleted {} of earlier backups", pluralize(made.pruned_files, "file")))?;
     }
     if !made.keys.is_empty() {
-        app.out.done(&format!("it contains keys: {}", safe::one_line(&made.keys.join(", "))))?;
+        app.stdout.status_line(&format!("it contains keys: {}", sanitize::one_line(&made.keys.join(", "))))?;
     }
     Ok(())
 }
 
 /// The result as JSON.
-fn json(app: &mut App, value: &impl serde::Serialize) -> Result<(), Failure> {
+fn print_json(app: &mut App, value: &impl serde::Serialize) -> Result<(), Error> {
     let text = serde_json::value::to_raw_value(value).map_err(chorus_proto::CallError::from)?;
-    app.out.json_line(&text)
+    app.stdout.json_line(&text)
 }
 
 /// Returns true if the result goes out as JSON.
-fn as_json(app: &App) -> bool {
-    app.out.format() != Format::Text
+fn is_json(app: &App) -> bool {
+    app.stdout.format() != OutputFormat::Text
 }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use chorus_proto::methods::backup::Restored;
 
-use super::run::chorusd;
-use crate::app::{App, read};
-use crate::error::Failure;
-use crate::ui::safe;
-use crate::ui::words::{bytes, count};
+use super::daemon_process::run_chorusd;
+use crate::app::{App, parse_result};
+use crate::error::Error;
+use crate::ui::sanitize;
+use crate::ui::units::{format_bytes, pluralize};
 
 /// Restore a backup into an empty home
 ///
@@ -29,15 +29,15 @@ pub struct Args {
 ///
 /// # Errors
 /// Why nothing was restored.
-pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let arguments = [OsStr::new("--restore-backup"), args.source.as_os_str()];
-    let raw = chorusd(app, "restore", arguments, args.home.as_deref())?;
-    let done: Restored = read(&raw)?;
-    if super::as_json(app) {
-        return super::json(app, &done);
+    let raw = run_chorusd(app, "restore", arguments, args.home.as_deref())?;
+    let done: Restored = parse_result(&raw)?;
+    if super::is_json(app) {
+        return super::print_json(app, &done);
     }
-    let (agents, sessions) = (count(done.agents, "agent"), count(done.sessions, "session"));
-    let (size, home) = (bytes(done.bytes), safe::one_line(&done.home));
-    let made = app.out.clock().local(done.created_at);
-    app.out.done(&format!("restored {agents}, {sessions}, {size}, as of {made}, to {home}"))
+    let (agents, sessions) = (pluralize(done.agents, "agent"), pluralize(done.sessions, "session"));
+    let (size, home) = (format_bytes(done.bytes), sanitize::one_line(&done.home));
+    let made = app.stdout.clock().local_date_time(done.created_at);
+    app.stdout.status_line(&format!("restored {agents}, {sessions}, {size}, as of {made}, to {home}"))
 }

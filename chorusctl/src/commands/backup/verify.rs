@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use chorus_proto::error::exit;
 use chorus_proto::methods::backup::Verified;
 
-use super::run::chorusd;
-use crate::app::{App, read};
-use crate::error::Failure;
-use crate::ui::words::{bytes, count};
-use crate::ui::{Style, safe};
+use super::daemon_process::run_chorusd;
+use crate::app::{App, parse_result};
+use crate::error::Error;
+use crate::ui::units::{format_bytes, pluralize};
+use crate::ui::{Style, sanitize};
 
 /// Check that a backup is complete and unchanged
 ///
@@ -28,25 +28,26 @@ pub struct Args {
 ///
 /// # Errors
 /// The damage to the backup, or the reason why it cannot be checked.
-pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
-    let raw = chorusd(app, "verify", [OsStr::new("--verify-backup"), args.source.as_os_str()], None)?;
-    let found: Verified = read(&raw)?;
-    if super::as_json(app) {
-        app.out.json_line(&raw)?;
+pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+    let raw = run_chorusd(app, "verify", [OsStr::new("--verify-backup"), args.source.as_os_str()], None)?;
+    let found: Verified = parse_result(&raw)?;
+    if super::is_json(app) {
+        app.stdout.json_line(&raw)?;
     } else {
         for problem in &found.problems {
-            let damaged = app.out.paint(Style::Bad, "damaged").to_string();
-            writeln!(app.out, "{damaged}  {}", safe::one_line(problem))?;
+            let damaged = app.stdout.style(Style::Bad, "damaged").to_string();
+            writeln!(app.stdout, "{damaged}  {}", sanitize::one_line(problem))?;
         }
         for warning in &found.warnings {
-            app.notes.warning(warning);
+            app.stderr.warning(warning);
         }
         if found.ok {
-            let (agents, sessions) = (count(found.agents, "agent"), count(found.sessions, "session"));
-            let (files, size) = (count(found.files, "file"), bytes(found.bytes));
-            let made = app.out.clock().local(found.created_at);
-            app.out.done(&format!("the backup of {made} is complete: {agents}, {sessions}, {files}, {size}"))?;
+            let (agents, sessions) = (pluralize(found.agents, "agent"), pluralize(found.sessions, "session"));
+            let (files, size) = (pluralize(found.files, "file"), format_bytes(found.bytes));
+            let made = app.stdout.clock().local_date_time(found.created_at);
+            app.stdout
+                .status_line(&format!("the backup of {made} is complete: {agents}, {sessions}, {files}, {size}"))?;
         }
     }
-    if found.ok { Ok(()) } else { Err(Failure::told(exit::FAILED)) }
+    if found.ok { Ok(()) } else { Err(Error::reported(exit::FAILED)) }
 }

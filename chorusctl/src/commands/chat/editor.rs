@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use chorus_proto::paths::Places;
+use chorus_proto::paths::InstancePaths;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -13,31 +13,31 @@ use rustyline::{CompletionType, Config, Context, Helper};
 
 use super::{history, slash};
 use crate::complete;
-use crate::error::Failure;
-use crate::ui::{Notes, safe};
+use crate::error::Error;
+use crate::ui::{Stderr, sanitize};
 
 /// Messages that are remembered.
-const REMEMBERED: usize = 1000;
+const MAX_HISTORY_ENTRIES: usize = 1000;
 /// A message longer than this was pasted, and is not worth a place among them.
-const LONGEST: usize = 16 * 1024;
+const MAX_HISTORY_ENTRY_BYTES: usize = 16 * 1024;
 
 /// What came of a prompt.
 #[derive(Debug)]
-pub enum Typed {
+pub enum Input {
     Text(String),
     /// Ctrl-C.
-    Cleared,
+    Interrupted,
     /// Ctrl-D, or no terminal any more.
-    Ended,
+    Eof,
 }
 
 /// A prompt with the agent's name.
 pub struct Editor {
-    inner: rustyline::Editor<Names, FileHistory>,
+    inner: rustyline::Editor<CommandCompleter, FileHistory>,
     prompt: String,
-    more: String,
-    file: Option<PathBuf>,
-    notes: Notes,
+    continuation_prompt: String,
+    history_file: Option<PathBuf>,
+    stderr: Stderr,
 }
 
 impl Editor {
@@ -45,97 +45,103 @@ impl Editor {
     ///
     /// # Errors
     /// [`Failure`] where the terminal does not let it.
-    pub fn new(agent: &str, places: Places, notes: Notes) -> Result<Self, Failure> {
-        let config = Config::builder().max_history_size(REMEMBERED).and_then(|config| config.history_ignore_dups(true));
-        let config = config.map_err(|error| broken(&error))?.completion_type(CompletionType::List).build();
-        let mut inner = rustyline::Editor::with_config(config).map_err(|error| broken(&error))?;
-        inner.set_helper(Some(Names { agent: agent.to_owned(), places }));
-        let prompt = format!("{}> ", safe::one_line(agent));
+    pub fn new(agent: &str, places: InstancePaths, notes: Stderr) -> Result<Self, Error> {
+        let config =
+            Config::builder().max_history_size(MAX_HISTORY_ENTRIES).and_then(|config| config.history_ignore_dups(true));
+        let config = config.map_err(|error| terminal_error(&error))?.completion_type(CompletionType::List).build();
+        let mut inner = rustyline::Editor::with_config(config).map_err(|error| terminal_error(&error))?;
+        inner.set_helper(Some(CommandCompleter { agent: agent.to_owned(), places }));
+        let prompt = format!("{}> ", sanitize::one_line(agent));
         let more = format!("{:>width$}", "… ", width = prompt.chars().count());
-        let file = history::file(|name| std::env::var_os(name));
+        let file = history::file_path(|name| std::env::var_os(name));
         if let Some(file) = &file {
             // That there is none yet is no fault, and without it one can talk as well.
             let _ = inner.load_history(file);
         }
-        Ok(Self { inner, prompt, more, file, notes })
+        Ok(Self { inner, prompt, continuation_prompt: more, history_file: file, stderr: notes })
     }
 
     /// Has a message typed. A line that ends in `\` goes on in the next.
     ///
     /// # Errors
     /// [`Failure`] where the terminal fails.
-    pub fn next(&mut self) -> Result<Typed, Failure> {
+    pub fn read_message(&mut self) -> Result<Input, Error> {
         let mut text = String::new();
         loop {
-            let prompt = if text.is_empty() { &self.prompt } else { &self.more };
+            let prompt = if text.is_empty() { &self.prompt } else { &self.continuation_prompt };
             match self.inner.readline(prompt.as_str()) {
                 Ok(line) => text.push_str(&line),
-                Err(ReadlineError::Interrupted) => return Ok(Typed::Cleared),
-                Err(ReadlineError::Eof) if text.is_empty() => return Ok(Typed::Ended),
+                Err(ReadlineError::Interrupted) => return Ok(Input::Interrupted),
+                Err(ReadlineError::Eof) if text.is_empty() => return Ok(Input::Eof),
                 Err(ReadlineError::Eof) => break,
                 Err(ReadlineError::Signal(_)) => continue,
-                Err(error) => return Err(broken(&error)),
+                Err(error) => return Err(terminal_error(&error)),
             }
             match text.strip_suffix('\\') {
                 Some(begun) => text = format!("{begun}\n"),
                 None => break,
             }
         }
-        self.remember(&text);
-        Ok(Typed::Text(text))
+        self.add_to_history(&text);
+        Ok(Input::Text(text))
     }
 
-    fn remember(&mut self, text: &str) {
-        if text.trim().is_empty() || text.len() > LONGEST || !self.inner.add_history_entry(text).unwrap_or(false) {
+    fn add_to_history(&mut self, text: &str) {
+        if text.trim().is_empty()
+            || text.len() > MAX_HISTORY_ENTRY_BYTES
+            || !self.inner.add_history_entry(text).unwrap_or(false)
+        {
             return;
         }
-        let Some(file) = &self.file else { return };
-        let kept = history::make_room(file).map_err(ReadlineError::from).and_then(|()| self.inner.append_history(file));
+        let Some(file) = &self.history_file else { return };
+        let kept = history::create_parent_dir(file)
+            .map_err(ReadlineError::from)
+            .and_then(|()| self.inner.append_history(file));
         if let Err(error) = kept {
-            self.notes.warning(&format!("what is typed cannot be remembered in {}: {error}", file.display()));
+            self.stderr.warning(&format!("what is typed cannot be remembered in {}: {error}", file.display()));
             // Once is enough.
-            self.file = None;
+            self.history_file = None;
         }
     }
 }
 
-fn broken(error: &ReadlineError) -> Failure {
-    Failure::failed(format!("the terminal cannot be read: {error}"))
+fn terminal_error(error: &ReadlineError) -> Error {
+    Error::failed(format!("the terminal cannot be read: {error}"))
 }
 
 /// Completes commands, and sessions where one belongs.
-struct Names {
+struct CommandCompleter {
     agent: String,
-    places: Places,
+    places: InstancePaths,
 }
 
-impl Completer for Names {
+impl Completer for CommandCompleter {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let typed = line.get(..at).unwrap_or_default();
         if let Some(begun) = typed.strip_prefix("/restore ") {
             let begun = begun.trim_start();
-            let named = complete::sessions_of(&self.places, &self.agent);
+            let named = complete::session_names(&self.places, &self.agent);
             let named = named.into_iter().filter(|(name, _)| name.starts_with(begun));
-            return Ok((at - begun.len(), named.map(|(name, about)| pair(&name, &about, &name)).collect()));
+            return Ok((at - begun.len(), named.map(|(name, about)| completion_pair(&name, &about, &name)).collect()));
         }
         let wanted = typed.starts_with('/') && !typed.contains(char::is_whitespace);
         let names = slash::COMMANDS.iter().filter(|(name, ..)| wanted && name.starts_with(typed));
         let followed = |argument: &str, name: &str| if argument.is_empty() { name.into() } else { format!("{name} ") };
-        Ok((0, names.map(|(name, argument, what)| pair(name, what, &followed(argument, name))).collect()))
+        Ok((0, names.map(|(name, argument, what)| completion_pair(name, what, &followed(argument, name))).collect()))
     }
 }
 
-fn pair(name: &str, about: &str, replacement: &str) -> Pair {
-    let about = safe::one_line(about);
+fn completion_pair(name: &str, about: &str, replacement: &str) -> Pair {
+    let about = sanitize::one_line(about);
     let display = if about.is_empty() { name.to_owned() } else { format!("{name}  {about}") };
     Pair { display, replacement: replacement.to_owned() }
 }
 
-impl Hinter for Names {
+impl Hinter for CommandCompleter {
     type Hint = String;
 }
-impl Highlighter for Names {}
-impl Validator for Names {}
-impl Helper for Names {}
+impl Highlighter for CommandCompleter {}
+impl Validator for CommandCompleter {}
+impl Helper for CommandCompleter {}

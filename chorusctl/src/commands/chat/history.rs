@@ -6,25 +6,25 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-const FILE: &str = "chat_history";
+const FILE_NAME: &str = "chat_history";
 
 /// The file; `None` where no directory for it is known. A set `CHORUS_HOME` keeps everything of an instance together.
 #[must_use]
-pub fn file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+pub fn file_path(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(home) = path("CHORUS_HOME") {
-        return Some(home.join(FILE));
+        return Some(home.join(FILE_NAME));
     }
     let state = path("XDG_STATE_HOME").filter(|state| state.is_absolute());
     let state = state.or_else(|| path("HOME").map(|home| home.join(".local/state")))?;
-    Some(state.join("chorus").join(FILE))
+    Some(state.join("chorus").join(FILE_NAME))
 }
 
 /// Makes the directory of `file`, for its owner alone.
 ///
 /// # Errors
 /// What the system says.
-pub fn make_room(file: &Path) -> io::Result<()> {
+pub fn create_parent_dir(file: &Path) -> io::Result<()> {
     let folder = file.parent().unwrap_or(file);
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn it_is_in_the_state_directory_or_with_its_instance() {
         let of = |set: &[(&str, &str)]| {
-            file(|name| set.iter().find(|(of, _)| *of == name).map(|(_, value)| value.into()))
+            file_path(|name| set.iter().find(|(of, _)| *of == name).map(|(_, value)| value.into()))
                 .map(|file| file.display().to_string())
         };
         assert_eq!(of(&[("HOME", "/u")]).as_deref(), Some("/u/.local/state/chorus/chat_history"));

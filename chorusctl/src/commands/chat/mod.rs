@@ -1,17 +1,17 @@
 //! `chorusctl chat`.
 
 use crate::app::App;
-use crate::commands::send::cancel::Interrupts;
-use crate::error::Failure;
-use crate::ui::out::Format;
+use crate::commands::send::interrupt::InterruptHandler;
+use crate::error::Error;
+use crate::ui::stdout::OutputFormat;
 use crate::ui::terminal;
 
 mod editor;
 mod history;
-mod lines;
-mod opening;
+mod interactive;
+mod piped;
 mod slash;
-mod talk;
+mod start;
 
 /// Talk with an agent's model
 ///
@@ -35,20 +35,20 @@ pub struct Args {
 
 /// With what a conversation begins.
 #[derive(Debug, Clone, Copy)]
-enum Begin<'a> {
+enum StartMode<'a> {
     /// The live context.
-    GoOn,
+    Continue,
     New,
     /// From this session.
     Resume(&'a str),
 }
 
-impl<'a> Begin<'a> {
-    fn of(args: &'a Args) -> Self {
+impl<'a> StartMode<'a> {
+    fn from_args(args: &'a Args) -> Self {
         match &args.resume {
             Some(session) => Self::Resume(session),
             None if args.new => Self::New,
-            None => Self::GoOn,
+            None => Self::Continue,
         }
     }
 }
@@ -57,16 +57,16 @@ impl<'a> Begin<'a> {
 ///
 /// # Errors
 /// Why it cannot go on.
-pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
-    let person = terminal::talks() && app.out.format() == Format::Text;
-    let opened = opening::open(app, Begin::of(args), person)?;
-    app.out.flush()?;
+pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+    let person = terminal::can_chat() && app.stdout.format() == OutputFormat::Text;
+    let opened = start::open_conversation(app, StartMode::from_args(args), person)?;
+    app.stdout.flush()?;
     // Whatever is chosen elsewhere meanwhile, this goes on with the agent it began with.
-    app.hold(opened.agent.clone());
-    let interrupts = Interrupts::watch(app, Some(opened.agent.clone()))?;
+    app.set_agent(opened.agent.clone());
+    let interrupts = InterruptHandler::install(app, Some(opened.agent.clone()))?;
     if person {
-        talk::run(app, &interrupts.patient(), opened, args.thinking)
+        interactive::run(app, &interrupts.warn_before_exit(), opened, args.thinking)
     } else {
-        lines::run(app, &interrupts, args.thinking)
+        piped::run(app, &interrupts, args.thinking)
     }
 }

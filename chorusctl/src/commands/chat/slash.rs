@@ -1,9 +1,9 @@
 //! The commands of a conversation: the verbs of the command line, for the agent that is talked with.
 
-use super::opening;
+use super::start;
 use crate::app::App;
 use crate::commands::{context, status};
-use crate::error::Failure;
+use crate::error::Error;
 
 /// What a line that begins with `/` asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Command {
 impl Command {
     /// Whether what is said afterwards belongs to another conversation.
     #[must_use]
-    pub fn leads_elsewhere(&self) -> bool {
+    pub fn switches_context(&self) -> bool {
         matches!(self, Self::Restore(_) | Self::Compact | Self::New)
     }
 }
@@ -40,15 +40,16 @@ pub const COMMANDS: [(&str, &str, &str); 8] = [
 
 /// Reads a line; `None` where it is a message.
 #[must_use]
-pub fn read(line: &str) -> Option<Result<Command, Failure>> {
+pub fn parse(line: &str) -> Option<Result<Command, Error>> {
     let rest = line.strip_prefix('/')?;
     let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let argument = argument.trim();
-    let alone = |command: Command| if argument.is_empty() { Ok(command) } else { Err(too_much(name)) };
+    let alone = |command: Command| if argument.is_empty() { Ok(command) } else { Err(unexpected_argument(name)) };
     Some(match name {
         "save" => Ok(Command::Save(Some(argument.to_owned()).filter(|argument| !argument.is_empty()))),
         "restore" if argument.is_empty() => {
-            Err(Failure::usage("/restore wants a session").hint("/history shows them; /restore latest, or its number"))
+            Err(Error::usage("/restore wants a session")
+                .with_hint("/history shows them; /restore latest, or its number"))
         }
         "restore" => Ok(Command::Restore(argument.to_owned())),
         "compact" => alone(Command::Compact),
@@ -57,34 +58,34 @@ pub fn read(line: &str) -> Option<Result<Command, Failure>> {
         "new" => alone(Command::New),
         "help" => alone(Command::Help),
         "exit" => alone(Command::Exit),
-        _ => Err(Failure::usage(format!("no command /{name}"))
-            .hint("/help lists them; with a space before it the line is a message")),
+        _ => Err(Error::usage(format!("no command /{name}"))
+            .with_hint("/help lists them; with a space before it the line is a message")),
     })
 }
 
-fn too_much(name: &str) -> Failure {
-    Failure::usage(format!("nothing follows /{name}")).hint("with a space before it the line is a message")
+fn unexpected_argument(name: &str) -> Error {
+    Error::usage(format!("nothing follows /{name}")).with_hint("with a space before it the line is a message")
 }
 
 /// Carries one out.
 ///
 /// # Errors
 /// Why it did not succeed.
-pub fn run(app: &mut App, command: Command) -> Result<(), Failure> {
+pub fn run(app: &mut App, command: Command) -> Result<(), Error> {
     match command {
-        Command::Save(description) => context::save::run(context::save::Args::of(description), app),
-        Command::Restore(session) => context::restore::run(context::restore::Args::of(session), app),
+        Command::Save(description) => context::save::run(context::save::Args::with_description(description), app),
+        Command::Restore(session) => context::restore::run(context::restore::Args::for_session(session), app),
         Command::Compact => context::compact::run(context::compact::Args::default(), app),
         Command::History => context::history::run(context::history::Args::default(), app),
-        Command::Status => status::run(status::Args::of(app.agent()), app),
+        Command::Status => status::run(status::Args::for_agent(app.agent()), app),
         Command::New => {
-            opening::begin_anew(app)?;
-            app.notes.line("a new conversation");
+            start::start_new(app)?;
+            app.stderr.line("a new conversation");
             Ok(())
         }
         Command::Help => COMMANDS.iter().try_for_each(|(name, argument, what)| {
             let command = format!("{name} {argument}");
-            writeln!(app.out, "{command:<22}  {what}")
+            writeln!(app.stdout, "{command:<22}  {what}")
         }),
         Command::Exit => Ok(()),
     }
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     fn command(line: &str) -> Option<Command> {
-        read(line)?.ok()
+        parse(line)?.ok()
     }
 
     #[test]
@@ -116,8 +117,8 @@ mod tests {
     #[test]
     fn a_slip_is_no_message_and_a_path_can_be_one() {
         for slip in ["/", "/etc/hosts is wrong", "/sav", "/restore", "/new one", "/Exit"] {
-            assert!(read(slip).is_some_and(|read| read.is_err()), "{slip}");
+            assert!(parse(slip).is_some_and(|read| read.is_err()), "{slip}");
         }
-        assert!(read(" /etc/hosts is wrong").is_none() && read("and/or").is_none());
+        assert!(parse(" /etc/hosts is wrong").is_none() && parse("and/or").is_none());
     }
 }

@@ -8,9 +8,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::app::App;
-use crate::commands::given;
-use crate::error::Failure;
-use crate::ui::words::count;
+use crate::commands::text_input;
+use crate::error::Error;
+use crate::ui::units::pluralize;
 
 /// Add messages without calling a model
 ///
@@ -23,7 +23,7 @@ pub struct Args {
     text: Option<String>,
     /// Who says it
     #[arg(long, value_enum, default_value_t, conflicts_with = "jsonl")]
-    role: Who,
+    role: MessageRole,
     /// Every line is one message as JSON
     #[arg(long)]
     jsonl: bool,
@@ -37,7 +37,7 @@ pub struct Args {
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 #[value(rename_all = "snake_case")]
-enum Who {
+enum MessageRole {
     #[default]
     User,
     Assistant,
@@ -45,13 +45,13 @@ enum Who {
     ToolResult,
 }
 
-impl From<Who> for Role {
-    fn from(who: Who) -> Self {
+impl From<MessageRole> for Role {
+    fn from(who: MessageRole) -> Self {
         match who {
-            Who::User => Self::User,
-            Who::Assistant => Self::Assistant,
-            Who::System => Self::System,
-            Who::ToolResult => Self::ToolResult,
+            MessageRole::User => Self::User,
+            MessageRole::Assistant => Self::Assistant,
+            MessageRole::System => Self::System,
+            MessageRole::ToolResult => Self::ToolResult,
         }
     }
 }
@@ -77,30 +77,31 @@ struct Params<'a> {
 ///
 /// # Errors
 /// Why nothing was added.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    let text = match given::argument(args.text, "context append", "append")? {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let text = match text_input::text_argument(args.text, "context append", "append")? {
         Some(text) => text,
-        None => given::standard_input()?,
+        None => text_input::read_stdin()?,
     };
     // A tool may have printed nothing.
-    if text.is_empty() && (args.jsonl || !matches!(args.role, Who::ToolResult)) {
-        return Err(Failure::usage("the message is empty").hint("chorusctl context append TEXT, or pipe it in"));
+    if text.is_empty() && (args.jsonl || !matches!(args.role, MessageRole::ToolResult)) {
+        return Err(Error::usage("the message is empty").with_hint("chorusctl context append TEXT, or pipe it in"));
     }
     let (agent, key, redact) = (app.agent(), args.key, args.redact);
     let mut params = Params { agent, text: None, role: None, messages: Vec::new(), key, redact };
     if args.jsonl {
-        params.messages = messages(&text)?;
+        params.messages = parse_messages(&text)?;
     } else {
         params.text = Some(&text);
         params.role = Some(args.role.into());
     }
-    app.answer::<Append>(&params, |app, result| {
-        let line = format!("appended {} ({} in the context)", count(result.appended, "message"), result.messages);
-        app.out.done(&line)?;
+    app.call_and_print::<Append>(&params, |app, result| {
+        let line = format!("appended {} ({} in the context)", pluralize(result.appended, "message"), result.messages);
+        app.stdout.status_line(&line)?;
         match result.secrets_found.filter(|found| *found > 0) {
-            Some(found) if redact => app.notes.line(&format!("{} replaced", count(found, "secret"))),
+            Some(found) if redact => app.stderr.line(&format!("{} replaced", pluralize(found, "secret"))),
             Some(found) => {
-                app.notes.hint(&format!("{} in it, kept as they came; --redact replaces them", count(found, "secret")));
+                app.stderr
+                    .hint(&format!("{} in it, kept as they came; --redact replaces them", pluralize(found, "secret")));
             }
             None => {}
         }
@@ -109,7 +110,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
 }
 
 /// One message a line; empty lines are passed over.
-fn messages(text: &str) -> Result<Vec<&RawValue>, Failure> {
+fn parse_messages(text: &str) -> Result<Vec<&RawValue>, Error> {
     let mut messages = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         // A list would be read as the fields in their order; nobody means that.
@@ -117,16 +118,16 @@ fn messages(text: &str) -> Result<Vec<&RawValue>, Failure> {
         let wrong = |error: serde_json::Error| {
             let error = error.to_string();
             let error = error.split(" at line ").next().unwrap_or_default();
-            Failure::usage(format!("line {}: {error}; nothing was appended", at + 1))
-                .hint(r#"a line is one object such as {"role":"user","content":"hello"}"#)
+            Error::usage(format!("line {}: {error}; nothing was appended", at + 1))
+                .with_hint(r#"a line is one object such as {"role":"user","content":"hello"}"#)
         };
         // Read as a message to name the line that is none, sent as it came.
         serde_json::from_str::<NewMessage>(line).map_err(wrong)?;
         messages.push(serde_json::from_str(line).map_err(wrong)?);
     }
     if messages.is_empty() {
-        return Err(Failure::new(exit::NOTHING_TO_DO, "no messages: nothing to append")
-            .hint("each line is a message as JSON: {\"role\": \"user\", \"content\": \"…\"}"));
+        return Err(Error::new(exit::NOTHING_TO_DO, "no messages: nothing to append")
+            .with_hint("each line is a message as JSON: {\"role\": \"user\", \"content\": \"…\"}"));
     }
     Ok(messages)
 }
@@ -136,9 +137,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_sent_as_they_came() -> Result<(), Failure> {
+    fn lines_are_sent_as_they_came() -> Result<(), Error> {
         let text = "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"a\",\"name\":\"n\",\"params\":{\"x\":1.10}}]}\n\n {\"content\":\"b\"}\r\n";
-        let read = messages(text)?;
+        let read = parse_messages(text)?;
         assert_eq!(read.len(), 2);
         assert!(read[0].get().ends_with("{\"x\":1.10}}]}"));
         Ok(())
@@ -148,7 +149,7 @@ mod tests {
     fn a_bad_line_is_named() {
         for bad in ["{", "[]", "\"text\"", "{\"role\":\"robot\"}", "{\"contents\":\"\"}", "{\"content\":1}"] {
             let text = format!("{{}}\n\n{bad}\n");
-            let taken = messages(&text).map_err(|failure| (failure.status(), format!("{failure:?}")));
+            let taken = parse_messages(&text).map_err(|failure| (failure.exit_status(), format!("{failure:?}")));
             let Err((status, told)) = taken else { panic!("{bad} was taken") };
             assert_eq!(status, exit::USAGE);
             assert!(told.contains("line 3: ") && !told.contains("at line 1"), "{told}");

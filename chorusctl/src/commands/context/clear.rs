@@ -3,10 +3,10 @@
 use chorus_proto::methods::context::{Clear, ClearParams, Show, ShowParams};
 
 use crate::app::App;
-use crate::commands::describe;
-use crate::error::Failure;
-use crate::ui::words::count;
-use crate::ui::{ask, terminal};
+use crate::commands::format;
+use crate::error::Error;
+use crate::ui::units::pluralize;
+use crate::ui::{confirm, terminal};
 
 /// Discard the live conversation
 ///
@@ -25,48 +25,48 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it was not cleared.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let agent = app.agent();
     if !args.yes && !args.save {
         confirm(agent.clone(), app)?;
     }
-    app.answer::<Clear>(&ClearParams { agent, save: args.save }, |app, result| {
+    app.call_and_print::<Clear>(&ClearParams { agent, save: args.save }, |app, result| {
         if let Some(session) = &result.saved {
-            describe::saved(&mut app.out, session)?;
+            format::print_saved(&mut app.stdout, session)?;
         }
-        let what = held(result.discarded, result.pins);
+        let what = describe_contents(result.discarded, result.pins);
         let line = match (what.is_empty(), &result.saved) {
             (true, _) => "the context was empty already".to_owned(),
             (false, None) => format!("discarded {what}"),
             (false, Some(_)) => format!("cleared {what}"),
         };
-        app.out.done(&line)
+        app.stdout.status_line(&line)
     })
 }
 
-fn confirm(agent: Option<String>, app: &mut App) -> Result<(), Failure> {
-    if !terminal::interactive() {
-        return Err(ask::unasked("context clear"));
+fn confirm(agent: Option<String>, app: &mut App) -> Result<(), Error> {
+    if !terminal::can_prompt() {
+        return Err(confirm::no_terminal_error("context clear"));
     }
     let shown = app.call::<Show>(&ShowParams { agent, limit: Some(0), ..ShowParams::default() })?;
     let pins = shown.working_set.pinned_facts.len() as u64;
     let question = match shown.context {
         Some(context) if context.messages > 0 && pins > 0 => {
-            format!("{}; {}", describe::context(&context), held(0, pins))
+            format!("{}; {}", format::context(&context), describe_contents(0, pins))
         }
-        Some(context) if context.messages > 0 => describe::context(&context),
-        _ => held(0, pins),
+        Some(context) if context.messages > 0 => format::context(&context),
+        _ => describe_contents(0, pins),
     };
     if question.is_empty() {
         // Nothing is lost, so nothing is asked.
         return Ok(());
     }
-    ask::confirm("context clear", &format!("Discard the context of {} ({question})?", shown.agent_name))
+    confirm::ask("context clear", &format!("Discard the context of {} ({question})?", shown.agent_name))
 }
 
 /// `3 messages and 2 pinned facts`; empty where there is nothing.
-fn held(messages: u64, pins: u64) -> String {
+fn describe_contents(messages: u64, pins: u64) -> String {
     let parts = [(messages, "message"), (pins, "pinned fact")];
-    let parts: Vec<_> = parts.iter().filter(|(number, _)| *number > 0).map(|(n, what)| count(*n, what)).collect();
+    let parts: Vec<_> = parts.iter().filter(|(number, _)| *number > 0).map(|(n, what)| pluralize(*n, what)).collect();
     parts.join(" and ")
 }

@@ -6,18 +6,18 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::app::{App, read};
-use crate::commands::describe;
-use crate::error::Failure;
-use crate::reply::{self, Fields};
-use crate::ui::out::Format;
-use crate::ui::words::{count, tokens};
-use crate::ui::{Cell, Column, Out, Style, Table, safe};
+use crate::app::{App, parse_result};
+use crate::commands::format;
+use crate::error::Error;
+use crate::paged_result::{self, RawObject};
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::{format_tokens, pluralize};
+use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
 
 /// Sessions to a page, as in the daemon.
-const PAGE: u64 = 10;
+const DEFAULT_PAGE_SIZE: u64 = 10;
 /// Most sessions that one answer holds.
-const MOST: u64 = 1_000;
+const MAX_PAGE_SIZE: u64 = 1_000;
 
 /// List saved conversations, newest first
 ///
@@ -46,7 +46,7 @@ pub struct Args {
 
 /// What a line shows of a session; reading all of it would take longer than the daemon needs for the answer.
 #[derive(Debug, Deserialize)]
-struct Line {
+struct SessionRow {
     session_id: String,
     short_id: String,
     agent_name: String,
@@ -66,7 +66,7 @@ struct Line {
 ///
 /// # Errors
 /// Why there is no list.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let mut params = HistoryParams {
         agent: if args.all_agents { None } else { args.agent.or_else(|| app.agent()) },
         all_agents: args.all_agents,
@@ -76,35 +76,35 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         tag: args.tag,
     };
     let whole = params.limit.is_none() && params.page.is_none();
-    match app.out.format() {
-        Format::Json if whole => gather(app, params),
-        Format::Json => app.answer::<History>(&params, |_, _| Ok(())),
-        Format::Jsonl if whole => {
-            params.limit = Some(MOST);
-            each_page(app, params, |app, page| reply::lines(&mut app.out, page, "sessions"))
+    match app.stdout.format() {
+        OutputFormat::Json if whole => print_all_pages(app, params),
+        OutputFormat::Json => app.call_and_print::<History>(&params, |_, _| Ok(())),
+        OutputFormat::Jsonl if whole => {
+            params.limit = Some(MAX_PAGE_SIZE);
+            for_each_page(app, params, |app, page| paged_result::print_entries(&mut app.stdout, page, "sessions"))
         }
-        Format::Jsonl => {
+        OutputFormat::Jsonl => {
             let raw = app.call_raw::<History>(&params)?;
-            reply::lines(&mut app.out, &raw, "sessions")
+            paged_result::print_entries(&mut app.stdout, &raw, "sessions")
         }
-        Format::Text => {
-            let size = params.limit.unwrap_or(PAGE);
-            let result = read(&app.call_raw::<History>(&params)?)?;
-            show(app, &params, &result, size)
+        OutputFormat::Text => {
+            let size = params.limit.unwrap_or(DEFAULT_PAGE_SIZE);
+            let result = parse_result(&app.call_raw::<History>(&params)?)?;
+            print_page(app, &params, &result, size)
         }
     }
 }
 
-fn each_page(
+fn for_each_page(
     app: &mut App,
     mut params: HistoryParams,
-    mut take: impl FnMut(&mut App, &RawValue) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    mut take: impl FnMut(&mut App, &RawValue) -> Result<(), Error>,
+) -> Result<(), Error> {
     for page in 1.. {
         params.page = Some(page);
         let raw = app.call_raw::<History>(&params)?;
         take(app, &raw)?;
-        if read::<Fields>(&raw)?.get::<u64>("pages")? <= page {
+        if parse_result::<RawObject>(&raw)?.get::<u64>("pages")? <= page {
             break;
         }
     }
@@ -112,88 +112,95 @@ fn each_page(
 }
 
 /// All pages as one.
-fn gather(app: &mut App, mut params: HistoryParams) -> Result<(), Failure> {
+fn print_all_pages(app: &mut App, mut params: HistoryParams) -> Result<(), Error> {
     #[derive(Serialize)]
-    struct Whole {
+    struct AllPages {
         sessions: Vec<Box<RawValue>>,
         total: u64,
         page: u64,
         pages: u64,
     }
-    params.limit = Some(MOST);
-    let mut whole = Whole { sessions: Vec::new(), total: 0, page: 1, pages: 1 };
-    each_page(app, params, |_, page| {
-        let page: Fields = read(page)?;
+    params.limit = Some(MAX_PAGE_SIZE);
+    let mut whole = AllPages { sessions: Vec::new(), total: 0, page: 1, pages: 1 };
+    for_each_page(app, params, |_, page| {
+        let page: RawObject = parse_result(page)?;
         whole.sessions.extend(page.get::<Vec<Box<RawValue>>>("sessions")?);
         whole.total = page.get("total")?;
         Ok(())
     })?;
-    let json = serde_json::to_string(&whole).map_err(|error| Failure::failed(error.to_string()))?;
-    app.out.json(&json)?;
-    app.out.text("\n")
+    let json = serde_json::to_string(&whole).map_err(|error| Error::failed(error.to_string()))?;
+    app.stdout.json(&json)?;
+    app.stdout.text("\n")
 }
 
-fn show(app: &mut App, params: &HistoryParams, result: &HistoryResult<Line>, size: u64) -> Result<(), Failure> {
+fn print_page(
+    app: &mut App,
+    params: &HistoryParams,
+    result: &HistoryResult<SessionRow>,
+    size: u64,
+) -> Result<(), Error> {
     if result.sessions.is_empty() {
         let filtered = params.since.is_some() || params.tag.is_some();
         match result.total {
-            0 if filtered => app.notes.line("no sessions match"),
+            0 if filtered => app.stderr.line("no sessions match"),
             0 => {
-                app.notes.line("no sessions yet");
-                app.notes.hint("chorusctl context save, or chorusctl session import FILE");
+                app.stderr.line("no sessions yet");
+                app.stderr.hint("chorusctl context save, or chorusctl session import FILE");
             }
-            total => {
-                app.notes.line(&format!("there are {} on {}", count(total, "session"), count(result.pages, "page")))
-            }
+            total => app.stderr.line(&format!(
+                "there are {} on {}",
+                pluralize(total, "session"),
+                pluralize(result.pages, "page")
+            )),
         }
         return Ok(());
     }
     let first = result.page.saturating_sub(1) * size + 1;
-    table(&mut app.out, &result.sessions, first, params.all_agents)?;
-    let total = count(result.total, "session");
-    writeln!(app.out, "\npage {} of {} · {total}", result.page, result.pages)
+    write_table(&mut app.stdout, &result.sessions, first, params.all_agents)?;
+    let total = pluralize(result.total, "session");
+    writeln!(app.stdout, "\npage {} of {} · {total}", result.page, result.pages)
 }
 
-fn table(out: &mut Out, sessions: &[Line], first: u64, agents: bool) -> Result<(), Failure> {
+fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bool) -> Result<(), Error> {
     let mut table = Table::new([
-        Column::new("#").right(),
+        Column::new("#").align_right(),
         Column::new("ID"),
         Column::new("SAVED"),
         Column::new(if agents { "AGENT" } else { "" }),
-        Column::new("MESSAGES").right(),
-        Column::new("RESUMING").right().optional(),
+        Column::new("MESSAGES").align_right(),
+        Column::new("RESUMING").align_right().optional(),
         Column::new("ABOUT").flexible(),
     ]);
     for (number, session) in (first..).zip(sessions) {
-        let saved = out.clock().local(session.saved_at);
-        table.row([
+        let saved = out.clock().local_date_time(session.saved_at);
+        table.add_row([
             number.to_string().into(),
-            Cell::new(Style::Id, safe::one_line(&session.short_id)),
+            Cell::new(Style::Id, sanitize::one_line(&session.short_id)),
             saved.into(),
-            if agents { safe::one_line(&session.agent_name).into() } else { Cell::default() },
+            if agents { sanitize::one_line(&session.agent_name).into() } else { Cell::default() },
             session.message_count.to_string().into(),
-            resuming(session.restoration_tokens).into(),
-            about(session),
+            format_resume_cost(session.restoration_tokens).into(),
+            about_cell(session),
         ]);
     }
     table.write(out)
 }
 
 /// What resuming cost, in tokens; most sessions begin otherwise.
-fn resuming(cost: TokenPair) -> String {
-    if cost.is_zero() { String::new() } else { tokens(cost.input.saturating_add(cost.output)) }
+fn format_resume_cost(cost: TokenPair) -> String {
+    if cost.is_zero() { String::new() } else { format_tokens(cost.input.saturating_add(cost.output)) }
 }
 
-fn about(session: &Line) -> Cell {
+fn about_cell(session: &SessionRow) -> Cell {
     if let Some(reason) = &session.corrupt {
-        return Cell::new(Style::Bad, format!("unreadable: {}", safe::one_line(reason)));
+        return Cell::new(Style::Bad, format!("unreadable: {}", sanitize::one_line(reason)));
     }
-    let mut subject = describe::subject(session.description.as_deref(), session.summary.as_deref());
+    let mut subject = format::subject(session.description.as_deref(), session.summary.as_deref());
     if subject.is_empty() {
-        subject = safe::one_line(&session.session_id);
+        subject = sanitize::one_line(&session.session_id);
     }
     for tag in &session.tags {
-        subject = format!("#{} {subject}", safe::one_line(tag));
+        subject = format!("#{} {subject}", sanitize::one_line(tag));
     }
     if session.available { subject.into() } else { Cell::new(Style::Bad, format!("(file gone) {subject}")) }
 }

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::Error;
 
 pub mod append;
 pub mod clear;
@@ -62,7 +62,7 @@ enum Verb {
 ///
 /// # Errors
 /// Why it did not succeed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         Verb::Append(args) => append::run(args, app),
         Verb::Show(args) => show::run(args, app),

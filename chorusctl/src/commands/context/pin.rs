@@ -4,8 +4,8 @@ use chorus_proto::Item;
 use chorus_proto::methods::context::{Pin, PinParams};
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::{Out, safe};
+use crate::error::Error;
+use crate::ui::{Stdout, sanitize};
 
 /// Pin a fact, so that it stays in view
 ///
@@ -20,11 +20,11 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it was not pinned.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = PinParams { agent: app.agent(), fact: args.fact };
-    app.answer::<Pin>(&params, |app, result| {
-        app.out.done(&format!("pinned as number {}", result.pinned_facts.len()))?;
-        list(&mut app.out, &result.pinned_facts)
+    app.call_and_print::<Pin>(&params, |app, result| {
+        app.stdout.status_line(&format!("pinned as number {}", result.pinned_facts.len()))?;
+        write_pinned_facts(&mut app.stdout, &result.pinned_facts)
     })
 }
 
@@ -32,9 +32,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Where the output cannot be written.
-pub fn list(out: &mut Out, facts: &[Item]) -> Result<(), Failure> {
+pub fn write_pinned_facts(out: &mut Stdout, facts: &[Item]) -> Result<(), Error> {
     for (index, fact) in facts.iter().enumerate() {
-        writeln!(out, "  {}  {}", index + 1, safe::one_line(&fact.text))?;
+        writeln!(out, "  {}  {}", index + 1, sanitize::one_line(&fact.text))?;
     }
     Ok(())
 }

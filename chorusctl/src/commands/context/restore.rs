@@ -3,9 +3,9 @@
 use chorus_proto::methods::context::{Restore, RestoreParams};
 
 use crate::app::App;
-use crate::commands::describe;
-use crate::error::Failure;
-use crate::ui::safe;
+use crate::commands::format;
+use crate::error::Error;
+use crate::ui::sanitize;
 
 /// Put a saved conversation back as the live one
 ///
@@ -29,7 +29,7 @@ pub struct Args {
 impl Args {
     /// All of a session.
     #[must_use]
-    pub fn of(session: String) -> Self {
+    pub fn for_session(session: String) -> Self {
         Self { session, at: None, discard: false, files: false }
     }
 }
@@ -38,7 +38,7 @@ impl Args {
 ///
 /// # Errors
 /// Why it was not restored.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = RestoreParams {
         agent: app.agent(),
         session: args.session,
@@ -47,18 +47,18 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         own: app.global.agent.is_none(),
         files: args.files,
     };
-    app.answer::<Restore>(&params, |app, result| {
+    app.call_and_print::<Restore>(&params, |app, result| {
         for warning in &result.warnings {
-            app.notes.warning(warning);
+            app.stderr.warning(warning);
         }
-        describe::saved_first(&mut app.out, result.saved_first.as_ref())?;
-        let how_many = describe::taken(result.messages, &result.session);
-        let line = format!("restored {}: {how_many}", describe::name(&app.out, &result.session));
-        app.out.done(&line)?;
+        format::print_saved_first(&mut app.stdout, result.saved_first.as_ref())?;
+        let how_many = format::loaded_messages(result.messages, &result.session);
+        let line = format!("restored {}: {how_many}", format::session_name(&app.stdout, &result.session));
+        app.stdout.status_line(&line)?;
         if let Some(commit) = &result.files_commit {
-            let line = format!("the files of the workspace are back: commit {}", safe::one_line(commit));
-            app.out.done(&line)?;
+            let line = format!("the files of the workspace are back: commit {}", sanitize::one_line(commit));
+            app.stdout.status_line(&line)?;
         }
-        describe::paragraph(&mut app.out, result.session.header.summary.as_deref().unwrap_or_default())
+        format::print_paragraph(&mut app.stdout, result.session.header.summary.as_deref().unwrap_or_default())
     })
 }

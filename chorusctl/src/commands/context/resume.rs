@@ -7,11 +7,11 @@ use chorus_proto::methods::chain::{Resume, ResumeParams, ResumeResult};
 use chorus_proto::methods::import::{CommitResult, ImportFormat};
 use chorus_proto::methods::session::{Get, GetParams};
 
-use crate::app::{App, read};
-use crate::commands::describe;
+use crate::app::{App, parse_result};
+use crate::commands::format;
 use crate::commands::session::import;
-use crate::error::Failure;
-use crate::ui::words::count;
+use crate::error::Error;
+use crate::ui::units::pluralize;
 
 /// Go on from a saved conversation's summary, in a fresh one
 ///
@@ -29,14 +29,14 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it was not resumed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    let params = params(args.session, app)?;
-    app.answer::<Resume>(&params, |app, result| {
-        warn(app, &result);
-        describe::saved_first(&mut app.out, result.saved_first.as_ref())?;
-        let line = format!("resumed {}", describe::name(&app.out, &result.session));
-        app.out.done(&line)?;
-        describe::paragraph(&mut app.out, &result.acknowledgement)
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let params = build_params(args.session, app)?;
+    app.call_and_print::<Resume>(&params, |app, result| {
+        print_warnings(app, &result);
+        format::print_saved_first(&mut app.stdout, result.saved_first.as_ref())?;
+        let line = format!("resumed {}", format::session_name(&app.stdout, &result.session));
+        app.stdout.status_line(&line)?;
+        format::print_paragraph(&mut app.stdout, &result.acknowledgement)
     })
 }
 
@@ -44,65 +44,64 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn beside(session: &str, app: &mut App) -> Result<(), Failure> {
-    let params = params(session.to_owned(), app)?;
+pub fn run_for_chat(session: &str, app: &mut App) -> Result<(), Error> {
+    let params = build_params(session.to_owned(), app)?;
     let result = app.call::<Resume>(&params)?;
-    warn(app, &result);
-    if app.out.quiet() {
+    print_warnings(app, &result);
+    if app.stdout.is_quiet() {
         return Ok(());
     }
     if let Some(before) = &result.saved_first {
-        app.notes.line(&format!("the live conversation is kept: {}", describe::plain(before)));
+        app.stderr.line(&format!("the live conversation is kept: {}", format::plain_session(before)));
     }
-    app.notes.line(&format!("resumed {}", describe::plain_name(&result.session)));
+    app.stderr.line(&format!("resumed {}", format::plain_session_name(&result.session)));
     Ok(())
 }
 
-fn params(session: String, app: &mut App) -> Result<ResumeParams, Failure> {
-    let session = if is_file(&session) { from_file(&session, app)? } else { session };
+fn build_params(session: String, app: &mut App) -> Result<ResumeParams, Error> {
+    let session = if is_file_name(&session) { session_of_file(&session, app)? } else { session };
     Ok(ResumeParams { agent: app.agent(), session })
 }
 
-fn warn(app: &App, result: &ResumeResult) {
+fn print_warnings(app: &App, result: &ResumeResult) {
     for warning in &result.warnings {
-        app.notes.warning(warning);
+        app.stderr.warning(warning);
     }
 }
 
 /// No name of a session has a slash or a dot.
-fn is_file(session: &str) -> bool {
+fn is_file_name(session: &str) -> bool {
     session.contains(['/', '.'])
 }
 
 /// The session that a file is, or becomes.
-fn from_file(file: &str, app: &mut App) -> Result<String, Failure> {
+fn session_of_file(file: &str, app: &mut App) -> Result<String, Error> {
     if let Err(error) = fs::metadata(file) {
-        return Err(
-            Failure::file(file, &error).hint("a session has no slash or dot in its name: `chorusctl context history`")
-        );
+        return Err(Error::for_file(file, &error)
+            .with_hint("a session has no slash or dot in its name: `chorusctl context history`"));
     }
-    if let Some(known) = known(file, app) {
+    if let Some(known) = find_own_session(file, app) {
         return Ok(known);
     }
-    let imported: CommitResult = read(&import::import(app, file, ImportFormat::Auto, false)?)?;
-    import::warn(app, None, &imported);
+    let imported: CommitResult = parse_result(&import::import_file(app, file, ImportFormat::Auto, false)?)?;
+    import::print_warning(app, None, &imported);
     match &imported.sessions[..] {
         [session] => {
-            let line = format!("imported {}", describe::session(&app.out, session));
-            if !app.out.quiet() {
-                app.notes.line(&line);
+            let line = format!("imported {}", format::session(&app.stdout, session));
+            if !app.stdout.is_quiet() {
+                app.stderr.line(&line);
             }
             Ok(session.header.id.to_string())
         }
         sessions => {
-            Err(Failure::usage(format!("{file} holds {}; which one?", count(sessions.len() as u64, "session")))
-                .hint("they are saved now: `chorusctl context history` shows them, resume one of them"))
+            Err(Error::usage(format!("{file} holds {}; which one?", pluralize(sessions.len() as u64, "session")))
+                .with_hint("they are saved now: `chorusctl context history` shows them, resume one of them"))
         }
     }
 }
 
 /// The id of the session that this very file is, here.
-fn known(file: &str, app: &mut App) -> Option<String> {
+fn find_own_session(file: &str, app: &mut App) -> Option<String> {
     let stem = Path::new(file).file_stem()?.to_str()?.to_owned();
     let params = GetParams { agent: app.agent(), session: stem, limit: Some(0), ..GetParams::default() };
     let session = app.call::<Get>(&params).ok()?.session;
@@ -112,14 +111,14 @@ fn known(file: &str, app: &mut App) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_file;
+    use super::is_file_name;
 
     #[test]
     fn files_are_told_from_sessions_by_their_names() {
         for session in ["latest", "latest~2", "3", "2026-02-12_auth-refactor-2", "1f3a9c02-0000-4000-8000-000000000000"]
         {
-            assert!(!is_file(session), "{session}");
+            assert!(!is_file_name(session), "{session}");
         }
-        assert!(is_file("talk.jsonl") && is_file("./talk") && is_file("/tmp/talk"));
+        assert!(is_file_name("talk.jsonl") && is_file_name("./talk") && is_file_name("/tmp/talk"));
     }
 }

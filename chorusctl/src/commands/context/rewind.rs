@@ -3,8 +3,8 @@
 use chorus_proto::methods::context::{Rewind, RewindParams};
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::words::count;
+use crate::error::Error;
+use crate::ui::units::pluralize;
 
 /// Drop the last turns from the live conversation
 ///
@@ -24,12 +24,12 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it was not rewound.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = RewindParams { agent: app.agent(), n: args.n, undo: args.undo };
-    app.answer::<Rewind>(&params, |app, result| {
-        let moved = count(result.moved, "message");
+    app.call_and_print::<Rewind>(&params, |app, result| {
+        let moved = pluralize(result.moved, "message");
         let what =
             if args.undo { format!("{moved} came back") } else { format!("dropped {moved}; --undo brings them back") };
-        app.out.done(&format!("{what} ({} in the context)", result.messages))
+        app.stdout.status_line(&format!("{what} ({} in the context)", result.messages))
     })
 }

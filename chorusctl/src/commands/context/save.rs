@@ -8,15 +8,15 @@ use chorus_proto::methods::session::{Get, GetParams};
 use chorus_proto::{CallError, Event, EventType, Session};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::app::{App, read};
-use crate::commands::describe;
+use crate::app::{App, parse_result};
+use crate::commands::format;
 use crate::connect;
-use crate::error::Failure;
-use crate::ui::out::Format;
+use crate::error::Error;
+use crate::ui::stdout::OutputFormat;
 use crate::ui::time;
 
 /// How long a generated summary is waited for.
-const PATIENCE: Duration = Duration::from_secs(15);
+const SUMMARY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Save the conversation; it goes on
 ///
@@ -40,7 +40,7 @@ pub struct Args {
 impl Args {
     /// A plain save.
     #[must_use]
-    pub fn of(description: Option<String>) -> Self {
+    pub fn with_description(description: Option<String>) -> Self {
         Self { description, clear: false, tag: Vec::new(), no_wait: false }
     }
 }
@@ -49,44 +49,47 @@ impl Args {
 ///
 /// # Errors
 /// Why it was not saved.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let Args { description, clear, tag, no_wait } = args;
     let params = SaveParams { agent: app.agent(), description, clear, tag };
     let raw = app.call_raw::<Save>(&params)?;
-    let mut saved: SaveResult = read(&raw)?;
+    let mut saved: SaveResult = parse_result(&raw)?;
     let waited = saved.summary_pending && !no_wait;
-    let patience = app.global.timeout.unwrap_or(PATIENCE);
+    let patience = app.global.timeout.unwrap_or(SUMMARY_TIMEOUT);
     let late = Instant::now() + patience;
     if waited && wait_for_summary(app, &mut saved.session, late).is_err() {
         // What was asked for is done and durable.
-        let after =
-            if Instant::now() < late { "yet".into() } else { format!("after {}", time::exact(patience.as_secs())) };
-        app.notes.warning(&format!("the summary is not there {after}; `chorusctl session show latest` has it later"));
+        let after = if Instant::now() < late {
+            "yet".into()
+        } else {
+            format!("after {}", time::format_two_units(patience.as_secs()))
+        };
+        app.stderr.warning(&format!("the summary is not there {after}; `chorusctl session show latest` has it later"));
     } else if waited {
         saved.summary_pending = false;
     }
-    if app.out.format() != Format::Text {
+    if app.stdout.format() != OutputFormat::Text {
         let typed = if waited { Some(to_raw_value(&saved).map_err(CallError::from)?) } else { None };
-        return app.out.json_line(typed.as_deref().unwrap_or(&raw));
+        return app.stdout.json_line(typed.as_deref().unwrap_or(&raw));
     }
     for warning in &saved.warnings {
-        app.notes.warning(warning);
+        app.stderr.warning(warning);
     }
-    describe::saved(&mut app.out, &saved.session)?;
-    if saved.cleared { app.out.done("the context is clear") } else { Ok(()) }
+    format::print_saved(&mut app.stdout, &saved.session)?;
+    if saved.cleared { app.stdout.status_line("the context is clear") } else { Ok(()) }
 }
 
 /// Takes description and summary into `session` when they are there.
-fn wait_for_summary(app: &mut App, session: &mut Session, late: Instant) -> Result<(), Failure> {
+fn wait_for_summary(app: &mut App, session: &mut Session, late: Instant) -> Result<(), Error> {
     let id = session.header.id.to_string();
     // Listening first, and apart from the questions: no news can slip in between.
-    let mut listener = connect::connect(app.places()?, &app.global)?;
+    let mut listener = connect::connect(app.paths()?, &app.global)?;
     listener.call::<Subscribe>(&SubscribeParams { after: None })?;
     listener.set_deadline(Some(late));
     let now = GetParams { agent: app.agent(), session: id.clone(), limit: Some(0), ..GetParams::default() };
     let mut found = app.call::<Get>(&now)?;
     if found.summary_pending {
-        while !announced(&listener.next_notification()?, &id) {}
+        while !is_summary_ready(&listener.next_notification()?, &id) {}
         found = app.call::<Get>(&now)?;
     }
     *session = found.session;
@@ -94,7 +97,7 @@ fn wait_for_summary(app: &mut App, session: &mut Session, late: Instant) -> Resu
 }
 
 /// Whether a notification says that the summary of `id` is there.
-fn announced((method, params): &(String, Box<RawValue>), id: &str) -> bool {
+fn is_summary_ready((method, params): &(String, Box<RawValue>), id: &str) -> bool {
     let ready =
         |event: &Event| event.kind == EventType::SummaryReady && event.data.get("id").is_some_and(|of| of == id);
     method == "event" && serde_json::from_str(params.get()).is_ok_and(|event| ready(&event))

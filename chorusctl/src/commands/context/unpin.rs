@@ -2,9 +2,9 @@
 
 use chorus_proto::methods::context::{Unpin, UnpinParams};
 
-use super::pin::list;
+use super::pin::write_pinned_facts;
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::Error;
 
 /// Take a pinned fact out
 #[derive(Debug, clap::Args)]
@@ -17,10 +17,10 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it was not taken out.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = UnpinParams { agent: app.agent(), n: args.n };
-    app.answer::<Unpin>(&params, |app, result| {
-        app.out.done("unpinned")?;
-        list(&mut app.out, &result.pinned_facts)
+    app.call_and_print::<Unpin>(&params, |app, result| {
+        app.stdout.status_line("unpinned")?;
+        write_pinned_facts(&mut app.stdout, &result.pinned_facts)
     })
 }

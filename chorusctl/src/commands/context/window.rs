@@ -5,73 +5,74 @@ use chorus_proto::{MendKind, PieceKind, Window, WindowBudget};
 
 use super::compact;
 use crate::app::App;
-use crate::commands::transcript::{Transcript, body};
-use crate::error::Failure;
-use crate::ui::words::{self, count, count_tokens};
-use crate::ui::{Column, Out, Style, Table, safe};
+use crate::commands::transcript::{TranscriptPrinter, print_body};
+use crate::error::Error;
+use crate::ui::units::{self, format_token_count, pluralize};
+use crate::ui::{Column, Stdout, Style, Table, sanitize};
 
 /// Shows it.
 ///
 /// # Errors
 /// Why it cannot be shown.
-pub fn run(app: &mut App) -> Result<(), Failure> {
+pub fn run(app: &mut App) -> Result<(), Error> {
     let params = ShowParams { agent: app.agent(), window: true, ..ShowParams::default() };
-    app.answer::<Show>(&params, |app, result| {
+    app.call_and_print::<Show>(&params, |app, result| {
         let Some(window) = result.window else {
-            return Err(Failure::failed("the daemon shows no window").hint("restart it: `chorusctl daemon restart`"));
+            return Err(Error::failed("the daemon shows no window").with_hint("restart it: `chorusctl daemon restart`"));
         };
         if let Some(receipt) = &window.compacts {
-            let told = compact::told(receipt, false);
-            app.notes.line(&format!("the next call compacts first, and this is shown as rules do it: {told}"));
+            let told = compact::describe_receipt(receipt, false);
+            app.stderr.line(&format!("the next call compacts first, and this is shown as rules do it: {told}"));
         }
-        let model = window.model.as_deref().map_or("no model".into(), safe::one_line);
-        let agent = safe::one_line(&result.agent_name);
-        writeln!(app.out, "{} · next request to {model}", app.out.paint(Style::Strong, &agent))?;
-        parts(&mut app.out, &window)?;
-        costs(&mut app.out, &window.budget, window.messages.len() as u64)
+        let model = window.model.as_deref().map_or("no model".into(), sanitize::one_line);
+        let agent = sanitize::one_line(&result.agent_name);
+        writeln!(app.stdout, "{} · next request to {model}", app.stdout.style(Style::Strong, &agent))?;
+        print_contents(&mut app.stdout, &window)?;
+        print_budget(&mut app.stdout, &window.budget, window.messages.len() as u64)
     })
 }
 
-fn parts(out: &mut Out, window: &Window) -> Result<(), Failure> {
+fn print_contents(out: &mut Stdout, window: &Window) -> Result<(), Error> {
     for piece in &window.system {
-        heading(out, &format!("system: {}, {}", name(piece.kind), count_tokens(piece.tokens)))?;
-        body(out, &piece.text, "", None)?;
+        print_heading(out, &format!("system: {}, {}", piece_name(piece.kind), format_token_count(piece.tokens)))?;
+        print_body(out, &piece.text, "", None)?;
     }
-    let mut transcript = Transcript::new(window.budget.left_out);
+    let mut transcript = TranscriptPrinter::new(window.budget.left_out);
     for shown in &window.messages {
-        transcript.message(out, &shown.message)?;
+        transcript.print_message(out, &shown.message)?;
         let mends = window.mended.iter().filter(|mend| mend.message_id == shown.message.id);
-        let mut mends: Vec<_> = mends.map(|mend| how(mend.how).to_owned()).collect();
+        let mut mends: Vec<_> = mends.map(|mend| describe_repair(mend.how).to_owned()).collect();
         let short = window.shortened.iter().filter(|short| short.message_id == shown.message.id);
-        mends.extend(short.map(|short| format!("too long, {} left out", words::bytes(short.bytes))));
+        mends.extend(short.map(|short| format!("too long, {} left out", units::format_bytes(short.bytes))));
         let mended = if mends.is_empty() { String::new() } else { format!(" ({})", mends.join(", ")) };
-        writeln!(out, "    {}", out.paint(Style::Faint, &format!("{}{mended}", count_tokens(shown.tokens))))?;
+        writeln!(out, "    {}", out.style(Style::Faint, &format!("{}{mended}", format_token_count(shown.tokens))))?;
     }
     if !window.tools.is_empty() {
-        heading(out, "schemas of tools")?;
-        let named = window.tools.iter().map(|tool| format!("{} ({})", safe::one_line(&tool.name), tool.tokens));
-        body(out, &named.collect::<Vec<_>>().join(", "), "", None)?;
+        print_heading(out, "schemas of tools")?;
+        let named = window.tools.iter().map(|tool| format!("{} ({})", sanitize::one_line(&tool.name), tool.tokens));
+        print_body(out, &named.collect::<Vec<_>>().join(", "), "", None)?;
     }
     Ok(())
 }
 
-fn heading(out: &mut Out, text: &str) -> Result<(), Failure> {
-    writeln!(out, "\n{}", out.paint(Style::Faint, &format!("── {text} ──")))
+fn print_heading(out: &mut Stdout, text: &str) -> Result<(), Error> {
+    writeln!(out, "\n{}", out.style(Style::Faint, &format!("── {text} ──")))
 }
 
-fn costs(out: &mut Out, budget: &WindowBudget, shown: u64) -> Result<(), Failure> {
-    heading(out, "tokens, as they are estimated")?;
+fn print_budget(out: &mut Stdout, budget: &WindowBudget, shown: u64) -> Result<(), Error> {
+    print_heading(out, "tokens, as they are estimated")?;
     let limit = budget.limit.to_string();
     let most = budget.window_messages;
     let messages = match budget.left_out {
-        0 => format!("{} of at most {most}", count(shown, "message")),
-        left_out => format!("{} of at most {most}; {left_out} left out", count(shown, "message")),
+        0 => format!("{} of at most {most}", pluralize(shown, "message")),
+        left_out => format!("{} of at most {most}; {left_out} left out", pluralize(shown, "message")),
     };
     let takes = match budget.takes {
         Some(takes) => format!("the model takes {takes}, with an answer of up to {}", budget.answer),
         None => format!("with an answer of up to {}", budget.answer),
     };
-    let mut table = Table::new([Column::new("PART"), Column::new("TOKENS").right(), Column::new("OF").flexible()]);
+    let mut table =
+        Table::new([Column::new("PART"), Column::new("TOKENS").align_right(), Column::new("OF").flexible()]);
     let rows = [
         ("system", budget.system, String::new()),
         ("working set", budget.working_set, format!("{limit} with the messages")),
@@ -80,12 +81,12 @@ fn costs(out: &mut Out, budget: &WindowBudget, shown: u64) -> Result<(), Failure
         ("together", budget.tokens, takes),
     ];
     for (part, tokens, of) in rows {
-        table.row([part.into(), tokens.to_string().into(), of.into()]);
+        table.add_row([part.into(), tokens.to_string().into(), of.into()]);
     }
     table.write(out)
 }
 
-fn name(kind: PieceKind) -> &'static str {
+fn piece_name(kind: PieceKind) -> &'static str {
     match kind {
         PieceKind::Prompt => "prompt",
         PieceKind::Docs => "docs",
@@ -96,7 +97,7 @@ fn name(kind: PieceKind) -> &'static str {
 }
 
 /// What was done to a message.
-fn how(kind: MendKind) -> &'static str {
+fn describe_repair(kind: MendKind) -> &'static str {
     match kind {
         MendKind::Opened => "a note stands before it",
         MendKind::Quoted => "quoted",

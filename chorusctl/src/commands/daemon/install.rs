@@ -9,13 +9,13 @@ use chorus_proto::error::exit;
 use super::unit;
 use crate::app::App;
 use crate::connect;
-use crate::error::{Failure, plain};
-use crate::ui::safe;
+use crate::error::{Error, os_error_text};
+use crate::ui::sanitize;
 
-const NAME: &str = "chorusd.service";
+const UNIT_NAME: &str = "chorusd.service";
 
 /// Variables that say which instance is meant; the daemon of the unit is to find them as they are here.
-const VARIABLES: [&str; 3] = ["CHORUS_HOME", "CHORUS_SOCKET", "CHORUS_CONFIG"];
+const INSTANCE_VARIABLES: [&str; 3] = ["CHORUS_HOME", "CHORUS_SOCKET", "CHORUS_CONFIG"];
 
 /// Put a systemd user unit in place, so that the daemon runs from the start of the machine
 ///
@@ -32,67 +32,69 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it is not there.
-pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
-    let program = find(connect::program())?;
+pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+    let program = resolve_program(connect::daemon_program())?;
     let socket = app.global.socket.as_deref().map(absolute).transpose()?;
     let mut environment = Vec::new();
-    for name in VARIABLES {
+    for name in INSTANCE_VARIABLES {
         if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
             environment.push((name, absolute(Path::new(&value))?.to_string_lossy().into_owned()));
         }
     }
-    let unit = unit::text(&program, socket.as_deref(), &environment).map_err(Failure::failed)?;
+    let unit = unit::render(&program, socket.as_deref(), &environment).map_err(Error::failed)?;
     if args.print {
-        return app.out.text(&safe::clean(&unit));
+        return app.stdout.text(&sanitize::multi_line(&unit));
     }
-    let path = directory()?.join(NAME);
+    let path = unit_directory()?.join(UNIT_NAME);
     let shown = path.display().to_string();
     match fs::read_to_string(&path) {
-        Ok(there) if !there.starts_with(unit::OURS) => {
-            return Err(Failure::new(exit::CONFLICT, format!("{shown} exists and was not written by chorusctl"))
-                .hint("move it away; changes to a unit belong beside it: systemctl --user edit chorusd"));
+        Ok(there) if !there.starts_with(unit::HEADER) => {
+            return Err(Error::new(exit::CONFLICT, format!("{shown} exists and was not written by chorusctl"))
+                .with_hint("move it away; changes to a unit belong beside it: systemctl --user edit chorusd"));
         }
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Failure::file(&shown, &error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::for_file(&shown, &error)),
         _ => {}
     }
-    write(&path, &unit).map_err(|error| Failure::failed(format!("failed to write {shown}: {}", plain(&error))))?;
-    app.out.done(&format!("written: {}", safe::one_line(&shown)))?;
-    app.out.done("enable it with:")?;
-    app.out.done("  chorusctl daemon stop                       (where one runs already)")?;
-    app.out.done("  systemctl --user daemon-reload")?;
-    app.out.done("  systemctl --user enable --now chorusd")?;
-    app.out.done("  loginctl enable-linger                      (so that it also runs while you are not logged in)")
+    write_atomically(&path, &unit)
+        .map_err(|error| Error::failed(format!("failed to write {shown}: {}", os_error_text(&error))))?;
+    app.stdout.status_line(&format!("written: {}", sanitize::one_line(&shown)))?;
+    app.stdout.status_line("enable it with:")?;
+    app.stdout.status_line("  chorusctl daemon stop                       (where one runs already)")?;
+    app.stdout.status_line("  systemctl --user daemon-reload")?;
+    app.stdout.status_line("  systemctl --user enable --now chorusd")?;
+    app.stdout
+        .status_line("  loginctl enable-linger                      (so that it also runs while you are not logged in)")
 }
 
 /// Where user units go.
-fn directory() -> Result<PathBuf, Failure> {
+fn unit_directory() -> Result<PathBuf, Error> {
     // A path that is not absolute does not count (XDG Base Directory Specification).
     let given = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let config = given.or_else(|| Some(std::env::home_dir()?.join(".config")));
-    let config = config.ok_or_else(|| Failure::usage("no home directory is known: set HOME"))?;
+    let config = config.ok_or_else(|| Error::usage("no home directory is known: set HOME"))?;
     Ok(config.join("systemd/user"))
 }
 
 /// The program by its whole path: a service manager knows no PATH of the user's.
-fn find(program: PathBuf) -> Result<PathBuf, Failure> {
+fn resolve_program(program: PathBuf) -> Result<PathBuf, Error> {
     if program.components().count() > 1 {
         return absolute(&program);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|dir| dir.join(&program)).find(|file| file.is_file());
     let found = found.ok_or_else(|| {
-        Failure::new(exit::NOT_FOUND, format!("{} is not found", program.display()))
-            .hint("put chorusd beside chorusctl or into PATH, or set CHORUSD")
+        Error::new(exit::NOT_FOUND, format!("{} is not found", program.display()))
+            .with_hint("put chorusd beside chorusctl or into PATH, or set CHORUSD")
     })?;
     absolute(&found)
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(path).map_err(|error| Failure::failed(plain(&error)))
+fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    std::path::absolute(path).map_err(|error| Error::failed(os_error_text(&error)))
 }
 
 /// Whoever reads the unit sees the old one or the new one.
-fn write(path: &Path, unit: &str) -> io::Result<()> {
+fn write_atomically(path: &Path, unit: &str) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir)?;
     let mut new = tempfile::NamedTempFile::new_in(dir)?;

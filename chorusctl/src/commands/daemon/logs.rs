@@ -9,12 +9,12 @@ use chorus_proto::methods::daemon::{Hello, HelloParams};
 use super::tail::Tail;
 use crate::app::App;
 use crate::connect;
-use crate::error::{Failure, plain};
-use crate::ui::safe;
+use crate::error::{Error, os_error_text};
+use crate::ui::sanitize;
 
 /// Lines shown of what is there already.
-const LINES: usize = 100;
-const LOOK: Duration = Duration::from_millis(200);
+const TAIL_LINES: usize = 100;
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Show what the daemon logged
 ///
@@ -30,41 +30,42 @@ pub struct Args {
 ///
 /// # Errors
 /// Why there is none.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    let path = home(app)?.join("log").join("chorusd.log");
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let path = resolve_home(app)?.join("log").join("chorusd.log");
     let failed = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound => Failure::new(exit::NOT_FOUND, format!("no log at {} yet", path.display()))
-            .hint("the daemon writes it: chorusctl daemon start"),
-        _ => Failure::file(&path.display().to_string(), &error),
+        std::io::ErrorKind::NotFound => Error::new(exit::NOT_FOUND, format!("no log at {} yet", path.display()))
+            .with_hint("the daemon writes it: chorusctl daemon start"),
+        _ => Error::for_file(&path.display().to_string(), &error),
     };
-    let (mut tail, last) = Tail::open(&path, LINES).map_err(failed)?;
-    write(app, &last)?;
+    let (mut tail, last) = Tail::open(&path, TAIL_LINES).map_err(failed)?;
+    print_lines(app, &last)?;
     if !args.follow {
         return Ok(());
     }
     loop {
-        app.out.flush()?;
-        std::thread::sleep(LOOK);
-        let more =
-            tail.more().map_err(|error| Failure::failed(format!("failed to read the log: {}", plain(&error))))?;
-        write(app, &more)?;
+        app.stdout.flush()?;
+        std::thread::sleep(POLL_INTERVAL);
+        let more = tail
+            .read_new_lines()
+            .map_err(|error| Error::failed(format!("failed to read the log: {}", os_error_text(&error))))?;
+        print_lines(app, &more)?;
     }
 }
 
-fn write(app: &mut App, bytes: &[u8]) -> Result<(), Failure> {
-    app.out.text(&safe::clean(&String::from_utf8_lossy(bytes)))
+fn print_lines(app: &mut App, bytes: &[u8]) -> Result<(), Error> {
+    app.stdout.text(&sanitize::multi_line(&String::from_utf8_lossy(bytes)))
 }
 
 /// The home of the daemon that runs, else of the one that would.
-fn home(app: &mut App) -> Result<PathBuf, Failure> {
-    let running = connect::reach(app.places()?, &app.global).ok().flatten();
+fn resolve_home(app: &mut App) -> Result<PathBuf, Error> {
+    let running = connect::connect_if_running(app.paths()?, &app.global).ok().flatten();
     if let Some(client) = running {
-        app.connected(client);
+        app.set_client(client);
         if let Ok(hello) = app.call::<Hello>(&HelloParams::default()) {
             app.disconnect();
             return Ok(hello.home.into());
         }
         app.disconnect();
     }
-    Ok(app.places()?.home.clone())
+    Ok(app.paths()?.home.clone())
 }

@@ -3,11 +3,10 @@
 use clap::Subcommand;
 
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::Error;
 
-mod by_lock;
-pub mod gone;
 pub mod install;
+mod lock_holder;
 pub mod logs;
 pub mod restart;
 pub mod start;
@@ -15,6 +14,7 @@ pub mod status;
 pub mod stop;
 mod tail;
 mod unit;
+pub mod wait_exit;
 
 /// Start, stop and watch the daemon
 #[derive(Debug, clap::Args)]
@@ -44,7 +44,7 @@ enum Verb {
 ///
 /// # Errors
 /// Why it did not succeed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         Verb::Start(args) => start::run(args, app),
         Verb::Stop(args) => stop::run(args, app),

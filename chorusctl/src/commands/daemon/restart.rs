@@ -3,7 +3,7 @@
 use super::{start, stop};
 use crate::app::App;
 use crate::connect;
-use crate::error::Failure;
+use crate::error::Error;
 
 /// Stop the daemon and start it again
 #[derive(Debug, clap::Args)]
@@ -13,14 +13,14 @@ pub struct Args {}
 ///
 /// # Errors
 /// Why none runs now, or the old one still does.
-pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     let was_running = stop::stop(app)?.is_some();
-    let started = connect::start(app.places()?, &app.global)?;
+    let started = connect::start(app.paths()?, &app.global)?;
     let verb = match (was_running, started.is_ours) {
         (true, _) => "restarted",
         (false, true) => "started",
-        (false, false) => start::RUNNING,
+        (false, false) => start::ALREADY_RUNNING,
     };
-    app.connected(started.client);
-    start::tell(app, verb)
+    app.set_client(started.client);
+    start::print_daemon(app, verb)
 }

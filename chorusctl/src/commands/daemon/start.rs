@@ -4,11 +4,11 @@ use chorus_proto::methods::daemon::{Hello, HelloParams};
 
 use crate::app::App;
 use crate::connect;
-use crate::error::Failure;
-use crate::ui::safe;
+use crate::error::Error;
+use crate::ui::sanitize;
 
 /// The word for a daemon that somebody else started.
-pub const RUNNING: &str = "already running";
+pub const ALREADY_RUNNING: &str = "already running";
 
 /// Start the daemon
 #[derive(Debug, clap::Args)]
@@ -18,26 +18,26 @@ pub struct Args {}
 ///
 /// # Errors
 /// Why it does not run.
-pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
-    let places = app.places()?;
-    let (client, verb) = match connect::reach(places, &app.global)? {
-        Some(client) => (client, RUNNING),
+pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    let places = app.paths()?;
+    let (client, verb) = match connect::connect_if_running(places, &app.global)? {
+        Some(client) => (client, ALREADY_RUNNING),
         None => {
             let started = connect::start(places, &app.global)?;
-            (started.client, if started.is_ours { "started" } else { RUNNING })
+            (started.client, if started.is_ours { "started" } else { ALREADY_RUNNING })
         }
     };
-    app.connected(client);
-    tell(app, verb)
+    app.set_client(client);
+    print_daemon(app, verb)
 }
 
 /// Says which daemon it is, after `verb`.
 ///
 /// # Errors
 /// Why the daemon does not say.
-pub fn tell(app: &mut App, verb: &str) -> Result<(), Failure> {
-    app.answer::<Hello>(&HelloParams::default(), |app, hello| {
-        let line = format!("{verb}: chorusd {}, pid {}", safe::one_line(&hello.version), hello.pid);
-        app.out.done(&line)
+pub fn print_daemon(app: &mut App, verb: &str) -> Result<(), Error> {
+    app.call_and_print::<Hello>(&HelloParams::default(), |app, hello| {
+        let line = format!("{verb}: chorusd {}, pid {}", sanitize::one_line(&hello.version), hello.pid);
+        app.stdout.status_line(&line)
     })
 }

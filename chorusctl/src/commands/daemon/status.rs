@@ -5,8 +5,8 @@ use chorus_proto::methods::daemon::{Status, StatusParams};
 use crate::app::App;
 use crate::commands::status;
 use crate::connect;
-use crate::error::Failure;
-use crate::ui::out::Format;
+use crate::error::Error;
+use crate::ui::stdout::OutputFormat;
 
 /// Tell whether the daemon runs
 ///
@@ -18,15 +18,15 @@ pub struct Args {}
 ///
 /// # Errors
 /// Where no daemon runs.
-pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
-    let places = app.places()?;
-    let client = connect::reach(places, &app.global)?.ok_or_else(|| connect::nobody(places))?;
-    app.connected(client);
+pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    let places = app.paths()?;
+    let client = connect::connect_if_running(places, &app.global)?.ok_or_else(|| connect::no_daemon_error(places))?;
+    app.set_client(client);
     // The line needs no agent; who asks for JSON gets them all.
-    if app.out.format() != Format::Text {
-        return app.answer::<Status>(&StatusParams::default(), |_, _| Ok(()));
+    if app.stdout.format() != OutputFormat::Text {
+        return app.call_and_print::<Status>(&StatusParams::default(), |_, _| Ok(()));
     }
-    let result = status::ask(app, 0)?;
-    let line = status::line(&app.out, &result.daemon);
-    writeln!(app.out, "{line}")
+    let result = status::fetch_status(app, 0)?;
+    let line = status::daemon_line(&app.stdout, &result.daemon);
+    writeln!(app.stdout, "{line}")
 }

@@ -6,15 +6,15 @@ use chorus_proto::CallError;
 use chorus_proto::methods::daemon::{Stop, StopParams, StopResult};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::by_lock::{self, Unreached};
-use super::gone;
-use crate::app::{App, read};
+use super::lock_holder::{self, StopOutcome};
+use super::wait_exit;
+use crate::app::{App, parse_result};
 use crate::connect;
-use crate::error::Failure;
-use crate::ui::out::Format;
+use crate::error::Error;
+use crate::ui::stdout::OutputFormat;
 
 /// How long a daemon may take to save everything unless `--timeout` says otherwise.
-const PATIENCE: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Save every conversation and stop the daemon
 ///
@@ -26,14 +26,14 @@ pub struct Args {}
 ///
 /// # Errors
 /// Why it still runs, or that none does.
-pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
-    let result = stop(app)?.ok_or_else(|| app.places().map_or_else(|failure| failure, connect::nobody))?;
-    match app.out.format() {
-        Format::Text => {
-            let StopResult { pid } = read(&result)?;
-            app.out.done(&format!("stopped: chorusd, pid {pid}"))
+pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    let result = stop(app)?.ok_or_else(|| app.paths().map_or_else(|failure| failure, connect::no_daemon_error))?;
+    match app.stdout.format() {
+        OutputFormat::Text => {
+            let StopResult { pid } = parse_result(&result)?;
+            app.stdout.status_line(&format!("stopped: chorusd, pid {pid}"))
         }
-        Format::Json | Format::Jsonl => app.out.json_line(&result),
+        OutputFormat::Json | OutputFormat::Jsonl => app.stdout.json_line(&result),
     }
 }
 
@@ -41,23 +41,23 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Why it still runs.
-pub fn stop(app: &mut App) -> Result<Option<Box<RawValue>>, Failure> {
-    let patience = app.global.timeout.unwrap_or(PATIENCE);
-    let client = match connect::reach(app.places()?, &app.global)? {
+pub fn stop(app: &mut App) -> Result<Option<Box<RawValue>>, Error> {
+    let patience = app.global.timeout.unwrap_or(STOP_TIMEOUT);
+    let client = match connect::connect_if_running(app.paths()?, &app.global)? {
         Some(client) => client,
-        None => match by_lock::stop(app, patience)? {
-            Unreached::Nobody => return Ok(None),
-            Unreached::Reached(client) => client,
-            Unreached::Ended(pid) => return Ok(Some(to_raw_value(&StopResult { pid }).map_err(CallError::from)?)),
+        None => match lock_holder::stop(app, patience)? {
+            StopOutcome::NotRunning => return Ok(None),
+            StopOutcome::Reachable(client) => client,
+            StopOutcome::Exited(pid) => return Ok(Some(to_raw_value(&StopResult { pid }).map_err(CallError::from)?)),
         },
     };
-    app.connected(client);
+    app.set_client(client);
     let result = app.call_raw::<Stop>(&StopParams {})?;
     app.disconnect();
-    let StopResult { pid } = read(&result)?;
-    if gone::wait(pid, &app.places()?.socket, patience) {
+    let StopResult { pid } = parse_result(&result)?;
+    if wait_exit::wait_for_exit(pid, &app.paths()?.socket, patience) {
         return Ok(Some(result));
     }
-    Err(Failure::failed(format!("the daemon (pid {pid}) is still stopping after {} s", patience.as_secs()))
-        .hint("chorusctl daemon logs"))
+    Err(Error::failed(format!("the daemon (pid {pid}) is still stopping after {} s", patience.as_secs()))
+        .with_hint("chorusctl daemon logs"))
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-const PIECE: u64 = 64 * 1024;
+const BLOCK_BYTES: u64 = 64 * 1024;
 
 /// A file whose end is followed.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct Tail {
     path: PathBuf,
     file: File,
     /// A line that has not ended yet.
-    begun: Vec<u8>,
+    partial_line: Vec<u8>,
 }
 
 impl Tail {
@@ -24,30 +24,30 @@ impl Tail {
     pub fn open(path: &Path, lines: usize) -> io::Result<(Self, Vec<u8>)> {
         let mut file = File::open(path)?;
         let last = last_lines(&mut file, lines)?;
-        Ok((Self { path: path.to_owned(), file, begun: Vec::new() }, last))
+        Ok((Self { path: path.to_owned(), file, partial_line: Vec::new() }, last))
     }
 
     /// Whole lines that came since, also those of a file that took its place.
     ///
     /// # Errors
     /// What the system says.
-    pub fn more(&mut self) -> io::Result<Vec<u8>> {
-        self.file.read_to_end(&mut self.begun)?;
+    pub fn read_new_lines(&mut self) -> io::Result<Vec<u8>> {
+        self.file.read_to_end(&mut self.partial_line)?;
         if let Ok(current) = File::open(&self.path) {
             let (old, new) = (self.file.metadata()?, current.metadata()?);
             if (old.dev(), old.ino()) != (new.dev(), new.ino()) {
                 // What was written between the last look and the renaming.
-                self.file.read_to_end(&mut self.begun)?;
+                self.file.read_to_end(&mut self.partial_line)?;
                 self.file = current;
-                self.file.read_to_end(&mut self.begun)?;
+                self.file.read_to_end(&mut self.partial_line)?;
             } else if new.len() < self.file.stream_position()? {
                 self.file.rewind()?;
-                self.file.read_to_end(&mut self.begun)?;
+                self.file.read_to_end(&mut self.partial_line)?;
             }
         }
-        let whole = self.begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let rest = self.begun.split_off(whole);
-        Ok(std::mem::replace(&mut self.begun, rest))
+        let whole = self.partial_line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let rest = self.partial_line.split_off(whole);
+        Ok(std::mem::replace(&mut self.partial_line, rest))
     }
 }
 
@@ -62,7 +62,7 @@ fn last_lines(file: &mut File, lines: usize) -> io::Result<Vec<u8>> {
         if ends >= lines || start == 0 {
             break;
         }
-        let length = PIECE.min(start);
+        let length = BLOCK_BYTES.min(start);
         start -= length;
         file.seek(SeekFrom::Start(start))?;
         let mut piece = Vec::new();
@@ -107,14 +107,14 @@ mod tests {
         let (mut tail, _) = Tail::open(&path, 9)?;
         let mut old = std::fs::OpenOptions::new().append(true).open(&path)?;
         old.write_all(b"two\nthr")?;
-        assert_eq!(tail.more()?, b"two\n");
+        assert_eq!(tail.read_new_lines()?, b"two\n");
         old.write_all(b"ee\n")?;
         std::fs::rename(&path, directory.path().join("log.1"))?;
         std::fs::write(&path, "four\n")?;
-        assert_eq!(tail.more()?, b"three\nfour\n");
-        assert_eq!(tail.more()?, b"");
+        assert_eq!(tail.read_new_lines()?, b"three\nfour\n");
+        assert_eq!(tail.read_new_lines()?, b"");
         std::fs::write(&path, "5\n")?;
-        assert_eq!(tail.more()?, b"5\n");
+        assert_eq!(tail.read_new_lines()?, b"5\n");
         Ok(())
     }
 }

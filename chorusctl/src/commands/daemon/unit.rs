@@ -3,25 +3,25 @@
 use std::path::Path;
 
 /// The first line of every unit that Chorus wrote: what does not begin with it is somebody else's.
-pub const OURS: &str = "# Written by `chorusctl daemon install`.";
+pub const HEADER: &str = "# Written by `chorusctl daemon install`.";
 
 /// The unit for `program`. `socket` is the one the command line named, `environment` what the daemon is to find.
 ///
 /// # Errors
 /// What cannot stand in a unit.
-pub fn text(program: &Path, socket: Option<&Path>, environment: &[(&str, String)]) -> Result<String, String> {
-    let mut start = program_word(path(program)?)?;
+pub fn render(program: &Path, socket: Option<&Path>, environment: &[(&str, String)]) -> Result<String, String> {
+    let mut start = quote_program(path_str(program)?)?;
     if let Some(socket) = socket {
         start.push_str(" --socket ");
-        start.push_str(&command_word(path(socket)?)?);
+        start.push_str(&quote_argument(path_str(socket)?)?);
     }
     let mut variables = String::new();
     for (name, value) in environment {
-        variables.push_str(&format!("Environment={}\n", quoted(&format!("{name}={value}"))?));
+        variables.push_str(&format!("Environment={}\n", quote(&format!("{name}={value}"))?));
     }
     Ok(format!(
         "\
-{OURS} Changes of your own belong beside it:
+{HEADER} Changes of your own belong beside it:
 # systemctl --user edit chorusd
 
 [Unit]
@@ -69,25 +69,25 @@ WantedBy=default.target
     ))
 }
 
-fn path(path: &Path) -> Result<&str, String> {
+fn path_str(path: &Path) -> Result<&str, String> {
     path.to_str().ok_or_else(|| format!("{} is not UTF-8, which a unit must be", path.display()))
 }
 
 /// The first word of a command: a path in which systemd takes neither quotes nor backslashes.
-fn program_word(text: &str) -> Result<String, String> {
+fn quote_program(text: &str) -> Result<String, String> {
     match text.chars().find(|c| "\"'\\".contains(*c)) {
         Some(c) => Err(format!("{text} holds {c}, which the program of a unit cannot")),
-        None => quoted(text),
+        None => quote(text),
     }
 }
 
 /// A further word of a command: `$` would be a variable there.
-fn command_word(text: &str) -> Result<String, String> {
-    quoted(&text.replace('$', "$$"))
+fn quote_argument(text: &str) -> Result<String, String> {
+    quote(&text.replace('$', "$$"))
 }
 
 /// A word, in quotes where it needs them; `%` would be a specifier.
-fn quoted(text: &str) -> Result<String, String> {
+fn quote(text: &str) -> Result<String, String> {
     if let Some(c) = text.chars().find(|c| c.is_control()) {
         return Err(format!("{text:?} holds {c:?}, which a unit cannot"));
     }
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn strange_paths_are_quoted() {
-        let unit = text(
+        let unit = render(
             Path::new("/opt/100% new/$bin/chorusd"),
             Some(Path::new("/run/a \"$b\".sock")),
             &[("CHORUS_HOME", "/srv/$x 1".into())],
@@ -114,15 +114,15 @@ mod tests {
         ] {
             assert!(unit.lines().any(|there| there == line), "{line}: {unit}");
         }
-        assert!(text(Path::new("/a\"b"), None, &[]).is_err());
-        assert!(text(Path::new("/a\nExecStartPre=/bin/evil"), None, &[]).is_err());
+        assert!(render(Path::new("/a\"b"), None, &[]).is_err());
+        assert!(render(Path::new("/a\nExecStartPre=/bin/evil"), None, &[]).is_err());
     }
 
     #[test]
     fn plain_paths_stay_plain() {
-        let unit = text(Path::new("/usr/bin/chorusd"), None, &[]).unwrap_or_default();
+        let unit = render(Path::new("/usr/bin/chorusd"), None, &[]).unwrap_or_default();
         assert!(
-            unit.starts_with(OURS) && unit.contains("\nExecStart=/usr/bin/chorusd\nRestart=on-failure\n"),
+            unit.starts_with(HEADER) && unit.contains("\nExecStart=/usr/bin/chorusd\nRestart=on-failure\n"),
             "{unit}"
         );
     }

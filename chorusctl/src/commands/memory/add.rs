@@ -3,10 +3,10 @@
 use chorus_proto::methods::memory::{Add, AddParams};
 
 use crate::app::App;
-use crate::commands::given;
-use crate::error::Failure;
-use crate::ui::words::count;
-use crate::ui::{Style, safe};
+use crate::commands::text_input;
+use crate::error::Error;
+use crate::ui::units::pluralize;
+use crate::ui::{Style, sanitize};
 
 /// Have an agent remember something
 ///
@@ -32,34 +32,34 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it was not added.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    let text = match given::argument(Some(args.text), "memory add", "remember")? {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let text = match text_input::text_argument(Some(args.text), "memory add", "remember")? {
         Some(text) => text,
-        None => given::standard_input()?,
+        None => text_input::read_stdin()?,
     };
     let (path, project, redact) = (args.path, args.project, args.redact);
     let params = AddParams { agent: app.agent(), text, path, project, redact };
-    app.answer::<Add>(&params, |app, result| {
-        let id = safe::one_line(&result.entry.short_id);
-        let id = app.out.paint(Style::Id, &id).to_string();
+    app.call_and_print::<Add>(&params, |app, result| {
+        let id = sanitize::one_line(&result.entry.short_id);
+        let id = app.stdout.style(Style::Id, &id).to_string();
         let line = match (result.added, &result.entry.project) {
             (false, _) => format!("remembered already: {id}"),
-            (true, Some(project)) => format!("remembered as {id}, shared in {}", safe::one_line(project)),
+            (true, Some(project)) => format!("remembered as {id}, shared in {}", sanitize::one_line(project)),
             (true, None) => format!("remembered as {id}"),
         };
-        app.out.done(&line)?;
+        app.stdout.status_line(&line)?;
         if !result.entry.shown {
-            app.notes.warning("there is no room for it in what the model is shown: chorusctl memory list");
+            app.stderr.warning("there is no room for it in what the model is shown: chorusctl memory list");
         }
         if result.entry.path_exists == Some(false) {
-            app.notes.line("the path is not there (yet)");
+            app.stderr.line("the path is not there (yet)");
         }
         match result.secrets_found {
             0 => {}
-            found if redact => app.notes.line(&format!("{} replaced", count(found, "secret"))),
-            found => {
-                app.notes.hint(&format!("{} in it, kept as they came; --redact replaces them", count(found, "secret")))
-            }
+            found if redact => app.stderr.line(&format!("{} replaced", pluralize(found, "secret"))),
+            found => app
+                .stderr
+                .hint(&format!("{} in it, kept as they came; --redact replaces them", pluralize(found, "secret"))),
         }
         Ok(())
     })

@@ -3,10 +3,10 @@
 use chorus_proto::methods::memory::{List, ListParams, ListResult, MemoryEntry};
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::reply;
-use crate::ui::out::Format;
-use crate::ui::words::count_tokens;
+use crate::error::Error;
+use crate::paged_result;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::format_token_count;
 
 /// List what an agent remembers, in the order in which its model is shown it
 ///
@@ -23,37 +23,37 @@ pub struct Args {
 ///
 /// # Errors
 /// Why there is no list.
-pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let agent = app.agent();
     let params = |offset| ListParams { agent: agent.clone(), offset: Some(offset), limit: args.limit };
-    if args.limit.is_none() && app.out.format() != Format::Text {
-        return reply::whole::<List, _>(app, "entries", &params(0), params);
+    if args.limit.is_none() && app.stdout.format() != OutputFormat::Text {
+        return paged_result::print_all_pages::<List, _>(app, "entries", &params(0), params);
     }
-    if app.out.format() == Format::Jsonl {
+    if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<List>(&params(0))?;
-        return reply::lines(&mut app.out, &raw, "entries");
+        return paged_result::print_entries(&mut app.stdout, &raw, "entries");
     }
-    app.answer::<List>(&params(0), |app, first| {
+    app.call_and_print::<List>(&params(0), |app, first| {
         let (mut entries, mut next) = (first.entries, first.next);
         while let Some(offset) = next.filter(|_| args.limit.is_none()) {
             let page = app.call::<List>(&params(offset))?;
             entries.extend(page.entries);
             next = page.next.filter(|next| *next > offset);
         }
-        text(&ListResult { entries: Vec::new(), ..first }, &entries, app)
+        print_entries(&ListResult { entries: Vec::new(), ..first }, &entries, app)
     })
 }
 
-fn text(result: &ListResult, entries: &[MemoryEntry], app: &mut App) -> Result<(), Failure> {
+fn print_entries(result: &ListResult, entries: &[MemoryEntry], app: &mut App) -> Result<(), Error> {
     if result.total == 0 {
-        app.notes.line("nothing is remembered; `chorusctl memory add TEXT` adds something");
+        app.stderr.line("nothing is remembered; `chorusctl memory add TEXT` adds something");
         return Ok(());
     }
-    super::table(entries, &mut app.out)?;
-    app.out.flush()?;
-    let used = format!("{} of {}", result.tokens, count_tokens(result.token_budget));
+    super::write_table(entries, &mut app.stdout)?;
+    app.stdout.flush()?;
+    let used = format!("{} of {}", result.tokens, format_token_count(result.token_budget));
     if result.shown < result.total {
-        app.notes.line(&format!("the model is shown {} of {} ({used})", result.shown, result.total));
+        app.stderr.line(&format!("the model is shown {} of {} ({used})", result.shown, result.total));
     }
     Ok(())
 }

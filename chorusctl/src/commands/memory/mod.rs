@@ -4,8 +4,8 @@ use chorus_proto::methods::memory::{MemoryEntry, MemorySource};
 use clap::Subcommand;
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::{Cell, Column, Out, Style, Table, safe};
+use crate::error::Error;
+use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
 
 pub mod add;
 pub mod list;
@@ -36,7 +36,7 @@ enum Verb {
 ///
 /// # Errors
 /// Why it did not succeed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         Verb::Add(args) => add::run(args, app),
         Verb::List(args) => list::run(&args, app),
@@ -46,7 +46,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
 }
 
 /// Entries as a table.
-fn table(entries: &[MemoryEntry], out: &mut Out) -> Result<(), Failure> {
+fn write_table(entries: &[MemoryEntry], out: &mut Stdout) -> Result<(), Error> {
     let mut table = Table::new([
         Column::new("ID"),
         Column::new("WHEN"),
@@ -59,7 +59,7 @@ fn table(entries: &[MemoryEntry], out: &mut Out) -> Result<(), Failure> {
     for entry in entries {
         let by = match entry.source {
             MemorySource::Hand => "hand".to_owned(),
-            MemorySource::Tool => safe::one_line(&entry.agent_name),
+            MemorySource::Tool => sanitize::one_line(&entry.agent_name),
         };
         let shown = if all {
             ""
@@ -68,24 +68,24 @@ fn table(entries: &[MemoryEntry], out: &mut Out) -> Result<(), Failure> {
         } else {
             "no"
         };
-        table.row([
-            Cell::new(Style::Id, safe::one_line(&entry.short_id)),
+        table.add_row([
+            Cell::new(Style::Id, sanitize::one_line(&entry.short_id)),
             out.clock().ago(entry.created_at).into(),
             by.into(),
-            safe::one_line(entry.project.as_deref().unwrap_or_default()).into(),
+            sanitize::one_line(entry.project.as_deref().unwrap_or_default()).into(),
             shown.into(),
-            what(entry).into(),
+            entry_summary(entry).into(),
         ]);
     }
     table.write(out)
 }
 
 /// The text, what it is about, and where it came from, on one line.
-fn what(entry: &MemoryEntry) -> String {
+fn entry_summary(entry: &MemoryEntry) -> String {
     let gone = if entry.path_exists == Some(false) { ", which is not there" } else { "" };
-    let path = entry.path.as_ref().map(|path| format!("{}{gone}", safe::one_line(path)));
-    let from = entry.session_id.as_ref().map(|session| format!("from {}", safe::one_line(session)));
+    let path = entry.path.as_ref().map(|path| format!("{}{gone}", sanitize::one_line(path)));
+    let from = entry.session_id.as_ref().map(|session| format!("from {}", sanitize::one_line(session)));
     let about: Vec<String> = path.into_iter().chain(from).collect();
-    let text = safe::one_line(&entry.text);
+    let text = sanitize::one_line(&entry.text);
     if about.is_empty() { text } else { format!("{text} ({})", about.join("; ")) }
 }

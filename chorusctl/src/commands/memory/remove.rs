@@ -3,8 +3,8 @@
 use chorus_proto::methods::memory::{Remove, RemoveParams};
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::{Style, safe};
+use crate::error::Error;
+use crate::ui::{Style, sanitize};
 
 /// Move something remembered to the trash
 ///
@@ -20,11 +20,11 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it is still remembered.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    app.answer::<Remove>(&RemoveParams { agent: app.agent(), id: args.id }, |app, removed| {
-        let id = safe::one_line(&removed.entry.short_id);
-        let line = format!("removed {}: {}", app.out.paint(Style::Id, &id), super::what(&removed.entry));
-        app.out.done(&line)?;
-        if app.out.quiet() { Ok(()) } else { writeln!(app.out, "  back with: chorusctl trash restore {id}") }
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.call_and_print::<Remove>(&RemoveParams { agent: app.agent(), id: args.id }, |app, removed| {
+        let id = sanitize::one_line(&removed.entry.short_id);
+        let line = format!("removed {}: {}", app.stdout.style(Style::Id, &id), super::entry_summary(&removed.entry));
+        app.stdout.status_line(&line)?;
+        if app.stdout.is_quiet() { Ok(()) } else { writeln!(app.stdout, "  back with: chorusctl trash restore {id}") }
     })
 }

@@ -3,9 +3,9 @@
 use chorus_proto::methods::memory::{Search, SearchParams};
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::reply;
-use crate::ui::out::Format;
+use crate::error::Error;
+use crate::paged_result;
+use crate::ui::stdout::OutputFormat;
 
 /// Find words in what an agent remembers
 ///
@@ -24,22 +24,22 @@ pub struct Args {
 ///
 /// # Errors
 /// Why nothing could be searched.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = SearchParams { agent: app.agent(), query: args.query.join(" "), limit: args.limit };
-    if app.out.format() == Format::Jsonl {
+    if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Search>(&params)?;
-        return reply::lines(&mut app.out, &raw, "entries");
+        return paged_result::print_entries(&mut app.stdout, &raw, "entries");
     }
-    app.answer::<Search>(&params, |app, result| {
+    app.call_and_print::<Search>(&params, |app, result| {
         if result.entries.is_empty() {
-            app.notes.line("nothing that is remembered has all these words in it");
+            app.stderr.line("nothing that is remembered has all these words in it");
             return Ok(());
         }
-        super::table(&result.entries, &mut app.out)?;
-        app.out.flush()?;
+        super::write_table(&result.entries, &mut app.stdout)?;
+        app.stdout.flush()?;
         let told = result.entries.len() as u64;
         if told < result.total {
-            app.notes.line(&format!("{told} of {} that were found", result.total));
+            app.stderr.line(&format!("{told} of {} that were found", result.total));
         }
         Ok(())
     })

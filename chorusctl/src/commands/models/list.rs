@@ -3,9 +3,9 @@
 use chorus_proto::methods::models::{List, ModelsParams};
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::reply;
-use crate::ui::out::Format;
+use crate::error::Error;
+use crate::paged_result;
+use crate::ui::stdout::OutputFormat;
 
 /// List the models that were found; the same as no command
 ///
@@ -18,10 +18,10 @@ pub struct Args {}
 ///
 /// # Errors
 /// Why there is no list.
-pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
-    if app.out.format() == Format::Jsonl {
+pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<List>(&ModelsParams {})?;
-        return reply::lines(&mut app.out, &raw, "providers");
+        return paged_result::print_entries(&mut app.stdout, &raw, "providers");
     }
-    app.answer::<List>(&ModelsParams {}, |app, found| super::show(app, &found))
+    app.call_and_print::<List>(&ModelsParams {}, |app, found| super::print_models(app, &found))
 }

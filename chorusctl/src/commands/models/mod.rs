@@ -6,9 +6,9 @@ use chorus_proto::methods::models::{Discovery, Model, ModelProvider, ModelsResul
 use clap::Subcommand;
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::words::count;
-use crate::ui::{Cell, Column, Style, Table, safe};
+use crate::error::Error;
+use crate::ui::units::pluralize;
+use crate::ui::{Cell, Column, Style, Table, sanitize};
 
 pub mod list;
 pub mod validate;
@@ -33,7 +33,7 @@ enum Verb {
 ///
 /// # Errors
 /// Why it did not succeed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         None => list::run(list::Args {}, app),
         Some(Verb::List(args)) => list::run(args, app),
@@ -42,78 +42,79 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
 }
 
 /// A line for each provider, then the models.
-fn show(app: &mut App, found: &ModelsResult) -> Result<(), Failure> {
+fn print_models(app: &mut App, found: &ModelsResult) -> Result<(), Error> {
     if found.providers.is_empty() {
-        app.notes.line("no provider of models is configured");
-        app.notes.hint("set ANTHROPIC_API_KEY where chorusd starts, or add [providers.NAME] to config.toml");
+        app.stderr.line("no provider of models is configured");
+        app.stderr.hint("set ANTHROPIC_API_KEY where chorusd starts, or add [providers.NAME] to config.toml");
         return Ok(());
     }
     let width = found.providers.iter().map(|provider| provider.name.chars().count()).max().unwrap_or(0);
     for provider in &found.providers {
-        line(app, provider, width)?;
+        print_provider(app, provider, width)?;
     }
     if found.providers.iter().any(|provider| provider.found == Discovery::NotRun) {
-        app.out.flush()?;
-        app.notes.hint("`chorusctl models validate` asks now");
+        app.stdout.flush()?;
+        app.stderr.hint("`chorusctl models validate` asks now");
     }
     let models: Vec<&Model> = found.providers.iter().flat_map(|provider| &provider.models).collect();
     if models.is_empty() {
         return Ok(());
     }
-    app.out.text("\n")?;
-    let called = names(found);
+    app.stdout.text("\n")?;
+    let called = aliases_by_model(found);
     let mut table = Table::new([
         Column::new("MODEL"),
-        Column::new("CONTEXT").right(),
-        Column::new("INPUT").right().optional(),
-        Column::new("OUTPUT").right().optional(),
+        Column::new("CONTEXT").align_right(),
+        Column::new("INPUT").align_right().optional(),
+        Column::new("OUTPUT").align_right().optional(),
         Column::new("ALSO").flexible(),
     ]);
     for model in models {
-        let price = |of: fn(&Price) -> f64| model.price.as_ref().map(|price| dollars(of(price))).unwrap_or_default();
-        table.row([
-            Cell::new(Style::Strong, safe::one_line(&model.name)),
+        let price =
+            |of: fn(&Price) -> f64| model.price.as_ref().map(|price| format_price(of(price))).unwrap_or_default();
+        table.add_row([
+            Cell::new(Style::Strong, sanitize::one_line(&model.name)),
             model.context_length.map(|tokens| tokens.to_string()).unwrap_or_default().into(),
             price(|price| price.input).into(),
             price(|price| price.output).into(),
-            called.get(&*model.name).map(|names| safe::one_line(&names.join(", "))).unwrap_or_default().into(),
+            called.get(&*model.name).map(|names| sanitize::one_line(&names.join(", "))).unwrap_or_default().into(),
         ]);
     }
-    table.write(&mut app.out)?;
+    table.write(&mut app.stdout)?;
     if found.providers.iter().any(|provider| provider.models.iter().any(|model| model.price.is_some())) {
-        app.out.text("\ninput and output in US dollars per million tokens\n")?;
+        app.stdout.text("\ninput and output in US dollars per million tokens\n")?;
     }
     Ok(())
 }
 
-fn line(app: &mut App, provider: &ModelProvider, width: usize) -> Result<(), Failure> {
+fn print_provider(app: &mut App, provider: &ModelProvider, width: usize) -> Result<(), Error> {
     let (word, style) = match provider.found {
         Discovery::Ok => ("ok  ", Style::Good),
         Discovery::Failed => ("FAIL", Style::Bad),
         Discovery::NotRun => ("?   ", Style::Faint),
     };
     let text = match (&provider.problem, provider.found) {
-        (Some(problem), _) => safe::one_line(problem),
+        (Some(problem), _) => sanitize::one_line(problem),
         (None, Discovery::NotRun) => "not asked yet".to_owned(),
         (None, _) => {
             let local = if provider.local { "found on this machine, " } else { "" };
-            let models = count(provider.models.len() as u64, "model");
+            let models = pluralize(provider.models.len() as u64, "model");
             let key = match &provider.key_from {
-                Some(place) => format!("key in {}", safe::one_line(place)),
+                Some(place) => format!("key in {}", sanitize::one_line(place)),
                 None => "no key".to_owned(),
             };
-            format!("{local}{models}, {}, {key}", safe::one_line(&provider.base_url))
+            format!("{local}{models}, {}, {key}", sanitize::one_line(&provider.base_url))
         }
     };
-    let name = format!("{:width$}", safe::one_line(&provider.name));
-    let verdict = app.out.paint(style, word).to_string();
-    writeln!(app.out, "{verdict}  {name}  {text}")?;
+    let name = format!("{:width$}", sanitize::one_line(&provider.name));
+    let verdict = app.stdout.style(style, word).to_string();
+    writeln!(app.stdout, "{verdict}  {name}  {text}")?;
     let Some(hint) = &provider.hint else { return Ok(()) };
-    writeln!(app.out, "      {:width$}  hint: {}", "", safe::one_line(hint))
+    writeln!(app.stdout, "      {:width$}  hint: {}", "", sanitize::one_line(hint))
 }
 
 /// What else a model is called.
-fn names(found: &ModelsResult) -> BTreeMap<&str, Vec<&str>> {
+fn aliases_by_model(found: &ModelsResult) -> BTreeMap<&str, Vec<&str>> {
     let mut names: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     if let Some(default) = &found.default_model {
         let default = found.aliases.get(default).unwrap_or(default);
@@ -126,7 +127,7 @@ fn names(found: &ModelsResult) -> BTreeMap<&str, Vec<&str>> {
 }
 
 /// `3`, `0.25`: as many digits as there are, at most four.
-fn dollars(amount: f64) -> String {
+fn format_price(amount: f64) -> String {
     let text = format!("{amount:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -137,6 +138,6 @@ mod tests {
 
     #[test]
     fn prices_have_the_digits_they_need() {
-        assert_eq!([3.0, 0.25, 0.0, 75.0, 0.00004].map(dollars), ["3", "0.25", "0", "75", "0"]);
+        assert_eq!([3.0, 0.25, 0.0, 75.0, 0.00004].map(format_price), ["3", "0.25", "0", "75", "0"]);
     }
 }

@@ -3,9 +3,9 @@
 use chorus_proto::error::exit;
 use chorus_proto::methods::models::{Discovery, ModelsParams, ModelsResult, Validate};
 
-use crate::app::{App, read};
-use crate::error::Failure;
-use crate::ui::out::Format;
+use crate::app::{App, parse_result};
+use crate::error::Error;
+use crate::ui::stdout::OutputFormat;
 
 /// Ask every provider for its models, which tests its key; nothing is paid for
 ///
@@ -18,13 +18,13 @@ pub struct Args {}
 ///
 /// # Errors
 /// A provider that failed, or why none could be asked.
-pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     let raw = app.call_raw::<Validate>(&ModelsParams {})?;
-    let found: ModelsResult = read(&raw)?;
-    match app.out.format() {
-        Format::Text => super::show(app, &found)?,
-        Format::Json | Format::Jsonl => app.out.json_line(&raw)?,
+    let found: ModelsResult = parse_result(&raw)?;
+    match app.stdout.format() {
+        OutputFormat::Text => super::print_models(app, &found)?,
+        OutputFormat::Json | OutputFormat::Jsonl => app.stdout.json_line(&raw)?,
     }
     let failed = found.providers.iter().any(|provider| provider.found == Discovery::Failed);
-    if failed { Err(Failure::told(exit::FAILED)) } else { Ok(()) }
+    if failed { Err(Error::reported(exit::FAILED)) } else { Ok(()) }
 }

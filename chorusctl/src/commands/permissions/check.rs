@@ -2,10 +2,10 @@
 
 use chorus_proto::methods::permissions::{Check, CheckParams, Part, Verdict};
 
-use super::{rule, style};
+use super::{decision_style, format_rule};
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::{Out, safe};
+use crate::error::Error;
+use crate::ui::{Stdout, sanitize};
 
 /// Ask what an agent's profile says of an action, and why
 ///
@@ -27,14 +27,14 @@ pub struct Args {
 ///
 /// # Errors
 /// Why there is no verdict.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = CheckParams { agent: Some(args.whose), action: args.action };
-    app.answer::<Check>(&params, |app, verdict| write(&mut app.out, &verdict))
+    app.call_and_print::<Check>(&params, |app, verdict| print_verdict(&mut app.stdout, &verdict))
 }
 
-fn write(out: &mut Out, verdict: &Verdict) -> Result<(), Failure> {
+fn print_verdict(out: &mut Stdout, verdict: &Verdict) -> Result<(), Error> {
     let word = verdict.decision.as_str();
-    writeln!(out, "{}  {}", out.paint(style(verdict.decision), word), rule(&verdict.rule))?;
+    writeln!(out, "{}  {}", out.style(decision_style(verdict.decision), word), format_rule(&verdict.rule))?;
     if let [Part { decision, rule, .. }] = verdict.parts.as_slice()
         && (*decision, rule) == (verdict.decision, &verdict.rule)
     {
@@ -42,9 +42,9 @@ fn write(out: &mut Out, verdict: &Verdict) -> Result<(), Failure> {
     }
     for part in &verdict.parts {
         let word = format!("{:5}", part.decision.as_str());
-        let action = safe::one_line(&part.action);
-        writeln!(out, "  {}  {action}", out.paint(style(part.decision), &word))?;
-        writeln!(out, "         {}", rule(&part.rule))?;
+        let action = sanitize::one_line(&part.action);
+        writeln!(out, "  {}  {action}", out.style(decision_style(part.decision), &word))?;
+        writeln!(out, "         {}", format_rule(&part.rule))?;
     }
     Ok(())
 }

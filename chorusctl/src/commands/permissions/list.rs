@@ -3,10 +3,10 @@
 use chorus_proto::methods::permissions::{BashMode, List, ListParams};
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::reply;
-use crate::ui::out::Format;
-use crate::ui::{Cell, Column, Style, Table, safe};
+use crate::error::Error;
+use crate::paged_result;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::{Cell, Column, Style, Table, sanitize};
 
 /// List the permission profiles; the same as no command
 ///
@@ -19,12 +19,12 @@ pub struct Args {}
 ///
 /// # Errors
 /// Why there is no list.
-pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
-    if app.out.format() == Format::Jsonl {
+pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<List>(&ListParams {})?;
-        return reply::lines(&mut app.out, &raw, "profiles");
+        return paged_result::print_entries(&mut app.stdout, &raw, "profiles");
     }
-    app.answer::<List>(&ListParams {}, |app, found| {
+    app.call_and_print::<List>(&ListParams {}, |app, found| {
         let mut table = Table::new([
             Column::new("PROFILE"),
             Column::new("DEFAULT"),
@@ -37,14 +37,14 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
                 BashMode::Parsed => "parsed",
                 BashMode::Whole => "whole",
             };
-            table.row([
-                Cell::new(Style::Strong, safe::one_line(&profile.name)),
+            table.add_row([
+                Cell::new(Style::Strong, sanitize::one_line(&profile.name)),
                 profile.default.as_str().into(),
                 bash.into(),
                 if profile.network { "yes" } else { "no" }.into(),
-                safe::one_line(&profile.agents.join(", ")).into(),
+                sanitize::one_line(&profile.agents.join(", ")).into(),
             ]);
         }
-        table.write(&mut app.out)
+        table.write(&mut app.stdout)
     })
 }

@@ -4,8 +4,8 @@ use chorus_proto::methods::permissions::{Decision, Rule};
 use clap::Subcommand;
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::{Style, safe};
+use crate::error::Error;
+use crate::ui::{Style, sanitize};
 
 pub mod check;
 pub mod list;
@@ -33,7 +33,7 @@ enum Verb {
 ///
 /// # Errors
 /// Why it did not succeed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         None => list::run(list::Args {}, app),
         Some(Verb::List(args)) => list::run(args, app),
@@ -42,7 +42,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     }
 }
 
-fn style(decision: Decision) -> Style {
+fn decision_style(decision: Decision) -> Style {
     match decision {
         Decision::Allow => Style::Good,
         Decision::Ask => Style::Strong,
@@ -52,11 +52,11 @@ fn style(decision: Decision) -> Style {
 
 /// A rule as `deny[3] tool:bash:rm .*`, or why there is none.
 #[must_use]
-pub fn rule(rule: &Rule) -> String {
+pub fn format_rule(rule: &Rule) -> String {
     match rule {
-        Rule::Pattern { list, index, pattern } => format!("{}[{index}] {}", list.as_str(), safe::one_line(pattern)),
+        Rule::Pattern { list, index, pattern } => format!("{}[{index}] {}", list.as_str(), sanitize::one_line(pattern)),
         Rule::Always { index } => format!("always[{index}]: this very action was approved for ever"),
         Rule::Default => "the default: no rule matches".to_owned(),
-        Rule::Shell { reason } => format!("asked about because {}", safe::one_line(reason)),
+        Rule::Shell { reason } => format!("asked about because {}", sanitize::one_line(reason)),
     }
 }

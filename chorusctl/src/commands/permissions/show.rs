@@ -4,9 +4,9 @@ use chorus_proto::methods::permissions::{Show, ShowParams, ShowResult};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::commands::agent::show::{field, value_text};
-use crate::error::Failure;
-use crate::ui::{Out, Style};
+use crate::commands::agent::show::{value_text, write_field};
+use crate::error::Error;
+use crate::ui::{Stdout, Style};
 
 /// Show one profile with its rules
 ///
@@ -23,32 +23,32 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it cannot be shown.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    app.answer::<Show>(&ShowParams { name: args.name }, |app, shown| write(&mut app.out, &shown))
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.call_and_print::<Show>(&ShowParams { name: args.name }, |app, shown| print_profile(&mut app.stdout, &shown))
 }
 
-fn write(out: &mut Out, shown: &ShowResult) -> Result<(), Failure> {
+fn print_profile(out: &mut Stdout, shown: &ShowResult) -> Result<(), Error> {
     let from = if shown.info.preset { "preset" } else { "config.toml" };
-    writeln!(out, "{}", out.paint(Style::Strong, &shown.info.name))?;
-    field(out, "from", from)?;
+    writeln!(out, "{}", out.style(Style::Strong, &shown.info.name))?;
+    write_field(out, "from", from)?;
     if !shown.info.agents.is_empty() {
-        field(out, "agents", &shown.info.agents.join(", "))?;
+        write_field(out, "agents", &shown.info.agents.join(", "))?;
     }
     for (key, value) in shown.profile.as_object().into_iter().flatten() {
         match value {
             Value::Array(entries) => {
                 for (index, entry) in entries.iter().enumerate() {
-                    field(out, &format!("{key}[{index}]"), &line(entry))?;
+                    write_field(out, &format!("{key}[{index}]"), &format_entry(entry))?;
                 }
             }
-            other => field(out, key, &value_text(other))?,
+            other => write_field(out, key, &value_text(other))?,
         }
     }
     Ok(())
 }
 
 /// A pattern, or an example as `ask tool:bash:ls`.
-fn line(entry: &Value) -> String {
+fn format_entry(entry: &Value) -> String {
     let part = |key| entry.get(key).and_then(Value::as_str);
     match (part("decision"), part("action")) {
         (Some(decision), Some(action)) => format!("{decision} {action}"),

@@ -7,30 +7,30 @@ use base64::engine::general_purpose::STANDARD;
 use chorus_proto::Attachment;
 use chorus_proto::frame::MAX_FRAME;
 
-use crate::error::Failure;
+use crate::error::Error;
 
 /// What one message may hold, as a daemon takes it: it must fit into a frame again when it is shown.
-const MOST: usize = MAX_FRAME / 16 * 15;
+const MAX_ATTACHMENT_BYTES: usize = MAX_FRAME / 16 * 15;
 
 /// The files, in base64.
 ///
 /// # Errors
 /// [`Failure`]: one that cannot be read, or all together are too long.
-pub fn read(paths: &[PathBuf]) -> Result<Vec<Attachment>, Failure> {
-    let mut left = MOST;
+pub fn read_attachments(paths: &[PathBuf]) -> Result<Vec<Attachment>, Error> {
+    let mut left = MAX_ATTACHMENT_BYTES;
     let mut files = Vec::new();
     for path in paths {
         let shown = path.display().to_string();
         // A file that is too long, or never ends, is not read first.
-        let length = path.metadata().map_err(|error| Failure::file(&shown, &error))?.len();
+        let length = path.metadata().map_err(|error| Error::for_file(&shown, &error))?.len();
         let too_long = || {
-            Failure::usage(format!("{shown}: too long; all files of a message together have at most 11 MiB"))
-                .hint("put it where the agent can read it, and name it in the message")
+            Error::usage(format!("{shown}: too long; all files of a message together have at most 11 MiB"))
+                .with_hint("put it where the agent can read it, and name it in the message")
         };
         if length > left as u64 {
             return Err(too_long());
         }
-        let bytes = std::fs::read(path).map_err(|error| Failure::file(&shown, &error))?;
+        let bytes = std::fs::read(path).map_err(|error| Error::for_file(&shown, &error))?;
         let data = STANDARD.encode(&bytes);
         left = left.checked_sub(data.len()).ok_or_else(too_long)?;
         files.push(Attachment {
@@ -46,7 +46,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<Attachment>, Failure> {
 }
 
 /// How the images begin that models look at; the name may say something else.
-const IMAGES: [(&[u8], &str); 4] = [
+const IMAGE_SIGNATURES: [(&[u8], &str); 4] = [
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
@@ -56,7 +56,7 @@ const IMAGES: [(&[u8], &str); 4] = [
 /// What a file is: an image by its bytes, all else by the end of its name; of others, whether it is text.
 fn media_type(path: &Path, bytes: &[u8]) -> &'static str {
     let webp = |kind: &str| kind != "image/webp" || bytes.get(8..12) == Some(b"WEBP");
-    let image = IMAGES.iter().find(|(begin, kind)| bytes.starts_with(begin) && webp(kind));
+    let image = IMAGE_SIGNATURES.iter().find(|(begin, kind)| bytes.starts_with(begin) && webp(kind));
     if let Some((_, kind)) = image {
         return kind;
     }

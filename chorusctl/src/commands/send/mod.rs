@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use chorus_proto::methods::send::{CancelParams, SendParams};
 
 use crate::app::App;
-use crate::commands::given;
-use crate::error::Failure;
+use crate::commands::text_input;
+use crate::error::Error;
 
-mod asking;
+mod approval_prompts;
 mod attach;
-pub mod cancel;
+pub mod interrupt;
 mod prompt;
-pub mod speech;
 pub mod turn;
+pub mod turn_printer;
 
-use cancel::Interrupts;
-use turn::{Ended, How};
+use interrupt::InterruptHandler;
+use turn::{DisplayOptions, TurnOutcome};
 
 /// Send a message to an agent's model, and print the reply as it comes
 ///
@@ -55,26 +55,27 @@ pub struct Args {
 ///
 /// # Errors
 /// Why there is no reply.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if args.cancel {
-        return super::cancel::cancel(CancelParams { agent: app.agent(), turn_id: None }, app);
+        return super::cancel::cancel_turn(CancelParams { agent: app.agent(), turn_id: None }, app);
     }
-    let text = match given::argument(args.text, "send", "send")? {
+    let text = match text_input::text_argument(args.text, "send", "send")? {
         Some(text) => text,
-        None => given::without_last_line_end(given::standard_input()?),
+        None => text_input::strip_last_newline(text_input::read_stdin()?),
     };
     if text.trim().is_empty() {
-        return Err(Failure::usage("the message is empty").hint("chorusctl send TEXT, or pipe it in"));
+        return Err(Error::usage("the message is empty").with_hint("chorusctl send TEXT, or pipe it in"));
     }
-    let attachments = attach::read(&args.attach)?;
+    let attachments = attach::read_attachments(&args.attach)?;
     // Streamed also where the reply is printed as a whole: what can be cancelled is told in the stream.
     let params = SendParams { agent: app.agent(), text, key: args.key, attachments, stream: true };
     // Until something was sent, Ctrl-C is nothing special.
     app.client()?;
-    let interrupts = Interrupts::watch(app, params.agent.clone())?;
-    let how = How { stream: !args.no_stream, thinking: args.thinking, gone: turn::LOOK_AGAIN };
+    let interrupts = InterruptHandler::install(app, params.agent.clone())?;
+    let how =
+        DisplayOptions { stream: !args.no_stream, thinking: args.thinking, daemon_gone_hint: turn::DAEMON_GONE_HINT };
     match turn::run(app, &interrupts, &params, how)? {
-        Ended::Answered => Ok(()),
-        Ended::Cancelled(wanted) => Err(Failure::failed(wanted.as_str())),
+        TurnOutcome::Answered => Ok(()),
+        TurnOutcome::Cancelled(wanted) => Err(Error::failed(wanted.as_str())),
     }
 }

@@ -5,23 +5,23 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use chorus_proto::methods::approvals::{Approval, Approve, ApproveParams, Deny, DenyParams};
-use chorus_proto::paths::Places;
+use chorus_proto::paths::InstancePaths;
 use chorus_proto::{CallError, Client, ErrorKind};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::getpgrp;
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 
-use crate::commands::approvals::approve::consequences;
-use crate::error::Failure;
-use crate::ui::{Notes, Style, terminal};
+use crate::commands::approvals::approve::describe_consequences;
+use crate::error::Error;
+use crate::ui::{Stderr, Style, terminal};
 
 /// Longer than this nobody waits for an answer to be taken.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Whether a question can be put here: at a terminal, in the foreground.
 #[must_use]
-pub fn possible() -> bool {
-    terminal::interactive() && tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+pub fn is_possible() -> bool {
+    terminal::can_prompt() && tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
 }
 
 /// A question that somebody is reading.
@@ -29,7 +29,7 @@ pub fn possible() -> bool {
 pub struct Prompt {
     pub id: String,
     /// Closed to take the question back.
-    wake: Option<PipeWriter>,
+    cancel_writer: Option<PipeWriter>,
     thread: Option<JoinHandle<bool>>,
 }
 
@@ -38,23 +38,23 @@ impl Prompt {
     ///
     /// # Errors
     /// Where the system does not let it.
-    pub fn put(approval: Approval, places: Places, notes: Notes) -> io::Result<Self> {
+    pub fn spawn(approval: Approval, places: InstancePaths, notes: Stderr) -> io::Result<Self> {
         let (woken, wake) = io::pipe()?;
         let id = approval.id.clone();
         // What was typed before the question was there answers nothing.
         let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-        let asking = Asking { approval, places, notes, woken };
-        let thread = thread::Builder::new().name("prompt".into()).spawn(move || asking.ask())?;
-        Ok(Self { id, wake: Some(wake), thread: Some(thread) })
+        let asking = PromptThread { approval, paths: places, stderr: notes, cancel_reader: woken };
+        let thread = thread::Builder::new().name("prompt".into()).spawn(move || asking.run())?;
+        Ok(Self { id, cancel_writer: Some(wake), thread: Some(thread) })
     }
 
     /// Takes the question back; whether it was answered here.
-    pub fn end(mut self) -> bool {
+    pub fn withdraw(mut self) -> bool {
         self.join()
     }
 
     fn join(&mut self) -> bool {
-        self.wake = None;
+        self.cancel_writer = None;
         self.thread.take().is_some_and(|thread| thread.join().unwrap_or(false))
     }
 }
@@ -65,11 +65,11 @@ impl Drop for Prompt {
     }
 }
 
-struct Asking {
+struct PromptThread {
     approval: Approval,
-    places: Places,
-    notes: Notes,
-    woken: PipeReader,
+    paths: InstancePaths,
+    stderr: Stderr,
+    cancel_reader: PipeReader,
 }
 
 enum Choice {
@@ -78,45 +78,45 @@ enum Choice {
     No,
 }
 
-impl Asking {
+impl PromptThread {
     /// True: it was answered here.
-    fn ask(&self) -> bool {
+    fn run(&self) -> bool {
         let always = self.approval.not_always.is_none();
         loop {
             let words = if always { "[y] once, [a] always exactly this, [N] no" } else { "[y] once, [N] no" };
-            self.notes.part(Style::Strong, &format!("approve? {words}: "));
-            let Some(line) = self.line() else { return false };
+            self.stderr.styled_part(Style::Strong, &format!("approve? {words}: "));
+            let Some(line) = self.read_line() else { return false };
             let choice = match &*line.trim().to_ascii_lowercase() {
                 "y" | "yes" => Choice::Once,
                 "a" | "always" if always => Choice::Always,
                 "a" | "always" => {
                     let why = self.approval.not_always.as_deref().unwrap_or_default();
-                    self.notes.line(&format!("it cannot be approved for ever: {why}"));
+                    self.stderr.line(&format!("it cannot be approved for ever: {why}"));
                     continue;
                 }
                 "" | "n" | "no" => Choice::No,
                 _ => {
-                    self.notes.line("y, a or n; nothing is no");
+                    self.stderr.line("y, a or n; nothing is no");
                     continue;
                 }
             };
-            match self.answer(&choice) {
-                Ok(lines) => lines.iter().for_each(|line| self.notes.line(line)),
+            match self.send_answer(&choice) {
+                Ok(lines) => lines.iter().for_each(|line| self.stderr.line(line)),
                 // It still waits: what cannot be for ever may be once.
                 Err(CallError::Rpc(error)) if error.kind() == ErrorKind::Denied && matches!(choice, Choice::Always) => {
-                    Failure::from(error).tell(self.notes);
+                    Error::from(error).print(self.stderr);
                     continue;
                 }
-                Err(error) => Failure::from(error).tell(self.notes),
+                Err(error) => Error::from(error).print(self.stderr),
             }
             return true;
         }
     }
 
     /// By a connection of its own, because the other one waits for the reply.
-    fn answer(&self, choice: &Choice) -> Result<Vec<String>, CallError> {
-        let mut client = Client::connect_to(&self.places)?;
-        client.set_timeout(Some(PATIENCE))?;
+    fn send_answer(&self, choice: &Choice) -> Result<Vec<String>, CallError> {
+        let mut client = Client::connect_to(&self.paths)?;
+        client.set_timeout(Some(ANSWER_TIMEOUT))?;
         let (id, hash) = (self.approval.id.clone(), Some(self.approval.hash.clone()));
         Ok(match choice {
             Choice::No => {
@@ -127,17 +127,17 @@ impl Asking {
                 let always = matches!(choice, Choice::Always);
                 let done = client.call::<Approve>(&ApproveParams { id, always, hash })?;
                 let warnings = done.warnings.iter().map(|warning| format!("warning: {warning}"));
-                consequences(&done).into_iter().chain(warnings).collect()
+                describe_consequences(&done).into_iter().chain(warnings).collect()
             }
         })
     }
 
     /// The next line that is typed; `None`: the question was taken back. The end of the input is an empty line.
-    fn line(&self) -> Option<String> {
+    fn read_line(&self) -> Option<String> {
         let stdin = io::stdin();
         let mut typed = Vec::new();
         loop {
-            let mut waits = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(&self.woken, PollFlags::IN)];
+            let mut waits = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(&self.cancel_reader, PollFlags::IN)];
             match poll(&mut waits, None) {
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(_) => return None,
@@ -151,7 +151,7 @@ impl Asking {
             match rustix::io::read(&stdin, &mut piece) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(_) | Ok(0) => {
-                    self.notes.line("");
+                    self.stderr.line("");
                     return Some(String::from_utf8_lossy(&typed).into_owned());
                 }
                 Ok(length) => {

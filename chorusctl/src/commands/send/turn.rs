@@ -2,44 +2,44 @@
 
 use std::io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, UnexpectedEof, WouldBlock};
 
-use chorus_proto::methods::send::{Progress, Said, Send, SendParams, SendResult};
+use chorus_proto::methods::send::{Progress, Send, SendParams, SendResult, TurnEvent};
 use chorus_proto::{CallError, ErrorKind};
 use serde_json::value::{RawValue, to_raw_value};
 use uuid::Uuid;
 
-use super::asking::Asking;
-use super::cancel::{Interrupts, Wanted};
-use super::speech::Speech;
-use crate::app::{App, Unanswered, read};
-use crate::error::Failure;
-use crate::ui::Out;
-use crate::ui::out::Format;
+use super::approval_prompts::ApprovalPrompts;
+use super::interrupt::{CancelOutcome, InterruptHandler};
+use super::turn_printer::TurnPrinter;
+use crate::app::{App, StreamingError, parse_result};
+use crate::error::Error;
+use crate::ui::Stdout;
+use crate::ui::stdout::OutputFormat;
 
 /// What to do about a daemon that went away.
-pub const LOOK_AGAIN: &str =
+pub const DAEMON_GONE_HINT: &str =
     "what it had acknowledged is kept: chorusctl context show; chorusctl daemon logs may say why";
 
 /// How a turn is shown.
 #[derive(Debug, Clone, Copy)]
-pub struct How {
+pub struct DisplayOptions {
     /// As it comes.
     pub stream: bool,
     pub thinking: bool,
     /// What to do about a daemon that went away meanwhile.
-    pub gone: &'static str,
+    pub daemon_gone_hint: &'static str,
 }
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum TurnOutcome {
     Answered,
     /// By Ctrl-C.
-    Cancelled(Wanted),
+    Cancelled(CancelOutcome),
 }
 
 /// A message of a conversation, streamed, under a key of its own: sent twice, it is one.
 #[must_use]
-pub fn keyed(agent: Option<String>, text: String) -> SendParams {
+pub fn keyed_params(agent: Option<String>, text: String) -> SendParams {
     SendParams { agent, text, key: Some(Uuid::new_v4().to_string()), stream: true, ..SendParams::default() }
 }
 
@@ -47,56 +47,61 @@ pub fn keyed(agent: Option<String>, text: String) -> SendParams {
 ///
 /// # Errors
 /// Why there is no reply, or standard output does not take it.
-pub fn run(app: &mut App, interrupts: &Interrupts, params: &SendParams, how: How) -> Result<Ended, Failure> {
-    let format = app.out.format();
-    let text = format == Format::Text;
-    let mut speech = Speech::new(&app.out, app.notes, how.stream && text, how.thinking);
-    let mut asking = Asking::new(app.notes, app.places()?.clone());
-    let mut show = |out: &mut Out, speech: &mut Speech, said: &Said| {
-        if format == Format::Jsonl && how.stream {
-            out.json_line(&piece(said)?)?;
+pub fn run(
+    app: &mut App,
+    interrupts: &InterruptHandler,
+    params: &SendParams,
+    how: DisplayOptions,
+) -> Result<TurnOutcome, Error> {
+    let format = app.stdout.format();
+    let text = format == OutputFormat::Text;
+    let mut speech = TurnPrinter::new(&app.stdout, app.stderr, how.stream && text, how.thinking);
+    let mut asking = ApprovalPrompts::new(app.stderr, app.paths()?.clone());
+    let mut show = |out: &mut Stdout, speech: &mut TurnPrinter, said: &TurnEvent| {
+        if format == OutputFormat::Jsonl && how.stream {
+            out.json_line(&event_json(said)?)?;
             out.flush()?;
         }
-        speech.hear(out, said)
+        speech.print_event(out, said)
     };
-    interrupts.asked();
+    interrupts.turn_requested();
     let answer = app.call_streaming::<Send>(params, &mut |out, said| {
         // What a newer daemon may say beside is passed over.
         let Ok(Progress { said, .. }) = serde_json::from_str(said.get()) else { return Ok(()) };
         match said {
-            Said::Started { turn_id } => interrupts.started(turn_id),
-            Said::Queued { turn_id: Some(turn_id), .. } => interrupts.waits(turn_id),
+            TurnEvent::Started { turn_id } => interrupts.turn_started(turn_id),
+            TurnEvent::Queued { turn_id: Some(turn_id), .. } => interrupts.turn_queued(turn_id),
             _ => {}
         }
-        asking.hear(out, &mut speech, said, &mut show)
+        asking.handle_event(out, &mut speech, said, &mut show)
     });
-    let wanted = interrupts.ended();
-    if !matches!(answer, Err(Unanswered::Unshown(_))) {
-        asking.end(&mut app.out, &mut speech, &mut show)?;
+    let wanted = interrupts.turn_ended();
+    if !matches!(answer, Err(StreamingError::Output(_))) {
+        asking.finish(&mut app.stdout, &mut speech, &mut show)?;
     }
     match answer {
         Ok(raw) if text => {
-            let result: SendResult = read(&raw)?;
-            speech.end(&mut app.out, &result.reply)?;
+            let result: SendResult = parse_result(&raw)?;
+            speech.finish(&mut app.stdout, &result.reply)?;
         }
         Ok(raw) => {
-            speech.break_off(&mut app.out)?;
-            app.out.json_line(&raw)?;
-            app.out.flush()?;
+            speech.end_open_lines(&mut app.stdout)?;
+            app.stdout.json_line(&raw)?;
+            app.stdout.flush()?;
         }
-        Err(Unanswered::Unshown(failure)) => return Err(failure),
-        Err(Unanswered::Call(error)) => {
-            speech.break_off(&mut app.out)?;
+        Err(StreamingError::Output(failure)) => return Err(failure),
+        Err(StreamingError::Call(error)) => {
+            speech.end_open_lines(&mut app.stdout)?;
             return match wanted.filter(|_| is_interrupted(&error)) {
-                Some(wanted) => Ok(Ended::Cancelled(wanted)),
-                None => Err(failed(error, how.gone)),
+                Some(wanted) => Ok(TurnOutcome::Cancelled(wanted)),
+                None => Err(turn_error(error, how.daemon_gone_hint)),
             };
         }
     }
-    Ok(Ended::Answered)
+    Ok(TurnOutcome::Answered)
 }
 
-fn piece(said: &Said) -> Result<Box<RawValue>, Failure> {
+fn event_json(said: &TurnEvent) -> Result<Box<RawValue>, Error> {
     to_raw_value(said).map_err(|error| CallError::from(error).into())
 }
 
@@ -104,15 +109,15 @@ fn is_interrupted(error: &CallError) -> bool {
     matches!(error, CallError::Rpc(error) if error.kind() == ErrorKind::Interrupted)
 }
 
-fn failed(error: CallError, gone: &'static str) -> Failure {
+fn turn_error(error: CallError, gone: &'static str) -> Error {
     let kind = match &error {
         CallError::Io(error) => error.kind(),
         CallError::Rpc(_) | CallError::Malformed(_) => return error.into(),
     };
-    let failure = Failure::from(error);
+    let failure = Error::from(error);
     match kind {
-        UnexpectedEof | BrokenPipe | ConnectionReset => failure.hint(gone),
-        WouldBlock | TimedOut => failure.hint("the turn goes on: chorusctl context show has the reply later"),
+        UnexpectedEof | BrokenPipe | ConnectionReset => failure.with_hint(gone),
+        WouldBlock | TimedOut => failure.with_hint("the turn goes on: chorusctl context show has the reply later"),
         _ => failure,
     }
 }

@@ -3,9 +3,9 @@
 use chorus_proto::methods::tree::{Branch, BranchParams};
 
 use crate::app::App;
-use crate::commands::describe;
-use crate::error::Failure;
-use crate::ui::safe;
+use crate::commands::format;
+use crate::error::Error;
+use crate::ui::sanitize;
 
 /// Go on from a saved conversation in a second line of work
 ///
@@ -27,7 +27,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Why there is no branch.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = BranchParams {
         agent: app.agent(),
         session: args.session,
@@ -35,14 +35,14 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         at: args.at,
         as_agent: args.goes_on,
     };
-    app.answer::<Branch>(&params, |app, result| {
+    app.call_and_print::<Branch>(&params, |app, result| {
         for warning in &result.warnings {
-            app.notes.warning(warning);
+            app.stderr.warning(warning);
         }
-        describe::saved_first(&mut app.out, result.saved_first.as_ref())?;
-        let how_many = describe::taken(result.messages, &result.session);
-        let from = describe::name(&app.out, &result.session);
-        let line = format!("{} goes on from {from}: {how_many}", safe::one_line(&result.agent));
-        app.out.done(&line)
+        format::print_saved_first(&mut app.stdout, result.saved_first.as_ref())?;
+        let how_many = format::loaded_messages(result.messages, &result.session);
+        let from = format::session_name(&app.stdout, &result.session);
+        let line = format!("{} goes on from {from}: {how_many}", sanitize::one_line(&result.agent));
+        app.stdout.status_line(&line)
     })
 }

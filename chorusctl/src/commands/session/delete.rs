@@ -3,9 +3,9 @@
 use chorus_proto::methods::session::{Delete, DeleteParams};
 
 use crate::app::App;
-use crate::commands::describe;
-use crate::error::Failure;
-use crate::ui::safe;
+use crate::commands::format;
+use crate::error::Error;
+use crate::ui::sanitize;
 
 /// Move a saved conversation to the trash
 ///
@@ -20,20 +20,20 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it is still there.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = DeleteParams { agent: app.agent(), session: args.session, own: app.global.agent.is_none() };
-    app.answer::<Delete>(&params, |app, deleted| {
-        let line = format!("deleted {}", describe::session(&app.out, &deleted.session));
-        app.out.done(&line)?;
-        if app.out.quiet() {
+    app.call_and_print::<Delete>(&params, |app, deleted| {
+        let line = format!("deleted {}", format::session(&app.stdout, &deleted.session));
+        app.stdout.status_line(&line)?;
+        if app.stdout.is_quiet() {
             return Ok(());
         }
         match deleted.trash {
             Some(entry) => {
                 let short = entry.split_once('_').and_then(|(_, uuid)| uuid.get(..8)).unwrap_or(&entry);
-                writeln!(app.out, "  back with: chorusctl trash restore {}", safe::one_line(short))
+                writeln!(app.stdout, "  back with: chorusctl trash restore {}", sanitize::one_line(short))
             }
-            None => writeln!(app.out, "  its file was gone already"),
+            None => writeln!(app.stdout, "  its file was gone already"),
         }
     })
 }

@@ -4,17 +4,17 @@ use chorus_proto::methods::tree::{Diff, DiffLine, DiffParams, DiffResult, Side};
 use chorus_proto::{Role, Session};
 
 use crate::app::App;
-use crate::commands::describe;
-use crate::commands::transcript::PAGE;
-use crate::error::Failure;
-use crate::reply;
-use crate::ui::out::Format;
-use crate::ui::words::count;
-use crate::ui::{Out, Style, safe, text};
+use crate::commands::format;
+use crate::commands::transcript::PAGE_SIZE;
+use crate::error::Error;
+use crate::paged_result;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::pluralize;
+use crate::ui::{Stdout, Style, sanitize, text};
 
 /// Messages of each line that are shown at first, and lines of text of each.
-const MESSAGES: u64 = 10;
-const LINES: usize = 8;
+const PREVIEW_MESSAGES: u64 = 10;
+const PREVIEW_LINES: usize = 8;
 
 /// Show where two saved conversations part, and what each says from there on
 ///
@@ -37,7 +37,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Why they cannot be compared.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let (agent, own) = (app.agent(), app.global.agent.is_none());
     let asked = |a: &str, b: &str, offset, limit| DiffParams {
         agent: agent.clone(),
@@ -47,13 +47,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         offset: Some(offset),
         limit,
     };
-    if app.out.format() != Format::Text {
+    if app.stdout.format() != OutputFormat::Text {
         let page = |offset| asked(&args.a, &args.b, offset, None);
-        return reply::whole::<Diff, _>(app, "lines", &page(0), page);
+        return paged_result::print_all_pages::<Diff, _>(app, "lines", &page(0), page);
     }
-    let limit = if args.all { PAGE } else { MESSAGES };
+    let limit = if args.all { PAGE_SIZE } else { PREVIEW_MESSAGES };
     let first = app.call::<Diff>(&asked(&args.a, &args.b, 0, Some(limit)))?;
-    heading(&mut app.out, &first)?;
+    print_heading(&mut app.stdout, &first)?;
     // Whatever is saved meanwhile, the following pages are of these.
     let (a, b) = (first.a.header.id.to_string(), first.b.header.id.to_string());
     let of_a = first.a.header.message_count.saturating_sub(first.common);
@@ -62,18 +62,24 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let mut shown = 0;
     loop {
         for line in &page.lines {
-            message(&mut app.out, line, args.all)?;
+            print_message(&mut app.stdout, line, args.all)?;
         }
         shown += page.lines.len() as u64;
         let offset = match page.next.filter(|_| !page.lines.is_empty()) {
             Some(next) if args.all => next,
             _ if args.all => return Ok(()),
             // The beginning of each line.
-            _ if shown < of_a.min(MESSAGES) => shown,
-            _ if shown < of_a.min(MESSAGES) + of_b.min(MESSAGES) => of_a + shown - of_a.min(MESSAGES),
+            _ if shown < of_a.min(PREVIEW_MESSAGES) => shown,
+            _ if shown < of_a.min(PREVIEW_MESSAGES) + of_b.min(PREVIEW_MESSAGES) => {
+                of_a + shown - of_a.min(PREVIEW_MESSAGES)
+            }
             _ => break,
         };
-        let most = if args.all { PAGE } else { (of_a.min(MESSAGES) + of_b.min(MESSAGES)).saturating_sub(shown) };
+        let most = if args.all {
+            PAGE_SIZE
+        } else {
+            (of_a.min(PREVIEW_MESSAGES) + of_b.min(PREVIEW_MESSAGES)).saturating_sub(shown)
+        };
         page = app.call::<Diff>(&asked(&a, &b, offset, Some(most)))?;
         if page.lines.is_empty() {
             break;
@@ -81,16 +87,16 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     }
     let left = (of_a + of_b).saturating_sub(shown);
     if left > 0 {
-        app.notes.line(&count(left, "more message"));
-        app.notes.hint("`--all` shows them, and texts to their ends; so does --json");
+        app.stderr.line(&pluralize(left, "more message"));
+        app.stderr.hint("`--all` shows them, and texts to their ends; so does --json");
     }
     Ok(())
 }
 
-fn heading(out: &mut Out, diff: &DiffResult) -> Result<(), Failure> {
+fn print_heading(out: &mut Stdout, diff: &DiffResult) -> Result<(), Error> {
     for (mark, style, session) in [("---", Style::Bad, &diff.a), ("+++", Style::Good, &diff.b)] {
-        let told = title(out, session);
-        let line = format!("{} {told}", out.paint(style, mark));
+        let told = session_title(out, session);
+        let line = format!("{} {told}", out.style(style, mark));
         writeln!(out, "{line}")?;
     }
     let same = match diff.common {
@@ -100,15 +106,15 @@ fn heading(out: &mut Out, diff: &DiffResult) -> Result<(), Failure> {
     };
     let parts = if diff.lines.is_empty() { ", and there are no others" } else { "" };
     let line = format!("{same}{parts}");
-    writeln!(out, "{}", out.paint(Style::Faint, &line))
+    writeln!(out, "{}", out.style(Style::Faint, &line))
 }
 
-fn title(out: &mut Out, session: &Session) -> String {
-    let saved = out.clock().local(session.header.saved_at);
-    format!("{}  {saved}", describe::session(out, session))
+fn session_title(out: &mut Stdout, session: &Session) -> String {
+    let saved = out.clock().local_date_time(session.header.saved_at);
+    format!("{}  {saved}", format::session(out, session))
 }
 
-fn message(out: &mut Out, line: &DiffLine, whole: bool) -> Result<(), Failure> {
+fn print_message(out: &mut Stdout, line: &DiffLine, whole: bool) -> Result<(), Error> {
     let (mark, style) = if line.side == Side::A { ("-", Style::Bad) } else { ("+", Style::Good) };
     let message = &line.message;
     let who = match message.role {
@@ -116,23 +122,24 @@ fn message(out: &mut Out, line: &DiffLine, whole: bool) -> Result<(), Failure> {
         role => role.as_str(),
     };
     let heading = format!("@@ {mark}{} {who} @@", line.number);
-    writeln!(out, "{}", out.paint(Style::Faint, &heading))?;
+    writeln!(out, "{}", out.style(Style::Faint, &heading))?;
     let calls = message.tool_calls.iter();
-    let calls = calls.map(|call| format!("→ {} {}", safe::one_line(&call.name), safe::one_line(call.params.get())));
-    let content = safe::clean(message.content.trim_end()).into_owned();
+    let calls =
+        calls.map(|call| format!("→ {} {}", sanitize::one_line(&call.name), sanitize::one_line(call.params.get())));
+    let content = sanitize::multi_line(message.content.trim_end()).into_owned();
     let all: Vec<String> = content.lines().map(str::to_owned).chain(calls).collect();
-    let most = if whole { usize::MAX } else { LINES };
+    let most = if whole { usize::MAX } else { PREVIEW_LINES };
     for text in all.iter().take(most) {
         let line = format!("{mark} {text}");
         let line = match out.width().filter(|_| !whole) {
             Some(width) => text::truncate(&line, width).into_owned(),
             None => line,
         };
-        writeln!(out, "{}", out.paint(style, &line))?;
+        writeln!(out, "{}", out.style(style, &line))?;
     }
     if all.len() > most {
         let rest = format!("{mark} … {} more lines", all.len() - most);
-        writeln!(out, "{}", out.paint(Style::Faint, &rest))?;
+        writeln!(out, "{}", out.style(Style::Faint, &rest))?;
     }
     Ok(())
 }

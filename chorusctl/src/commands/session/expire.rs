@@ -4,10 +4,10 @@ use chorus_proto::methods::session::{Expire, ExpireParams, ExpireResult};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::out::Format;
-use crate::ui::words::count;
-use crate::ui::{Cell, Column, Style, Table, safe};
+use crate::error::Error;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::pluralize;
+use crate::ui::{Cell, Column, Style, Table, sanitize};
 
 /// Move saved conversations that nobody used for long to the trash
 ///
@@ -28,7 +28,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Why some are still there; what went before that is shown.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = ExpireParams {
         agent: app.global.agent.clone(),
         unused_for: args.unused_for,
@@ -36,13 +36,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         ..Default::default()
     };
     let mut whole = app.call::<Expire>(&params)?;
-    let gathered = gather(app, params, &mut whole);
-    show(app, &whole, args.dry_run)?;
+    let gathered = collect_rest(app, params, &mut whole);
+    print_result(app, &whole, args.dry_run)?;
     gathered
 }
 
 /// Adds what the first call has left.
-fn gather(app: &mut App, mut params: ExpireParams, whole: &mut ExpireResult) -> Result<(), Failure> {
+fn collect_rest(app: &mut App, mut params: ExpireParams, whole: &mut ExpireResult) -> Result<(), Error> {
     let mut skipped = whole.sessions.len() as u64;
     while whole.left > 0 {
         params.offset = params.dry_run.then_some(skipped);
@@ -56,51 +56,52 @@ fn gather(app: &mut App, mut params: ExpireParams, whole: &mut ExpireResult) -> 
     Ok(())
 }
 
-fn show(app: &mut App, whole: &ExpireResult, dry_run: bool) -> Result<(), Failure> {
-    match app.out.format() {
-        Format::Json => line(app, whole),
-        Format::Jsonl => whole.sessions.iter().try_for_each(|session| line(app, session)),
-        Format::Text => text(app, whole, dry_run),
+fn print_result(app: &mut App, whole: &ExpireResult, dry_run: bool) -> Result<(), Error> {
+    match app.stdout.format() {
+        OutputFormat::Json => print_json(app, whole),
+        OutputFormat::Jsonl => whole.sessions.iter().try_for_each(|session| print_json(app, session)),
+        OutputFormat::Text => print_text(app, whole, dry_run),
     }
 }
 
-fn line(app: &mut App, value: &impl Serialize) -> Result<(), Failure> {
-    let raw = serde_json::value::to_raw_value(value).map_err(|error| Failure::failed(error.to_string()))?;
-    app.out.json_line(&raw)
+fn print_json(app: &mut App, value: &impl Serialize) -> Result<(), Error> {
+    let raw = serde_json::value::to_raw_value(value).map_err(|error| Error::failed(error.to_string()))?;
+    app.stdout.json_line(&raw)
 }
 
-fn text(app: &mut App, whole: &ExpireResult, dry_run: bool) -> Result<(), Failure> {
-    let Some(age) = whole.unused_for.as_deref().map(safe::one_line) else {
-        app.notes.line("nothing goes: `sessions_unused_for` is not set");
-        app.notes.hint("set it in [retention] of config.toml; `--dry-run --unused-for 30d` shows what would go");
+fn print_text(app: &mut App, whole: &ExpireResult, dry_run: bool) -> Result<(), Error> {
+    let Some(age) = whole.unused_for.as_deref().map(sanitize::one_line) else {
+        app.stderr.line("nothing goes: `sessions_unused_for` is not set");
+        app.stderr.hint("set it in [retention] of config.toml; `--dry-run --unused-for 30d` shows what would go");
         return Ok(());
     };
-    if !whole.sessions.is_empty() && !app.out.quiet() {
+    if !whole.sessions.is_empty() && !app.stdout.is_quiet() {
         let mut table = Table::new([
             Column::new("AGENT"),
             Column::new("LAST USED"),
-            Column::new("MESSAGES").right(),
+            Column::new("MESSAGES").align_right(),
             Column::new("SESSION").flexible(),
         ]);
         for session in &whole.sessions {
-            let used = app.out.clock().local(session.last_used_at);
-            table.row([
-                Cell::from(safe::one_line(&session.agent_name)),
+            let used = app.stdout.clock().local_date_time(session.last_used_at);
+            table.add_row([
+                Cell::from(sanitize::one_line(&session.agent_name)),
                 used.into(),
                 session.message_count.to_string().into(),
-                Cell::new(Style::Strong, safe::one_line(&session.session_id)),
+                Cell::new(Style::Strong, sanitize::one_line(&session.session_id)),
             ]);
         }
-        table.write(&mut app.out)?;
+        table.write(&mut app.stdout)?;
     }
-    let sessions = count(whole.sessions.len() as u64, "session");
-    app.out.done(&match (whole.sessions.is_empty(), dry_run) {
+    let sessions = pluralize(whole.sessions.len() as u64, "session");
+    app.stdout.status_line(&match (whole.sessions.is_empty(), dry_run) {
         (true, _) => format!("nothing to move: unused for {age}"),
         (false, true) => format!("{sessions} unused for {age} would go to the trash"),
         (false, false) => format!("moved {sessions} unused for {age} to the trash"),
     })?;
     if whole.kept > 0 {
-        app.notes.line(&format!("{} of that age kept: live conversations need them", count(whole.kept, "session")));
+        app.stderr
+            .line(&format!("{} of that age kept: live conversations need them", pluralize(whole.kept, "session")));
     }
     Ok(())
 }

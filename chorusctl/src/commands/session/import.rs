@@ -11,18 +11,18 @@ use chorus_proto::methods::import::{
 use clap::ValueEnum;
 use serde_json::value::RawValue;
 
-use super::upload::Chunks;
-use crate::app::{App, read};
-use crate::commands::describe;
-use crate::error::{Failure, plain};
-use crate::reply;
-use crate::ui::out::Format;
-use crate::ui::progress::Progress;
-use crate::ui::words::count;
-use crate::ui::{Style, safe};
+use super::upload::ImportChunks;
+use crate::app::{App, parse_result};
+use crate::commands::format;
+use crate::error::{Error, os_error_text};
+use crate::paged_result;
+use crate::ui::progress::ProgressBar;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::pluralize;
+use crate::ui::{Style, sanitize};
 
 /// Skipped lines that are told one by one.
-const TOLD: usize = 20;
+const MAX_SKIPPED_SHOWN: usize = 20;
 
 /// Save conversations of other programs as sessions
 ///
@@ -34,14 +34,14 @@ pub struct Args {
     files: Vec<String>,
     /// What wrote them: auto (look at the file), chorus, claude-code, codex, openai, chatgpt, goose, markdown
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
-    from: From,
+    from: SourceFormat,
     /// Replace secrets such as keys and tokens; else they are kept and counted
     #[arg(long)]
     redact: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum From {
+enum SourceFormat {
     /// Look at the file
     #[default]
     Auto,
@@ -61,17 +61,17 @@ enum From {
     Goose,
 }
 
-impl std::convert::From<From> for ImportFormat {
-    fn from(from: From) -> Self {
+impl std::convert::From<SourceFormat> for ImportFormat {
+    fn from(from: SourceFormat) -> Self {
         match from {
-            From::Auto => Self::Auto,
-            From::Chorus => Self::Chorus,
-            From::ClaudeCode => Self::ClaudeCode,
-            From::Openai => Self::Openai,
-            From::Codex => Self::Codex,
-            From::Markdown => Self::Markdown,
-            From::Chatgpt => Self::Chatgpt,
-            From::Goose => Self::Goose,
+            SourceFormat::Auto => Self::Auto,
+            SourceFormat::Chorus => Self::Chorus,
+            SourceFormat::ClaudeCode => Self::ClaudeCode,
+            SourceFormat::Openai => Self::Openai,
+            SourceFormat::Codex => Self::Codex,
+            SourceFormat::Markdown => Self::Markdown,
+            SourceFormat::Chatgpt => Self::Chatgpt,
+            SourceFormat::Goose => Self::Goose,
         }
     }
 }
@@ -80,56 +80,56 @@ impl std::convert::From<From> for ImportFormat {
 ///
 /// # Errors
 /// Of the first file that failed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let several = args.files.len() > 1;
     let mut first_failure = None;
     let mut results = Vec::new();
     for file in &args.files {
-        match import(app, file, args.from.into(), args.redact) {
-            Ok(result) if several || app.out.format() != Format::Json => {
-                tell(app, file, &result, (several, args.redact))?;
+        match import_file(app, file, args.from.into(), args.redact) {
+            Ok(result) if several || app.stdout.format() != OutputFormat::Json => {
+                print_result(app, file, &result, (several, args.redact))?;
                 results.push((file, result));
             }
             Ok(result) => {
-                warn(app, None, &read(&result)?);
-                return app.out.json_line(&result);
+                print_warning(app, None, &parse_result(&result)?);
+                return app.stdout.json_line(&result);
             }
             Err(failure) if several => {
-                let failure = failure.at(file);
-                failure.tell(app.notes);
-                first_failure.get_or_insert(failure.status());
+                let failure = failure.with_context(file);
+                failure.print(app.stderr);
+                first_failure.get_or_insert(failure.exit_status());
             }
             Err(failure) => return Err(failure),
         }
     }
-    if several && app.out.format() == Format::Json {
-        together(app, &results)?;
+    if several && app.stdout.format() == OutputFormat::Json {
+        print_combined_json(app, &results)?;
     }
-    first_failure.map_or(Ok(()), |status| Err(Failure::told(status)))
+    first_failure.map_or(Ok(()), |status| Err(Error::reported(status)))
 }
 
 /// Sends a file to be imported; the result of the commit as it came.
 ///
 /// # Errors
 /// A file that cannot be read, or what the daemon says.
-pub fn import(app: &mut App, file: &str, from: ImportFormat, redact: bool) -> Result<Box<RawValue>, Failure> {
-    let (source, size) = open(file)?;
+pub fn import_file(app: &mut App, file: &str, from: ImportFormat, redact: bool) -> Result<Box<RawValue>, Error> {
+    let (source, size) = open_source(file)?;
     let name = (file != "-").then(|| file.to_owned());
     let agent = app.agent();
     let import = app.call::<Begin>(&BeginParams { agent, from, file: name })?.import;
     let label = if file == "-" { "standard input" } else { file.rsplit('/').next().unwrap_or(file) };
-    let mut progress = Progress::new(safe::one_line(label), !app.global.quiet);
-    let mut chunks = Chunks::new(import, source);
+    let mut progress = ProgressBar::new(sanitize::one_line(label), !app.global.quiet);
+    let mut chunks = ImportChunks::new(import, source);
     let mut sent = 0;
     while let Some((chunk, length)) =
-        chunks.next().map_err(|error| Failure::failed(format!("failed to read: {}", plain(&error))))?
+        chunks.next_chunk().map_err(|error| Error::failed(format!("failed to read: {}", os_error_text(&error))))?
     {
         app.call::<Add>(&chunk)?;
         sent += length;
-        progress.show(sent, size, "bytes");
+        progress.update(sent, size, "bytes");
     }
     let commit = CommitParams { import, redact };
-    let result = app.client()?.call_raw(Commit::NAME, &commit, &mut |at| progress.show(at.done, at.total, &at.unit));
+    let result = app.client()?.call_raw(Commit::NAME, &commit, &mut |at| progress.update(at.done, at.total, &at.unit));
     progress.finish();
     Ok(result?)
 }
@@ -138,88 +138,88 @@ pub fn import(app: &mut App, file: &str, from: ImportFormat, redact: bool) -> Re
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn open(file: &str) -> Result<(Box<dyn Read>, u64), Failure> {
+pub fn open_source(file: &str) -> Result<(Box<dyn Read>, u64), Error> {
     if file == "-" {
         return Ok((Box::new(io::stdin()), 0));
     }
-    let failed = |error| Failure::file(file, &error);
+    let failed = |error| Error::for_file(file, &error);
     let opened = File::open(file).map_err(failed)?;
     let metadata = opened.metadata().map_err(failed)?;
     if metadata.is_dir() {
-        return Err(Failure::usage(format!("{file} is a directory")).hint("name the files in it"));
+        return Err(Error::usage(format!("{file} is a directory")).with_hint("name the files in it"));
     }
     Ok((Box::new(opened), metadata.len()))
 }
 
-fn tell(app: &mut App, file: &str, result: &RawValue, (several, redacted): (bool, bool)) -> Result<(), Failure> {
-    match app.out.format() {
-        Format::Json => {
-            warn(app, several.then_some(file), &read(result)?);
+fn print_result(app: &mut App, file: &str, result: &RawValue, (several, redacted): (bool, bool)) -> Result<(), Error> {
+    match app.stdout.format() {
+        OutputFormat::Json => {
+            print_warning(app, several.then_some(file), &parse_result(result)?);
             return Ok(());
         }
-        Format::Jsonl => reply::lines(&mut app.out, result, "sessions")?,
-        Format::Text => {}
+        OutputFormat::Jsonl => paged_result::print_entries(&mut app.stdout, result, "sessions")?,
+        OutputFormat::Text => {}
     }
-    let result: CommitResult = read(result)?;
-    if app.out.format() == Format::Text {
+    let result: CommitResult = parse_result(result)?;
+    if app.stdout.format() == OutputFormat::Text {
         for session in &result.sessions {
-            imported(app, session)?;
+            print_session(app, session)?;
         }
-        app.out.flush()?;
+        app.stdout.flush()?;
     }
-    skipped(app, several.then_some(file), &result);
+    print_skipped(app, several.then_some(file), &result);
     if let Some(secrets) = result.secrets_found.filter(|found| *found > 0) {
-        let secrets = count(secrets, "secret");
+        let secrets = pluralize(secrets, "secret");
         if redacted {
-            app.notes.line(&format!("{secrets} replaced"));
+            app.stderr.line(&format!("{secrets} replaced"));
         } else {
-            app.notes.warning(&format!("{secrets} found in what was imported"));
-            app.notes.hint("import with --redact replaces them; `chorusctl session purge` forgets what came in");
+            app.stderr.warning(&format!("{secrets} found in what was imported"));
+            app.stderr.hint("import with --redact replaces them; `chorusctl session purge` forgets what came in");
         }
     }
     Ok(())
 }
 
-fn imported(app: &mut App, session: &Session) -> Result<(), Failure> {
-    let short = safe::one_line(&session.short_id);
+fn print_session(app: &mut App, session: &Session) -> Result<(), Error> {
+    let short = sanitize::one_line(&session.short_id);
     let line = format!(
         "{}  {}  {}",
-        app.out.paint(Style::Id, &short),
-        app.out.paint(Style::Strong, &safe::one_line(&session.header.session_id)),
-        count(session.header.message_count, "message"),
+        app.stdout.style(Style::Id, &short),
+        app.stdout.style(Style::Strong, &sanitize::one_line(&session.header.session_id)),
+        pluralize(session.header.message_count, "message"),
     );
-    app.out.done(&line)?;
-    describe::paragraph(&mut app.out, session.header.summary.as_deref().unwrap_or_default())
+    app.stdout.status_line(&line)?;
+    format::print_paragraph(&mut app.stdout, session.header.summary.as_deref().unwrap_or_default())
 }
 
-fn skipped(app: &App, name: Option<&str>, result: &CommitResult) {
+fn print_skipped(app: &App, name: Option<&str>, result: &CommitResult) {
     let file = name.map(|file| format!("{file}: ")).unwrap_or_default();
-    for Skipped { line, reason } in result.skipped.iter().take(TOLD) {
-        app.notes.line(&format!("{file}skipped line {line}: {reason}"));
+    for Skipped { line, reason } in result.skipped.iter().take(MAX_SKIPPED_SHOWN) {
+        app.stderr.line(&format!("{file}skipped line {line}: {reason}"));
     }
-    let told = result.skipped.len().min(TOLD) as u64;
+    let told = result.skipped.len().min(MAX_SKIPPED_SHOWN) as u64;
     if let Some(more) = result.skipped_total.checked_sub(told).filter(|more| *more > 0) {
-        app.notes.line(&format!("{file}and {more} more"));
+        app.stderr.line(&format!("{file}and {more} more"));
     }
-    warn(app, name, result);
+    print_warning(app, name, result);
 }
 
 /// Says loudly that much of a file was skipped.
-pub fn warn(app: &App, file: Option<&str>, result: &CommitResult) {
+pub fn print_warning(app: &App, file: Option<&str>, result: &CommitResult) {
     let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
     if let Some(warning) = &result.warning {
-        app.notes.warning(&format!("{file}{}", safe::one_line(warning)));
-        app.notes.hint("`--from FORMAT` names the format; `chorusctl session purge` forgets what came in");
+        app.stderr.warning(&format!("{file}{}", sanitize::one_line(warning)));
+        app.stderr.hint("`--from FORMAT` names the format; `chorusctl session purge` forgets what came in");
     }
 }
 
 /// Several imports as one JSON value.
-fn together(app: &mut App, results: &[(&String, Box<RawValue>)]) -> Result<(), Failure> {
+fn print_combined_json(app: &mut App, results: &[(&String, Box<RawValue>)]) -> Result<(), Error> {
     use serde_json::{Value, json};
     let (mut sessions, mut skipped) = (Vec::new(), Vec::new());
     let (mut skipped_total, mut secrets, mut warnings) = (0, None, Vec::new());
     for (file, result) in results {
-        let result: CommitResult = read(result)?;
+        let result: CommitResult = parse_result(result)?;
         sessions.extend(result.sessions);
         skipped.extend(result.skipped.iter().map(|at| json!({"file": file, "line": at.line, "reason": at.reason})));
         skipped_total += result.skipped_total;
@@ -231,6 +231,6 @@ fn together(app: &mut App, results: &[(&String, Box<RawValue>)]) -> Result<(), F
     if !warnings.is_empty() {
         whole["warnings"] = warnings.into();
     }
-    app.out.json(&whole.to_string())?;
-    app.out.text("\n")
+    app.stdout.json(&whole.to_string())?;
+    app.stdout.text("\n")
 }

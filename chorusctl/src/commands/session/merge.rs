@@ -3,9 +3,9 @@
 use chorus_proto::methods::tree::{Merge, MergeParams};
 
 use crate::app::App;
-use crate::commands::describe;
-use crate::error::Failure;
-use crate::ui::words::count;
+use crate::commands::format;
+use crate::error::Error;
+use crate::ui::units::pluralize;
 
 /// Bring two lines of work together in a new live conversation
 ///
@@ -26,21 +26,21 @@ pub struct Args {
 ///
 /// # Errors
 /// Why they were not merged.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = MergeParams { agent: app.agent(), a: args.a, b: args.b, own: app.global.agent.is_none() };
-    app.answer::<Merge>(&params, |app, result| {
+    app.call_and_print::<Merge>(&params, |app, result| {
         for warning in &result.warnings {
-            app.notes.warning(warning);
+            app.stderr.warning(warning);
         }
-        describe::saved_first(&mut app.out, result.saved_first.as_ref())?;
-        let [a, b] = [&result.a, &result.b].map(|session| describe::name(&app.out, session));
-        let common = count(result.common, "message");
+        format::print_saved_first(&mut app.stdout, result.saved_first.as_ref())?;
+        let [a, b] = [&result.a, &result.b].map(|session| format::session_name(&app.stdout, session));
+        let common = pluralize(result.common, "message");
         let line = format!("merged {a} and {b}: {common} of both, and an account");
-        app.out.done(&line)?;
-        describe::paragraph(&mut app.out, &result.account)?;
+        app.stdout.status_line(&line)?;
+        format::print_paragraph(&mut app.stdout, &result.account)?;
         if !result.conflicts.is_empty() {
-            let there_are = count(result.conflicts.len() as u64, "contradiction");
-            app.notes.warning(&format!("{there_are}: nothing was chosen, say which holds"));
+            let there_are = pluralize(result.conflicts.len() as u64, "contradiction");
+            app.stderr.warning(&format!("{there_are}: nothing was chosen, say which holds"));
         }
         Ok(())
     })

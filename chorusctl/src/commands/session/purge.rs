@@ -3,9 +3,9 @@
 use chorus_proto::methods::session::{Get, GetParams, Purge, PurgeParams};
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::words::count;
-use crate::ui::{Style, ask, safe, terminal};
+use crate::error::Error;
+use crate::ui::units::pluralize;
+use crate::ui::{Style, confirm, sanitize, terminal};
 
 /// Forget a saved conversation for good
 ///
@@ -24,37 +24,37 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it was not purged.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let agent = app.agent();
     if !args.yes {
         confirm(agent.clone(), &args.session, app)?;
     }
-    app.answer::<Purge>(
+    app.call_and_print::<Purge>(
         &PurgeParams { agent, session: args.session, own: app.global.agent.is_none() },
         |app, purged| {
-            let line = format!("purged {}", app.out.paint(Style::Strong, &safe::one_line(&purged.session_id)));
-            app.out.done(&line)?;
+            let line = format!("purged {}", app.stdout.style(Style::Strong, &sanitize::one_line(&purged.session_id)));
+            app.stdout.status_line(&line)?;
             for agent in &purged.live {
-                app.notes.warning(&format!("the live context of {agent} still holds its messages"));
-                app.notes.hint(&format!("chorusctl --agent {agent} context clear"));
+                app.stderr.warning(&format!("the live context of {agent} still holds its messages"));
+                app.stderr.hint(&format!("chorusctl --agent {agent} context clear"));
             }
             Ok(())
         },
     )
 }
 
-fn confirm(agent: Option<String>, session: &str, app: &mut App) -> Result<(), Failure> {
-    if !terminal::interactive() {
-        return Err(ask::unasked("session purge"));
+fn confirm(agent: Option<String>, session: &str, app: &mut App) -> Result<(), Error> {
+    if !terminal::can_prompt() {
+        return Err(confirm::no_terminal_error("session purge"));
     }
     let params = GetParams { agent, session: session.to_owned(), limit: Some(0), ..Default::default() };
     let what = match app.call::<Get>(&params) {
         Ok(shown) => {
             let header = shown.session.header;
-            format!("{} ({})", header.session_id, count(header.message_count, "message"))
+            format!("{} ({})", header.session_id, pluralize(header.message_count, "message"))
         }
         // It may be corrupt, or in the trash.
         Err(_) => session.to_owned(),
     };
-    ask::confirm("session purge", &format!("Forget {what} for good?"))
+    confirm::ask("session purge", &format!("Forget {what} for good?"))
 }

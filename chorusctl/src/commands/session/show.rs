@@ -4,13 +4,13 @@ use chorus_proto::methods::session::{Get, GetParams};
 use chorus_proto::{Session, SummarySource, TokenPair};
 
 use crate::app::App;
-use crate::commands::agent::show::field;
-use crate::commands::transcript::{PAGE, Transcript};
-use crate::error::Failure;
-use crate::reply;
-use crate::ui::out::Format;
-use crate::ui::words::{count, count_tokens};
-use crate::ui::{Out, Style, safe};
+use crate::commands::agent::show::write_field;
+use crate::commands::transcript::{PAGE_SIZE, TranscriptPrinter};
+use crate::error::Error;
+use crate::paged_result;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::{format_token_count, pluralize};
+use crate::ui::{Stdout, Style, sanitize};
 
 /// Show a saved conversation
 ///
@@ -26,10 +26,10 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it cannot be shown.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let agent = app.agent();
-    let text = app.out.format() == Format::Text;
-    let limit = text.then_some(PAGE);
+    let text = app.stdout.format() == OutputFormat::Text;
+    let limit = text.then_some(PAGE_SIZE);
     let own = app.global.agent.is_none();
     let first = GetParams { agent: agent.clone(), session: args.session.clone(), own, offset: None, limit };
     let following = |session: &str, offset| GetParams {
@@ -40,19 +40,21 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         limit,
     };
     if !text {
-        return reply::whole::<Get, _>(app, "messages", &first, |offset| following(&args.session, offset));
+        return paged_result::print_all_pages::<Get, _>(app, "messages", &first, |offset| {
+            following(&args.session, offset)
+        });
     }
     let mut page = app.call::<Get>(&first)?;
     // Whatever is saved meanwhile, the following pages are of this one.
     let id = page.session.header.id.to_string();
     for warning in &page.warnings {
-        app.notes.warning(warning);
+        app.stderr.warning(warning);
     }
-    heading(&mut app.out, &page.session)?;
-    let mut transcript = Transcript::new(0);
+    print_heading(&mut app.stdout, &page.session)?;
+    let mut transcript = TranscriptPrinter::new(0);
     loop {
         for message in &page.messages {
-            transcript.message(&mut app.out, message)?;
+            transcript.print_message(&mut app.stdout, message)?;
         }
         match page.next {
             Some(offset) if !page.messages.is_empty() => page = app.call::<Get>(&following(&id, offset))?,
@@ -61,37 +63,37 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     }
 }
 
-fn heading(out: &mut Out, session: &Session) -> Result<(), Failure> {
+fn print_heading(out: &mut Stdout, session: &Session) -> Result<(), Error> {
     let header = &session.header;
-    let name = safe::one_line(&header.session_id);
-    writeln!(out, "{}", out.paint(Style::Strong, &name))?;
-    let saved = out.clock().local(header.saved_at);
+    let name = sanitize::one_line(&header.session_id);
+    writeln!(out, "{}", out.style(Style::Strong, &name))?;
+    let saved = out.clock().local_date_time(header.saved_at);
     let ago = out.clock().ago(header.saved_at);
-    let started = out.clock().local(header.started_at);
-    field(out, "saved", &format!("{saved} ({ago}), {}", header.trigger.as_str()))?;
-    field(out, "started", &started)?;
-    field(out, "agent", &header.agent_name)?;
-    let size = format!("{}, {}", count(header.message_count, "message"), count_tokens(header.token_estimate));
-    field(out, "size", &size)?;
+    let started = out.clock().local_date_time(header.started_at);
+    write_field(out, "saved", &format!("{saved} ({ago}), {}", header.trigger.as_str()))?;
+    write_field(out, "started", &started)?;
+    write_field(out, "agent", &header.agent_name)?;
+    let size = format!("{}, {}", pluralize(header.message_count, "message"), format_token_count(header.token_estimate));
+    write_field(out, "size", &size)?;
     let TokenPair { input, output } = header.restoration_tokens;
     if !header.restoration_tokens.is_zero() {
-        field(out, "resuming cost", &format!("{input} tokens in, {output} out"))?;
+        write_field(out, "resuming cost", &format!("{input} tokens in, {output} out"))?;
     }
     if let Some(description) = &header.description {
-        field(out, "description", description)?;
+        write_field(out, "description", description)?;
     }
     if let Some(summary) = &header.summary {
-        field(out, "summary", summary)?;
+        write_field(out, "summary", summary)?;
         if header.summary_source != SummarySource::None {
-            field(out, "summary from", header.summary_source.as_str())?;
+            write_field(out, "summary from", header.summary_source.as_str())?;
         }
     }
     if !header.tags.is_empty() {
-        field(out, "tags", &header.tags.join(" "))?;
+        write_field(out, "tags", &header.tags.join(" "))?;
     }
     if let Some(parent) = header.parent_id {
-        field(out, "continues", &parent.to_string())?;
+        write_field(out, "continues", &parent.to_string())?;
     }
-    field(out, "id", &header.id.to_string())?;
-    field(out, "file", &session.file_path)
+    write_field(out, "id", &header.id.to_string())?;
+    write_field(out, "file", &session.file_path)
 }

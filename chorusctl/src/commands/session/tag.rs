@@ -3,9 +3,9 @@
 use chorus_proto::methods::session::{Tag, TagParams, TagResult};
 
 use crate::app::App;
-use crate::commands::describe;
-use crate::error::Failure;
-use crate::ui::safe;
+use crate::commands::format;
+use crate::error::Error;
+use crate::ui::sanitize;
 
 /// Put tags on a saved conversation
 ///
@@ -13,12 +13,12 @@ use crate::ui::safe;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    named: Named,
+    named: SessionTags,
 }
 
 /// A session and tags.
 #[derive(Debug, clap::Args)]
-pub struct Named {
+pub struct SessionTags {
     /// The session
     session: String,
     /// The tags
@@ -26,7 +26,7 @@ pub struct Named {
     tags: Vec<String>,
 }
 
-impl Named {
+impl SessionTags {
     /// As the daemon is asked.
     #[must_use]
     pub fn params(self, app: &App) -> TagParams {
@@ -38,18 +38,18 @@ impl Named {
 ///
 /// # Errors
 /// Why it has no tag.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = args.named.params(app);
-    app.answer::<Tag>(&params, told)
+    app.call_and_print::<Tag>(&params, print_tags)
 }
 
 /// Tells which tags a session has now.
 ///
 /// # Errors
 /// [`Failure`] when standard output does not take it.
-pub fn told(app: &mut App, result: TagResult) -> Result<(), Failure> {
-    let tags: Vec<_> = result.session.header.tags.iter().map(|tag| format!("#{}", safe::one_line(tag))).collect();
+pub fn print_tags(app: &mut App, result: TagResult) -> Result<(), Error> {
+    let tags: Vec<_> = result.session.header.tags.iter().map(|tag| format!("#{}", sanitize::one_line(tag))).collect();
     let tags = if tags.is_empty() { "no tags".to_owned() } else { tags.join(" ") };
-    let line = format!("{}  {tags}", describe::name(&app.out, &result.session));
-    app.out.done(&line)
+    let line = format!("{}  {tags}", format::session_name(&app.stdout, &result.session));
+    app.stdout.status_line(&line)
 }

@@ -2,22 +2,22 @@
 
 use chorus_proto::methods::session::Untag;
 
-use super::tag::{Named, told};
+use super::tag::{SessionTags, print_tags};
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::Error;
 
 /// Take tags off a saved conversation
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    named: Named,
+    named: SessionTags,
 }
 
 /// Takes them off.
 ///
 /// # Errors
 /// Why they are still there.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = args.named.params(app);
-    app.answer::<Untag>(&params, told)
+    app.call_and_print::<Untag>(&params, print_tags)
 }

@@ -7,11 +7,11 @@ use base64::engine::general_purpose::STANDARD;
 use chorus_proto::methods::import::AddParams;
 
 /// Bytes of a file in one request.
-const CHUNK: usize = 1024 * 1024;
+const CHUNK_BYTES: usize = 1024 * 1024;
 
 /// Cuts what `source` holds into the parameters of `session.import.add`.
 #[derive(Debug)]
-pub struct Chunks<R> {
+pub struct ImportChunks<R> {
     import: u64,
     source: R,
     /// The beginning of a character whose end has not come yet.
@@ -19,7 +19,7 @@ pub struct Chunks<R> {
     ended: bool,
 }
 
-impl<R: Read> Chunks<R> {
+impl<R: Read> ImportChunks<R> {
     /// The chunks of `source`, for the import that `begin` opened.
     pub fn new(import: u64, source: R) -> Self {
         Self { import, source, carried: Vec::new(), ended: false }
@@ -29,18 +29,18 @@ impl<R: Read> Chunks<R> {
     ///
     /// # Errors
     /// What reading the source says.
-    pub fn next(&mut self) -> io::Result<Option<(AddParams, u64)>> {
+    pub fn next_chunk(&mut self) -> io::Result<Option<(AddParams, u64)>> {
         let mut bytes = std::mem::take(&mut self.carried);
         if !self.ended {
-            bytes.reserve_exact(CHUNK);
-            let wanted = (CHUNK - bytes.len()) as u64;
+            bytes.reserve_exact(CHUNK_BYTES);
+            let wanted = (CHUNK_BYTES - bytes.len()) as u64;
             self.ended = (self.source.by_ref().take(wanted).read_to_end(&mut bytes)? as u64) < wanted;
         }
         if bytes.is_empty() {
             return Ok(None);
         }
         let bytes = match String::from_utf8(bytes) {
-            Ok(text) => return Ok(Some(self.text(text))),
+            Ok(text) => return Ok(Some(self.text_chunk(text))),
             Err(error) => error,
         };
         let (whole, cut) = (bytes.utf8_error().valid_up_to(), bytes.utf8_error().error_len().is_none());
@@ -48,7 +48,7 @@ impl<R: Read> Chunks<R> {
         if cut && !self.ended && whole > 0 {
             self.carried = bytes.split_off(whole);
             if let Ok(text) = String::from_utf8(bytes) {
-                return Ok(Some(self.text(text)));
+                return Ok(Some(self.text_chunk(text)));
             }
             return Ok(None);
         }
@@ -57,7 +57,7 @@ impl<R: Read> Chunks<R> {
         Ok(Some((AddParams { import: self.import, data: None, data_base64 }, length)))
     }
 
-    fn text(&self, text: String) -> (AddParams, u64) {
+    fn text_chunk(&self, text: String) -> (AddParams, u64) {
         let length = text.len() as u64;
         (AddParams { import: self.import, data: Some(text), data_base64: None }, length)
     }
@@ -68,9 +68,9 @@ mod tests {
     use super::*;
 
     fn send(bytes: &[u8]) -> io::Result<(Vec<u8>, Vec<bool>)> {
-        let mut chunks = Chunks::new(7, bytes);
+        let mut chunks = ImportChunks::new(7, bytes);
         let (mut received, mut as_text) = (Vec::new(), Vec::new());
-        while let Some((params, length)) = chunks.next()? {
+        while let Some((params, length)) = chunks.next_chunk()? {
             let piece = match (params.data, params.data_base64) {
                 (Some(text), None) => text.into_bytes(),
                 (None, Some(base64)) => STANDARD.decode(base64).map_err(io::Error::other)?,
@@ -85,12 +85,14 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_what_was_read() -> io::Result<()> {
-        let long = "a你好".repeat(CHUNK / 3);
+        let long = "a你好".repeat(CHUNK_BYTES / 3);
         let mut broken = long.clone().into_bytes();
-        broken[CHUNK + 17] = 0xff;
-        let mut cut = vec![b'x'; CHUNK - 1];
+        broken[CHUNK_BYTES + 17] = 0xff;
+        let mut cut = vec![b'x'; CHUNK_BYTES - 1];
         cut.extend("你".as_bytes());
-        for bytes in [b"".as_slice(), b"abc", long.as_bytes(), &broken, &cut, &cut[..CHUNK + 1], b"\xff", &[0xe4; 9]] {
+        for bytes in
+            [b"".as_slice(), b"abc", long.as_bytes(), &broken, &cut, &cut[..CHUNK_BYTES + 1], b"\xff", &[0xe4; 9]]
+        {
             assert!(send(bytes)?.0 == bytes, "{} bytes", bytes.len());
         }
         Ok(())
@@ -98,10 +100,10 @@ mod tests {
 
     #[test]
     fn text_is_cut_between_characters() -> io::Result<()> {
-        let text = "你".repeat(CHUNK);
-        let mut chunks = Chunks::new(1, text.as_bytes());
+        let text = "你".repeat(CHUNK_BYTES);
+        let mut chunks = ImportChunks::new(1, text.as_bytes());
         let mut number = 0;
-        while let Some((params, _)) = chunks.next()? {
+        while let Some((params, _)) = chunks.next_chunk()? {
             assert!(params.data.is_some());
             number += 1;
         }

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::Error;
 
 pub mod set;
 pub mod show;
@@ -28,7 +28,7 @@ enum Verb {
 ///
 /// # Errors
 /// Why it did not succeed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         None => show::run(show::Args {}, app),
         Some(Verb::Show(args)) => show::run(args, app),

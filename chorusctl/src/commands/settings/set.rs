@@ -4,8 +4,8 @@ use chorus_proto::methods::settings::{Set, SetParams};
 
 use crate::app::App;
 use crate::commands::agent::show::value_text;
-use crate::error::Failure;
-use crate::ui::{Style, safe};
+use crate::error::Error;
+use crate::ui::{Style, sanitize};
 
 /// Set default_model, permissions or idle_timeout, at once and for good
 ///
@@ -25,17 +25,17 @@ pub struct Args {
 ///
 /// # Errors
 /// Why not.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = SetParams { key: args.key, value: args.value.into() };
-    app.answer::<Set>(&params, |app, done| {
+    app.call_and_print::<Set>(&params, |app, done| {
         let value = if done.setting.value.is_null() { "nothing".to_owned() } else { value_text(&done.setting.value) };
-        let key = safe::one_line(&done.setting.key);
-        let key = app.out.paint(Style::Strong, &key);
-        let line = format!("{key}: {} ({})", safe::one_line(&value), done.setting.from.as_str());
-        app.out.done(&line)?;
+        let key = sanitize::one_line(&done.setting.key);
+        let key = app.stdout.style(Style::Strong, &key);
+        let line = format!("{key}: {} ({})", sanitize::one_line(&value), done.setting.from.as_str());
+        app.stdout.status_line(&line)?;
         if let Some(variable) = &done.overridden_by {
-            let variable = safe::one_line(variable);
-            app.notes
+            let variable = sanitize::one_line(variable);
+            app.stderr
                 .warning(&format!("it is kept, but {variable} is set where chorusd was started, and goes before it"));
         }
         Ok(())

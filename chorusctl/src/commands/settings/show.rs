@@ -4,10 +4,10 @@ use chorus_proto::methods::settings::{From, Show, ShowParams};
 
 use crate::app::App;
 use crate::commands::agent::show::value_text;
-use crate::error::Failure;
-use crate::reply;
-use crate::ui::out::Format;
-use crate::ui::{Cell, Column, Style, Table, safe};
+use crate::error::Error;
+use crate::paged_result;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::{Cell, Column, Style, Table, sanitize};
 
 /// Show every key with its value and where that comes from; the same as no command
 ///
@@ -20,12 +20,12 @@ pub struct Args {}
 ///
 /// # Errors
 /// Why not.
-pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
-    if app.out.format() == Format::Jsonl {
+pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Show>(&ShowParams {})?;
-        return reply::lines(&mut app.out, &raw, "settings");
+        return paged_result::print_entries(&mut app.stdout, &raw, "settings");
     }
-    app.answer::<Show>(&ShowParams {}, |app, found| {
+    app.call_and_print::<Show>(&ShowParams {}, |app, found| {
         let mut table =
             Table::new([Column::new("KEY"), Column::new("VALUE").flexible(), Column::new("FROM").flexible()]);
         for setting in &found.settings {
@@ -35,12 +35,12 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
                 None => setting.from.as_str().to_owned(),
             };
             let value = if setting.value.is_null() { "-".to_owned() } else { value_text(&setting.value) };
-            table.row([
-                Cell::new(Style::Strong, safe::one_line(&setting.key)),
-                safe::one_line(&value).into(),
-                safe::one_line(&from).into(),
+            table.add_row([
+                Cell::new(Style::Strong, sanitize::one_line(&setting.key)),
+                sanitize::one_line(&value).into(),
+                sanitize::one_line(&from).into(),
             ]);
         }
-        table.write(&mut app.out)
+        table.write(&mut app.stdout)
     })
 }

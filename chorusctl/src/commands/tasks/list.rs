@@ -3,16 +3,16 @@
 use chorus_proto::methods::tasks::{List, ListParams, ListResult, Task, TaskStatus};
 use serde::Serialize;
 
-use super::{state, style};
+use super::{describe_state, status_style};
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::out::Format;
-use crate::ui::{Cell, Column, Style, Table, safe, time};
+use crate::error::Error;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::{Cell, Column, Style, Table, sanitize, time};
 
 /// Tasks that have ended are listed up to here, unless more are asked for.
-const ENDED: usize = 20;
+const MAX_ENDED_TASKS: usize = 20;
 /// How many a hint asks for, where there are others.
-const MORE: usize = 200;
+const SUGGESTED_LIMIT: usize = 200;
 
 /// List the tasks of an agent; the same as no command
 ///
@@ -32,25 +32,27 @@ pub struct Args {
 ///
 /// # Errors
 /// Why there is no list.
-pub fn run(args: &Args, app: &mut App) -> Result<(), Failure> {
-    let whole = all(args, app)?;
-    match app.out.format() {
-        Format::Json => json_line(app, &whole),
-        Format::Jsonl => whole.tasks.iter().try_for_each(|task| json_line(app, task)),
-        Format::Text => text(&whole.tasks, args, app),
+pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+    let whole = fetch_tasks(args, app)?;
+    match app.stdout.format() {
+        OutputFormat::Json => print_json(app, &whole),
+        OutputFormat::Jsonl => whole.tasks.iter().try_for_each(|task| print_json(app, task)),
+        OutputFormat::Text => print_table(&whole.tasks, args, app),
     }
 }
 
 /// Every page, as far as a limit goes; for a person only those that have something to show.
-fn all(args: &Args, app: &mut App) -> Result<ListResult, Failure> {
-    let brief = app.out.format() == Format::Text && args.limit.is_none();
+fn fetch_tasks(args: &Args, app: &mut App) -> Result<ListResult, Error> {
+    let brief = app.stdout.format() == OutputFormat::Text && args.limit.is_none();
     let mut whole = ListResult { tasks: Vec::new(), next: Some(0) };
     while let Some(offset) = whole.next {
         let listed = whole.tasks.len() as u64;
         let left = match args.limit {
             Some(limit) => Some(limit.saturating_sub(listed)),
             // One more tells that there are others.
-            None if brief => Some((running(&whole.tasks) + ENDED + 1).saturating_sub(whole.tasks.len()) as u64),
+            None if brief => {
+                Some((count_running(&whole.tasks) + MAX_ENDED_TASKS + 1).saturating_sub(whole.tasks.len()) as u64)
+            }
             None => None,
         };
         if left == Some(0) {
@@ -66,60 +68,61 @@ fn all(args: &Args, app: &mut App) -> Result<ListResult, Failure> {
 }
 
 /// How many run; they come first.
-fn running(tasks: &[Task]) -> usize {
+fn count_running(tasks: &[Task]) -> usize {
     tasks.iter().take_while(|task| task.status == TaskStatus::Running).count()
 }
 
-fn json_line(app: &mut App, value: &impl Serialize) -> Result<(), Failure> {
+fn print_json(app: &mut App, value: &impl Serialize) -> Result<(), Error> {
     let text = serde_json::value::to_raw_value(value).map_err(chorus_proto::CallError::from)?;
-    app.out.json_line(&text)
+    app.stdout.json_line(&text)
 }
 
-fn text(tasks: &[Task], args: &Args, app: &mut App) -> Result<(), Failure> {
+fn print_table(tasks: &[Task], args: &Args, app: &mut App) -> Result<(), Error> {
     if tasks.is_empty() {
-        app.notes.line("no tasks; an agent starts one with `bash` in the background");
+        app.stderr.line("no tasks; an agent starts one with `bash` in the background");
         return Ok(());
     }
-    let shown = if args.limit.is_some() { tasks.len() } else { tasks.len().min(running(tasks) + ENDED) };
+    let shown =
+        if args.limit.is_some() { tasks.len() } else { tasks.len().min(count_running(tasks) + MAX_ENDED_TASKS) };
     let mut table = Table::new([
         Column::new("ID"),
         Column::new("AGENT"),
         Column::new("STATUS"),
         Column::new("WHEN"),
-        Column::new("TOOK").right().optional(),
-        Column::new("PID").right().optional(),
+        Column::new("TOOK").align_right().optional(),
+        Column::new("PID").align_right().optional(),
         Column::new("COMMAND").flexible(),
     ]);
     for task in &tasks[..shown] {
-        table.row(row(task, args.all_agents, app));
+        table.add_row(task_row(task, args.all_agents, app));
     }
-    table.write(&mut app.out)?;
+    table.write(&mut app.stdout)?;
     if shown < tasks.len() {
-        app.out.flush()?;
-        app.notes.line(&format!("there are older tasks: chorusctl tasks list --limit {MORE}"));
+        app.stdout.flush()?;
+        app.stderr.line(&format!("there are older tasks: chorusctl tasks list --limit {SUGGESTED_LIMIT}"));
     }
     Ok(())
 }
 
-fn row(task: &Task, with_agent: bool, app: &mut App) -> Vec<Cell> {
+fn task_row(task: &Task, with_agent: bool, app: &mut App) -> Vec<Cell> {
     let runs = task.status == TaskStatus::Running;
     let when = match task.ended_at {
-        None => format!("started {}", app.out.clock().ago(task.started_at)),
-        Some(at) => app.out.clock().ago(at),
+        None => format!("started {}", app.stdout.clock().ago(task.started_at)),
+        Some(at) => app.stdout.clock().ago(at),
     };
     vec![
-        Cell::new(Style::Id, safe::one_line(&task.id)),
-        if with_agent { safe::one_line(&task.agent).into() } else { Cell::default() },
-        Cell::new(style(task.status), state(task)),
+        Cell::new(Style::Id, sanitize::one_line(&task.id)),
+        if with_agent { sanitize::one_line(&task.agent).into() } else { Cell::default() },
+        Cell::new(status_style(task.status), describe_state(task)),
         when.into(),
-        task.ended_at.map(|at| took(task, at)).unwrap_or_default().into(),
+        task.ended_at.map(|at| format_run_time(task, at)).unwrap_or_default().into(),
         if runs { task.pid.to_string().into() } else { Cell::default() },
-        safe::one_line(&task.command).into(),
+        sanitize::one_line(&task.command).into(),
     ]
 }
 
 /// How long it ran.
-pub fn took(task: &Task, until: jiff::Timestamp) -> String {
+pub fn format_run_time(task: &Task, until: jiff::Timestamp) -> String {
     let seconds = until.duration_since(task.started_at).as_secs();
-    time::exact(u64::try_from(seconds).unwrap_or(0))
+    time::format_two_units(u64::try_from(seconds).unwrap_or(0))
 }

@@ -2,10 +2,10 @@
 
 use chorus_proto::methods::tasks::{Logs, LogsParams, LogsResult};
 
-use crate::app::{App, read};
-use crate::error::Failure;
-use crate::ui::out::Format;
-use crate::ui::safe;
+use crate::app::{App, parse_result};
+use crate::error::Error;
+use crate::ui::sanitize;
+use crate::ui::stdout::OutputFormat;
 
 /// Show what a task printed
 ///
@@ -24,7 +24,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Why there is nothing to show.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let mut params = LogsParams { id: args.id, offset: None, wait: args.follow };
     if args.follow {
         // A task may be silent for hours.
@@ -33,13 +33,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
     let mut whole: Option<LogsResult> = None;
     loop {
         let raw = app.call_raw::<Logs>(&params)?;
-        let page: LogsResult = read(&raw)?;
+        let page: LogsResult = parse_result(&raw)?;
         let next = page.next.filter(|_| args.follow || !page.data.is_empty());
-        match app.out.format() {
-            Format::Text => app.out.text(&safe::clean(&page.data))?,
-            Format::Jsonl => app.out.json_line(&raw)?,
-            Format::Json if args.follow => app.out.json_line(&raw)?,
-            Format::Json => match &mut whole {
+        match app.stdout.format() {
+            OutputFormat::Text => app.stdout.text(&sanitize::multi_line(&page.data))?,
+            OutputFormat::Jsonl => app.stdout.json_line(&raw)?,
+            OutputFormat::Json if args.follow => app.stdout.json_line(&raw)?,
+            OutputFormat::Json => match &mut whole {
                 None => whole = Some(page),
                 Some(whole) => {
                     whole.data.push_str(&page.data);
@@ -48,7 +48,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
             },
         }
         if args.follow {
-            app.out.flush()?;
+            app.stdout.flush()?;
         }
         if next.is_none() {
             break;
@@ -59,7 +59,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
         None => Ok(()),
         Some(whole) => {
             let text = serde_json::value::to_raw_value(&whole).map_err(chorus_proto::CallError::from)?;
-            app.out.json_line(&text)
+            app.stdout.json_line(&text)
         }
     }
 }

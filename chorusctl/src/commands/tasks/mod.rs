@@ -4,7 +4,7 @@ use chorus_proto::methods::tasks::{Task, TaskStatus};
 use clap::Subcommand;
 
 use crate::app::App;
-use crate::error::Failure;
+use crate::error::Error;
 use crate::ui::Style;
 
 pub mod list;
@@ -38,9 +38,9 @@ enum Verb {
 ///
 /// # Errors
 /// Why it did not succeed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if args.verb.is_some() && args.list != list::Args::default() {
-        return Err(Failure::usage("options of a list go with no other command").hint("chorusctl tasks list --help"));
+        return Err(Error::usage("options of a list go with no other command").with_hint("chorusctl tasks list --help"));
     }
     match args.verb {
         None => list::run(&args.list, app),
@@ -53,7 +53,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
 
 /// `failed (exit 3)`: its status, and how it ended.
 #[must_use]
-pub fn state(task: &Task) -> String {
+pub fn describe_state(task: &Task) -> String {
     let word = task.status.as_str();
     match (task.exit_code, task.signal) {
         (Some(code), _) => format!("{word} (exit {code})"),
@@ -62,7 +62,7 @@ pub fn state(task: &Task) -> String {
     }
 }
 
-fn style(status: TaskStatus) -> Style {
+fn status_style(status: TaskStatus) -> Style {
     match status {
         TaskStatus::Running => Style::Strong,
         TaskStatus::Completed => Style::Good,

@@ -2,10 +2,10 @@
 
 use chorus_proto::methods::tasks::{Stop, StopParams};
 
-use super::state;
+use super::describe_state;
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::{Style, safe};
+use crate::error::Error;
+use crate::ui::{Style, sanitize};
 
 /// End a task, and wait until it has ended
 ///
@@ -22,14 +22,14 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it was not stopped.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    app.answer::<Stop>(&StopParams { id: args.id }, |app, done| {
-        let id = safe::one_line(&done.task.id);
-        let id = app.out.paint(Style::Id, &id);
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.call_and_print::<Stop>(&StopParams { id: args.id }, |app, done| {
+        let id = sanitize::one_line(&done.task.id);
+        let id = app.stdout.style(Style::Id, &id);
         let line = match done.stopped {
-            true => format!("stopped {id}: {}", safe::one_line(&done.task.command)),
-            false => format!("{id} had ended already: {}", state(&done.task)),
+            true => format!("stopped {id}: {}", sanitize::one_line(&done.task.command)),
+            false => format!("{id} had ended already: {}", describe_state(&done.task)),
         };
-        app.out.done(&line)
+        app.stdout.status_line(&line)
     })
 }

@@ -1,14 +1,14 @@
 //! `chorusctl tour`: the whole story, told by really running it.
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::out::Format;
+use crate::error::Error;
+use crate::ui::stdout::OutputFormat;
 
-mod stage;
-mod story;
-mod sweeper;
+mod cleanup;
+mod steps;
+mod temp_home;
 
-use stage::Stage;
+use temp_home::TempHome;
 
 /// See the whole story in ten seconds, in a home of its own
 ///
@@ -21,13 +21,13 @@ pub struct Args {}
 ///
 /// # Errors
 /// The step that failed.
-pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
-    if app.out.format() != Format::Text {
-        return Err(Failure::usage("the tour is for people: it has no JSON").hint("leave --json and --format out"));
+pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    if app.stdout.format() != OutputFormat::Text {
+        return Err(Error::usage("the tour is for people: it has no JSON").with_hint("leave --json and --format out"));
     }
-    let mut stage = Stage::new(app.global.color)?;
-    let told = story::tell(&mut stage, &mut app.out);
+    let mut stage = TempHome::new(app.global.color)?;
+    let told = steps::run(&mut stage, &mut app.stdout);
     // The stage is cleared whatever happened; what went wrong in the story is the better error.
-    let cleared = stage.clear();
+    let cleared = stage.close();
     told.and(cleared)
 }

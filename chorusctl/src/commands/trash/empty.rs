@@ -3,9 +3,9 @@
 use chorus_proto::methods::trash::{Empty, EmptyParams, List, ListParams};
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::words::count;
-use crate::ui::{ask, terminal};
+use crate::error::Error;
+use crate::ui::units::pluralize;
+use crate::ui::{confirm, terminal};
 
 /// Delete for good what is in the trash
 #[derive(Debug, clap::Args)]
@@ -22,25 +22,27 @@ pub struct Args {
 ///
 /// # Errors
 /// Why something is still there.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if !args.yes {
         confirm(args.older_than.as_deref(), app)?;
     }
-    app.answer::<Empty>(&EmptyParams { older_than: args.older_than }, |app, result| match result.entries.len() {
-        0 => app.out.done("nothing to delete"),
-        entries => app.out.done(&format!("deleted {}", count(entries as u64, "thing"))),
+    app.call_and_print::<Empty>(&EmptyParams { older_than: args.older_than }, |app, result| {
+        match result.entries.len() {
+            0 => app.stdout.status_line("nothing to delete"),
+            entries => app.stdout.status_line(&format!("deleted {}", pluralize(entries as u64, "thing"))),
+        }
     })
 }
 
-fn confirm(older_than: Option<&str>, app: &mut App) -> Result<(), Failure> {
-    if !terminal::interactive() {
-        return Err(ask::unasked("trash empty"));
+fn confirm(older_than: Option<&str>, app: &mut App) -> Result<(), Error> {
+    if !terminal::can_prompt() {
+        return Err(confirm::no_terminal_error("trash empty"));
     }
     let entries = app.call::<List>(&ListParams {})?.entries.len() as u64;
     let what = match older_than {
         None if entries == 0 => return Ok(()),
-        None => format!("all {} in the trash", count(entries, "thing")),
+        None => format!("all {} in the trash", pluralize(entries, "thing")),
         Some(age) => format!("what was put in the trash more than {age} ago"),
     };
-    ask::confirm("trash empty", &format!("Delete {what} for good?"))
+    confirm::ask("trash empty", &format!("Delete {what} for good?"))
 }

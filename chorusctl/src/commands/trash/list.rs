@@ -2,12 +2,12 @@
 
 use chorus_proto::methods::trash::{List, ListParams};
 
-use super::{kind, short};
+use super::{kind_name, short_id};
 use crate::app::App;
-use crate::error::Failure;
-use crate::reply;
-use crate::ui::out::Format;
-use crate::ui::{Cell, Column, Style, Table, safe};
+use crate::error::Error;
+use crate::paged_result;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::{Cell, Column, Style, Table, sanitize};
 
 /// List what was deleted, newest first
 #[derive(Debug, clap::Args)]
@@ -17,14 +17,14 @@ pub struct Args {}
 ///
 /// # Errors
 /// Why there is no list.
-pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
-    if app.out.format() == Format::Jsonl {
+pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<List>(&ListParams {})?;
-        return reply::lines(&mut app.out, &raw, "entries");
+        return paged_result::print_entries(&mut app.stdout, &raw, "entries");
     }
-    app.answer::<List>(&ListParams {}, |app, result| {
+    app.call_and_print::<List>(&ListParams {}, |app, result| {
         if result.entries.is_empty() {
-            app.notes.line("the trash is empty");
+            app.stderr.line("the trash is empty");
             return Ok(());
         }
         let mut table = Table::new([
@@ -35,15 +35,15 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Failure> {
             Column::new("NAME").flexible(),
         ]);
         for entry in &result.entries {
-            let deleted = app.out.clock().local(entry.deleted_at);
-            table.row([
-                Cell::new(Style::Id, short(entry)),
+            let deleted = app.stdout.clock().local_date_time(entry.deleted_at);
+            table.add_row([
+                Cell::new(Style::Id, short_id(entry)),
                 deleted.into(),
-                kind(entry).into(),
-                safe::one_line(entry.agent_name.as_deref().unwrap_or_default()).into(),
-                safe::one_line(&entry.name).into(),
+                kind_name(entry).into(),
+                sanitize::one_line(entry.agent_name.as_deref().unwrap_or_default()).into(),
+                sanitize::one_line(&entry.name).into(),
             ]);
         }
-        table.write(&mut app.out)
+        table.write(&mut app.stdout)
     })
 }

@@ -4,8 +4,8 @@ use chorus_proto::methods::trash::{TrashEntry, TrashKind};
 use clap::Subcommand;
 
 use crate::app::App;
-use crate::error::Failure;
-use crate::ui::safe;
+use crate::error::Error;
+use crate::ui::sanitize;
 
 pub mod empty;
 pub mod list;
@@ -33,7 +33,7 @@ enum Verb {
 ///
 /// # Errors
 /// Why it did not succeed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         Verb::List(args) => list::run(args, app),
         Verb::Restore(args) => restore::run(args, app),
@@ -42,12 +42,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
 }
 
 /// The part of an entry's id that a person types.
-fn short(entry: &TrashEntry) -> String {
+fn short_id(entry: &TrashEntry) -> String {
     let uuid = entry.id.split_once('_').map_or(&*entry.id, |(_, uuid)| uuid);
-    safe::one_line(uuid.get(..8).unwrap_or(uuid))
+    sanitize::one_line(uuid.get(..8).unwrap_or(uuid))
 }
 
-fn kind(entry: &TrashEntry) -> &'static str {
+fn kind_name(entry: &TrashEntry) -> &'static str {
     match entry.kind {
         Some(TrashKind::Agent) => "agent",
         Some(TrashKind::Session) => "session",

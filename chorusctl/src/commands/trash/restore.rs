@@ -3,9 +3,9 @@
 use chorus_proto::methods::trash::{Restore, RestoreParams};
 
 use crate::app::App;
-use crate::commands::describe;
-use crate::error::Failure;
-use crate::ui::{Style, safe};
+use crate::commands::format;
+use crate::error::Error;
+use crate::ui::{Style, sanitize};
 
 /// Put an agent, a session or something remembered back where it was
 ///
@@ -21,19 +21,20 @@ pub struct Args {
 ///
 /// # Errors
 /// Why it stays in the trash.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
-    app.answer::<Restore>(&RestoreParams { id: args.id }, |app, back| {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.call_and_print::<Restore>(&RestoreParams { id: args.id }, |app, back| {
         if let Some(agent) = &back.agent {
-            let line = format!("restored the agent {}", app.out.paint(Style::Strong, &safe::one_line(&agent.name)));
-            app.out.done(&line)?;
+            let line =
+                format!("restored the agent {}", app.stdout.style(Style::Strong, &sanitize::one_line(&agent.name)));
+            app.stdout.status_line(&line)?;
         }
         if let Some(session) = &back.session {
-            let line = format!("restored {}", describe::session(&app.out, session));
-            app.out.done(&line)?;
+            let line = format!("restored {}", format::session(&app.stdout, session));
+            app.stdout.status_line(&line)?;
         }
         if let Some(entry) = &back.memory {
-            let id = safe::one_line(&entry.short_id);
-            app.out.done(&format!("remembered again as {}", app.out.paint(Style::Id, &id)))?;
+            let id = sanitize::one_line(&entry.short_id);
+            app.stdout.status_line(&format!("remembered again as {}", app.stdout.style(Style::Id, &id)))?;
         }
         Ok(())
     })

@@ -4,7 +4,7 @@
 //! [`plan()`] decides which messages leave; what is kept of them a model may have written down ([`Plan::by_model`]), else rules find it
 //! ([`Plan::by_rules`]).
 
-mod kept;
+mod outcome;
 mod plan;
 #[cfg(test)]
 mod tests;
@@ -12,14 +12,14 @@ mod tests;
 use chorus_proto::{Item, Receipt, TokenBudget, WorkingSet};
 use serde::{Deserialize, Serialize};
 
-use super::window::block;
-use crate::message::Stored;
+use super::window::working_set_block;
+use crate::message::StoredMessage;
 
-pub use kept::worth_keeping;
-pub use plan::{Plan, border, plan};
+pub use outcome::check_worth_keeping;
+pub use plan::{CompactionPlan, find_window_start, plan_compaction};
 
 /// The newest messages that stay in the window, where they leave room for more.
-pub const KEPT: usize = 20;
+pub const MIN_KEPT_MESSAGES: usize = 20;
 
 /// What one compaction did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,14 +27,14 @@ pub struct Compaction {
     /// The window begins with the message of this number from then on, counted from 0.
     pub upto: u64,
     /// The working set from then on, but for what people put into it.
-    pub derived: Derived,
+    pub derived: DerivedState,
     pub receipt: Receipt,
 }
 
 /// The part of a working set that is made from messages. Pins and the background are not in it: no compaction changes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Derived {
+pub struct DerivedState {
     pub summary: Option<String>,
     pub topics: Vec<Item>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -48,26 +48,26 @@ pub struct Derived {
 
 /// A compaction that holds, and what the working set was before it.
 #[derive(Debug, Clone)]
-pub struct Done {
+pub struct AppliedCompaction {
     pub compaction: Compaction,
-    pub before: Derived,
+    pub previous: DerivedState,
 }
 
 /// When a window is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum CompactionMode {
     /// When it has more tokens than it may.
     IfLong,
     /// Now: the model takes less than was thought.
     Now,
     /// Not in this call.
-    No,
+    Off,
 }
 
-impl Derived {
+impl DerivedState {
     /// That of a working set.
     #[must_use]
-    pub fn of(set: &WorkingSet) -> Self {
+    pub fn from_working_set(set: &WorkingSet) -> Self {
         let WorkingSet {
             summary, topics, facts, decisions, open_tasks, files_touched, conflicts, token_budget, ..
         } = set.clone();
@@ -75,7 +75,7 @@ impl Derived {
     }
 
     /// Takes its place in a working set.
-    pub fn put_into(self, set: &mut WorkingSet) {
+    pub fn apply_to(self, set: &mut WorkingSet) {
         let Self { summary, topics, facts, decisions, open_tasks, files_touched, conflicts, token_budget } = self;
         let (background, pinned_facts) = (set.background.take(), std::mem::take(&mut set.pinned_facts));
         *set = WorkingSet {
@@ -95,6 +95,6 @@ impl Derived {
 
 /// Tokens of what could be shown: the messages and the working set.
 #[must_use]
-pub fn tokens(messages: &[Stored], set: &WorkingSet) -> u64 {
-    messages.iter().map(Stored::tokens).sum::<u64>() + block::tokens(set)
+pub fn tokens_with_working_set(messages: &[StoredMessage], set: &WorkingSet) -> u64 {
+    messages.iter().map(StoredMessage::tokens).sum::<u64>() + working_set_block::tokens(set)
 }

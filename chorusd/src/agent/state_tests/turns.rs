@@ -1,129 +1,151 @@
 //! Turns: what comes late is dropped, and whatever order things come in, each call has its result behind it.
 
 use chorus_proto::methods::context::AppendResult;
-use chorus_proto::methods::send::Said;
+use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{ErrorKind, Message, NewMessage, Receipt, Role, ToolCall, Trigger, Usage};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::{Bench, replied_to, reply, save, stored};
-use crate::agent::again::has_ended;
-use crate::agent::allowance::MAX_CALLS;
-use crate::agent::compaction::{Compaction, Derived};
-use crate::agent::effect::{Effect, Mark};
-use crate::agent::event::{Event, Journalled, Known, Reply, RequestId, ToolEnded, Verb};
+use super::{Fixture, only_reply, replied_to, save_command, stored};
+use crate::agent::compaction::{Compaction, DerivedState};
+use crate::agent::effect::{Effect, TurnMarker};
+use crate::agent::event::{AgentCommand, AppendOutcome, CommandOutcome, Event, PriorTurn, RequestId, ToolEnded};
 use crate::agent::state::State;
-use crate::agent::turn::{Answer, LeftOpen, Moment, Send, Stopped};
-use crate::agent::voice::Voice;
+use crate::agent::tool_budget::MAX_CALLS;
+use crate::agent::turn::{EventTime, ModelFailure, ModelReply, OpenTurn, TurnRequest};
+use crate::agent::turn_resumption::is_unanswered_key_error;
+use crate::agent::turn_stream::TurnSink;
 use crate::clock::Ticks;
-use crate::failure::Failure;
-use crate::message::Stored;
-use crate::who::Requester;
+use crate::error::Error;
+use crate::message::StoredMessage;
+use crate::requester::Requester;
 
 pub(super) const T1: Uuid = Uuid::from_u128(1001);
 const T2: Uuid = Uuid::from_u128(1002);
-pub(super) const MOMENT: Moment = Moment { now: Timestamp::UNIX_EPOCH, ticks: Ticks(5) };
+pub(super) const MOMENT: EventTime = EventTime { now: Timestamp::UNIX_EPOCH, ticks: Ticks(5) };
 
-fn call(id: &str) -> ToolCall {
+fn tool_call(id: &str) -> ToolCall {
     ToolCall { id: id.into(), name: "list_models".into(), params: RawValue::from_string("{}".into()).unwrap() }
 }
 
-fn said(text: &str, calls: &[&str]) -> Event {
-    said_in(T1, 1, text, calls)
+fn model_reply(text: &str, calls: &[&str]) -> Event {
+    model_reply_in(T1, 1, text, calls)
 }
 
-pub(super) fn said_in(turn: Uuid, step: u32, text: &str, calls: &[&str]) -> Event {
-    let calls: Vec<ToolCall> = calls.iter().map(|id| call(id)).collect();
+pub(super) fn model_reply_in(turn: Uuid, step: u32, text: &str, calls: &[&str]) -> Event {
+    let calls: Vec<ToolCall> = calls.iter().map(|id| tool_call(id)).collect();
     let message = Message {
         tool_calls: calls.clone(),
         ..NewMessage::text(Role::Assistant, text).complete(|| text.to_owned(), Timestamp::UNIX_EPOCH)
     };
-    let message = Some(Stored::new(&message).unwrap());
-    let answer = Answer { message, text: text.into(), kept: calls.clone(), calls, usage: Usage::default(), note: None };
-    Event::Called { of: (turn, step), moment: MOMENT, result: Box::new(Ok(answer)) }
+    let message = Some(StoredMessage::new(&message).unwrap());
+    let answer = ModelReply {
+        message,
+        text: text.into(),
+        redacted_calls: calls.clone(),
+        calls,
+        usage: Usage::default(),
+        note: None,
+    };
+    Event::ModelCalled { turn_step: (turn, step), moment: MOMENT, result: Box::new(Ok(answer)) }
 }
 
-fn cut(partial: Option<&str>) -> Event {
+fn model_failure(partial: Option<&str>) -> Event {
     let partial = partial.map(|text| stored(Role::Assistant, text));
-    let failure = Failure::new(ErrorKind::ModelUnavailable, "it broke");
-    let stopped = Stopped { failure, partial, usage: Usage::default(), too_long: false };
-    Event::Called { of: (T1, 1), moment: MOMENT, result: Box::new(Err(Box::new(stopped))) }
+    let failure = Error::new(ErrorKind::ModelUnavailable, "it broke");
+    let stopped = ModelFailure { failure, partial, usage: Usage::default(), too_long: false };
+    Event::ModelCalled { turn_step: (T1, 1), moment: MOMENT, result: Box::new(Err(Box::new(stopped))) }
 }
 
-fn result(id: &str) -> Event {
-    result_in(1, id)
+fn tool_result(id: &str) -> Event {
+    tool_result_in(1, id)
 }
 
-fn result_in(step: u32, id: &str) -> Event {
+fn tool_result_in(step: u32, id: &str) -> Event {
     // Calls of these tests are named in their order.
     let at = usize::from(id.as_bytes()[0] - b'a');
-    ended(step, (at, id), false, None)
+    tool_ended(step, (at, id), false, None)
 }
 
 /// The call at a place has ended; what it said is its `id`.
-pub(super) fn ended(step: u32, (at, id): (usize, &str), is_error: bool, stop: Option<Failure>) -> Event {
+pub(super) fn tool_ended(step: u32, (at, id): (usize, &str), is_error: bool, stop: Option<Error>) -> Event {
     let message = NewMessage { tool_call_id: Some(id.into()), ..NewMessage::text(Role::ToolResult, id) };
     let message = message.complete(|| id.to_owned(), Timestamp::UNIX_EPOCH);
-    let result = Stored::new(&message).unwrap();
+    let result = StoredMessage::new(&message).unwrap();
     let of = (T1, step);
-    Event::ToolEnded(Box::new(ToolEnded { of, moment: MOMENT, at, result, is_error, skipped: false, stop }))
+    Event::ToolEnded(Box::new(ToolEnded {
+        turn_step: of,
+        moment: MOMENT,
+        call_index: at,
+        result,
+        is_error,
+        skipped: false,
+        fatal: stop,
+    }))
 }
 
-pub(super) fn kept() -> Event {
-    Event::Appended(Ok(Journalled::Now(AppendResult { appended: 1, messages: 1, secrets_found: None })))
+pub(super) fn append_completed() -> Event {
+    Event::Appended(Ok(AppendOutcome::Added(AppendResult { appended: 1, messages: 1, secrets_found: None })))
 }
 
-pub(super) fn closed(turn: Uuid) -> Event {
+pub(super) fn turn_closed(turn: Uuid) -> Event {
     Event::TurnClosed { turn, moment: MOMENT, result: Ok(()) }
 }
 
-impl Bench {
-    pub(super) fn send(&mut self, turn: Uuid, key: Option<&str>) -> Vec<Effect> {
-        self.send_as(turn, key, false)
+impl Fixture {
+    pub(super) fn send_message(&mut self, turn: Uuid, key: Option<&str>) -> Vec<Effect> {
+        self.send_with_key(turn, key, false)
     }
 
-    fn send_as(&mut self, turn: Uuid, key: Option<&str>, again: bool) -> Vec<Effect> {
+    fn send_with_key(&mut self, turn: Uuid, key: Option<&str>, again: bool) -> Vec<Effect> {
         let message = stored(Role::User, "go");
         let key = key.map(str::to_owned);
-        let send = Send { turn, message, key, again, voice: Voice::default(), by: Requester::Owner };
-        self.ask(Verb::Send(Box::new(send)))
+        let send = TurnRequest {
+            turn,
+            message,
+            key,
+            resume_if_unstarted: again,
+            sink: TurnSink::default(),
+            requester: Requester::Owner,
+        };
+        self.ask(AgentCommand::Send(Box::new(send)))
     }
 
     /// The daemon ended in a turn, and has read it back.
-    fn crash(&mut self, turn: Uuid) {
+    fn restart_in_turn(&mut self, turn: Uuid) {
         let context = self.state.context().unwrap().clone();
         let next = u32::try_from(context.messages.len()).unwrap();
-        self.state = State::recovered(context, next, Some(LeftOpen { turn, results: Vec::new() }));
+        self.state = State::recovered(context, next, Some(OpenTurn { turn, results: Vec::new() }));
     }
 
     /// A turn whose model is asked.
-    pub(super) fn asking() -> Self {
+    pub(super) fn in_model_call() -> Self {
         let mut bench = Self::new();
-        bench.send(T1, None);
-        assert!(names(&bench.handle(kept())).contains(&"call"));
+        bench.send_message(T1, None);
+        assert!(effect_names(&bench.handle(append_completed())).contains(&"call"));
         bench
     }
 }
 
 /// The effects that matter here, in short.
-pub(super) fn names(effects: &[Effect]) -> Vec<&'static str> {
+pub(super) fn effect_names(effects: &[Effect]) -> Vec<&'static str> {
     let name = |effect: &Effect| match effect {
-        Effect::CallModel(asked) => vec![if asked.last_word.is_some() { "last call" } else { "call" }],
+        Effect::CallModel(asked) => vec![if asked.final_answer.is_some() { "last call" } else { "call" }],
         Effect::RunTools(run) => {
             let name = |refused| if refused { "no tool" } else { "tool" };
-            run.calls.iter().map(|call| name(run.cancelled || call.refused.is_some())).collect()
+            run.calls.iter().map(|call| name(run.cancelled || call.refusal.is_some())).collect()
         }
-        Effect::StopTurn(_) => vec!["stop"],
+        Effect::CancelTurn(_) => vec!["stop"],
         Effect::CloseTurn { .. } => vec!["close"],
-        Effect::Append(append) => vec![match append.mark {
-            Some(Mark::Open { .. }) => "open",
-            Some(Mark::Close { .. }) => "last",
+        Effect::Append(append) => vec![match append.marker {
+            Some(TurnMarker::Open { .. }) => "open",
+            Some(TurnMarker::Close { .. }) => "last",
             None => "append",
         }],
         Effect::Reply(_, Ok(_)) => vec!["ok"],
         Effect::Reply(_, Err(_)) => vec!["error"],
-        Effect::Write(_) => vec!["write"],
+        Effect::WriteSession(_) => vec!["write"],
         _ => Vec::new(),
     };
     effects.iter().flat_map(name).collect()
@@ -131,124 +153,124 @@ pub(super) fn names(effects: &[Effect]) -> Vec<&'static str> {
 
 #[test]
 fn each_step_is_kept_before_the_next_begins() {
-    let mut bench = Bench::new();
-    assert_eq!(names(&bench.send(T1, None)), ["open"]);
-    assert_eq!(names(&bench.handle(kept())), ["call"]);
-    assert_eq!(names(&bench.handle(said("look", &["a", "b"]))), ["append"]);
-    assert_eq!(names(&bench.handle(kept())), ["tool", "tool"]);
-    assert_eq!(names(&bench.handle(result("b"))), ["append"]);
-    assert_eq!(names(&bench.handle(result("a"))), ["append"]);
-    assert_eq!(names(&bench.handle(kept())), [""; 0]);
-    assert_eq!(names(&bench.handle(kept())), ["call"]);
-    assert_eq!(names(&bench.handle(said_in(T1, 2, "done", &[]))), ["last"]);
-    assert_eq!(names(&bench.handle(kept())), ["ok"]);
+    let mut bench = Fixture::new();
+    assert_eq!(effect_names(&bench.send_message(T1, None)), ["open"]);
+    assert_eq!(effect_names(&bench.handle(append_completed())), ["call"]);
+    assert_eq!(effect_names(&bench.handle(model_reply("look", &["a", "b"]))), ["append"]);
+    assert_eq!(effect_names(&bench.handle(append_completed())), ["tool", "tool"]);
+    assert_eq!(effect_names(&bench.handle(tool_result("b"))), ["append"]);
+    assert_eq!(effect_names(&bench.handle(tool_result("a"))), ["append"]);
+    assert_eq!(effect_names(&bench.handle(append_completed())), [""; 0]);
+    assert_eq!(effect_names(&bench.handle(append_completed())), ["call"]);
+    assert_eq!(effect_names(&bench.handle(model_reply_in(T1, 2, "done", &[]))), ["last"]);
+    assert_eq!(effect_names(&bench.handle(append_completed())), ["ok"]);
     assert_eq!(bench.texts(), ["go", "look", "b", "a", "done"]);
-    assert!(!bench.state.in_turn());
+    assert!(!bench.state.is_in_turn());
 }
 
 #[test]
 fn what_comes_late_is_dropped() {
-    let mut bench = Bench::asking();
-    assert!(bench.handle(said_in(T2, 1, "another turn's", &[])).is_empty());
-    assert!(bench.handle(said_in(T1, 2, "another step's", &[])).is_empty());
-    assert!(bench.handle(result("a")).is_empty(), "no tool runs");
-    bench.handle(said("look", &["a"]));
-    assert!(bench.handle(said("said twice", &[])).is_empty());
-    bench.handle(kept());
-    assert_eq!(names(&bench.handle(result("a"))), ["append"]);
-    assert!(bench.handle(result("a")).is_empty(), "a result came twice");
-    assert!(bench.handle(result("unknown")).is_empty());
-    bench.handle(kept());
-    bench.handle(said_in(T1, 2, "done", &[]));
-    bench.handle(kept());
-    assert!(bench.handle(said_in(T1, 2, "after the end", &[])).is_empty());
+    let mut bench = Fixture::in_model_call();
+    assert!(bench.handle(model_reply_in(T2, 1, "another turn's", &[])).is_empty());
+    assert!(bench.handle(model_reply_in(T1, 2, "another step's", &[])).is_empty());
+    assert!(bench.handle(tool_result("a")).is_empty(), "no tool runs");
+    bench.handle(model_reply("look", &["a"]));
+    assert!(bench.handle(model_reply("said twice", &[])).is_empty());
+    bench.handle(append_completed());
+    assert_eq!(effect_names(&bench.handle(tool_result("a"))), ["append"]);
+    assert!(bench.handle(tool_result("a")).is_empty(), "a result came twice");
+    assert!(bench.handle(tool_result("unknown")).is_empty());
+    bench.handle(append_completed());
+    bench.handle(model_reply_in(T1, 2, "done", &[]));
+    bench.handle(append_completed());
+    assert!(bench.handle(model_reply_in(T1, 2, "after the end", &[])).is_empty());
     assert_eq!(bench.texts(), ["go", "look", "a", "done"]);
 }
 
 #[test]
 fn an_append_waits_for_the_results_of_open_calls() {
-    let mut bench = Bench::asking();
-    bench.handle(said("look", &["a"]));
+    let mut bench = Fixture::in_model_call();
+    bench.handle(model_reply("look", &["a"]));
     assert!(bench.append("between").is_empty());
-    bench.handle(kept());
+    bench.handle(append_completed());
     assert!(bench.append("between too").is_empty());
-    bench.handle(result("a"));
-    assert_eq!(names(&bench.handle(kept())), ["append", "append", "call"]);
-    bench.durable(4);
-    bench.durable(5);
+    bench.handle(tool_result("a"));
+    assert_eq!(effect_names(&bench.handle(append_completed())), ["append", "append", "call"]);
+    bench.complete_append(4);
+    bench.complete_append(5);
     assert_eq!(bench.texts(), ["go", "look", "a", "between", "between too"]);
 }
 
 #[test]
 fn a_cancelled_turn_keeps_what_came_and_runs_no_tool() {
-    let mut bench = Bench::asking();
-    assert_eq!(names(&bench.ask(Verb::Cancel(None))), ["stop", "ok"]);
-    assert_eq!(names(&bench.handle(cut(Some("half")))), ["last"]);
-    assert_eq!(names(&bench.handle(kept())), ["error"]);
+    let mut bench = Fixture::in_model_call();
+    assert_eq!(effect_names(&bench.ask(AgentCommand::Cancel(None))), ["stop", "ok"]);
+    assert_eq!(effect_names(&bench.handle(model_failure(Some("half")))), ["last"]);
+    assert_eq!(effect_names(&bench.handle(append_completed())), ["error"]);
     assert_eq!(bench.texts(), ["go", "half"]);
     // Cancelled while the calls are on their way into the journal.
-    let mut bench = Bench::asking();
-    bench.handle(said("look", &["a"]));
-    bench.ask(Verb::Cancel(Some(T1)));
-    assert_eq!(names(&bench.handle(kept())), ["no tool"]);
-    bench.handle(result("a"));
-    assert_eq!(names(&bench.handle(kept())), ["close"]);
-    assert_eq!(names(&bench.handle(closed(T1))), ["error"]);
+    let mut bench = Fixture::in_model_call();
+    bench.handle(model_reply("look", &["a"]));
+    bench.ask(AgentCommand::Cancel(Some(T1)));
+    assert_eq!(effect_names(&bench.handle(append_completed())), ["no tool"]);
+    bench.handle(tool_result("a"));
+    assert_eq!(effect_names(&bench.handle(append_completed())), ["close"]);
+    assert_eq!(effect_names(&bench.handle(turn_closed(T1))), ["error"]);
     // Another turn's number ends nothing.
-    let mut bench = Bench::asking();
-    assert!(matches!(reply(bench.ask(Verb::Cancel(Some(T2)))), Ok(Reply::Cancelled(None))));
+    let mut bench = Fixture::in_model_call();
+    assert!(matches!(only_reply(bench.ask(AgentCommand::Cancel(Some(T2)))), Ok(CommandOutcome::Cancelled(None))));
 }
 
 #[test]
 fn turns_wait_for_each_other_and_one_key_is_one_turn() {
-    let mut bench = Bench::new();
-    bench.send(T1, Some("k"));
-    bench.handle(kept());
-    assert!(names(&bench.send(T2, None)).is_empty());
-    assert!(names(&bench.send(Uuid::from_u128(9), Some("k"))).is_empty());
-    bench.handle(said("done", &[]));
-    let effects = bench.handle(kept());
+    let mut bench = Fixture::new();
+    bench.send_message(T1, Some("k"));
+    bench.handle(append_completed());
+    assert!(effect_names(&bench.send_message(T2, None)).is_empty());
+    assert!(effect_names(&bench.send_message(Uuid::from_u128(9), Some("k"))).is_empty());
+    bench.handle(model_reply("done", &[]));
+    let effects = bench.handle(append_completed());
     assert_eq!(replied_to(&effects), [1, 3], "both who sent with the key");
-    assert_eq!(names(&effects), ["ok", "ok", "open"]);
+    assert_eq!(effect_names(&effects), ["ok", "ok", "open"]);
     // The one that waits may be ended, too.
-    bench.send(T1, None);
-    assert_eq!(names(&bench.ask(Verb::Cancel(Some(T1)))), ["error", "ok"]);
+    bench.send_message(T1, None);
+    assert_eq!(effect_names(&bench.ask(AgentCommand::Cancel(Some(T1)))), ["error", "ok"]);
 }
 
 #[test]
 fn a_save_beside_a_turn_loses_nothing_of_either() {
-    let mut bench = Bench::asking();
-    let draft = super::draft(bench.ask(save()));
+    let mut bench = Fixture::in_model_call();
+    let draft = super::only_draft(bench.ask(save_command()));
     assert_eq!(draft.totals.messages, 1);
-    assert!(bench.handle(said("done", &[])).is_empty(), "what is written has a copy of the context");
-    assert_eq!(names(&bench.written(&draft)), ["ok", "last"]);
-    assert_eq!(names(&bench.handle(kept())), ["ok"]);
+    assert!(bench.handle(model_reply("done", &[])).is_empty(), "what is written has a copy of the context");
+    assert_eq!(effect_names(&bench.complete_write(&draft)), ["ok", "last"]);
+    assert_eq!(effect_names(&bench.handle(append_completed())), ["ok"]);
     assert_eq!(bench.texts(), ["go", "done"]);
     assert_eq!(bench.state.context().unwrap().unsaved(), 1);
 }
 
 #[test]
 fn a_journal_that_fails_ends_the_turn_and_leaves_no_trace_in_memory() {
-    let mut bench = Bench::asking();
-    bench.handle(said("lost", &[]));
-    let failed = Event::Appended(Err(Failure::busy()));
-    assert_eq!(names(&bench.handle(failed)), ["error"]);
+    let mut bench = Fixture::in_model_call();
+    bench.handle(model_reply("lost", &[]));
+    let failed = Event::Appended(Err(Error::busy()));
+    assert_eq!(effect_names(&bench.handle(failed)), ["error"]);
     assert_eq!(bench.texts(), ["go"]);
-    assert!(!bench.state.in_turn());
+    assert!(!bench.state.is_in_turn());
 }
 
 #[test]
 fn an_idle_timer_does_nothing_in_a_turn() {
-    let mut bench = Bench::asking();
+    let mut bench = Fixture::in_model_call();
     let due = bench.state.context().unwrap().deadline.unwrap().due;
-    assert!(matches!(reply(bench.ask(Verb::Idle { due })), Ok(Reply::InTurn)));
-    assert!(bench.state.in_turn());
+    assert!(matches!(only_reply(bench.ask(AgentCommand::Expire { due })), Ok(CommandOutcome::TurnRunning)));
+    assert!(bench.state.is_in_turn());
 }
 
 /// What is told of a turn to one who waits for it.
-fn said_to(effects: &[Effect], request: u64) -> Vec<Said> {
+fn events_sent_to(effects: &[Effect], request: u64) -> Vec<TurnEvent> {
     let of = |effect: &Effect| match effect {
-        Effect::Say(to, said) if *to == request => Some(said.clone()),
+        Effect::SendTo(to, said) if *to == request => Some(said.clone()),
         _ => None,
     };
     effects.iter().filter_map(of).collect()
@@ -256,61 +278,69 @@ fn said_to(effects: &[Effect], request: u64) -> Vec<Said> {
 
 #[test]
 fn who_waits_knows_the_turn_and_takes_it_back_without_a_trace() {
-    let mut bench = Bench::asking();
-    let waits = |before| [Said::Queued { before, turn_id: Some(T2) }];
-    assert_eq!(said_to(&bench.send(T2, Some("k")), 2), waits(1));
-    assert_eq!(said_to(&bench.send(Uuid::from_u128(9), Some("k")), 3), waits(1), "the same message");
-    let effects = bench.ask(Verb::Cancel(Some(T2)));
+    let mut bench = Fixture::in_model_call();
+    let waits = |before| [TurnEvent::Queued { before, turn_id: Some(T2) }];
+    assert_eq!(events_sent_to(&bench.send_message(T2, Some("k")), 2), waits(1));
+    assert_eq!(events_sent_to(&bench.send_message(Uuid::from_u128(9), Some("k")), 3), waits(1), "the same message");
+    let effects = bench.ask(AgentCommand::Cancel(Some(T2)));
     assert_eq!(replied_to(&effects), [2, 3, 4]);
     assert!(matches!(&effects[0], Effect::Reply(_, Err(failure)) if failure.message.contains("taken back")));
-    assert!(matches!(effects.last(), Some(Effect::Reply(4, Ok(Reply::Cancelled(Some(T2)))))));
-    assert!(bench.state.in_turn(), "the one that runs goes on");
-    bench.handle(said("done", &[]));
-    assert_eq!(names(&bench.handle(kept())), ["ok"]);
+    assert!(matches!(effects.last(), Some(Effect::Reply(4, Ok(CommandOutcome::Cancelled(Some(T2)))))));
+    assert!(bench.state.is_in_turn(), "the one that runs goes on");
+    bench.handle(model_reply("done", &[]));
+    assert_eq!(effect_names(&bench.handle(append_completed())), ["ok"]);
     assert_eq!(bench.texts(), ["go", "done"]);
 }
 
 #[test]
 fn who_comes_with_the_key_of_a_turn_that_runs_knows_it_and_hears_whole_answers() {
-    let joins = |effects: &[Effect]| effects.iter().filter(|effect| matches!(effect, Effect::Join(_))).count();
-    let mut bench = Bench::new();
-    bench.send(T1, Some("k"));
-    let effects = bench.send(T2, Some("k"));
-    assert_eq!((said_to(&effects, 2).len(), joins(&effects)), (0, 1), "it hears of the beginning with all others");
-    bench.handle(kept());
-    let effects = bench.send(T2, Some("k"));
-    assert_eq!((said_to(&effects, 3), joins(&effects)), (vec![Said::Started { turn_id: T1 }], 0));
-    assert_eq!(joins(&bench.handle(said("look", &["a"]))), 1, "what its tools ask, and the next answer");
-    bench.handle(kept());
+    let joins = |effects: &[Effect]| effects.iter().filter(|effect| matches!(effect, Effect::AddListener(_))).count();
+    let mut bench = Fixture::new();
+    bench.send_message(T1, Some("k"));
+    let effects = bench.send_message(T2, Some("k"));
+    assert_eq!(
+        (events_sent_to(&effects, 2).len(), joins(&effects)),
+        (0, 1),
+        "it hears of the beginning with all others"
+    );
+    bench.handle(append_completed());
+    let effects = bench.send_message(T2, Some("k"));
+    assert_eq!((events_sent_to(&effects, 3), joins(&effects)), (vec![TurnEvent::Started { turn_id: T1 }], 0));
+    assert_eq!(joins(&bench.handle(model_reply("look", &["a"]))), 1, "what its tools ask, and the next answer");
+    bench.handle(append_completed());
     // Who waits for the turn to end hears what it asks.
     let waits = |effects: &[Effect]| -> Vec<RequestId> {
-        let of = |effect: &Effect| if let Effect::Wait(request) = effect { Some(*request) } else { None };
+        let of =
+            |effect: &Effect| if let Effect::AddApprovalListener(request) = effect { Some(*request) } else { None };
         effects.iter().filter_map(of).collect()
     };
-    assert_eq!(waits(&bench.send(Uuid::from_u128(8), None)), [4]);
-    assert_eq!(waits(&bench.send(Uuid::from_u128(9), None)), [5]);
-    bench.handle(result("a"));
-    assert_eq!(joins(&bench.handle(kept())), 0, "once is enough");
+    assert_eq!(waits(&bench.send_message(Uuid::from_u128(8), None)), [4]);
+    assert_eq!(waits(&bench.send_message(Uuid::from_u128(9), None)), [5]);
+    bench.handle(tool_result("a"));
+    assert_eq!(joins(&bench.handle(append_completed())), 0, "once is enough");
 }
 
 #[test]
 fn what_belongs_to_a_turn_that_is_over_changes_nothing_in_the_next() {
-    let mut bench = Bench::asking();
-    bench.send(T2, None);
-    bench.handle(said("look", &["a", "b"]));
-    bench.handle(kept());
-    bench.handle(result("a"));
-    bench.handle(result("b"));
+    let mut bench = Fixture::in_model_call();
+    bench.send_message(T2, None);
+    bench.handle(model_reply("look", &["a", "b"]));
+    bench.handle(append_completed());
+    bench.handle(tool_result("a"));
+    bench.handle(tool_result("b"));
     // The disk is full for the first result, and not any more for the second.
-    let failed = Event::Appended(Err(Failure::disk_full()));
-    assert_eq!(names(&bench.handle(failed)), ["stop", "error", "open"]);
-    assert!(names(&bench.handle(kept())).is_empty(), "the message of the next turn is not durable yet");
-    assert!(names(&bench.handle(closed(T1))).is_empty());
-    assert_eq!(names(&bench.handle(kept())), ["call"]);
+    let failed = Event::Appended(Err(Error::disk_full()));
+    assert_eq!(effect_names(&bench.handle(failed)), ["stop", "error", "open"]);
+    assert!(
+        effect_names(&bench.handle(append_completed())).is_empty(),
+        "the message of the next turn is not durable yet"
+    );
+    assert!(effect_names(&bench.handle(turn_closed(T1))).is_empty());
+    assert_eq!(effect_names(&bench.handle(append_completed())), ["call"]);
 }
 
 /// The one failure among the effects.
-pub(super) fn failed(effects: &[Effect]) -> Failure {
+pub(super) fn only_error(effects: &[Effect]) -> Error {
     let failure = |effect: &Effect| match effect {
         Effect::Reply(_, Err(failure)) => Some(failure.clone()),
         _ => None,
@@ -320,172 +350,185 @@ pub(super) fn failed(effects: &[Effect]) -> Failure {
 
 #[test]
 fn what_ends_a_turn_and_those_that_wait_says_why() {
-    let put_away = |trigger| Verb::PutAway { trigger, end: false };
+    let put_away = |trigger| AgentCommand::SaveIfUnsaved { trigger, end: false };
     for (verb, middle, before) in [
         (put_away(Trigger::Shutdown), "daemon was stopped", (ErrorKind::Stopping, "daemon is stopping")),
         (put_away(Trigger::Destroy), "agent was destroyed", (ErrorKind::AgentNotFound, "agent was destroyed")),
-        (Verb::Hold { goes: true }, "agent was destroyed", (ErrorKind::AgentNotFound, "agent was destroyed")),
+        (
+            AgentCommand::Hold { ends_turn: true },
+            "agent was destroyed",
+            (ErrorKind::AgentNotFound, "agent was destroyed"),
+        ),
     ] {
-        let mut bench = Bench::asking();
-        bench.send(T2, None);
+        let mut bench = Fixture::in_model_call();
+        bench.send_message(T2, None);
         let effects = bench.ask(verb);
-        assert_eq!(names(&effects), ["stop", "error"]);
-        let waited = failed(&effects);
+        assert_eq!(effect_names(&effects), ["stop", "error"]);
+        let waited = only_error(&effects);
         assert!((waited.kind, waited.message.contains(before.1)) == (before.0, true), "{waited:?}");
-        bench.handle(cut(Some("half")));
-        let ran = failed(&bench.handle(kept()));
+        bench.handle(model_failure(Some("half")));
+        let ran = only_error(&bench.handle(append_completed()));
         assert!(ran.kind == ErrorKind::Interrupted && ran.message.contains(middle), "{ran:?}");
     }
     // A rename waits for nobody: it would take the place away from under the turn.
-    let mut bench = Bench::asking();
-    assert_eq!(reply(bench.ask(Verb::Hold { goes: false })).unwrap_err().kind, ErrorKind::Busy);
-    assert!(bench.state.in_turn());
+    let mut bench = Fixture::in_model_call();
+    assert_eq!(only_reply(bench.ask(AgentCommand::Hold { ends_turn: false })).unwrap_err().kind, ErrorKind::Busy);
+    assert!(bench.state.is_in_turn());
 }
 
 #[test]
 fn a_turn_that_ends_without_a_word_sets_the_timer_too() {
-    let mut bench = Bench::asking();
+    let mut bench = Fixture::in_model_call();
     let due = bench.state.context().unwrap().deadline.unwrap().due;
-    bench.handle(cut(None));
-    let effects = bench.handle(closed(T1));
-    let set = effects.iter().any(|effect| matches!(effect, Effect::Deadline { deadline: Some(_), .. }));
+    bench.handle(model_failure(None));
+    let effects = bench.handle(turn_closed(T1));
+    let set = effects.iter().any(|effect| matches!(effect, Effect::SetDeadline { deadline: Some(_), .. }));
     assert!(set, "{effects:?}");
     assert!(bench.state.context().unwrap().deadline.unwrap().due > due);
 }
 
 #[test]
 fn a_turn_that_ends_beside_a_pin_sets_the_timer_too() {
-    let mut bench = Bench::asking();
+    let mut bench = Fixture::in_model_call();
     let due = bench.state.context().unwrap().deadline.unwrap().due;
-    bench.handle(cut(None));
-    let pinning = bench.ask(Verb::Pin { id: "p".into(), text: "a fact".into() });
-    assert!(matches!(pinning[..], [Effect::Change(_)]), "{pinning:?}");
-    bench.handle(closed(T1));
-    bench.handle(Event::Changed(Ok(())));
+    bench.handle(model_failure(None));
+    let pinning = bench.ask(AgentCommand::Pin { id: "p".into(), text: "a fact".into() });
+    assert!(matches!(pinning[..], [Effect::RecordEdit(_)]), "{pinning:?}");
+    bench.handle(turn_closed(T1));
+    bench.handle(Event::EditRecorded(Ok(())));
     let context = bench.state.context().unwrap();
-    assert!(context.deadline.unwrap().due > due && context.pins() == 1);
-    assert!(!bench.state.in_turn());
+    assert!(context.deadline.unwrap().due > due && context.pin_count() == 1);
+    assert!(!bench.state.is_in_turn());
 }
 
 #[test]
 fn a_compaction_is_no_call_of_the_model() {
-    let mut bench = Bench::asking();
+    let mut bench = Fixture::in_model_call();
     for n in 1..=MAX_CALLS {
         let step = 2 * n - 1;
-        let compaction = Box::new(Compaction { upto: 0, derived: Derived::default(), receipt: Receipt::default() });
-        bench.handle(Event::Compacted { of: (T1, step), moment: MOMENT, compaction });
-        assert_eq!(names(&bench.handle(Event::Appended(Ok(Journalled::Noted)))), ["call"]);
-        bench.handle(said_in(T1, step + 1, "look", &["a"]));
-        bench.handle(kept());
-        bench.handle(result_in(step + 1, "a"));
+        let compaction =
+            Box::new(Compaction { upto: 0, derived: DerivedState::default(), receipt: Receipt::default() });
+        bench.handle(Event::CompactionPlanned { turn_step: (T1, step), moment: MOMENT, compaction });
+        assert_eq!(effect_names(&bench.handle(Event::Appended(Ok(AppendOutcome::CompactionRecorded)))), ["call"]);
+        bench.handle(model_reply_in(T1, step + 1, "look", &["a"]));
+        bench.handle(append_completed());
+        bench.handle(tool_result_in(step + 1, "a"));
         let next = if n == MAX_CALLS { "last call" } else { "call" };
-        assert_eq!(names(&bench.handle(kept())), [next], "after call {n}");
+        assert_eq!(effect_names(&bench.handle(append_completed())), [next], "after call {n}");
     }
 }
 
 #[test]
 fn a_turn_that_is_cut_off_is_not_compacted() {
-    let mut bench = Bench::asking();
-    assert_eq!(names(&bench.ask(Verb::EndTurns)), ["stop", "ok"]);
-    let compaction = Box::new(Compaction { upto: 1, derived: Derived::default(), receipt: Receipt::default() });
-    let late = bench.handle(Event::Compacted { of: (T1, 1), moment: MOMENT, compaction });
-    assert!(!late.iter().any(|effect| matches!(effect, Effect::Compact { .. })), "{late:?}");
-    let told = failed(&bench.handle(closed(T1)));
+    let mut bench = Fixture::in_model_call();
+    assert_eq!(effect_names(&bench.ask(AgentCommand::EndTurns)), ["stop", "ok"]);
+    let compaction = Box::new(Compaction { upto: 1, derived: DerivedState::default(), receipt: Receipt::default() });
+    let late = bench.handle(Event::CompactionPlanned { turn_step: (T1, 1), moment: MOMENT, compaction });
+    assert!(!late.iter().any(|effect| matches!(effect, Effect::RecordCompaction { .. })), "{late:?}");
+    let told = only_error(&bench.handle(turn_closed(T1)));
     assert!(told.message.contains("the daemon was stopped"), "{told:?}");
-    assert_eq!((bench.state.in_turn(), bench.state.context().unwrap().view()), (false, 0));
+    assert_eq!((bench.state.is_in_turn(), bench.state.context().unwrap().window_start()), (false, 0));
 }
 
 #[test]
 fn who_asks_whether_a_context_is_free_hears_of_a_turn() {
-    let mut bench = Bench::asking();
-    assert_eq!(reply(bench.ask(Verb::IsFree)).unwrap_err().kind, ErrorKind::Busy);
-    assert!(matches!(reply(Bench::new().ask(Verb::IsFree)), Ok(Reply::Done)));
+    let mut bench = Fixture::in_model_call();
+    assert_eq!(only_reply(bench.ask(AgentCommand::CheckReplaceable)).unwrap_err().kind, ErrorKind::Busy);
+    assert!(matches!(only_reply(Fixture::new().ask(AgentCommand::CheckReplaceable)), Ok(CommandOutcome::Done)));
 }
 
 #[test]
 fn an_answer_that_was_heard_in_part_is_not_asked_for_again_in_short() {
-    let mut bench = Bench::asking();
-    let failure = Failure::new(ErrorKind::Interrupted, "too long");
+    let mut bench = Fixture::in_model_call();
+    let failure = Error::new(ErrorKind::Interrupted, "too long");
     let partial = Some(stored(Role::Assistant, "half"));
-    let stopped = Stopped { failure, partial, usage: Usage::default(), too_long: true };
-    let ended = Event::Called { of: (T1, 1), moment: MOMENT, result: Box::new(Err(Box::new(stopped))) };
-    assert_eq!(names(&bench.handle(ended)), ["last"]);
+    let stopped = ModelFailure { failure, partial, usage: Usage::default(), too_long: true };
+    let ended = Event::ModelCalled { turn_step: (T1, 1), moment: MOMENT, result: Box::new(Err(Box::new(stopped))) };
+    assert_eq!(effect_names(&bench.handle(ended)), ["last"]);
 }
 
 #[test]
 fn counts_that_no_provider_can_mean_are_added_all_the_same() {
-    let mut bench = Bench::asking();
+    let mut bench = Fixture::in_model_call();
     for step in 1..3 {
         let usage = Usage { input_tokens: Some(u64::MAX), ..Usage::default() };
-        let answer = Answer {
+        let answer = ModelReply {
             message: Some(stored(Role::Assistant, "look")),
             text: String::new(),
-            calls: vec![call("a")],
-            kept: vec![call("a")],
+            calls: vec![tool_call("a")],
+            redacted_calls: vec![tool_call("a")],
             usage,
             note: None,
         };
-        bench.handle(Event::Called { of: (T1, step), moment: MOMENT, result: Box::new(Ok(answer)) });
-        bench.handle(kept());
+        bench.handle(Event::ModelCalled { turn_step: (T1, step), moment: MOMENT, result: Box::new(Ok(answer)) });
+        bench.handle(append_completed());
         let result = stored(Role::ToolResult, "result");
         let of = (T1, step);
-        let ended = ToolEnded { of, moment: MOMENT, at: 0, result, is_error: false, skipped: false, stop: None };
+        let ended = ToolEnded {
+            turn_step: of,
+            moment: MOMENT,
+            call_index: 0,
+            result,
+            is_error: false,
+            skipped: false,
+            fatal: None,
+        };
         bench.handle(Event::ToolEnded(Box::new(ended)));
-        bench.handle(kept());
+        bench.handle(append_completed());
     }
-    bench.handle(said_in(T1, 3, "done", &[]));
-    assert_eq!(names(&bench.handle(kept())), ["ok"]);
+    bench.handle(model_reply_in(T1, 3, "done", &[]));
+    assert_eq!(effect_names(&bench.handle(append_completed())), ["ok"]);
 }
 
 #[test]
 fn a_stop_ends_the_turn_that_runs_and_those_that_wait_and_leaves_the_context() {
-    let mut bench = Bench::asking();
-    bench.send(T2, None);
-    assert_eq!(names(&bench.ask(Verb::EndTurns)), ["stop", "error", "ok"]);
-    assert_eq!(names(&bench.handle(cut(Some("half")))), ["last"]);
-    let told = failed(&bench.handle(kept()));
+    let mut bench = Fixture::in_model_call();
+    bench.send_message(T2, None);
+    assert_eq!(effect_names(&bench.ask(AgentCommand::EndTurns)), ["stop", "error", "ok"]);
+    assert_eq!(effect_names(&bench.handle(model_failure(Some("half")))), ["last"]);
+    let told = only_error(&bench.handle(append_completed()));
     assert!(told.message.contains("the daemon was stopped"), "{told:?}");
-    assert_eq!(names(&bench.ask(Verb::EndTurns)), ["ok"]);
+    assert_eq!(effect_names(&bench.ask(AgentCommand::EndTurns)), ["ok"]);
     assert_eq!(bench.texts(), ["go", "half"]);
 }
 
 #[test]
 fn a_turn_that_begins_again_is_open_in_the_journal_and_fails_in_its_own_words() {
-    let known = || Event::Appended(Ok(Journalled::Known(Known { turn: T1, answer: None })));
-    let mut bench = Bench::new();
-    bench.send(T1, Some("k"));
-    bench.handle(kept());
-    bench.crash(T1);
-    assert_eq!(names(&bench.send_as(T2, Some("k"), true)), ["close", "open"]);
+    let known = || Event::Appended(Ok(AppendOutcome::DuplicateTurn(PriorTurn { turn: T1, result: None })));
+    let mut bench = Fixture::new();
+    bench.send_message(T1, Some("k"));
+    bench.handle(append_completed());
+    bench.restart_in_turn(T1);
+    assert_eq!(effect_names(&bench.send_with_key(T2, Some("k"), true)), ["close", "open"]);
     let effects = bench.handle(known());
     let [Effect::Append(append)] = &effects[..] else { panic!("{effects:?}") };
-    assert!(matches!(&append.mark, Some(Mark::Open { turn: T2, key: None })), "{append:?}");
+    assert!(matches!(&append.marker, Some(TurnMarker::Open { turn: T2, key: None })), "{append:?}");
     assert!(append.messages.is_empty());
     // What comes between is none of it.
-    assert_eq!(names(&bench.append("meanwhile")), ["append"]);
-    let effects = bench.handle(kept());
+    assert_eq!(effect_names(&bench.append("meanwhile")), ["append"]);
+    let effects = bench.handle(append_completed());
     let asked =
         effects.iter().find_map(|effect| if let Effect::CallModel(asked) = effect { Some(asked) } else { None });
-    assert_eq!(asked.unwrap().opened, 0);
-    bench.durable(2);
-    bench.ask(Verb::Cancel(None));
-    let Event::Called { moment, result, .. } = cut(Some("half")) else { panic!() };
-    bench.handle(Event::Called { of: (T2, 1), moment, result });
-    assert!(!has_ended(&failed(&bench.handle(kept()))), "it was cancelled");
+    assert_eq!(asked.unwrap().turn_start, 0);
+    bench.complete_append(2);
+    bench.ask(AgentCommand::Cancel(None));
+    let Event::ModelCalled { moment, result, .. } = model_failure(Some("half")) else { panic!() };
+    bench.handle(Event::ModelCalled { turn_step: (T2, 1), moment, result });
+    assert!(!is_unanswered_key_error(&only_error(&bench.handle(append_completed()))), "it was cancelled");
     // Once.
-    bench.crash(T2);
-    bench.send_as(Uuid::from_u128(9), Some("k"), true);
-    assert!(has_ended(&failed(&bench.handle(known()))));
+    bench.restart_in_turn(T2);
+    bench.send_with_key(Uuid::from_u128(9), Some("k"), true);
+    assert!(is_unanswered_key_error(&only_error(&bench.handle(known()))));
 }
 
 #[test]
 fn a_model_waits_for_tools() {
-    let mut bench = Bench::asking();
-    assert!(bench.state.calls_model());
-    bench.handle(said("look", &["a"]));
-    bench.handle(kept());
-    assert!(bench.state.in_turn() && !bench.state.calls_model());
-    bench.handle(result("a"));
-    bench.handle(kept());
-    assert!(bench.state.calls_model());
+    let mut bench = Fixture::in_model_call();
+    assert!(bench.state.is_waiting_for_model());
+    bench.handle(model_reply("look", &["a"]));
+    bench.handle(append_completed());
+    assert!(bench.state.is_in_turn() && !bench.state.is_waiting_for_model());
+    bench.handle(tool_result("a"));
+    bench.handle(append_completed());
+    assert!(bench.state.is_waiting_for_model());
 }

@@ -1,9 +1,9 @@
 //! Summaries by the agents' own models. A save is durable first, with a summary in the conversation's own words; the model's takes
 //! its place when it is there. What a stop or a crash leaves to be summarised, the next start does.
 
-mod ask;
-mod left_over;
-mod under_way;
+mod backfill;
+mod in_flight;
+mod request;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,45 +17,45 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use self::ask::{Ask, Outcome};
-use self::under_way::{OnItsWay, UnderWay};
-use super::Facts;
-use super::directory::Directory;
-use super::effect::Draft;
-use super::precedence::Precedence;
+use self::in_flight::{InFlightGuard, InFlightSummaries};
+use self::request::{RequestOutcome, SummaryRequest};
+use super::AgentSettings;
+use super::agent_index::AgentIndex;
+use super::effect::SessionDraft;
+use super::turn_priority::TurnPriority;
 use crate::clock::Clock;
-use crate::failure::{Failure, Result};
-use crate::llm::{Models, Target};
-use crate::store::catalog::{SessionRow, Wanted};
+use crate::error::{Error, Result};
+use crate::llm::{ModelRef, Models};
+use crate::store::catalog::{PendingSummary, SessionRow};
 use crate::store::journal::NewEvent;
 use crate::store::{Store, session_files};
-use crate::summary::Answer;
-use crate::usage::Usage;
+use crate::summary::ModelSummary;
+use crate::usage::UsageTracker;
 
 /// Summaries that one provider is asked for at once: whatever falls idle together, the others wait, and hold no transcript while
 /// they do. One that answers slowly keeps those of another from nothing.
-const CALLS: usize = 4;
+const MAX_CALLS_PER_PROVIDER: usize = 4;
 
 /// With fewer characters a conversation is its own summary: none is shorter.
-const LEAST: u64 = 40;
+const MIN_CHARS: u64 = 40;
 
 /// What asks models for summaries, and knows which are on their way.
 pub struct Summaries {
     store: Arc<Store>,
     pub(super) models: Arc<Models>,
-    pub(super) usage: Arc<Usage>,
+    pub(super) usage: Arc<UsageTracker>,
     clock: Clock,
-    directory: Arc<Directory>,
+    agents: Arc<AgentIndex>,
     home: PathBuf,
     /// As in [`crate::ops::Ops`].
     sessions_lock: Arc<RwLock<()>>,
     tasks: TaskTracker,
     /// For each provider.
-    calls: Mutex<HashMap<String, Arc<Semaphore>>>,
+    provider_permits: Mutex<HashMap<String, Arc<Semaphore>>>,
     stop: CancellationToken,
-    under_way: Arc<UnderWay>,
+    in_flight: Arc<InFlightSummaries>,
     /// What turns go before.
-    pub(super) precedence: Precedence,
+    pub(super) turn_priority: TurnPriority,
 }
 
 impl std::fmt::Debug for Summaries {
@@ -69,8 +69,8 @@ impl Summaries {
     pub fn new(
         store: Arc<Store>,
         models: Arc<Models>,
-        usage: Arc<Usage>,
-        directory: Arc<Directory>,
+        usage: Arc<UsageTracker>,
+        directory: Arc<AgentIndex>,
         clock: Clock,
         (home, sessions_lock): (PathBuf, Arc<RwLock<()>>),
         tasks: TaskTracker,
@@ -80,14 +80,14 @@ impl Summaries {
             models,
             usage,
             clock,
-            directory,
+            agents: directory,
             home,
             sessions_lock,
             tasks,
-            calls: Mutex::default(),
+            provider_permits: Mutex::default(),
             stop: CancellationToken::new(),
-            under_way: Arc::default(),
-            precedence: Precedence::default(),
+            in_flight: Arc::default(),
+            turn_priority: TurnPriority::default(),
         })
     }
 
@@ -97,120 +97,129 @@ impl Summaries {
     }
 
     /// Returns what is cancelled when no model is called in the background any more.
-    pub(super) fn stopping(&self) -> &CancellationToken {
+    pub(super) fn stop_token(&self) -> &CancellationToken {
         &self.stop
     }
 
     /// Whether a session of `draft` is to be summarised by a model: there is one, and no cap forbids it. A stop calls none, so
     /// that caps are looked at when the next start does.
-    pub(super) async fn wanted(&self, draft: &Draft) -> Option<Wanted> {
-        let model = draft.facts.model.as_deref()?;
-        if draft.totals.chars < LEAST || self.models.resolve(model).is_err() {
+    pub(super) async fn requested_summary(&self, draft: &SessionDraft) -> Option<PendingSummary> {
+        let model = draft.settings.model.as_deref()?;
+        if draft.totals.chars < MIN_CHARS || self.models.resolve(model).is_err() {
             return None;
         }
         if draft.trigger != Trigger::Shutdown
-            && let Err(failure) = self.usage.may_call(&draft.facts).await
+            && let Err(failure) = self.usage.check_limits(&draft.settings).await
         {
-            tracing::info!(agent = %draft.facts.name, %failure, "no model is asked for a summary");
+            tracing::info!(agent = %draft.settings.name, %failure, "no model is asked for a summary");
             return None;
         }
-        Some(Wanted { described: draft.description.is_some() })
+        Some(PendingSummary { described: draft.description.is_some() })
     }
 
     /// Asks the agent's model about a session that was just saved; an event `summary.ready` follows, whatever comes of it.
-    pub(super) fn begin(self: &Arc<Self>, session: Uuid, facts: Arc<Facts>) {
+    pub(super) fn start(self: &Arc<Self>, session: Uuid, facts: Arc<AgentSettings>) {
         if self.stop.is_cancelled() {
             return;
         }
-        let Some(under_way) = self.under_way.enter(session) else { return };
+        let Some(under_way) = self.in_flight.begin(session) else { return };
         let all = self.clone();
         self.tasks.spawn(async move {
-            if let Some(outcome) = all.ask(session, &facts).await {
-                all.finish(under_way, &facts, outcome).await;
+            if let Some(outcome) = all.request_when_free(session, &facts).await {
+                all.publish(under_way, &facts, outcome).await;
             }
         });
     }
 
     /// Whether the summary of this session is on its way.
     #[must_use]
-    pub fn is_under_way(&self, session: Uuid) -> bool {
-        self.under_way.has(session)
+    pub fn is_in_flight(&self, session: Uuid) -> bool {
+        self.in_flight.contains(session)
     }
 
     /// Waits until no summary of this session is on its way, for so long at most; whether one was.
-    pub async fn settled(&self, session: Uuid, most: Duration) -> bool {
-        self.under_way.settled(session, self.clock.ticks().after(most)).await
+    pub async fn wait_until_done(&self, session: Uuid, most: Duration) -> bool {
+        self.in_flight.wait_until_done(session, self.clock.ticks().after(most)).await
     }
 
     /// Lets those go who have waited long enough, until the daemon stops.
-    pub async fn keep_time(self: Arc<Self>) {
+    pub async fn run_timers(self: Arc<Self>) {
         tokio::select! {
             () = self.stop.cancelled() => {}
-            () = self.under_way.keep_time(&self.clock) => {}
+            () = self.in_flight.run_timers(&self.clock) => {}
         }
     }
 
     /// Asks when it is its turn. `None`: the daemon stops, and the next start sees to it.
-    async fn ask(&self, session: Uuid, facts: &Facts) -> Option<Outcome> {
-        let calls = self.calls_of(facts);
+    async fn request_when_free(&self, session: Uuid, facts: &AgentSettings) -> Option<RequestOutcome> {
+        let calls = self.permits_of(facts);
         let _turn = tokio::select! {
             biased;
             () = self.stop.cancelled() => return None,
             turn = calls.acquire() => turn,
         };
-        let own = self.target(facts).filter(|target| self.models.is_own(target)).map(|target| target.provider);
-        let ask = |stop| self.ask_now(session, facts, stop);
-        self.precedence.after_turns(own.as_deref(), &self.stop, ask).await
+        let own = self.target(facts).filter(|target| self.models.is_self_hosted(target)).map(|target| target.provider);
+        let ask = |stop| self.request_now(session, facts, stop);
+        self.turn_priority.run_between_turns(own.as_deref(), &self.stop, ask).await
     }
 
     /// Asks. `None`: `stop` came first.
-    async fn ask_now(&self, session: Uuid, facts: &Facts, stop: CancellationToken) -> Option<Outcome> {
-        let asked = match self.source(session).await {
-            Ok(Some(source)) => Ask { all: self, facts, source: Box::new(source), stop }.run().await,
-            Ok(None) => Outcome::LeftAlone,
+    async fn request_now(
+        &self,
+        session: Uuid,
+        facts: &AgentSettings,
+        stop: CancellationToken,
+    ) -> Option<RequestOutcome> {
+        let asked = match self.load_input(session).await {
+            Ok(Some(source)) => SummaryRequest { summaries: self, facts, source: Box::new(source), stop }.run().await,
+            Ok(None) => RequestOutcome::Skipped,
             Err(failure) => {
                 tracing::warn!(agent = %facts.name, %session, %failure, "a session cannot be summarised");
-                Outcome::LeftAlone
+                RequestOutcome::Skipped
             }
         };
-        (!matches!(asked, Outcome::Stopped)).then_some(asked)
+        (!matches!(asked, RequestOutcome::Stopped)).then_some(asked)
     }
 
-    fn target(&self, facts: &Facts) -> Option<Target> {
+    fn target(&self, facts: &AgentSettings) -> Option<ModelRef> {
         facts.model.as_deref().and_then(|model| self.models.resolve(model).ok())
     }
 
     /// The permits of the provider that the agent's model is of.
-    fn calls_of(&self, facts: &Facts) -> Arc<Semaphore> {
+    fn permits_of(&self, facts: &AgentSettings) -> Arc<Semaphore> {
         let provider = self.target(facts).map(|target| target.provider).unwrap_or_default();
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.entry(provider).or_insert_with(|| Arc::new(Semaphore::new(CALLS))).clone()
+        let mut calls = self.provider_permits.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.entry(provider).or_insert_with(|| Arc::new(Semaphore::new(MAX_CALLS_PER_PROVIDER))).clone()
     }
 
     /// What a model is to be asked about: `None` where the session is gone, or was changed by hand.
-    async fn source(&self, session: Uuid) -> Result<Option<Source>> {
+    async fn load_input(&self, session: Uuid) -> Result<Option<SummaryInput>> {
         // Until it is read, its file does not move.
         let _stays = self.sessions_lock.read().await;
-        let Some(wanted) = self.store.catalog.summary_wanted(session).await? else { return Ok(None) };
+        let Some(wanted) = self.store.catalog.pending_summary(session).await? else { return Ok(None) };
         let Some(row) = self.store.catalog.session(session).await? else { return Ok(None) };
-        let path = session_files::path_of(&self.dir(&row).await?, &row.header.session_id);
+        let path = session_files::path_of(&self.agent_dir(&row).await?, &row.header.session_id);
         let found = tokio::task::spawn_blocking(move || session_files::read(&path));
-        let found = found.await.map_err(|e| Failure::internal(e.to_string()))??;
+        let found = found.await.map_err(|e| Error::internal(e.to_string()))??;
         let known = found.stamp == row.file_stamp;
-        Ok(found.file.ok().filter(|_| known).map(|file| Source { wanted, header: row.header, messages: file.messages }))
+        Ok(found.file.ok().filter(|_| known).map(|file| SummaryInput {
+            wanted,
+            header: row.header,
+            messages: file.messages,
+        }))
     }
 
     /// Puts the model's words in place where there are any, and says that the summary is ready.
-    async fn finish(&self, under_way: OnItsWay, facts: &Facts, outcome: Outcome) {
+    async fn publish(&self, under_way: InFlightGuard, facts: &AgentSettings, outcome: RequestOutcome) {
         let session = under_way.session;
         // Nobody deletes it before it is said: what is said of a session that is purged afterwards goes with it.
         let _stays = self.sessions_lock.read().await;
-        if let Outcome::Answered { answer, source } = outcome
-            && let Err(failure) = self.keep(session, answer, source).await
+        if let RequestOutcome::Answered { answer, source } = outcome
+            && let Err(failure) = self.store_summary(session, answer, source).await
         {
             tracing::warn!(agent = %facts.name, %session, %failure, "a summary cannot be kept");
         }
-        if let Err(failure) = self.store.catalog.summary_done(session).await {
+        if let Err(failure) = self.store.catalog.dequeue_summary(session).await {
             tracing::warn!(%session, %failure, "a summary that is done may be asked for again");
         }
         let header = self.store.catalog.session(session).await.ok().flatten().map(|row| row.header);
@@ -224,10 +233,10 @@ impl Summaries {
         drop(self.store.journal.emit(vec![event]));
     }
 
-    async fn keep(&self, session: Uuid, answer: Answer, source: Box<Source>) -> Result<()> {
+    async fn store_summary(&self, session: Uuid, answer: ModelSummary, source: Box<SummaryInput>) -> Result<()> {
         let Some(row) = self.store.catalog.session(session).await? else { return Ok(()) };
-        let dir = self.dir(&row).await?;
-        let Source { wanted, header: before, .. } = *source;
+        let dir = self.agent_dir(&row).await?;
+        let SummaryInput { wanted, header: before, .. } = *source;
         let described = wanted.described;
         let was = (before.summary.clone(), before.summary_source);
         let may = move |now: &SessionHeader| (&now.summary, now.summary_source) == (&was.0, was.1);
@@ -238,7 +247,7 @@ impl Summaries {
             header.summary = Some(answer.summary.clone());
             header.summary_source = SummarySource::Llm;
         };
-        let kept = self.store.judged(self.store.amend_if(session, dir, may, change).await)?;
+        let kept = self.store.escalate_fatal(self.store.update_session_header_if(session, dir, may, change).await)?;
         if kept.is_none() {
             tracing::info!(%session, "a session was edited before its summary came; it was left alone");
         }
@@ -246,10 +255,10 @@ impl Summaries {
     }
 
     /// The directory of the agent that has the session, destroyed ones included.
-    async fn dir(&self, row: &SessionRow) -> Result<PathBuf> {
+    async fn agent_dir(&self, row: &SessionRow) -> Result<PathBuf> {
         let agent = row.header.agent_id;
-        if let Some(entry) = self.directory.by_id(agent) {
-            return Ok(entry.facts.dir.clone());
+        if let Some(entry) = self.agents.by_id(agent) {
+            return Ok(entry.settings.dir.clone());
         }
         let row = self.store.catalog.agents_by_id(vec![agent]).await?.pop();
         Ok(row.map(|row| self.home.join(row.dir)).unwrap_or_default())
@@ -258,9 +267,9 @@ impl Summaries {
 
 /// A session that a model is asked about.
 #[derive(Debug)]
-pub struct Source {
-    pub wanted: Wanted,
+pub struct SummaryInput {
+    pub wanted: PendingSummary,
     /// As it was then.
     pub header: SessionHeader,
-    pub messages: Vec<crate::message::Stored>,
+    pub messages: Vec<crate::message::StoredMessage>,
 }

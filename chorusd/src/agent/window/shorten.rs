@@ -4,24 +4,24 @@ use chorus_proto::{Attachment, Message, ToolCall};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::estimate::{Parts, bytes};
-use crate::llm::text_files;
+use crate::llm::text_attachments;
+use crate::token_estimate::{MessageSize, tokens_of_bytes};
 
 /// Tokens that a message may always have: less would say nothing.
-const LEAST: u64 = 64;
+const MIN_MESSAGE_TOKENS: u64 = 64;
 
 /// Bytes of a text that is not worth cutting.
-const SHORT: usize = 160;
+const MIN_CUT_BYTES: usize = 160;
 
 /// Of what a message may have, the part that its files may always have: a half.
-const FILES: u64 = 2;
+const FILES_DIVISOR: u64 = 2;
 
 /// Of what is shown of a text, the share of its beginning, in quarters.
-const BEGINNING: usize = 3;
+const HEAD_QUARTERS: usize = 3;
 
 /// A message that is not shown whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shortened {
+pub struct ShortenedMessage {
     /// Of the message in the record.
     pub id: String,
     /// Bytes of it that are left out.
@@ -30,7 +30,7 @@ pub struct Shortened {
 
 /// How many tokens each message may have so that all together have no more than `most`; `None` where they have not anyway. The
 /// longest give way first.
-pub fn cap(sizes: impl IntoIterator<Item = u64>, most: u64) -> Option<u64> {
+pub fn max_message_tokens(sizes: impl IntoIterator<Item = u64>, most: u64) -> Option<u64> {
     let mut sizes: Vec<u64> = sizes.into_iter().collect();
     if sizes.iter().sum::<u64>() <= most {
         return None;
@@ -40,7 +40,7 @@ pub fn cap(sizes: impl IntoIterator<Item = u64>, most: u64) -> Option<u64> {
     for size in sizes {
         let share = left / others;
         if size > share {
-            return Some(share.max(LEAST));
+            return Some(share.max(MIN_MESSAGE_TOKENS));
         }
         (left, others) = (left - size, others - 1);
     }
@@ -48,32 +48,32 @@ pub fn cap(sizes: impl IntoIterator<Item = u64>, most: u64) -> Option<u64> {
 }
 
 /// Cuts messages that are too long, so that all have about `most` tokens.
-pub fn shorten(messages: &mut [Message], most: u64) -> Vec<Shortened> {
-    let size = |message: &Message| Parts::of(message).tokens();
-    let Some(cap) = cap(messages.iter().map(size), most) else { return Vec::new() };
+pub fn shorten_messages(messages: &mut [Message], most: u64) -> Vec<ShortenedMessage> {
+    let size = |message: &Message| MessageSize::of_message(message).tokens();
+    let Some(cap) = max_message_tokens(messages.iter().map(size), most) else { return Vec::new() };
     let long = messages.iter_mut().filter(|message| size(message) > cap);
     long.filter_map(|message| {
-        let bytes = cut_to(message, cap);
-        (bytes > 0).then(|| Shortened { id: message.id.clone(), bytes })
+        let bytes = shorten_message(message, cap);
+        (bytes > 0).then(|| ShortenedMessage { id: message.id.clone(), bytes })
     })
     .collect()
 }
 
 /// Cuts the texts of a message: first the files that are attached to it, then all others in proportion; the bytes that go.
-fn cut_to(message: &mut Message, cap: u64) -> u64 {
+fn shorten_message(message: &mut Message, cap: u64) -> u64 {
     let mut gone = cut_files(message, cap);
-    let files = in_files(message);
+    let files = attached_text_bytes(message);
     // What is no text keeps its size, so one pass may come out too long.
     for _ in 0..4 {
-        let parts = Parts::of(message);
-        let (tokens, texts) = (parts.tokens(), bytes(parts.bytes.saturating_sub(files)));
+        let parts = MessageSize::of_message(message);
+        let (tokens, texts) = (parts.tokens(), tokens_of_bytes(parts.bytes.saturating_sub(files)));
         if tokens <= cap {
             break;
         }
         let room = texts.saturating_sub(tokens - cap);
-        let share = |length: usize| part(length, room, texts);
+        let share = |length: usize| share_of(length, room, texts);
         let before = gone;
-        gone += cut(&mut message.content, &share);
+        gone += cut_middle(&mut message.content, &share);
         for call in &mut message.tool_calls {
             gone += cut_params(call, &share);
         }
@@ -85,8 +85,8 @@ fn cut_to(message: &mut Message, cap: u64) -> u64 {
 }
 
 /// Bytes of text in the files that are attached to a message.
-fn in_files(message: &Message) -> u64 {
-    message.attachments.iter().map(text_files::counted).sum()
+fn attached_text_bytes(message: &Message) -> u64 {
+    message.attachments.iter().map(text_attachments::shown_bytes_of).sum()
 }
 
 /// Cuts files of text: as far as the message asks for it, but not below half of what it may have, so that a long message does not
@@ -94,31 +94,31 @@ fn in_files(message: &Message) -> u64 {
 fn cut_files(message: &mut Message, most: u64) -> u64 {
     for file in &mut message.attachments {
         // It is called a text, and is none: nothing of it would be shown.
-        if text_files::counted(file) > 0 && text_files::whole(file).is_none() {
+        if text_attachments::shown_bytes_of(file) > 0 && text_attachments::full_text(file).is_none() {
             file.data = None;
         }
     }
-    let tokens = Parts::of(message).tokens();
+    let tokens = MessageSize::of_message(message).tokens();
     if tokens <= most {
         return 0;
     }
-    let room = bytes(in_files(message)).saturating_sub(tokens - most).max(most / FILES);
-    let size = |file: &Attachment| bytes(text_files::counted(file));
-    let Some(most) = cap(message.attachments.iter().map(size), room) else { return 0 };
+    let room = tokens_of_bytes(attached_text_bytes(message)).saturating_sub(tokens - most).max(most / FILES_DIVISOR);
+    let size = |file: &Attachment| tokens_of_bytes(text_attachments::shown_bytes_of(file));
+    let Some(most) = max_message_tokens(message.attachments.iter().map(size), room) else { return 0 };
     message.attachments.iter_mut().filter(|file| size(file) > most).map(|file| cut_file(file, most)).sum()
 }
 
 fn cut_file(file: &mut Attachment, most: u64) -> u64 {
-    let Some(mut text) = text_files::whole(file) else { return 0 };
+    let Some(mut text) = text_attachments::full_text(file) else { return 0 };
     // Base64 may count for two bytes more than there are.
     let room = (most * 4).saturating_sub(2);
-    let gone = cut(&mut text, &|_| usize::try_from(room).unwrap_or(usize::MAX));
-    text_files::replace(file, &text);
+    let gone = cut_middle(&mut text, &|_| usize::try_from(room).unwrap_or(usize::MAX));
+    text_attachments::replace_text(file, &text);
     gone
 }
 
 /// What a text of `length` has of `room` where all texts have `of`.
-fn part(length: usize, room: u64, of: u64) -> usize {
+fn share_of(length: usize, room: u64, of: u64) -> usize {
     let kept = length as u128 * u128::from(room) / u128::from(of.max(1));
     usize::try_from(kept).unwrap_or(usize::MAX)
 }
@@ -136,7 +136,7 @@ fn cut_params(call: &mut ToolCall, share: &impl Fn(usize) -> usize) -> u64 {
 
 fn cut_values(value: &mut Value, share: &impl Fn(usize) -> usize) -> u64 {
     match value {
-        Value::String(text) => cut(text, share),
+        Value::String(text) => cut_middle(text, share),
         Value::Array(all) => all.iter_mut().map(|value| cut_values(value, share)).sum(),
         Value::Object(fields) => fields.values_mut().map(|value| cut_values(value, share)).sum(),
         _ => 0,
@@ -144,20 +144,20 @@ fn cut_values(value: &mut Value, share: &impl Fn(usize) -> usize) -> u64 {
 }
 
 /// Where the character begins that has the byte `at`.
-pub fn boundary(text: &str, at: usize) -> usize {
+pub fn floor_char_boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// Cuts a text in the middle; the bytes that go.
-fn cut(text: &mut String, share: &impl Fn(usize) -> usize) -> u64 {
+fn cut_middle(text: &mut String, share: &impl Fn(usize) -> usize) -> u64 {
     let length = text.len();
     let mark = |gone: usize| format!("\n[… {gone} bytes are left out here for want of room; the record has them …]\n");
     let keep = share(length).saturating_sub(mark(length).len());
-    if length <= SHORT || keep >= length {
+    if length <= MIN_CUT_BYTES || keep >= length {
         return 0;
     }
-    let head = boundary(text, keep / 4 * BEGINNING);
-    let tail = boundary(text, length - keep / 4);
+    let head = floor_char_boundary(text, keep / 4 * HEAD_QUARTERS);
+    let tail = floor_char_boundary(text, length - keep / 4);
     let gone = tail - head;
     text.replace_range(head..tail, &mark(gone));
     gone as u64
@@ -177,15 +177,15 @@ mod tests {
     }
 
     fn total(messages: &[Message]) -> u64 {
-        messages.iter().map(|message| Parts::of(message).tokens()).sum()
+        messages.iter().map(|message| MessageSize::of_message(message).tokens()).sum()
     }
 
     #[test]
     fn the_longest_give_way_first() {
-        assert_eq!(cap([10, 20, 30], 60), None);
-        assert_eq!(cap([100, 2000, 100_000], 3000), Some(1450));
-        assert_eq!(cap([100, 100, 100_000], 3000), Some(2800));
-        assert_eq!(cap([900, 900], 10), Some(LEAST));
+        assert_eq!(max_message_tokens([10, 20, 30], 60), None);
+        assert_eq!(max_message_tokens([100, 2000, 100_000], 3000), Some(1450));
+        assert_eq!(max_message_tokens([100, 100, 100_000], 3000), Some(2800));
+        assert_eq!(max_message_tokens([900, 900], 10), Some(MIN_MESSAGE_TOKENS));
     }
 
     #[test]
@@ -196,13 +196,13 @@ mod tests {
             message(json!({"role": "user", "content": long})),
             message(json!({"role": "assistant", "content": "ok"})),
         ];
-        let told = shorten(&mut messages, 1000);
+        let told = shorten_messages(&mut messages, 1000);
         assert!((800..=1000).contains(&total(&messages)), "{}", total(&messages));
         let text = &messages[1].content;
         assert!(text.starts_with("begin é\"") && text.ends_with("🎉 end"), "{text}");
         assert!(text.contains(&format!("[… {} bytes are left out", told[0].bytes)), "{text}");
         assert_eq!((told.len(), &*messages[0].content, &*messages[2].content), (1, "Look at this.", "ok"));
-        assert_eq!(shorten(&mut messages, 1000), [], "once is enough");
+        assert_eq!(shorten_messages(&mut messages, 1000), [], "once is enough");
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
             ),
             message(json!({"role": "tool_result", "content": "x".repeat(300_000), "tool_call_id": "c"})),
         ];
-        let told = shorten(&mut messages, 2000);
+        let told = shorten_messages(&mut messages, 2000);
         assert_eq!(told.len(), 2);
         assert!((1500..=2000).contains(&total(&messages)), "{}", total(&messages));
         let shown: Value = serde_json::from_str(messages[0].tool_calls[0].params.get()).unwrap();
@@ -235,15 +235,15 @@ mod tests {
         let asked =
             json!({"role": "user", "content": question, "attachments": [file(&log), file("short"), file(&log)]});
         let mut messages = vec![message(asked)];
-        let told = shorten(&mut messages, 15_000);
+        let told = shorten_messages(&mut messages, 15_000);
         assert!((14_000..=15_000).contains(&total(&messages)), "{}", total(&messages));
-        let files: Vec<_> = messages[0].attachments.iter().filter_map(text_files::text).collect();
+        let files: Vec<_> = messages[0].attachments.iter().filter_map(text_attachments::shown_text).collect();
         assert_eq!((&messages[0].content, &*files[1], told.len()), (&question, "short", 1));
         for cut in [&files[0], &files[2]] {
             let marked = format!("[… {} bytes are left out", told[0].bytes / 2);
             assert!(cut.starts_with("begin GET") && cut.ends_with("\n end") && cut.contains(&marked), "{cut}");
         }
-        assert_eq!(shorten(&mut messages, 15_000), [], "once is enough");
+        assert_eq!(shorten_messages(&mut messages, 15_000), [], "once is enough");
     }
 
     #[test]
@@ -253,12 +253,12 @@ mod tests {
         let long = "What is said. ".repeat(10_000);
         let mut messages =
             vec![message(json!({"role": "user", "content": long, "attachments": [file(&long), none, file("short")]}))];
-        let told = shorten(&mut messages, 4000);
+        let told = shorten_messages(&mut messages, 4000);
         assert!((3500..=4000).contains(&total(&messages)), "{}", total(&messages));
         let [cut, none, short] = &messages[0].attachments[..] else { panic!("an attachment is lost") };
         assert!(told.len() == 1 && none.data.is_none(), "{told:?}");
-        assert_eq!(text_files::text(short).as_deref(), Some("short"));
-        assert!((7000..=8000).contains(&text_files::text(cut).unwrap().len()));
+        assert_eq!(text_attachments::shown_text(short).as_deref(), Some("short"));
+        assert!((7000..=8000).contains(&text_attachments::shown_text(cut).unwrap().len()));
         assert!((7000..=8500).contains(&messages[0].content.len()), "{}", messages[0].content.len());
     }
 
@@ -266,6 +266,6 @@ mod tests {
     fn what_cannot_be_cut_is_no_endless_work() {
         let image = json!({"name": "a", "media_type": "image/png", "data": ""});
         let mut messages = vec![message(json!({"role": "user", "content": "a", "attachments": [image, image]}))];
-        assert_eq!(shorten(&mut messages, 100), []);
+        assert_eq!(shorten_messages(&mut messages, 100), []);
     }
 }

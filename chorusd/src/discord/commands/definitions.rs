@@ -9,32 +9,32 @@ pub struct Command {
     pub name: &'static str,
     pub description: &'static str,
     /// Who is shown it; what counts is looked at when it is carried out.
-    pub hidden: Option<Permissions>,
-    pub actions: Actions,
+    pub default_permissions: Option<Permissions>,
+    pub subcommands: Subcommands,
 }
 
 #[derive(Debug)]
-pub enum Actions {
-    One(Action),
-    Many(&'static [Action]),
+pub enum Subcommands {
+    One(Subcommand),
+    Many(&'static [Subcommand]),
 }
 
 /// What one command does.
 #[derive(Debug)]
-pub struct Action {
+pub struct Subcommand {
     /// Behind that of the command; of a command that is only one, the same.
     pub name: &'static str,
     pub description: &'static str,
-    pub verb: Verb,
+    pub command: CommandId,
     pub right: Right,
     /// Whether nobody else sees the answer.
     pub private: bool,
-    pub options: &'static [Opt],
+    pub options: &'static [CommandOption],
 }
 
 /// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verb {
+pub enum CommandId {
     AgentInit,
     AgentDestroy,
     AgentList,
@@ -76,29 +76,29 @@ pub enum Right {
 
 /// Something that is given with a command.
 #[derive(Debug)]
-pub struct Opt {
+pub struct CommandOption {
     pub name: &'static str,
     pub description: &'static str,
-    pub kind: Kind,
+    pub kind: OptionKind,
     pub required: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum OptionKind {
     /// At most so many characters.
     Text(u16),
     /// With what is offered while it is typed.
-    Offered(Offer),
+    Autocomplete(Completion),
     /// One of these.
     OneOf(&'static [&'static str]),
     /// A whole number from this on.
     Number(u32),
-    YesNo,
+    Bool,
 }
 
 /// What is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Offer {
+pub enum Completion {
     Agents,
     Sessions,
     Models,
@@ -108,53 +108,55 @@ pub enum Offer {
 }
 
 /// Longest text that is offered something for.
-const OFFERED: u16 = 1000;
+const MAX_AUTOCOMPLETE_CHARS: u16 = 1000;
 
 impl Command {
     #[cfg(test)]
-    pub fn actions(&self) -> &[Action] {
-        match &self.actions {
-            Actions::One(action) => std::slice::from_ref(action),
-            Actions::Many(actions) => actions,
+    pub fn all_subcommands(&self) -> &[Subcommand] {
+        match &self.subcommands {
+            Subcommands::One(action) => std::slice::from_ref(action),
+            Subcommands::Many(actions) => actions,
         }
     }
 
     /// As Discord takes it. For servers only: an application's commands are none of a direct message.
-    pub fn body(&self) -> Value {
-        let options: Vec<Value> = match &self.actions {
-            Actions::One(action) => action.options.iter().map(Opt::body).collect(),
-            Actions::Many(actions) => actions.iter().map(Action::body).collect(),
+    pub fn to_json(&self) -> Value {
+        let options: Vec<Value> = match &self.subcommands {
+            Subcommands::One(action) => action.options.iter().map(CommandOption::to_json).collect(),
+            Subcommands::Many(actions) => actions.iter().map(Subcommand::to_json).collect(),
         };
         json!({
             "name": self.name,
             "type": 1,
             "description": self.description,
             "options": options,
-            "default_member_permissions": self.hidden.map(|permissions| permissions.bits().to_string()),
+            "default_member_permissions": self.default_permissions.map(|permissions| permissions.bits().to_string()),
             "contexts": [0],
         })
     }
 }
 
-impl Action {
-    fn body(&self) -> Value {
-        let options: Vec<Value> = self.options.iter().map(Opt::body).collect();
+impl Subcommand {
+    fn to_json(&self) -> Value {
+        let options: Vec<Value> = self.options.iter().map(CommandOption::to_json).collect();
         json!({"name": self.name, "type": 1, "description": self.description, "options": options})
     }
 }
 
-impl Opt {
-    fn body(&self) -> Value {
+impl CommandOption {
+    fn to_json(&self) -> Value {
         let mut body = json!({"name": self.name, "description": self.description, "required": self.required});
         let more = match self.kind {
-            Kind::Text(most) => json!({"type": 3, "max_length": most}),
-            Kind::Offered(_) => json!({"type": 3, "max_length": OFFERED, "autocomplete": true}),
-            Kind::OneOf(words) => {
+            OptionKind::Text(most) => json!({"type": 3, "max_length": most}),
+            OptionKind::Autocomplete(_) => {
+                json!({"type": 3, "max_length": MAX_AUTOCOMPLETE_CHARS, "autocomplete": true})
+            }
+            OptionKind::OneOf(words) => {
                 let choices: Vec<Value> = words.iter().map(|word| json!({"name": word, "value": word})).collect();
                 json!({"type": 3, "choices": choices})
             }
-            Kind::Number(least) => json!({"type": 4, "min_value": least}),
-            Kind::YesNo => json!({"type": 5}),
+            OptionKind::Number(least) => json!({"type": 4, "min_value": least}),
+            OptionKind::Bool => json!({"type": 5}),
         };
         if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
             body.extend(more);

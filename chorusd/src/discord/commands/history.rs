@@ -4,60 +4,61 @@ use chorus_proto::Session;
 use chorus_proto::methods::context::HistoryParams;
 use uuid::Uuid;
 
-use super::call::{Asker, Call};
-use super::reply::{Button, Reply, Style};
-use super::words::{ago, code, count, plain, title};
-use crate::agent::directory::Entry;
-use crate::failure::{Failure, Result};
+use super::invocation::{Caller, Invocation};
+use super::response::{Button, Response, Style};
+use super::text_format::{inline_code, inline_text, pluralize, relative_time, session_title};
+use crate::agent::agent_index::AgentEntry;
+use crate::error::{Error, Result};
 use crate::ops::context::history;
-use crate::ops::select::meaning;
+use crate::ops::resolve::with_expected_agent;
 
-pub async fn history(call: &Call) -> Result<Reply> {
-    let agent = call.by.agent(call.given.text("agent"))?;
-    page(&call.by, &agent, call.given.number("page").unwrap_or(1)).await
+pub async fn history(call: &Invocation) -> Result<Response> {
+    let agent = call.caller.resolve_agent(call.args.text("agent"))?;
+    page_response(&call.caller, &agent, call.args.number("page").unwrap_or(1)).await
 }
 
 /// The page that a button leads to.
-pub async fn turn(by: &Asker, agent: Uuid, number: u64) -> Result<Reply> {
-    let entry = by.ops().directory.by_id(agent).filter(|entry| by.is_here(entry));
-    let gone = || Failure::new(chorus_proto::ErrorKind::AgentNotFound, "that agent is gone");
-    let agent = by.agent(Some(&entry.ok_or_else(gone)?.facts.name))?;
-    page(by, &agent, number).await
+pub async fn show_page(by: &Caller, agent: Uuid, number: u64) -> Result<Response> {
+    let entry = by.ops().agents.by_id(agent).filter(|entry| by.is_guild_agent(entry));
+    let gone = || Error::new(chorus_proto::ErrorKind::AgentNotFound, "that agent is gone");
+    let agent = by.resolve_agent(Some(&entry.ok_or_else(gone)?.settings.name))?;
+    page_response(by, &agent, number).await
 }
 
-async fn page(by: &Asker, agent: &Entry, number: u64) -> Result<Reply> {
+async fn page_response(by: &Caller, agent: &AgentEntry, number: u64) -> Result<Response> {
     let params = |page| HistoryParams {
-        agent: Some(agent.facts.name.clone()),
+        agent: Some(agent.settings.name.clone()),
         page: Some(page),
-        limit: Some(super::PAGE),
+        limit: Some(super::HISTORY_PAGE_SIZE),
         ..HistoryParams::default()
     };
-    let who = &by.person.requester;
-    let mut found = meaning(agent.facts.id, history::history_for(by.ops(), params(number.max(1)), who)).await?;
+    let who = &by.member.requester;
+    let mut found =
+        with_expected_agent(agent.settings.id, history::history_as(by.ops(), params(number.max(1)), who)).await?;
     if found.page > found.pages {
         // Sessions went since the page was shown.
-        found = meaning(agent.facts.id, history::history_for(by.ops(), params(found.pages), who)).await?;
+        found = with_expected_agent(agent.settings.id, history::history_as(by.ops(), params(found.pages), who)).await?;
     }
-    let name = plain(by, &agent.facts.name, 64);
+    let name = inline_text(by, &agent.settings.name, 64);
     if found.sessions.is_empty() {
-        return Ok(Reply::new(format!("**{name}** has no saved conversations yet. `/context save` makes one.")));
+        return Ok(Response::new(format!("**{name}** has no saved conversations yet. `/context save` makes one.")));
     }
-    let first = (found.page - 1) * super::PAGE + 1;
+    let first = (found.page - 1) * super::HISTORY_PAGE_SIZE + 1;
     let mut lines =
-        vec![format!("**{name}** · {} · page {} of {}", count(found.total, "session"), found.page, found.pages)];
-    lines.extend((first..).zip(&found.sessions).map(|(number, session)| line(by, number, session)));
+        vec![format!("**{name}** · {} · page {} of {}", pluralize(found.total, "session"), found.page, found.pages)];
+    lines.extend((first..).zip(&found.sessions).map(|(number, session)| session_line(by, number, session)));
     let button = |label: &str, to: u64| Button {
-        id: button_id(agent.facts.id, to),
+        id: page_button_id(agent.settings.id, to),
         label: label.to_owned(),
-        style: Style::Plain,
+        style: Style::Secondary,
         disabled: !(1..=found.pages).contains(&to),
     };
     let buttons =
         if found.pages > 1 { vec![button("◀", found.page - 1), button("▶", found.page + 1)] } else { Vec::new() };
-    Ok(Reply { buttons, ..Reply::new(lines.join("\n")) })
+    Ok(Response { buttons, ..Response::new(lines.join("\n")) })
 }
 
-fn line(by: &Asker, number: u64, session: &Session) -> String {
+fn session_line(by: &Caller, number: u64, session: &Session) -> String {
     let header = &session.header;
     let amiss = match (&session.corrupt, session.available) {
         (Some(_), _) => " · unreadable",
@@ -66,14 +67,14 @@ fn line(by: &Asker, number: u64, session: &Session) -> String {
     };
     format!(
         "{number}\\. {} · {} · {}{amiss} · {}",
-        code(by, &session.short_id, 40),
-        ago(header.saved_at),
-        count(header.message_count, "message"),
-        plain(by, &title(by, session, 70), 100),
+        inline_code(by, &session.short_id, 40),
+        relative_time(header.saved_at),
+        pluralize(header.message_count, "message"),
+        inline_text(by, &session_title(by, session, 70), 100),
     )
 }
 
 /// What a button is known by.
-pub fn button_id(agent: Uuid, page: u64) -> String {
+pub fn page_button_id(agent: Uuid, page: u64) -> String {
     format!("history:{agent}:{page}")
 }

@@ -2,22 +2,22 @@
 //! `ops` that the socket's verb is.
 
 mod agent;
-mod call;
-mod confirm;
+mod autocomplete;
+mod command_rewrite;
+pub mod components;
+mod confirmation;
 mod context;
 mod definitions;
 mod history;
-mod offer;
+mod invocation;
 mod overview;
-pub mod press;
-mod register;
-mod reply;
+mod registration;
+mod registry;
+mod respond;
+mod response;
 mod settings;
-mod table;
 mod tasks;
-mod told;
-mod wording;
-mod words;
+mod text_format;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,81 +25,81 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use chorus_proto::ErrorKind;
-use definitions::{Action, Verb};
-pub use register::{forget, joined, look_over, ready};
+pub use command_rewrite::rewrite_commands;
+use definitions::{CommandId, Subcommand};
+pub use registration::{on_guild_joined, on_guild_left, on_ready, on_resumed};
 use serenity::model::application::{CommandInteraction, Interaction};
 use serenity::model::guild::Member;
 use serenity::model::id::{ChannelId, GuildId};
 use tokio::sync::{Mutex, Semaphore};
-pub use wording::here;
 
-use self::call::{Asker, Call, Given};
-use self::reply::Reply;
-use self::told::{finish, first};
-use crate::discord::bridge::Bridge;
-use crate::discord::per_server::PerServer;
-use crate::discord::person::Person;
-use crate::discord::rest::interactions::{First, Way};
-use crate::failure::{Failure, Result};
+use self::invocation::{Arguments, Caller, Invocation};
+use self::respond::{send_initial_response, send_outcome};
+use self::response::Response;
+use crate::discord::app::DiscordApp;
+use crate::discord::keyed_mutex::KeyedMutex;
+use crate::discord::member::GuildMember;
+use crate::discord::rest::interactions::{InitialResponse, InteractionRef};
+use crate::error::{Error, Result};
 
 /// Sessions of a page of history.
-const PAGE: u64 = 10;
+const HISTORY_PAGE_SIZE: u64 = 10;
 
 /// Commands that are carried out at once; more are told so.
-const AT_ONCE: usize = 4096;
+const MAX_RUNNING_COMMANDS: usize = 4096;
 
 /// What a command that runs may still take when the daemon stops.
-const LAST: Duration = Duration::from_secs(1);
+const STOP_GRACE: Duration = Duration::from_secs(1);
 
-const DIRECT: &str = "Chorus is there in servers only.\nHint: use the command in the channel of an agent.";
-const BUSY: &str = "Too many commands are waiting.\nHint: try again in a moment.";
+const GUILDS_ONLY_TEXT: &str = "Chorus is there in servers only.\nHint: use the command in the channel of an agent.";
+const BUSY_TEXT: &str = "Too many commands are waiting.\nHint: try again in a moment.";
 
 /// What commands share.
 #[derive(Debug)]
-pub struct Slash {
-    room: Arc<Semaphore>,
-    asked: confirm::Asked,
+pub struct SlashCommands {
+    permits: Arc<Semaphore>,
+    confirmations: confirmation::Confirmations,
     /// A server is told the commands by one at a time.
-    registering: PerServer<()>,
+    register_locks: KeyedMutex<()>,
     /// What servers were told is noted by one at a time.
-    noting: Mutex<()>,
+    registered_lock: Mutex<()>,
     /// Whose commands they are; 0: not known yet.
-    application: AtomicU64,
+    application_id: AtomicU64,
 }
 
-impl Default for Slash {
+impl Default for SlashCommands {
     fn default() -> Self {
-        let room = Arc::new(Semaphore::new(AT_ONCE));
+        let room = Arc::new(Semaphore::new(MAX_RUNNING_COMMANDS));
         Self {
-            room,
-            asked: confirm::Asked::default(),
-            registering: PerServer::default(),
-            noting: Mutex::default(),
-            application: AtomicU64::new(0),
+            permits: room,
+            confirmations: confirmation::Confirmations::default(),
+            register_locks: KeyedMutex::default(),
+            registered_lock: Mutex::default(),
+            application_id: AtomicU64::new(0),
         }
     }
 }
 
 /// Takes what somebody typed or pressed; it is answered beside what comes next.
-pub fn hear(bridge: &Arc<Bridge>, interaction: Interaction) {
+pub fn handle_interaction(bridge: &Arc<DiscordApp>, interaction: Interaction) {
     let tasks = bridge.tasks.clone();
     let bridge = bridge.clone();
     match interaction {
-        Interaction::Command(command) => _ = tasks.spawn(carry(bridge, command)),
-        Interaction::Autocomplete(command) => _ = tasks.spawn(suggest(bridge, command)),
-        Interaction::Component(pressed) => _ = tasks.spawn(press::press(bridge, pressed)),
+        Interaction::Command(command) => _ = tasks.spawn(run_command(bridge, command)),
+        Interaction::Autocomplete(command) => _ = tasks.spawn(answer_autocomplete(bridge, command)),
+        Interaction::Component(pressed) => _ = tasks.spawn(components::handle_button(bridge, pressed)),
         _ => {}
     }
 }
 
-fn asker(bridge: &Arc<Bridge>, guild: GuildId, channel: ChannelId, member: &Member) -> Asker {
-    Asker { bridge: bridge.clone(), guild, channel, person: Person::of(bridge, guild, member) }
+fn caller(bridge: &Arc<DiscordApp>, guild: GuildId, channel: ChannelId, member: &Member) -> Caller {
+    Caller { app: bridge.clone(), guild, channel, member: GuildMember::from_interaction(bridge, guild, member) }
 }
 
 /// The same once it is known how roles are called.
-async fn known(by: Asker, member: &Member) -> Asker {
-    match by.bridge.guilds.learn(&by.bridge.rest, by.guild).await {
-        Ok(()) => asker(&by.bridge, by.guild, by.channel, member),
+async fn with_roles(by: Caller, member: &Member) -> Caller {
+    match by.app.roles.ensure_loaded(&by.app.rest, by.guild).await {
+        Ok(()) => caller(&by.app, by.guild, by.channel, member),
         Err(error) => {
             tracing::warn!(%error, guild = %by.guild, "cannot tell how roles are called");
             by
@@ -107,108 +107,110 @@ async fn known(by: Asker, member: &Member) -> Asker {
     }
 }
 
-async fn carry(bridge: Arc<Bridge>, command: CommandInteraction) {
+async fn run_command(bridge: Arc<DiscordApp>, command: CommandInteraction) {
     let CommandInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = command;
-    let way = Way { id, application: application_id, token };
+    let way = InteractionRef { id, application: application_id, token };
     let Some((guild, member)) = guild_id.zip(member) else {
-        first(&bridge, &way, &First::Say(DIRECT.into())).await;
+        send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
         return;
     };
-    if !bridge.rooms.serves(guild) {
+    if !bridge.channels.serves(guild) {
         return;
     }
-    let given = Given::of(&data);
-    let Some(action) = table::find(&data.name, given.sub.as_deref()) else {
+    let given = Arguments::from_data(&data);
+    let Some(action) = registry::find_subcommand(&data.name, given.subcommand.as_deref()) else {
         let unknown = "Chorus does not know this command any more.\nHint: Discord shows the new ones in a moment.";
-        first(&bridge, &way, &First::Say(unknown.into())).await;
+        send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(unknown.into())).await;
         return;
     };
-    let Ok(room) = bridge.slash.room.clone().try_acquire_owned() else {
-        first(&bridge, &way, &First::Say(BUSY.into())).await;
+    let Ok(room) = bridge.commands.permits.clone().try_acquire_owned() else {
+        send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(BUSY_TEXT.into())).await;
         return;
     };
-    let by = asker(&bridge, guild, channel_id, &member);
+    let by = caller(&bridge, guild, channel_id, &member);
     // Nobody else reads that somebody may not do something.
-    let private = action.private || bridge.guilds.knows(guild) && by.may(action.right).is_err();
-    if !first(&bridge, &way, &First::Defer { private }).await {
+    let private = action.private || bridge.roles.is_loaded(guild) && by.check_right(action.right).is_err();
+    if !send_initial_response(&bridge, &way, &InitialResponse::Defer { private }).await {
         return;
     }
-    let by = known(by, &member).await;
-    tracing::debug!(command = data.name, sub = given.sub, by = %by.person.requester, %guild, "a command");
-    let call = Call { by: by.clone(), given };
-    let done = whole(&bridge, async move { act(action, &call).await }).await;
+    let by = with_roles(by, &member).await;
+    tracing::debug!(command = data.name, sub = given.subcommand, by = %by.member.requester, %guild, "a command");
+    let call = Invocation { caller: by.clone(), args: given };
+    let done = run_to_completion(&bridge, async move { dispatch_command(action, &call).await }).await;
     let summary_of = done.as_ref().ok().and_then(|reply| reply.summary_of.clone());
-    finish(&bridge, &way, private, done).await;
+    send_outcome(&bridge, &way, private, done).await;
     drop(room);
     if let Some(session) = summary_of {
         tokio::select! {
-            reply = context::summarised(&by, session) => if let Some(reply) = reply { told::edit(&bridge, &way, &reply).await },
+            reply = context::wait_for_summary(&by, session) => if let Some(reply) = reply { respond::send_edit(&bridge, &way, &reply).await },
             () = bridge.stop.cancelled() => {}
         }
     }
 }
 
 /// Runs `work` to its end, also where nobody waits for it any more because the daemon stops.
-async fn whole<T: Send + 'static>(
-    bridge: &Bridge,
+async fn run_to_completion<T: Send + 'static>(
+    bridge: &DiscordApp,
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
     tokio::select! {
-        done = tokio::spawn(work) => done.unwrap_or_else(|e| Err(Failure::internal(e.to_string()))),
-        () = stopped(bridge) => Err(Failure::new(ErrorKind::Stopping, "the daemon is stopping; it may have been done or not")
+        done = tokio::spawn(work) => done.unwrap_or_else(|e| Err(Error::internal(e.to_string()))),
+        () = wait_stop_grace(bridge) => Err(Error::new(ErrorKind::Stopping, "the daemon is stopping; it may have been done or not")
             .hint("look when it has started anew")),
     }
 }
 
 /// The daemon stops, and has for a moment.
-async fn stopped(bridge: &Bridge) {
+async fn wait_stop_grace(bridge: &DiscordApp) {
     bridge.stop.cancelled().await;
-    tokio::time::sleep(LAST).await;
+    tokio::time::sleep(STOP_GRACE).await;
 }
 
-async fn act(action: &Action, call: &Call) -> Result<Reply> {
-    call.by.may(action.right)?;
-    match action.verb {
-        Verb::AgentInit => agent::init(call).await,
-        Verb::AgentDestroy => agent::destroy(call).await,
-        Verb::AgentList => agent::list(call).await,
-        Verb::AgentConfig => agent::config(call).await,
-        Verb::ContextSave => context::save(call).await,
-        Verb::ContextClear => context::clear(call).await,
-        Verb::ContextHistory => history::history(call).await,
-        Verb::ContextRestore => context::restore(call).await,
-        Verb::ContextResume => context::resume(call).await,
-        Verb::ContextCompact => context::compact(call).await,
-        Verb::ContextRewind => context::rewind(call).await,
-        Verb::SettingsModel => settings::model(call).await,
-        Verb::SettingsPermissions => settings::permissions(call).await,
-        Verb::SettingsIdle => settings::idle(call).await,
-        Verb::SettingsShow => settings::show(call).await,
-        Verb::SettingsValidateKeys => settings::validate_keys(call).await,
-        Verb::TasksList => tasks::list(call).await,
-        Verb::TasksShow => tasks::show(call).await,
-        Verb::TasksStop => tasks::stop(call).await,
-        Verb::Status => overview::status(call).await,
-        Verb::Models => overview::models(call).await,
-        Verb::Approvals => overview::approvals(call).await,
-        Verb::Usage => overview::usage(call).await,
-        Verb::Ping => overview::ping(call).await,
+async fn dispatch_command(action: &Subcommand, call: &Invocation) -> Result<Response> {
+    call.caller.check_right(action.right)?;
+    match action.command {
+        CommandId::AgentInit => agent::init(call).await,
+        CommandId::AgentDestroy => agent::destroy(call).await,
+        CommandId::AgentList => agent::list(call).await,
+        CommandId::AgentConfig => agent::config(call).await,
+        CommandId::ContextSave => context::save(call).await,
+        CommandId::ContextClear => context::clear(call).await,
+        CommandId::ContextHistory => history::history(call).await,
+        CommandId::ContextRestore => context::restore(call).await,
+        CommandId::ContextResume => context::resume(call).await,
+        CommandId::ContextCompact => context::compact(call).await,
+        CommandId::ContextRewind => context::rewind(call).await,
+        CommandId::SettingsModel => settings::model(call).await,
+        CommandId::SettingsPermissions => settings::permissions(call).await,
+        CommandId::SettingsIdle => settings::idle(call).await,
+        CommandId::SettingsShow => settings::show(call).await,
+        CommandId::SettingsValidateKeys => settings::validate_keys(call).await,
+        CommandId::TasksList => tasks::list(call).await,
+        CommandId::TasksShow => tasks::show(call).await,
+        CommandId::TasksStop => tasks::stop(call).await,
+        CommandId::Status => overview::status(call).await,
+        CommandId::Models => overview::models(call).await,
+        CommandId::Approvals => overview::approvals(call).await,
+        CommandId::Usage => overview::usage(call).await,
+        CommandId::Ping => overview::ping(call).await,
     }
 }
 
 /// What is offered while a command is typed.
-async fn suggest(bridge: Arc<Bridge>, command: CommandInteraction) {
+async fn answer_autocomplete(bridge: Arc<DiscordApp>, command: CommandInteraction) {
     let CommandInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = command;
-    let way = Way { id, application: application_id, token };
-    let Some((guild, member)) = guild_id.zip(member).filter(|(guild, _)| bridge.rooms.serves(*guild)) else { return };
-    let room = bridge.slash.room.clone().try_acquire_owned();
-    let given = Given::of(&data);
+    let way = InteractionRef { id, application: application_id, token };
+    let Some((guild, member)) = guild_id.zip(member).filter(|(guild, _)| bridge.channels.serves(*guild)) else {
+        return;
+    };
+    let room = bridge.commands.permits.clone().try_acquire_owned();
+    let given = Arguments::from_data(&data);
     let mut choices = Vec::new();
     if let (Ok(_), Some(action), Some(typed)) =
-        (&room, table::find(&data.name, given.sub.as_deref()), data.autocomplete())
+        (&room, registry::find_subcommand(&data.name, given.subcommand.as_deref()), data.autocomplete())
     {
-        let by = asker(&bridge, guild, channel_id, &member);
-        choices = offer::offer(&by, action, &given, typed.name, typed.value).await;
+        let by = caller(&bridge, guild, channel_id, &member);
+        choices = autocomplete::suggest_choices(&by, action, &given, typed.name, typed.value).await;
     }
-    first(&bridge, &way, &First::Offer(choices)).await;
+    send_initial_response(&bridge, &way, &InitialResponse::Choices(choices)).await;
 }

@@ -3,25 +3,25 @@
 use std::time::Duration;
 
 /// After the first failure, at most.
-const FIRST: Duration = Duration::from_secs(2);
+const INITIAL_WAIT: Duration = Duration::from_secs(2);
 /// Between tries that cost nothing of a budget.
-const FREE: Duration = Duration::from_secs(30);
+const MAX_FREE_WAIT: Duration = Duration::from_secs(30);
 /// A connection that stayed this long was a good one.
-pub const STAYED: Duration = Duration::from_secs(60);
+pub const STABLE_AFTER: Duration = Duration::from_secs(60);
 
 /// Tries that came to nothing, one after the other.
 #[derive(Debug)]
 pub struct Backoff {
     longest: Duration,
     /// Since a connection stayed: before those that cost.
-    failures: u32,
+    counted_failures: u32,
     /// Before those that do not.
-    free: u32,
+    free_failures: u32,
 }
 
 /// What the next try costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum ConnectCost {
     /// A new session, of which there is a number a day.
     Counted,
     /// Nothing: there is a session to take up, or Discord was not even reached.
@@ -30,22 +30,22 @@ pub enum Next {
 
 impl Backoff {
     pub fn new(longest: Duration) -> Self {
-        Self { longest, failures: 0, free: 0 }
+        Self { longest, counted_failures: 0, free_failures: 0 }
     }
 
     /// The wait after a connection that was there for `stayed`, or never: none after one that stayed, which Discord ends by itself a few times
     /// a day. `chance` is a number from 0 up to 1: daemons that lost
     /// Discord together do not come back together.
-    pub fn after(&mut self, stayed: Option<Duration>, next: Next, chance: f64) -> Duration {
-        if stayed.is_some_and(|stayed| stayed >= STAYED) {
-            (self.failures, self.free) = (0, 0);
+    pub fn next_wait(&mut self, stayed: Option<Duration>, next: ConnectCost, chance: f64) -> Duration {
+        if stayed.is_some_and(|stayed| stayed >= STABLE_AFTER) {
+            (self.counted_failures, self.free_failures) = (0, 0);
             return Duration::ZERO;
         }
         let (failures, longest) = match next {
-            Next::Counted => (&mut self.failures, self.longest),
-            Next::Free => (&mut self.free, self.longest.min(FREE)),
+            ConnectCost::Counted => (&mut self.counted_failures, self.longest),
+            ConnectCost::Free => (&mut self.free_failures, self.longest.min(MAX_FREE_WAIT)),
         };
-        let wait = FIRST.saturating_mul(1 << (*failures).min(16)).min(longest);
+        let wait = INITIAL_WAIT.saturating_mul(1 << (*failures).min(16)).min(longest);
         *failures = failures.saturating_add(1);
         wait.mul_f64(0.5 + chance / 2.0)
     }
@@ -60,24 +60,32 @@ mod tests {
         let mut backoff = Backoff::new(Duration::from_secs(300));
         let soon = Some(Duration::from_secs(59));
         let waits: Vec<_> = (0..12)
-            .map(|n| backoff.after(soon.filter(|_| n % 2 == 0), Next::Counted, 0.999_999).as_secs_f64().round())
+            .map(|n| {
+                backoff.next_wait(soon.filter(|_| n % 2 == 0), ConnectCost::Counted, 0.999_999).as_secs_f64().round()
+            })
             .collect();
         assert_eq!(waits, [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 300.0, 300.0, 300.0, 300.0]);
-        assert_eq!(backoff.after(None, Next::Counted, 0.0), Duration::from_secs(150));
-        assert_eq!(backoff.after(Some(STAYED), Next::Counted, 0.0), Duration::ZERO);
-        assert_eq!(backoff.after(None, Next::Counted, 0.0), Duration::from_secs(1));
+        assert_eq!(backoff.next_wait(None, ConnectCost::Counted, 0.0), Duration::from_secs(150));
+        assert_eq!(backoff.next_wait(Some(STABLE_AFTER), ConnectCost::Counted, 0.0), Duration::ZERO);
+        assert_eq!(backoff.next_wait(None, ConnectCost::Counted, 0.0), Duration::from_secs(1));
         for _ in 0..100 {
-            assert!(backoff.after(None, Next::Counted, 0.5) <= Duration::from_secs(300));
+            assert!(backoff.next_wait(None, ConnectCost::Counted, 0.5) <= Duration::from_secs(300));
         }
-        assert_eq!(Backoff::new(Duration::from_millis(20)).after(None, Next::Counted, 0.0), Duration::from_millis(10));
+        assert_eq!(
+            Backoff::new(Duration::from_millis(20)).next_wait(None, ConnectCost::Counted, 0.0),
+            Duration::from_millis(10)
+        );
     }
     #[test]
     fn a_session_that_is_taken_up_again_waits_seconds_and_a_new_one_after_it_begins_anew() {
         let mut backoff = Backoff::new(Duration::from_secs(300));
-        let mut wait = |next| backoff.after(None, next, 0.999_999).as_secs_f64().round();
-        let waits: Vec<_> = (0..6).map(|_| wait(Next::Free)).collect();
+        let mut wait = |next| backoff.next_wait(None, next, 0.999_999).as_secs_f64().round();
+        let waits: Vec<_> = (0..6).map(|_| wait(ConnectCost::Free)).collect();
         assert_eq!(waits, [2.0, 4.0, 8.0, 16.0, 30.0, 30.0]);
-        assert_eq!([wait(Next::Counted), wait(Next::Counted), wait(Next::Free)], [2.0, 4.0, 30.0]);
-        assert_eq!(Backoff::new(Duration::from_millis(20)).after(None, Next::Free, 0.0), Duration::from_millis(10));
+        assert_eq!([wait(ConnectCost::Counted), wait(ConnectCost::Counted), wait(ConnectCost::Free)], [2.0, 4.0, 30.0]);
+        assert_eq!(
+            Backoff::new(Duration::from_millis(20)).next_wait(None, ConnectCost::Free, 0.0),
+            Duration::from_millis(10)
+        );
     }
 }

@@ -11,35 +11,35 @@ use tokio::time::{Instant, sleep_until, timeout};
 use twilight_gateway::error::ReceiveMessageErrorType;
 use twilight_gateway::{CloseFrame, Config, ConfigBuilder, Message, Shard, ShardId, ShardState};
 
-use super::closed::{self, ForGood};
-use super::deliver::Deliver;
-use super::identify::{Identify, Refused};
-use super::keeper::Keeper;
-use super::read::{Said, read};
+use super::close_codes::{self, PermanentClose};
+use super::event_parse::{Payload, parse_payload};
+use super::event_sender::EventSender;
+use super::identify::{IdentifyDenied, IdentifyQueue};
+use super::session_store::GatewaySessionStore;
 use super::tunnel::{self, Tunnel};
-use crate::discord::address;
-use crate::discord::bridge::Bridge;
-use crate::discord::event::Event;
-use crate::ops::discord::session::Session;
+use crate::discord::app::DiscordApp;
+use crate::discord::event::GatewayEvent;
+use crate::discord::urls;
+use crate::ops::discord::gateway_session::GatewaySession;
 
 /// Until the gateway says the first word; its library has a limit of its own for connecting, 11 s with its pause.
-const FIRST_WORD: Duration = Duration::from_secs(30);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
 /// From one word to the next until the session is there.
-const NEXT_WORD: Duration = Duration::from_secs(60);
+const SESSION_TIMEOUT: Duration = Duration::from_secs(60);
 /// Events told before READY that are held back; what comes beyond is looked for as after an outage.
-const EARLY: usize = 1000;
+const MAX_EARLY_EVENTS: usize = 1000;
 /// For the last word. Less than the library's pause before it would connect again.
-const LAST_WORD: Duration = Duration::from_millis(800);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// Why a connection ended.
 #[derive(Debug)]
-pub enum End {
+pub enum ConnectionEnd {
     /// The daemon stops.
-    Asked,
-    ForGood(ForGood),
-    Refused(Refused),
+    Stopped,
+    Permanent(PermanentClose),
+    IdentifyDenied(IdentifyDenied),
     /// Not before this has passed.
-    Limited(Duration),
+    RateLimited(Duration),
     Lost {
         why: String,
         /// How long it was there.
@@ -51,120 +51,124 @@ pub enum End {
 
 /// What a connection talks to.
 #[derive(Debug)]
-pub struct Ears {
-    pub deliver: Deliver,
+pub struct GatewayState {
+    pub events: EventSender,
     /// The servers that it is in.
     pub guilds: HashSet<u64>,
-    pub keeper: Keeper,
+    pub session_store: GatewaySessionStore,
 }
 
 /// Where a connection goes, and what it goes on with.
 #[derive(Debug)]
-pub struct Way<'w> {
+pub struct ConnectOptions<'w> {
     pub base: &'w Config<()>,
     pub url: &'w str,
-    pub kept: Option<&'w Session>,
+    pub session: Option<&'w GatewaySession>,
     /// The daemon before had the session. Commands that are told again are none any more.
-    pub again: bool,
+    pub is_inherited: bool,
 }
 
 /// Connects, hands on what it hears, and tells how it ended and what can be taken up.
-pub async fn hold(bridge: &Arc<Bridge>, ears: &mut Ears, way: Way<'_>) -> (End, Option<Session>) {
-    let tunnel = match tunnel::is_wanted_here(way.url) {
+pub async fn run_connection(
+    bridge: &Arc<DiscordApp>,
+    ears: &mut GatewayState,
+    way: ConnectOptions<'_>,
+) -> (ConnectionEnd, Option<GatewaySession>) {
+    let tunnel = match tunnel::is_proxy_set_in_env(way.url) {
         true => match Tunnel::open(way.url).await {
             Ok(tunnel) => Some(tunnel),
             Err(why) => {
                 let why = format!("Discord cannot be reached by way of the proxy: {why}");
-                let kept = way.kept.cloned();
-                return (End::Lost { why, stayed: None, reached: false }, kept);
+                let kept = way.session.cloned();
+                return (ConnectionEnd::Lost { why, stayed: None, reached: false }, kept);
             }
         },
         false => None,
     };
     let url = tunnel.as_ref().map_or(way.url, |tunnel| &tunnel.url);
     let (refuse, mut refused) = mpsc::channel(1);
-    let identify = Identify { bridge: bridge.clone(), refused: refuse };
+    let identify = IdentifyQueue { app: bridge.clone(), denied: refuse };
     let mut config = ConfigBuilder::from(way.base.clone()).queue(identify).proxy_url(url.to_owned());
-    if let Some(kept) = way.kept {
+    if let Some(kept) = way.session {
         config = config.session(twilight_gateway::Session::new(kept.sequence, kept.id.clone()));
     }
-    let mut line = Line {
-        bridge,
-        ears,
+    let mut line = Connection {
+        app: bridge,
+        state: ears,
         shard: Shard::with_config(ShardId::ONE, config.build()),
-        up: None,
-        until: Instant::now() + FIRST_WORD,
+        opened_at: None,
+        deadline: Instant::now() + HELLO_TIMEOUT,
         url: way.url,
         tunnel: tunnel.as_ref(),
-        resume_url: way.kept.and_then(|kept| kept.url.clone()),
-        again: way.again,
-        anew: way.kept.is_none(),
-        early: Vec::new(),
+        resume_url: way.session.and_then(|kept| kept.url.clone()),
+        is_inherited: way.is_inherited,
+        is_new_session: way.session.is_none(),
+        early_events: Vec::new(),
     };
     let (mut parted, mut over) = (false, false);
     let end = loop {
         tokio::select! {
             biased;
             () = bridge.stop.cancelled() => {
-                let kept = line.kept();
-                if line.up.is_some() {
+                let kept = line.session();
+                if line.opened_at.is_some() {
                     line.shard.close(CloseFrame::RESUME);
-                    line.part().await;
+                    line.wait_for_close().await;
                 }
-                return (End::Asked, kept);
+                return (ConnectionEnd::Stopped, kept);
             }
-            Some((why, _leave)) = refused.recv() => break End::Refused(why),
-            () = sleep_until(line.until), if line.up.is_none() => break line.lost("Discord does not answer"),
+            Some((why, _leave)) = refused.recv() => break ConnectionEnd::IdentifyDenied(why),
+            () = sleep_until(line.deadline), if line.opened_at.is_none() => break line.connection_lost("Discord does not answer"),
             said = line.shard.next() => match said {
-                Some(Ok(Message::Text(text))) => if let Some(end) = line.heard(&text) {
+                Some(Ok(Message::Text(text))) => if let Some(end) = line.handle_text(&text) {
                     parted = true;
                     break end;
                 },
                 Some(Ok(Message::Close(frame))) => {
                     let code = frame.map(|frame| frame.code);
-                    over = code.is_some_and(closed::ends_session);
-                    break line.closed(code);
+                    over = code.is_some_and(close_codes::ends_session);
+                    break line.end_for_close(code);
                 }
-                Some(Err(e)) => if let Some(end) = line.failed(&e) { break end },
-                None => break line.lost("the connection ended"),
+                Some(Err(e)) => if let Some(end) = line.end_for_error(&e) { break end },
+                None => break line.connection_lost("the connection ended"),
             },
         }
     };
     // Before the last words: what comes with them is told again.
-    let kept = line.kept().filter(|_| !over && !matches!(end, End::ForGood(_)));
-    if line.up.is_some() {
-        line.ears.deliver.give(Event::Disconnected);
+    let kept = line.session().filter(|_| !over && !matches!(end, ConnectionEnd::Permanent(_)));
+    if line.opened_at.is_some() {
+        line.state.events.send(GatewayEvent::Disconnected);
     }
     if parted {
-        line.part().await;
+        line.wait_for_close().await;
     }
     (end, kept)
 }
 
 /// The connection while it is there.
-struct Line<'l> {
-    bridge: &'l Bridge,
-    ears: &'l mut Ears,
-    shard: Shard<Identify>,
+struct Connection<'l> {
+    app: &'l DiscordApp,
+    state: &'l mut GatewayState,
+    shard: Shard<IdentifyQueue>,
     /// Since when there is a session.
-    up: Option<Instant>,
+    opened_at: Option<Instant>,
     /// Until then there must be another word.
-    until: Instant,
+    deadline: Instant,
     url: &'l str,
     /// The way by a proxy, if there is one.
     tunnel: Option<&'l Tunnel>,
     resume_url: Option<String>,
     /// What is told again is being told.
-    again: bool,
+    is_inherited: bool,
     /// It asked for a new session, whose READY says from when on everything is told.
-    anew: bool,
+    is_new_session: bool,
     /// Events of a new session that were told before its READY.
-    early: Vec<Dispatch>,
+    early_events: Vec<Dispatch>,
 }
 
-impl Ears {
+impl GatewayState {
     /// Hands on what was told, and counts servers.
-    pub fn hear(&mut self, bridge: &Bridge, event: Box<Dispatch>) {
+    pub fn dispatch(&mut self, bridge: &DiscordApp, event: Box<Dispatch>) {
         match &*event {
             Dispatch::Ready(ready) => self.guilds = ready.ready.guilds.iter().map(|guild| guild.id.get()).collect(),
             Dispatch::GuildCreate(event) => _ = self.guilds.insert(event.guild.id.get()),
@@ -174,84 +178,87 @@ impl Ears {
             }
             _ => {}
         }
-        bridge.ops.discord.set_guilds(self.guilds.len() as u64);
-        self.deliver.give(Event::Dispatch(event));
+        bridge.ops.discord.set_guild_count(self.guilds.len() as u64);
+        self.events.send(GatewayEvent::Dispatch(event));
     }
 }
 
-impl Line<'_> {
+impl Connection<'_> {
     /// Deals with what it said; an end, where that was its last word.
-    fn heard(&mut self, text: &str) -> Option<End> {
-        match read(text) {
-            Said::Hello => self.until = Instant::now() + NEXT_WORD,
-            Said::Own => self.ears.deliver.catch_up(),
-            Said::Resumed => self.opened(true),
-            Said::Unreadable { kind, why, seq } => {
+    fn handle_text(&mut self, text: &str) -> Option<ConnectionEnd> {
+        match parse_payload(text) {
+            Payload::Hello => self.deadline = Instant::now() + SESSION_TIMEOUT,
+            Payload::Control => self.state.events.report_missed(),
+            Payload::Resumed => self.mark_opened(true),
+            Payload::Unreadable { kind, why, seq } => {
                 tracing::warn!(kind, why, seq, "an event of Discord cannot be read");
             }
-            Said::Dispatch { event, seq } => {
+            Payload::Dispatch { event, seq } => {
                 tracing::trace!(seq, "an event of Discord");
-                self.until = Instant::now() + NEXT_WORD;
-                self.dispatch(event);
+                self.deadline = Instant::now() + SESSION_TIMEOUT;
+                self.handle_dispatch(event);
             }
         }
         let parted = matches!(self.shard.state(), ShardState::Disconnected { .. } | ShardState::FatallyClosed);
         parted.then(|| {
             let over = self.shard.session().is_none();
-            self.lost(if over { "the session is over" } else { "Discord wants a new connection" })
+            self.connection_lost(if over { "the session is over" } else { "Discord wants a new connection" })
         })
     }
 
-    fn dispatch(&mut self, event: Box<Dispatch>) {
-        if self.again && matches!(*event, Dispatch::InteractionCreate(_)) {
+    fn handle_dispatch(&mut self, event: Box<Dispatch>) {
+        if self.is_inherited && matches!(*event, Dispatch::InteractionCreate(_)) {
             tracing::info!("a command was given while nobody was here to hear it");
             return;
         }
         let ready = match &*event {
             Dispatch::Ready(ready) => {
-                self.resume_url = address::gateway(&ready.ready.resume_gateway_url, self.url);
+                self.resume_url = urls::normalize_gateway_url(&ready.ready.resume_gateway_url, self.url);
                 true
             }
             _ => false,
         };
         // Handed on now, a message would say that its channel was read so far, and what was written during the outage would never be read.
-        if self.anew && self.up.is_none() && !ready {
-            return self.hold_back(event);
+        if self.is_new_session && self.opened_at.is_none() && !ready {
+            return self.buffer_early(event);
         }
-        self.ears.hear(self.bridge, event);
+        self.state.dispatch(self.app, event);
         if ready {
-            self.opened(false);
-            std::mem::take(&mut self.early).into_iter().for_each(|event| self.ears.hear(self.bridge, Box::new(event)));
-        } else if self.ears.keeper.is_due() && self.up.is_some() {
-            let kept = self.kept();
-            self.ears.keeper.keep(kept.as_ref());
+            self.mark_opened(false);
+            std::mem::take(&mut self.early_events)
+                .into_iter()
+                .for_each(|event| self.state.dispatch(self.app, Box::new(event)));
+        } else if self.state.session_store.is_due() && self.opened_at.is_some() {
+            let kept = self.session();
+            self.state.session_store.store(kept.as_ref());
         }
     }
 
     /// Keeps an event until READY has come. A session that ends before is asked for anew, and what it told is read then.
-    fn hold_back(&mut self, event: Box<Dispatch>) {
-        if self.early.len() < EARLY {
-            self.early.push(*event);
+    fn buffer_early(&mut self, event: Box<Dispatch>) {
+        if self.early_events.len() < MAX_EARLY_EVENTS {
+            self.early_events.push(*event);
         } else {
             tracing::debug!("Discord tells too much before READY; messages are looked for later");
         }
     }
 
-    fn opened(&mut self, resumed: bool) {
+    fn mark_opened(&mut self, resumed: bool) {
         tracing::info!(resumed, "connected to Discord");
-        self.up = Some(Instant::now());
-        self.again = false;
-        let kept = self.kept();
-        self.ears.keeper.keep(kept.as_ref());
-        self.bridge.ops.discord.opened();
-        self.ears.deliver.give(Event::Connected { resumed });
+        self.opened_at = Some(Instant::now());
+        self.is_inherited = false;
+        let kept = self.session();
+        self.state.session_store.store(kept.as_ref());
+        self.app.ops.discord.on_opened();
+        self.state.events.send(GatewayEvent::Connected { resumed });
     }
 
-    fn closed(&self, code: Option<u16>) -> End {
-        code.and_then(closed::for_good).map_or_else(|| self.lost(&closed::told(code)), End::ForGood)
+    fn end_for_close(&self, code: Option<u16>) -> ConnectionEnd {
+        code.and_then(close_codes::permanent_close)
+            .map_or_else(|| self.connection_lost(&close_codes::describe_close(code)), ConnectionEnd::Permanent)
     }
 
-    fn failed(&self, error: &twilight_gateway::error::ReceiveMessageError) -> Option<End> {
+    fn end_for_error(&self, error: &twilight_gateway::error::ReceiveMessageError) -> Option<ConnectionEnd> {
         match error.kind() {
             ReceiveMessageErrorType::Deserializing { .. } => {
                 tracing::warn!("something that Discord said cannot be read");
@@ -259,40 +266,40 @@ impl Line<'_> {
             }
             _ => {
                 // Of a way that leads nowhere the library sees only that it ended.
-                let way = self.tunnel.and_then(Tunnel::why).map(|why| format!("by way of the proxy: {why}"));
+                let way = self.tunnel.and_then(Tunnel::last_error).map(|why| format!("by way of the proxy: {why}"));
                 let why = way
-                    .unwrap_or_else(|| std::error::Error::source(error).map_or_else(|| error.to_string(), innermost));
-                Some(End::Lost {
+                    .unwrap_or_else(|| std::error::Error::source(error).map_or_else(|| error.to_string(), root_cause));
+                Some(ConnectionEnd::Lost {
                     why: format!("Discord cannot be reached: {why}"),
-                    stayed: self.stayed(),
+                    stayed: self.uptime(),
                     reached: false,
                 })
             }
         }
     }
 
-    fn lost(&self, why: &str) -> End {
-        End::Lost { why: why.to_owned(), stayed: self.stayed(), reached: true }
+    fn connection_lost(&self, why: &str) -> ConnectionEnd {
+        ConnectionEnd::Lost { why: why.to_owned(), stayed: self.uptime(), reached: true }
     }
 
-    fn stayed(&self) -> Option<Duration> {
-        self.up.map(|up| up.elapsed())
+    fn uptime(&self) -> Option<Duration> {
+        self.opened_at.map(|up| up.elapsed())
     }
 
-    fn kept(&self) -> Option<Session> {
+    fn session(&self) -> Option<GatewaySession> {
         let session = self.shard.session()?;
-        Some(self.ears.keeper.session(session.id(), session.sequence(), self.resume_url.clone()))
+        Some(self.state.session_store.build_session(session.id(), session.sequence(), self.resume_url.clone()))
     }
 
     /// Closes the connection with the code that is set, and gives the other side a moment to hear it.
-    async fn part(&mut self) {
+    async fn wait_for_close(&mut self) {
         let words = async { while let Some(Ok(Message::Text(_))) = self.shard.next().await {} };
-        let _ = timeout(LAST_WORD, words).await;
+        let _ = timeout(CLOSE_TIMEOUT, words).await;
     }
 }
 
 /// The words of the error that led to all others.
-pub fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+pub fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;

@@ -8,44 +8,44 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 use twilight_gateway::queue::Queue;
 
-use crate::discord::bridge::Bridge;
-use crate::failure::{Failure, Result};
-use crate::ops::discord::identifies;
+use crate::discord::app::DiscordApp;
+use crate::error::{Error, Result};
+use crate::ops::discord::identify_budget;
 
 /// Discord takes one in five seconds, as it hears them.
-const APART: Duration = Duration::from_millis(5_500);
+const IDENTIFY_INTERVAL: Duration = Duration::from_millis(5_500);
 
 /// No leave: why.
 #[derive(Debug)]
-pub enum Refused {
+pub enum IdentifyDenied {
     /// The budget is used up until then.
     Until(Timestamp),
     /// It cannot be counted.
-    Uncounted(Failure),
+    BudgetUnavailable(Error),
 }
 
 /// Who counts new sessions; one for each connection.
 #[derive(Debug, Clone)]
-pub struct Identify {
-    pub bridge: Arc<Bridge>,
+pub struct IdentifyQueue {
+    pub app: Arc<DiscordApp>,
     /// Hears of a refusal. What would give leave goes with it: dropped sooner, it would be asked for again at once.
-    pub refused: mpsc::Sender<(Refused, oneshot::Sender<()>)>,
+    pub denied: mpsc::Sender<(IdentifyDenied, oneshot::Sender<()>)>,
 }
 
-impl Queue for Identify {
+impl Queue for IdentifyQueue {
     fn enqueue(&self, _: u32) -> oneshot::Receiver<()> {
         let (leave, given) = oneshot::channel();
-        let Self { bridge, refused } = self.clone();
+        let Self { app: bridge, denied: refused } = self.clone();
         let tasks = bridge.tasks.clone();
         tasks.spawn(async move {
             let taken = tokio::select! {
-                taken = take(&bridge, &leave) => taken,
+                taken = take_identify(&bridge, &leave) => taken,
                 () = bridge.stop.cancelled() => return,
             };
             match taken {
                 Ok(Ok(())) => drop(leave.send(())),
-                Ok(Err(at)) => drop(refused.try_send((Refused::Until(at), leave))),
-                Err(failure) => drop(refused.try_send((Refused::Uncounted(failure), leave))),
+                Ok(Err(at)) => drop(refused.try_send((IdentifyDenied::Until(at), leave))),
+                Err(failure) => drop(refused.try_send((IdentifyDenied::BudgetUnavailable(failure), leave))),
             }
         });
         given
@@ -53,15 +53,15 @@ impl Queue for Identify {
 }
 
 /// It is on the disk when this returns.
-async fn take(bridge: &Bridge, leave: &oneshot::Sender<()>) -> Result<Result<(), Timestamp>> {
-    let newest = identifies::budget(&bridge.ops).await?.newest;
+async fn take_identify(bridge: &DiscordApp, leave: &oneshot::Sender<()>) -> Result<Result<(), Timestamp>> {
+    let newest = identify_budget::read_budget(&bridge.ops).await?.last_at;
     let since = newest.and_then(|newest| Duration::try_from(bridge.ops.clock.now().duration_since(newest)).ok());
     // Once, whatever the clock says: it may stand still.
-    if let Some(left) = since.and_then(|since| APART.checked_sub(since)) {
+    if let Some(left) = since.and_then(|since| IDENTIFY_INTERVAL.checked_sub(since)) {
         sleep(left).await;
     }
     if leave.is_closed() {
-        return Err(Failure::internal("the connection is gone"));
+        return Err(Error::internal("the connection is gone"));
     }
-    identifies::take(&bridge.ops).await
+    identify_budget::spend(&bridge.ops).await
 }

@@ -1,12 +1,12 @@
 //! The connection to Discord's gateway: kept for as long as the daemon runs, within what Discord allows.
 
 mod backoff;
-mod closed;
+mod close_codes;
 mod connection;
-mod deliver;
+mod event_parse;
+mod event_sender;
 mod identify;
-mod keeper;
-mod read;
+mod session_store;
 mod snapshot;
 mod tunnel;
 
@@ -19,208 +19,232 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use twilight_gateway::{Config, ConfigBuilder, Intents};
 
-use self::backoff::{Backoff, Next};
-use self::closed::{ForGood, NO_TOKEN};
-use self::connection::{Ears, End, Way, hold};
-use self::deliver::Deliver;
-use self::identify::Refused;
-use self::keeper::Keeper;
-use super::bridge::Bridge;
-use super::event::Event;
+use self::backoff::{Backoff, ConnectCost};
+use self::close_codes::{INVALID_TOKEN, PermanentClose};
+use self::connection::{ConnectOptions, ConnectionEnd, GatewayState, run_connection};
+use self::event_sender::EventSender;
+use self::identify::IdentifyDenied;
+use self::session_store::GatewaySessionStore;
+use super::app::DiscordApp;
+use super::event::GatewayEvent;
 use super::rest::RestError;
-use super::{address, chance};
-use crate::ops::discord::session::Session;
-use crate::ops::discord::{State, identifies};
+use super::{chance, urls};
+use crate::ops::discord::gateway_session::GatewaySession;
+use crate::ops::discord::{ConnectionState, identify_budget};
 
 /// What is wanted: servers with their channels and roles, messages in them, and what these say.
 const INTENTS: Intents = Intents::GUILDS.union(Intents::GUILD_MESSAGES).union(Intents::MESSAGE_CONTENT);
 /// A session that could not be taken up this often is given up.
-const RESUMES: u32 = 3;
+const MAX_FAILED_RESUMES: u32 = 3;
 /// Shorter waits are nothing to tell.
-const WORTH_TELLING: Duration = Duration::from_secs(5);
-const TOO_OFTEN: &str = "Discord was connected to too often today";
+const MIN_REPORTED_WAIT: Duration = Duration::from_secs(5);
+const IDENTIFIES_EXHAUSTED: &str = "Discord was connected to too often today";
 /// Waits for a time of day look at the clock this often: it may be set.
-const LOOK: Duration = Duration::from_secs(60);
+const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Keeps the connection until the daemon stops or Discord wants it no more.
-pub async fn run(bridge: &Arc<Bridge>, events: mpsc::Sender<Event>) {
-    let base = match base(bridge).await {
+pub async fn run(bridge: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent>) {
+    let base = match base_config(bridge).await {
         Ok(base) => base,
         Err(why) => {
             let hint = "install the certificates of this system, then `chorusctl daemon restart`".to_owned();
-            return bridge.ops.discord.set_state(State::Stopped { why, hint });
+            return bridge.ops.discord.set_state(ConnectionState::Stopped { why, hint });
         }
     };
     let backoff = Backoff::new(bridge.ops.config.discord.reconnect_max);
-    let keeper = Keeper::new(bridge);
-    let kept = keeper.found().await;
-    let ears = Ears { deliver: Deliver::new(events), guilds: HashSet::new(), keeper };
-    Gateway { bridge, base, ears, backoff, again: kept.is_some(), kept, resumes: 0, url: None }.run().await;
+    let keeper = GatewaySessionStore::new(bridge);
+    let kept = keeper.load().await;
+    let ears = GatewayState { events: EventSender::new(events), guilds: HashSet::new(), session_store: keeper };
+    Gateway {
+        app: bridge,
+        base_config: base,
+        state: ears,
+        backoff,
+        is_inherited: kept.is_some(),
+        session: kept,
+        failed_resumes: 0,
+        gateway_url: None,
+    }
+    .run()
+    .await;
 }
 
 /// What all connections have in common: the machine's certificates are read once. Its library panics where they cannot be.
-async fn base(bridge: &Bridge) -> Result<Config<()>, String> {
+async fn base_config(bridge: &DiscordApp) -> Result<Config<()>, String> {
     let token = bridge.token.expose().to_owned();
     let made = tokio::task::spawn_blocking(move || ConfigBuilder::new(token, INTENTS).queue(()).build());
     made.await.map_err(|_| "TLS cannot be used".to_owned())
 }
 
 struct Gateway<'g> {
-    bridge: &'g Arc<Bridge>,
-    base: Config<()>,
-    ears: Ears,
+    app: &'g Arc<DiscordApp>,
+    base_config: Config<()>,
+    state: GatewayState,
     backoff: Backoff,
     /// The session, while it can be taken up.
-    kept: Option<Session>,
+    session: Option<GatewaySession>,
     /// It is the one of the daemon before: nobody here has heard how it began.
-    again: bool,
+    is_inherited: bool,
     /// How often that was tried in vain.
-    resumes: u32,
+    failed_resumes: u32,
     /// Where the gateway was.
-    url: Option<String>,
+    gateway_url: Option<String>,
 }
 
 impl Gateway<'_> {
     async fn run(mut self) {
         loop {
-            let discord = &self.bridge.ops.discord;
-            discord.set_state(State::Connecting);
-            let (pause, why) = match self.once().await {
-                End::Asked => break,
-                End::ForGood(ForGood { why, hint }) => {
+            let discord = &self.app.ops.discord;
+            discord.set_state(ConnectionState::Connecting);
+            let (pause, why) = match self.run_once().await {
+                ConnectionEnd::Stopped => break,
+                ConnectionEnd::Permanent(PermanentClose { why, hint }) => {
                     tracing::error!(why, hint, "Discord is off");
-                    self.bridge.ops.discord.set_state(State::Stopped { why: why.into(), hint: hint.into() });
+                    self.app.ops.discord.set_state(ConnectionState::Stopped { why: why.into(), hint: hint.into() });
                     return;
                 }
-                End::Refused(Refused::Until(at)) => (Pause::Until(at), TOO_OFTEN.to_owned()),
-                End::Refused(Refused::Uncounted(failure)) => (self.pause(None, true), failure.message),
-                End::Limited(wait) => (Pause::For(wait), "Discord wants fewer requests".to_owned()),
-                End::Lost { why, stayed, reached } => (self.pause(stayed, reached), why),
+                ConnectionEnd::IdentifyDenied(IdentifyDenied::Until(at)) => {
+                    (Pause::Until(at), IDENTIFIES_EXHAUSTED.to_owned())
+                }
+                ConnectionEnd::IdentifyDenied(IdentifyDenied::BudgetUnavailable(failure)) => {
+                    (self.backoff_pause(None, true), failure.message)
+                }
+                ConnectionEnd::RateLimited(wait) => (Pause::For(wait), "Discord wants fewer requests".to_owned()),
+                ConnectionEnd::Lost { why, stayed, reached } => (self.backoff_pause(stayed, reached), why),
             };
             tokio::select! {
-                () = self.wait(pause, why) => {}
-                () = self.bridge.stop.cancelled() => break,
+                () = self.wait_before_retry(pause, why) => {}
+                () = self.app.stop.cancelled() => break,
             }
         }
-        self.bridge.ops.discord.set_state(State::Off);
-        self.ears.keeper.close(self.kept.as_ref()).await;
+        self.app.ops.discord.set_state(ConnectionState::Off);
+        self.state.session_store.store_final(self.session.as_ref()).await;
     }
 
     /// One connection, from looking for the gateway to its end.
-    async fn once(&mut self) -> End {
-        let stop = self.bridge.stop.clone();
+    async fn run_once(&mut self) -> ConnectionEnd {
+        let stop = self.app.stop.clone();
         let found = tokio::select! {
-            found = self.find() => found,
-            () = stop.cancelled() => return End::Asked,
+            found = self.resolve_url() => found,
+            () = stop.cancelled() => return ConnectionEnd::Stopped,
         };
         let url = match found {
             Ok(url) => url,
             Err(end) => return end,
         };
-        let kept = self.kept.take();
-        let way = Way { base: &self.base, url: &url, kept: kept.as_ref(), again: self.again };
-        let (end, now_kept) = hold(self.bridge, &mut self.ears, way).await;
-        self.again &= now_kept.is_some() && !matches!(end, End::Lost { stayed: Some(_), .. });
-        if !matches!(end, End::Asked) {
-            self.ears.keeper.keep(now_kept.as_ref());
+        let kept = self.session.take();
+        let way = ConnectOptions {
+            base: &self.base_config,
+            url: &url,
+            session: kept.as_ref(),
+            is_inherited: self.is_inherited,
+        };
+        let (end, now_kept) = run_connection(self.app, &mut self.state, way).await;
+        self.is_inherited &= now_kept.is_some() && !matches!(end, ConnectionEnd::Lost { stayed: Some(_), .. });
+        if !matches!(end, ConnectionEnd::Stopped) {
+            self.state.session_store.store(now_kept.as_ref());
         }
-        self.kept = now_kept;
+        self.session = now_kept;
         match &end {
             // Where the session was may be gone, and the gateway itself not.
-            End::Lost { reached: false, .. } => {
-                self.url = None;
-                if let Some(kept) = &mut self.kept {
+            ConnectionEnd::Lost { reached: false, .. } => {
+                self.gateway_url = None;
+                if let Some(kept) = &mut self.session {
                     kept.url = None;
                 }
             }
-            End::Lost { stayed: None, .. } if kept.is_some() => {
-                self.resumes += 1;
-                if self.resumes >= RESUMES {
-                    self.kept = None;
+            ConnectionEnd::Lost { stayed: None, .. } if kept.is_some() => {
+                self.failed_resumes += 1;
+                if self.failed_resumes >= MAX_FAILED_RESUMES {
+                    self.session = None;
                 }
             }
-            _ => self.resumes = 0,
+            _ => self.failed_resumes = 0,
         }
         end
     }
 
     /// Where to connect. A new session costs: whether there may be one is asked first.
-    async fn find(&mut self) -> Result<String, End> {
-        if self.again
-            && let Some(kept) = &self.kept
+    async fn resolve_url(&mut self) -> Result<String, ConnectionEnd> {
+        if self.is_inherited
+            && let Some(kept) = &self.session
         {
-            match snapshot::snapshot(&self.bridge.rest, kept).await {
-                Ok(told) => told.into_iter().for_each(|event| self.ears.hear(self.bridge, event)),
-                Err(RestError::Unauthorized) => return Err(End::ForGood(NO_TOKEN)),
-                Err(e) if e.may_pass() => return Err(lost(e.to_string())),
+            match snapshot::fetch(&self.app.rest, kept).await {
+                Ok(told) => told.into_iter().for_each(|event| self.state.dispatch(self.app, event)),
+                Err(RestError::Unauthorized) => return Err(ConnectionEnd::Permanent(INVALID_TOKEN)),
+                Err(e) if e.is_transient() => return Err(connection_lost(e.to_string())),
                 Err(error) => {
                     tracing::info!(%error, "a new session is begun");
-                    (self.kept, self.again) = (None, false);
+                    (self.session, self.is_inherited) = (None, false);
                 }
             }
         }
-        let configured = self.bridge.ops.config.discord.gateway_url.clone();
-        if let Some(kept) = &self.kept {
-            let known = kept.url.clone().or_else(|| configured.clone()).or_else(|| self.url.clone());
+        let configured = self.app.ops.config.discord.gateway_url.clone();
+        if let Some(kept) = &self.session {
+            let known = kept.url.clone().or_else(|| configured.clone()).or_else(|| self.gateway_url.clone());
             if let Some(url) = known {
                 return Ok(url);
             }
         } else {
-            let budget = identifies::budget(&self.bridge.ops).await;
-            if let Some(at) = budget.map_err(|failure| End::Refused(Refused::Uncounted(failure)))?.again {
-                return Err(End::Refused(Refused::Until(at)));
+            let budget = identify_budget::read_budget(&self.app.ops).await;
+            if let Some(at) = budget
+                .map_err(|failure| ConnectionEnd::IdentifyDenied(IdentifyDenied::BudgetUnavailable(failure)))?
+                .next_at
+            {
+                return Err(ConnectionEnd::IdentifyDenied(IdentifyDenied::Until(at)));
             }
         }
-        let starts = match self.bridge.rest.gateway().await {
+        let starts = match self.app.rest.gateway_info().await {
             Ok(starts) => starts,
-            Err(RestError::Unauthorized) => return Err(End::ForGood(NO_TOKEN)),
+            Err(RestError::Unauthorized) => return Err(ConnectionEnd::Permanent(INVALID_TOKEN)),
             // A server that only has a gateway.
             Err(RestError::Refused { status: 404, .. }) if configured.is_some() => {
                 return Ok(configured.unwrap_or_default());
             }
-            Err(RestError::Limited { after, .. }) => return Err(End::Limited(after)),
-            Err(e) => return Err(lost(e.to_string())),
+            Err(RestError::RateLimited { after, .. }) => return Err(ConnectionEnd::RateLimited(after)),
+            Err(e) => return Err(connection_lost(e.to_string())),
         };
-        if let Some(wait) = starts.none_for().filter(|_| self.kept.is_none()) {
-            return Err(End::Refused(Refused::Until(self.at(wait))));
+        if let Some(wait) = starts.exhausted_for().filter(|_| self.session.is_none()) {
+            return Err(ConnectionEnd::IdentifyDenied(IdentifyDenied::Until(self.time_after(wait))));
         }
-        let base = &self.bridge.ops.config.discord.api_base;
-        let url = configured.or_else(|| address::gateway(&starts.url, base));
-        self.url = Some(url.ok_or_else(|| lost("Discord names no gateway that can be connected to".to_owned()))?);
-        Ok(self.url.clone().unwrap_or_default())
+        let base = &self.app.ops.config.discord.api_base;
+        let url = configured.or_else(|| urls::normalize_gateway_url(&starts.url, base));
+        self.gateway_url =
+            Some(url.ok_or_else(|| connection_lost("Discord names no gateway that can be connected to".to_owned()))?);
+        Ok(self.gateway_url.clone().unwrap_or_default())
     }
 
     /// `reached`: Discord was there, so that the next try may come to a new session.
-    fn pause(&mut self, stayed: Option<Duration>, reached: bool) -> Pause {
-        let next = if reached && self.kept.is_none() { Next::Counted } else { Next::Free };
-        Pause::For(self.backoff.after(stayed, next, chance()))
+    fn backoff_pause(&mut self, stayed: Option<Duration>, reached: bool) -> Pause {
+        let next = if reached && self.session.is_none() { ConnectCost::Counted } else { ConnectCost::Free };
+        Pause::For(self.backoff.next_wait(stayed, next, chance()))
     }
 
     /// Waits, and says so where that is long.
-    async fn wait(&self, pause: Pause, why: String) {
-        let ops = &self.bridge.ops;
+    async fn wait_before_retry(&self, pause: Pause, why: String) {
+        let ops = &self.app.ops;
         let (until, long) = match pause {
-            Pause::For(wait) => (self.at(wait), wait >= WORTH_TELLING),
+            Pause::For(wait) => (self.time_after(wait), wait >= MIN_REPORTED_WAIT),
             Pause::Until(at) => (at, true),
         };
         tracing::warn!(why, %until, "not connected to Discord");
-        ops.discord.set_state(if long { State::Waiting { until, why } } else { State::Connecting });
+        ops.discord.set_state(if long { ConnectionState::Waiting { until, why } } else { ConnectionState::Connecting });
         match pause {
             Pause::For(wait) => sleep(wait).await,
             Pause::Until(at) => {
                 while let Ok(left) = Duration::try_from(at.duration_since(ops.clock.now()))
                     && !left.is_zero()
                 {
-                    ops.clock.sleep_until(ops.clock.ticks().after(left.min(LOOK))).await;
+                    ops.clock.sleep_until(ops.clock.ticks().after(left.min(CLOCK_CHECK_INTERVAL))).await;
                 }
             }
         }
-        ops.discord.set_state(State::Connecting);
+        ops.discord.set_state(ConnectionState::Connecting);
     }
 
     /// The time of day after `wait`.
-    fn at(&self, wait: Duration) -> Timestamp {
-        let now = self.bridge.ops.clock.now();
+    fn time_after(&self, wait: Duration) -> Timestamp {
+        let now = self.app.ops.clock.now();
         now.checked_add(SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX)
     }
 }
@@ -231,6 +255,6 @@ enum Pause {
     Until(Timestamp),
 }
 
-fn lost(why: String) -> End {
-    End::Lost { why, stayed: None, reached: false }
+fn connection_lost(why: String) -> ConnectionEnd {
+    ConnectionEnd::Lost { why, stayed: None, reached: false }
 }

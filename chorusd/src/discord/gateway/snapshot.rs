@@ -5,27 +5,27 @@ use serenity::http::Route;
 use serenity::model::event::Event as Dispatch;
 use serenity::model::id::{GuildId, UserId};
 
-use super::read::{Said, read};
-use crate::discord::rest::{Rest, RestError};
-use crate::ops::discord::session::Session;
+use super::event_parse::{Payload, parse_payload};
+use crate::discord::rest::{RestClient, RestError};
+use crate::ops::discord::gateway_session::GatewaySession;
 
 /// For more servers a new session is cheaper.
-const MOST: usize = 20;
+const MAX_GUILDS: usize = 20;
 
 /// READY and a GUILD_CREATE for each server that can be looked at, as they would be told now.
 ///
 /// # Errors
 /// What Discord says, or that an answer is not as it should be.
-pub async fn snapshot(rest: &Rest, session: &Session) -> Result<Vec<Box<Dispatch>>, RestError> {
+pub async fn fetch(rest: &RestClient, session: &GatewaySession) -> Result<Vec<Box<Dispatch>>, RestError> {
     let user: Value = rest.get(Route::UserMe).await?;
     let application: Value = rest.get(Route::Oauth2ApplicationCurrent).await?;
     let guilds: Vec<Value> = rest.get(Route::UserMeGuilds).await?;
-    if guilds.len() > MOST {
+    if guilds.len() > MAX_GUILDS {
         return Err(RestError::Unreadable("there are too many servers".into()));
     }
-    let me = UserId::new(number(&user["id"])?);
+    let me = UserId::new(parse_id(&user["id"])?);
     let listed: Vec<Value> = guilds.iter().map(|guild| json!({"id": guild["id"], "unavailable": true})).collect();
-    let mut told = vec![event(
+    let mut told = vec![build_event(
         "READY",
         &json!({
             "v": 10, "user": user, "guilds": listed, "session_id": session.id,
@@ -34,11 +34,13 @@ pub async fn snapshot(rest: &Rest, session: &Session) -> Result<Vec<Box<Dispatch
         }),
     )?];
     for guild in &guilds {
-        let id = GuildId::new(number(&guild["id"])?);
-        match server(rest, id, me).await {
-            Ok(server) => told.push(event("GUILD_CREATE", &server)?),
+        let id = GuildId::new(parse_id(&guild["id"])?);
+        match fetch_guild(rest, id, me).await {
+            Ok(server) => told.push(build_event("GUILD_CREATE", &server)?),
             // It stays one that is unavailable, as READY says: the others are not to wait for it.
-            Err(error) if error.may_pass() => tracing::warn!(guild = %id, %error, "a server cannot be looked at now"),
+            Err(error) if error.is_transient() => {
+                tracing::warn!(guild = %id, %error, "a server cannot be looked at now")
+            }
             Err(error) => return Err(error),
         }
     }
@@ -46,7 +48,7 @@ pub async fn snapshot(rest: &Rest, session: &Session) -> Result<Vec<Box<Dispatch
 }
 
 /// What a GUILD_CREATE would say.
-async fn server(rest: &Rest, guild_id: GuildId, user_id: UserId) -> Result<Value, RestError> {
+async fn fetch_guild(rest: &RestClient, guild_id: GuildId, user_id: UserId) -> Result<Value, RestError> {
     let mut whole: Value = rest.get(Route::Guild { guild_id }).await?;
     let channels: Value = rest.get(Route::GuildChannels { guild_id }).await?;
     let own: Value = rest.get(Route::GuildMember { guild_id, user_id }).await?;
@@ -62,15 +64,15 @@ async fn server(rest: &Rest, guild_id: GuildId, user_id: UserId) -> Result<Value
     Ok(whole)
 }
 
-fn number(id: &Value) -> Result<u64, RestError> {
+fn parse_id(id: &Value) -> Result<u64, RestError> {
     let id = id.as_str().and_then(|id| id.parse().ok()).filter(|id| *id != 0);
     id.ok_or_else(|| RestError::Unreadable("an id is none".into()))
 }
 
-fn event(kind: &str, data: &Value) -> Result<Box<Dispatch>, RestError> {
-    match read(&json!({"op": 0, "s": 0, "t": kind, "d": data}).to_string()) {
-        Said::Dispatch { event, .. } => Ok(event),
-        Said::Unreadable { kind, why, .. } => Err(RestError::Unreadable(format!("{kind}: {why}"))),
+fn build_event(kind: &str, data: &Value) -> Result<Box<Dispatch>, RestError> {
+    match parse_payload(&json!({"op": 0, "s": 0, "t": kind, "d": data}).to_string()) {
+        Payload::Dispatch { event, .. } => Ok(event),
+        Payload::Unreadable { kind, why, .. } => Err(RestError::Unreadable(format!("{kind}: {why}"))),
         _ => Err(RestError::Unreadable(kind.to_owned())),
     }
 }

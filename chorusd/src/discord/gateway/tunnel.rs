@@ -14,20 +14,20 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::connection::innermost;
-use crate::discord::address;
+use super::connection::root_cause;
+use crate::discord::urls;
 
 /// Until the proxy and the gateway have answered. The library waits for less than that.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of a request to open a WebSocket.
-const MOST: usize = 16 << 10;
+const MAX_REQUEST_BYTES: usize = 16 << 10;
 
 /// A listener that leads to the gateway. Dropping it ends the connection.
 #[derive(Debug)]
 pub struct Tunnel {
     /// The address that the library connects to.
     pub url: String,
-    why: Arc<Mutex<Option<String>>>,
+    last_error: Arc<Mutex<Option<String>>>,
     task: AbortHandle,
 }
 
@@ -38,14 +38,14 @@ impl Drop for Tunnel {
 }
 
 /// Returns whether the environment names a proxy for `url`; `NO_PROXY` is looked at when the connection is made.
-pub fn is_wanted(url: &str, env: impl Fn(&str) -> bool) -> bool {
+pub fn is_proxy_set(url: &str, env: impl Fn(&str) -> bool) -> bool {
     let own = if url.starts_with("ws:") { ["HTTP_PROXY", "http_proxy"] } else { ["HTTPS_PROXY", "https_proxy"] };
-    !address::is_here(url) && own.iter().chain(&["ALL_PROXY", "all_proxy"]).any(|name| env(name))
+    !urls::is_loopback(url) && own.iter().chain(&["ALL_PROXY", "all_proxy"]).any(|name| env(name))
 }
 
 /// As [`is_wanted`], of the daemon's own environment.
-pub fn is_wanted_here(url: &str) -> bool {
-    is_wanted(url, |name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+pub fn is_proxy_set_in_env(url: &str) -> bool {
+    is_proxy_set(url, |name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
 impl Tunnel {
@@ -54,7 +54,7 @@ impl Tunnel {
     /// # Errors
     /// In words, why not.
     pub async fn open(url: &str) -> Result<Self, String> {
-        let client = Client::builder().http1_only().redirect(redirect::Policy::none()).connect_timeout(CONNECT);
+        let client = Client::builder().http1_only().redirect(redirect::Policy::none()).connect_timeout(CONNECT_TIMEOUT);
         let client = client.build().map_err(|e| e.to_string())?;
         let target = url.replacen("ws", "http", 1);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(|e| e.to_string())?;
@@ -63,20 +63,20 @@ impl Tunnel {
         let secret = format!("/{}", Uuid::new_v4().simple());
         let why = Arc::<Mutex<Option<String>>>::default();
         let tunnel = (client, target, secret.clone(), why.clone());
-        let task = tokio::spawn(async move { accept(&listener, tunnel).await }).abort_handle();
-        Ok(Self { url: format!("ws://127.0.0.1:{port}{secret}"), why, task })
+        let task = tokio::spawn(async move { accept_connections(&listener, tunnel).await }).abort_handle();
+        Ok(Self { url: format!("ws://127.0.0.1:{port}{secret}"), last_error: why, task })
     }
 
     /// Why the last connection did not come about.
-    pub fn why(&self) -> Option<String> {
-        self.why.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn last_error(&self) -> Option<String> {
+        self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 /// The client, where it leads, the path that it is asked for, and why it led nowhere.
-type Way = (Client, String, String, Arc<Mutex<Option<String>>>);
+type TunnelTarget = (Client, String, String, Arc<Mutex<Option<String>>>);
 
-async fn accept(listener: &TcpListener, way: Way) {
+async fn accept_connections(listener: &TcpListener, way: TunnelTarget) {
     let mut serving = JoinSet::new();
     // Each by itself: whoever connects and says nothing holds up nobody.
     while let Ok((mut stream, _)) = listener.accept().await {
@@ -84,7 +84,7 @@ async fn accept(listener: &TcpListener, way: Way) {
         let (client, target, secret, why) = way.clone();
         serving.spawn(async move {
             // Known before the stream ends.
-            if let Err(problem) = serve(&mut stream, &client, (&target, &secret)).await {
+            if let Err(problem) = forward(&mut stream, &client, (&target, &secret)).await {
                 *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(problem);
             }
         });
@@ -92,27 +92,27 @@ async fn accept(listener: &TcpListener, way: Way) {
 }
 
 /// Passes one WebSocket on, from its request to its end.
-async fn serve(near: &mut TcpStream, client: &Client, (target, secret): (&str, &str)) -> Result<(), String> {
-    let request = timeout(CONNECT, head(near)).await.map_err(|_| "nothing was asked".to_owned())?;
+async fn forward(near: &mut TcpStream, client: &Client, (target, secret): (&str, &str)) -> Result<(), String> {
+    let request = timeout(CONNECT_TIMEOUT, read_request(near)).await.map_err(|_| "nothing was asked".to_owned())?;
     let request = request.map_err(|e| e.to_string())?;
-    let (path, headers) = parsed(&request).ok_or("no WebSocket was asked for")?;
+    let (path, headers) = parse_request(&request).ok_or("no WebSocket was asked for")?;
     let path = path.strip_prefix(secret).ok_or("somebody else asked")?;
-    let answer = timeout(CONNECT, client.get(format!("{target}{path}")).headers(headers).send()).await;
+    let answer = timeout(CONNECT_TIMEOUT, client.get(format!("{target}{path}")).headers(headers).send()).await;
     let answer = answer.map_err(|_| "the proxy does not answer".to_owned())?;
-    let answer = answer.map_err(|e| innermost(&e.without_url()))?;
+    let answer = answer.map_err(|e| root_cause(&e.without_url()))?;
     if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
         return Err(format!("the gateway or the proxy answered {}", answer.status()));
     }
-    near.write_all(&switching(&answer)).await.map_err(|e| e.to_string())?;
+    near.write_all(&switching_response(&answer)).await.map_err(|e| e.to_string())?;
     let mut far = answer.upgrade().await.map_err(|e| e.to_string())?;
     copy_bidirectional(near, &mut far).await.map(drop).map_err(|e| e.to_string())
 }
 
 /// The bytes of a request up to the empty line.
-async fn head(near: &mut TcpStream) -> io::Result<Vec<u8>> {
+async fn read_request(near: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(1024);
     while !head.ends_with(b"\r\n\r\n") {
-        if head.len() == MOST {
+        if head.len() == MAX_REQUEST_BYTES {
             return Err(io::Error::other("the request is too long"));
         }
         head.push(near.read_u8().await?);
@@ -121,7 +121,7 @@ async fn head(near: &mut TcpStream) -> io::Result<Vec<u8>> {
 }
 
 /// The path of a request and its headers, but for the name of the server.
-fn parsed(request: &[u8]) -> Option<(&str, HeaderMap)> {
+fn parse_request(request: &[u8]) -> Option<(&str, HeaderMap)> {
     let mut lines = std::str::from_utf8(request).ok()?.split("\r\n");
     let path = lines.next()?.strip_prefix("GET ")?.strip_suffix(" HTTP/1.1")?;
     let mut headers = HeaderMap::new();
@@ -136,7 +136,7 @@ fn parsed(request: &[u8]) -> Option<(&str, HeaderMap)> {
 }
 
 /// The answer, as it came.
-fn switching(answer: &Response) -> Vec<u8> {
+fn switching_response(answer: &Response) -> Vec<u8> {
     let mut head = b"HTTP/1.1 101 Switching Protocols\r\n".to_vec();
     for (name, value) in answer.headers() {
         head.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_proxy_is_used_where_one_is_named_for_the_address() {
-        let wanted = |url: &str, named: &'static str| is_wanted(url, |name| name == named);
+        let wanted = |url: &str, named: &'static str| is_proxy_set(url, |name| name == named);
         let discord = "wss://gateway.discord.gg";
         assert!(wanted(discord, "HTTPS_PROXY") && wanted(discord, "https_proxy") && wanted(discord, "ALL_PROXY"));
         assert!(!wanted(discord, "HTTP_PROXY") && !wanted(discord, "NO_PROXY"));
@@ -162,12 +162,12 @@ mod tests {
     #[test]
     fn a_request_is_taken_apart_and_the_name_of_the_server_left_out() {
         let request = b"GET /secret/?v=10 HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nA: b:c\r\n\r\n";
-        let (path, headers) = parsed(request).unwrap();
+        let (path, headers) = parse_request(request).unwrap();
         assert_eq!(path, "/secret/?v=10");
         assert_eq!(
             (headers.len(), &headers["upgrade"], &headers["a"]),
             (2, &"websocket".parse().unwrap(), &"b:c".parse().unwrap())
         );
-        assert!(parsed(b"POST / HTTP/1.1\r\n\r\n").is_none());
+        assert!(parse_request(b"POST / HTTP/1.1\r\n\r\n").is_none());
     }
 }

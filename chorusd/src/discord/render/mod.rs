@@ -1,15 +1,15 @@
 //! Text as messages of Discord: pure.
 
-mod answer;
-mod fence;
+mod code_block;
+mod layout;
 mod split;
 mod tail;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Shown, shown};
+pub use layout::{RenderedText, render_text};
 pub use split::split;
 pub use tail::tail;
 
 /// Characters (code points) that a message takes.
-pub const MOST: usize = 2000;
+pub const MAX_MESSAGE_CHARS: usize = 2000;

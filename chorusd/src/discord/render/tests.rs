@@ -1,14 +1,14 @@
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::fence::{Place, Token};
+use super::code_block::{FenceState, Token};
 use super::split::{Part, Parts, Tokens};
 use super::*;
 
 /// Numbers that look random and are the same in every run.
-struct Dice(u64);
+struct TestRng(u64);
 
-impl Dice {
-    fn upto(&mut self, most: usize) -> usize {
+impl TestRng {
+    fn up_to(&mut self, most: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -16,7 +16,7 @@ impl Dice {
     }
 }
 
-const PIECES: [&str; 22] = [
+const TEXT_PIECES: [&str; 22] = [
     "word ",
     "a",
     "Zeile",
@@ -42,12 +42,12 @@ const PIECES: [&str; 22] = [
 ];
 
 /// Whether `text` ends outside of all blocks.
-fn balanced(text: &str) -> bool {
-    let start = Place::default();
-    !Tokens { rest: text, place: start }.fold(start, Place::behind).in_block()
+fn has_balanced_fences(text: &str) -> bool {
+    let start = FenceState::default();
+    !Tokens { rest: text, fence: start }.fold(start, FenceState::after).is_in_block()
 }
 
-fn check(text: &str, most: usize) {
+fn check_parts(text: &str, most: usize) {
     let parts: Vec<Part<'_>> = Parts::new(text, most).collect();
     assert_eq!(parts.iter().map(|part| part.text).collect::<String>(), text);
     for (at, part) in parts.iter().enumerate() {
@@ -56,21 +56,21 @@ fn check(text: &str, most: usize) {
         let last = at + 1 == parts.len();
         let part = part.to_string();
         assert!(part.chars().count() <= most, "{} characters: {part:?}", part.chars().count());
-        assert!(last || balanced(&part), "open: {part:?}");
+        assert!(last || has_balanced_fences(&part), "open: {part:?}");
     }
 }
 
 #[test]
 fn parts_are_short_enough_and_are_the_text_and_closed() {
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut dice = TestRng(0x9e37_79b9_7f4a_7c15);
     for _ in 0..600 {
         let mut text = String::new();
-        for _ in 0..dice.upto(300) {
-            let piece = PIECES[dice.upto(PIECES.len() - 1)];
-            let times = if dice.upto(20) == 0 { dice.upto(120) } else { 1 };
+        for _ in 0..dice.up_to(300) {
+            let piece = TEXT_PIECES[dice.up_to(TEXT_PIECES.len() - 1)];
+            let times = if dice.up_to(20) == 0 { dice.up_to(120) } else { 1 };
             (0..times).for_each(|_| text.push_str(piece));
         }
-        check(&text, 60 + dice.upto(200));
+        check_parts(&text, 60 + dice.up_to(200));
     }
 }
 
@@ -87,7 +87,7 @@ fn no_character_is_cut_in_two() {
     // One that is longer than a message has to be.
     let text = format!("a{}", "\u{301}".repeat(5000));
     assert_eq!(split(&text).concat(), text);
-    check(&text, 2000);
+    check_parts(&text, 2000);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn no_block_is_left_with_nothing_in_it() {
             format!("{}\n```sh\nls -l\npwd\n```\nend", "x".repeat(before)),
             format!("```sh\n{}\n```\nend", "y".repeat(before)),
         ] {
-            check(&text, 2000);
+            check_parts(&text, 2000);
             for part in split(&text) {
                 let inside: String = part.split("```").skip(1).step_by(2).collect();
                 assert!(!part.contains("```") || inside.trim_start_matches("sh\n").trim() != "", "{before}: {part:?}");
@@ -140,32 +140,34 @@ fn paragraphs_lines_and_words_stay_whole_where_that_wastes_little() {
 
 #[test]
 fn what_is_long_is_a_file_with_its_beginning() {
-    let Shown::Parts(parts) = shown(&"x".repeat(8000)) else { panic!("four parts are no file") };
+    let RenderedText::Messages(parts) = render_text(&"x".repeat(8000)) else { panic!("four parts are no file") };
     assert_eq!(parts.len(), 4);
     let text = "line of text\n".repeat(60_000 / 13);
-    let Shown::File { beginning, file } = shown(&text) else { panic!("no file") };
+    let RenderedText::File { beginning, file } = render_text(&text) else { panic!("no file") };
     assert_eq!(file, text.as_bytes());
     assert!(beginning.starts_with("line of text\n") && beginning.ends_with("in answer.md."));
-    assert!(beginning.chars().count() <= MOST);
-    let blank = |text: &str| shown(text) == Shown::Parts(vec!["(no text)".into()]);
+    assert!(beginning.chars().count() <= MAX_MESSAGE_CHARS);
+    let blank = |text: &str| render_text(text) == RenderedText::Messages(vec!["(no text)".into()]);
     assert!(blank("") && blank(" \n\n ") && blank(&"\n".repeat(5000)));
 }
 
 #[test]
 fn the_last_line_is_added_even_where_there_is_no_room() {
-    let Shown::Parts(parts) = shown(&"x".repeat(2000)).ending("stopped") else { panic!("a file") };
+    let RenderedText::Messages(parts) = render_text(&"x".repeat(2000)).with_last_line("stopped") else {
+        panic!("a file")
+    };
     assert!(parts.len() == 2 && parts[1].contains("stopped"), "{parts:?}");
-    let Shown::Parts(parts) = shown("so far").ending("stopped") else { panic!("a file") };
+    let RenderedText::Messages(parts) = render_text("so far").with_last_line("stopped") else { panic!("a file") };
     assert_eq!(parts, ["so far\n\nstopped"]);
 }
 
 #[test]
 fn the_end_of_a_text_that_grows_fits_and_is_closed() {
-    let mut dice = Dice(77);
+    let mut dice = TestRng(77);
     for _ in 0..300 {
-        let text: String = (0..dice.upto(900)).map(|_| PIECES[dice.upto(PIECES.len() - 1)]).collect();
+        let text: String = (0..dice.up_to(900)).map(|_| TEXT_PIECES[dice.up_to(TEXT_PIECES.len() - 1)]).collect();
         let shown = tail(&text, 1800);
-        assert!(shown.chars().count() <= 1800 && balanced(&shown), "{shown:?}");
+        assert!(shown.chars().count() <= 1800 && has_balanced_fences(&shown), "{shown:?}");
         let short = text.chars().count() <= 1796;
         assert!(!short || shown.starts_with(&text), "{text:?} is {shown:?}");
     }
@@ -177,7 +179,7 @@ fn the_end_of_a_text_that_grows_fits_and_is_closed() {
 
 #[test]
 fn a_fence_is_what_discord_takes_for_one() {
-    let tokens = |text| Tokens { rest: text, place: Place::default() }.collect::<Vec<_>>();
+    let tokens = |text| Tokens { rest: text, fence: FenceState::default() }.collect::<Vec<_>>();
     assert_eq!(tokens("```c++\nx```"), [Token::Opens("```c++\n"), Token::Other("x"), Token::Closes("```")]);
     assert_eq!(tokens("```let x\n")[..2], [Token::Opens("```"), Token::Other("l")]);
     assert_eq!(tokens("\\```")[..2], [Token::Other("\\`"), Token::Other("`")]);

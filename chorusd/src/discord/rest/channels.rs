@@ -7,7 +7,7 @@ use serenity::http::{LightMethod, Request, Route};
 use serenity::model::channel::ChannelType;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
 
-use super::{Rest, RestError, Waiting, json as with_json};
+use super::{BackgroundClient, RestClient, RestError, json_request as with_json};
 
 /// What is asked of a channel.
 #[derive(Debug, Clone, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Channel {
     pub last_message_id: Option<MessageId>,
 }
 
-impl Rest {
+impl RestClient {
     /// One channel.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl Rest {
     ///
     /// # Errors
     /// As [`Rest::call`].
-    pub async fn channels(&self, guild_id: GuildId) -> Result<Vec<Channel>, RestError> {
+    pub async fn guild_channels(&self, guild_id: GuildId) -> Result<Vec<Channel>, RestError> {
         self.call(Request::new(Route::GuildChannels { guild_id }, LightMethod::Get)).await
     }
 
@@ -44,13 +44,13 @@ impl Rest {
     ///
     /// # Errors
     /// As [`Rest::call`].
-    pub async fn make_channel(&self, guild_id: GuildId, channel: &CreateChannel<'_>) -> Result<Channel, RestError> {
+    pub async fn create_channel(&self, guild_id: GuildId, channel: &CreateChannel<'_>) -> Result<Channel, RestError> {
         self.call(with_json(LightMethod::Post, Route::GuildChannels { guild_id }, channel)?).await
     }
 }
 
 /// What nobody waits for, or may take its time.
-impl Waiting<'_> {
+impl BackgroundClient<'_> {
     /// As [`Rest::channel`], whatever limit there is.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl Waiting<'_> {
     /// # Errors
     /// As [`Waiting::tell`].
     pub async fn rename_channel(&self, channel_id: ChannelId, name: &str) -> Result<(), RestError> {
-        self.tell(with_json(LightMethod::Patch, Route::Channel { channel_id }, &json!({"name": name}))?).await
+        self.execute(with_json(LightMethod::Patch, Route::Channel { channel_id }, &json!({"name": name}))?).await
     }
 
     /// Deletes a channel.
@@ -72,6 +72,6 @@ impl Waiting<'_> {
     /// # Errors
     /// As [`Waiting::tell`].
     pub async fn delete_channel(&self, channel_id: ChannelId) -> Result<(), RestError> {
-        self.tell(Request::new(Route::Channel { channel_id }, LightMethod::Delete)).await
+        self.execute(Request::new(Route::Channel { channel_id }, LightMethod::Delete)).await
     }
 }

@@ -9,13 +9,13 @@ use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// A channel, message, command or interaction that is not there any more.
-const GONE: [u64; 5] = [10_003, 10_004, 10_008, 10_015, 10_062];
+const GONE_CODES: [u64; 5] = [10_003, 10_004, 10_008, 10_015, 10_062];
 
 /// No limit is longer; what says so is wrong.
-const LONGEST: Duration = Duration::from_secs(24 * 3600);
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// Why a request came to nothing.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -28,9 +28,9 @@ pub enum RestError {
     Refused { status: u16, code: u64, message: String },
     /// Not before `after`.
     #[error("Discord wants fewer requests")]
-    Limited { after: Duration, global: bool },
+    RateLimited { after: Duration, global: bool },
     #[error("Discord fails ({0})")]
-    Failing(u16),
+    ServerError(u16),
     #[error("Discord cannot be reached: {0}")]
     Unreachable(String),
     /// The same, and it has certainly not heard of it.
@@ -42,7 +42,7 @@ pub enum RestError {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Body {
+struct ErrorBody {
     code: u64,
     message: String,
     retry_after: Option<f64>,
@@ -52,7 +52,7 @@ struct Body {
 
 impl RestError {
     /// Says nothing of the address, which may hold a token.
-    pub(super) fn unreachable(error: &reqwest::Error) -> Self {
+    pub(super) fn from_transport(error: &reqwest::Error) -> Self {
         let mut source = error.source();
         let mut said = None;
         while let Some(error) = source {
@@ -63,8 +63,8 @@ impl RestError {
         Self::Unreachable(said.unwrap_or_else(|| usual.to_owned()))
     }
 
-    pub(super) fn refused(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
-        let read = serde_json::from_slice::<Body>(body);
+    pub(super) fn from_response(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+        let read = serde_json::from_slice::<ErrorBody>(body);
         let page = read.is_err();
         let said = read.unwrap_or_default();
         match status {
@@ -75,13 +75,15 @@ impl RestError {
                 let after = Duration::try_from_secs_f64(seconds.unwrap_or(1.0)).unwrap_or(Duration::from_secs(1));
                 // A page comes from what stands before Discord, and is meant for this machine.
                 let global = said.global || headers.contains_key("x-ratelimit-global") || page;
-                Self::Limited { after: after.min(LONGEST), global }
+                Self::RateLimited { after: after.min(MAX_RETRY_AFTER), global }
             }
-            status if status.is_server_error() => Self::Failing(status.as_u16()),
-            _ if GONE.contains(&said.code) => Self::Gone { code: said.code, message: said.message },
+            status if status.is_server_error() => Self::ServerError(status.as_u16()),
+            _ if GONE_CODES.contains(&said.code) => Self::Gone { code: said.code, message: said.message },
             status => {
                 let message = match (said.message.is_empty(), page) {
-                    (false, _) => said.message + &first_of(&said.errors).map(|e| format!(": {e}")).unwrap_or_default(),
+                    (false, _) => {
+                        said.message + &first_form_error(&said.errors).map(|e| format!(": {e}")).unwrap_or_default()
+                    }
                     (true, true) => "a page stands where its answer should be".to_owned(),
                     (true, false) => "it does not say why".to_owned(),
                 };
@@ -92,12 +94,12 @@ impl RestError {
 
     /// Whether the same may work later.
     #[must_use]
-    pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Limited { .. } | Self::Failing(_) | Self::Unreachable(_) | Self::Unconnected(_))
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::RateLimited { .. } | Self::ServerError(_) | Self::Unreachable(_) | Self::Unconnected(_))
     }
 }
 
-impl From<RestError> for Failure {
+impl From<RestError> for Error {
     fn from(error: RestError) -> Self {
         let failure = Self::new(ErrorKind::DiscordFailed, error.to_string());
         match error {
@@ -106,14 +108,14 @@ impl From<RestError> for Failure {
                 failure.hint("give the application the permissions that docs/DISCORD.md lists")
             }
             RestError::Gone { .. } => failure.hint("it was deleted in Discord"),
-            error if error.may_pass() => failure.hint("try again in a moment"),
+            error if error.is_transient() => failure.hint("try again in a moment"),
             _ => failure.hint("`chorusctl daemon logs` has more"),
         }
     }
 }
 
 /// Which field Discord does not like first, and why: `embeds.0.title: Must be 256 or fewer in length.`
-fn first_of(errors: &Value) -> Option<String> {
+fn first_form_error(errors: &Value) -> Option<String> {
     let mut path = Vec::new();
     let mut at = errors;
     loop {
@@ -128,7 +130,7 @@ fn first_of(errors: &Value) -> Option<String> {
 }
 
 /// What is wrong with a JSON text, without the values in it.
-pub fn told(error: &serde_json::Error) -> String {
+pub fn describe_json_error(error: &serde_json::Error) -> String {
     let said = error.to_string();
     // A value stands between the first quote and the last, whatever quotes are in it.
     let told = match (said.find('"'), said.rfind('"')) {
@@ -149,17 +151,17 @@ mod tests {
         let headers = headers
             .iter()
             .map(|(name, value)| (reqwest::header::HeaderName::from_static(name), value.parse().unwrap()));
-        RestError::refused(StatusCode::from_u16(status).unwrap(), &headers.collect(), body.as_bytes())
+        RestError::from_response(StatusCode::from_u16(status).unwrap(), &headers.collect(), body.as_bytes())
     }
 
     #[test]
     fn what_discord_says_is_understood() {
-        let limited = |after: f64, global| RestError::Limited { after: Duration::from_secs_f64(after), global };
+        let limited = |after: f64, global| RestError::RateLimited { after: Duration::from_secs_f64(after), global };
         assert_eq!(refused(429, &[], r#"{"retry_after": 1336.57, "global": false}"#), limited(1336.57, false));
         assert_eq!(refused(429, &[], r#"{"retry_after": 0.5, "global": true}"#), limited(0.5, true));
         assert_eq!(refused(429, &[("retry-after", "70")], "<html>"), limited(70.0, true));
         assert_eq!(refused(429, &[], r#"{"retry_after": 1e300}"#), limited(1.0, false));
-        assert_eq!(refused(502, &[], "<html>"), RestError::Failing(502));
+        assert_eq!(refused(502, &[], "<html>"), RestError::ServerError(502));
         assert_eq!(refused(401, &[], ""), RestError::Unauthorized);
         let message = "a page stands where its answer should be".to_owned();
         assert_eq!(refused(403, &[], "<html>"), RestError::Refused { status: 403, code: 0, message });
@@ -179,7 +181,7 @@ mod tests {
             id: u64,
         }
         let error = serde_json::from_str::<Wanted>(r#"{"id": "what a person \" said"}"#).unwrap_err();
-        let told = told(&error);
+        let told = describe_json_error(&error);
         assert!(told.contains("expected u64") && !told.contains("person") && !told.contains("said"), "{told}");
     }
 }

@@ -6,38 +6,38 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serenity::http::{LightMethod, Request, Route};
 
-use super::{Rest, RestError};
+use super::{RestClient, RestError};
 
 /// Where the gateway is, and how many new connections to it there may be.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Starts {
+pub struct GatewayInfo {
     pub url: String,
     #[serde(default)]
-    session_start_limit: Option<Left>,
+    session_start_limit: Option<SessionStartLimit>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-struct Left {
+struct SessionStartLimit {
     remaining: u64,
     /// Milliseconds.
     reset_after: u64,
 }
 
-impl Starts {
+impl GatewayInfo {
     /// Discord takes no new connection before this has passed.
     #[must_use]
-    pub fn none_for(&self) -> Option<Duration> {
+    pub fn exhausted_for(&self) -> Option<Duration> {
         let left = self.session_start_limit.as_ref().filter(|left| left.remaining == 0)?;
         Some(Duration::from_millis(left.reset_after))
     }
 }
 
-impl Rest {
+impl RestClient {
     /// Asks where the gateway is.
     ///
     /// # Errors
     /// As [`Rest::call`].
-    pub async fn gateway(&self) -> Result<Starts, RestError> {
+    pub async fn gateway_info(&self) -> Result<GatewayInfo, RestError> {
         self.get(Route::GatewayBot).await
     }
 

@@ -5,14 +5,14 @@ use serenity::http::{LightMethod, Request, Route};
 use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, MessageId};
 
-use super::{Rest, RestError, told};
+use super::{RestClient, RestError, describe_json_error};
 
 /// Messages of one answer.
-const PAGE: usize = 100;
+const PAGE_SIZE: usize = 100;
 
 /// Messages of a channel, the newest first.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct MessagePage {
     pub messages: Vec<Message>,
     /// All that were listed, whether they can be read or not.
     pub listed: Vec<MessageId>,
@@ -21,16 +21,16 @@ pub struct Page {
     /// The newest of those.
     pub newest: Option<MessageId>,
     /// There may be older ones.
-    pub more: bool,
+    pub has_more: bool,
 }
 
-impl Rest {
+impl RestClient {
     /// The newest messages of a channel, or those before one. What cannot be read is logged and left out.
     ///
     /// # Errors
     /// What Discord says.
-    pub async fn history(&self, channel: ChannelId, before: Option<MessageId>) -> Result<Page, RestError> {
-        let mut params = vec![("limit", PAGE.to_string())];
+    pub async fn message_page(&self, channel: ChannelId, before: Option<MessageId>) -> Result<MessagePage, RestError> {
+        let mut params = vec![("limit", PAGE_SIZE.to_string())];
         params.extend(before.map(|before| ("before", before.to_string())));
         let route = Route::ChannelMessages { channel_id: channel };
         let listed: Vec<Value> = self.call(Request::new(route, LightMethod::Get).params(Some(params))).await?;
@@ -39,11 +39,11 @@ impl Rest {
         let read = |message: Value| {
             let id = message.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
             serde_json::from_value(message)
-                .inspect_err(|e| tracing::warn!(%channel, message = %id, error = told(e), "a message cannot be read"))
+                .inspect_err(|e| tracing::warn!(%channel, message = %id, error = describe_json_error(e), "a message cannot be read"))
                 .ok()
         };
-        Ok(Page {
-            more: listed.len() >= PAGE,
+        Ok(MessagePage {
+            has_more: listed.len() >= PAGE_SIZE,
             oldest: ids.iter().min().copied(),
             newest: ids.iter().max().copied(),
             messages: listed.into_iter().filter_map(read).collect(),

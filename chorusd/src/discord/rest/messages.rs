@@ -6,11 +6,11 @@ use serenity::all::{ChannelId, MessageId, UserId};
 use serenity::builder::CreateAttachment;
 use serenity::http::{LightMethod, Multipart, MultipartUpload, Request, Route};
 
-use super::{Rest, RestError, json as request};
+use super::{RestClient, RestError, json_request as request};
 
 /// What a message looks like.
 #[derive(Debug, Clone, Copy)]
-pub struct Looks<'l> {
+pub struct MessageContent<'l> {
     pub content: &'l str,
     /// As Discord has them: rows of buttons.
     pub components: &'l [Value],
@@ -20,19 +20,19 @@ pub struct Looks<'l> {
 
 /// A message of a channel, as far as it matters here.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Found {
+pub struct PostedMessage {
     pub id: MessageId,
     pub content: String,
     pub author: Author,
     #[serde(default)]
-    pub attachments: Vec<File>,
+    pub attachments: Vec<AttachmentName>,
     /// What it replies to.
     #[serde(default)]
-    pub message_reference: Option<Reference>,
+    pub message_reference: Option<MessageReference>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct Reference {
+pub struct MessageReference {
     #[serde(default)]
     pub message_id: Option<MessageId>,
 }
@@ -43,20 +43,20 @@ pub struct Author {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct File {
+pub struct AttachmentName {
     pub filename: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct Id {
+struct CreatedId {
     id: MessageId,
 }
 
 /// Most messages that one answer lists.
-pub const PAGE: usize = 100;
+pub const MESSAGE_PAGE_SIZE: usize = 100;
 
 #[derive(Debug, Serialize)]
-struct Created<'l> {
+struct CreateBody<'l> {
     content: &'l str,
     components: &'l [Value],
     nonce: &'l str,
@@ -69,14 +69,14 @@ struct Created<'l> {
 }
 
 #[derive(Debug, Serialize)]
-struct Edited<'l> {
+struct EditBody<'l> {
     content: &'l str,
     components: &'l [Value],
     allowed_mentions: Value,
     attachments: Vec<Value>,
 }
 
-impl Rest {
+impl RestClient {
     /// Posts a message; within a few minutes the same `nonce` again gives the message that is there.
     ///
     /// # Errors
@@ -84,21 +84,21 @@ impl Rest {
     pub async fn create_message(
         &self,
         channel: ChannelId,
-        looks: Looks<'_>,
+        looks: MessageContent<'_>,
         nonce: &str,
         reply_to: Option<MessageId>,
     ) -> Result<MessageId, RestError> {
-        let created = Created {
+        let created = CreateBody {
             content: looks.content,
             components: looks.components,
             nonce,
             enforce_nonce: true,
-            allowed_mentions: nobody(),
+            allowed_mentions: no_mentions(),
             message_reference: reply_to.map(|id| json!({"message_id": id, "fail_if_not_exists": false})),
-            attachments: attachments(looks.file),
+            attachments: attachment_list(looks.file),
         };
         let route = Route::ChannelMessages { channel_id: channel };
-        let made: Id = self.call(with_file(LightMethod::Post, route, &created, looks.file)?).await?;
+        let made: CreatedId = self.call(message_request(LightMethod::Post, route, &created, looks.file)?).await?;
         Ok(made.id)
     }
 
@@ -110,31 +110,31 @@ impl Rest {
         &self,
         channel: ChannelId,
         message: MessageId,
-        looks: Looks<'_>,
+        looks: MessageContent<'_>,
     ) -> Result<(), RestError> {
-        let edited = Edited {
+        let edited = EditBody {
             content: looks.content,
             components: looks.components,
-            allowed_mentions: nobody(),
-            attachments: attachments(looks.file),
+            allowed_mentions: no_mentions(),
+            attachments: attachment_list(looks.file),
         };
         let route = Route::ChannelMessage { channel_id: channel, message_id: message };
-        self.tell(with_file(LightMethod::Patch, route, &edited, looks.file)?).await
+        self.execute(message_request(LightMethod::Patch, route, &edited, looks.file)?).await
     }
 
     /// Shows that the application is about to write, for ten seconds or until it has.
     ///
     /// # Errors
     /// As [`Rest::call`].
-    pub async fn typing(&self, channel_id: ChannelId) -> Result<(), RestError> {
-        self.tell(Request::new(Route::ChannelTyping { channel_id }, LightMethod::Post)).await
+    pub async fn trigger_typing(&self, channel_id: ChannelId) -> Result<(), RestError> {
+        self.execute(Request::new(Route::ChannelTyping { channel_id }, LightMethod::Post)).await
     }
 
     /// Who the application is.
     ///
     /// # Errors
     /// As [`Rest::call`].
-    pub async fn us(&self) -> Result<UserId, RestError> {
+    pub async fn own_user_id(&self) -> Result<UserId, RestError> {
         let us: Author = self.call(Request::new(Route::UserMe, LightMethod::Get)).await?;
         Ok(us.id)
     }
@@ -143,25 +143,25 @@ impl Rest {
     ///
     /// # Errors
     /// As [`Rest::call`].
-    pub async fn messages_after(&self, channel: ChannelId, after: MessageId) -> Result<Vec<Found>, RestError> {
-        let params = vec![("after", after.to_string()), ("limit", PAGE.to_string())];
+    pub async fn messages_after(&self, channel: ChannelId, after: MessageId) -> Result<Vec<PostedMessage>, RestError> {
+        let params = vec![("after", after.to_string()), ("limit", MESSAGE_PAGE_SIZE.to_string())];
         let list = Request::new(Route::ChannelMessages { channel_id: channel }, LightMethod::Get).params(Some(params));
-        let mut found: Vec<Found> = self.call(list).await?;
+        let mut found: Vec<PostedMessage> = self.call(list).await?;
         found.sort_by_key(|message| message.id);
         Ok(found)
     }
 }
 
 /// Nobody is ever called by what Chorus posts.
-fn nobody() -> Value {
+fn no_mentions() -> Value {
     json!({"parse": []})
 }
 
-fn attachments(file: Option<(&str, &[u8])>) -> Vec<Value> {
+fn attachment_list(file: Option<(&str, &[u8])>) -> Vec<Value> {
     file.iter().map(|(name, _)| json!({"id": 0, "filename": name})).collect()
 }
 
-fn with_file<'r>(
+fn message_request<'r>(
     method: LightMethod,
     route: Route<'r>,
     body: &impl Serialize,

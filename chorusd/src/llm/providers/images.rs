@@ -3,15 +3,15 @@
 
 use chorus_proto::{Attachment, Message};
 
-use super::super::text_files;
-use crate::config::Kind;
+use super::super::text_attachments;
+use crate::config::ProviderKind;
 
 /// What every provider looks at, and how the base64 of each begins.
-const SEEN: [(&str, &str); 4] =
+const SUPPORTED_TYPES: [(&str, &str); 4] =
     [("image/jpeg", "/9j/"), ("image/png", "iVBORw0KGgo"), ("image/gif", "R0lGOD"), ("image/webp", "UklGR")];
 
 /// An attachment as a model gets it.
-pub enum Shown<'a> {
+pub enum RenderedAttachment<'a> {
     /// Its type and its bytes in base64.
     Data(&'a str, &'a str),
     Url(&'a str),
@@ -20,20 +20,20 @@ pub enum Shown<'a> {
 }
 
 /// Characters of base64 that one image may have: Anthropic says so; of the others the strictest is taken.
-fn most(kind: Kind) -> usize {
+fn max_base64_bytes(kind: ProviderKind) -> usize {
     match kind {
-        Kind::Anthropic => 5 << 20,
-        Kind::Openai => 20 << 20,
+        ProviderKind::Anthropic => 5 << 20,
+        ProviderKind::Openai => 20 << 20,
     }
 }
 
 /// How `attachment` is shown to a provider of this kind.
 #[must_use]
-pub fn shown(attachment: &Attachment, kind: Kind) -> Shown<'_> {
-    let why = match (image(attachment, kind), &attachment.url) {
+pub fn render_attachment(attachment: &Attachment, kind: ProviderKind) -> RenderedAttachment<'_> {
+    let why = match (check_image(attachment, kind), &attachment.url) {
         (Some(Ok(shown)), _) => return shown,
         (Some(Err(why)), _) => Some(why),
-        (None, Some(url)) if is_image(attachment) && is_web(url) => return Shown::Url(url),
+        (None, Some(url)) if is_image(attachment) && is_web(url) => return RenderedAttachment::Url(url),
         _ => None,
     };
     let mut note = format!("[attached: {}", attachment.name);
@@ -47,16 +47,16 @@ pub fn shown(attachment: &Attachment, kind: Kind) -> Shown<'_> {
         note.push_str(&format!("; not shown: {why}"));
     }
     note.push(']');
-    if let Some(text) = text_files::text(attachment) {
+    if let Some(text) = text_attachments::shown_text(attachment) {
         note.push_str(&format!("\n{text}\n[end of {}]", attachment.name));
     }
-    Shown::Note(note)
+    RenderedAttachment::Note(note)
 }
 
 /// Why a provider of this kind would not be shown an image that somebody attaches; `None`: it is no image, or it would.
 #[must_use]
-pub fn problem(attachment: &Attachment, kind: Kind) -> Option<String> {
-    image(attachment, kind)?.err()
+pub fn image_problem(attachment: &Attachment, kind: ProviderKind) -> Option<String> {
+    check_image(attachment, kind)?.err()
 }
 
 /// Whether it is an image that comes with its bytes.
@@ -74,13 +74,13 @@ pub fn describe_images(message: &mut Message) -> usize {
         if !message.content.is_empty() {
             message.content.push('\n');
         }
-        message.content.push_str(&described(image));
+        message.content.push_str(&describe_image(image));
     }
     images.len()
 }
 
 /// An image in words.
-fn described(image: &Attachment) -> String {
+fn describe_image(image: &Attachment) -> String {
     let decoded = |data: &String| (data.len() / 4 * 3) as u64;
     let size = match image.size.or_else(|| image.data.as_ref().map(decoded)) {
         None => String::new(),
@@ -93,23 +93,23 @@ fn described(image: &Attachment) -> String {
 }
 
 /// An image that comes with its bytes.
-fn image(attachment: &Attachment, kind: Kind) -> Option<Result<Shown<'_>, String>> {
+fn check_image(attachment: &Attachment, kind: ProviderKind) -> Option<Result<RenderedAttachment<'_>, String>> {
     let data = attachment.data.as_deref().filter(|_| has_bytes(attachment))?;
-    let found = SEEN.iter().find(|(_, begin)| data.starts_with(begin));
-    let most = most(kind);
+    let found = SUPPORTED_TYPES.iter().find(|(_, begin)| data.starts_with(begin));
+    let most = max_base64_bytes(kind);
     Some(match found {
         None => Err("its bytes are no PNG, JPEG, GIF or WebP image".to_owned()),
         Some(_) if data.len() > most => {
             Err(format!("it is larger than {:.1} MiB", (most / 4 * 3) as f64 / f64::from(1 << 20)))
         }
-        Some((kind, _)) => Ok(Shown::Data(kind, data)),
+        Some((kind, _)) => Ok(RenderedAttachment::Data(kind, data)),
     })
 }
 
 /// Returns true for what [`describe_images`] puts into words.
 #[must_use]
 pub fn is_image(attachment: &Attachment) -> bool {
-    SEEN.iter().any(|(kind, _)| Some(*kind) == attachment.media_type.as_deref())
+    SUPPORTED_TYPES.iter().any(|(kind, _)| Some(*kind) == attachment.media_type.as_deref())
 }
 
 fn is_web(url: &str) -> bool {
@@ -135,11 +135,11 @@ mod tests {
         }
     }
 
-    fn told(attachment: &Attachment, kind: Kind) -> String {
-        match shown(attachment, kind) {
-            Shown::Data(kind, _) => kind.to_owned(),
-            Shown::Url(url) => url.to_owned(),
-            Shown::Note(note) => note,
+    fn told(attachment: &Attachment, kind: ProviderKind) -> String {
+        match render_attachment(attachment, kind) {
+            RenderedAttachment::Data(kind, _) => kind.to_owned(),
+            RenderedAttachment::Url(url) => url.to_owned(),
+            RenderedAttachment::Note(note) => note,
         }
     }
 
@@ -153,16 +153,16 @@ mod tests {
             (b"GIF89a\x01\0", "image/gif"),
             (b"RIFF\x24\0\0\0WEBPVP8 ", "image/webp"),
         ] {
-            assert_eq!(told(&attachment("image/png", bytes), Kind::Openai), due);
+            assert_eq!(told(&attachment("image/png", bytes), ProviderKind::Openai), due);
         }
         let text = attachment("image/png", b"no image");
         assert!(
-            told(&text, Kind::Anthropic)
+            told(&text, ProviderKind::Anthropic)
                 .ends_with("8 bytes; not shown: its bytes are no PNG, JPEG, GIF or WebP image]")
         );
-        assert!(problem(&text, Kind::Anthropic).is_some());
-        assert_eq!(problem(&attachment("text/plain", b"a text"), Kind::Anthropic), None);
-        assert_eq!(problem(&attachment("image/svg+xml", b"<svg/>"), Kind::Anthropic), None, "a file");
+        assert!(image_problem(&text, ProviderKind::Anthropic).is_some());
+        assert_eq!(image_problem(&attachment("text/plain", b"a text"), ProviderKind::Anthropic), None);
+        assert_eq!(image_problem(&attachment("image/svg+xml", b"<svg/>"), ProviderKind::Anthropic), None, "a file");
     }
 
     #[test]
@@ -192,10 +192,13 @@ mod tests {
     fn an_image_that_a_provider_refuses_is_not_sent_to_it() {
         let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
         png.resize((5 << 20) / 4 * 3, 0);
-        assert_eq!(problem(&attachment("image/png", &png), Kind::Anthropic), None);
+        assert_eq!(image_problem(&attachment("image/png", &png), ProviderKind::Anthropic), None);
         png.push(0);
         let large = attachment("image/png", &png);
-        assert_eq!(problem(&large, Kind::Anthropic).as_deref(), Some("it is larger than 3.8 MiB"));
-        assert!(told(&large, Kind::Anthropic).contains("not shown") && told(&large, Kind::Openai) == "image/png");
+        assert_eq!(image_problem(&large, ProviderKind::Anthropic).as_deref(), Some("it is larger than 3.8 MiB"));
+        assert!(
+            told(&large, ProviderKind::Anthropic).contains("not shown")
+                && told(&large, ProviderKind::Openai) == "image/png"
+        );
     }
 }

@@ -2,33 +2,33 @@
 //! a refusal into its class.
 
 mod anthropic;
-mod calls;
+mod error_messages;
+mod identifiers;
 pub(super) mod images;
-mod labels;
 mod openai;
-mod phrases;
-mod refusal;
-mod think;
+mod provider_error;
+mod thinking_tags;
+mod tool_calls;
 
-pub use phrases::refuses_form;
+pub use error_messages::refuses_structured_output;
 
 use chorus_proto::Usage;
 use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
 
-use super::available::ModelInfo;
-use super::error::{CallError, Class};
-use super::output::Output;
+use super::error::{CallError, ErrorClass};
+use super::model_catalog::ModelInfo;
 use super::reply::Reply;
-use super::request::Request;
+use super::request::ModelRequest;
 use super::sse::Event;
-use super::transport::Ask;
-use refusal::Fault;
+use super::stream_event::StreamEvent;
+use super::transport::HttpRequest;
+use provider_error::ProviderError;
 
-use crate::config::{Key, Kind, Limits, Provider, Secret};
+use crate::config::{CallLimits, KeySource, Provider, ProviderKind, Secret};
 
 /// Who is spoken to.
 #[derive(Debug)]
-pub struct To<'a> {
+pub struct RequestTarget<'a> {
     pub provider: &'a Provider,
     pub key: Option<&'a Secret>,
     pub model: &'a str,
@@ -38,17 +38,17 @@ pub struct To<'a> {
 
 /// Who speaks, for errors.
 #[derive(Debug, Clone)]
-pub struct Named {
+pub struct ErrorContext {
     pub provider: String,
     model: String,
-    kind: Kind,
+    kind: ProviderKind,
     key: Option<Secret>,
     images: bool,
 }
 
-impl Named {
-    pub fn of(to: &To<'_>) -> Self {
-        let To { provider, key, model, images } = to;
+impl ErrorContext {
+    pub fn new(to: &RequestTarget<'_>) -> Self {
+        let RequestTarget { provider, key, model, images } = to;
         Self {
             provider: provider.name.clone(),
             model: (*model).to_owned(),
@@ -59,37 +59,39 @@ impl Named {
     }
 
     /// What went wrong, as a sentence, with what to do about it. A key that the provider says back is not passed on.
-    pub fn failure(&self, class: Class, status: Option<u16>, said: Option<&str>) -> CallError {
+    pub fn error(&self, class: ErrorClass, status: Option<u16>, said: Option<&str>) -> CallError {
         let Self { provider, model, kind, key, images } = self;
         // Some servers say in the same words that something else of a message cannot be read.
-        let class = if class == Class::NoImages && !images { Class::BadRequest } else { class };
+        let class = if class == ErrorClass::NoImages && !images { ErrorClass::BadRequest } else { class };
         let clean = |said: &str| key.as_ref().map_or_else(|| said.to_owned(), |key| key.scrub(said));
-        let said = said.map(|said| format!(": {}", phrases::one_line(&clean(said)))).unwrap_or_default();
+        let said = said.map(|said| format!(": {}", error_messages::one_line(&clean(said)))).unwrap_or_default();
         let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
         let what = match class {
-            Class::Auth if key.is_none() => format!("{provider} wants a key, and none is configured for it"),
-            Class::Auth => format!("{provider} does not take the key"),
-            Class::Denied => format!("{provider} does not permit this"),
-            Class::RateLimited => format!("{provider} limits the rate of requests"),
-            Class::Loading => format!("{provider} is loading the model"),
-            Class::Overloaded => format!("{provider} is overloaded"),
-            Class::Server => format!("{provider} failed"),
-            Class::SpendCap => format!("the account at {provider} has reached its limit"),
-            Class::ContextTooLong => format!("the conversation is too long for {provider}/{model}"),
-            Class::AnswerTooLong => format!("{provider}/{model} answers at less length than it was asked for"),
-            Class::NoImages => format!("{provider}/{model} takes no images"),
-            Class::NotFound if model.is_empty() => format!("{provider} has nothing at this address"),
-            Class::NotFound => format!("{provider} does not know what was asked for ({model:?})"),
+            ErrorClass::Auth if key.is_none() => format!("{provider} wants a key, and none is configured for it"),
+            ErrorClass::Auth => format!("{provider} does not take the key"),
+            ErrorClass::Denied => format!("{provider} does not permit this"),
+            ErrorClass::RateLimited => format!("{provider} limits the rate of requests"),
+            ErrorClass::Loading => format!("{provider} is loading the model"),
+            ErrorClass::Overloaded => format!("{provider} is overloaded"),
+            ErrorClass::Server => format!("{provider} failed"),
+            ErrorClass::SpendCap => format!("the account at {provider} has reached its limit"),
+            ErrorClass::ContextTooLong => format!("the conversation is too long for {provider}/{model}"),
+            ErrorClass::AnswerTooLong => format!("{provider}/{model} answers at less length than it was asked for"),
+            ErrorClass::NoImages => format!("{provider}/{model} takes no images"),
+            ErrorClass::NotFound if model.is_empty() => format!("{provider} has nothing at this address"),
+            ErrorClass::NotFound => format!("{provider} does not know what was asked for ({model:?})"),
             _ => format!("{provider} refused the request"),
         };
         let error = CallError::new(class, format!("{what}{status}{said}"));
         let hint = match (class, key) {
-            (Class::Auth | Class::Denied, None) => Some(phrases::name_a_key(provider, kind.usual_variable())),
+            (ErrorClass::Auth | ErrorClass::Denied, None) => {
+                Some(error_messages::missing_key_hint(provider, kind.default_key_variable()))
+            }
             // What is asked for without a model is the list of them.
-            (Class::NotFound, _) if model.is_empty() => {
+            (ErrorClass::NotFound, _) if model.is_empty() => {
                 Some(format!("check `base_url` and `kind` of [providers.{provider}] in config.toml"))
             }
-            _ => phrases::hint(class, provider),
+            _ => error_messages::hint(class, provider),
         };
         match hint {
             Some(hint) => error.hint(hint),
@@ -98,15 +100,15 @@ impl Named {
     }
 
     /// An event that cannot be read.
-    pub fn malformed(&self, why: &serde_json::Error) -> CallError {
-        CallError::new(Class::Malformed, format!("{} sent an event that cannot be read: {why}", self.provider))
+    pub fn malformed_error(&self, why: &serde_json::Error) -> CallError {
+        CallError::new(ErrorClass::Malformed, format!("{} sent an event that cannot be read: {why}", self.provider))
             .hint("try again; check `kind` and `base_url` in config.toml if it stays")
     }
 }
 
 /// What an event was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum ParseStep {
     /// A part of the answer.
     More,
     /// A sign of life that says nothing.
@@ -116,51 +118,51 @@ pub enum Step {
 }
 
 /// One provider's language.
-pub trait Translate: Send + Sync {
+pub trait ProviderProtocol: Send + Sync {
     /// The request of a call.
     ///
     /// # Errors
     /// What cannot be said in this language.
-    fn ask(&self, to: &To<'_>, request: &Request) -> Result<Ask, CallError>;
+    fn build_request(&self, to: &RequestTarget<'_>, request: &ModelRequest) -> Result<HttpRequest, CallError>;
 
     /// What reads the answer.
-    fn reader(&self, to: &To<'_>) -> Box<dyn Reader>;
+    fn reply_parser(&self, to: &RequestTarget<'_>) -> Box<dyn ReplyParser>;
 
     /// The request for the list of models, or for the page of it after `after`.
     ///
     /// # Errors
     /// A key that cannot be sent.
-    fn ask_list(&self, to: &To<'_>, after: Option<&str>) -> Result<Ask, CallError>;
+    fn build_list_request(&self, to: &RequestTarget<'_>, after: Option<&str>) -> Result<HttpRequest, CallError>;
 
     /// A page of the list.
     ///
     /// # Errors
     /// Why it is none.
-    fn listed(&self, body: &[u8]) -> Result<Page, String>;
+    fn parse_list(&self, body: &[u8]) -> Result<ModelPage, String>;
 }
 
 /// Reads one answer.
-pub trait Reader: Send {
+pub trait ReplyParser: Send {
     /// Takes an event; what can be shown at once goes into `out`.
     ///
     /// # Errors
     /// What the provider says went wrong, or an event that cannot be read.
-    fn event(&mut self, event: &Event, out: &mut Vec<Output>) -> Result<Step, CallError>;
+    fn push_event(&mut self, event: &Event, out: &mut Vec<StreamEvent>) -> Result<ParseStep, CallError>;
 
     /// Takes an answer that came in one piece though a stream was asked for.
     ///
     /// # Errors
     /// As [`Reader::event`].
-    fn whole(&mut self, body: &[u8], out: &mut Vec<Output>) -> Result<(), CallError>;
+    fn push_body(&mut self, body: &[u8], out: &mut Vec<StreamEvent>) -> Result<(), CallError>;
 
     /// Whether a stream that ends here, without a word, is complete.
-    fn may_end(&self) -> bool;
+    fn is_complete(&self) -> bool;
 
     /// The text so far.
     fn text(&self) -> &str;
 
     /// Bytes of what it keeps, about.
-    fn held(&self) -> usize;
+    fn held_bytes(&self) -> usize;
 
     /// The tokens that were counted so far.
     fn usage(&self) -> Usage;
@@ -169,22 +171,22 @@ pub trait Reader: Send {
     ///
     /// # Errors
     /// Where it is none.
-    fn reply(&mut self) -> Result<Reply, CallError>;
+    fn finish(&mut self) -> Result<Reply, CallError>;
 }
 
 /// A page of a list of models.
 #[derive(Debug, Default, PartialEq)]
-pub struct Page {
+pub struct ModelPage {
     pub models: Vec<ModelInfo>,
     /// Where the next page begins.
     pub next: Option<String>,
 }
 
 /// The language of a kind of provider.
-pub fn of(kind: Kind) -> &'static dyn Translate {
+pub fn protocol(kind: ProviderKind) -> &'static dyn ProviderProtocol {
     match kind {
-        Kind::Anthropic => &anthropic::Anthropic,
-        Kind::Openai => &openai::Openai,
+        ProviderKind::Anthropic => &anthropic::Anthropic,
+        ProviderKind::Openai => &openai::Openai,
     }
 }
 
@@ -192,44 +194,50 @@ pub fn of(kind: Kind) -> &'static dyn Translate {
 ///
 /// # Errors
 /// As [`Reader::event`] and [`Reader::reply`].
-pub fn read_events(kind: Kind, events: &[Event]) -> Result<Reply, CallError> {
+pub fn read_events(kind: ProviderKind, events: &[Event]) -> Result<Reply, CallError> {
     let base_url = String::new();
-    let limits = Limits::default();
-    let provider = Provider { name: "test".into(), kind, base_url, key: Key::None, limits, max_output_tokens: None };
-    let mut reader = of(kind).reader(&To { provider: &provider, key: None, model: "test", images: false });
+    let limits = CallLimits::default();
+    let provider =
+        Provider { name: "test".into(), kind, base_url, key: KeySource::None, limits, max_output_tokens: None };
+    let mut reader =
+        protocol(kind).reply_parser(&RequestTarget { provider: &provider, key: None, model: "test", images: false });
     let mut out = Vec::new();
     for event in events {
-        if reader.event(event, &mut out)? == Step::End {
+        if reader.push_event(event, &mut out)? == ParseStep::End {
             break;
         }
     }
-    reader.reply()
+    reader.finish()
 }
 
 /// What an answer other than 200 means.
-pub fn refused(to: &To<'_>, status: u16, headers: &HeaderMap, body: &[u8]) -> CallError {
+pub fn refusal_error(to: &RequestTarget<'_>, status: u16, headers: &HeaderMap, body: &[u8]) -> CallError {
     let name = &to.provider.name;
     if (300..400).contains(&status) {
         let place = headers.get(LOCATION).and_then(|place| place.to_str().ok()).unwrap_or("another place");
-        return CallError::new(Class::BadRequest, format!("{name} redirects to {}", phrases::one_line(place)))
-            .hint("redirects are not followed: put the right address into `base_url`");
+        return CallError::new(
+            ErrorClass::BadRequest,
+            format!("{name} redirects to {}", error_messages::one_line(place)),
+        )
+        .hint("redirects are not followed: put the right address into `base_url`");
     }
-    let fault = Fault::read(body).unwrap_or_else(|| Fault::of(String::from_utf8_lossy(body).into_owned().into()));
+    let fault = ProviderError::parse(body)
+        .unwrap_or_else(|| ProviderError::from_value(String::from_utf8_lossy(body).into_owned().into()));
     let no_second_try = headers.get("x-should-retry").is_some_and(|value| value == "false");
     let class = match fault.class(Some(status)) {
-        Class::Server | Class::Overloaded if no_second_try => Class::BadRequest,
+        ErrorClass::Server | ErrorClass::Overloaded if no_second_try => ErrorClass::BadRequest,
         class => class,
     };
-    Named::of(to).failure(class, Some(status), Some(&*fault.message).filter(|said| !said.is_empty()))
+    ErrorContext::new(to).error(class, Some(status), Some(&*fault.message).filter(|said| !said.is_empty()))
 }
 
 /// What something small costs beside its bytes.
-const SMALL: usize = 64;
+const ITEM_OVERHEAD_BYTES: usize = 64;
 
 /// A header with a secret in it: never shown by anything that prints headers.
-fn secret(text: &str) -> Result<HeaderValue, CallError> {
+fn sensitive_header(text: &str) -> Result<HeaderValue, CallError> {
     let mut value = HeaderValue::from_str(text)
-        .map_err(|_| CallError::new(Class::Auth, "the key has a character that cannot be sent"))?;
+        .map_err(|_| CallError::new(ErrorClass::Auth, "the key has a character that cannot be sent"))?;
     value.set_sensitive(true);
     Ok(value)
 }

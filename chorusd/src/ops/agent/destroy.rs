@@ -13,30 +13,30 @@ use serde_json::json;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::config::list_none;
-use super::room;
-use crate::agent::Facts;
-use crate::agent::directory::Entry;
-use crate::agent::event::{Reply, Verb};
-use crate::failure::{Failure, Result};
-use crate::ops::{Ops, blocking, select, trash as ops_trash, view};
+use super::config::clear_running_tasks;
+use super::discord_channel;
+use crate::agent::AgentSettings;
+use crate::agent::agent_index::AgentEntry;
+use crate::agent::event::{AgentCommand, CommandOutcome};
+use crate::error::{Error, Result};
+use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash, wire_types};
 use crate::store::Store;
-use crate::store::journal::Head;
-use crate::store::trash::{self, Note, Trashed};
-use crate::tasks::Ended;
+use crate::store::journal::ContextRow;
+use crate::store::trash::{self, EntryMetadata, TrashItem};
+use crate::tasks::EndedTask;
 
 /// How long an agent that goes may take to hear that its tasks have ended.
-const HEARING: Duration = Duration::from_secs(10);
+const NOTICE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Saves the live context, then takes the agent away: its directory goes to the trash, stays, or is deleted.
 ///
 /// # Errors
 /// `agent_not_found`, `invalid_params`, `disk_full`, `storage_failed`; the agent is as before then.
 pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> {
-    let (mut done, agent) = take(ops, params).await?;
+    let (mut done, agent) = destroy_locked(ops, params).await?;
     let files = done.files.clone();
     // Discord may be slow: nobody else waits for it.
-    let warnings = room::leave(ops, &agent, &mut done.agent, files.as_deref().map(Path::new)).await;
+    let warnings = discord_channel::leave_channels(ops, &agent, &mut done.agent, files.as_deref().map(Path::new)).await;
     done.warnings.extend(warnings);
     Ok(done)
 }
@@ -46,40 +46,43 @@ pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> 
 ///
 /// # Errors
 /// A database that cannot be read or written.
-pub async fn end_left(store: &Store, heads: Vec<Head>) -> Result<Vec<Head>> {
+pub async fn end_destroyed_contexts(store: &Store, heads: Vec<ContextRow>) -> Result<Vec<ContextRow>> {
     let destroyed: HashSet<Uuid> = store.catalog.destroyed_agents().await?.into_iter().collect();
-    let (left, live): (Vec<Head>, Vec<Head>) = heads
+    let (left, live): (Vec<ContextRow>, Vec<ContextRow>) = heads
         .into_iter()
         .partition(|head| destroyed.contains(&head.agent) && head.saved_messages >= head.totals.messages);
     for head in left {
-        store.journal.end(head.context).await?;
+        store.journal.end_context(head.context).await?;
         tracing::info!(agent = %head.agent, "the context of a destroyed agent was ended");
     }
     Ok(live)
 }
 
 /// All but the channel.
-async fn take(ops: &Ops, params: DestroyParams) -> Result<(DestroyResult, Arc<Entry>)> {
+async fn destroy_locked(ops: &Ops, params: DestroyParams) -> Result<(DestroyResult, Arc<AgentEntry>)> {
     if params.keep_files && params.purge {
-        return Err(Failure::invalid("`keep_files` does not go with `purge`")
+        return Err(Error::invalid("`keep_files` does not go with `purge`")
             .hint("give one of them: files are kept, or deleted for good"));
     }
     let _one_at_a_time = ops.agents_lock.lock().await;
     let _no_restores = ops.sessions_lock.write().await;
-    let agent = select::agent(ops, Some(&params.name)).await?;
-    let shown = view::agent(ops, &agent).await?;
-    let was_chosen = ops.directory.chosen().is_some_and(|chosen| chosen.facts.id == agent.facts.id);
+    let agent = resolve::agent(ops, Some(&params.name)).await?;
+    let shown = wire_types::agent(ops, &agent).await?;
+    let was_chosen = ops.agents.selected().is_some_and(|chosen| chosen.settings.id == agent.settings.id);
     // From here on nobody finds the agent, so nothing new begins while it goes.
-    ops.directory.remove(agent.facts.id);
-    let ended = end_tasks(ops, &agent).await;
+    ops.agents.remove(agent.settings.id);
+    let ended = stop_tasks(ops, &agent).await;
     // It hears of that first: what it hears is in what is saved.
-    let (_, taken) = tokio::join!(timeout(HEARING, tell(ops, &agent.facts, ended)), take_away(ops, &agent, &params));
-    ops.registry.world.tasks.stay(agent.facts.id);
+    let (_, taken) = tokio::join!(
+        timeout(NOTICE_TIMEOUT, notify_of_ended_tasks(ops, &agent.settings, ended)),
+        remove_agent(ops, &agent, &params)
+    );
+    ops.registry.services.tasks.unblock_agent(agent.settings.id);
     match taken {
         Ok((saved, trashed)) => {
-            let (files, warnings) = finish(ops, &agent.facts, trashed, &params).await;
+            let (files, warnings) = clean_up(ops, &agent.settings, trashed, &params).await;
             tracing::info!(agent = %params.name, files = ?files, "agent destroyed");
-            ops.registry.tell(EventType::AgentDestroyed, Some(params.name.clone()), json!({"id": shown.id}));
+            ops.registry.emit_event(EventType::AgentDestroyed, Some(params.name.clone()), json!({"id": shown.id}));
             let path = files.clone().unwrap_or_default();
             let gone = chorus_proto::Agent {
                 status: AgentStatus::Destroyed,
@@ -91,9 +94,9 @@ async fn take(ops: &Ops, params: DestroyParams) -> Result<(DestroyResult, Arc<En
             Ok((DestroyResult { agent: gone, saved, files, warnings }, agent))
         }
         Err(failure) => {
-            ops.directory.put((*agent).clone());
+            ops.agents.insert((*agent).clone());
             if was_chosen {
-                ops.directory.choose(Some(agent.facts.id));
+                ops.agents.select(Some(agent.settings.id));
             }
             Err(failure)
         }
@@ -101,48 +104,49 @@ async fn take(ops: &Ops, params: DestroyParams) -> Result<(DestroyResult, Arc<En
 }
 
 /// Ends what the agent has running in the background.
-async fn end_tasks(ops: &Ops, agent: &Entry) -> Vec<Ended> {
-    let ended = ops.registry.world.tasks.leave(agent.facts.id).await;
+async fn stop_tasks(ops: &Ops, agent: &AgentEntry) -> Vec<EndedTask> {
+    let ended = ops.registry.services.tasks.stop_and_block_agent(agent.settings.id).await;
     if !ended.is_empty()
-        && let Err(failure) = list_none(ops, agent).await
+        && let Err(failure) = clear_running_tasks(ops, agent).await
     {
-        tracing::warn!(agent = %agent.facts.name, %failure, "agent.json lists tasks that do not run");
+        tracing::warn!(agent = %agent.settings.name, %failure, "agent.json lists tasks that do not run");
     }
     ended
 }
 
 /// Tells a conversation that goes on until it is saved that its tasks have ended. None is begun for that.
-async fn tell(ops: &Ops, facts: &Arc<Facts>, ended: Vec<Ended>) {
-    let live = ops.registry.info(facts.id).is_some();
+async fn notify_of_ended_tasks(ops: &Ops, facts: &Arc<AgentSettings>, ended: Vec<EndedTask>) {
+    let live = ops.registry.context_info(facts.id).is_some();
     let append = |_, message, key| -> BoxFuture<'static, Result<()>> {
         let (registry, facts) = (ops.registry.clone(), facts.clone());
-        let verb = Verb::Append { messages: vec![message], key: Some(key) };
-        Box::pin(async move { if live { registry.ask_leaving(facts, verb).await.map(drop) } else { Ok(()) } })
+        let verb = AgentCommand::Append { messages: vec![message], key: Some(key) };
+        Box::pin(async move { if live { registry.ask_with_settings(facts, verb).await.map(drop) } else { Ok(()) } })
     };
-    ops.registry.world.tasks.tell_by(ended, append).await;
+    ops.registry.services.tasks.notify_agents_with(ended, append).await;
 }
 
 /// Everything up to the commit that destroys the agent. Where that fails, the agent is as before.
-async fn take_away(
+async fn remove_agent(
     ops: &Ops,
-    agent: &Arc<Entry>,
+    agent: &Arc<AgentEntry>,
     params: &DestroyParams,
-) -> Result<(Option<chorus_proto::Session>, Option<Trashed>)> {
-    let facts = agent.facts.clone();
+) -> Result<(Option<chorus_proto::Session>, Option<TrashItem>)> {
+    let facts = agent.settings.clone();
     if !params.keep_files {
-        materialise_elsewhere(ops, facts.id).await?;
+        materialise_references(ops, facts.id).await?;
     }
     // The context is ended only when everything else is done: until then it can be had back.
-    let saved = put_away(ops, &facts, false).await?;
-    let _held = ops.registry.ask_leaving(facts.clone(), Verb::Hold { goes: true }).await?;
+    let saved = save_context(ops, &facts, false).await?;
+    let _held = ops.registry.ask_with_settings(facts.clone(), AgentCommand::Hold { ends_turn: true }).await?;
     let from = facts.dir.clone();
-    let trashed = if params.keep_files { None } else { Some(trash(ops, &facts).await?) };
-    let dir = trashed.as_ref().map_or_else(|| from.clone(), Trashed::settled_content);
+    let trashed = if params.keep_files { None } else { Some(move_to_trash(ops, &facts).await?) };
+    let dir = trashed.as_ref().map_or_else(|| from.clone(), TrashItem::settled_content);
     let dir = dir.strip_prefix(&ops.home).unwrap_or(&from).to_string_lossy().into_owned();
-    if let Err(failure) = ops.store.catalog.destroy_agent(facts.id, ops.clock.now(), dir).await {
+    if let Err(failure) = ops.store.catalog.mark_agent_destroyed(facts.id, ops.clock.now(), dir).await {
         if let Some(entry) = trashed {
-            let back =
-                blocking(move || trash::take_out(&entry, &from).map_err(|e| Failure::io("cannot undo a destroy", &e)));
+            let back = run_blocking(move || {
+                trash::restore_to(&entry, &from).map_err(|e| Error::io("cannot undo a destroy", &e))
+            });
             if let Err(undo) = back.await {
                 tracing::error!(agent = %facts.name, failure = %undo, "a failed destroy could not be undone");
             }
@@ -151,22 +155,22 @@ async fn take_away(
     }
     // The files of a purged agent are deleted where they are.
     match trashed {
-        Some(entry) if !params.purge => Ok((saved, Some(ops_trash::show(entry).await))),
+        Some(entry) if !params.purge => Ok((saved, Some(ops_trash::make_visible(entry).await))),
         trashed => Ok((saved, trashed)),
     }
 }
 
 /// What follows the commit: the agent is gone, so nothing here can fail any more. Answers where the files are, and what
 /// a person should know.
-async fn finish(
+async fn clean_up(
     ops: &Ops,
-    facts: &Arc<Facts>,
-    trashed: Option<Trashed>,
+    facts: &Arc<AgentSettings>,
+    trashed: Option<TrashItem>,
     params: &DestroyParams,
 ) -> (Option<String>, Vec<String>) {
-    if let Err(failure) = put_away(ops, facts, true).await {
+    if let Err(failure) = save_context(ops, facts, true).await {
         // It is saved; left to its timer it would be put away again and again.
-        ops.registry.idle.set(facts.id, None);
+        ops.registry.idle_timers.set(facts.id, None);
         tracing::warn!(agent = %facts.name, %failure, "the context of a destroyed agent stays in the journal");
     }
     let Some(entry) = trashed else { return (Some(facts.dir.to_string_lossy().into_owned()), Vec::new()) };
@@ -174,7 +178,7 @@ async fn finish(
     if !params.purge {
         return (Some(content), Vec::new());
     }
-    match ops_trash::delete(ops, entry).await {
+    match ops_trash::delete_entry(ops, entry).await {
         Ok(()) => (None, Vec::new()),
         Err(failure) => {
             tracing::warn!(agent = %facts.name, %failure, "a purge is incomplete");
@@ -184,33 +188,33 @@ async fn finish(
     }
 }
 
-async fn put_away(ops: &Ops, facts: &Arc<Facts>, end: bool) -> Result<Option<chorus_proto::Session>> {
-    if ops.registry.info(facts.id).is_none() {
+async fn save_context(ops: &Ops, facts: &Arc<AgentSettings>, end: bool) -> Result<Option<chorus_proto::Session>> {
+    if ops.registry.context_info(facts.id).is_none() {
         return Ok(None);
     }
-    let verb = Verb::PutAway { trigger: Trigger::Destroy, end };
-    match ops.registry.ask_leaving(facts.clone(), verb).await?.reply {
-        Reply::PutAway(session) => Ok(session.map(|session| *session)),
-        _ => Err(Failure::internal("an agent gave the answer to another question")),
+    let verb = AgentCommand::SaveIfUnsaved { trigger: Trigger::Destroy, end };
+    match ops.registry.ask_with_settings(facts.clone(), verb).await?.reply {
+        CommandOutcome::SavedIfUnsaved(session) => Ok(session.map(|session| *session)),
+        _ => Err(Error::internal("an agent gave the answer to another question")),
     }
 }
 
 /// Live contexts of other agents that the journal holds as references to this agent's sessions get their messages
 /// written out before the files go.
-async fn materialise_elsewhere(ops: &Ops, going: Uuid) -> Result<()> {
-    for (agent, session) in ops.registry.referring_to(|_| true) {
+async fn materialise_references(ops: &Ops, going: Uuid) -> Result<()> {
+    for (agent, session) in ops.registry.agents_referring_to(|_| true) {
         let owner = ops.store.catalog.session(session).await?.map(|row| row.header.agent_id);
         if agent != going && owner == Some(going) {
-            ops.registry.ask(agent, Verb::Materialise(session)).await?;
+            ops.registry.ask(agent, AgentCommand::Materialise(session)).await?;
         }
     }
     Ok(())
 }
 
 /// Moves an agent's directory into the trash, with a note of what it was.
-async fn trash(ops: &Ops, facts: &Facts) -> Result<Trashed> {
+async fn move_to_trash(ops: &Ops, facts: &AgentSettings) -> Result<TrashItem> {
     let (home, from) = (ops.home.clone(), facts.dir.clone());
-    let note = Note {
+    let note = EntryMetadata {
         kind: TrashKind::Agent,
         agent_id: facts.id,
         name: facts.name.clone(),
@@ -219,6 +223,8 @@ async fn trash(ops: &Ops, facts: &Facts) -> Result<Trashed> {
         session: None,
         memory: None,
     };
-    blocking(move || trash::put(&home, &from, &note).map_err(|e| Failure::io("cannot move the agent to the trash", &e)))
-        .await
+    run_blocking(move || {
+        trash::move_in(&home, &from, &note).map_err(|e| Error::io("cannot move the agent to the trash", &e))
+    })
+    .await
 }

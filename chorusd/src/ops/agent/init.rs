@@ -7,17 +7,17 @@ use chorus_proto::{AgentStatus, ErrorKind, EventType};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::room::Room;
-use super::{AGENTS, entry, may_grant, row, text_or_null};
+use super::discord_channel::NewAgentChannel;
+use super::{AGENTS_DIR, agent_entry, agent_row, ensure_may_grant, text_or_null};
 use crate::config::Config;
-use crate::config::agent::{AgentConfig, FILE, check_name, normalise, render};
-use crate::failure::{Failure, Result};
-use crate::ops::{Ops, blocking, scan, view};
+use crate::config::agent::{AGENT_FILE, AgentConfig, check_name, normalise, render};
+use crate::error::{Error, Result};
+use crate::ops::{Ops, catalog_sync, run_blocking, wire_types};
 use crate::permissions::Profiles;
-use crate::store::agents_dir::{Before, create_private, move_dir, write_private};
-use crate::store::catalog::Audit;
-use crate::store::session_files::{TEMPORARY, stamp};
-use crate::who::Requester;
+use crate::requester::Requester;
+use crate::store::catalog::AuditDecision;
+use crate::store::private_fs::{FileSnapshot, create_private, move_dir, write_private};
+use crate::store::session_files::{TEMPORARY_PREFIX, stamp};
 use crate::{git, template};
 
 /// Makes an agent, or revives one whose directory was kept. Where a step fails, those before it are undone.
@@ -26,31 +26,32 @@ use crate::{git, template};
 /// `invalid_name`, `invalid_params`, `model_unavailable`, `already_exists`, `git_failed`, `discord_failed`, `disk_full`,
 /// `storage_failed`.
 pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
-    init_for(ops, params, &Requester::Owner, None).await
+    init_as(ops, params, &Requester::Owner, None).await
 }
 
 /// As [`init`], for somebody else than the owner, whose channel is made in the server `guild` of Discord.
 ///
 /// # Errors
 /// As [`init`]; `denied` where they may not grant the permissions, and for a directory that was kept.
-pub async fn init_for(ops: &Ops, params: InitParams, by: &Requester, guild: Option<u64>) -> Result<InitResult> {
+pub async fn init_as(ops: &Ops, params: InitParams, by: &Requester, guild: Option<u64>) -> Result<InitResult> {
     check_name(&params.name)?;
-    let mut overrides = overrides(&params, &ops.config.profiles)?;
+    let mut overrides = build_overrides(&params, &ops.config.profiles)?;
     if let Some(permissions) = overrides.get("permissions").filter(|permissions| !permissions.is_null()) {
-        may_grant(ops, by, permissions)?;
+        ensure_may_grant(ops, by, permissions)?;
     }
     if let Some(model) = params.model.as_deref().filter(|model| !model.is_empty()) {
-        ops.models.admit(model)?;
+        ops.models.check_assignable(model)?;
     }
     let name = params.name;
-    is_free(ops, &name, by)?;
+    ensure_name_free(ops, &name, by)?;
     // Before the lock is taken: Discord may be slow, and nobody else is to wait for it.
-    let room = Room::make(ops, &name, params.system_prompt, guild, &ops.home.join(AGENTS).join(&name)).await?;
+    let room = NewAgentChannel::create(ops, &name, params.system_prompt, guild, &ops.home.join(AGENTS_DIR).join(&name))
+        .await?;
     overrides.extend(room.keys());
-    match make(ops, &name, overrides, &room, by).await {
+    match init_locked(ops, &name, overrides, &room, by).await {
         Ok(made) => Ok(InitResult { warnings: room.warnings, ..made }),
         Err(failure) => {
-            room.undo(ops).await;
+            room.delete_if_created(ops).await;
             Err(failure)
         }
     }
@@ -58,76 +59,82 @@ pub async fn init_for(ops: &Ops, params: InitParams, by: &Requester, guild: Opti
 
 /// Whether `by` may make an agent of this name. What was kept of one comes back with its permissions and all that it was told, also by
 /// people of other servers: that is for the owner.
-fn is_free(ops: &Ops, name: &str, by: &Requester) -> Result<()> {
-    if ops.directory.by_name(name).is_some() {
-        return Err(Failure::new(ErrorKind::AlreadyExists, format!("there is an agent {name} already"))
+fn ensure_name_free(ops: &Ops, name: &str, by: &Requester) -> Result<()> {
+    if ops.agents.by_name(name).is_some() {
+        return Err(Error::new(ErrorKind::AlreadyExists, format!("there is an agent {name} already"))
             .hint(format!("`chorusctl agent show {name}`, or choose another name")));
     }
-    if *by != Requester::Owner && ops.home.join(AGENTS).join(name).symlink_metadata().is_ok() {
-        return Err(Failure::new(ErrorKind::Denied, format!("an agent {name} was kept"))
+    if *by != Requester::Owner && ops.home.join(AGENTS_DIR).join(name).symlink_metadata().is_ok() {
+        return Err(Error::new(ErrorKind::Denied, format!("an agent {name} was kept"))
             .hint(format!("take it up at the terminal: `chorusctl agent init {name}`, or choose another name")));
     }
     Ok(())
 }
 
 /// All but the channel, which is there.
-async fn make(ops: &Ops, name: &str, overrides: Map<String, Value>, room: &Room, by: &Requester) -> Result<InitResult> {
+async fn init_locked(
+    ops: &Ops,
+    name: &str,
+    overrides: Map<String, Value>,
+    room: &NewAgentChannel,
+    by: &Requester,
+) -> Result<InitResult> {
     let _one_at_a_time = ops.agents_lock.lock().await;
-    is_free(ops, name, by)?;
-    let dir = format!("{AGENTS}/{name}");
+    ensure_name_free(ops, name, by)?;
+    let dir = format!("{AGENTS_DIR}/{name}");
     let target = ops.home.join(&dir);
     let revived = target.symlink_metadata().is_ok();
     let made = if revived {
-        revive(ops, target.clone(), name, overrides).await?
+        revive_agent_dir(ops, target.clone(), name, overrides).await?
     } else {
-        create(ops, target.clone(), name, overrides).await?
+        create_agent_dir(ops, target.clone(), name, overrides).await?
     };
-    if let Err(failure) = enrol(ops, &dir, &made, room, by).await {
-        let _ = blocking(move || {
-            made.undo.carry_out();
+    if let Err(failure) = register_agent(ops, &dir, &made, room, by).await {
+        let _ = run_blocking(move || {
+            made.undo.roll_back();
             Ok(())
         })
         .await;
         return Err(failure);
     }
-    let new = ops.directory.put(entry(&ops.home, &dir, &made.config, made.stamp.clone()));
+    let new = ops.agents.insert(agent_entry(&ops.home, &dir, &made.config, made.stamp.clone()));
     tracing::info!(agent = %name, id = %made.config.id, revived, "agent made");
-    ops.registry.tell(EventType::AgentCreated, Some(name.to_owned()), json!({"id": made.config.id}));
-    room.open(ops, &new);
+    ops.registry.emit_event(EventType::AgentCreated, Some(name.to_owned()), json!({"id": made.config.id}));
+    room.on_agent_created(ops, &new);
     if revived {
         // Sessions that came with the directory are in the history from the first answer on.
-        scan::if_possible(ops, &new.facts).await;
+        catalog_sync::try_sync_sessions(ops, &new.settings).await;
     }
-    Ok(InitResult { agent: view::changed(ops, &new).await, revived, warnings: Vec::new() })
+    Ok(InitResult { agent: wire_types::changed_agent(ops, &new).await, revived, warnings: Vec::new() })
 }
 
 /// A directory that is in place, and how it was before.
-struct Made {
+struct PreparedAgent {
     config: AgentConfig,
     stamp: String,
-    undo: Undo,
+    undo: InitRollback,
 }
 
 /// What an init that fails takes back.
-struct Undo {
+struct InitRollback {
     /// The agent.json that stood there.
-    before: Option<Before>,
+    previous_config: Option<FileSnapshot>,
     /// Directories that were not there.
-    made: Vec<PathBuf>,
+    created_dirs: Vec<PathBuf>,
 }
 
-impl Undo {
+impl InitRollback {
     /// Notes a directory that is about to be made, unless it is there already.
-    fn unless_there(&mut self, dir: PathBuf) {
+    fn add_unless_exists(&mut self, dir: PathBuf) {
         if dir.symlink_metadata().is_err() {
-            self.made.push(dir);
+            self.created_dirs.push(dir);
         }
     }
 
     /// Blocks.
-    fn carry_out(&self) {
-        let there = self.made.iter().filter(|dir| dir.exists());
-        for undone in there.map(std::fs::remove_dir_all).chain(self.before.iter().map(Before::put_back)) {
+    fn roll_back(&self) {
+        let there = self.created_dirs.iter().filter(|dir| dir.exists());
+        for undone in there.map(std::fs::remove_dir_all).chain(self.previous_config.iter().map(FileSnapshot::restore)) {
             if let Err(e) = undone {
                 tracing::error!("a failed init could not be undone: {e}");
             }
@@ -135,7 +142,7 @@ impl Undo {
     }
 }
 
-fn overrides(params: &InitParams, profiles: &Profiles) -> Result<Map<String, Value>> {
+fn build_overrides(params: &InitParams, profiles: &Profiles) -> Result<Map<String, Value>> {
     let given = [
         ("system_prompt", text_or_null(params.system_prompt.clone())),
         ("model", text_or_null(params.model.clone())),
@@ -152,70 +159,84 @@ fn overrides(params: &InitParams, profiles: &Profiles) -> Result<Map<String, Val
 }
 
 /// Builds the directory aside and moves it into place whole.
-async fn create(ops: &Ops, target: PathBuf, name: &str, overrides: Map<String, Value>) -> Result<Made> {
+async fn create_agent_dir(
+    ops: &Ops,
+    target: PathBuf,
+    name: &str,
+    overrides: Map<String, Value>,
+) -> Result<PreparedAgent> {
     let home = ops.home.clone();
     let defaults = ops.defaults();
     let name = name.to_owned();
     let now = ops.clock.now().to_string();
-    blocking(move || {
-        let agents = home.join(AGENTS);
-        scan::sweep(&agents);
-        let staging = agents.join(format!("{TEMPORARY}{}", Uuid::new_v4()));
+    run_blocking(move || {
+        let agents = home.join(AGENTS_DIR);
+        catalog_sync::remove_unfinished_dirs(&agents);
+        let staging = agents.join(format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4()));
         let made = (|| {
-            let failed = |e: &std::io::Error| Failure::io(format_args!("cannot make {}", target.display()), e);
+            let failed = |e: &std::io::Error| Error::io(format_args!("cannot make {}", target.display()), e);
             create_private(&staging).map_err(|e| failed(&e))?;
-            let text = template::fill(&staging, &home).map_err(|e| failed(&e))?;
+            let text = template::fill_agent_dir(&staging, &home).map_err(|e| failed(&e))?;
             let mut map: Map<String, Value> = serde_json::from_str(&text).map_err(|e| {
-                Failure::new(ErrorKind::InvalidConfig, format!("agent.json of the template is no JSON object: {e}"))
-                    .hint(format!("correct {}", home.join("template").join(FILE).display()))
+                Error::new(ErrorKind::InvalidConfig, format!("agent.json of the template is no JSON object: {e}"))
+                    .hint(format!("correct {}", home.join("template").join(AGENT_FILE).display()))
             })?;
             map.insert("id".into(), Uuid::new_v4().to_string().into());
             map.insert("created_at".into(), now.into());
-            let config = merge(map, &name, overrides, &defaults)?;
-            let stamp = put_config(&staging, &config).map_err(|e| failed(&e))?;
-            git::init(&staging.join("workspace"))?;
+            let config = merge_config(map, &name, overrides, &defaults)?;
+            let stamp = write_config(&staging, &config).map_err(|e| failed(&e))?;
+            git::init_repository(&staging.join("workspace"))?;
             move_dir(&staging, &target).map_err(|e| failed(&e))?;
-            Ok(Made { config, stamp, undo: Undo { before: None, made: vec![target] } })
+            Ok(PreparedAgent {
+                config,
+                stamp,
+                undo: InitRollback { previous_config: None, created_dirs: vec![target] },
+            })
         })();
         // Whether it was made or not: the sweep before it may have had no descriptor to look with.
-        scan::sweep(&agents);
+        catalog_sync::remove_unfinished_dirs(&agents);
         made
     })
     .await
 }
 
 /// Takes up a directory that `destroy --keep-files` left, or that a rebuilt home has.
-async fn revive(ops: &Ops, target: PathBuf, name: &str, overrides: Map<String, Value>) -> Result<Made> {
+async fn revive_agent_dir(
+    ops: &Ops,
+    target: PathBuf,
+    name: &str,
+    overrides: Map<String, Value>,
+) -> Result<PreparedAgent> {
     let defaults = ops.defaults();
     let name = name.to_owned();
-    blocking(move || {
-        let path = target.join(FILE);
+    run_blocking(move || {
+        let path = target.join(AGENT_FILE);
         let unusable = |why: String| {
-            Failure::new(ErrorKind::AlreadyExists, format!("{} is in the way: {why}", target.display()))
+            Error::new(ErrorKind::AlreadyExists, format!("{} is in the way: {why}", target.display()))
                 .hint("move it elsewhere, or mend its agent.json")
         };
-        let before = Before::of(path).map_err(|e| unusable(format!("agent.json cannot be read: {e}")))?;
+        let before = FileSnapshot::read(path).map_err(|e| unusable(format!("agent.json cannot be read: {e}")))?;
         let map: Map<String, Value> =
             serde_json::from_str(&before.text).map_err(|e| unusable(format!("agent.json is no JSON object: {e}")))?;
-        let config = merge(map, &name, overrides, &defaults)?;
-        let failed = |e: &std::io::Error| Failure::io(format_args!("cannot revive {}", target.display()), e);
-        let mut undo = Undo { before: Some(before), made: Vec::new() };
+        let config = merge_config(map, &name, overrides, &defaults)?;
+        let failed = |e: &std::io::Error| Error::io(format_args!("cannot revive {}", target.display()), e);
+        let mut undo = InitRollback { previous_config: Some(before), created_dirs: Vec::new() };
         let revived = (|| {
             for part in ["docs", "sessions", "workspace"] {
-                undo.unless_there(target.join(part));
+                undo.add_unless_exists(target.join(part));
                 create_private(&target.join(part)).map_err(|e| failed(&e))?;
             }
             let repository = target.join("workspace/.git");
             if !repository.exists() {
-                undo.unless_there(repository);
-                git::init(&target.join("workspace"))?;
+                undo.add_unless_exists(repository);
+                git::init_repository(&target.join("workspace"))?;
             }
-            put_config(&target, &config).map_err(|e| failed(&e))
+            write_config(&target, &config).map_err(|e| failed(&e))
         })();
         match revived {
-            Ok(stamp) => Ok(Made { config, stamp, undo }),
+            Ok(stamp) => Ok(PreparedAgent { config, stamp, undo }),
             Err(failure) => {
-                undo.carry_out();
+                undo.roll_back();
                 Err(failure)
             }
         }
@@ -223,7 +244,7 @@ async fn revive(ops: &Ops, target: PathBuf, name: &str, overrides: Map<String, V
     .await
 }
 
-fn merge(
+fn merge_config(
     mut map: Map<String, Value>,
     name: &str,
     overrides: Map<String, Value>,
@@ -235,38 +256,44 @@ fn merge(
     }
     let config = AgentConfig::from_map(map, defaults);
     config.and_then(|config| config.profile.clone().map(|_| config)).map_err(|e| {
-        Failure::new(ErrorKind::InvalidConfig, format!("agent.json {e}"))
+        Error::new(ErrorKind::InvalidConfig, format!("agent.json {e}"))
             .hint("correct it in the template or the kept files")
     })
 }
 
 /// Writes agent.json; answers the file's stamp.
-pub fn put_config(dir: &Path, config: &AgentConfig) -> std::io::Result<String> {
-    let path = dir.join(FILE);
+pub fn write_config(dir: &Path, config: &AgentConfig) -> std::io::Result<String> {
+    let path = dir.join(AGENT_FILE);
     write_private(&path, render(config.map()).as_bytes())?;
     Ok(stamp(&std::fs::metadata(&path)?))
 }
 
-async fn enrol(ops: &Ops, dir: &str, made: &Made, room: &Room, by: &Requester) -> Result<()> {
+async fn register_agent(
+    ops: &Ops,
+    dir: &str,
+    made: &PreparedAgent,
+    room: &NewAgentChannel,
+    by: &Requester,
+) -> Result<()> {
     // A copy of a directory brings the id of the agent it was copied from.
-    if let Some(other) = ops.directory.by_id(made.config.id) {
-        return Err(Failure::new(
+    if let Some(other) = ops.agents.by_id(made.config.id) {
+        return Err(Error::new(
             ErrorKind::AlreadyExists,
-            format!("the kept agent.json has the id of the agent {}", other.facts.name),
+            format!("the kept agent.json has the id of the agent {}", other.settings.name),
         )
         .hint("remove `id` from the copy's agent.json or give it a new UUID"));
     }
-    let row = row(dir, &made.config, made.stamp.clone());
+    let row = agent_row(dir, &made.config, made.stamp.clone());
     debug_assert_eq!(row.status, AgentStatus::Active);
     if *by != Requester::Owner {
-        ops.store.catalog.audit(audited(ops, &made.config, by)).await?;
+        ops.store.catalog.append_audit_row(audit_row_of_init(ops, &made.config, by)).await?;
     }
-    room.enrol(ops, dir, &made.config, row).await
+    room.register_agent(ops, dir, &made.config, row).await
 }
 
 /// That somebody else than the owner made an agent, as the audit log has it.
-fn audited(ops: &Ops, config: &AgentConfig, by: &Requester) -> Audit {
-    Audit {
+fn audit_row_of_init(ops: &Ops, config: &AgentConfig, by: &Requester) -> AuditDecision {
+    AuditDecision {
         at: ops.clock.now(),
         agent: config.id,
         agent_name: config.name.clone(),

@@ -2,47 +2,47 @@
 
 pub mod config;
 pub mod destroy;
+pub mod discord_channel;
 pub mod export;
 pub mod import;
 pub mod init;
 pub mod list;
-mod refresh;
-pub mod room;
+mod reload;
 pub mod show;
 pub mod use_;
-mod workspace;
+mod workspace_bundle;
 
 use std::path::Path;
 
 use chorus_proto::{AgentStatus, ErrorKind};
-pub use refresh::{refresh, refresh_all, refresh_alone};
+pub use reload::{reload_all, reload_if_changed, reload_locked};
 use serde_json::Value;
 
-use crate::agent::Facts;
-use crate::agent::directory::Entry;
-use crate::agent::window::Budget;
+use crate::agent::AgentSettings;
+use crate::agent::agent_index::AgentEntry;
+use crate::agent::window::WindowBudget;
 use crate::config::agent::AgentConfig;
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 use crate::ops::Ops;
+use crate::requester::Requester;
 use crate::store::catalog::AgentRow;
-use crate::usage::Limits;
-use crate::who::Requester;
+use crate::usage::UsageLimits;
 
 /// Where active agents live, below the home.
-pub const AGENTS: &str = "agents";
+pub const AGENTS_DIR: &str = "agents";
 
 /// The directory entry of an agent whose agent.json is `config`.
 #[must_use]
-pub fn entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) -> Entry {
-    Entry {
-        facts: std::sync::Arc::new(Facts {
+pub fn agent_entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) -> AgentEntry {
+    AgentEntry {
+        settings: std::sync::Arc::new(AgentSettings {
             id: config.id,
             name: config.name.clone(),
             dir: home.join(dir),
             model: config.model.clone(),
             idle_timeout: config.idle_timeout,
             system_prompt: config.system_prompt.clone(),
-            window: Budget {
+            window: WindowBudget {
                 messages: usize::try_from(config.window_messages).unwrap_or(usize::MAX),
                 tokens: config.compact_at_tokens,
             },
@@ -50,20 +50,20 @@ pub fn entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) -> Ent
             redact: config.redact,
             checkpoint_workspace: config.checkpoint_workspace,
             project: config.project.clone(),
-            limits: Limits { daily_tokens: config.daily_token_limit, daily_cost: config.daily_cost_limit },
+            limits: UsageLimits { daily_tokens: config.daily_token_limit, daily_cost: config.daily_cost_limit },
         }),
         permissions: config.permissions.clone(),
         created_at: config.created_at,
         channel_id: config.channel_id.clone(),
         guild_id: config.guild_id.clone(),
-        stamp,
-        problem: config.profile.as_ref().err().map(|problem| format!("agent.json {problem}")),
+        config_stamp: stamp,
+        config_problem: config.profile.as_ref().err().map(|problem| format!("agent.json {problem}")),
     }
 }
 
 /// The row of an active agent.
 #[must_use]
-pub fn row(dir: &str, config: &AgentConfig, stamp: String) -> AgentRow {
+pub fn agent_row(dir: &str, config: &AgentConfig, stamp: String) -> AgentRow {
     AgentRow {
         id: config.id,
         name: config.name.clone(),
@@ -81,9 +81,9 @@ pub fn row(dir: &str, config: &AgentConfig, stamp: String) -> AgentRow {
 ///
 /// # Errors
 /// `denied`, with what they may grant.
-pub(in crate::ops) fn may_grant(ops: &Ops, by: &Requester, permissions: &Value) -> Result<()> {
-    ops.config.grants.may(by, permissions).map_err(|why| {
-        Failure::new(ErrorKind::Denied, why)
+pub(in crate::ops) fn ensure_may_grant(ops: &Ops, by: &Requester, permissions: &Value) -> Result<()> {
+    ops.config.grants.check_grant(by, permissions).map_err(|why| {
+        Error::new(ErrorKind::Denied, why)
             .hint("`[permission_grants]` of the configuration says which role grants what")
     })
 }

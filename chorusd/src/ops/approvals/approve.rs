@@ -7,16 +7,16 @@ use chorus_proto::methods::approvals::{Approval, ApproveParams, ApproveResult};
 use chorus_proto::methods::permissions::Decision;
 use serde_json::Value;
 
-use crate::agent::directory::Entry;
-use crate::approvals::{Change, Claim};
-use crate::failure::{Failure, Result};
+use crate::agent::agent_index::AgentEntry;
+use crate::approvals::{Claim, PermissionsChange};
+use crate::error::{Error, Result};
 use crate::ops::agent::config::set_permissions;
-use crate::ops::agent::{refresh, refresh_alone};
-use crate::ops::permissions::usable;
-use crate::ops::{Ops, blocking, select};
-use crate::store::catalog::Audit;
+use crate::ops::agent::{reload_if_changed, reload_locked};
+use crate::ops::permissions::usable_profile;
+use crate::ops::{Ops, resolve, run_blocking};
+use crate::requester::{Answerer, Requester};
+use crate::store::catalog::AuditDecision;
 use crate::tools::workspace_paths;
-use crate::who::{Answerer, Requester};
 
 /// Lets what was asked be done, once; with `always` from now on.
 ///
@@ -24,36 +24,36 @@ use crate::who::{Answerer, Requester};
 /// `not_found`, `conflict`, `expired`; `denied` where the agent's profile denies it by now, or `always` cannot work: it stays open
 /// then. An answer that cannot be written down denies it.
 pub async fn approve(ops: &Ops, params: ApproveParams) -> Result<ApproveResult> {
-    approve_by(ops, params, &Requester::Owner.into()).await
+    approve_as(ops, params, &Requester::Owner.into()).await
 }
 
 /// As [`approve`], for somebody else than the owner: for ever only as an approver, because that changes the permissions.
 ///
 /// # Errors
 /// As [`approve`]; `denied` also for one who may not answer it.
-pub async fn approve_by(ops: &Ops, params: ApproveParams, by: &Answerer) -> Result<ApproveResult> {
-    if params.always && !by.approver && by.who != Requester::Owner {
-        return Err(Failure::new(ErrorKind::Denied, "only an approver may allow it for ever")
+pub async fn approve_as(ops: &Ops, params: ApproveParams, by: &Answerer) -> Result<ApproveResult> {
+    if params.always && !by.is_approver && by.requester != Requester::Owner {
+        return Err(Error::new(ErrorKind::Denied, "only an approver may allow it for ever")
             .hint("allow it once; `approvers` of `[discord]` says which roles approve"));
     }
-    if let Some(agent) = ops.registry.world.approvals.asks(&params.id).and_then(|id| ops.directory.by_id(id)) {
+    if let Some(agent) = ops.registry.services.approvals.agent_of(&params.id).and_then(|id| ops.agents.by_id(id)) {
         // An edit of its agent.json that nobody has looked at closes it.
-        refresh(ops, agent).await?;
+        reload_if_changed(ops, agent).await?;
     }
     // Before the question is taken: a destroy that holds the lock waits for the turn, and with it for the question.
     let one_at_a_time = if params.always { Some(ops.agents_lock.lock().await) } else { None };
-    let claim = ops.registry.world.approvals.claim(&params.id, by, params.hash.as_deref()).await?;
+    let claim = ops.registry.services.approvals.claim(&params.id, by, params.hash.as_deref()).await?;
     if params.always {
-        let done = always(ops, claim, &by.who).await;
+        let done = approve_always(ops, claim, &by.requester).await;
         drop(one_at_a_time);
         return done;
     }
     let agent =
-        ops.directory.by_id(claim.agent()).ok_or_else(|| select::unknown_agent(ops, &claim.approval().agent))?;
+        ops.agents.by_id(claim.agent()).ok_or_else(|| resolve::unknown_agent_error(ops, &claim.approval().agent))?;
     // Not read again from its file: that may wait for a destroy, which waits for this question.
-    let claim = still_asked(&agent, claim).await?;
+    let claim = ensure_not_denied(&agent, claim).await?;
     Ok(ApproveResult {
-        approval: claim.approve(None).await?.tell(),
+        approval: claim.approve(None).await?.deliver(),
         always: false,
         profile_before: None,
         warnings: Vec::new(),
@@ -61,29 +61,30 @@ pub async fn approve_by(ops: &Ops, params: ApproveParams, by: &Answerer) -> Resu
 }
 
 /// What the profile denies by now, no approval lets through.
-async fn still_asked<'a>(agent: &Entry, claim: Claim<'a>) -> Result<Claim<'a>> {
-    let (profile, action) = (usable(&agent.facts)?.clone(), claim.approval().action.clone());
-    let dir = agent.facts.dir.join("workspace");
-    let decision = blocking(move || Ok(profile.judge_in(&action, &workspace_paths(&dir)).decision)).await?;
+async fn ensure_not_denied<'a>(agent: &AgentEntry, claim: Claim<'a>) -> Result<Claim<'a>> {
+    let (profile, action) = (usable_profile(&agent.settings)?.clone(), claim.approval().action.clone());
+    let dir = agent.settings.dir.join("workspace");
+    let decision =
+        run_blocking(move || Ok(profile.judge_in_workspace(&action, &workspace_paths(&dir)).decision)).await?;
     if decision != Decision::Deny {
         return Ok(claim);
     }
-    let name = agent.facts.name.clone();
+    let name = agent.settings.name.clone();
     claim.deny("the agent's profile denies it by now").await?;
-    Err(Failure::new(ErrorKind::Denied, format!("the profile of {name} denies it by now; it was refused"))
+    Err(Error::new(ErrorKind::Denied, format!("the profile of {name} denies it by now; it was refused"))
         .hint(format!("`chorusctl agent config {name} permissions` shows the profile")))
 }
 
 /// For whoever holds the lock on agents.
-async fn always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveResult> {
+async fn approve_always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveResult> {
     let agent =
-        ops.directory.by_id(claim.agent()).ok_or_else(|| select::unknown_agent(ops, &claim.approval().agent))?;
-    let agent = refresh_alone(ops, agent).await?;
-    let claim = still_asked(&agent, claim).await?;
-    let new = own(&agent, claim.approval())?;
+        ops.agents.by_id(claim.agent()).ok_or_else(|| resolve::unknown_agent_error(ops, &claim.approval().agent))?;
+    let agent = reload_locked(ops, agent).await?;
+    let claim = ensure_not_denied(&agent, claim).await?;
+    let new = permissions_with_action(&agent, claim.approval())?;
     let old = agent.permissions.clone();
     // Written down before it is so.
-    let change = Change { old: old.to_string(), new: new.to_string() };
+    let change = PermissionsChange { old: old.to_string(), new: new.to_string() };
     let noted = claim.approve(Some(change)).await?;
     let profile_before = old.as_str().map(str::to_owned);
     let set = set_permissions(ops, &agent, new.clone()).await;
@@ -91,10 +92,10 @@ async fn always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveRe
     let mut warnings = Vec::new();
     if let Err(failure) = &set {
         warnings.push(format!("it was approved once, but not for ever: {failure}"));
-        let row = Audit {
+        let row = AuditDecision {
             at: ops.clock.now(),
-            agent: agent.facts.id,
-            agent_name: agent.facts.name.clone(),
+            agent: agent.settings.id,
+            agent_name: agent.settings.name.clone(),
             turn: Some(approval.turn_id),
             action: approval.action.clone(),
             decision: "not_changed".into(),
@@ -103,7 +104,7 @@ async fn always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveRe
             old: Some(new.to_string()),
             new: Some(old.to_string()),
         };
-        if let Err(failure) = ops.store.catalog.audit(row).await {
+        if let Err(failure) = ops.store.catalog.append_audit_row(row).await {
             tracing::warn!(%failure, "that a change failed cannot be written down");
         }
     }
@@ -117,11 +118,11 @@ async fn always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveRe
 }
 
 /// The agent's permissions with this action more.
-fn own(agent: &Arc<Entry>, asked: &Approval) -> Result<Value> {
-    let profile = usable(&agent.facts)?;
-    let with = || profile.with_always(&agent.permissions, &asked.action);
+fn permissions_with_action(agent: &Arc<AgentEntry>, asked: &Approval) -> Result<Value> {
+    let profile = usable_profile(&agent.settings)?;
+    let with = || profile.with_always_allowed(&agent.permissions, &asked.action);
     asked.not_always.clone().map_or_else(with, Err).map_err(|why| {
-        Failure::new(ErrorKind::Denied, format!("it cannot be approved for ever: {why}"))
+        Error::new(ErrorKind::Denied, format!("it cannot be approved for ever: {why}"))
             .hint("it still waits: approve it once, without --always")
     })
 }

@@ -2,47 +2,52 @@
 
 use chorus_proto::methods::approvals::{Approval, ListParams, ListResult};
 
-use crate::failure::{Failure, Result};
-use crate::ops::{Ops, select};
+use crate::error::{Error, Result};
+use crate::ops::{Ops, resolve};
 
 /// Decided ones that are told, too.
-const DECIDED: u32 = 100;
+const MAX_DECIDED: u32 = 100;
 
 /// Most approvals a page, and how many unless said otherwise.
-const PAGE: u64 = 200;
+const MAX_PAGE: u64 = 200;
 
 /// Bytes of approvals in a page; one more than fits is begun with.
-const BYTES: usize = 2 << 20;
+const MAX_PAGE_BYTES: usize = 2 << 20;
 
 /// What waits for an answer; with `all` also what was decided of late.
 ///
 /// # Errors
 /// `invalid_params`, `agent_not_found`, or a database that cannot be read.
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
-    let limit = params.limit.unwrap_or(PAGE);
+    let limit = params.limit.unwrap_or(MAX_PAGE);
     if limit == 0 {
-        return Err(Failure::invalid("`limit` is 1 or more").hint("more approvals follow with `offset`"));
+        return Err(Error::invalid("`limit` is 1 or more").hint("more approvals follow with `offset`"));
     }
     let agent = match &params.agent {
-        Some(name) => Some(select::agent(ops, Some(name)).await?.facts.id),
+        Some(name) => Some(resolve::agent(ops, Some(name)).await?.settings.id),
         None => None,
     };
     // Open ones after the others: one that is decided in between is told once.
     let mut approvals =
-        if params.all { ops.store.catalog.decided_approvals(agent, DECIDED).await? } else { Vec::new() };
-    let open = ops.registry.world.approvals.open(agent);
+        if params.all { ops.store.catalog.decided_approvals(agent, MAX_DECIDED).await? } else { Vec::new() };
+    let open = ops.registry.services.approvals.open_approvals(agent);
     approvals.retain(|decided| open.iter().all(|open| open.id != decided.id));
     approvals.extend(open);
-    Ok(page(approvals, params.offset.unwrap_or(0), limit.min(PAGE), BYTES.min(ops.config.max_frame / 8)))
+    Ok(build_page(
+        approvals,
+        params.offset.unwrap_or(0),
+        limit.min(MAX_PAGE),
+        MAX_PAGE_BYTES.min(ops.config.max_frame / 8),
+    ))
 }
 
 /// As many from `offset` on as one answer holds.
-fn page(approvals: Vec<Approval>, offset: u64, limit: u64, most: usize) -> ListResult {
+fn build_page(approvals: Vec<Approval>, offset: u64, limit: u64, most: usize) -> ListResult {
     let all = approvals.len() as u64;
     let mut bytes = 0;
     let fits = |approval: &Approval| {
         let first = bytes == 0;
-        bytes += size(approval);
+        bytes += approx_bytes(approval);
         first || bytes <= most
     };
     let from = approvals.into_iter().skip(usize::try_from(offset).unwrap_or(usize::MAX));
@@ -52,7 +57,7 @@ fn page(approvals: Vec<Approval>, offset: u64, limit: u64, most: usize) -> ListR
 }
 
 /// Bytes of one, about.
-fn size(approval: &Approval) -> usize {
+fn approx_bytes(approval: &Approval) -> usize {
     let details: usize = approval.details.iter().map(|detail| detail.name.len() + detail.text.len()).sum();
     let parts: usize = approval.parts.iter().map(|part| part.action.len() + 128).sum();
     512 + approval.action.len() + details + parts
@@ -61,23 +66,23 @@ fn size(approval: &Approval) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::approvals::sample;
+    use crate::approvals::test_support;
 
     #[test]
     fn pages_have_every_approval_once_however_long_it_is() {
-        let long = |id: u32| Approval { action: "x".repeat(3000), ..sample::approval(&id.to_string()) };
+        let long = |id: u32| Approval { action: "x".repeat(3000), ..test_support::sample_approval(&id.to_string()) };
         for (limit, most, sizes) in
             [(200, 1 << 20, vec![7]), (3, 1 << 20, vec![3, 3, 1]), (200, 8000, vec![2, 2, 2, 1]), (5, 10, vec![1; 7])]
         {
             let (mut ids, mut pages, mut next) = (Vec::new(), Vec::new(), Some(0));
             while let Some(offset) = next {
-                let found = page((0..7).map(long).collect(), offset, limit, most);
+                let found = build_page((0..7).map(long).collect(), offset, limit, most);
                 pages.push(found.approvals.len());
                 ids.extend(found.approvals.into_iter().map(|approval| approval.id));
                 next = found.next;
             }
             assert_eq!((pages, ids.join("")), (sizes, "0123456".to_owned()));
         }
-        assert_eq!(page(vec![long(0)], 9, 5, 10), ListResult { approvals: Vec::new(), next: None });
+        assert_eq!(build_page(vec![long(0)], 9, 5, 10), ListResult { approvals: Vec::new(), next: None });
     }
 }

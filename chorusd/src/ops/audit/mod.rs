@@ -4,9 +4,9 @@ pub mod verify;
 
 use chorus_proto::methods::audit::{AuditParams, AuditResult, AuditRow};
 
-use super::context::history::since;
-use super::{Ops, select};
-use crate::failure::Result;
+use super::context::history::parse_since;
+use super::{Ops, resolve};
+use crate::error::Result;
 use crate::store::catalog::{AuditEntry, AuditFilter, hex};
 
 /// A page of the audit log, the newest row last.
@@ -14,28 +14,28 @@ use crate::store::catalog::{AuditEntry, AuditFilter, hex};
 /// # Errors
 /// `agent_not_found`, `invalid_params`, or a database that cannot be read.
 pub async fn audit(ops: &Ops, params: AuditParams) -> Result<AuditResult> {
-    let since = params.since.as_deref().map(|text| since(text, ops.clock.now())).transpose()?;
+    let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
     let agents = match &params.agent {
-        Some(name) => named(ops, name).await?,
+        Some(name) => agents_named(ops, name).await?,
         None => Vec::new(),
     };
     let after = i64::try_from(params.after.unwrap_or(0)).unwrap_or(i64::MAX);
     let filter = AuditFilter { agents, since, after, limit: params.limit.map(|limit| limit.min(i64::MAX as u64)) };
     let (rows, more) = ops.store.catalog.audit_rows(filter).await?;
-    let rows: Vec<AuditRow> = rows.into_iter().map(shown).collect();
+    let rows: Vec<AuditRow> = rows.into_iter().map(to_audit_row).collect();
     let next = rows.last().map(|row| row.id).filter(|_| more);
     Ok(AuditResult { rows, next })
 }
 
 /// Every agent that has that name, or had it when something was written down.
-async fn named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
-    let mut ids = ops.store.catalog.audited(name.to_owned()).await?;
-    let now = ops.directory.by_name(name).map(|entry| entry.facts.id);
+async fn agents_named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
+    let mut ids = ops.store.catalog.audited_agents_named(name.to_owned()).await?;
+    let now = ops.agents.by_name(name).map(|entry| entry.settings.id);
     ids.extend(now.filter(|id| !ids.contains(id)));
-    if ids.is_empty() { Err(select::unknown_agent(ops, name)) } else { Ok(ids) }
+    if ids.is_empty() { Err(resolve::unknown_agent_error(ops, name)) } else { Ok(ids) }
 }
 
-fn shown(entry: AuditEntry) -> AuditRow {
+fn to_audit_row(entry: AuditEntry) -> AuditRow {
     let AuditEntry { id, row, hash } = entry;
     AuditRow {
         id: u64::try_from(id).unwrap_or(0),

@@ -2,7 +2,7 @@
 
 use chorus_proto::methods::audit::{VerifyParams, VerifyResult};
 
-use crate::failure::Result;
+use crate::error::Result;
 use crate::ops::Ops;
 
 /// Walks the chain of the audit log.
@@ -10,7 +10,7 @@ use crate::ops::Ops;
 /// # Errors
 /// A database that cannot be read.
 pub async fn verify(ops: &Ops, _: VerifyParams) -> Result<VerifyResult> {
-    let walk = ops.store.verify_audit().await?;
+    let walk = ops.store.verify_audit_log().await?;
     let head = (walk.head.id > 0).then(|| walk.head.hex());
     let (at, reason) = walk.broken.map_or((None, None), |(at, reason)| (at, Some(reason)));
     let intact = reason.is_none();

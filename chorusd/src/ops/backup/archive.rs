@@ -13,45 +13,45 @@ use chorus_proto::methods::backup::{
 };
 use tokio::sync::{Mutex, mpsc};
 
-use crate::backup::{Archive, Identity};
-use crate::failure::{Failure, Result};
-use crate::ops::{Ops, blocking};
-use crate::store::{CATALOG, DB, JOURNAL, damage};
+use crate::backup::{ArchiveSink, HomeIdentity};
+use crate::error::{Error, Result};
+use crate::ops::{Ops, run_blocking};
+use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 
 /// Bytes in one answer, before they are base64.
-const PIECE: usize = 1 << 20;
+const CHUNK_BYTES: usize = 1 << 20;
 
 /// Pieces that wait for the client.
-const WAITING: usize = 2;
+const MAX_QUEUED_CHUNKS: usize = 2;
 
-enum Piece {
+enum Chunk {
     Data(Vec<u8>),
     End(Box<Result<Summary>>),
 }
 
 /// Archives on their way, by connection and number.
 #[derive(Default)]
-pub struct Archives(SyncMutex<Inner>);
+pub struct ArchiveStreams(SyncMutex<StreamsState>);
 
 #[derive(Default)]
-struct Inner {
+struct StreamsState {
     next: u64,
-    open: HashMap<(u64, u64), Arc<Mutex<mpsc::Receiver<Piece>>>>,
+    open: HashMap<(u64, u64), Arc<Mutex<mpsc::Receiver<Chunk>>>>,
 }
 
-impl std::fmt::Debug for Archives {
+impl std::fmt::Debug for ArchiveStreams {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Archives").finish_non_exhaustive()
     }
 }
 
-impl Archives {
-    fn inner(&self) -> std::sync::MutexGuard<'_, Inner> {
+impl ArchiveStreams {
+    fn lock_state(&self) -> std::sync::MutexGuard<'_, StreamsState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self, connection: u64, pieces: mpsc::Receiver<Piece>) -> u64 {
-        let mut inner = self.inner();
+    fn open(&self, connection: u64, pieces: mpsc::Receiver<Chunk>) -> u64 {
+        let mut inner = self.lock_state();
         inner.next += 1;
         let number = inner.next;
         inner.open.insert((connection, number), Arc::new(Mutex::new(pieces)));
@@ -59,8 +59,8 @@ impl Archives {
     }
 
     /// Drops the archives of a connection; what makes them ends at its next piece.
-    pub fn close(&self, connection: u64) {
-        self.inner().open.retain(|(of, _), _| *of != connection);
+    pub fn close_connection(&self, connection: u64) {
+        self.lock_state().open.retain(|(of, _), _| *of != connection);
     }
 }
 
@@ -69,35 +69,35 @@ impl Archives {
 /// # Errors
 /// `busy`.
 pub async fn begin(ops: &Arc<Ops>, connection: u64, _: ArchiveBeginParams) -> Result<ArchiveBeginResult> {
-    let alone = ops.backups.begin()?;
-    let (pieces, taken) = mpsc::channel(WAITING);
+    let alone = ops.backups.start()?;
+    let (pieces, taken) = mpsc::channel(MAX_QUEUED_CHUNKS);
     let archive = ops.backups.archives.open(connection, taken);
     let ops = ops.clone();
-    let size = PIECE.min(ops.config.max_frame / 2);
+    let size = CHUNK_BYTES.min(ops.config.max_frame / 2);
     tokio::spawn(async move {
         let _alone = alone;
-        let out = Pieces { to: pieces.clone(), size, bytes: Vec::with_capacity(size) };
-        let made = make(&ops, Archive::new(out)).await;
+        let out = ChunkWriter { sender: pieces.clone(), chunk_bytes: size, bytes: Vec::with_capacity(size) };
+        let made = make_archive(&ops, ArchiveSink::new(out)).await;
         // A client that went away knows that the archive is not complete.
-        let _ = pieces.send(Piece::End(Box::new(made))).await;
+        let _ = pieces.send(Chunk::End(Box::new(made))).await;
     });
     Ok(ArchiveBeginResult { archive })
 }
 
 /// An archive cannot be checked once it went out, so the databases are looked over first.
-async fn make(ops: &Ops, archive: Archive<Pieces>) -> Result<Summary> {
+async fn make_archive(ops: &Ops, archive: ArchiveSink<ChunkWriter>) -> Result<Summary> {
     let home = ops.home.clone();
     let look = move || {
-        for name in [JOURNAL, CATALOG] {
-            if let Some(first) = damage::problems_of_open(&home.join(DB).join(name), false).first() {
-                let what = format!("{DB}/{name} is damaged: {first}; there is no archive");
-                return Err(Failure::new(ErrorKind::StorageFailed, what).hint("chorusctl doctor"));
+        for name in [JOURNAL_FILE, CATALOG_FILE] {
+            if let Some(first) = integrity::find_problems_while_open(&home.join(DB_DIR).join(name), false).first() {
+                let what = format!("{DB_DIR}/{name} is damaged: {first}; there is no archive");
+                return Err(Error::new(ErrorKind::StorageFailed, what).hint("chorusctl doctor"));
             }
         }
-        Identity::of(&home)
+        HomeIdentity::load(&home)
     };
-    let of = blocking(look).await?;
-    super::make(ops, of, archive, Box::new(|_| ())).await
+    let of = run_blocking(look).await?;
+    super::make_backup(ops, of, archive, Box::new(|_| ())).await
 }
 
 /// Answers the next bytes; the last answer has the summary.
@@ -106,48 +106,49 @@ async fn make(ops: &Ops, archive: Archive<Pieces>) -> Result<Summary> {
 /// `not_found`, or why the archive cannot be completed.
 pub async fn read(ops: &Ops, connection: u64, params: ArchiveReadParams) -> Result<ArchiveReadResult> {
     let key = (connection, params.archive);
-    let pieces = ops.backups.archives.inner().open.get(&key).cloned().ok_or_else(|| unknown(params.archive))?;
+    let pieces =
+        ops.backups.archives.lock_state().open.get(&key).cloned().ok_or_else(|| unknown_archive(params.archive))?;
     let piece = pieces.lock().await.recv().await;
     match piece {
-        Some(Piece::Data(bytes)) => Ok(ArchiveReadResult { data_base64: STANDARD.encode(bytes), summary: None }),
-        Some(Piece::End(made)) => {
-            ops.backups.archives.inner().open.remove(&key);
+        Some(Chunk::Data(bytes)) => Ok(ArchiveReadResult { data_base64: STANDARD.encode(bytes), summary: None }),
+        Some(Chunk::End(made)) => {
+            ops.backups.archives.lock_state().open.remove(&key);
             Ok(ArchiveReadResult { data_base64: String::new(), summary: Some((*made)?) })
         }
-        None => Err(unknown(params.archive)),
+        None => Err(unknown_archive(params.archive)),
     }
 }
 
-fn unknown(number: u64) -> Failure {
-    Failure::new(ErrorKind::NotFound, format!("there is no archive {number} on this connection"))
+fn unknown_archive(number: u64) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no archive {number} on this connection"))
         .hint("begin it on the same connection, and stop at the summary")
 }
 
 /// Cuts the archive into pieces and waits until they are taken.
-struct Pieces {
-    to: mpsc::Sender<Piece>,
-    size: usize,
+struct ChunkWriter {
+    sender: mpsc::Sender<Chunk>,
+    chunk_bytes: usize,
     bytes: Vec<u8>,
 }
 
-impl Pieces {
-    fn send(&mut self) -> io::Result<()> {
-        let bytes = std::mem::replace(&mut self.bytes, Vec::with_capacity(self.size));
-        self.to.blocking_send(Piece::Data(bytes)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+impl ChunkWriter {
+    fn send_chunk(&mut self) -> io::Result<()> {
+        let bytes = std::mem::replace(&mut self.bytes, Vec::with_capacity(self.chunk_bytes));
+        self.sender.blocking_send(Chunk::Data(bytes)).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
 
-impl Write for Pieces {
+impl Write for ChunkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = bytes.len().min(self.size - self.bytes.len());
+        let count = bytes.len().min(self.chunk_bytes - self.bytes.len());
         self.bytes.extend_from_slice(&bytes[..count]);
-        if self.bytes.len() == self.size {
-            self.send()?;
+        if self.bytes.len() == self.chunk_bytes {
+            self.send_chunk()?;
         }
         Ok(count)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.bytes.is_empty() { Ok(()) } else { self.send() }
+        if self.bytes.is_empty() { Ok(()) } else { self.send_chunk() }
     }
 }

@@ -14,49 +14,49 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::backup::Summary;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::{Ops, blocking};
-use crate::backup::{Collector, Identity, OnProgress, Sink};
-use crate::failure::{Failure, Result};
-use crate::store::DB;
+use super::{Ops, run_blocking};
+use crate::backup::{BackupSink, Collector, HomeIdentity, OnProgress};
+use crate::error::{Error, Result};
+use crate::store::DB_DIR;
 
 /// The backups that are being made.
 #[derive(Debug, Default)]
 pub struct Backups {
     one_at_a_time: Arc<Mutex<()>>,
-    archives: archive::Archives,
+    archives: archive::ArchiveStreams,
 }
 
 impl Backups {
-    fn begin(&self) -> Result<OwnedMutexGuard<()>> {
+    fn start(&self) -> Result<OwnedMutexGuard<()>> {
         self.one_at_a_time
             .clone()
             .try_lock_owned()
-            .map_err(|_| Failure::new(ErrorKind::Busy, "another backup is being made").hint("wait until it has ended"))
+            .map_err(|_| Error::new(ErrorKind::Busy, "another backup is being made").hint("wait until it has ended"))
     }
 
     /// Gives up what a connection left behind.
-    pub fn close(&self, connection: u64) {
-        self.archives.close(connection);
+    pub fn close_connection(&self, connection: u64) {
+        self.archives.close_connection(connection);
     }
 }
 
 /// Makes a backup.
-async fn make<S: Sink>(ops: &Ops, of: Identity, sink: S, progress: OnProgress) -> Result<Summary> {
+async fn make_backup<S: BackupSink>(ops: &Ops, of: HomeIdentity, sink: S, progress: OnProgress) -> Result<Summary> {
     let started = Instant::now();
     let (home, begun) = (ops.home.clone(), ops.clock.now());
-    let collector = blocking(move || Collector::new((&home, of), sink, begun, progress)?.early()).await?;
-    let db = ops.home.join(DB);
-    let copies = ops.store.copies(&db).await?;
+    let collector = run_blocking(move || Collector::new((&home, of), sink, begun, progress)?.copy_unlocked()).await?;
+    let db = ops.home.join(DB_DIR);
+    let copies = ops.store.begin_snapshots(&db).await?;
     let (collector, late, copied) = {
         let _agents_stay = ops.agents_lock.lock().await;
         let _sessions_stay = ops.sessions_lock.write().await;
-        let _files_stay = ops.store.files.amending.lock().await;
+        let _files_stay = ops.store.files.change_lock.lock().await;
         let copied = copies.finish().await?;
-        let (collector, late) = blocking(move || collector.late(&db)).await?;
+        let (collector, late) = run_blocking(move || collector.spool_changed(&db)).await?;
         (collector, late, copied)
     };
-    let keys = keys(ops);
-    let mut summary = blocking(move || collector.finish(late, &copied, keys)).await?;
+    let keys = key_files(ops);
+    let mut summary = run_blocking(move || collector.finish(late, &copied, keys)).await?;
     summary.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     tracing::info!(
         files = summary.files,
@@ -70,7 +70,7 @@ async fn make<S: Sink>(ops: &Ops, of: Identity, sink: S, progress: OnProgress) -
 }
 
 /// Files with keys that the configuration names in the home, relative to it.
-fn keys(ops: &Ops) -> Vec<String> {
+fn key_files(ops: &Ops) -> Vec<String> {
     let of_providers = ops.config.providers.values().filter_map(|provider| provider.key.file());
     let named = of_providers.chain(ops.config.discord.token.file());
     let inside = named.filter_map(|path| path.strip_prefix(&ops.home).ok());

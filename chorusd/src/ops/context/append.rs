@@ -4,50 +4,50 @@ use chorus_proto::methods::context::{AppendParams, AppendResult};
 use chorus_proto::{ErrorKind, NewMessage, Role};
 
 use super::wrong_reply;
-use crate::agent::context::Room;
-use crate::agent::event::{Reply, Verb};
+use crate::agent::context::PageBudget;
+use crate::agent::event::{AgentCommand, CommandOutcome};
 use crate::clock::new_id;
-use crate::failure::{Failure, Result};
-use crate::message::Stored;
-use crate::ops::secrets::Search;
-use crate::ops::{Ops, select};
+use crate::error::{Error, Result};
+use crate::message::StoredMessage;
+use crate::ops::redact_import::ImportRedactor;
+use crate::ops::{Ops, resolve};
 
 /// Longest key.
-const MAX_KEY: usize = 256;
+const MAX_KEY_BYTES: usize = 256;
 
 /// Adds messages to the live context: all of them, or none.
 ///
 /// # Errors
 /// `invalid_params`, `agent_not_found`, `busy`, `disk_full`, `storage_failed`.
 pub async fn append(ops: &Ops, params: AppendParams) -> Result<AppendResult> {
-    let given = messages(params.text, params.role, params.messages)?;
+    let given = build_messages(params.text, params.role, params.messages)?;
     check_key(params.key.as_deref())?;
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let now = ops.clock.now();
     let new_id = || new_id().to_string();
     let messages: Vec<_> = given.into_iter().map(|message| message.complete(new_id, now)).collect();
-    let unfit = |e| Failure::invalid(format!("a message cannot be kept: {e}"));
-    let mut messages = Stored::all(&messages).map_err(unfit)?;
-    let secrets = search(ops, &mut messages, params.redact).map_err(unfit)?;
+    let unfit = |e| Error::invalid(format!("a message cannot be kept: {e}"));
+    let mut messages = StoredMessage::from_messages(&messages).map_err(unfit)?;
+    let secrets = redact_messages(ops, &mut messages, params.redact).map_err(unfit)?;
     messages.iter().try_for_each(|message| check_length(message, ops.config.max_frame))?;
-    let verb = Verb::Append { messages, key: params.key };
-    match ops.registry.ask(agent.facts.id, verb).await?.reply {
-        Reply::Appended(answer) => Ok(AppendResult { secrets_found: Some(secrets), ..answer }),
+    let verb = AgentCommand::Append { messages, key: params.key };
+    match ops.registry.ask(agent.settings.id, verb).await?.reply {
+        CommandOutcome::Appended(answer) => Ok(AppendResult { secrets_found: Some(secrets), ..answer }),
         _ => Err(wrong_reply()),
     }
 }
 
 /// How many secrets are in `messages`; with `redact` they are not any more.
-fn search(ops: &Ops, messages: &mut [Stored], redact: bool) -> serde_json::Result<u64> {
-    let search = Search { redactor: ops.models.redactor(), redact };
+fn redact_messages(ops: &Ops, messages: &mut [StoredMessage], redact: bool) -> serde_json::Result<u64> {
+    let search = ImportRedactor { redactor: ops.models.redactor(), redact };
     let mut found = 0;
     for stored in messages {
         let json = std::str::from_utf8(stored.json()).unwrap_or_default();
-        let count = search.count(json);
+        let count = search.count_secrets(json);
         found += count;
         if redact && count > 0 {
-            let clean = search.message(&stored.to_message()?, json).0;
-            *stored = clean.map_or_else(|| Ok(stored.clone()), |(_, bytes)| Stored::parse(bytes.into()))?;
+            let clean = search.redact_message(&stored.to_message()?, json).0;
+            *stored = clean.map_or_else(|| Ok(stored.clone()), |(_, bytes)| StoredMessage::parse(bytes.into()))?;
         }
     }
     Ok(found)
@@ -59,8 +59,8 @@ fn search(ops: &Ops, messages: &mut [Stored], redact: bool) -> serde_json::Resul
 /// `invalid_params`.
 pub fn check_key(key: Option<&str>) -> Result<()> {
     match key {
-        Some(key) if key.is_empty() || key.len() > MAX_KEY => {
-            Err(Failure::invalid(format!("a key has 1 to {MAX_KEY} bytes")).hint("a UUID makes a good one"))
+        Some(key) if key.is_empty() || key.len() > MAX_KEY_BYTES => {
+            Err(Error::invalid(format!("a key has 1 to {MAX_KEY_BYTES} bytes")).hint("a UUID makes a good one"))
         }
         _ => Ok(()),
     }
@@ -70,43 +70,40 @@ pub fn check_key(key: Option<&str>) -> Result<()> {
 ///
 /// # Errors
 /// `frame_too_long`.
-pub fn check_length(message: &Stored, max_frame: usize) -> Result<()> {
-    let (bytes, most) = (message.json().len(), Room::of(max_frame).message);
+pub fn check_length(message: &StoredMessage, max_frame: usize) -> Result<()> {
+    let (bytes, most) = (message.json().len(), PageBudget::from_max_frame(max_frame).message_bytes);
     if bytes <= most {
         return Ok(());
     }
-    Err(Failure::new(
-        ErrorKind::FrameTooLong,
-        format!("a message has {bytes} bytes; at most {most} can be shown again"),
-    )
-    .hint("split it, or raise max_frame"))
+    Err(Error::new(ErrorKind::FrameTooLong, format!("a message has {bytes} bytes; at most {most} can be shown again"))
+        .hint("split it, or raise max_frame"))
 }
 
-fn messages(text: Option<String>, role: Option<Role>, messages: Vec<NewMessage>) -> Result<Vec<NewMessage>> {
+fn build_messages(text: Option<String>, role: Option<Role>, messages: Vec<NewMessage>) -> Result<Vec<NewMessage>> {
     match (text, messages.is_empty()) {
         (Some(text), true) => {
             let message = NewMessage::text(role.unwrap_or(Role::User), text);
-            check(&message).map_err(|e| Failure::invalid(format!("the message: {e}")).hint("give a `text`"))?;
+            check_message(&message).map_err(|e| Error::invalid(format!("the message: {e}")).hint("give a `text`"))?;
             Ok(vec![message])
         }
         (None, false) if role.is_none() => {
             for (index, message) in messages.iter().enumerate() {
-                check(message).map_err(|e| {
-                    Failure::invalid(format!("message {}: {e}", index + 1))
+                check_message(message).map_err(|e| {
+                    Error::invalid(format!("message {}: {e}", index + 1))
                         .hint("docs/PROTOCOL.md says what a message may hold")
                 })?;
             }
             Ok(messages)
         }
-        (None, true) => Err(Failure::invalid("there is nothing to append").hint("give `text` or `messages`")),
-        (None, false) => Err(Failure::invalid("`role` goes with `text`; messages have their own")
+        (None, true) => Err(Error::invalid("there is nothing to append").hint("give `text` or `messages`")),
+        (None, false) => Err(Error::invalid("`role` goes with `text`; messages have their own")
             .hint("leave `role` out, or give `text` in place of `messages`")),
-        (Some(_), false) => Err(Failure::invalid("`text` does not go with `messages`").hint("give one of them")),
+        (Some(_), false) => Err(Error::invalid("`text` does not go with `messages`").hint("give one of them")),
     }
 }
 
 /// What no conversation can mean.
-fn check(message: &NewMessage) -> Result<(), &'static str> {
+fn check_message(message: &NewMessage) -> Result<(), &'static str> {
     if !message.tool_calls.is_empty() && message.role != Role::Assistant {
         return Err("only the assistant makes tool calls");
     }

@@ -3,18 +3,18 @@
 use chorus_proto::methods::context::{ClearParams, ClearResult};
 
 use super::wrong_reply;
-use crate::agent::event::{Reply, Verb};
-use crate::failure::Result;
-use crate::ops::{Ops, select};
+use crate::agent::event::{AgentCommand, CommandOutcome};
+use crate::error::Result;
+use crate::ops::{Ops, resolve};
 
 /// Discards the live context; `save` saves it first. Asking back is for the front doors.
 ///
 /// # Errors
 /// `agent_not_found`, `disk_full`, `storage_failed`.
 pub async fn clear(ops: &Ops, params: ClearParams) -> Result<ClearResult> {
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
-    match ops.registry.ask(agent.facts.id, Verb::Clear { save: params.save }).await?.reply {
-        Reply::Cleared(result) => Ok(*result),
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    match ops.registry.ask(agent.settings.id, AgentCommand::Clear { save: params.save }).await?.reply {
+        CommandOutcome::Cleared(result) => Ok(*result),
         _ => Err(wrong_reply()),
     }
 }

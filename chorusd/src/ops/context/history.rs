@@ -5,13 +5,13 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use crate::failure::{Failure, Result};
-use crate::ops::{Ops, select, view};
-use crate::store::catalog::Listing;
-use crate::who::Requester;
+use crate::error::{Error, Result};
+use crate::ops::{Ops, resolve, wire_types};
+use crate::requester::Requester;
+use crate::store::catalog::SessionQuery;
 
 /// Sessions a page unless said otherwise.
-const PAGE: u64 = 10;
+const DEFAULT_PAGE: u64 = 10;
 
 /// Most sessions a page: far below what a frame holds.
 const MAX_PAGE: u64 = 1000;
@@ -21,33 +21,38 @@ const MAX_PAGE: u64 = 1000;
 /// # Errors
 /// `invalid_params`, `agent_not_found`.
 pub async fn history(ops: &Ops, params: HistoryParams) -> Result<HistoryResult> {
-    history_for(ops, params, &Requester::Owner).await
+    history_as(ops, params, &Requester::Owner).await
 }
 
 /// As [`history`]; the numbers are those of `by`.
 ///
 /// # Errors
 /// As [`history`].
-pub async fn history_for(ops: &Ops, params: HistoryParams, by: &Requester) -> Result<HistoryResult> {
+pub async fn history_as(ops: &Ops, params: HistoryParams, by: &Requester) -> Result<HistoryResult> {
     let agent = match params.all_agents {
         true => None,
-        false => Some(select::agent(ops, params.agent.as_deref()).await?.facts.id),
+        false => Some(resolve::agent(ops, params.agent.as_deref()).await?.settings.id),
     };
-    let limit = params.limit.unwrap_or(PAGE);
+    let limit = params.limit.unwrap_or(DEFAULT_PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
-        return Err(Failure::invalid(format!("`limit` is 1 to {MAX_PAGE}")).hint("more sessions follow with `page`"));
+        return Err(Error::invalid(format!("`limit` is 1 to {MAX_PAGE}")).hint("more sessions follow with `page`"));
     }
     let page = params.page.unwrap_or(1);
     if page == 0 {
-        return Err(Failure::invalid("pages are counted from 1").hint("the answer says how many there are in `pages`"));
+        return Err(Error::invalid("pages are counted from 1").hint("the answer says how many there are in `pages`"));
     }
-    let since = params.since.as_deref().map(|text| since(text, ops.clock.now())).transpose()?;
+    let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
     let offset = (page - 1).saturating_mul(limit);
-    let listing = Listing { agent, since, tag: params.tag, offset, limit };
-    let (rows, short, total) = ops.store.catalog.history(listing).await?;
-    ops.shown.remember(by, agent, offset.saturating_add(1), rows.iter().map(|row| row.header.id).collect());
+    let listing = SessionQuery { agent, since, tag: params.tag, offset, limit };
+    let (rows, short, total) = ops.store.catalog.sessions_with_short_ids(listing).await?;
+    ops.history_numbers.record_page(
+        by,
+        agent,
+        offset.saturating_add(1),
+        rows.iter().map(|row| row.header.id).collect(),
+    );
     Ok(HistoryResult {
-        sessions: view::listed(ops, rows, short).await?,
+        sessions: wire_types::sessions_with_short_ids(ops, rows, short).await?,
         total,
         page,
         pages: total.div_ceil(limit).max(1),
@@ -58,7 +63,7 @@ pub async fn history_for(ops: &Ops, params: HistoryParams, by: &Requester) -> Re
 ///
 /// # Errors
 /// `invalid_params` for anything else.
-pub fn since(text: &str, now: Timestamp) -> Result<Timestamp> {
+pub fn parse_since(text: &str, now: Timestamp) -> Result<Timestamp> {
     let text = text.trim();
     if let Ok(back) = humantime::parse_duration(text) {
         return Ok(now.checked_sub(back).unwrap_or(Timestamp::MIN));
@@ -71,7 +76,7 @@ pub fn since(text: &str, now: Timestamp) -> Result<Timestamp> {
     {
         return Ok(start.timestamp());
     }
-    Err(Failure::invalid(format!("{text:?} is neither a duration nor a date"))
+    Err(Error::invalid(format!("{text:?} is neither a duration nor a date"))
         .hint("for example 7d, 1h30m or 2026-02-12"))
 }
 
@@ -82,11 +87,11 @@ mod tests {
     #[test]
     fn since_takes_durations_dates_and_times() {
         let now: Timestamp = "2026-02-12T10:00:00Z".parse().unwrap();
-        assert_eq!(since("1h30m", now).unwrap(), "2026-02-12T08:30:00Z".parse().unwrap());
-        assert_eq!(since("2026-02-11T00:00:00Z", now).unwrap(), "2026-02-11T00:00:00Z".parse().unwrap());
-        assert!(since("2026-02-11", now).unwrap() < now);
+        assert_eq!(parse_since("1h30m", now).unwrap(), "2026-02-12T08:30:00Z".parse().unwrap());
+        assert_eq!(parse_since("2026-02-11T00:00:00Z", now).unwrap(), "2026-02-11T00:00:00Z".parse().unwrap());
+        assert!(parse_since("2026-02-11", now).unwrap() < now);
         for wrong in ["", "soon", "2026-13-45", "-1d"] {
-            assert!(since(wrong, now).is_err(), "{wrong}");
+            assert!(parse_since(wrong, now).is_err(), "{wrong}");
         }
     }
 }

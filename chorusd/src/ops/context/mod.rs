@@ -3,21 +3,21 @@
 pub mod append;
 pub mod clear;
 pub mod compact;
+mod continuation_source;
 pub mod history;
-mod parent;
 pub mod pin;
 pub mod restore;
 pub mod resume;
 pub mod rewind;
 pub mod save;
+pub mod session_prefix;
 pub mod show;
-pub mod taken;
 pub mod unpin;
 mod window;
 
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// The actor answered something else than what was asked.
-pub(super) fn wrong_reply() -> Failure {
-    Failure::internal("an agent gave the answer to another question")
+pub(super) fn wrong_reply() -> Error {
+    Error::internal("an agent gave the answer to another question")
 }

@@ -2,13 +2,13 @@
 
 use chorus_proto::methods::context::{RestoreParams, RestoreResult};
 
-use super::taken::Taken;
+use super::session_prefix::SessionPrefix;
 use super::wrong_reply;
-use crate::agent::event::Reply;
-use crate::failure::Result;
-use crate::ops::workspace::Files;
-use crate::ops::{Ops, select, view};
-use crate::who::Requester;
+use crate::agent::event::CommandOutcome;
+use crate::error::Result;
+use crate::ops::workspace_restore::CheckpointFiles;
+use crate::ops::{Ops, resolve, wire_types};
+use crate::requester::Requester;
 
 /// Puts a session's full messages back as the live context. Unsaved messages of the live context are saved first
 /// unless `discard` is said. With `files` the workspace has the session's files again, too.
@@ -17,32 +17,33 @@ use crate::who::Requester;
 /// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `disk_full`, `storage_failed`; with `files` also `git_failed`, and
 /// `denied` where changes of the workspace would be lost: then nothing was done.
 pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> {
-    restore_for(ops, params, &Requester::Owner).await
+    restore_as(ops, params, &Requester::Owner).await
 }
 
 /// As [`restore`], on behalf of `by`.
 ///
 /// # Errors
 /// As [`restore`].
-pub async fn restore_for(ops: &Ops, params: RestoreParams, by: &Requester) -> Result<RestoreResult> {
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
+pub async fn restore_as(ops: &Ops, params: RestoreParams, by: &Requester) -> Result<RestoreResult> {
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let _no_deletes = ops.sessions_lock.read().await;
-    let row = select::session_for(ops, by, &agent, params.agent.is_some() && !params.own, &params.session).await?;
-    let mut taken = Taken::read(ops, &row, params.at).await?;
+    let row = resolve::session_as(ops, by, &agent, params.agent.is_some() && !params.own, &params.session).await?;
+    let mut taken = SessionPrefix::read(ops, &row, params.at).await?;
     let mut warnings = std::mem::take(&mut taken.warnings);
     let files = match params.files {
-        true => Some(Files::of(ops, &agent.facts, &row.header).await?),
+        true => Some(CheckpointFiles::prepare(ops, &agent.settings, &row.header).await?),
         false => None,
     };
-    let verb = taken.into_verb(&row, params.discard);
-    let Reply::Restored { messages, saved_first } = ops.registry.ask(agent.facts.id, verb).await?.reply else {
+    let verb = taken.into_command(&row, params.discard);
+    let CommandOutcome::Restored { messages, saved_first } = ops.registry.ask(agent.settings.id, verb).await?.reply
+    else {
         return Err(wrong_reply());
     };
     // When it was last used only matters to retention: nobody waits for it.
     drop(ops.store.catalog.touch_session(row.header.id, ops.clock.now()));
     let mut files_commit = None;
     if let Some(files) = files {
-        match files.bring_back().await {
+        match files.restore().await {
             Ok(commit) => files_commit = Some(commit),
             // The conversation is there: its files are a second try away.
             Err(failure) => {
@@ -51,7 +52,7 @@ pub async fn restore_for(ops: &Ops, params: RestoreParams, by: &Requester) -> Re
         }
     }
     Ok(RestoreResult {
-        session: view::session(ops, row).await?,
+        session: wire_types::session(ops, row).await?,
         messages,
         saved_first: saved_first.map(|session| *session),
         files_commit,

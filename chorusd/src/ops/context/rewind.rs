@@ -3,28 +3,28 @@
 use chorus_proto::methods::context::{RewindParams, RewindResult};
 
 use super::wrong_reply;
-use crate::agent::event::{Reply, Verb};
-use crate::failure::{Failure, Result};
-use crate::ops::{Ops, select};
+use crate::agent::event::{AgentCommand, CommandOutcome};
+use crate::error::{Error, Result};
+use crate::ops::{Ops, resolve};
 
 /// Drops the last user turns from the live context; `undo` brings back what the last rewind dropped.
 ///
 /// # Errors
 /// `nothing_to_save` for an empty context, `invalid_params`, `denied` where there is nothing to take back.
 pub async fn rewind(ops: &Ops, params: RewindParams) -> Result<RewindResult> {
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let verb = match (params.undo, params.n) {
-        (true, None) => Verb::Unrewind,
+        (true, None) => AgentCommand::Unrewind,
         (true, Some(_)) => {
-            return Err(Failure::invalid("`undo` takes the last rewind back whole").hint("leave the number out"));
+            return Err(Error::invalid("`undo` takes the last rewind back whole").hint("leave the number out"));
         }
         (false, Some(0)) => {
-            return Err(Failure::invalid("at least one turn").hint("without a number the last one is dropped"));
+            return Err(Error::invalid("at least one turn").hint("without a number the last one is dropped"));
         }
-        (false, turns) => Verb::Rewind { turns: turns.unwrap_or(1) },
+        (false, turns) => AgentCommand::Rewind { turns: turns.unwrap_or(1) },
     };
-    match ops.registry.ask(agent.facts.id, verb).await?.reply {
-        Reply::Rewound { moved, messages } => Ok(RewindResult { moved, messages }),
+    match ops.registry.ask(agent.settings.id, verb).await?.reply {
+        CommandOutcome::Rewound { moved_messages: moved, messages } => Ok(RewindResult { moved, messages }),
         _ => Err(wrong_reply()),
     }
 }

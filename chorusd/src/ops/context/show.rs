@@ -3,46 +3,54 @@
 use chorus_proto::methods::context::{ShowParams, ShowResult};
 use chorus_proto::{ContextInfo, WorkingSet};
 
-use super::window::window;
+use super::window::describe_window;
 use super::wrong_reply;
-use crate::agent::context::{Pick, Room};
-use crate::agent::directory::Entry;
-use crate::agent::event::{Reply, Verb};
-use crate::failure::{Failure, Result};
-use crate::message::Stored;
-use crate::ops::{Ops, meter, select};
+use crate::agent::agent_index::AgentEntry;
+use crate::agent::context::{PageBudget, PageRange};
+use crate::agent::event::{AgentCommand, CommandOutcome};
+use crate::error::{Error, Result};
+use crate::message::StoredMessage;
+use crate::ops::{Ops, context_meter, resolve};
 
 /// A page of the live context; an idle agent shows an empty one.
 ///
 /// # Errors
 /// `invalid_params`, `agent_not_found`; `corrupt_session` where the context cannot be read back.
-pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<Stored>> {
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
+pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<StoredMessage>> {
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     if params.window {
-        return of_window(ops, &agent, &params).await;
+        return show_window(ops, &agent, &params).await;
     }
     let pick = match (params.last, params.offset, params.limit) {
-        (Some(last), None, None) => Pick::Last(last),
-        (None, offset, limit) => Pick::From { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) },
+        (Some(last), None, None) => PageRange::Last(last),
+        (None, offset, limit) => PageRange::From { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) },
         _ => {
-            return Err(Failure::invalid("`last` does not go with `offset` or `limit`")
+            return Err(Error::invalid("`last` does not go with `offset` or `limit`")
                 .hint("give `last` alone, or a page by `offset` and `limit`"));
         }
     };
     let empty = ShowResult {
-        agent_name: agent.facts.name.clone(),
+        agent_name: agent.settings.name.clone(),
         messages: Vec::new(),
         working_set: WorkingSet::default(),
         context: None,
         next: None,
         window: None,
     };
-    if ops.registry.info(agent.facts.id).is_none() {
+    if ops.registry.context_info(agent.settings.id).is_none() {
         return Ok(empty);
     }
-    match ops.registry.ask(agent.facts.id, Verb::Show { pick, room: Room::of(ops.config.max_frame) }).await?.reply {
-        Reply::Page { messages, working_set, info, next } => {
-            let meter = meter::read(ops, std::slice::from_ref(&agent)).await?.remove(&agent.facts.id);
+    match ops
+        .registry
+        .ask(
+            agent.settings.id,
+            AgentCommand::ReadPage { pick, budget: PageBudget::from_max_frame(ops.config.max_frame) },
+        )
+        .await?
+        .reply
+    {
+        CommandOutcome::Page { messages, working_set, info, next } => {
+            let meter = context_meter::measure(ops, std::slice::from_ref(&agent)).await?.remove(&agent.settings.id);
             let context = info.map(|info| ContextInfo { meter, ..info });
             Ok(ShowResult { messages, working_set: *working_set, context, next, ..empty })
         }
@@ -51,17 +59,17 @@ pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<Stored>> {
 }
 
 /// What the next call of the model would be sent, in place of a page.
-async fn of_window(ops: &Ops, agent: &Entry, params: &ShowParams) -> Result<ShowResult<Stored>> {
+async fn show_window(ops: &Ops, agent: &AgentEntry, params: &ShowParams) -> Result<ShowResult<StoredMessage>> {
     if params.last.is_some() || params.offset.is_some() || params.limit.is_some() {
-        return Err(Failure::invalid("`window` does not go with `last`, `offset` or `limit`")
+        return Err(Error::invalid("`window` does not go with `last`, `offset` or `limit`")
             .hint("give `window` alone: it shows all of the next request"));
     }
     Ok(ShowResult {
-        agent_name: agent.facts.name.clone(),
+        agent_name: agent.settings.name.clone(),
         messages: Vec::new(),
         working_set: WorkingSet::default(),
-        context: ops.registry.info(agent.facts.id),
+        context: ops.registry.context_info(agent.settings.id),
         next: None,
-        window: Some(Box::new(window(ops, agent).await?)),
+        window: Some(Box::new(describe_window(ops, agent).await?)),
     })
 }

@@ -2,16 +2,16 @@
 
 use chorus_proto::methods::context::{PinResult, UnpinParams};
 
-use super::pin::finish;
-use crate::agent::event::Verb;
-use crate::failure::Result;
-use crate::ops::{Ops, select};
+use super::pin::to_pin_result;
+use crate::agent::event::AgentCommand;
+use crate::error::Result;
+use crate::ops::{Ops, resolve};
 
 /// Takes a pinned fact out.
 ///
 /// # Errors
 /// `not_found`, `agent_not_found`, `storage_failed`.
 pub async fn unpin(ops: &Ops, params: UnpinParams) -> Result<PinResult> {
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
-    finish(ops.registry.ask(agent.facts.id, Verb::Unpin { number: params.n }).await?.reply)
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    to_pin_result(ops.registry.ask(agent.settings.id, AgentCommand::Unpin { number: params.n }).await?.reply)
 }

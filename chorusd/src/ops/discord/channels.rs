@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::failure::Result;
+use crate::error::Result;
 use crate::ops::Ops;
 pub use crate::store::catalog::discord::ChannelRow;
 
@@ -11,23 +11,23 @@ pub use crate::store::catalog::discord::ChannelRow;
 ///
 /// # Errors
 /// A database that cannot be written.
-pub async fn put(ops: &Ops, row: ChannelRow) -> Result<()> {
-    ops.store.catalog.put_channel(row).await
+pub async fn upsert(ops: &Ops, row: ChannelRow) -> Result<()> {
+    ops.store.catalog.upsert_channel(row).await
 }
 
 /// Forgets a channel; false: there was none.
 ///
 /// # Errors
 /// A database that cannot be written.
-pub async fn remove(ops: &Ops, channel: u64) -> Result<bool> {
-    ops.store.catalog.remove_channel(channel).await
+pub async fn delete(ops: &Ops, channel: u64) -> Result<bool> {
+    ops.store.catalog.delete_channel(channel).await
 }
 
 /// What is noted of a channel.
 ///
 /// # Errors
 /// A database that cannot be read.
-pub async fn get(ops: &Ops, channel: u64) -> Result<Option<ChannelRow>> {
+pub async fn find(ops: &Ops, channel: u64) -> Result<Option<ChannelRow>> {
     ops.store.catalog.channel(channel).await
 }
 
@@ -35,7 +35,7 @@ pub async fn get(ops: &Ops, channel: u64) -> Result<Option<ChannelRow>> {
 ///
 /// # Errors
 /// A database that cannot be read.
-pub async fn of_agent(ops: &Ops, agent: Uuid) -> Result<Vec<ChannelRow>> {
+pub async fn list_of_agent(ops: &Ops, agent: Uuid) -> Result<Vec<ChannelRow>> {
     ops.store.catalog.channels(Some(agent)).await
 }
 
@@ -43,7 +43,7 @@ pub async fn of_agent(ops: &Ops, agent: Uuid) -> Result<Vec<ChannelRow>> {
 ///
 /// # Errors
 /// A database that cannot be read.
-pub async fn all(ops: &Ops) -> Result<Vec<ChannelRow>> {
+pub async fn list(ops: &Ops) -> Result<Vec<ChannelRow>> {
     ops.store.catalog.channels(None).await
 }
 
@@ -51,6 +51,6 @@ pub async fn all(ops: &Ops) -> Result<Vec<ChannelRow>> {
 ///
 /// # Errors
 /// A database that cannot be written.
-pub async fn seen(ops: &Ops, channel: u64, message: u64) -> Result<()> {
-    ops.store.catalog.seen_in_channel(channel, message).await
+pub async fn mark_seen(ops: &Ops, channel: u64, message: u64) -> Result<()> {
+    ops.store.catalog.mark_channel_seen(channel, message).await
 }

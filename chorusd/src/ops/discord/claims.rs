@@ -1,27 +1,27 @@
 //! Messages of channels that were taken up.
 
-use crate::failure::Result;
+use crate::error::Result;
 use crate::ops::Ops;
 use crate::ops::discord::NewPost;
-pub use crate::store::catalog::discord::{Claimed, NewClaim, OpenClaim};
+pub use crate::store::catalog::discord::{ClaimOutcome, NewClaim, OpenClaim};
 
 /// As many may wait for one agent.
-pub const MOST_WAITING: u32 = 100;
+pub const MAX_WAITING_CLAIMS: u32 = 100;
 
 /// Takes a message up, and notes that its channel was read so far where it was. Where too many of its agent wait already it is dropped,
 /// and `full` is posted, once until there is room again: `full` is about that.
 ///
 /// # Errors
 /// A database that cannot be written.
-pub async fn claim(ops: &Ops, new: NewClaim, full: NewPost) -> Result<Claimed> {
-    ops.store.catalog.claim(new, MOST_WAITING, full).await
+pub async fn claim(ops: &Ops, new: NewClaim, full: NewPost) -> Result<ClaimOutcome> {
+    ops.store.catalog.claim(new, MAX_WAITING_CLAIMS, full).await
 }
 
 /// Passes over the messages of a channel up to this one, for good, and posts what there is to say of that.
 ///
 /// # Errors
 /// A database that cannot be written.
-pub async fn skip(ops: &Ops, channel: u64, upto: u64, posts: Vec<NewPost>) -> Result<()> {
+pub async fn skip_messages(ops: &Ops, channel: u64, upto: u64, posts: Vec<NewPost>) -> Result<()> {
     ops.store.catalog.skip_messages(channel, upto, posts).await
 }
 
@@ -29,7 +29,7 @@ pub async fn skip(ops: &Ops, channel: u64, upto: u64, posts: Vec<NewPost>) -> Re
 ///
 /// # Errors
 /// A database that cannot be read.
-pub async fn after(ops: &Ops, channel: u64, after: u64) -> Result<Vec<u64>> {
+pub async fn claimed_after(ops: &Ops, channel: u64, after: u64) -> Result<Vec<u64>> {
     ops.store.catalog.claimed_after(channel, after).await
 }
 
@@ -37,7 +37,7 @@ pub async fn after(ops: &Ops, channel: u64, after: u64) -> Result<Vec<u64>> {
 ///
 /// # Errors
 /// A database that cannot be read.
-pub async fn open(ops: &Ops) -> Result<Vec<OpenClaim>> {
+pub async fn list_open(ops: &Ops) -> Result<Vec<OpenClaim>> {
     ops.store.catalog.open_claims().await
 }
 
@@ -45,23 +45,23 @@ pub async fn open(ops: &Ops) -> Result<Vec<OpenClaim>> {
 ///
 /// # Errors
 /// A database that cannot be written.
-pub async fn runs(ops: &Ops, message: u64) -> Result<()> {
-    ops.store.catalog.claim_runs(message).await
+pub async fn mark_running(ops: &Ops, message: u64) -> Result<()> {
+    ops.store.catalog.mark_claim_running(message).await
 }
 
 /// Changes what is asked by a message whose turn has not begun; false: it has, or the message does not wait.
 ///
 /// # Errors
 /// A database that cannot be written.
-pub async fn reword(ops: &Ops, message: u64, asked: String) -> Result<bool> {
-    ops.store.catalog.reword_claim(message, asked).await
+pub async fn update_request(ops: &Ops, message: u64, asked: String) -> Result<bool> {
+    ops.store.catalog.update_claim_request(message, asked).await
 }
 
 /// Is done with a message that is not to be answered any more; false: it was done with before.
 ///
 /// # Errors
 /// A database that cannot be written.
-pub async fn drop(ops: &Ops, message: u64) -> Result<bool> {
+pub async fn drop_claim(ops: &Ops, message: u64) -> Result<bool> {
     ops.store.catalog.drop_claim(message).await
 }
 
@@ -69,6 +69,6 @@ pub async fn drop(ops: &Ops, message: u64) -> Result<bool> {
 ///
 /// # Errors
 /// A database that cannot be written.
-pub async fn settle(ops: &Ops, message: u64, posts: Vec<NewPost>) -> Result<bool> {
-    ops.store.catalog.settle_claim(message, posts).await
+pub async fn finish_claim(ops: &Ops, message: u64, posts: Vec<NewPost>) -> Result<bool> {
+    ops.store.catalog.finish_claim(message, posts).await
 }

@@ -1,17 +1,17 @@
 //! What Discord asks of the store, and verbs of Discord.
 
+pub mod announcements;
+mod channel_api;
 pub mod channels;
 pub mod claims;
-pub mod commands;
-mod face;
-pub mod identifies;
-pub mod news;
+pub mod command_support;
+pub mod delivery_problems;
+pub mod gateway_session;
+pub mod guild_allowlist;
+pub mod identify_budget;
 pub mod outbox;
-pub mod servers;
-pub mod session;
-pub mod troubles;
 
-pub use claims::settle;
-pub use face::{Discord, Face, Found, Made, Making, State};
+pub use channel_api::{ChannelApi, ChannelInfo, ConnectionState, CreateOutcome, CreatedChannel, DiscordHandle};
+pub use claims::finish_claim;
 
 pub use crate::store::catalog::discord::outbox::NewPost;

@@ -2,39 +2,39 @@
 
 use jiff::Timestamp;
 
-use crate::failure::Result;
+use crate::error::Result;
 use crate::ops::Ops;
-pub use crate::store::catalog::discord::outbox::{Dropped, Due, NEWS, NewPost};
+pub use crate::store::catalog::discord::outbox::{DroppedNotices, DuePost, MAX_NOTICE_AGE, NewPost};
 
 /// Keeps posts, all or none; the order is that of their sending.
 ///
 /// # Errors
 /// `busy`, `disk_full`, `storage_failed`, as of all of these.
-pub async fn put(ops: &Ops, posts: Vec<NewPost>) -> Result<()> {
-    ops.store.catalog.put_posts(posts).await
+pub async fn enqueue(ops: &Ops, posts: Vec<NewPost>) -> Result<()> {
+    ops.store.catalog.enqueue_posts(posts).await
 }
 
 /// Has what is about `about` look like `body`; the channel that it is in, or `None`: there is nothing about it.
 ///
 /// # Errors
 /// As [`put`].
-pub async fn change(ops: &Ops, about: String, body: String, nonce: String) -> Result<Option<u64>> {
-    ops.store.catalog.change_post(about, body, nonce).await
+pub async fn edit_post(ops: &Ops, about: String, body: String, nonce: String) -> Result<Option<u64>> {
+    ops.store.catalog.edit_post(about, body, nonce).await
 }
 
 /// What is about `about` will not be changed any more; what waits is still posted.
 ///
 /// # Errors
 /// As [`put`].
-pub async fn forget(ops: &Ops, about: String) -> Result<()> {
-    ops.store.catalog.forget_post(about).await
+pub async fn finalize_post(ops: &Ops, about: String) -> Result<()> {
+    ops.store.catalog.finalize_post(about).await
 }
 
 /// What there are posts about, of those that begin with `prefix`.
 ///
 /// # Errors
 /// As [`put`].
-pub async fn about(ops: &Ops, prefix: String) -> Result<Vec<String>> {
+pub async fn subjects_with_prefix(ops: &Ops, prefix: String) -> Result<Vec<String>> {
     ops.store.catalog.posts_about(prefix).await
 }
 
@@ -42,54 +42,54 @@ pub async fn about(ops: &Ops, prefix: String) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// As [`put`].
-pub async fn channels(ops: &Ops) -> Result<Vec<u64>> {
-    ops.store.catalog.channels_to_post_in().await
+pub async fn channels_with_posts(ops: &Ops) -> Result<Vec<u64>> {
+    ops.store.catalog.channels_with_queued_posts().await
 }
 
 /// The next post of a channel, which counts as on its way from now on.
 ///
 /// # Errors
 /// As [`put`].
-pub async fn take(ops: &Ops, channel: u64, now: Timestamp) -> Result<Option<Due>> {
-    ops.store.catalog.take_post(channel, now).await
+pub async fn begin_next(ops: &Ops, channel: u64, now: Timestamp) -> Result<Option<DuePost>> {
+    ops.store.catalog.begin_next_post(channel, now).await
 }
 
 /// It has certainly not arrived.
 ///
 /// # Errors
 /// As [`put`].
-pub async fn untake(ops: &Ops, id: i64) -> Result<()> {
-    ops.store.catalog.untake_post(id).await
+pub async fn mark_unsent(ops: &Ops, id: i64) -> Result<()> {
+    ops.store.catalog.mark_post_unsent(id).await
 }
 
 /// A post is there, as this message.
 ///
 /// # Errors
 /// As [`put`].
-pub async fn posted(ops: &Ops, id: i64, message: u64) -> Result<()> {
-    ops.store.catalog.posted(id, message).await
+pub async fn mark_sent(ops: &Ops, id: i64, message: u64) -> Result<()> {
+    ops.store.catalog.mark_post_sent(id, message).await
 }
 
 /// A post will never be there.
 ///
 /// # Errors
 /// As [`put`].
-pub async fn give_up(ops: &Ops, id: i64) -> Result<()> {
-    ops.store.catalog.give_up_post(id).await
+pub async fn abandon(ops: &Ops, id: i64) -> Result<()> {
+    ops.store.catalog.abandon_post(id).await
 }
 
 /// Nothing will be posted in a channel any more; says how much waited.
 ///
 /// # Errors
 /// As [`put`].
-pub async fn give_up_channel(ops: &Ops, channel: u64) -> Result<u64> {
-    ops.store.catalog.give_up_channel(channel).await
+pub async fn abandon_channel(ops: &Ops, channel: u64) -> Result<u64> {
+    ops.store.catalog.abandon_channel(channel).await
 }
 
 /// Tells how many notices were dropped because they were too old.
 ///
 /// # Errors
 /// A database that cannot be read.
-pub async fn notices_dropped(ops: &Ops) -> Result<Dropped> {
-    ops.store.catalog.notices_dropped().await
+pub async fn dropped_notices(ops: &Ops) -> Result<DroppedNotices> {
+    ops.store.catalog.dropped_notices().await
 }

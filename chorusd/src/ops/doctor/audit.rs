@@ -3,7 +3,7 @@
 use chorus_proto::methods::doctor::{Check, Verdict};
 
 use super::{check, check_with};
-use crate::failure::Result;
+use crate::error::Result;
 use crate::ops::Ops;
 
 /// Whether the chain of hashes holds.
@@ -11,7 +11,7 @@ use crate::ops::Ops;
 /// # Errors
 /// A database that cannot be read.
 pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
-    let walk = ops.store.verify_audit().await?;
+    let walk = ops.store.verify_audit_log().await?;
     Ok(vec![match walk.broken {
         None => check("audit log", Verdict::Ok, format!("{} rows, each fits the one before it", walk.rows)),
         Some((at, why)) => {

@@ -5,23 +5,26 @@ use std::path::Path;
 use chorus_proto::methods::doctor::{Check, Verdict};
 
 use super::{check, check_with};
-use crate::store::{CATALOG, DB, JOURNAL, damage};
+use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 
 /// The version, and each database from its first page to its last.
 pub fn checks(home: &Path, thorough: bool) -> Vec<Check> {
-    let (version, good) = damage::sqlite_version();
+    let (version, good) = integrity::sqlite_version();
     let verdict = if good { Verdict::Ok } else { Verdict::Fail };
     let mut checks = vec![check("SQLite", verdict, format!("{version}, built in"))];
     let hints = [
         (
-            JOURNAL,
+            JOURNAL_FILE,
             "chorusctl daemon stop, then chorusctl doctor --salvage: it makes sessions of everything that can be read",
         ),
-        (CATALOG, "chorusctl daemon stop, then chorusctl doctor --rebuild: it makes a new one from the directories"),
+        (
+            CATALOG_FILE,
+            "chorusctl daemon stop, then chorusctl doctor --rebuild: it makes a new one from the directories",
+        ),
     ];
     for (name, hint) in hints {
-        let path = home.join(DB).join(name);
-        let problems = damage::problems_of_open(&path, thorough);
+        let path = home.join(DB_DIR).join(name);
+        let problems = integrity::find_problems_while_open(&path, thorough);
         checks.push(match problems.first() {
             None => {
                 let kind = if thorough { "every page and index is sound" } else { "every page is sound" };

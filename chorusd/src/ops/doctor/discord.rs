@@ -3,14 +3,14 @@
 use chorus_proto::methods::doctor::{Check, Verdict};
 
 use super::{check, check_with};
-use crate::config::Key;
-use crate::failure::Result;
-use crate::ops::discord::{State, identifies, outbox, servers, troubles};
-use crate::ops::{Ops, blocking};
+use crate::config::KeySource;
+use crate::error::Result;
+use crate::ops::discord::{ConnectionState, delivery_problems, guild_allowlist, identify_budget, outbox};
+use crate::ops::{Ops, run_blocking};
 
-const NAME: &str = "Discord";
+const CHECK_NAME: &str = "Discord";
 /// So few are soon used up.
-const FEW: u32 = 10;
+const LOW_BUDGET: u32 = 10;
 
 /// The token, the connection, and the budget of new connections.
 ///
@@ -19,65 +19,70 @@ const FEW: u32 = 10;
 pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let config = ops.config.discord.clone();
     let place = match &config.token {
-        Key::None => String::new(),
-        Key::Env { variable, .. } => format!("token in {variable}"),
-        Key::File(path) => format!("token in {}", path.display()),
-        Key::Credential { name, .. } => format!("token in the credential {name}"),
+        KeySource::None => String::new(),
+        KeySource::Env { variable, .. } => format!("token in {variable}"),
+        KeySource::File(path) => format!("token in {}", path.display()),
+        KeySource::Credential { name, .. } => format!("token in the credential {name}"),
     };
-    let own = config.is_discord();
-    let found = blocking(move || Ok(config.read_token())).await?;
+    let own = config.has_official_urls();
+    let found = run_blocking(move || Ok(config.read_token())).await?;
     if matches!(found, Ok(None)) {
         let hint = if own {
             "make an application in Discord's developer portal, set DISCORD_TOKEN where chorusd starts, then restart it"
         } else {
             "DISCORD_TOKEN is sent to Discord only: name the token of this server by `token_env` in [discord]"
         };
-        return Ok(vec![check_with(NAME, Verdict::Info, "off: there is no token", hint)]);
+        return Ok(vec![check_with(CHECK_NAME, Verdict::Info, "off: there is no token", hint)]);
     }
     let mut checks = vec![match ops.discord.state() {
-        State::Connected => {
-            let servers = match ops.discord.guilds() {
+        ConnectionState::Connected => {
+            let servers = match ops.discord.guild_count() {
                 0 => None,
                 1 => Some("1 server".to_owned()),
                 count => Some(format!("{count} servers")),
             };
             match servers {
-                Some(servers) => check(NAME, Verdict::Ok, format!("connected, {servers}; {place}")),
+                Some(servers) => check(CHECK_NAME, Verdict::Ok, format!("connected, {servers}; {place}")),
                 None => {
                     let hint = "invite the application: docs/DISCORD.md says how";
-                    check_with(NAME, Verdict::Warn, "connected, but in no server", hint)
+                    check_with(CHECK_NAME, Verdict::Warn, "connected, but in no server", hint)
                 }
             }
         }
-        State::Off => check(NAME, Verdict::Info, format!("not started; {place}")),
-        State::Connecting => check(NAME, Verdict::Info, format!("connecting; {place}")),
-        State::Waiting { until, why } => {
+        ConnectionState::Off => check(CHECK_NAME, Verdict::Info, format!("not started; {place}")),
+        ConnectionState::Connecting => check(CHECK_NAME, Verdict::Info, format!("connecting; {place}")),
+        ConnectionState::Waiting { until, why } => {
             let until = until.strftime("%Y-%m-%d %H:%M:%S UTC");
-            check_with(NAME, Verdict::Warn, format!("{why}; the next try is at {until}"), "nothing has to be done")
+            check_with(
+                CHECK_NAME,
+                Verdict::Warn,
+                format!("{why}; the next try is at {until}"),
+                "nothing has to be done",
+            )
         }
-        State::Stopped { why, hint } => check_with(NAME, Verdict::Fail, why, hint),
+        ConnectionState::Stopped { why, hint } => check_with(CHECK_NAME, Verdict::Fail, why, hint),
     }];
     for (name, what, hint) in [
-        ("Discord channels", troubles::channels(ops), troubles::CHANNELS),
-        ("Discord posts", troubles::posts(ops), troubles::POSTS),
+        ("Discord channels", delivery_problems::unusable_channels(ops), delivery_problems::UNUSABLE_CHANNELS_HINT),
+        ("Discord posts", delivery_problems::blocked_posts(ops), delivery_problems::BLOCKED_POSTS_HINT),
     ] {
         if !what.is_empty() {
             checks.push(check_with(name, Verdict::Warn, what.join("; "), hint));
         }
     }
-    let strangers = ops.discord.strangers();
+    let strangers = ops.discord.unserved_guilds();
     if !strangers.is_empty() {
-        checks.push(check_with("Discord servers", Verdict::Warn, strangers.join("; "), servers::HINT));
+        checks.push(check_with("Discord servers", Verdict::Warn, strangers.join("; "), guild_allowlist::UNSERVED_HINT));
     }
-    let dropped = outbox::notices_dropped(ops).await?;
+    let dropped = outbox::dropped_notices(ops).await?;
     if let Some(last) = dropped.last {
         let notices = if dropped.count == 1 { "notice was" } else { "notices were" };
         let last = last.strftime("%Y-%m-%d %H:%M UTC");
         let text = format!("{} {notices} dropped unposted after 24 hours, the last at {last}", dropped.count);
         checks.push(check_with("Discord notices", Verdict::Info, text, "`chorusctl events` shows what is new"));
     }
-    let budget = identifies::budget(ops).await?;
-    let text = format!("{} of {} left within 24 hours", budget.left, identifies::MOST);
+    let budget = identify_budget::read_budget(ops).await?;
+    let text = format!("{} of {} left within 24 hours", budget.left, identify_budget::MAX_IDENTIFIES);
     checks.push(match budget.left {
         0 => check_with(
             "Discord sessions",
@@ -85,7 +90,7 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
             text,
             "look why it is started so often: `chorusctl daemon logs`",
         ),
-        1..FEW => check("Discord sessions", Verdict::Warn, text),
+        1..LOW_BUDGET => check("Discord sessions", Verdict::Warn, text),
         _ => check("Discord sessions", Verdict::Ok, text),
     });
     Ok(checks)

@@ -8,19 +8,19 @@ use chorus_proto::methods::doctor::{Check, Verdict};
 use chorus_proto::methods::trash::TrashKind;
 use uuid::Uuid;
 
-use super::{check, check_with, some_of};
-use crate::agent::directory::Entry;
-use crate::config::agent::FILE;
-use crate::failure::{Failure, Result};
-use crate::ops::{Ops, agent, blocking};
+use super::{check, check_with, join_some};
+use crate::agent::agent_index::AgentEntry;
+use crate::config::agent::AGENT_FILE;
+use crate::error::{Error, Result};
+use crate::ops::{Ops, agent, run_blocking};
 use crate::store::session_files::stamp;
-use crate::store::trash::{self, Stage, Trashed};
+use crate::store::trash::{self, Stage, TrashItem};
 
-const REBUILD: &str = "chorusctl doctor --rebuild";
+const REBUILD_COMMAND: &str = "chorusctl doctor --rebuild";
 
 /// What is not as the catalog says, as `agent/session`.
 #[derive(Debug, Default)]
-struct Findings {
+struct SessionProblems {
     total: usize,
     missing: Vec<String>,
     /// Their files lie in the trash.
@@ -35,16 +35,18 @@ struct Findings {
 /// # Errors
 /// A database that cannot be read.
 pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
-    let mut found = Findings::default();
-    let trashed = trashed(ops).await?;
-    for entry in ops.directory.all() {
-        let agent = &entry.facts.name;
+    let mut found = SessionProblems::default();
+    let trashed = list_trashed(ops).await?;
+    for entry in ops.agents.all() {
+        let agent = &entry.settings.name;
         let named = |session: &str| format!("{agent}/{session}");
-        let corrupt: HashSet<String> = ops.store.catalog.corrupt(entry.facts.id).await?.into_iter().collect();
-        let dir = entry.facts.dir.join("sessions");
-        let there = blocking(move || Ok(stamps(&dir))).await?;
+        let corrupt: HashSet<String> =
+            ops.store.catalog.corrupt_sessions(entry.settings.id).await?.into_iter().collect();
+        let dir = entry.settings.dir.join("sessions");
+        let there = run_blocking(move || Ok(read_stamps(&dir))).await?;
         // After the files: what is saved meanwhile has its row then.
-        let mut known: BTreeMap<String, String> = ops.store.catalog.stamps(entry.facts.id).await?.into_iter().collect();
+        let mut known: BTreeMap<String, String> =
+            ops.store.catalog.session_stamps(entry.settings.id).await?.into_iter().collect();
         found.total += known.len();
         for (name, stamp) in there {
             match known.remove(&name) {
@@ -54,16 +56,21 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
                 Some(_) => {}
             }
         }
-        let (sessions, entry_id) = (entry.facts.dir.join("sessions"), entry.facts.id);
+        let (sessions, entry_id) = (entry.settings.dir.join("sessions"), entry.settings.id);
         for name in known.into_keys().filter(|name| !sessions.join(format!("{name}.json")).is_file()) {
-            let in_trash = trashed.iter().any(|entry| is_of(entry, TrashKind::Session, entry_id, &name));
+            let in_trash = trashed.iter().any(|entry| is_entry_of(entry, TrashKind::Session, entry_id, &name));
             if in_trash { &mut found.deleted } else { &mut found.missing }.push(named(&name));
         }
     }
-    let mut checks = vec![agents(ops, &trashed).await?];
+    let mut checks = vec![check_agents(ops, &trashed).await?];
     checks.extend(trash_checks(&trashed));
     let trouble = [
-        (Verdict::Fail, found.missing, "missing", format!("bring them back from a backup; {REBUILD} forgets them")),
+        (
+            Verdict::Fail,
+            found.missing,
+            "missing",
+            format!("bring them back from a backup; {REBUILD_COMMAND} forgets them"),
+        ),
         (
             Verdict::Warn,
             found.deleted,
@@ -76,18 +83,23 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
             "corrupt",
             "bring them back from a backup, or move them out of sessions/".into(),
         ),
-        (Verdict::Warn, found.unknown, "not in the index yet", format!("the next start takes them up, or {REBUILD}")),
+        (
+            Verdict::Warn,
+            found.unknown,
+            "not in the index yet",
+            format!("the next start takes them up, or {REBUILD_COMMAND}"),
+        ),
         (
             Verdict::Warn,
             found.changed,
             "changed since they were read",
-            format!("the next start reads them, or {REBUILD}"),
+            format!("the next start reads them, or {REBUILD_COMMAND}"),
         ),
     ];
     let trouble = trouble.into_iter().filter(|(_, names, ..)| !names.is_empty());
     let trouble: Vec<Check> = trouble
         .map(|(verdict, names, what, hint)| {
-            check_with("sessions", verdict, format!("{} {what}: {}", names.len(), some_of(&names)), hint)
+            check_with("sessions", verdict, format!("{} {what}: {}", names.len(), join_some(&names)), hint)
         })
         .collect();
     if trouble.is_empty() {
@@ -98,7 +110,7 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
 }
 
 /// Names and stamps of the session files in `dir`; one that is not there has none.
-fn stamps(dir: &Path) -> Vec<(String, String)> {
+fn read_stamps(dir: &Path) -> Vec<(String, String)> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let file = |entry: std::fs::DirEntry| {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -110,31 +122,31 @@ fn stamps(dir: &Path) -> Vec<(String, String)> {
 }
 
 /// Everything in the trash, unfinished entries too.
-async fn trashed(ops: &Ops) -> Result<Vec<Trashed>> {
+async fn list_trashed(ops: &Ops) -> Result<Vec<TrashItem>> {
     let home = ops.home.clone();
-    blocking(move || {
-        let read = || Ok([trash::list(&home)?, trash::unfinished(&home)?].concat());
-        read().map_err(|e: std::io::Error| Failure::io("cannot read the trash", &e))
+    run_blocking(move || {
+        let read = || Ok([trash::list(&home)?, trash::list_unfinished(&home)?].concat());
+        read().map_err(|e: std::io::Error| Error::io("cannot read the trash", &e))
     })
     .await
 }
 
 /// Returns whether the entry has that session of an agent in it, or that agent.
-fn is_of(entry: &Trashed, kind: TrashKind, agent: Uuid, name: &str) -> bool {
-    let note = entry.note.as_ref();
+fn is_entry_of(entry: &TrashItem, kind: TrashKind, agent: Uuid, name: &str) -> bool {
+    let note = entry.metadata.as_ref();
     note.is_some_and(|note| note.kind == kind && note.agent_id == agent && note.name == name) && entry.has_content()
 }
 
 /// Entries of the trash that are not as they should be.
-fn trash_checks(entries: &[Trashed]) -> Vec<Check> {
+fn trash_checks(entries: &[TrashItem]) -> Vec<Check> {
     let unfinished = entries.iter().filter(|entry| entry.stage != Stage::Settled).count();
-    let holds = |entry: &&Trashed| entry.note.as_ref().is_some_and(|note| note.kind != TrashKind::Memory);
+    let holds = |entry: &&TrashItem| entry.metadata.as_ref().is_some_and(|note| note.kind != TrashKind::Memory);
     let empty: Vec<String> = entries
         .iter()
         .filter(|entry| entry.stage == Stage::Settled)
         .filter(holds)
         .filter(|entry| !entry.has_content())
-        .map(|entry| entry.note.as_ref().map_or_else(|| entry.id.clone(), |note| note.name.clone()))
+        .map(|entry| entry.metadata.as_ref().map_or_else(|| entry.id.clone(), |note| note.name.clone()))
         .collect();
     let mut checks = Vec::new();
     if unfinished > 0 {
@@ -142,34 +154,38 @@ fn trash_checks(entries: &[Trashed]) -> Vec<Check> {
         checks.push(check_with("trash", Verdict::Warn, text, "`chorusctl daemon restart` settles them"));
     }
     if !empty.is_empty() {
-        let text = format!("{} without content: {}", empty.len(), some_of(&empty));
+        let text = format!("{} without content: {}", empty.len(), join_some(&empty));
         checks.push(check_with("trash", Verdict::Warn, text, "`chorusctl trash empty` removes what is left of them"));
     }
     checks
 }
 
 /// Every agent has its directory and a good agent.json, and every directory its agent.
-async fn agents(ops: &Ops, trashed: &[Trashed]) -> Result<Check> {
-    let entries = agent::refresh_all(ops, ops.directory.all()).await?;
-    let problems: Vec<String> =
-        entries.iter().filter_map(|entry| Some(format!("{}: {}", entry.facts.name, entry.problem.as_ref()?))).collect();
-    let known: HashSet<_> = entries.iter().map(|entry| entry.facts.dir.clone()).collect();
-    let of = |entry: &Arc<Entry>, trash: &Trashed| is_of(trash, TrashKind::Agent, entry.facts.id, &entry.facts.name);
+async fn check_agents(ops: &Ops, trashed: &[TrashItem]) -> Result<Check> {
+    let entries = agent::reload_all(ops, ops.agents.all()).await?;
+    let problems: Vec<String> = entries
+        .iter()
+        .filter_map(|entry| Some(format!("{}: {}", entry.settings.name, entry.config_problem.as_ref()?)))
+        .collect();
+    let known: HashSet<_> = entries.iter().map(|entry| entry.settings.dir.clone()).collect();
+    let of = |entry: &Arc<AgentEntry>, trash: &TrashItem| {
+        is_entry_of(trash, TrashKind::Agent, entry.settings.id, &entry.settings.name)
+    };
     let deleted: Vec<String> = entries
         .iter()
-        .filter(|entry| entry.facts.dir.symlink_metadata().is_err() && trashed.iter().any(|trash| of(entry, trash)))
-        .map(|entry| entry.facts.name.clone())
+        .filter(|entry| entry.settings.dir.symlink_metadata().is_err() && trashed.iter().any(|trash| of(entry, trash)))
+        .map(|entry| entry.settings.name.clone())
         .collect();
-    let (gone, dir) = (known.clone(), ops.home.join(agent::AGENTS));
-    let (gone, strangers) = blocking(move || {
-        let gone: Vec<_> = gone.into_iter().filter(|dir| !dir.join(FILE).is_file()).collect();
+    let (gone, dir) = (known.clone(), ops.home.join(agent::AGENTS_DIR));
+    let (gone, strangers) = run_blocking(move || {
+        let gone: Vec<_> = gone.into_iter().filter(|dir| !dir.join(AGENT_FILE).is_file()).collect();
         let there = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-        let strangers: Vec<_> = there.filter(|path| path.join(FILE).is_file() && !known.contains(path)).collect();
-        Ok((names(&gone), names(&strangers)))
+        let strangers: Vec<_> = there.filter(|path| path.join(AGENT_FILE).is_file() && !known.contains(path)).collect();
+        Ok((file_names(&gone), file_names(&strangers)))
     })
     .await?;
     Ok(if !deleted.is_empty() {
-        let text = format!("{} whose directory is in the trash: {}", deleted.len(), some_of(&deleted));
+        let text = format!("{} whose directory is in the trash: {}", deleted.len(), join_some(&deleted));
         check_with(
             "agents",
             Verdict::Fail,
@@ -177,19 +193,19 @@ async fn agents(ops: &Ops, trashed: &[Trashed]) -> Result<Check> {
             "`chorusctl trash restore NAME` brings it back, as the next start does",
         )
     } else if !gone.is_empty() {
-        let text = format!("{} without agent.json: {}", gone.len(), some_of(&gone));
+        let text = format!("{} without agent.json: {}", gone.len(), join_some(&gone));
         check_with("agents", Verdict::Fail, text, "bring the directory back, or `chorusctl agent destroy NAME`")
     } else if !problems.is_empty() {
-        check_with("agents", Verdict::Warn, some_of(&problems), "mend agent.json; it is read again by itself")
+        check_with("agents", Verdict::Warn, join_some(&problems), "mend agent.json; it is read again by itself")
     } else if !strangers.is_empty() {
-        let text = format!("{} of no agent: {}", strangers.len(), some_of(&strangers));
+        let text = format!("{} of no agent: {}", strangers.len(), join_some(&strangers));
         check_with("agents", Verdict::Warn, text, "`chorusctl agent init NAME` revives a directory that was kept")
     } else {
         check("agents", Verdict::Ok, format!("{}, each with its directory", entries.len()))
     })
 }
 
-fn names(paths: &[std::path::PathBuf]) -> Vec<String> {
+fn file_names(paths: &[std::path::PathBuf]) -> Vec<String> {
     let name = |path: &std::path::PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut names: Vec<String> = paths.iter().map(name).collect();
     names.sort();

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use chorus_proto::methods::doctor::{Check, Verdict};
 use chorus_proto::paths::HOME_SOCKET;
 
-use super::{check, check_with, some_of};
+use super::{check, check_with, join_some};
 
 /// Less than this is soon full.
-const LITTLE: u64 = 512 << 20;
+const LOW_SPACE_BYTES: u64 = 512 << 20;
 /// Less than this is as good as full.
-const NOTHING: u64 = 16 << 20;
+const NO_SPACE_BYTES: u64 = 16 << 20;
 
 /// Everything is for its owner only, the contents of workspaces excepted.
-pub fn permissions(home: &Path) -> Check {
+pub fn check_permissions(home: &Path) -> Check {
     const NAME: &str = "permissions";
     let (mut open, mut writable) = (Vec::new(), false);
     let mut looked_at = 0_u64;
@@ -45,12 +45,12 @@ pub fn permissions(home: &Path) -> Check {
         return check(NAME, Verdict::Ok, format!("{looked_at} files and directories, all for you alone"));
     }
     let (verdict, may) = if writable { (Verdict::Fail, "changed") } else { (Verdict::Warn, "read") };
-    let text = format!("{} may be {may} by others: {}", open.len(), some_of(&open));
+    let text = format!("{} may be {may} by others: {}", open.len(), join_some(&open));
     check_with(NAME, verdict, text, format!("chmod -R go= {}", home.display()))
 }
 
 /// Room on the disk.
-pub fn space(home: &Path) -> Check {
+pub fn check_space(home: &Path) -> Check {
     const NAME: &str = "free space";
     let Ok(disk) = rustix::fs::statvfs(home) else {
         return check(NAME, Verdict::Warn, "cannot be told");
@@ -58,14 +58,16 @@ pub fn space(home: &Path) -> Check {
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     let text = format!("{} MiB", free >> 20);
     match free {
-        ..NOTHING => check_with(NAME, Verdict::Fail, text, "free some: nothing more can be kept"),
-        NOTHING..LITTLE => check_with(NAME, Verdict::Warn, text, "free some before nothing more can be kept"),
+        ..NO_SPACE_BYTES => check_with(NAME, Verdict::Fail, text, "free some: nothing more can be kept"),
+        NO_SPACE_BYTES..LOW_SPACE_BYTES => {
+            check_with(NAME, Verdict::Warn, text, "free some before nothing more can be kept")
+        }
         _ => check(NAME, Verdict::Ok, text),
     }
 }
 
 /// Where clients connect, and why it is in the home if it is not to be there.
-pub fn socket(path: &Path, home: &Path) -> Check {
+pub fn check_socket(path: &Path, home: &Path) -> Check {
     let shown = path.display();
     match path.symlink_metadata() {
         Ok(there) if there.file_type().is_socket() => {
@@ -129,12 +131,12 @@ mod tests {
         set("agents/a/workspace/src", 0o777)?;
         std::fs::write(home.path().join("config.toml"), "")?;
         set("config.toml", 0o600)?;
-        assert_eq!(permissions(home.path()).verdict, Verdict::Ok);
+        assert_eq!(check_permissions(home.path()).verdict, Verdict::Ok);
         set("config.toml", 0o644)?;
-        let found = permissions(home.path());
+        let found = check_permissions(home.path());
         assert_eq!((found.verdict, &*found.text), (Verdict::Warn, "1 may be read by others: config.toml"));
         set("config.toml", 0o620)?;
-        assert_eq!(permissions(home.path()).verdict, Verdict::Fail);
+        assert_eq!(check_permissions(home.path()).verdict, Verdict::Fail);
         Ok(())
     }
 }

@@ -2,24 +2,24 @@
 
 use chorus_proto::methods::doctor::{Check, Verdict};
 
-use super::{check, check_with, some_of};
-use crate::failure::Result;
-use crate::ops::{Ops, blocking};
-use crate::store::recovery::{Incident, incidents};
-use crate::store::{CATALOG, DB, JOURNAL, damage};
+use super::{check, check_with, join_some};
+use crate::error::Result;
+use crate::ops::{Ops, run_blocking};
+use crate::store::recovery::{Incident, list_incidents};
+use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 
-const NAME: &str = "journal";
-const SALVAGE: &str = "chorusctl doctor --salvage";
+const CHECK_NAME: &str = "journal";
+const SALVAGE_COMMAND: &str = "chorusctl doctor --salvage";
 
 /// Checks that every live context can be read back, and names what was damaged before.
 ///
 /// # Errors
 /// A database that cannot be read.
 pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
-    let path = ops.home.join(DB).join(JOURNAL);
-    let checked = blocking(move || damage::check_journal(&path)).await?;
-    let named = |agent| match ops.directory.by_id(agent) {
-        Some(entry) => entry.facts.name.clone(),
+    let path = ops.home.join(DB_DIR).join(JOURNAL_FILE);
+    let checked = run_blocking(move || integrity::check_journal(&path)).await?;
+    let named = |agent| match ops.agents.by_id(agent) {
+        Some(entry) => entry.settings.name.clone(),
         None => format!("the unknown agent {agent}"),
     };
     let mut checks = Vec::new();
@@ -32,21 +32,21 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
             "{} of {} contexts cannot be read back: {}",
             broken.len(),
             checked.contexts.len(),
-            some_of(&broken)
+            join_some(&broken)
         );
-        checks.push(check_with(NAME, Verdict::Fail, text, SALVAGE));
+        checks.push(check_with(CHECK_NAME, Verdict::Fail, text, SALVAGE_COMMAND));
     }
     if checked.orphans + checked.holes > 0 {
         let text = format!("{} records belong to no context, {} rows cannot be read", checked.orphans, checked.holes);
         let hint = "keep a copy of db/live.db, then put one from a backup in its place";
-        checks.push(check_with(NAME, Verdict::Fail, text, hint));
+        checks.push(check_with(CHECK_NAME, Verdict::Fail, text, hint));
     }
-    let unknown = checked.contexts.iter().filter(|found| ops.directory.by_id(found.head.agent).is_none());
+    let unknown = checked.contexts.iter().filter(|found| ops.agents.by_id(found.head.agent).is_none());
     let unknown: Vec<String> = unknown.map(|found| found.head.agent.to_string()).collect();
     if !unknown.is_empty() {
-        let text = format!("{} contexts belong to no agent that there is: {}", unknown.len(), some_of(&unknown));
+        let text = format!("{} contexts belong to no agent that there is: {}", unknown.len(), join_some(&unknown));
         checks.push(check_with(
-            NAME,
+            CHECK_NAME,
             Verdict::Warn,
             text,
             "`chorusctl doctor --rebuild` finds agents by their directories",
@@ -54,43 +54,45 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     }
     if checks.is_empty() {
         let text = format!("{} records of {} contexts, each in its place", checked.records, checked.contexts.len());
-        checks.push(check(NAME, Verdict::Ok, text));
+        checks.push(check(CHECK_NAME, Verdict::Ok, text));
     }
-    let db = ops.home.join(DB);
-    for incident in blocking(move || Ok(incidents(&db))).await? {
+    let db = ops.home.join(DB_DIR);
+    for incident in run_blocking(move || Ok(list_incidents(&db))).await? {
         let (facts, dir) = (&incident.facts, format!("db/{}", incident.name()));
         let text = format!("damaged at {:.0}: {} ({dir})", facts.at, facts.what);
         if facts.catalog {
-            checks.push(of_catalog(&incident, text));
+            checks.push(catalog_incident_check(&incident, text));
             continue;
         }
         if facts.incomplete {
             let what = if facts.salvaged { "not everything in it" } else { "nothing in it" };
             let hint =
                 format!("{what} could be read: keep {}, the raw files there are the only copy", incident.dir.display());
-            checks.push(check_with(NAME, Verdict::Warn, text, hint));
+            checks.push(check_with(CHECK_NAME, Verdict::Warn, text, hint));
             continue;
         }
         checks.push(match (facts.salvaged, facts.lost) {
-            (true, _) => check_with(NAME, Verdict::Info, text, format!("delete {dir} once nothing of it is needed")),
-            (false, true) => check_with(NAME, Verdict::Fail, text, SALVAGE),
-            (false, false) => check_with(NAME, Verdict::Warn, text, SALVAGE),
+            (true, _) => {
+                check_with(CHECK_NAME, Verdict::Info, text, format!("delete {dir} once nothing of it is needed"))
+            }
+            (false, true) => check_with(CHECK_NAME, Verdict::Fail, text, SALVAGE_COMMAND),
+            (false, false) => check_with(CHECK_NAME, Verdict::Warn, text, SALVAGE_COMMAND),
         });
     }
     Ok(checks)
 }
 
 /// The check of a catalog that was damaged; all that can be had of it was had by the start.
-fn of_catalog(incident: &Incident, text: String) -> Check {
+fn catalog_incident_check(incident: &Incident, text: String) -> Check {
     let (facts, dir) = (&incident.facts, format!("db/{}", incident.name()));
     if !facts.lost {
-        return check_with(CATALOG, Verdict::Info, text, format!("delete {dir} once nothing of it is needed"));
+        return check_with(CATALOG_FILE, Verdict::Info, text, format!("delete {dir} once nothing of it is needed"));
     }
     if facts.salvaged {
         let hint = format!("not everything in it could be read: keep {dir}, or put a backup in the place of the home");
-        return check_with(CATALOG, Verdict::Warn, text, hint);
+        return check_with(CATALOG_FILE, Verdict::Warn, text, hint);
     }
     let hint = "look at `chorusctl memory list`, `chorusctl settings` and `chorusctl audit verify`; `chorusctl doctor --salvage` notes \
                 that it was seen";
-    check_with(CATALOG, Verdict::Fail, text, hint)
+    check_with(CATALOG_FILE, Verdict::Fail, text, hint)
 }

@@ -6,16 +6,16 @@ mod discord;
 mod files;
 mod home;
 mod journal;
-mod machine;
 mod models;
-mod rules;
+mod permission_rules;
 mod sandbox;
+mod system;
 
 use chorus_proto::methods::doctor::{Check, DoctorParams, DoctorResult, Verdict};
 
-use super::{Ops, blocking, rebuild, salvage};
-use crate::failure::Result;
-use crate::store::{CATALOG, JOURNAL};
+use super::{Ops, catalog_rebuild, run_blocking, salvage};
+use crate::error::Result;
+use crate::store::{CATALOG_FILE, JOURNAL_FILE};
 
 /// Looks at everything; rebuilds the index, or salvages what a damaged journal has, first if asked and if the database is whole.
 ///
@@ -23,11 +23,11 @@ use crate::store::{CATALOG, JOURNAL};
 /// A database or directory that cannot be read at all.
 pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
     let (home, thorough) = (ops.home.clone(), params.rebuild);
-    let mut checks = blocking(move || Ok(databases::checks(&home, thorough))).await?;
+    let mut checks = run_blocking(move || Ok(databases::checks(&home, thorough))).await?;
     let failed = |name: &str| checks.iter().any(|check| check.name == name && check.verdict == Verdict::Fail);
-    let (damaged, journal_damaged) = (failed(CATALOG), failed(JOURNAL));
+    let (damaged, journal_damaged) = (failed(CATALOG_FILE), failed(JOURNAL_FILE));
     // Writing into a damaged database would make it worse: it is set aside without a daemon.
-    let rebuilt = if params.rebuild && !damaged { Some(rebuild::rebuild(ops).await?) } else { None };
+    let rebuilt = if params.rebuild && !damaged { Some(catalog_rebuild::rebuild_catalog(ops).await?) } else { None };
     let salvaged =
         if params.salvage && !damaged && !journal_damaged { Some(salvage::salvage(ops).await?) } else { None };
     if !journal_damaged {
@@ -36,16 +36,19 @@ pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
     if !damaged {
         checks.extend(files::checks(ops).await?);
         checks.extend(audit::checks(ops).await?);
-        checks.push(rules::check_rules(ops).await?);
+        checks.push(permission_rules::check_rules(ops).await?);
     }
     let (home, socket) = (ops.home.clone(), ops.socket.get());
     checks.extend(
-        blocking(move || Ok([home::permissions(&home), home::space(&home), home::socket(&socket, &home)])).await?,
+        run_blocking(move || {
+            Ok([home::check_permissions(&home), home::check_space(&home), home::check_socket(&socket, &home)])
+        })
+        .await?,
     );
     checks.extend(models::checks(ops).await?);
     checks.extend(discord::checks(ops).await?);
-    checks.extend(blocking(|| Ok(machine::checks())).await?);
-    checks.extend(sandbox::checks(ops.registry.world.sandbox.known().await));
+    checks.extend(run_blocking(|| Ok(system::checks())).await?);
+    checks.extend(sandbox::checks(ops.registry.services.sandbox.level_or_probe().await));
     Ok(DoctorResult { checks, rebuilt, salvaged })
 }
 
@@ -59,10 +62,10 @@ fn check_with(name: &str, verdict: Verdict, text: impl Into<String>, hint: impl 
 }
 
 /// `a, b, c and 4 more`.
-fn some_of(names: &[String]) -> String {
-    const SHOWN: usize = 3;
-    let shown = names[..names.len().min(SHOWN)].join(", ");
-    match names.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+fn join_some(names: &[String]) -> String {
+    const MAX_SHOWN: usize = 3;
+    let shown = names[..names.len().min(MAX_SHOWN)].join(", ");
+    match names.len().checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
         Some(more) => format!("{shown} and {more} more"),
         None => shown,
     }
@@ -75,6 +78,6 @@ mod tests {
     #[test]
     fn long_lists_are_cut() {
         let names: Vec<String> = ["a", "b", "c", "d", "e"].map(String::from).into();
-        assert_eq!((some_of(&names[..3]), some_of(&names)), ("a, b, c".into(), "a, b, c and 2 more".into()));
+        assert_eq!((join_some(&names[..3]), join_some(&names)), ("a, b, c".into(), "a, b, c and 2 more".into()));
     }
 }

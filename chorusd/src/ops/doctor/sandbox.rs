@@ -3,26 +3,26 @@
 use chorus_proto::methods::doctor::{Check, Verdict};
 
 use super::{check, check_with};
-use crate::sandbox::{Level, Memory, Processes, Way};
+use crate::sandbox::{ConfinementLevel, Isolation, MemoryBound, ProcessBound};
 
 /// What was reached, then each thing that is not there. `None`: it could not be found out.
-pub fn checks(level: Option<&Level>) -> Vec<Check> {
+pub fn checks(level: Option<&ConfinementLevel>) -> Vec<Check> {
     let Some(level) = level else {
         let text = "it cannot be found out now; until it is, every command is asked about";
         return vec![check_with("sandbox", Verdict::Warn, text, "ask again; the daemon's log says what is short")];
     };
-    let reached = match level.way {
-        Way::None => None,
-        way => Some(check("sandbox", Verdict::Ok, format!("commands run in one, made by {}", maker(way)))),
+    let reached = match level.isolation {
+        Isolation::None => None,
+        way => Some(check("sandbox", Verdict::Ok, format!("commands run in one, made by {}", sandbox_maker(way)))),
     };
-    let worst = if level.way == Way::None { Verdict::Warn } else { Verdict::Info };
+    let worst = if level.isolation == Isolation::None { Verdict::Warn } else { Verdict::Info };
     let missing = level.missing.iter().enumerate().map(|(place, missing)| {
         let verdict = if place == 0 { worst } else { Verdict::Info };
-        let text = match (place, level.way) {
-            (0, Way::None) => format!("none, so every command is asked about: {}", missing.what),
-            _ => missing.what.clone(),
+        let text = match (place, level.isolation) {
+            (0, Isolation::None) => format!("none, so every command is asked about: {}", missing.description),
+            _ => missing.description.clone(),
         };
-        match &missing.mend {
+        match &missing.remedy {
             Some(mend) => check_with("sandbox", verdict, text, mend.clone()),
             None => check("sandbox", verdict, text),
         }
@@ -30,15 +30,15 @@ pub fn checks(level: Option<&Level>) -> Vec<Check> {
     let landlock = level.landlock.map_or_else(|| "not there".into(), |abi| format!("ABI {abi}"));
     let seccomp = if level.seccomp { "system calls are filtered" } else { "not there" };
     let processes = match level.processes {
-        Processes::Namespace => "bounded for each command, by its namespace",
-        Processes::Cgroup => "bounded for each command, by a control group",
-        Processes::Rlimit => "bounded by a limit of the user (rlimit), which does not bind root",
-        Processes::Unbounded => "not bounded",
+        ProcessBound::Namespace => "bounded for each command, by its namespace",
+        ProcessBound::Cgroup => "bounded for each command, by a control group",
+        ProcessBound::Rlimit => "bounded by a limit of the user (rlimit), which does not bind root",
+        ProcessBound::Unbounded => "not bounded",
     };
     let memory = match level.memory {
-        Memory::Cgroup => "bounded for each command, by a control group",
-        Memory::Watch => "bounded for each command, whose processes are watched",
-        Memory::Rlimit => "bounded for each process (rlimit), not for a command as a whole",
+        MemoryBound::Cgroup => "bounded for each command, by a control group",
+        MemoryBound::Watch => "bounded for each command, whose processes are watched",
+        MemoryBound::Rlimit => "bounded for each process (rlimit), not for a command as a whole",
     };
     let parts = [
         ("Landlock", landlock),
@@ -50,9 +50,9 @@ pub fn checks(level: Option<&Level>) -> Vec<Check> {
     reached.into_iter().chain(missing).chain(parts).collect()
 }
 
-fn maker(way: Way) -> &'static str {
+fn sandbox_maker(way: Isolation) -> &'static str {
     match way {
-        Way::Bubblewrap => "bubblewrap",
+        Isolation::Bubblewrap => "bubblewrap",
         _ => "chorusd itself",
     }
 }

@@ -2,8 +2,8 @@
 
 use chorus_proto::methods::events::{ListParams, ListResult};
 
-use super::PAGE;
-use crate::failure::{Failure, Result};
+use super::DEFAULT_PAGE;
+use crate::error::{Error, Result};
 use crate::ops::Ops;
 
 /// Most events a page.
@@ -14,9 +14,9 @@ const MAX_PAGE: u64 = 10_000;
 /// # Errors
 /// `invalid_params`, or a database that cannot be read.
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
-    let limit = params.limit.unwrap_or(PAGE);
+    let limit = params.limit.unwrap_or(DEFAULT_PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
-        return Err(Failure::invalid(format!("`limit` is 1 to {MAX_PAGE}")).hint("more events follow with `after`"));
+        return Err(Error::invalid(format!("`limit` is 1 to {MAX_PAGE}")).hint("more events follow with `after`"));
     }
     let (events, lagged) = ops.store.journal.events_after(params.after.unwrap_or(0), limit).await?;
     let next = events.last().map(|event| event.seq).filter(|_| events.len() as u64 == limit);

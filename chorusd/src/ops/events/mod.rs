@@ -4,4 +4,4 @@ pub mod list;
 pub mod subscribe;
 
 /// Events a page unless said otherwise.
-const PAGE: u64 = 1_000;
+const DEFAULT_PAGE: u64 = 1_000;

@@ -2,25 +2,25 @@
 
 use chorus_proto::methods::memory::{ListParams, ListResult};
 
-use super::{PAGE, entries, memory};
-use crate::agent::window::REMEMBERED_TOKENS;
-use crate::failure::Result;
-use crate::ops::{Ops, select};
+use super::{MAX_PAGE, load_memory, to_entries};
+use crate::agent::window::MAX_MEMORY_TOKENS;
+use crate::error::Result;
+use crate::ops::{Ops, resolve};
 
 /// A page of what an agent remembers, in the order in which its model is shown it.
 ///
 /// # Errors
 /// `agent_not_found`, or a database that cannot be read.
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
-    let memory = memory(ops, &agent).await?;
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let memory = load_memory(ops, &agent).await?;
     let total = memory.rows.len();
     let offset = usize::try_from(params.offset.unwrap_or(0)).unwrap_or(usize::MAX).min(total);
-    let limit = params.limit.unwrap_or(PAGE).min(PAGE) as usize;
+    let limit = params.limit.unwrap_or(MAX_PAGE).min(MAX_PAGE) as usize;
     let some = memory.rows[offset..].iter().take(limit).cloned().collect();
-    let entries = entries(ops, &agent, &memory, some).await?;
+    let entries = to_entries(ops, &agent, &memory, some).await?;
     let end = offset + entries.len();
     let next = (end < total && end > offset).then_some(end as u64);
-    let (shown, tokens) = (memory.shown.shown as u64, memory.shown.tokens);
-    Ok(ListResult { entries, total: total as u64, shown, tokens, token_budget: REMEMBERED_TOKENS, next })
+    let (shown, tokens) = (memory.block.shown as u64, memory.block.tokens);
+    Ok(ListResult { entries, total: total as u64, shown, tokens, token_budget: MAX_MEMORY_TOKENS, next })
 }

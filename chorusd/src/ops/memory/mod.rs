@@ -10,49 +10,54 @@ use std::sync::Arc;
 use chorus_proto::methods::memory::{MemoryEntry, MemorySource};
 use uuid::Uuid;
 
-use super::{Ops, blocking};
-use crate::agent::directory::Entry;
-use crate::agent::memories::{block, whose};
-use crate::agent::window::Remembered;
-use crate::failure::Result;
+use super::{Ops, run_blocking};
+use crate::agent::agent_index::AgentEntry;
+use crate::agent::memory_prompt::{memory_block, memory_scope};
+use crate::agent::window::MemoryBlock;
+use crate::error::Result;
+use crate::requester::Requester;
 use crate::session::selector::MIN_PREFIX;
-use crate::store::catalog::{Audit, MemoryRow};
-use crate::who::Requester;
+use crate::store::catalog::{AuditDecision, MemoryRow};
 
 /// Entries in one answer: far below what a frame holds.
-pub const PAGE: u64 = 500;
+pub const MAX_PAGE: u64 = 500;
 
 /// Digits of a short id, where they are enough.
-const SHORT: usize = 8;
+const MIN_SHORT_ID: usize = 8;
 
 /// All that an agent remembers, in the order in which its model is shown it, and what of it that is.
-struct Memory {
+struct AgentMemory {
     rows: Vec<MemoryRow>,
-    shown: Remembered,
+    block: MemoryBlock,
 }
 
-async fn memory(ops: &Ops, agent: &Entry) -> Result<Memory> {
-    let rows = ops.store.catalog.memories(whose(&agent.facts)).await?;
-    let shown = block(agent.facts.id, &rows, rows.len() as u64);
-    Ok(Memory { rows, shown })
+async fn load_memory(ops: &Ops, agent: &AgentEntry) -> Result<AgentMemory> {
+    let rows = ops.store.catalog.memories(memory_scope(&agent.settings)).await?;
+    let shown = memory_block(agent.settings.id, &rows, rows.len() as u64);
+    Ok(AgentMemory { rows, block: shown })
 }
 
 /// Some of these rows as the wire shows them.
-async fn entries(ops: &Ops, agent: &Arc<Entry>, memory: &Memory, some: Vec<MemoryRow>) -> Result<Vec<MemoryEntry>> {
+async fn to_entries(
+    ops: &Ops,
+    agent: &Arc<AgentEntry>,
+    memory: &AgentMemory,
+    some: Vec<MemoryRow>,
+) -> Result<Vec<MemoryEntry>> {
     let moment = |row: &MemoryRow| Some((row.agent, row.at)).filter(|_| row.message.is_some());
     let moments: Vec<_> = some.iter().filter_map(moment).collect();
-    let mut sessions = ops.store.catalog.sessions_of_moments(moments).await?.into_iter();
-    let workspace = agent.facts.dir.join("workspace");
+    let mut sessions = ops.store.catalog.sessions_containing(moments).await?.into_iter();
+    let workspace = agent.settings.dir.join("workspace");
     let paths: Vec<_> = some.iter().map(|row| row.path.as_ref().map(|path| workspace.join(path))).collect();
-    let there = blocking(move || {
+    let there = run_blocking(move || {
         let there = |path: &std::path::PathBuf| path.symlink_metadata().is_ok();
         Ok(paths.iter().map(|path| path.as_ref().map(there)).collect::<Vec<_>>())
     })
     .await?;
     let ids: Vec<String> = memory.rows.iter().map(|row| row.id.to_string()).collect();
-    let is_shown = |id: Uuid| memory.rows.iter().take(memory.shown.shown).any(|row| row.id == id);
+    let is_shown = |id: Uuid| memory.rows.iter().take(memory.block.shown).any(|row| row.id == id);
     let entry = |(row, path_exists): (MemoryRow, Option<bool>)| MemoryEntry {
-        short_id: short(&row.id.to_string(), &ids),
+        short_id: short_id(&row.id.to_string(), &ids),
         shown: is_shown(row.id),
         session_id: row.message.is_some().then(|| sessions.next().flatten()).flatten(),
         id: row.id,
@@ -73,32 +78,37 @@ async fn entries(ops: &Ops, agent: &Arc<Entry>, memory: &Memory, some: Vec<Memor
 ///
 /// # Errors
 /// A database that cannot be read.
-pub async fn entry(ops: &Ops, agent: &Arc<Entry>, row: MemoryRow) -> Result<Option<MemoryEntry>> {
-    let memory = memory(ops, agent).await?;
-    Ok(entries(ops, agent, &memory, vec![row]).await?.pop())
+pub async fn to_entry(ops: &Ops, agent: &Arc<AgentEntry>, row: MemoryRow) -> Result<Option<MemoryEntry>> {
+    let memory = load_memory(ops, agent).await?;
+    Ok(to_entries(ops, agent, &memory, vec![row]).await?.pop())
 }
 
 /// The beginning of `id` that none of the other `ids` has.
-fn short(id: &str, ids: &[String]) -> String {
+fn short_id(id: &str, ids: &[String]) -> String {
     let alike = |length: &usize| ids.iter().filter(|other| other.starts_with(&id[..*length])).count() > 1;
-    let length = (SHORT..id.len()).find(|length| !alike(length)).unwrap_or(id.len());
+    let length = (MIN_SHORT_ID..id.len()).find(|length| !alike(length)).unwrap_or(id.len());
     id[..length].to_owned()
 }
 
 /// The rows that `text` means: an id, or the beginning of some.
-fn meant<'a>(rows: &'a [MemoryRow], text: &str) -> Vec<&'a MemoryRow> {
+fn find_by_prefix<'a>(rows: &'a [MemoryRow], text: &str) -> Vec<&'a MemoryRow> {
     let text = text.to_ascii_lowercase();
     let begins = |row: &&MemoryRow| row.id.to_string().starts_with(&text);
     if text.len() < MIN_PREFIX { Vec::new() } else { rows.iter().filter(begins).collect() }
 }
 
 /// A change by hand, as the audit log has it: it is part of what the agent is told.
-pub fn by_hand(ops: &Ops, agent: &Entry, verb: &str, (old, new): (Option<&str>, Option<&str>)) -> Audit {
+pub fn audit_row_of_change(
+    ops: &Ops,
+    agent: &AgentEntry,
+    verb: &str,
+    (old, new): (Option<&str>, Option<&str>),
+) -> AuditDecision {
     let json = |text: &str| serde_json::Value::from(text).to_string();
-    Audit {
+    AuditDecision {
         at: ops.clock.now(),
-        agent: agent.facts.id,
-        agent_name: agent.facts.name.clone(),
+        agent: agent.settings.id,
+        agent_name: agent.settings.name.clone(),
         turn: None,
         action: format!("memory.{verb}"),
         decision: "changed".into(),
@@ -110,21 +120,21 @@ pub fn by_hand(ops: &Ops, agent: &Entry, verb: &str, (old, new): (Option<&str>, 
 }
 
 /// The beginning of a text, on one line.
-fn beginning(text: &str) -> String {
-    const MOST: usize = 60;
+fn abbreviate(text: &str) -> String {
+    const MAX_CHARS: usize = 60;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MOST) {
+    match line.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
 }
 
 /// Something that a person wrote for the agent.
-fn written(ops: &Ops, agent: &Entry, text: String, path: Option<String>, project: Option<String>) -> MemoryRow {
+fn new_row(ops: &Ops, agent: &AgentEntry, text: String, path: Option<String>, project: Option<String>) -> MemoryRow {
     MemoryRow {
         id: Uuid::new_v4(),
-        agent: agent.facts.id,
-        agent_name: agent.facts.name.clone(),
+        agent: agent.settings.id,
+        agent_name: agent.settings.name.clone(),
         project,
         text,
         path,
@@ -142,14 +152,14 @@ mod tests {
     #[test]
     fn a_short_id_is_as_long_as_it_must_be() {
         let ids = ["11111111-1111-4111-8111-111111111111", "11111111-1112-4111-8111-111111111111"].map(str::to_owned);
-        assert_eq!(short(&ids[0], &ids), "11111111-1111");
-        assert_eq!(short(&ids[0], &ids[..1]), "11111111");
-        assert_eq!(short(&ids[0], &[]), "11111111");
+        assert_eq!(short_id(&ids[0], &ids), "11111111-1111");
+        assert_eq!(short_id(&ids[0], &ids[..1]), "11111111");
+        assert_eq!(short_id(&ids[0], &[]), "11111111");
     }
 
     #[test]
     fn a_long_text_is_named_by_its_beginning() {
-        assert_eq!(beginning("a\n b"), "a b");
-        assert_eq!(beginning(&"日".repeat(61)), "日".repeat(60) + "…");
+        assert_eq!(abbreviate("a\n b"), "a b");
+        assert_eq!(abbreviate(&"日".repeat(61)), "日".repeat(60) + "…");
     }
 }

@@ -6,64 +6,65 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::{RemoveParams, RemoveResult};
 use chorus_proto::methods::trash::TrashKind;
 
-use super::{beginning, by_hand, entries, meant, memory};
-use crate::failure::{Failure, Result};
-use crate::ops::{Ops, blocking, select, trash as ops_trash};
-use crate::store::trash::{self, Note};
+use super::{abbreviate, audit_row_of_change, find_by_prefix, load_memory, to_entries};
+use crate::error::{Error, Result};
+use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash};
+use crate::store::trash::{self, EntryMetadata};
 
 /// Moves something that an agent remembers to the trash.
 ///
 /// # Errors
 /// `agent_not_found`, `not_found`, `ambiguous`, `disk_full`, `storage_failed`; it is remembered as before then.
 pub async fn remove(ops: &Ops, params: RemoveParams) -> Result<RemoveResult> {
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     // One removal or restore from the trash at a time.
     let _one_at_a_time = ops.agents_lock.lock().await;
-    let memory = memory(ops, &agent).await?;
+    let memory = load_memory(ops, &agent).await?;
     let shown: String = params.id.chars().take(80).collect();
-    let row = match meant(&memory.rows, &params.id)[..] {
+    let row = match find_by_prefix(&memory.rows, &params.id)[..] {
         [row] => row.clone(),
         [] => {
-            let name = &agent.facts.name;
-            return Err(Failure::new(ErrorKind::NotFound, format!("{name} remembers nothing with the id {shown:?}"))
+            let name = &agent.settings.name;
+            return Err(Error::new(ErrorKind::NotFound, format!("{name} remembers nothing with the id {shown:?}"))
                 .hint("`chorusctl memory list` shows the ids; 4 characters of one are enough"));
         }
         ref several => {
             let ids: Vec<_> = several.iter().map(|row| row.id.to_string()).collect();
-            return Err(Failure::new(ErrorKind::Ambiguous, format!("{} entries begin with {shown:?}", ids.len()))
+            return Err(Error::new(ErrorKind::Ambiguous, format!("{} entries begin with {shown:?}", ids.len()))
                 .hint(format!("one of: {}", ids.join(", "))));
         }
     };
-    let entry = entries(ops, &agent, &memory, vec![row.clone()]).await?.pop();
-    let entry = entry.ok_or_else(|| Failure::internal("an entry is not shown"))?;
+    let entry = to_entries(ops, &agent, &memory, vec![row.clone()]).await?.pop();
+    let entry = entry.ok_or_else(|| Error::internal("an entry is not shown"))?;
     let catalog = &ops.store.catalog;
-    let note = Note {
+    let note = EntryMetadata {
         kind: TrashKind::Memory,
         agent_id: row.agent,
-        name: beginning(&row.text),
+        name: abbreviate(&row.text),
         deleted_at: ops.clock.now(),
         from: PathBuf::new(),
         session: None,
         memory: Some(row.clone()),
     };
     let home = ops.home.clone();
-    let trashed =
-        blocking(move || trash::note_only(&home, &note).map_err(|e| Failure::io("cannot write to the trash", &e)));
+    let trashed = run_blocking(move || {
+        trash::create_without_content(&home, &note).map_err(|e| Error::io("cannot write to the trash", &e))
+    });
     let trashed = trashed.await?;
     let trash = trashed.id.clone();
     // What is in the trash by now can be removed: the log says no more than what is done.
     let removed = async {
-        catalog.audit(by_hand(ops, &agent, "remove", (Some(&row.text), None))).await?;
-        catalog.unremember(vec![row.id]).await
+        catalog.append_audit_row(audit_row_of_change(ops, &agent, "remove", (Some(&row.text), None))).await?;
+        catalog.delete_memories(vec![row.id]).await
     };
     if let Err(failure) = removed.await {
-        let undone = blocking(move || {
-            trash::discard(&trashed);
+        let undone = run_blocking(move || {
+            trash::remove_if_empty(&trashed);
             Ok(())
         });
         let _ = undone.await;
         return Err(failure);
     }
-    ops_trash::show(trashed).await;
+    ops_trash::make_visible(trashed).await;
     Ok(RemoveResult { entry, trash })
 }

@@ -2,7 +2,7 @@
 
 use chorus_proto::methods::models::{ModelsParams, ModelsResult};
 
-use crate::failure::Result;
+use crate::error::Result;
 use crate::ops::Ops;
 
 /// What the last discovery found.
@@ -10,5 +10,5 @@ use crate::ops::Ops;
 /// # Errors
 /// None.
 pub async fn list(ops: &Ops, _: ModelsParams) -> Result<ModelsResult> {
-    Ok(super::shown(ops, ops.models.available()))
+    Ok(super::to_result(ops, ops.models.available()))
 }

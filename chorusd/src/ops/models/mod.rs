@@ -5,31 +5,31 @@ pub mod validate;
 
 use chorus_proto::methods::models::{Discovery, Model, ModelProvider, ModelsResult};
 
-use crate::llm::{Available, Found, ModelInfo, Models, ProviderModels, Target};
+use crate::llm::{DiscoveryStatus, ModelCatalog, ModelInfo, ModelRef, Models, ProviderModels};
 use crate::ops::Ops;
 
 /// What was found, as the wire shows it.
-fn shown(ops: &Ops, available: Available) -> ModelsResult {
+fn to_result(ops: &Ops, available: ModelCatalog) -> ModelsResult {
     let models = &ops.models;
     ModelsResult {
         default_model: ops.defaults().default_model.clone(),
         aliases: models.aliases().clone(),
-        providers: available.providers.into_iter().map(|found| provider(models, found)).collect(),
+        providers: available.providers.into_iter().map(|found| to_provider(models, found)).collect(),
     }
 }
 
-fn provider(models: &Models, of: ProviderModels) -> ModelProvider {
+fn to_provider(models: &Models, of: ProviderModels) -> ModelProvider {
     ModelProvider {
-        models: of.models.into_iter().map(|info| model(models, &of.name, info)).collect(),
-        key_from: models.key_from(&of.name),
+        models: of.models.into_iter().map(|info| to_model(models, &of.name, info)).collect(),
+        key_from: models.describe_key_source(&of.name),
         name: of.name,
         kind: of.kind,
         base_url: of.base_url,
         local: of.local,
         found: match of.found {
-            Found::Ok => Discovery::Ok,
-            Found::Failed => Discovery::Failed,
-            Found::NotRun => Discovery::NotRun,
+            DiscoveryStatus::Ok => Discovery::Ok,
+            DiscoveryStatus::Failed => Discovery::Failed,
+            DiscoveryStatus::NotRun => Discovery::NotRun,
         },
         problem: of.problem,
         hint: of.hint,
@@ -37,11 +37,11 @@ fn provider(models: &Models, of: ProviderModels) -> ModelProvider {
     }
 }
 
-fn model(models: &Models, provider: &str, info: ModelInfo) -> Model {
-    let target = Target::new(provider, info.id);
+fn to_model(models: &Models, provider: &str, info: ModelInfo) -> Model {
+    let target = ModelRef::new(provider, info.id);
     Model {
-        context_length: models.window_of(&target),
-        price: models.price_of(&target),
+        context_length: models.context_length(&target),
+        price: models.price(&target),
         name: target.to_string(),
         display_name: info.display_name,
     }

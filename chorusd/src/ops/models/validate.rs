@@ -2,7 +2,7 @@
 
 use chorus_proto::methods::models::{ModelsParams, ModelsResult};
 
-use crate::failure::Result;
+use crate::error::Result;
 use crate::ops::Ops;
 
 /// Asks every provider for its models. One that fails is no error of the request.
@@ -11,5 +11,5 @@ use crate::ops::Ops;
 /// None.
 pub async fn validate(ops: &Ops, _: ModelsParams) -> Result<ModelsResult> {
     let found = ops.models.discover().await;
-    Ok(super::shown(ops, found))
+    Ok(super::to_result(ops, found))
 }

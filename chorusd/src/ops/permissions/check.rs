@@ -2,10 +2,10 @@
 
 use chorus_proto::methods::permissions::{CheckParams, Verdict};
 
-use super::usable;
-use crate::failure::{Failure, Result};
-use crate::ops::{Ops, blocking, select};
-use crate::tools::{cleaned_action, unconfined, workspace_paths};
+use super::usable_profile;
+use crate::error::{Error, Result};
+use crate::ops::{Ops, resolve, run_blocking};
+use crate::tools::{normalize_file_action, sandbox_policy, workspace_paths};
 
 /// What the agent's profile says of an action, and what is said of it where commands cannot be confined.
 ///
@@ -19,19 +19,19 @@ pub async fn check(ops: &Ops, params: CheckParams) -> Result<Verdict> {
         .is_some_and(|(tool, _)| !tool.is_empty() && tool.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
     if !named {
         let shown: String = params.action.chars().take(80).collect();
-        return Err(Failure::invalid(format!("{shown:?} is no action"))
+        return Err(Error::invalid(format!("{shown:?} is no action"))
             .hint("for example \"tool:bash:git status\", \"tool:view:README.md\" or \"tool:git:push origin main\""));
     }
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
-    let profile = usable(&agent.facts)?.clone();
-    let dir = agent.facts.dir.join("workspace");
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let profile = usable_profile(&agent.settings)?.clone();
+    let dir = agent.settings.dir.join("workspace");
     // A long command takes a while to take apart.
     let action = params.action;
-    let (mut verdict, action) = blocking(move || {
-        let action = cleaned_action(&action, &dir).unwrap_or(action);
-        Ok((profile.judge_in(&action, &workspace_paths(&dir)), action))
+    let (mut verdict, action) = run_blocking(move || {
+        let action = normalize_file_action(&action, &dir).unwrap_or(action);
+        Ok((profile.judge_in_workspace(&action, &workspace_paths(&dir)), action))
     })
     .await?;
-    unconfined::heed(&mut verdict, &action, &ops.registry.world.sandbox).await;
+    sandbox_policy::require_sandbox_or_approval(&mut verdict, &action, &ops.registry.services.sandbox).await;
     Ok(verdict)
 }

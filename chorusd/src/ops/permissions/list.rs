@@ -2,8 +2,8 @@
 
 use chorus_proto::methods::permissions::{ListParams, ListResult};
 
-use super::info;
-use crate::failure::Result;
+use super::profile_info;
+use crate::error::Result;
 use crate::ops::{Ops, agent};
 
 /// The presets and the profiles of the configuration, with who has them.
@@ -11,7 +11,7 @@ use crate::ops::{Ops, agent};
 /// # Errors
 /// A database that cannot be written.
 pub async fn list(ops: &Ops, _: ListParams) -> Result<ListResult> {
-    agent::refresh_all(ops, ops.directory.all()).await?;
-    let profiles = ops.config.profiles.iter().map(|(name, profile)| info(ops, name, profile)).collect();
+    agent::reload_all(ops, ops.agents.all()).await?;
+    let profiles = ops.config.profiles.iter().map(|(name, profile)| profile_info(ops, name, profile)).collect();
     Ok(ListResult { profiles })
 }

@@ -10,25 +10,25 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::permissions::ProfileInfo;
 
 use super::Ops;
-use crate::agent::Facts;
-use crate::failure::{Failure, Result};
+use crate::agent::AgentSettings;
+use crate::error::{Error, Result};
 use crate::permissions::{Profile, Profiles};
 
 /// The profile that an agent acts under.
 ///
 /// # Errors
 /// `invalid_config` where its permissions cannot be used.
-pub fn usable(facts: &Facts) -> Result<&Arc<Profile>> {
+pub fn usable_profile(facts: &AgentSettings) -> Result<&Arc<Profile>> {
     facts.profile.as_ref().map_err(|problem| {
         let name = &facts.name;
-        Failure::new(ErrorKind::InvalidConfig, format!("{name} may do nothing: its agent.json {problem}"))
+        Error::new(ErrorKind::InvalidConfig, format!("{name} may do nothing: its agent.json {problem}"))
             .hint(format!("mend it, or take a preset: chorusctl agent config {name} permissions standard"))
     })
 }
 
 /// A profile as lists show it.
-fn info(ops: &Ops, name: &str, profile: &Profile) -> ProfileInfo {
-    let agents = ops.directory.all();
+fn profile_info(ops: &Ops, name: &str, profile: &Profile) -> ProfileInfo {
+    let agents = ops.agents.all();
     let agents = agents.iter().filter(|agent| agent.permissions.as_str() == Some(name));
     let spec = profile.spec();
     ProfileInfo {
@@ -37,6 +37,6 @@ fn info(ops: &Ops, name: &str, profile: &Profile) -> ProfileInfo {
         default: spec.default,
         bash: spec.bash,
         network: spec.network,
-        agents: agents.map(|agent| agent.facts.name.clone()).collect(),
+        agents: agents.map(|agent| agent.settings.name.clone()).collect(),
     }
 }

@@ -3,19 +3,19 @@
 use chorus_proto::methods::send::{CancelParams, CancelResult};
 use uuid::Uuid;
 
-use crate::agent::event::{Reply, Verb};
-use crate::failure::Result;
+use crate::agent::event::{AgentCommand, CommandOutcome};
+use crate::error::Result;
 use crate::ops::context::wrong_reply;
-use crate::ops::{Ops, select};
+use crate::ops::{Ops, resolve};
 
 /// Ends the turn that runs, or the one that is named.
 ///
 /// # Errors
 /// `agent_not_found`, `no_agent`, `ambiguous`, `busy`.
 pub async fn cancel(ops: &Ops, params: CancelParams) -> Result<CancelResult> {
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
-    match ops.registry.ask(agent.facts.id, Verb::Cancel(params.turn_id)).await?.reply {
-        Reply::Cancelled(turn_id) => Ok(CancelResult { turn_id }),
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    match ops.registry.ask(agent.settings.id, AgentCommand::Cancel(params.turn_id)).await?.reply {
+        CommandOutcome::Cancelled(turn_id) => Ok(CancelResult { turn_id }),
         _ => Err(wrong_reply()),
     }
 }
@@ -24,9 +24,9 @@ pub async fn cancel(ops: &Ops, params: CancelParams) -> Result<CancelResult> {
 ///
 /// # Errors
 /// `busy`.
-pub async fn take_back(ops: &Ops, agent: Uuid, turn: Uuid) -> Result<bool> {
-    match ops.registry.ask(agent, Verb::TakeBack(turn)).await?.reply {
-        Reply::Cancelled(turn_id) => Ok(turn_id.is_some()),
+pub async fn cancel_queued(ops: &Ops, agent: Uuid, turn: Uuid) -> Result<bool> {
+    match ops.registry.ask(agent, AgentCommand::CancelQueued(turn)).await?.reply {
+        CommandOutcome::Cancelled(turn_id) => Ok(turn_id.is_some()),
         _ => Err(wrong_reply()),
     }
 }

@@ -3,5 +3,7 @@
 pub mod cancel;
 mod turn;
 
-pub use cancel::take_back;
-pub use turn::{Origin, longest, may_begin, send, send_for, send_to, unfit};
+pub use cancel::cancel_queued;
+pub use turn::{
+    MessageOrigin, attachment_problem, ensure_can_begin, max_message_bytes, send, send_from, send_to_agent,
+};

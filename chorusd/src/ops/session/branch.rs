@@ -2,11 +2,11 @@
 
 use chorus_proto::methods::tree::{BranchParams, BranchResult};
 
-use crate::agent::event::Reply;
-use crate::failure::Result;
-use crate::ops::context::taken::Taken;
+use crate::agent::event::CommandOutcome;
+use crate::error::Result;
+use crate::ops::context::session_prefix::SessionPrefix;
 use crate::ops::context::wrong_reply;
-use crate::ops::{Ops, select, view};
+use crate::ops::{Ops, resolve, wire_types};
 
 /// Goes on from a session, or from its first messages, in a second line of work: the live context of the agent, or of the one that
 /// `as` names, which is saved first where it has unsaved messages. The session and what went on from it stay as they are.
@@ -14,24 +14,25 @@ use crate::ops::{Ops, select, view};
 /// # Errors
 /// As `context.restore`; `agent_not_found` also for `as`.
 pub async fn branch(ops: &Ops, params: BranchParams) -> Result<BranchResult> {
-    let of = select::agent(ops, params.agent.as_deref()).await?;
+    let of = resolve::agent(ops, params.agent.as_deref()).await?;
     let goes_on = match &params.as_agent {
-        Some(name) => select::agent(ops, Some(name)).await?,
+        Some(name) => resolve::agent(ops, Some(name)).await?,
         None => of.clone(),
     };
     let _no_deletes = ops.sessions_lock.read().await;
-    let row = select::session(ops, &of, params.agent.is_some() && !params.own, &params.session).await?;
-    let mut taken = Taken::read(ops, &row, params.at).await?;
+    let row = resolve::session(ops, &of, params.agent.is_some() && !params.own, &params.session).await?;
+    let mut taken = SessionPrefix::read(ops, &row, params.at).await?;
     let warnings = std::mem::take(&mut taken.warnings);
-    let verb = taken.into_verb(&row, false);
-    let Reply::Restored { messages, saved_first } = ops.registry.ask(goes_on.facts.id, verb).await?.reply else {
+    let verb = taken.into_command(&row, false);
+    let CommandOutcome::Restored { messages, saved_first } = ops.registry.ask(goes_on.settings.id, verb).await?.reply
+    else {
         return Err(wrong_reply());
     };
     // When it was last used only matters to retention: nobody waits for it.
     drop(ops.store.catalog.touch_session(row.header.id, ops.clock.now()));
     Ok(BranchResult {
-        agent: goes_on.facts.name.clone(),
-        session: view::session(ops, row).await?,
+        agent: goes_on.settings.name.clone(),
+        session: wire_types::session(ops, row).await?,
         messages,
         saved_first: saved_first.map(|session| *session),
         warnings,

@@ -5,84 +5,84 @@ use std::sync::{Mutex, PoisonError};
 
 use chorus_proto::methods::tree::{DiffLine, DiffParams, DiffResult, Side};
 
-use super::get::{corrupt, open};
-use crate::agent::context::{Room, fitting};
-use crate::failure::Result;
-use crate::message::Stored;
-use crate::ops::{Ops, blocking, select, view};
-use crate::session::same::say_the_same;
-use crate::store::session_index::{Messages, Paged};
+use super::get::{corrupt_error, open_messages};
+use crate::agent::context::{PageBudget, fit_message};
+use crate::error::Result;
+use crate::message::StoredMessage;
+use crate::ops::{Ops, resolve, run_blocking, wire_types};
+use crate::session::content_eq::has_same_content;
+use crate::store::session_index::{IndexedFile, MessageReader};
 
 /// Where two sessions part, and a page of what each says from there on.
 ///
 /// # Errors
 /// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`.
-pub async fn diff(ops: &Ops, params: DiffParams) -> Result<DiffResult<Stored>> {
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
+pub async fn diff(ops: &Ops, params: DiffParams) -> Result<DiffResult<StoredMessage>> {
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let said = params.agent.is_some() && !params.own;
-    let a = select::session(ops, &agent, said, &params.a).await?;
-    let b = select::session(ops, &agent, said, &params.b).await?;
+    let a = resolve::session(ops, &agent, said, &params.a).await?;
+    let b = resolve::session(ops, &agent, said, &params.b).await?;
     let both = [
-        Named { name: a.header.session_id.clone(), paged: open(ops, &a).await? },
-        Named { name: b.header.session_id.clone(), paged: open(ops, &b).await? },
+        NamedSession { name: a.header.session_id.clone(), paged: open_messages(ops, &a).await? },
+        NamedSession { name: b.header.session_id.clone(), paged: open_messages(ops, &b).await? },
     ];
     let of = both.each_ref().map(|side| side.paged.index.sha256.clone());
-    let known = ops.commons.find(&of);
+    let known = ops.session_overlaps.find(&of);
     let (offset, limit) = (params.offset.unwrap_or(0), params.limit.unwrap_or(u64::MAX));
-    let room = Room::of(ops.config.max_frame);
-    let (common, (lines, next)) = blocking(move || {
-        let common = known.map_or_else(|| common(&both), Ok)?;
-        Ok((common, page(&both, common, (offset, limit), room)?))
+    let room = PageBudget::from_max_frame(ops.config.max_frame);
+    let (common, (lines, next)) = run_blocking(move || {
+        let common = known.map_or_else(|| count_common(&both), Ok)?;
+        Ok((common, read_page(&both, common, (offset, limit), room)?))
     })
     .await?;
-    ops.commons.keep(of, common);
-    Ok(DiffResult { a: view::session(ops, a).await?, b: view::session(ops, b).await?, common, lines, next })
+    ops.session_overlaps.remember(of, common);
+    Ok(DiffResult { a: wire_types::session(ops, a).await?, b: wire_types::session(ops, b).await?, common, lines, next })
 }
 
 /// Pairs of sessions that are remembered.
-const PAIRS: usize = 64;
+const MAX_PAIRS: usize = 64;
 
 /// How many messages sessions have in common that were compared lately, by the hashes of their messages: only the first
 /// page goes through them.
 #[derive(Debug, Default)]
-pub struct Commons(Mutex<VecDeque<(Pair, u64)>>);
+pub struct SessionOverlaps(Mutex<VecDeque<(HashPair, u64)>>);
 
-type Pair = [String; 2];
+type HashPair = [String; 2];
 
-impl Commons {
-    fn find(&self, pair: &Pair) -> Option<u64> {
+impl SessionOverlaps {
+    fn find(&self, pair: &HashPair) -> Option<u64> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.iter().find(|(of, _)| of == pair).map(|(_, common)| *common)
     }
 
-    fn keep(&self, pair: Pair, common: u64) {
+    fn remember(&self, pair: HashPair, common: u64) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|(of, _)| *of != pair);
         known.push_back((pair, common));
-        if known.len() > PAIRS {
+        if known.len() > MAX_PAIRS {
             known.pop_front();
         }
     }
 }
 
 /// A session file and the name of its session.
-struct Named {
+struct NamedSession {
     name: String,
-    paged: Paged,
+    paged: IndexedFile,
 }
 
-impl Named {
-    fn next(&self, messages: &mut Messages) -> Result<Option<Stored>> {
-        messages.read()?.map_err(|e| corrupt(&self.name, &e))
+impl NamedSession {
+    fn next_message(&self, messages: &mut MessageReader) -> Result<Option<StoredMessage>> {
+        messages.read()?.map_err(|e| corrupt_error(&self.name, &e))
     }
 }
 
 /// How many messages both begin with.
-fn common([a, b]: &[Named; 2]) -> Result<u64> {
+fn count_common([a, b]: &[NamedSession; 2]) -> Result<u64> {
     let (mut of_a, mut of_b) = (a.paged.messages_from(0), b.paged.messages_from(0));
     let mut common = 0;
-    while let (Some(one), Some(other)) = (a.next(&mut of_a)?, b.next(&mut of_b)?)
-        && say_the_same(&one, &other)
+    while let (Some(one), Some(other)) = (a.next_message(&mut of_a)?, b.next_message(&mut of_b)?)
+        && has_same_content(&one, &other)
     {
         common += 1;
     }
@@ -90,12 +90,12 @@ fn common([a, b]: &[Named; 2]) -> Result<u64> {
 }
 
 /// The lines from `offset` on: what `a` has behind what is common, then what `b` has. And the offset of the next page.
-fn page(
-    both: &[Named; 2],
+fn read_page(
+    both: &[NamedSession; 2],
     common: u64,
     (offset, limit): (u64, u64),
-    room: Room,
-) -> Result<(Vec<DiffLine<Stored>>, Option<u64>)> {
+    room: PageBudget,
+) -> Result<(Vec<DiffLine<StoredMessage>>, Option<u64>)> {
     let (mut bytes, mut lines, mut passed) = (0, Vec::new(), 0_u64);
     for (side, of) in [Side::A, Side::B].into_iter().zip(both) {
         let rest = of.paged.index.header.message_count.saturating_sub(common);
@@ -103,10 +103,10 @@ fn page(
         passed += skipped;
         let mut number = common + skipped;
         let mut messages = of.paged.messages_from(number);
-        while let Some(message) = of.next(&mut messages)? {
-            let message = fitting(&message, room);
+        while let Some(message) = of.next_message(&mut messages)? {
+            let message = fit_message(&message, room);
             bytes += message.json().len();
-            let full = lines.len() as u64 >= limit || (bytes > room.page && !lines.is_empty());
+            let full = lines.len() as u64 >= limit || (bytes > room.page_bytes && !lines.is_empty());
             if full {
                 return Ok((lines, Some(passed).filter(|_| limit > 0)));
             }

@@ -12,28 +12,28 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::delete::take_away;
+use super::delete::move_to_trash;
 use crate::config;
-use crate::failure::{Failure, Result};
-use crate::ops::{Ops, select};
+use crate::error::{Error, Result};
+use crate::ops::{Ops, resolve};
 use crate::store::catalog::SessionRow;
 
 /// Most sessions that one call takes.
-const MOST: u64 = 1_000;
+const MAX_SESSIONS: u64 = 1_000;
 /// More bytes than a session takes in the answer.
-const ROW: usize = 1 << 10;
+const MAX_ENTRY_BYTES: usize = 1 << 10;
 /// How often the daemon looks by itself.
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const RUN_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Sessions that are to go.
 #[derive(Debug)]
-struct Due {
+struct UnusedSessions {
     /// When one was used last that is to go.
     before: Timestamp,
     /// What was used longest ago first.
     ids: Vec<Uuid>,
     /// How many stay for the sake of live contexts.
-    kept: u64,
+    in_use: u64,
 }
 
 /// Moves sessions to the trash that nobody has used for as long as is asked or configured, or tells which it would.
@@ -42,39 +42,40 @@ struct Due {
 /// `agent_not_found`, `invalid_params`, `disk_full`, `storage_failed`; what went before that is in the trash.
 pub async fn expire(ops: &Ops, params: ExpireParams) -> Result<ExpireResult> {
     let agent = match params.agent.as_deref() {
-        Some(name) => Some(select::agent(ops, Some(name)).await?.facts.id),
+        Some(name) => Some(resolve::agent(ops, Some(name)).await?.settings.id),
         None => None,
     };
-    let asked = params.unused_for.as_deref().map(read).transpose()?;
+    let asked = params.unused_for.as_deref().map(parse_age).transpose()?;
     if params.limit == Some(0) {
-        return Err(Failure::invalid("`limit` is at least 1").hint(format!("left out, it is {MOST}")));
+        return Err(Error::invalid("`limit` is at least 1").hint(format!("left out, it is {MAX_SESSIONS}")));
     }
     if !params.dry_run && params.offset.is_some() {
-        return Err(Failure::invalid("`offset` is for a dry run").hint("the same call again takes what is left"));
+        return Err(Error::invalid("`offset` is for a dry run").hint("the same call again takes what is left"));
     }
     let Some(age) = asked.or(ops.config.sessions_unused_for) else {
         return Ok(ExpireResult { unused_for: None, sessions: Vec::new(), kept: 0, left: 0 });
     };
-    let due = due(ops, agent, age).await?;
-    let room = (ops.config.max_frame / ROW).max(1) as u64;
-    let limit = as_index(params.limit.unwrap_or(MOST).min(MOST).min(room));
+    let due = find_unused(ops, agent, age).await?;
+    let room = (ops.config.max_frame / MAX_ENTRY_BYTES).max(1) as u64;
+    let limit = as_index(params.limit.unwrap_or(MAX_SESSIONS).min(MAX_SESSIONS).min(room));
     let offset = as_index(params.offset.unwrap_or(0)).min(due.ids.len());
     let page = due.ids.iter().skip(offset).take(limit);
     let left = (due.ids.len() - offset - page.len()) as u64;
     let mut sessions = Vec::new();
     for id in page {
         let gone = match params.dry_run {
-            true => ops.store.catalog.session(*id).await?.map(|row| shown(ops, row, None)),
-            false => put_away(ops, *id, due.before).await?,
+            true => ops.store.catalog.session(*id).await?.map(|row| to_expired_session(ops, row, None)),
+            false => expire_session(ops, *id, due.before).await?,
         };
         sessions.extend(gone);
     }
-    Ok(ExpireResult { unused_for: Some(config::in_days(age)), sessions, kept: due.kept, left })
+    Ok(ExpireResult { unused_for: Some(config::format_days(age)), sessions, kept: due.in_use, left })
 }
 
-fn read(text: &str) -> Result<Duration> {
-    let read = config::duration(text).and_then(|age| config::unused_for(age).map_err(|e| format!("`unused_for` {e}")));
-    read.map_err(|e| Failure::invalid(e).hint("for example 30d or 12w"))
+fn parse_age(text: &str) -> Result<Duration> {
+    let read = config::parse_duration(text)
+        .and_then(|age| config::validate_retention(age).map_err(|e| format!("`unused_for` {e}")));
+    read.map_err(|e| Error::invalid(e).hint("for example 30d or 12w"))
 }
 
 fn as_index(number: u64) -> usize {
@@ -82,44 +83,44 @@ fn as_index(number: u64) -> usize {
 }
 
 /// The sessions of `agent`, or of every one there is, that nobody has used for `age`.
-async fn due(ops: &Ops, agent: Option<Uuid>, age: Duration) -> Result<Due> {
+async fn find_unused(ops: &Ops, agent: Option<Uuid>, age: Duration) -> Result<UnusedSessions> {
     let before = ops.clock.now().checked_sub(age).unwrap_or(Timestamp::MIN);
-    let mut unused = ops.store.catalog.unused_since(before).await?;
+    let mut unused = ops.store.catalog.sessions_unused_since(before).await?;
     // Those of agents in the trash are there already.
-    unused.retain(|(_, _, of)| agent.is_none_or(|agent| agent == *of) && ops.directory.by_id(*of).is_some());
+    unused.retain(|(_, _, of)| agent.is_none_or(|agent| agent == *of) && ops.agents.by_id(*of).is_some());
     unused.sort_unstable();
     let in_use = ops.registry.sessions_in_use();
     let all = unused.len();
     let ids: Vec<Uuid> = unused.into_iter().map(|(_, id, _)| id).filter(|id| !in_use.contains(id)).collect();
-    Ok(Due { before, kept: (all - ids.len()) as u64, ids })
+    Ok(UnusedSessions { before, in_use: (all - ids.len()) as u64, ids })
 }
 
 /// Moves one to the trash, unless it was used or deleted in the meantime.
-async fn put_away(ops: &Ops, id: Uuid, before: Timestamp) -> Result<Option<ExpiredSession>> {
+async fn expire_session(ops: &Ops, id: Uuid, before: Timestamp) -> Result<Option<ExpiredSession>> {
     // For each by itself: nobody waits for all of them.
     let _no_restores = ops.sessions_lock.write().await;
-    let _no_changes = ops.store.files.amending.lock().await;
+    let _no_changes = ops.store.files.change_lock.lock().await;
     let Some(row) = ops.store.catalog.session(id).await? else { return Ok(None) };
     let used = row.last_used_at >= before || ops.registry.sessions_in_use().contains(&id);
-    if used || ops.directory.by_id(row.header.agent_id).is_none() {
+    if used || ops.agents.by_id(row.header.agent_id).is_none() {
         return Ok(None);
     }
-    let trashed = take_away(ops, &row, || ops.store.catalog.remove_session(id)).await?;
+    let trashed = move_to_trash(ops, &row, || ops.store.catalog.delete_session(id)).await?;
     tracing::info!(
         agent = %row.header.agent_name,
         session = %row.header.session_id,
         last_used_at = %row.last_used_at,
         "session expired"
     );
-    Ok(Some(shown(ops, row, trashed.map(|entry| entry.id))))
+    Ok(Some(to_expired_session(ops, row, trashed.map(|entry| entry.id))))
 }
 
-fn shown(ops: &Ops, row: SessionRow, trash: Option<String>) -> ExpiredSession {
-    let agent = ops.directory.by_id(row.header.agent_id);
+fn to_expired_session(ops: &Ops, row: SessionRow, trash: Option<String>) -> ExpiredSession {
+    let agent = ops.agents.by_id(row.header.agent_id);
     ExpiredSession {
         id: row.header.id,
         session_id: row.header.session_id,
-        agent_name: agent.map_or(row.header.agent_name, |agent| agent.facts.name.clone()),
+        agent_name: agent.map_or(row.header.agent_name, |agent| agent.settings.name.clone()),
         last_used_at: row.last_used_at,
         message_count: row.header.message_count,
         trash,
@@ -127,11 +128,11 @@ fn shown(ops: &Ops, row: SessionRow, trash: Option<String>) -> ExpiredSession {
 }
 
 /// Does it now and once a day, until `stop`; nothing where the configuration has no age.
-pub async fn daily(ops: Arc<Ops>, stop: CancellationToken) {
+pub async fn run_daily(ops: Arc<Ops>, stop: CancellationToken) {
     let Some(age) = ops.config.sessions_unused_for else { return };
     loop {
-        let next = ops.clock.ticks().after(DAY);
-        by_itself(&ops, age, &stop).await;
+        let next = ops.clock.ticks().after(RUN_INTERVAL);
+        expire_all(&ops, age, &stop).await;
         tokio::select! {
             () = stop.cancelled() => return,
             () = ops.clock.sleep_until(next) => {}
@@ -140,8 +141,8 @@ pub async fn daily(ops: Arc<Ops>, stop: CancellationToken) {
 }
 
 /// One run; what cannot be moved now is tried again by the next. Each agent's people are told how many went.
-async fn by_itself(ops: &Ops, age: Duration, stop: &CancellationToken) {
-    let due = match due(ops, None, age).await {
+async fn expire_all(ops: &Ops, age: Duration, stop: &CancellationToken) {
+    let due = match find_unused(ops, None, age).await {
         Ok(due) => due,
         Err(failure) => {
             tracing::warn!(%failure, "cannot tell which sessions are unused");
@@ -154,7 +155,7 @@ async fn by_itself(ops: &Ops, age: Duration, stop: &CancellationToken) {
         if stop.is_cancelled() {
             break;
         }
-        match put_away(ops, id, due.before).await {
+        match expire_session(ops, id, due.before).await {
             Ok(Some(session)) => *gone.entry(session.agent_name).or_default() += 1,
             Ok(None) => {}
             Err(failure) => {
@@ -166,10 +167,10 @@ async fn by_itself(ops: &Ops, age: Duration, stop: &CancellationToken) {
     if let Some(failure) = why {
         tracing::warn!(failed, %failure, "unused sessions cannot be moved to the trash; the next day tries again");
     }
-    let age = config::in_days(age);
+    let age = config::format_days(age);
     for (agent, count) in gone {
         let what = if count == 1 { "1 session that was".into() } else { format!("{count} sessions that were") };
         let text = format!("{what} not used for {age} went to the trash.");
-        ops.registry.tell(EventType::Notice, Some(agent), json!({"text": text}));
+        ops.registry.emit_event(EventType::Notice, Some(agent), json!({"text": text}));
     }
 }

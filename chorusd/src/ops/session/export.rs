@@ -7,22 +7,22 @@ use chorus_proto::methods::export::{ReadParams, ReadResult, SelectParams, Select
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::checkpoints::Checkpoint;
-use super::get::{corrupt, open};
-use crate::failure::{Failure, Result};
-use crate::message::Stored;
-use crate::ops::context::history::since;
-use crate::ops::{Ops, blocking, select as of_name, view};
-use crate::session::export::{Parent, Piece, Text};
-use crate::session::{FormatError, Index};
-use crate::store::catalog::Listing;
-use crate::store::session_index::Paged;
+use super::export_positions::ExportPosition;
+use super::get::{corrupt_error, open_messages};
+use crate::error::{Error, Result};
+use crate::message::StoredMessage;
+use crate::ops::context::history::parse_since;
+use crate::ops::{Ops, resolve as of_name, run_blocking, wire_types};
+use crate::session::export::{ChunkWriter, Export, ParentSession};
+use crate::session::{FormatError, SessionIndex};
+use crate::store::catalog::SessionQuery;
+use crate::store::session_index::IndexedFile;
 
 /// Sessions in one answer: far below what a frame holds.
-const PAGE: u64 = 1000;
+const MAX_PAGE: u64 = 1000;
 
 /// Longest piece of text in one answer.
-const PIECE: usize = 4 << 20;
+const MAX_PIECE_BYTES: usize = 4 << 20;
 
 /// The sessions that are meant, a page of them.
 ///
@@ -31,33 +31,33 @@ const PIECE: usize = 4 << 20;
 pub async fn select(ops: &Ops, params: SelectParams) -> Result<SelectResult> {
     let offset = params.offset.unwrap_or(0);
     if params.session.is_empty() {
-        return of_agents(ops, params, offset).await;
+        return select_of_agents(ops, params, offset).await;
     }
     if params.all_agents || params.since.is_some() {
-        return Err(Failure::invalid("`session` goes with neither `all_agents` nor `since`"));
+        return Err(Error::invalid("`session` goes with neither `all_agents` nor `since`"));
     }
     let agent = of_name::agent(ops, params.agent.as_deref()).await?;
     let mut rows = Vec::new();
     let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
-    for session in params.session.iter().skip(skipped).take(PAGE as usize) {
+    for session in params.session.iter().skip(skipped).take(MAX_PAGE as usize) {
         rows.push(of_name::session(ops, &agent, params.agent.is_some(), session).await?);
     }
     let end = offset.saturating_add(rows.len() as u64);
     let next = (end < params.session.len() as u64 && !rows.is_empty()).then_some(end);
-    Ok(SelectResult { sessions: view::sessions(ops, rows).await?, next })
+    Ok(SelectResult { sessions: wire_types::sessions(ops, rows).await?, next })
 }
 
-async fn of_agents(ops: &Ops, params: SelectParams, offset: u64) -> Result<SelectResult> {
+async fn select_of_agents(ops: &Ops, params: SelectParams, offset: u64) -> Result<SelectResult> {
     let agent = match params.all_agents {
         true => None,
-        false => Some(of_name::agent(ops, params.agent.as_deref()).await?.facts.id),
+        false => Some(of_name::agent(ops, params.agent.as_deref()).await?.settings.id),
     };
-    let since = params.since.as_deref().map(|text| since(text, ops.clock.now())).transpose()?;
-    let listing = Listing { agent, since, tag: None, offset, limit: PAGE };
+    let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
+    let listing = SessionQuery { agent, since, tag: None, offset, limit: MAX_PAGE };
     let (rows, total) = ops.store.catalog.sessions(listing).await?;
     let end = offset.saturating_add(rows.len() as u64);
     let next = (end < total && !rows.is_empty()).then_some(end);
-    Ok(SelectResult { sessions: view::sessions(ops, rows).await?, next })
+    Ok(SelectResult { sessions: wire_types::sessions(ops, rows).await?, next })
 }
 
 /// A piece of a session as text.
@@ -78,56 +78,62 @@ pub async fn read(ops: &Ops, params: ReadParams) -> Result<ReadResult> {
             of_name::session(ops, &agent, params.agent.is_some(), &params.session).await?
         }
     };
-    let paged = open(ops, &row).await?;
-    let parent = parent(ops, &paged.index).await?;
-    let fingerprint = fingerprint(&paged.index, parent.as_ref());
+    let paged = open_messages(ops, &row).await?;
+    let parent = find_parent(ops, &paged.index).await?;
+    let fingerprint = text_fingerprint(&paged.index, parent.as_ref());
     if params.fingerprint.is_some_and(|before| before != fingerprint) {
-        let failure = Failure::new(ErrorKind::Conflict, "the session changed while it was exported");
+        let failure = Error::new(ErrorKind::Conflict, "the session changed while it was exported");
         return Err(failure.hint("try again, from the beginning"));
     }
     let offset = params.offset.unwrap_or(0);
-    let room = (ops.config.max_frame / 2).min(PIECE);
+    let room = (ops.config.max_frame / 2).min(MAX_PIECE_BYTES);
     let of = (fingerprint.clone(), params.form);
-    let begun = ops.checkpoints.before(&of, offset);
+    let begun = ops.export_positions.before(&of, offset);
     let name = row.header.session_id.clone();
-    let (data, next, reached) = blocking(move || {
-        let text = Text { header: &paged.index.header, parent: parent.as_ref(), form: params.form };
-        let mut piece = Piece::new(offset - begun.offset, room);
-        let reached = write(&mut piece, &text, &paged, &name, begun)?;
+    let (data, next, reached) = run_blocking(move || {
+        let text = Export { header: &paged.index.header, parent: parent.as_ref(), form: params.form };
+        let mut piece = ChunkWriter::new(offset - begun.offset, room);
+        let reached = write_piece(&mut piece, &text, &paged, &name, begun)?;
         let (data, next) = piece
             .finish(offset)
-            .ok_or_else(|| Failure::invalid("`offset` is not one that `next` gave").hint("begin without one"))?;
+            .ok_or_else(|| Error::invalid("`offset` is not one that `next` gave").hint("begin without one"))?;
         Ok((data, next, reached))
     })
     .await?;
-    ops.checkpoints.keep(of, reached);
-    Ok(ReadResult { session: view::session(ops, row).await?, data, next, fingerprint: Some(fingerprint) })
+    ops.export_positions.remember(of, reached);
+    Ok(ReadResult { session: wire_types::session(ops, row).await?, data, next, fingerprint: Some(fingerprint) })
 }
 
 /// Writes a text from a checkpoint on until the piece is full or the text at its end; the last checkpoint before that.
-fn write(piece: &mut Piece, text: &Text<'_>, paged: &Paged, name: &str, begun: Checkpoint) -> Result<Checkpoint> {
+fn write_piece(
+    piece: &mut ChunkWriter,
+    text: &Export<'_>,
+    paged: &IndexedFile,
+    name: &str,
+    begun: ExportPosition,
+) -> Result<ExportPosition> {
     let mut progress = begun.progress;
     let mut messages = paged.messages_from(progress.messages);
     // The piece refuses what no longer fits, and knows that it did; memory refuses nothing.
     if begun.offset == 0 {
-        let _ = text.begin(piece);
+        let _ = text.write_start(piece);
     }
     let mut reached = begun;
     loop {
-        let Some(passed) = piece.passed() else { return Ok(reached) };
-        reached = Checkpoint { offset: begun.offset + passed, progress };
-        let Some(message) = messages.read()?.map_err(|e| corrupt(name, &e))? else { break };
-        let written = text.message(piece, &mut progress, &message);
+        let Some(passed) = piece.total_written() else { return Ok(reached) };
+        reached = ExportPosition { offset: begun.offset + passed, progress };
+        let Some(message) = messages.read()?.map_err(|e| corrupt_error(name, &e))? else { break };
+        let written = text.write_message(piece, &mut progress, &message);
         if let Err(error) = written
-            && piece.passed().is_some()
+            && piece.total_written().is_some()
         {
             let number = reached.progress.messages + 1;
-            return Err(corrupt(name, &FormatError::Message { number, reason: error.to_string() }));
+            return Err(corrupt_error(name, &FormatError::Message { number, reason: error.to_string() }));
         }
     }
     let mut failed = None;
-    let _ = text.end(piece, progress, |count| {
-        newest(paged, name, count).map_err(|failure| {
+    let _ = text.write_end(piece, progress, |count| {
+        newest_messages(paged, name, count).map_err(|failure| {
             failed = Some(failure);
             io::ErrorKind::Other.into()
         })
@@ -136,17 +142,17 @@ fn write(piece: &mut Piece, text: &Text<'_>, paged: &Paged, name: &str, begun: C
 }
 
 /// The last messages, so many of them.
-fn newest(paged: &Paged, name: &str, count: u64) -> Result<Vec<Stored>> {
+fn newest_messages(paged: &IndexedFile, name: &str, count: u64) -> Result<Vec<StoredMessage>> {
     let mut messages = paged.messages_from(paged.index.header.message_count.saturating_sub(count));
     let mut newest = Vec::new();
-    while let Some(message) = messages.read()?.map_err(|e| corrupt(name, &e))? {
+    while let Some(message) = messages.read()?.map_err(|e| corrupt_error(name, &e))? {
         newest.push(message);
     }
     Ok(newest)
 }
 
 /// Differs where the text of a session does, in any form.
-fn fingerprint(file: &Index, parent: Option<&Parent>) -> String {
+fn text_fingerprint(file: &SessionIndex, parent: Option<&ParentSession>) -> String {
     let mut hash = Sha256::new();
     hash.update(&file.sha256);
     // What the catalogue knows better than the file is in the header.
@@ -156,11 +162,11 @@ fn fingerprint(file: &Index, parent: Option<&Parent>) -> String {
 }
 
 /// The session that `file` goes on from, where it is still known.
-async fn parent(ops: &Ops, file: &Index) -> Result<Option<Parent>> {
+async fn find_parent(ops: &Ops, file: &SessionIndex) -> Result<Option<ParentSession>> {
     let Some(id) = file.header.parent_id else { return Ok(None) };
     let Some(row) = ops.store.catalog.session(id).await? else { return Ok(None) };
-    let path = view::path(ops, &row.header).await?;
-    Ok(Some(Parent {
+    let path = wire_types::session_path(ops, &row.header).await?;
+    Ok(Some(ParentSession {
         queries: row.header.query_count,
         tokens: row.header.token_estimate,
         file: path.to_string_lossy().into_owned(),

@@ -11,20 +11,20 @@ use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use crate::agent::Facts;
-use crate::agent::save::{Place, write};
+use crate::agent::AgentSettings;
+use crate::agent::save::{SessionTarget, write_session};
 use crate::clock::new_id;
-use crate::failure::{Failure, Result};
-use crate::ops::import_sink::{Collector, Imported, spool};
-use crate::ops::spools::{Spool, Transcript};
-use crate::ops::{Ops, blocking, select, view};
+use crate::error::{Error, Result};
+use crate::ops::import_sink::{ImportedSession, SessionCollector, create_spool};
+use crate::ops::transfers::{TranscriptUpload, Transfer};
+use crate::ops::{Ops, resolve, run_blocking, wire_types};
 use crate::session::{import, slug};
-use crate::store::catalog::Order;
+use crate::store::catalog::SessionPlacement;
 use crate::store::session_files;
 use crate::summary;
 
 /// So many skipped lines are named where nothing came in.
-const TOLD: usize = 3;
+const MAX_NAMED_SKIPS: usize = 3;
 
 /// Hears how many bytes of how many were read.
 pub type OnProgress = Box<dyn FnMut(u64, u64) + Send>;
@@ -34,15 +34,15 @@ pub type OnProgress = Box<dyn FnMut(u64, u64) + Send>;
 /// # Errors
 /// `agent_not_found`, `busy`, `disk_full`.
 pub async fn begin(ops: &Ops, connection: u64, params: BeginParams) -> Result<BeginResult> {
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let dir = ops.home.join("db");
-    let spool = blocking(move || spool(&dir).map_err(|e| Failure::io("cannot begin an import", &e))).await?;
-    let transcript = Transcript {
-        agent: agent.facts.id,
+    let spool = run_blocking(move || create_spool(&dir).map_err(|e| Error::io("cannot begin an import", &e))).await?;
+    let transcript = TranscriptUpload {
+        agent: agent.settings.id,
         format: params.from,
         file: params.file.unwrap_or_else(|| "the file".into()),
     };
-    Ok(BeginResult { import: ops.transcripts.open(connection, transcript, spool)? })
+    Ok(BeginResult { import: ops.transcript_uploads.open(connection, transcript, spool)? })
 }
 
 /// Takes the next bytes.
@@ -53,12 +53,12 @@ pub async fn add(ops: &Arc<Ops>, connection: u64, params: AddParams) -> Result<A
     let bytes = match (params.data, params.data_base64) {
         (Some(text), None) => text.into_bytes(),
         (None, Some(text)) => STANDARD.decode(text).map_err(|e| {
-            Failure::invalid(format!("`data_base64` is not base64: {e}")).hint("the standard alphabet, with padding")
+            Error::invalid(format!("`data_base64` is not base64: {e}")).hint("the standard alphabet, with padding")
         })?,
-        _ => return Err(Failure::invalid("give either `data` or `data_base64`")),
+        _ => return Err(Error::invalid("give either `data` or `data_base64`")),
     };
     let ops = ops.clone();
-    let received = blocking(move || ops.transcripts.add(connection, params.import, &bytes)).await?;
+    let received = run_blocking(move || ops.transcript_uploads.append(connection, params.import, &bytes)).await?;
     Ok(AddResult { received })
 }
 
@@ -72,19 +72,19 @@ pub async fn commit(
     params: CommitParams,
     mut progress: OnProgress,
 ) -> Result<CommitResult> {
-    let Spool { of: Transcript { agent, format, file }, file: mut spool, received } =
-        ops.transcripts.take(connection, params.import)?;
-    let name = facts(ops, agent)?.name.clone();
+    let Transfer { description: TranscriptUpload { agent, format, file }, file: mut spool, received } =
+        ops.transcript_uploads.remove(connection, params.import)?;
+    let name = settings_of(ops, agent)?.name.clone();
     let (done, mut complete) = mpsc::channel(2);
     let (dir, now) = (ops.home.join("db"), ops.clock.now());
     let secrets = (ops.models.redactor().clone(), params.redact);
     let reading = tokio::task::spawn_blocking(move || {
-        let mut collector = Collector::new(dir, done, Box::new(move |read| progress(read, received)), secrets);
+        let mut collector = SessionCollector::new(dir, done, Box::new(move |read| progress(read, received)), secrets);
         spool.rewind().map_err(import::ImportError::Io)?;
         let mut source = BufReader::with_capacity(1 << 20, spool);
         let mut new_id = || new_id().to_string();
         let read = import::import(&mut source, format, now, &mut new_id, &mut collector);
-        Ok::<_, import::ImportError>((read, collector.result()))
+        Ok::<_, import::ImportError>((read, collector.into_result()))
     });
     let mut sessions = Vec::new();
     let (mut failed, mut main) = (None, None);
@@ -94,7 +94,7 @@ pub async fn commit(
             // The main conversation may have got another id here than it has in the file.
             imported.about.parent_id = main.or(imported.about.parent_id);
         }
-        match keep(ops, agent, imported).await {
+        match save_imported(ops, agent, imported).await {
             Ok(session) => {
                 main = if side_chain { main } else { Some(session.header.id) };
                 sessions.push(session);
@@ -109,27 +109,31 @@ pub async fn commit(
     drop(complete);
     match (failed, reading.await) {
         (Some(failure), _) => {
-            undo(ops, sessions).await;
+            delete_imported(ops, sessions).await;
             Err(failure)
         }
         (None, Err(error)) => {
-            undo(ops, sessions).await;
-            Err(Failure::internal(error.to_string()))
+            delete_imported(ops, sessions).await;
+            Err(Error::internal(error.to_string()))
         }
         (None, Ok(Err(error))) => {
-            undo(ops, sessions).await;
-            Err(unreadable(&file, &error))
+            delete_imported(ops, sessions).await;
+            Err(import_error(&file, &error))
         }
         (None, Ok(Ok((Err(error), found)))) => {
-            undo(ops, sessions).await;
-            let failure = unreadable(&file, &error);
-            Err(if matches!(error, import::ImportError::NoMessages) { told(failure, &found) } else { failure })
+            delete_imported(ops, sessions).await;
+            let failure = import_error(&file, &error);
+            Err(if matches!(error, import::ImportError::NoMessages) {
+                with_skipped_lines(failure, &found)
+            } else {
+                failure
+            })
         }
         (None, Ok(Ok((Ok(_), result)))) => {
             // A rename may have moved those that came before it.
             let _stays = ops.sessions_lock.read().await;
             for session in &mut sessions {
-                if let Ok(path) = view::path(ops, &session.header).await {
+                if let Ok(path) = wire_types::session_path(ops, &session.header).await {
                     session.file_path = path.to_string_lossy().into_owned();
                 }
             }
@@ -140,42 +144,43 @@ pub async fn commit(
 }
 
 /// The failure with the first lines that were skipped: there is no result that could name them.
-fn told(failure: Failure, found: &CommitResult) -> Failure {
+fn with_skipped_lines(failure: Error, found: &CommitResult) -> Error {
     if found.skipped.is_empty() {
         return failure;
     }
-    let lines = found.skipped.iter().take(TOLD).map(|skipped| format!("line {}: {}", skipped.line, skipped.reason));
+    let lines =
+        found.skipped.iter().take(MAX_NAMED_SKIPS).map(|skipped| format!("line {}: {}", skipped.line, skipped.reason));
     let mut lines: Vec<_> = lines.collect();
-    if let Some(more) = found.skipped_total.checked_sub(TOLD as u64).filter(|more| *more > 0) {
+    if let Some(more) = found.skipped_total.checked_sub(MAX_NAMED_SKIPS as u64).filter(|more| *more > 0) {
         lines.push(format!("{more} more"));
     }
     failure.hint(format!("{}. Where the format was guessed wrong, name it with --from", lines.join("; ")))
 }
 
-fn unreadable(file: &str, error: &import::ImportError) -> Failure {
+fn import_error(file: &str, error: &import::ImportError) -> Error {
     if let import::ImportError::Io(e) = error {
-        return Failure::io(format_args!("cannot import {file}"), e);
+        return Error::io(format_args!("cannot import {file}"), e);
     }
-    let failure = Failure::invalid(format!("cannot import {file}: {error}"));
+    let failure = Error::invalid(format!("cannot import {file}: {error}"));
     match error.hint() {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
 }
 
-fn facts(ops: &Ops, agent: Uuid) -> Result<Arc<Facts>> {
-    let entry = ops.directory.by_id(agent);
-    entry.map(|entry| entry.facts.clone()).ok_or_else(Failure::destroyed)
+fn settings_of(ops: &Ops, agent: Uuid) -> Result<Arc<AgentSettings>> {
+    let entry = ops.agents.by_id(agent);
+    entry.map(|entry| entry.settings.clone()).ok_or_else(Error::agent_destroyed)
 }
 
 /// Takes sessions back that came before a failure: an import is whole or nothing.
-async fn undo(ops: &Ops, sessions: Vec<Session>) {
+async fn delete_imported(ops: &Ops, sessions: Vec<Session>) {
     for Session { header, file_path, .. } in sessions {
         // The directory may be another by now.
         let _stays = ops.sessions_lock.read().await;
-        let path = view::path(ops, &header).await.unwrap_or_else(|_| file_path.into());
-        let _ = ops.store.catalog.take_back(header).await;
-        let _ = blocking(move || {
+        let path = wire_types::session_path(ops, &header).await.unwrap_or_else(|_| file_path.into());
+        let _ = ops.store.catalog.undo_insert_session(header).await;
+        let _ = run_blocking(move || {
             let _ = std::fs::remove_file(&path);
             Ok(())
         })
@@ -183,13 +188,13 @@ async fn undo(ops: &Ops, sessions: Vec<Session>) {
     }
 }
 
-async fn keep(ops: &Ops, agent: Uuid, imported: Imported) -> Result<Session> {
+async fn save_imported(ops: &Ops, agent: Uuid, imported: ImportedSession) -> Result<Session> {
     // Only while one session is written: a rename need not wait for the whole import.
     let _stays = ops.sessions_lock.read().await;
-    let facts = &facts(ops, agent)?;
-    let Imported { about, body, totals, digest, content_slug, first_at } = imported;
+    let facts = &settings_of(ops, agent)?;
+    let ImportedSession { about, body, totals, digest, content_slug, first_at } = imported;
     // Kept until the row is there: of many imports of one file that run at once, one gets its id.
-    let reserved = about.id.and_then(|id| ops.store.files.ids.take(id));
+    let reserved = about.id.and_then(|id| ops.store.files.ids.try_reserve(id));
     let id = match reserved.as_ref().map(|id| *id.key()) {
         Some(id) if ops.store.catalog.session(id).await?.is_none() => id,
         _ => Uuid::new_v4(),
@@ -200,12 +205,12 @@ async fn keep(ops: &Ops, agent: Uuid, imported: Imported) -> Result<Session> {
     let saved_at = dated.unwrap_or_else(|| ops.clock.now());
     let dated = dated.is_some();
     let wanted = about.session_id.filter(|name| is_session_id(name)).unwrap_or_else(|| {
-        let slug = about.description.as_deref().and_then(slug::of_description).unwrap_or(content_slug);
+        let slug = about.description.as_deref().and_then(slug::from_description).unwrap_or(content_slug);
         slug::session_id(saved_at, &slug)
     });
     let of = facts.clone();
     let make = move |dir: &std::path::Path, session_id: &str| {
-        let extract = summary::extract(&digest);
+        let extract = summary::extract_summary(&digest);
         let (given, found) = (about.summary.is_some(), extract.source());
         let header = SessionHeader {
             schema: SESSION_SCHEMA,
@@ -233,13 +238,13 @@ async fn keep(ops: &Ops, agent: Uuid, imported: Imported) -> Result<Session> {
             tags: about.tags,
             working_set: about.working_set.unwrap_or_default(),
         };
-        let filled = session_files::write_body(dir, &header, body)?;
+        let filled = session_files::stage_spooled(dir, &header, body)?;
         Ok((header, filled))
     };
-    let known = ops.store.catalog.names_like(facts.id, wanted.clone()).await?;
-    let order = if dated { Order::AsPlaced } else { Order::Last };
-    let place = Place { wanted, known, together: false, summary: None, order };
-    let written = write(&ops.store, facts, place, make, || async { Ok(()) }).await;
+    let known = ops.store.catalog.session_names_with_base(facts.id, wanted.clone()).await?;
+    let order = if dated { SessionPlacement::AtOwnPlace } else { SessionPlacement::Last };
+    let place = SessionTarget { name: wanted, taken_names: known, batched: false, summary_request: None, order };
+    let written = write_session(&ops.store, facts, place, make, || async { Ok(()) }).await;
     drop(reserved);
     let written = written?;
     if dated {

@@ -1,11 +1,11 @@
 //! `session.*`.
 
 pub mod branch;
-pub mod checkpoints;
 pub mod delete;
 pub mod diff;
 pub mod expire;
 pub mod export;
+pub mod export_positions;
 pub mod get;
 pub mod import;
 pub mod merge;

@@ -6,10 +6,10 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{PurgeParams, PurgeResult};
 use uuid::Uuid;
 
-use super::delete::{still_there, take_away};
-use crate::failure::{Failure, Result};
-use crate::ops::{Ops, blocking, select, trash as ops_trash};
-use crate::store::trash::{self, Trashed};
+use super::delete::{move_to_trash, reload_row};
+use crate::error::{Error, Result};
+use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash};
+use crate::store::trash::{self, TrashItem};
 
 /// Forgets a session: its file, its row, its copies in the trash and, in the background, what the databases still
 /// hold of it. Live contexts that were restored from it are somebody's conversation: they go on, and are named.
@@ -17,67 +17,67 @@ use crate::store::trash::{self, Trashed};
 /// # Errors
 /// `session_not_found`, `ambiguous`, `denied`, `disk_full`, `storage_failed`.
 pub async fn purge(ops: &Arc<Ops>, params: PurgeParams) -> Result<PurgeResult> {
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
-    let row = select::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await;
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await;
     let _no_restores = ops.sessions_lock.write().await;
-    let _no_changes = ops.store.files.amending.lock().await;
+    let _no_changes = ops.store.files.change_lock.lock().await;
     let result = match row {
         Ok(row) => {
-            let row = still_there(ops, row).await?;
+            let row = reload_row(ops, row).await?;
             let id = row.header.id;
             let mut live: Vec<String> = ops
                 .registry
-                .referring_to(|session| session == id)
+                .agents_referring_to(|session| session == id)
                 .into_iter()
-                .filter_map(|(agent, _)| Some(ops.directory.by_id(agent)?.facts.name.clone()))
+                .filter_map(|(agent, _)| Some(ops.agents.by_id(agent)?.settings.name.clone()))
                 .collect();
             live.sort();
             live.dedup();
-            take_away(ops, &row, || ops.store.catalog.purge_session(id)).await?;
+            move_to_trash(ops, &row, || ops.store.catalog.purge_session(id)).await?;
             PurgeResult { id, session_id: row.header.session_id, live }
         }
         Err(failure) if failure.kind == ErrorKind::SessionNotFound => {
-            let (id, session_id) = in_trash(ops, agent.facts.id, &params.session).await?.ok_or(failure)?;
+            let (id, session_id) = find_in_trash(ops, agent.settings.id, &params.session).await?.ok_or(failure)?;
             // Nothing is left of the row but what its pages held.
             ops.store.catalog.purge_session(id).await?;
             PurgeResult { id, session_id, live: Vec::new() }
         }
         Err(failure) => return Err(failure),
     };
-    remove_copies(ops, result.id).await?;
-    ops.store.journal.forget_events_of(result.id).await?;
+    delete_trash_copies(ops, result.id).await?;
+    ops.store.journal.delete_events_of(result.id).await?;
     // Which of them the session holds is not known.
-    ops.store.journal.forget_answers(agent.facts.id).await?;
+    ops.store.journal.delete_turn_answers(agent.settings.id).await?;
     tracing::info!(session = %result.id, "session purged");
     let ops = ops.clone();
-    tokio::spawn(async move { forget(&ops).await });
+    tokio::spawn(async move { erase_purged(&ops).await });
     Ok(result)
 }
 
 /// The session of that id or name that the agent has in the trash.
-async fn in_trash(ops: &Ops, agent: Uuid, text: &str) -> Result<Option<(Uuid, String)>> {
-    let meant = |entry: Trashed| {
-        let note = entry.note?;
+async fn find_in_trash(ops: &Ops, agent: Uuid, text: &str) -> Result<Option<(Uuid, String)>> {
+    let meant = |entry: TrashItem| {
+        let note = entry.metadata?;
         let id = note.session?.id;
         (note.agent_id == agent && (note.name == text || id.to_string() == text)).then_some((id, note.name))
     };
-    Ok(ops_trash::entries(ops).await?.into_iter().find_map(meant))
+    Ok(ops_trash::list_entries(ops).await?.into_iter().find_map(meant))
 }
 
-async fn remove_copies(ops: &Ops, id: Uuid) -> Result<()> {
-    let copies: Vec<_> = ops_trash::entries(ops).await?.into_iter().filter(|entry| entry.is_session(id)).collect();
-    blocking(move || {
-        let removed = copies.iter().try_for_each(trash::remove);
+async fn delete_trash_copies(ops: &Ops, id: Uuid) -> Result<()> {
+    let copies: Vec<_> = ops_trash::list_entries(ops).await?.into_iter().filter(|entry| entry.is_session(id)).collect();
+    run_blocking(move || {
+        let removed = copies.iter().try_for_each(trash::delete_entry);
         removed.map_err(|e| {
-            Failure::io("a copy in the trash cannot be deleted", &e).hint("chorusctl trash empty deletes it too")
+            Error::io("a copy in the trash cannot be deleted", &e).hint("chorusctl trash empty deletes it too")
         })
     })
     .await
 }
 
 /// Cleans the databases of what was purged. Where it does not get to its end, the next start does it.
-pub async fn forget(ops: &Ops) {
-    if let Err(failure) = ops.store.forget().await {
+pub async fn erase_purged(ops: &Ops) {
+    if let Err(failure) = ops.store.purge_deleted().await {
         tracing::warn!(%failure, "the databases cannot be cleaned of what was purged; the next start tries again");
     }
 }

@@ -3,21 +3,21 @@
 use chorus_proto::SessionHeader;
 use chorus_proto::methods::session::{TagParams, TagResult};
 
-use crate::failure::{Failure, Result};
-use crate::ops::{Ops, select, view};
+use crate::error::{Error, Result};
+use crate::ops::{Ops, resolve, wire_types};
 
 /// Longest tag.
-const MAX_TAG: usize = 64;
+const MAX_TAG_BYTES: usize = 64;
 
-const TAGS: &str = "for example `postgres` or `to review`";
+const TAG_HINT: &str = "for example `postgres` or `to review`";
 
 /// Adds tags to a session; those it has already stay where they are.
 ///
 /// # Errors
 /// `session_not_found`, `ambiguous`, `denied`, `invalid_params`, `corrupt_session`, `disk_full`, `storage_failed`.
 pub async fn tag(ops: &Ops, params: TagParams) -> Result<TagResult> {
-    let added = tags(params.tag.clone())?;
-    change(ops, params, move |header| {
+    let added = parse_tags(params.tag.clone())?;
+    change_tags(ops, params, move |header| {
         for tag in &added {
             if !header.tags.contains(tag) {
                 header.tags.push(tag.clone());
@@ -31,32 +31,32 @@ pub async fn tag(ops: &Ops, params: TagParams) -> Result<TagResult> {
 ///
 /// # Errors
 /// As [`tag`].
-pub async fn change(
+pub async fn change_tags(
     ops: &Ops,
     params: TagParams,
     change: impl Fn(&mut SessionHeader) + Send + 'static,
 ) -> Result<TagResult> {
     if params.tag.is_empty() {
-        return Err(Failure::invalid("no tag was named").hint(TAGS));
+        return Err(Error::invalid("no tag was named").hint(TAG_HINT));
     }
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
-    let row = select::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
     let _stays = ops.sessions_lock.read().await;
-    let dir = view::dir(ops, &row.header).await?;
-    let row = ops.store.amend(row.header.id, dir, change).await?;
-    Ok(TagResult { session: view::session(ops, row).await? })
+    let dir = wire_types::session_agent_dir(ops, &row.header).await?;
+    let row = ops.store.update_session_header(row.header.id, dir, change).await?;
+    Ok(TagResult { session: wire_types::session(ops, row).await? })
 }
 
 /// Tags as they are kept: no doubles, in the order given.
 ///
 /// # Errors
 /// `invalid_params` for one that is no tag.
-pub fn tags(given: Vec<String>) -> Result<Vec<String>> {
+pub fn parse_tags(given: Vec<String>) -> Result<Vec<String>> {
     let mut tags: Vec<String> = Vec::new();
     for tag in given {
         let tag = tag.trim();
-        if tag.is_empty() || tag.len() > MAX_TAG || tag.chars().any(char::is_control) {
-            return Err(Failure::invalid(format!("a tag is one line of 1 to {MAX_TAG} bytes")).hint(TAGS));
+        if tag.is_empty() || tag.len() > MAX_TAG_BYTES || tag.chars().any(char::is_control) {
+            return Err(Error::invalid(format!("a tag is one line of 1 to {MAX_TAG_BYTES} bytes")).hint(TAG_HINT));
         }
         if !tags.iter().any(|known| known == tag) {
             tags.push(tag.to_owned());

@@ -4,47 +4,52 @@ use chorus_proto::Trigger;
 use chorus_proto::methods::tree::{TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
 use uuid::Uuid;
 
-use crate::agent::context::Room;
-use crate::failure::Result;
-use crate::ops::{Ops, blocking, select};
+use crate::agent::context::PageBudget;
+use crate::error::Result;
+use crate::ops::{Ops, resolve, run_blocking};
 use crate::session::tree::{Leaf, Node, Tree, arrange};
-use crate::store::catalog::{Branching, Named};
+use crate::store::catalog::{LineageRow, SessionName};
 
 /// Most sessions a page.
 const MAX_PAGE: u64 = 5000;
 
 /// Characters of a summary.
-const SUMMARY: usize = 300;
+const MAX_SUMMARY_CHARS: usize = 300;
 
 /// The sessions of an agent as a tree, from the catalog alone: no file is read.
 ///
 /// # Errors
 /// `agent_not_found`.
 pub async fn tree(ops: &Ops, params: TreeParams) -> Result<TreeResult> {
-    let agent = select::agent(ops, params.agent.as_deref()).await?;
-    let info = ops.registry.info(agent.facts.id);
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let info = ops.registry.context_info(agent.settings.id);
     let leaf = info.as_ref().map(|info| Leaf { parent: info.parent_id, started_at: info.started_at });
-    let rows = ops.store.catalog.branching(agent.facts.id).await?;
-    let (rows, tree) = blocking(move || {
-        let nodes: Vec<Node> = rows.iter().map(node).collect();
+    let rows = ops.store.catalog.lineage(agent.settings.id).await?;
+    let (rows, tree) = run_blocking(move || {
+        let nodes: Vec<Node> = rows.iter().map(to_node).collect();
         let tree = arrange(&nodes, leaf);
         Ok((rows, tree))
     })
     .await?;
-    let Tree { places, roots, gaps, leaf } = tree;
+    let Tree { entries: places, roots, missing_parents: gaps, leaf } = tree;
     let total = places.len() as u64;
     let offset = params.offset.unwrap_or(0).min(total);
     let limit = params.limit.unwrap_or(MAX_PAGE).min(MAX_PAGE);
-    let page = places.iter().skip(index(offset)).take(index(limit));
+    let page = places.iter().skip(to_index(offset)).take(to_index(limit));
     let short = ops.store.catalog.short_ids(page.clone().map(|place| rows[place.node].id).collect()).await?;
     // What belongs to the whole tree comes once.
-    let (roots, gaps) = if offset == 0 { (roots, named(ops, gaps).await?) } else { Default::default() };
-    let mut room = Room::of(ops.config.max_frame).page.saturating_sub(beside(&roots, &gaps));
+    let (roots, gaps) = if offset == 0 { (roots, describe_gaps(ops, gaps).await?) } else { Default::default() };
+    let mut room = PageBudget::from_max_frame(ops.config.max_frame)
+        .page_bytes
+        .saturating_sub(approx_bytes_of_links(&roots, &gaps));
     let mut sessions = Vec::with_capacity(short.len());
     for (place, short_id) in page.zip(short) {
-        let session =
-            TreeSession { hangs_from: place.hangs_from, cycle: place.cycle, ..shown(&rows[place.node], short_id) };
-        let size = size(&session);
+        let session = TreeSession {
+            hangs_from: place.predecessor,
+            cycle: place.cycle,
+            ..to_tree_session(&rows[place.node], short_id)
+        };
+        let size = approx_bytes(&session);
         if size > room && !sessions.is_empty() {
             break;
         }
@@ -63,11 +68,11 @@ pub async fn tree(ops: &Ops, params: TreeParams) -> Result<TreeResult> {
     Ok(TreeResult { sessions, roots, gaps, live, total, next: (next < total && limit > 0).then_some(next) })
 }
 
-fn index(at: u64) -> usize {
+fn to_index(at: u64) -> usize {
     usize::try_from(at).unwrap_or(usize::MAX)
 }
 
-fn node(row: &Branching) -> Node {
+fn to_node(row: &LineageRow) -> Node {
     Node {
         id: row.id,
         parent: row.parent_id,
@@ -78,7 +83,7 @@ fn node(row: &Branching) -> Node {
 }
 
 /// A session as the tree shows it; where it stands is the caller's.
-fn shown(row: &Branching, short_id: String) -> TreeSession {
+fn to_tree_session(row: &LineageRow, short_id: String) -> TreeSession {
     TreeSession {
         id: row.id,
         short_id,
@@ -87,7 +92,7 @@ fn shown(row: &Branching, short_id: String) -> TreeSession {
         trigger: row.trigger,
         message_count: row.message_count,
         description: row.description.clone(),
-        summary: row.summary.as_ref().map(|summary| summary.chars().take(SUMMARY).collect()),
+        summary: row.summary.as_ref().map(|summary| summary.chars().take(MAX_SUMMARY_CHARS).collect()),
         tags: row.tags.clone(),
         parent_id: row.parent_id,
         hangs_from: None,
@@ -97,23 +102,23 @@ fn shown(row: &Branching, short_id: String) -> TreeSession {
 }
 
 /// Bytes that a session takes in an answer, about: its texts, and what stands around them.
-fn size(session: &TreeSession) -> usize {
+fn approx_bytes(session: &TreeSession) -> usize {
     let texts = [&session.description, &session.summary, &session.corrupt].into_iter().flatten().chain(&session.tags);
     // Each byte of a text may have to be escaped.
     600 + session.session_id.len() + texts.map(|text| 2 * text.len() + 4).sum::<usize>()
 }
 
 /// Bytes that roots and gaps take in an answer, about.
-fn beside(roots: &[Uuid], gaps: &[TreeGap]) -> usize {
+fn approx_bytes_of_links(roots: &[Uuid], gaps: &[TreeGap]) -> usize {
     let texts = gaps.iter().flat_map(|gap| [&gap.agent_name, &gap.session_id]).flatten();
     40 * roots.len() + 100 * gaps.len() + texts.map(|text| 2 * text.len()).sum::<usize>()
 }
 
 /// What is known of parents that are no sessions of the agent: another may have them.
-async fn named(ops: &Ops, gaps: Vec<Uuid>) -> Result<Vec<TreeGap>> {
-    let mut others = ops.store.catalog.named(gaps.clone()).await?;
+async fn describe_gaps(ops: &Ops, gaps: Vec<Uuid>) -> Result<Vec<TreeGap>> {
+    let mut others = ops.store.catalog.session_names(gaps.clone()).await?;
     let gap = |id| {
-        let other = others.remove(&id).map(|Named { agent_name, session_id }| (agent_name, session_id));
+        let other = others.remove(&id).map(|SessionName { agent_name, session_id }| (agent_name, session_id));
         let (agent_name, session_id) = other.unzip();
         TreeGap { id, agent_name, session_id }
     };

@@ -2,8 +2,8 @@
 
 use chorus_proto::methods::session::{TagParams, TagResult};
 
-use super::tag::change;
-use crate::failure::Result;
+use super::tag::change_tags;
+use crate::error::Result;
 use crate::ops::Ops;
 
 /// Takes tags off a session; those it does not have are no error.
@@ -12,5 +12,5 @@ use crate::ops::Ops;
 /// As `session.tag`.
 pub async fn untag(ops: &Ops, params: TagParams) -> Result<TagResult> {
     let gone: Vec<String> = params.tag.iter().map(|tag| tag.trim().to_owned()).collect();
-    change(ops, params, move |header| header.tags.retain(|tag| !gone.contains(tag))).await
+    change_tags(ops, params, move |header| header.tags.retain(|tag| !gone.contains(tag))).await
 }

@@ -1,17 +1,17 @@
 //! `settings.*`.
 
-mod in_force;
+mod effective;
 pub mod set;
 pub mod show;
 
 use chorus_proto::methods::settings::{From, Setting};
-pub use in_force::InForce;
+pub use effective::EffectiveConfig;
 use serde_json::Value;
 
 use crate::config::{Config, Origin};
 
 /// One key as the wire shows it.
-fn shown(config: &Config, key: String, value: Value) -> Setting {
+fn to_setting(config: &Config, key: String, value: Value) -> Setting {
     let (from, place) = match config.origins.get(&key) {
         None => (From::Default, None),
         Some(Origin::File(path)) => (From::File, Some(path.to_string_lossy().into_owned())),

@@ -6,71 +6,71 @@ use chorus_proto::methods::settings::{SetParams, SetResult};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::agent::Facts;
-use crate::agent::directory::Entry;
-use crate::agent::event::Verb;
+use crate::agent::AgentSettings;
+use crate::agent::agent_index::AgentEntry;
+use crate::agent::event::AgentCommand;
 use crate::config::agent::AgentConfig;
-use crate::config::{Origin, settable};
-use crate::failure::{Failure, Result};
-use crate::ops::approvals::close_outdated;
+use crate::config::{Origin, resolve_setting};
+use crate::error::{Error, Result};
+use crate::ops::approvals::deny_outdated;
 use crate::ops::{Ops, agent};
-use crate::store::catalog::Audit;
-use crate::who::Requester;
+use crate::requester::Requester;
+use crate::store::catalog::AuditDecision;
 
 /// Sets what agents have that say nothing themselves, from now on and after restarts. An empty value takes it back.
 ///
 /// # Errors
 /// `invalid_params`, `model_unavailable`, `storage_failed`.
 pub async fn set(ops: &Ops, params: SetParams) -> Result<SetResult> {
-    set_by(ops, params, &Requester::Owner).await
+    set_as(ops, params, &Requester::Owner).await
 }
 
 /// As [`set`], by `by`, who must be allowed to grant permissions that are set.
 ///
 /// # Errors
 /// As [`set`]; `denied` for permissions that `by` may not grant.
-pub async fn set_by(ops: &Ops, params: SetParams, by: &Requester) -> Result<SetResult> {
-    let (name, key) = settable(&params.key)?;
-    let value = text(params.value)?;
+pub async fn set_as(ops: &Ops, params: SetParams, by: &Requester) -> Result<SetResult> {
+    let (name, key) = resolve_setting(&params.key)?;
+    let value = to_text(params.value)?;
     if name == "permissions" {
         let without = || ops.config.defaults.permissions.clone();
-        agent::may_grant(ops, by, &value.clone().unwrap_or_else(without).into())?;
+        agent::ensure_may_grant(ops, by, &value.clone().unwrap_or_else(without).into())?;
     }
     if let Some(value) = &value {
-        let wrong = |e| Failure::invalid(format!("`{name}` {e}")).hint("an empty value takes the setting back");
+        let wrong = |e| Error::invalid(format!("`{name}` {e}")).hint("an empty value takes the setting back");
         ops.config.with_setting(name, value).map_err(wrong)?;
         if name == "default_model" {
-            ops.models.admit(value)?;
+            ops.models.check_assignable(value)?;
         }
     }
     let _one_at_a_time = ops.agents_lock.lock().await;
     let old = ops.store.catalog.setting(name).await?;
     // A change that cannot be written down is not made, and one that cannot be made is not written down.
-    ops.store.catalog.change_setting(name, audit(ops, by, name, old.clone(), value.clone())).await?;
-    ops.in_force.reload(&ops.store, &ops.config).await?;
-    take_over(ops).await?;
+    ops.store.catalog.set_setting_audited(name, audit_row(ops, by, name, old.clone(), value.clone())).await?;
+    ops.effective_config.reload(&ops.store, &ops.config).await?;
+    apply_to_agents(ops).await?;
     tracing::info!(setting = name, old, new = value, "setting changed");
     let config = ops.defaults();
     let overridden_by = match config.origins.get(key) {
         Some(Origin::Environment(variable)) if value.is_some() => Some(variable.clone()),
         _ => None,
     };
-    let setting = super::shown(&config, key.to_owned(), config.value(key).unwrap_or_default());
+    let setting = super::to_setting(&config, key.to_owned(), config.value(key).unwrap_or_default());
     Ok(SetResult { setting, old, overridden_by })
 }
 
 /// What was given, as it would be typed; `None`: nothing.
-fn text(value: Value) -> Result<Option<String>> {
+fn to_text(value: Value) -> Result<Option<String>> {
     match value {
         Value::Null => Ok(None),
         Value::String(text) => Ok(Some(text).filter(|text| !text.is_empty())),
         Value::Number(number) => Ok(Some(number.to_string())),
-        _ => Err(Failure::invalid("`value` must be a text").hint("for example \"30m\"; an empty one takes it back")),
+        _ => Err(Error::invalid("`value` must be a text").hint("for example \"30m\"; an empty one takes it back")),
     }
 }
 
-fn audit(ops: &Ops, by: &Requester, name: &str, old: Option<String>, new: Option<String>) -> Audit {
-    Audit {
+fn audit_row(ops: &Ops, by: &Requester, name: &str, old: Option<String>, new: Option<String>) -> AuditDecision {
+    AuditDecision {
         at: ops.clock.now(),
         // Of no agent.
         agent: Uuid::nil(),
@@ -86,28 +86,28 @@ fn audit(ops: &Ops, by: &Requester, name: &str, old: Option<String>, new: Option
 }
 
 /// Gives agents what they do not say themselves. Timers that run begin anew where their length has changed.
-async fn take_over(ops: &Ops) -> Result<()> {
+async fn apply_to_agents(ops: &Ops) -> Result<()> {
     let defaults = ops.defaults();
-    for entry in ops.directory.all() {
-        let Some(row) = ops.store.catalog.agents_by_id(vec![entry.facts.id]).await?.pop() else { continue };
+    for entry in ops.agents.all() {
+        let Some(row) = ops.store.catalog.agents_by_id(vec![entry.settings.id]).await?.pop() else { continue };
         let Ok(config) = AgentConfig::parse(&row.config, &defaults) else { continue };
-        let new = agent::entry(&ops.home, &row.dir, &config, entry.stamp.clone());
-        let facts = Arc::new(Facts { name: entry.facts.name.clone(), ..(*new.facts).clone() });
-        if *facts == *entry.facts && new.permissions == entry.permissions {
+        let new = agent::agent_entry(&ops.home, &row.dir, &config, entry.config_stamp.clone());
+        let facts = Arc::new(AgentSettings { name: entry.settings.name.clone(), ..(*new.settings).clone() });
+        if *facts == *entry.settings && new.permissions == entry.permissions {
             continue;
         }
         // What is wrong with the file still is; what was wrong with the profile may not be.
-        let of_file = entry.problem.clone().filter(|_| entry.facts.profile.is_ok());
-        let problem = new.problem.clone().or(of_file);
-        let timed = facts.idle_timeout != entry.facts.idle_timeout;
+        let of_file = entry.config_problem.clone().filter(|_| entry.settings.profile.is_ok());
+        let problem = new.config_problem.clone().or(of_file);
+        let timed = facts.idle_timeout != entry.settings.idle_timeout;
         let id = facts.id;
-        ops.directory.put(Entry { facts, problem, ..new });
-        close_outdated(ops, &entry).await;
+        ops.agents.insert(AgentEntry { settings: facts, config_problem: problem, ..new });
+        deny_outdated(ops, &entry).await;
         if timed
-            && ops.registry.info(id).is_some()
-            && let Err(failure) = ops.registry.ask(id, Verb::Retime).await
+            && ops.registry.context_info(id).is_some()
+            && let Err(failure) = ops.registry.ask(id, AgentCommand::UpdateIdleTimeout).await
         {
-            tracing::warn!(agent = %entry.facts.name, %failure, "the new idle timeout holds from the next message on");
+            tracing::warn!(agent = %entry.settings.name, %failure, "the new idle timeout holds from the next message on");
         }
     }
     Ok(())

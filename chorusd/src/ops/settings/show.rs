@@ -2,7 +2,7 @@
 
 use chorus_proto::methods::settings::{ShowParams, ShowResult};
 
-use crate::failure::Result;
+use crate::error::Result;
 use crate::ops::Ops;
 
 /// Every key with its value, and where that comes from.
@@ -11,6 +11,6 @@ use crate::ops::Ops;
 /// None.
 pub async fn show(ops: &Ops, _: ShowParams) -> Result<ShowResult> {
     let config = ops.defaults();
-    let settings = config.shown().into_iter().map(|(key, value)| super::shown(&config, key, value)).collect();
+    let settings = config.to_entries().into_iter().map(|(key, value)| super::to_setting(&config, key, value)).collect();
     Ok(ShowResult { settings })
 }

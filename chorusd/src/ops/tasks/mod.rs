@@ -1,13 +1,13 @@
 //! `tasks.*`, and what tasks ask of the rest of the daemon.
 
+pub mod agent_json_sync;
 pub mod list;
-pub mod listed;
 pub mod logs;
-mod outside;
 pub mod show;
 pub mod stop;
+mod task_host;
 
-pub use listed::Listed;
+pub use agent_json_sync::RunningTasksSync;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,26 +17,26 @@ use chorus_proto::methods::tasks::Task;
 use uuid::Uuid;
 
 use super::Ops;
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 use crate::store::catalog::TaskRow;
 
 /// The task of that id.
-async fn find(ops: &Ops, id: &str) -> Result<TaskRow> {
+async fn find_task(ops: &Ops, id: &str) -> Result<TaskRow> {
     let row = ops.store.catalog.task(id.to_owned()).await?;
     let shown: String = id.chars().take(40).collect();
     row.ok_or_else(|| {
-        Failure::new(ErrorKind::NotFound, format!("there is no task {shown:?}"))
+        Error::new(ErrorKind::NotFound, format!("there is no task {shown:?}"))
             .hint("`chorusctl tasks list --all-agents` shows them")
     })
 }
 
 /// Tasks as the wire shows them: with the names their agents have now, and where their logs lie now.
-async fn shown(ops: &Ops, rows: Vec<TaskRow>) -> Result<Vec<Task>> {
+async fn to_tasks(ops: &Ops, rows: Vec<TaskRow>) -> Result<Vec<Task>> {
     let mut places: HashMap<Uuid, (String, PathBuf)> = HashMap::new();
     let mut gone = Vec::new();
     for row in &rows {
-        match ops.directory.by_id(row.agent) {
-            Some(entry) => _ = places.insert(row.agent, (entry.facts.name.clone(), entry.facts.dir.clone())),
+        match ops.agents.by_id(row.agent) {
+            Some(entry) => _ = places.insert(row.agent, (entry.settings.name.clone(), entry.settings.dir.clone())),
             None if !gone.contains(&row.agent) => gone.push(row.agent),
             None => {}
         }
@@ -46,10 +46,10 @@ async fn shown(ops: &Ops, rows: Vec<TaskRow>) -> Result<Vec<Task>> {
             places.insert(agent.id, (agent.name, ops.home.join(agent.dir)));
         }
     }
-    Ok(rows.into_iter().map(|row| task(row, &places)).collect())
+    Ok(rows.into_iter().map(|row| to_task(row, &places)).collect())
 }
 
-fn task(row: TaskRow, places: &HashMap<Uuid, (String, PathBuf)>) -> Task {
+fn to_task(row: TaskRow, places: &HashMap<Uuid, (String, PathBuf)>) -> Task {
     let (agent, dir) = match places.get(&row.agent) {
         Some((name, dir)) => (name.clone(), dir.clone()),
         None => (row.agent_name, PathBuf::new()),
@@ -69,6 +69,6 @@ fn task(row: TaskRow, places: &HashMap<Uuid, (String, PathBuf)>) -> Task {
 }
 
 /// One task, as [`shown`].
-async fn one(ops: &Ops, row: TaskRow) -> Result<Task> {
-    shown(ops, vec![row]).await?.pop().ok_or_else(|| Failure::internal("a task was lost on its way"))
+async fn single_task(ops: &Ops, row: TaskRow) -> Result<Task> {
+    to_tasks(ops, vec![row]).await?.pop().ok_or_else(|| Error::internal("a task was lost on its way"))
 }

@@ -2,8 +2,8 @@
 
 use chorus_proto::methods::tasks::{ShowParams, ShowResult};
 
-use super::{find, one};
-use crate::failure::Result;
+use super::{find_task, single_task};
+use crate::error::Result;
 use crate::ops::Ops;
 
 /// One task, of whatever agent.
@@ -11,5 +11,5 @@ use crate::ops::Ops;
 /// # Errors
 /// `not_found`, or a database that cannot be read.
 pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult> {
-    Ok(ShowResult { task: one(ops, find(ops, &params.id).await?).await? })
+    Ok(ShowResult { task: single_task(ops, find_task(ops, &params.id).await?).await? })
 }

@@ -2,8 +2,8 @@
 
 use chorus_proto::methods::tasks::{StopParams, StopResult};
 
-use super::{find, one};
-use crate::failure::Result;
+use super::{find_task, single_task};
+use crate::error::Result;
 use crate::ops::Ops;
 
 /// Ends a task, and waits until it has ended. One that has is left as it is.
@@ -11,7 +11,7 @@ use crate::ops::Ops;
 /// # Errors
 /// `not_found`, or a database that cannot be read.
 pub async fn stop(ops: &Ops, params: StopParams) -> Result<StopResult> {
-    let id = find(ops, &params.id).await?.id;
-    let stopped = ops.registry.world.tasks.stop(&id).await;
-    Ok(StopResult { task: one(ops, find(ops, &id).await?).await?, stopped })
+    let id = find_task(ops, &params.id).await?.id;
+    let stopped = ops.registry.services.tasks.stop(&id).await;
+    Ok(StopResult { task: single_task(ops, find_task(ops, &id).await?).await?, stopped })
 }

@@ -3,7 +3,7 @@
 use chorus_proto::methods::trash::{EmptyParams, EmptyResult};
 use jiff::Timestamp;
 
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 use crate::ops::Ops;
 
 /// Deletes what is in the trash, or what has been there for long.
@@ -11,24 +11,24 @@ use crate::ops::Ops;
 /// # Errors
 /// `invalid_params`, `storage_failed`; what was deleted before that stays deleted.
 pub async fn empty(ops: &Ops, params: EmptyParams) -> Result<EmptyResult> {
-    let before = params.older_than.as_deref().map(|text| before(text, ops.clock.now())).transpose()?;
+    let before = params.older_than.as_deref().map(|text| parse_cutoff(text, ops.clock.now())).transpose()?;
     let _one_at_a_time = ops.agents_lock.lock().await;
     let _no_restores = ops.sessions_lock.write().await;
-    super::settle::unfinished(ops).await?;
+    super::recovery::recover_unfinished(ops).await?;
     let mut gone = Vec::new();
-    for entry in super::entries(ops).await? {
+    for entry in super::list_entries(ops).await? {
         if before.is_some_and(|before| entry.deleted_at > before) {
             continue;
         }
-        gone.push(super::shown(&entry));
-        super::delete(ops, entry).await?;
+        gone.push(super::to_trash_entry(&entry));
+        super::delete_entry(ops, entry).await?;
     }
     tracing::info!(entries = gone.len(), "trash emptied");
     Ok(EmptyResult { entries: gone })
 }
 
-fn before(text: &str, now: Timestamp) -> Result<Timestamp> {
+fn parse_cutoff(text: &str, now: Timestamp) -> Result<Timestamp> {
     let age = humantime::parse_duration(text.trim())
-        .map_err(|e| Failure::invalid(format!("{text:?} is no duration: {e}")).hint("for example 30d or 12h"))?;
+        .map_err(|e| Error::invalid(format!("{text:?} is no duration: {e}")).hint("for example 30d or 12h"))?;
     Ok(now.checked_sub(age).unwrap_or(Timestamp::MIN))
 }

@@ -2,7 +2,7 @@
 
 use chorus_proto::methods::trash::{ListParams, ListResult};
 
-use crate::failure::Result;
+use crate::error::Result;
 use crate::ops::Ops;
 
 /// What is in the trash, newest first.
@@ -10,5 +10,5 @@ use crate::ops::Ops;
 /// # Errors
 /// A directory that cannot be read.
 pub async fn list(ops: &Ops, _: ListParams) -> Result<ListResult> {
-    Ok(ListResult { entries: super::entries(ops).await?.iter().map(super::shown).collect() })
+    Ok(ListResult { entries: super::list_entries(ops).await?.iter().map(super::to_trash_entry).collect() })
 }

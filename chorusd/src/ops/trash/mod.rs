@@ -2,50 +2,51 @@
 
 pub mod empty;
 pub mod list;
+pub mod recovery;
 pub mod restore;
-pub mod settle;
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::trash::{TrashEntry, TrashKind};
 
-use super::{Ops, blocking};
-use crate::failure::{Failure, Result};
+use super::{Ops, run_blocking};
+use crate::error::{Error, Result};
 use crate::session::selector::MIN_PREFIX;
-use crate::store::trash::{self, Trashed};
+use crate::store::trash::{self, TrashItem};
 
 /// Everything in the trash, newest first.
 ///
 /// # Errors
 /// A directory that cannot be read.
-pub async fn entries(ops: &Ops) -> Result<Vec<Trashed>> {
+pub async fn list_entries(ops: &Ops) -> Result<Vec<TrashItem>> {
     let home = ops.home.clone();
-    blocking(move || trash::list(&home).map_err(|e| Failure::io("cannot read the trash", &e))).await
+    run_blocking(move || trash::list(&home).map_err(|e| Error::io("cannot read the trash", &e))).await
 }
 
 /// Deletes an entry; of an agent that is gone, what it remembered as well. An entry on its way in may be deleted at once.
 ///
 /// # Errors
 /// The error of the disk or the database; what is left is shown in the trash then.
-pub async fn delete(ops: &Ops, entry: Trashed) -> Result<()> {
+pub async fn delete_entry(ops: &Ops, entry: TrashItem) -> Result<()> {
     let failed = |dir: &std::path::Path, e: &std::io::Error| {
-        Failure::io(format_args!("cannot delete all of {}", dir.display()), e)
+        Error::io(format_args!("cannot delete all of {}", dir.display()), e)
     };
     // From here on a crash leads to the deletion, never back.
-    let entry = blocking(move || trash::begin_delete(&entry).map_err(|e| failed(&entry.dir, &e))).await?;
-    let agent = entry.note.as_ref().filter(|note| note.kind == TrashKind::Agent).map(|note| note.agent_id);
-    if let Some(agent) = agent.filter(|agent| ops.directory.by_id(*agent).is_none())
-        && let Err(failure) = ops.store.catalog.forget_memories(agent).await
+    let entry = run_blocking(move || trash::begin_delete(&entry).map_err(|e| failed(&entry.dir, &e))).await?;
+    let agent = entry.metadata.as_ref().filter(|note| note.kind == TrashKind::Agent).map(|note| note.agent_id);
+    if let Some(agent) = agent.filter(|agent| ops.agents.by_id(*agent).is_none())
+        && let Err(failure) = ops.store.catalog.delete_own_memories(agent).await
     {
-        let _ = blocking(move || trash::settle(&entry).map_err(|e| failed(&entry.dir, &e))).await;
+        let _ = run_blocking(move || trash::settle(&entry).map_err(|e| failed(&entry.dir, &e))).await;
         return Err(failure);
     }
-    blocking(move || trash::remove(&entry).map_err(|e| failed(&entry.dir.with_file_name(&entry.id), &e))).await
+    run_blocking(move || trash::delete_entry(&entry).map_err(|e| failed(&entry.dir.with_file_name(&entry.id), &e)))
+        .await
 }
 
 /// Shows an entry whose move into the trash is complete; where that fails, the next start does it.
-pub async fn show(entry: Trashed) -> Trashed {
+pub async fn make_visible(entry: TrashItem) -> TrashItem {
     let hidden = entry.clone();
-    let shown = blocking(move || trash::settle(&entry).map_err(|e| Failure::io("cannot show it", &e)));
+    let shown = run_blocking(move || trash::settle(&entry).map_err(|e| Error::io("cannot show it", &e)));
     shown.await.unwrap_or_else(|failure| {
         tracing::warn!(entry = %hidden.id, %failure, "an entry of the trash is not shown before the next start");
         hidden
@@ -53,33 +54,33 @@ pub async fn show(entry: Trashed) -> Trashed {
 }
 
 /// The entry that `text` means: its id, the UUID in it, that of what was remembered or a beginning of one, or a name that only one has.
-fn entry(entries: Vec<Trashed>, text: &str) -> Result<Trashed> {
-    let named = |entry: &Trashed| entry.note.as_ref().is_some_and(|note| note.name == text);
-    let begins = |entry: &Trashed| {
+fn find_entry(entries: Vec<TrashItem>, text: &str) -> Result<TrashItem> {
+    let named = |entry: &TrashItem| entry.metadata.as_ref().is_some_and(|note| note.name == text);
+    let begins = |entry: &TrashItem| {
         let uuid = entry.id.split_once('_').map_or("", |(_, uuid)| uuid);
-        let remembered = entry.note.as_ref().and_then(|note| note.memory.as_ref()).map(|row| row.id.to_string());
+        let remembered = entry.metadata.as_ref().and_then(|note| note.memory.as_ref()).map(|row| row.id.to_string());
         let ids = [entry.id.as_str(), uuid, remembered.as_deref().unwrap_or_default()];
         text.len() >= MIN_PREFIX && ids.iter().any(|id| id.starts_with(text))
     };
-    let mut found: Vec<Trashed> = entries.iter().filter(|entry| entry.id == text || named(entry)).cloned().collect();
+    let mut found: Vec<TrashItem> = entries.iter().filter(|entry| entry.id == text || named(entry)).cloned().collect();
     if found.is_empty() {
         found = entries.into_iter().filter(begins).collect();
     }
     let shown: String = text.chars().take(80).collect();
     match found.len() {
-        0 => Err(Failure::new(ErrorKind::NotFound, format!("there is no {shown:?} in the trash"))
+        0 => Err(Error::new(ErrorKind::NotFound, format!("there is no {shown:?} in the trash"))
             .hint("`chorusctl trash list` shows what there is")),
         1 => Ok(found.remove(0)),
         several => {
             let ids: Vec<_> = found.iter().map(|entry| entry.id.as_str()).collect();
-            Err(Failure::new(ErrorKind::Ambiguous, format!("{several} entries of the trash could be {shown:?}"))
+            Err(Error::new(ErrorKind::Ambiguous, format!("{several} entries of the trash could be {shown:?}"))
                 .hint(format!("one of: {}", ids.join(", "))))
         }
     }
 }
 
-fn shown(entry: &Trashed) -> TrashEntry {
-    let note = entry.note.as_ref();
+fn to_trash_entry(entry: &TrashItem) -> TrashEntry {
+    let note = entry.metadata.as_ref();
     TrashEntry {
         id: entry.id.clone(),
         kind: note.map(|note| note.kind),
@@ -97,12 +98,12 @@ fn shown(entry: &Trashed) -> TrashEntry {
 mod tests {
     use super::*;
 
-    fn trashed(id: &str) -> Trashed {
-        Trashed {
+    fn trashed(id: &str) -> TrashItem {
+        TrashItem {
             id: id.into(),
             stage: trash::Stage::Settled,
             dir: id.into(),
-            note: None,
+            metadata: None,
             deleted_at: jiff::Timestamp::default(),
         }
     }
@@ -110,9 +111,9 @@ mod tests {
     #[test]
     fn an_entry_is_meant_by_its_beginning() {
         let all = || vec![trashed("2026-01-01T00-00-00Z_3f0b8c1e"), trashed("2026-01-01T00-00-00Z_aaaa1111")];
-        assert_eq!(entry(all(), "3f0b").unwrap().id, all()[0].id);
-        assert_eq!(entry(all(), "2026-01").unwrap_err().kind, ErrorKind::Ambiguous);
-        assert_eq!(entry(all(), "3f0").unwrap_err().kind, ErrorKind::NotFound);
-        assert_eq!(entry(all(), "").unwrap_err().kind, ErrorKind::NotFound);
+        assert_eq!(find_entry(all(), "3f0b").unwrap().id, all()[0].id);
+        assert_eq!(find_entry(all(), "2026-01").unwrap_err().kind, ErrorKind::Ambiguous);
+        assert_eq!(find_entry(all(), "3f0").unwrap_err().kind, ErrorKind::NotFound);
+        assert_eq!(find_entry(all(), "").unwrap_err().kind, ErrorKind::NotFound);
     }
 }

@@ -2,8 +2,8 @@
 
 /// Returns why a command that has one of these words is never better than `ask`.
 #[must_use]
-pub fn guard<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let word = words.into_iter().find(|word| names(word))?;
+pub fn ask_reason<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let word = words.into_iter().find(|word| names_git_dir(word))?;
     let shown: String = word.chars().take(80).collect();
     Some(format!("it names a `.git` ({shown}), whose files say which programs git runs"))
 }
@@ -11,12 +11,12 @@ pub fn guard<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String> {
 /// Returns true if a word has a path in it that has a `.git`: `x/.git/hooks`, `--to=.git`, `-C.git`, `.GIT`, `GIT~1`; also
 /// as an address has it (`http://x/%2egit`).
 #[must_use]
-pub fn names(word: &str) -> bool {
-    plainly(word) || (word.contains('%') && plainly(&decoded(word)))
+pub fn names_git_dir(word: &str) -> bool {
+    names_git_dir_undecoded(word) || (word.contains('%') && names_git_dir_undecoded(&percent_decode(word)))
 }
 
 /// The text with each `%2e` and the like as the byte that it stands for.
-fn decoded(word: &str) -> String {
+fn percent_decode(word: &str) -> String {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word.as_bytes();
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
@@ -32,7 +32,7 @@ fn decoded(word: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn plainly(word: &str) -> bool {
+fn names_git_dir_undecoded(word: &str) -> bool {
     // Nearly no word has it: that is found out fast.
     let bytes = word.as_bytes();
     if !bytes.windows(2).any(|pair| matches!(pair, [b'.' | b't' | b'T', b'g' | b'G' | b'~'])) {
@@ -41,13 +41,14 @@ fn plainly(word: &str) -> bool {
     let mut parts = word.split(|c: char| !(c.is_alphanumeric() || "._-~+".contains(c)));
     // Letters before it belong to the name (`x.git`), except in an option (`-Cx`).
     let option = parts.clone().next().filter(|part| part.starts_with('-')).unwrap_or_default().trim_end_matches('.');
-    option.match_indices(['.', 'g', 'G']).any(|(at, _)| is(&option[at..])) || parts.any(is)
+    option.match_indices(['.', 'g', 'G']).any(|(at, _)| is_git_dir_component(&option[at..]))
+        || parts.any(is_git_dir_component)
 }
 
 /// Returns true if a component of a path is `.git` or becomes it: `GIT~1` is its short name on file systems of Windows, which
 /// ignore dots at the end, too; `.gi` with a suffix is made by `split` and by backups.
 #[must_use]
-pub fn is(component: &str) -> bool {
+pub fn is_git_dir_component(component: &str) -> bool {
     let name = component.trim_end_matches('.');
     let short = |name: &str| {
         let (base, number) = name.split_at_checked(4)?;
@@ -88,7 +89,7 @@ mod tests {
             "http://x%2f.git%2Fconfig",
             "-C.git...",
         ] {
-            assert!(names(word), "{word}");
+            assert!(names_git_dir(word), "{word}");
         }
         for word in [
             "",
@@ -115,7 +116,7 @@ mod tests {
             "http://x/%2egitignore",
             "http://x/%25",
         ] {
-            assert!(!names(word), "{word}");
+            assert!(!names_git_dir(word), "{word}");
         }
     }
 }

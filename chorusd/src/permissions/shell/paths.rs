@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use super::{git_dir, programs};
+use super::{git_dir, wrappers};
 
 /// The absolute paths of a workspace, with and without links in them; none where they are not known.
 #[derive(Debug, Clone, Default)]
@@ -14,87 +14,88 @@ impl WorkspacePaths {
     #[must_use]
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let paths = paths.into_iter().filter_map(|path| path.into_os_string().into_string().ok());
-        Self(paths.map(|path| parts(&path).map(str::to_owned).collect()).collect())
+        Self(paths.map(|path| components(&path).map(str::to_owned).collect()).collect())
     }
 }
 
 /// How many directories a command may be in are followed, and their sum in bytes.
-const DIRECTORIES: usize = 64;
-const DIRECTORIES_LENGTH: usize = 4 << 10;
+const MAX_DIRECTORIES: usize = 64;
+const MAX_DIRECTORIES_LEN: usize = 4 << 10;
 
 /// The directories that a path may be relative to.
 #[derive(Debug, Clone)]
-pub struct Directory<'a> {
+pub struct PossibleDirectories<'a> {
     workspace: &'a WorkspacePaths,
     /// Where the command may be besides the workspace. A change of directory may fail, and `popd` and `cd -` go back, so none
     /// is ever taken away.
     entered: Vec<String>,
     /// The command changed the directory.
-    moved: bool,
+    changed: bool,
     /// The command may be in a directory that is not among those.
-    lost: bool,
+    incomplete: bool,
     /// The directory is not known, and neither is what a path begins with.
-    anywhere: bool,
+    is_unknown: bool,
 }
 
-impl<'a> Directory<'a> {
+impl<'a> PossibleDirectories<'a> {
     /// The workspace, where a command starts.
     #[must_use]
-    pub fn start(workspace: &'a WorkspacePaths) -> Self {
-        Self { workspace, entered: Vec::new(), moved: false, lost: false, anywhere: false }
+    pub fn in_workspace(workspace: &'a WorkspacePaths) -> Self {
+        Self { workspace, entered: Vec::new(), changed: false, incomplete: false, is_unknown: false }
     }
 
     /// Any directory, for paths that may begin with an expansion.
     #[must_use]
-    pub fn anywhere(workspace: &'a WorkspacePaths) -> Self {
-        Self { anywhere: true, ..Self::start(workspace) }
+    pub fn unknown(workspace: &'a WorkspacePaths) -> Self {
+        Self { is_unknown: true, ..Self::in_workspace(workspace) }
     }
 
     /// Notes that a command with these words ran before what follows, or tried to.
-    pub fn follow(&mut self, words: &[&str]) {
-        if !programs::moves(words) {
+    pub fn track_directory_change(&mut self, words: &[&str]) {
+        if !wrappers::changes_directory(words) {
             return;
         }
-        self.moved = true;
+        self.changed = true;
         let mut given = words.iter().skip(1).skip_while(|word| word.starts_with('-') && !matches!(**word, "-" | "--"));
         let to = given.next().and_then(|word| if *word == "--" { given.next() } else { Some(word) });
         match (words.first(), to) {
             // They go back to where the command was.
             (Some(&"popd"), _) | (Some(&"pushd"), None) => {}
             // The home directory, and what the variable `OLDPWD` said before the command.
-            (_, None | Some(&"-")) => self.lost = true,
-            (_, Some(to)) => self.enter(to),
+            (_, None | Some(&"-")) => self.incomplete = true,
+            (_, Some(to)) => self.add_directory(to),
         }
     }
 
     /// Adds `to`, below the workspace and below each directory that the command may be in.
-    fn enter(&mut self, to: &str) {
+    fn add_directory(&mut self, to: &str) {
         let absolute = to.starts_with('/');
         let below = self.entered.iter().filter(|_| !absolute).map(|from| [from, "/", to].concat());
         for spelled in std::iter::once(to.to_owned()).chain(below).collect::<Vec<_>>() {
             let absolute = spelled.starts_with('/');
-            let path = [if absolute { "/" } else { "" }, &resolved(parts(&spelled), absolute).join("/")].concat();
+            let path =
+                [if absolute { "/" } else { "" }, &resolve_parents(components(&spelled), absolute).join("/")].concat();
             if path.is_empty() || self.entered.contains(&path) {
                 continue;
             }
             let length: usize = self.entered.iter().map(String::len).sum();
-            if self.entered.len() == DIRECTORIES || length + path.len() > DIRECTORIES_LENGTH {
-                return self.lose();
+            if self.entered.len() == MAX_DIRECTORIES || length + path.len() > MAX_DIRECTORIES_LEN {
+                return self.mark_incomplete();
             }
             self.entered.push(path);
         }
     }
 
     /// Gives up listing where the command may be.
-    pub fn lose(&mut self) {
-        self.lost = true;
+    pub fn mark_incomplete(&mut self) {
+        self.incomplete = true;
         self.entered.clear();
     }
 
     /// Returns why a file at `path` may have a name that [`Directory::names`] does not list.
     #[must_use]
-    pub fn guard(&self, path: &str) -> Option<&'static str> {
-        let known = !self.lost || past_links(path).0;
+    pub fn ask_reason(&self, path: &str) -> Option<&'static str> {
+        let known = !self.incomplete || strip_proc_links(path).0;
         (!known).then_some("it reads a file after it changed to a directory that cannot be told")
     }
 
@@ -102,21 +103,21 @@ impl<'a> Directory<'a> {
     /// `..` taking the name before it away, and relative to the workspace where an absolute path, or `..`, leads into it.
     /// Links may stand where `..` is, so none of these takes the place of another.
     #[must_use]
-    pub fn names(&self, path: &str) -> Vec<String> {
-        let mut names = vec![path.to_owned(), clean(path).0];
-        let (absolute, given) = past_links(path);
-        self.resolve(absolute, &given, &mut names);
+    pub fn alternative_paths(&self, path: &str) -> Vec<String> {
+        let mut names = vec![path.to_owned(), clean_path(path).0];
+        let (absolute, given) = strip_proc_links(path);
+        self.push_resolved(absolute, &given, &mut names);
         for from in self.entered.iter().filter(|_| !absolute) {
-            let whole: Vec<&str> = parts(from).chain(given.iter().copied()).collect();
-            self.resolve(from.starts_with('/'), &whole, &mut names);
+            let whole: Vec<&str> = components(from).chain(given.iter().copied()).collect();
+            self.push_resolved(from.starts_with('/'), &whole, &mut names);
         }
-        if self.anywhere {
+        if self.is_unknown {
             // What stands before may be an expansion, `$PWD/x` or `~+/x`, which reads as nothing.
             let bare = given.strip_prefix(&["~+"]).unwrap_or(given.as_slice());
-            self.resolve(false, bare, &mut names);
-            names.push(inside(bare));
-        } else if self.moved && !absolute {
-            names.push(inside(&given));
+            self.push_resolved(false, bare, &mut names);
+            names.push(strip_leading_parents(bare));
+        } else if self.changed && !absolute {
+            names.push(strip_leading_parents(&given));
         }
         let mut seen = HashSet::new();
         names.retain(|name| !name.is_empty() && seen.insert(name.clone()));
@@ -124,12 +125,12 @@ impl<'a> Directory<'a> {
     }
 
     /// Adds the names of the file that `given` leads to, from the root or from the workspace.
-    fn resolve(&self, absolute: bool, given: &[&str], names: &mut Vec<String>) {
-        let lead = resolved(given.iter().copied(), absolute);
+    fn push_resolved(&self, absolute: bool, given: &[&str], names: &mut Vec<String>) {
+        let lead = resolve_parents(given.iter().copied(), absolute);
         names.push([if absolute { "/" } else { "" }, &lead.join("/")].concat());
         for workspace in &self.workspace.0 {
             let from: &[String] = if absolute { &[] } else { workspace };
-            let whole = resolved(from.iter().map(String::as_str).chain(given.iter().copied()), true);
+            let whole = resolve_parents(from.iter().map(String::as_str).chain(given.iter().copied()), true);
             let same = whole.iter().zip(workspace).take_while(|(one, other)| **one == other.as_str()).count();
             if same == workspace.len() {
                 names.push(whole[same..].join("/"));
@@ -140,9 +141,9 @@ impl<'a> Directory<'a> {
 
 /// Takes the links of the system off a path that lead to the root and to the directory that a process is in; true: the rest is
 /// absolute.
-fn past_links(path: &str) -> (bool, Vec<&str>) {
+fn strip_proc_links(path: &str) -> (bool, Vec<&str>) {
     let mut absolute = path.starts_with('/');
-    let mut given: Vec<&str> = parts(path).collect();
+    let mut given: Vec<&str> = components(path).collect();
     while let (true, ["proc", _, link @ ("root" | "cwd"), ..]) = (absolute, given.as_slice()) {
         absolute = *link == "root";
         given.drain(..3);
@@ -151,18 +152,19 @@ fn past_links(path: &str) -> (bool, Vec<&str>) {
 }
 
 /// Returns a relative path without the `..` that it begins with: from a directory below the workspace they lead into it.
-fn inside(given: &[&str]) -> String {
-    let kept: Vec<&str> = resolved(given.iter().copied(), false).into_iter().skip_while(|part| *part == "..").collect();
+fn strip_leading_parents(given: &[&str]) -> String {
+    let kept: Vec<&str> =
+        resolve_parents(given.iter().copied(), false).into_iter().skip_while(|part| *part == "..").collect();
     kept.join("/")
 }
 
 /// The names in a path.
-fn parts(path: &str) -> impl Iterator<Item = &str> {
+fn components(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|part| !matches!(*part, "" | "."))
 }
 
 /// Takes away the name before each `..`. Above the root there is nothing but the root.
-fn resolved<'a>(parts: impl Iterator<Item = &'a str>, absolute: bool) -> Vec<&'a str> {
+fn resolve_parents<'a>(parts: impl Iterator<Item = &'a str>, absolute: bool) -> Vec<&'a str> {
     let mut kept = Vec::new();
     for part in parts {
         match (part, kept.last()) {
@@ -178,11 +180,11 @@ fn resolved<'a>(parts: impl Iterator<Item = &'a str>, absolute: bool) -> Vec<&'a
 
 /// The path below the workspace as a file tool would name it, and why writing there is never better than `ask`.
 #[must_use]
-pub fn clean(path: &str) -> (String, Option<&'static str>) {
-    let parts: Vec<&str> = parts(path).collect();
+pub fn clean_path(path: &str) -> (String, Option<&'static str>) {
+    let parts: Vec<&str> = components(path).collect();
     let guard = if path.starts_with(['/', '~']) || parts.contains(&"..") {
         Some("it writes a file outside the workspace")
-    } else if parts.iter().any(|part| git_dir::is(part)) {
+    } else if parts.iter().any(|part| git_dir::is_git_dir_component(part)) {
         Some("it writes below `.git`")
     } else if parts.is_empty() || path.ends_with('/') {
         Some("it writes to what is no file")
@@ -200,7 +202,7 @@ mod tests {
     #[test]
     fn a_file_has_all_the_names_that_a_rule_may_know_it_by() {
         let workspace = WorkspacePaths::new(["/home/a/w".into(), "/srv/w".into()]);
-        let start = Directory::start(&workspace);
+        let start = PossibleDirectories::in_workspace(&workspace);
         for (path, name) in [
             ("./s/x", "s/x"),
             ("a/../s/x", "s/x"),
@@ -217,40 +219,40 @@ mod tests {
             ("/../../etc/s", "/etc/s"),
             ("../q", "../q"),
         ] {
-            let names = start.names(path);
+            let names = start.alternative_paths(path);
             assert!(names.contains(&name.to_owned()) && names[0] == path, "{path}: {names:?}");
         }
         for path in ["../s/x", "/home/a/w2/s/x", "/s/x", "/home/a/w/../s/x", "a/../../s/x"] {
-            let names = start.names(path);
+            let names = start.alternative_paths(path);
             assert!(!names.contains(&"s/x".to_owned()), "{path}: {names:?}");
         }
         let mut moved = start.clone();
-        moved.follow(&["cd", "-P", "s"]);
-        moved.follow(&["ls", "t"]);
+        moved.track_directory_change(&["cd", "-P", "s"]);
+        moved.track_directory_change(&["ls", "t"]);
         for path in ["x", "../s/x", "q/../x", "/proc/self/cwd/../s/x"] {
-            let names = moved.names(path);
+            let names = moved.alternative_paths(path);
             assert!(names.contains(&"s/x".to_owned()), "{path}: {names:?}");
         }
-        moved.follow(&["cd", "--", "-t"]);
+        moved.track_directory_change(&["cd", "--", "-t"]);
         for name in ["x", "s/x", "-t/x", "s/-t/x"] {
-            assert!(moved.names("x").contains(&name.to_owned()), "{name}");
+            assert!(moved.alternative_paths("x").contains(&name.to_owned()), "{name}");
         }
-        moved.follow(&["pushd", "/srv/w/q/.."]);
-        assert!(moved.names("s/x").contains(&"s/x".to_owned()));
+        moved.track_directory_change(&["pushd", "/srv/w/q/.."]);
+        assert!(moved.alternative_paths("s/x").contains(&"s/x".to_owned()));
         for path in ["/s/x", "~+/s/x", "../../s/x"] {
-            let names = Directory::anywhere(&workspace).names(path);
+            let names = PossibleDirectories::unknown(&workspace).alternative_paths(path);
             assert!(names.contains(&"s/x".to_owned()), "{path}: {names:?}");
         }
-        assert!(Directory::anywhere(&workspace).names("").is_empty());
+        assert!(PossibleDirectories::unknown(&workspace).alternative_paths("").is_empty());
     }
 
     #[test]
     fn directories_that_cannot_be_listed_are_told() {
         let workspace = WorkspacePaths::new(["/w".into()]);
-        let start = Directory::start(&workspace);
+        let start = PossibleDirectories::in_workspace(&workspace);
         let after = |commands: &[&[&str]]| {
             let mut from = start.clone();
-            commands.iter().for_each(|words| from.follow(words));
+            commands.iter().for_each(|words| from.track_directory_change(words));
             from
         };
         let long = "a/".repeat(3000);
@@ -258,11 +260,11 @@ mod tests {
         let many: Vec<&[&str]> = many.iter().map(|words| &words[..]).collect();
         for commands in [&[&["cd"][..]][..], &[&["cd", "-P"]], &[&["cd", "-"]], &[&["cd", &long]], &many] {
             let from = after(commands);
-            assert!(from.guard("x").is_some() && from.guard("/x").is_none(), "{commands:?}");
-            assert!(from.guard("/proc/self/cwd/x").is_some());
+            assert!(from.ask_reason("x").is_some() && from.ask_reason("/x").is_none(), "{commands:?}");
+            assert!(from.ask_reason("/proc/self/cwd/x").is_some());
         }
         for commands in [&many[1..], &[&["popd"]], &[&["pushd"]], &[&["cd", "a"], &["cd", "./a/../"], &["ls", "-"]]] {
-            assert_eq!(after(commands).guard("x"), None, "{commands:?}");
+            assert_eq!(after(commands).ask_reason("x"), None, "{commands:?}");
         }
         assert_eq!(after(&many[1..]).entered.len(), 63);
     }
@@ -280,7 +282,7 @@ mod tests {
             ("", "", true),
             ("a/", "a", true),
         ] {
-            let (path, guard) = clean(path);
+            let (path, guard) = clean_path(path);
             assert_eq!((&*path, guard.is_some()), (wanted, asks));
         }
     }

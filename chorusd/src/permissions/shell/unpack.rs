@@ -1,52 +1,58 @@
 //! Programs that write files which their words do not name: the members of an archive, the files of a patch, the end of a
 //! clone. Any of these may be a `.git`, or a link to one.
 
-use super::loose::base;
+use super::normalize::base_name;
 
 /// Returns why a command may write files that it does not name; to be read after "it is asked about because".
 #[must_use]
-pub fn guard(words: &[&str]) -> Option<String> {
+pub fn ask_reason(words: &[&str]) -> Option<String> {
     let (name, given) = words.split_first()?;
-    let name = base(name).to_lowercase();
+    let name = base_name(name).to_lowercase();
     if name == "git" {
-        return git(given);
+        return git_ask_reason(given);
     }
     let unpacks = match name.as_str() {
         "tar" | "gtar" | "bsdtar" | "star" | "gnutar" => {
-            letters(given, "x")
-                || first(given, |word| !word.starts_with('-') && word.contains('x'))
-                || long(given, &["--extract", "--get"])
+            has_short_option(given, "x")
+                || first_word_is(given, |word| !word.starts_with('-') && word.contains('x'))
+                || has_long_option(given, &["--extract", "--get"])
         }
-        "cpio" | "bsdcpio" | "gcpio" => letters(given, "ip") || long(given, &["--extract", "--pass-through"]),
-        "pax" => letters(given, "r"),
-        "unzip" | "bsdunzip" => !lists_zip(given),
-        "7z" | "7za" | "7zr" | "7zz" | "rar" | "unrar" => {
-            !first(given, |verb| ["a", "b", "h", "i", "l", "lb", "lt", "p", "t", "v", "vb", "vt"].contains(&verb))
+        "cpio" | "bsdcpio" | "gcpio" => {
+            has_short_option(given, "ip") || has_long_option(given, &["--extract", "--pass-through"])
         }
+        "pax" => has_short_option(given, "r"),
+        "unzip" | "bsdunzip" => !unzip_only_reads(given),
+        "7z" | "7za" | "7zr" | "7zz" | "rar" | "unrar" => !first_word_is(given, |verb| {
+            ["a", "b", "h", "i", "l", "lb", "lt", "p", "t", "v", "vb", "vt"].contains(&verb)
+        }),
         "jar" => {
-            letters(given, "x")
-                || first(given, |word| !word.starts_with('-') && word.contains('x'))
-                || long(given, &["--extract"])
+            has_short_option(given, "x")
+                || first_word_is(given, |word| !word.starts_with('-') && word.contains('x'))
+                || has_long_option(given, &["--extract"])
         }
-        "gzip" | "gunzip" | "pigz" | "unpigz" => letters(given, "N") || long(given, &["--name"]),
+        "gzip" | "gunzip" | "pigz" | "unpigz" => has_short_option(given, "N") || has_long_option(given, &["--name"]),
         "dpkg-deb" | "dpkg" => {
-            letters(given, "xXRe") || long(given, &["--extract", "--vextract", "--raw-extract", "--control"])
+            has_short_option(given, "xXRe")
+                || has_long_option(given, &["--extract", "--vextract", "--raw-extract", "--control"])
         }
-        "dpkg-source" => letters(given, "x") || long(given, &["--extract"]),
+        "dpkg-source" => has_short_option(given, "x") || has_long_option(given, &["--extract"]),
         // Of remote machines, and from a file of changes.
         "rsync" => {
-            long(given, &["--read-batch", "--files-from"])
+            has_long_option(given, &["--read-batch", "--files-from"])
                 || given.iter().any(|word| !word.starts_with('-') && word.contains(':'))
         }
         "wget" => {
-            letters(given, "rmxpi")
-                || long(given, &["--recursive", "--mirror", "--force-directories", "--page-requisites", "--input-file"])
-                || long(given, &["--content-disposition", "--trust-server-names"])
+            has_short_option(given, "rmxpi")
+                || has_long_option(
+                    given,
+                    &["--recursive", "--mirror", "--force-directories", "--page-requisites", "--input-file"],
+                )
+                || has_long_option(given, &["--content-disposition", "--trust-server-names"])
         }
-        "curl" => letters(given, "J") || long(given, &["--remote-header-name"]),
+        "curl" => has_short_option(given, "J") || has_long_option(given, &["--remote-header-name"]),
         // Names that it continues.
-        "split" | "csplit" => given.iter().any(|word| begins_git(word)),
-        name if name == "ar" || name.ends_with("-ar") => first(given, |word| word.contains('x')),
+        "split" | "csplit" => given.iter().any(|word| is_prefix_of_git_dir(word)),
+        name if name == "ar" || name.ends_with("-ar") => first_word_is(given, |word| word.contains('x')),
         name => UNPACKERS.contains(&name),
     };
     unpacks.then(|| format!("`{name}` writes files that the command does not name, a `.git` perhaps"))
@@ -77,23 +83,23 @@ const UNPACKERS: &[&str] = &[
 ];
 
 /// Returns true if an option of single letters has one of these: `-xf` has an `x`.
-fn letters(given: &[&str], wanted: &str) -> bool {
+fn has_short_option(given: &[&str], wanted: &str) -> bool {
     let short = |word: &&&str| word.starts_with('-') && !word.starts_with("--");
     given.iter().filter(short).any(|word| word.contains(|c| wanted.contains(c)))
 }
 
 /// Returns true if a word is one of these options or its abbreviation.
-fn long(given: &[&str], wanted: &[&str]) -> bool {
+fn has_long_option(given: &[&str], wanted: &[&str]) -> bool {
     let names = given.iter().filter_map(|word| word.split('=').next()).filter(|name| name.len() > 2);
     names.into_iter().any(|name| wanted.iter().any(|option| option.starts_with(name)))
 }
 
-fn first(given: &[&str], wanted: impl Fn(&str) -> bool) -> bool {
+fn first_word_is(given: &[&str], wanted: impl Fn(&str) -> bool) -> bool {
     given.first().is_some_and(|word| wanted(word))
 }
 
 /// Returns true if `unzip` lists, tests or prints: its first word says so, and no later option takes that back.
-fn lists_zip(given: &[&str]) -> bool {
+fn unzip_only_reads(given: &[&str]) -> bool {
     let Some((mode, rest)) = given.split_first() else { return false };
     let letters = mode.strip_prefix('-').unwrap_or_default();
     !letters.trim_start_matches('q').is_empty()
@@ -102,15 +108,15 @@ fn lists_zip(given: &[&str]) -> bool {
 }
 
 /// Returns true if the last component of a path becomes `.git` with letters added.
-fn begins_git(word: &str) -> bool {
-    let last = base(word.rsplit('=').next().unwrap_or(word)).to_lowercase();
+fn is_prefix_of_git_dir(word: &str) -> bool {
+    let last = base_name(word.rsplit('=').next().unwrap_or(word)).to_lowercase();
     let last = if last.starts_with('-') { last.rfind('.').map_or("", |at| &last[at..]) } else { &last };
     !last.is_empty() && ".git".starts_with(last)
 }
 
 /// The directory that `git push` is told to push to. Git runs what receives there without the settings of the environment
 /// that turn hooks off.
-fn pushed_to<'a>(given: &[&'a str]) -> Option<&'a str> {
+fn local_push_target<'a>(given: &[&'a str]) -> Option<&'a str> {
     let local = |place: &str| {
         let before = place.split_once('/').map(|(before, _)| before);
         let file = place.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("file:"));
@@ -119,7 +125,7 @@ fn pushed_to<'a>(given: &[&'a str]) -> Option<&'a str> {
     let repo = given.iter().filter_map(|word| word.split_once('='));
     let repo = repo.filter(|(option, _)| option.len() > 2 && "--repo".starts_with(option)).map(|(_, place)| place);
     // The word behind these may be their value, and the remote any later one.
-    let valued = letters(given, "o") || {
+    let valued = has_short_option(given, "o") || {
         let mut open = given.iter().filter(|word| !word.contains('='));
         open.any(|word| word.len() > 2 && ["--push-option", "--repo"].iter().any(|option| option.starts_with(word)))
     };
@@ -129,7 +135,7 @@ fn pushed_to<'a>(given: &[&'a str]) -> Option<&'a str> {
 }
 
 /// A patch may make links; a clone may be put anywhere; a push to a directory runs what is there.
-fn git(given: &[&str]) -> Option<String> {
+fn git_ask_reason(given: &[&str]) -> Option<String> {
     let verb = given.iter().position(|word| !word.starts_with('-'))?;
     let (verb, given) = (given[verb], &given[verb + 1..]);
     let quiet = ["--check", "--stat", "--numstat", "--summary"];
@@ -138,7 +144,7 @@ fn git(given: &[&str]) -> Option<String> {
         return Some("`git apply` writes files that the command does not name, links to `.git` perhaps".into());
     }
     if verb == "push"
-        && let Some(place) = pushed_to(given)
+        && let Some(place) = local_push_target(given)
     {
         return Some(format!("`git push` to a directory runs the hooks of the repository there ({place})"));
     }
@@ -157,7 +163,7 @@ mod tests {
     use super::*;
 
     fn asks(command: &str) -> bool {
-        guard(&command.split(' ').collect::<Vec<_>>()).is_some()
+        ask_reason(&command.split(' ').collect::<Vec<_>>()).is_some()
     }
 
     #[test]

@@ -11,14 +11,14 @@ pub struct Assignment {
 }
 
 /// Variables that change only how much programs print and how it looks, whatever their value.
-const HARMLESS: &[&str] =
+const HARMLESS_VARIABLES: &[&str] =
     &["CI", "CLICOLOR", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "RUST_BACKTRACE", "RUST_LOG"];
 
 /// Returns why these assignments may change what commands do; to be read after "it is asked about because".
 #[must_use]
-pub fn guard(assignments: &[Assignment]) -> Option<String> {
+pub fn ask_reason(assignments: &[Assignment]) -> Option<String> {
     let name = &assignments.iter().find(|assignment| !is_harmless(assignment))?.name;
-    Some(match is_locale(name) {
+    Some(match is_locale_variable(name) {
         true => format!(
             "it sets `{name}` to a locale other than C or one in UTF-8, which changes how bash reads what follows"
         ),
@@ -28,14 +28,14 @@ pub fn guard(assignments: &[Assignment]) -> Option<String> {
 
 fn is_harmless(assignment: &Assignment) -> bool {
     let Assignment { name, value } = assignment;
-    match is_locale(name) {
-        true => value.as_deref().is_some_and(locale::reads_ascii),
-        false => HARMLESS.contains(&name.as_str()),
+    match is_locale_variable(name) {
+        true => value.as_deref().is_some_and(locale::is_ascii_compatible),
+        false => HARMLESS_VARIABLES.contains(&name.as_str()),
     }
 }
 
 /// Not `LANGUAGE`: it is a list of folders from which programs take their messages.
-fn is_locale(name: &str) -> bool {
+fn is_locale_variable(name: &str) -> bool {
     name == "LANG" || name.starts_with("LC_")
 }
 
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn only_the_look_of_output_is_set_without_a_question() {
         let guard = |name: &str, value: Option<&str>| {
-            guard(&[Assignment { name: name.into(), value: value.map(str::to_owned) }])
+            ask_reason(&[Assignment { name: name.into(), value: value.map(str::to_owned) }])
         };
         for (name, value) in [("RUST_LOG", "debug"), ("LC_ALL", "C"), ("LANG", "de_DE.UTF-8"), ("LC_CTYPE", "C.utf8")] {
             assert_eq!(guard(name, Some(value)), None, "{name}={value}");

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
 
 use super::super::alphabet::Alphabet;
-use super::super::shapes::{Part, SHAPES};
+use super::super::patterns::{PATTERNS, PatternPart};
 
 pub const ALNUM: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -192,17 +192,17 @@ fn published(kind: &'static str, form: &str, seed: u64) -> Sample {
 }
 
 /// A sample of what a rule says of itself.
-fn ruled(kind: &'static str, start: &str, parts: &[Part], seed: u64) -> Sample {
+fn ruled(kind: &'static str, start: &str, parts: &[PatternPart], seed: u64) -> Sample {
     let letters = |of: &Alphabet| -> String {
         // The end of a token is told by a byte that is not a letter or digit.
-        let all = (b'!'..=b'~').filter(|byte| (of.has)(*byte) && byte.is_ascii_alphanumeric());
+        let all = (b'!'..=b'~').filter(|byte| (of.contains)(*byte) && byte.is_ascii_alphanumeric());
         all.map(char::from).filter(|letter| of.name != "hexadecimal digits" || !letter.is_ascii_uppercase()).collect()
     };
     let mut text = start.to_owned();
     for (number, part) in parts.iter().enumerate() {
         match part {
-            Part::Text(letters) => text.push_str(letters),
-            Part::Of { of, least, most, .. } => {
+            PatternPart::Text(letters) => text.push_str(letters),
+            PatternPart::Run { of, least, most, .. } => {
                 let count = if most == least { *least } else { least + 8 };
                 text.push_str(&made(&letters(of), count, seed * 10 + number as u64));
             }
@@ -338,14 +338,14 @@ fn special() -> Vec<Sample> {
 pub fn samples() -> Vec<Sample> {
     let mut all: Vec<Sample> =
         PUBLISHED.iter().zip(1..).map(|((kind, form), seed)| published(kind, form, seed)).collect();
-    let ruled = SHAPES.iter().zip(5000..).filter(|(shape, _)| !shape.parts().is_empty());
+    let ruled = PATTERNS.iter().zip(5000..).filter(|(shape, _)| !shape.parts().is_empty());
     all.extend(ruled.map(|(shape, seed)| ruled_of(shape, seed)));
     all.extend(special());
     all
 }
 
-fn ruled_of(shape: &super::super::shapes::Shape, seed: u64) -> Sample {
-    ruled(shape.kind, shape.start, shape.parts(), seed)
+fn ruled_of(shape: &super::super::patterns::Pattern, seed: u64) -> Sample {
+    ruled(shape.kind, shape.prefix, shape.parts(), seed)
 }
 
 /// The daemon's own key in its forms, and whether one may be broken anywhere.

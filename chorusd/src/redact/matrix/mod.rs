@@ -10,30 +10,30 @@ use std::sync::Arc;
 use self::contexts::contexts;
 use self::kinds::{Sample, own, samples};
 use super::Redactor;
-use super::shapes::SHAPES;
+use super::patterns::PATTERNS;
 use crate::config::Secret;
 
 /// Letters of a block without a first line that may go on before it is known for one: a line.
-const BEGUN: usize = 65;
+const MAX_HEADLESS_START: usize = 65;
 
 /// Bytes of a secret that must not be left anywhere.
-const PIECE: usize = 12;
+const SURVIVING_BYTES: usize = 12;
 
 fn redactor() -> Arc<Redactor> {
     let redactor = Arc::new(Redactor::new(|| [7; 32]));
-    redactor.learn(&Secret::new(kinds::OWN_KEY.into()));
+    redactor.add_own_key(&Secret::new(kinds::OWN_KEY.into()));
     redactor
 }
 
 /// Returns true if a piece of `hidden` is in `clean`.
 fn survives(hidden: &str, clean: &str) -> bool {
-    hidden.as_bytes().windows(PIECE).any(|piece| memchr::memmem::find(clean.as_bytes(), piece).is_some())
+    hidden.as_bytes().windows(SURVIVING_BYTES).any(|piece| memchr::memmem::find(clean.as_bytes(), piece).is_some())
 }
 
 /// Numbers by chance, the same each time.
-struct Chance(u64);
+struct PseudoRandom(u64);
 
-impl Chance {
+impl PseudoRandom {
     fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -52,9 +52,9 @@ fn streams(number: usize) -> u64 {
 
 /// `text` in pieces of a few letters, or of many.
 fn streamed(redactor: &Arc<Redactor>, text: &str, seed: u64) -> String {
-    let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut chance = PseudoRandom(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let longest = [2, 8, 40, 200][chance.below(4)];
-    let (mut flow, mut bytes, mut written) = (redactor.flow(), redactor.flow(), Vec::new());
+    let (mut flow, mut bytes, mut written) = (redactor.stream(), redactor.stream(), Vec::new());
     let (mut out, mut rest) = (String::new(), text);
     while !rest.is_empty() {
         let count = 1 + chance.below(longest);
@@ -63,8 +63,8 @@ fn streamed(redactor: &Arc<Redactor>, text: &str, seed: u64) -> String {
         bytes.push_bytes(&rest.as_bytes()[..end], &mut written);
         rest = &rest[end..];
     }
-    out.push_str(&flow.end(false));
-    bytes.end_bytes(false, &mut written);
+    out.push_str(&flow.finish(false));
+    bytes.finish_bytes(false, &mut written);
     assert_eq!(out.as_bytes(), written, "text and bytes come to the same");
     out
 }
@@ -77,11 +77,11 @@ fn no_secret_of_any_kind_survives_in_any_place() {
     let mut survivors: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let (mut tried, mut differ) = (0_usize, Vec::new());
     for (number, sample) in samples.iter().enumerate() {
-        let alone = redactor.text(&sample.text()).into_owned();
+        let alone = redactor.redact_text(&sample.text()).into_owned();
         for (context, place) in &contexts {
             let Some(text) = place(sample) else { continue };
             tried += 1;
-            let clean = redactor.text(&text).into_owned();
+            let clean = redactor.redact_text(&text).into_owned();
             if survives(&sample.hidden, &clean) {
                 survivors
                     .entry(context.to_string())
@@ -98,7 +98,7 @@ fn no_secret_of_any_kind_survives_in_any_place() {
             for seed in 0..streams(tried) {
                 let streamed = streamed(&redactor, &text, (number * 1000) as u64 + seed + tried as u64);
                 // Of lines without a first one the beginning goes on: it may be a word.
-                let begun = sample.is_headless() && !survives(&sample.hidden[BEGUN..], &streamed);
+                let begun = sample.is_headless() && !survives(&sample.hidden[MAX_HEADLESS_START..], &streamed);
                 if streamed != clean && !begun {
                     let entry = survivors.entry(format!("{context}, in pieces")).or_default();
                     entry.push(format!("{}: {text:?} became {streamed:?} and not {clean:?}", sample.kind));
@@ -124,12 +124,12 @@ fn no_secret_of_any_kind_survives_in_any_place() {
 fn every_shape_has_a_sample_that_it_finds() {
     let redactor = redactor();
     let samples = samples();
-    for shape in SHAPES {
-        let fits = |sample: &&Sample| sample.kind == shape.kind && sample.text().contains(shape.start);
-        assert!(samples.iter().any(|sample| fits(&sample)), "{} {}", shape.kind, shape.start);
+    for shape in PATTERNS {
+        let fits = |sample: &&Sample| sample.kind == shape.kind && sample.text().contains(shape.prefix);
+        assert!(samples.iter().any(|sample| fits(&sample)), "{} {}", shape.kind, shape.prefix);
     }
     for sample in &samples {
-        let clean = redactor.text(&sample.text()).into_owned();
+        let clean = redactor.redact_text(&sample.text()).into_owned();
         assert!(
             clean.contains(&format!("[redacted:{}:", sample.kind)),
             "{}: {} became {clean}",
@@ -150,7 +150,7 @@ fn the_keys_of_the_daemon_are_found_in_every_form_and_however_they_are_broken() 
             for at in (1..text.len()).step_by(if between.is_empty() { text.len() } else { 5 }) {
                 let text = format!("see {}{between}{} there", &text[..at], &text[at..]);
                 tried += 1;
-                let clean = redactor.text(&text).into_owned();
+                let clean = redactor.redact_text(&text).into_owned();
                 let Some((_, rest)) = clean.split_once("[redacted:chorus-key:") else {
                     left.push(format!("{form}: {text:?} became {clean:?}"));
                     continue;

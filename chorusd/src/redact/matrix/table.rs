@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::super::shapes::{Part, SHAPES, Shape};
+use super::super::patterns::{PATTERNS, Pattern, PatternPart};
 
 /// Describes in words what follows the beginning of `shape`.
-fn form(shape: &Shape) -> String {
-    let part = |part: &Part| match part {
-        Part::Text(text) => format!("`{text}`"),
-        Part::Of { of, least, most, .. } if least == most => format!("{least} {}", of.name),
-        Part::Of { of, least, .. } => format!("{least} or more {}", of.name),
+fn form(shape: &Pattern) -> String {
+    let part = |part: &PatternPart| match part {
+        PatternPart::Text(text) => format!("`{text}`"),
+        PatternPart::Run { of, least, most, .. } if least == most => format!("{least} {}", of.name),
+        PatternPart::Run { of, least, .. } => format!("{least} or more {}", of.name),
     };
     let parts: Vec<_> = shape.parts().iter().map(part).collect();
     if parts.is_empty() { "by a rule of its own".into() } else { parts.join(", ") }
@@ -17,11 +17,11 @@ fn form(shape: &Shape) -> String {
 
 fn table() -> String {
     let mut rows: Vec<(&str, String, Vec<&str>)> = Vec::new();
-    for shape in SHAPES {
+    for shape in PATTERNS {
         let form = form(shape);
         match rows.iter_mut().find(|(kind, other, _)| *kind == shape.kind && *other == form) {
-            Some((_, _, starts)) => starts.push(shape.start.trim()),
-            None => rows.push((shape.kind, form, vec![shape.start.trim()])),
+            Some((_, _, starts)) => starts.push(shape.prefix.trim()),
+            None => rows.push((shape.kind, form, vec![shape.prefix.trim()])),
         }
     }
     rows.sort_by_key(|(kind, ..)| *kind);

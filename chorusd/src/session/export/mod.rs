@@ -1,22 +1,22 @@
 //! Sessions as text for the outside: the session file itself, one message a line, Markdown, or a page for a browser.
 
+mod chunk_writer;
 pub mod html;
 pub mod markdown;
-mod piece;
 
 use std::io::{self, Write};
 
 use chorus_proto::SessionHeader;
 use chorus_proto::methods::export::ExportFormat;
-pub use piece::Piece;
+pub use chunk_writer::ChunkWriter;
 
 use super::SessionFile;
 use super::file::{write_end, write_header, write_message};
-use crate::message::Stored;
+use crate::message::StoredMessage;
 
 /// The session that another one goes on from, as far as a reader wants to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parent {
+pub struct ParentSession {
     pub session_id: String,
     pub queries: u64,
     /// Estimated.
@@ -27,10 +27,10 @@ pub struct Parent {
 
 /// A session on its way out.
 #[derive(Debug, Clone, Copy)]
-pub struct Text<'a> {
+pub struct Export<'a> {
     pub header: &'a SessionHeader,
     /// The session it goes on from, where that is known.
-    pub parent: Option<&'a Parent>,
+    pub parent: Option<&'a ParentSession>,
     pub form: ExportFormat,
 }
 
@@ -39,20 +39,20 @@ pub struct Text<'a> {
 pub struct Progress {
     /// Messages that are written.
     pub messages: u64,
-    talk: markdown::Talk,
+    sections: markdown::SectionWriter,
 }
 
-impl Text<'_> {
+impl Export<'_> {
     /// Writes what stands before the first message.
     ///
     /// # Errors
     /// What the writer says.
-    pub fn begin(&self, out: &mut impl Write) -> io::Result<()> {
+    pub fn write_start(&self, out: &mut impl Write) -> io::Result<()> {
         match self.form {
             ExportFormat::Json => write_header(out, self.header),
             ExportFormat::Jsonl => Ok(()),
-            ExportFormat::Md => markdown::begin(out, self.header, self.parent),
-            ExportFormat::Html => html::begin(out, self.header, self.parent),
+            ExportFormat::Md => markdown::write_start(out, self.header, self.parent),
+            ExportFormat::Html => html::write_start(out, self.header, self.parent),
         }
     }
 
@@ -60,14 +60,19 @@ impl Text<'_> {
     ///
     /// # Errors
     /// What the writer says, or a message that cannot be read; `progress` is of no use then.
-    pub fn message(&self, out: &mut impl Write, progress: &mut Progress, message: &Stored) -> io::Result<()> {
+    pub fn write_message(
+        &self,
+        out: &mut impl Write,
+        progress: &mut Progress,
+        message: &StoredMessage,
+    ) -> io::Result<()> {
         match self.form {
             ExportFormat::Json => write_message(out, message.json(), progress.messages == 0)?,
             ExportFormat::Jsonl => {
                 out.write_all(message.json())?;
                 out.write_all(b"\n")?;
             }
-            ExportFormat::Md => progress.talk.message(out, self, &message.to_message()?)?,
+            ExportFormat::Md => progress.sections.write_message(out, self, &message.to_message()?)?,
             ExportFormat::Html => {
                 html::message(out, progress.messages + 1, &message.to_message()?, &self.header.agent_name)?;
             }
@@ -80,17 +85,17 @@ impl Text<'_> {
     ///
     /// # Errors
     /// What the writer or `newest` says.
-    pub fn end(
+    pub fn write_end(
         &self,
         out: &mut impl Write,
         progress: Progress,
-        newest: impl FnOnce(u64) -> io::Result<Vec<Stored>>,
+        newest: impl FnOnce(u64) -> io::Result<Vec<StoredMessage>>,
     ) -> io::Result<()> {
         match self.form {
             ExportFormat::Json => write_end(out),
             ExportFormat::Jsonl => Ok(()),
-            ExportFormat::Md => markdown::end(out, self, progress.talk, newest),
-            ExportFormat::Html => html::end(out),
+            ExportFormat::Md => markdown::write_end(out, self, progress.sections, newest),
+            ExportFormat::Html => html::write_end(out),
         }
     }
 }
@@ -99,12 +104,17 @@ impl Text<'_> {
 ///
 /// # Errors
 /// What the writer says.
-pub fn write(out: &mut impl Write, file: &SessionFile, parent: Option<&Parent>, form: ExportFormat) -> io::Result<()> {
-    let text = Text { header: &file.header, parent, form };
+pub fn write(
+    out: &mut impl Write,
+    file: &SessionFile,
+    parent: Option<&ParentSession>,
+    form: ExportFormat,
+) -> io::Result<()> {
+    let text = Export { header: &file.header, parent, form };
     let mut progress = Progress::default();
-    text.begin(out)?;
-    file.messages.iter().try_for_each(|message| text.message(out, &mut progress, message))?;
-    text.end(out, progress, |count| {
+    text.write_start(out)?;
+    file.messages.iter().try_for_each(|message| text.write_message(out, &mut progress, message))?;
+    text.write_end(out, progress, |count| {
         let first = file.messages.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
         Ok(file.messages[first..].to_vec())
     })

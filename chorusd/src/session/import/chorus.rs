@@ -10,41 +10,41 @@ mod message;
 use std::io::{BufRead, Seek};
 
 use super::error::ImportError;
-use super::fields::Fields;
-use super::lines::TOO_LONG;
-use super::scan::{ScanError, Scanner};
-use super::sink::About;
-use super::writer::Writer;
-use header::Header;
+use super::json_splitter::{ScanError, Scanner};
+use super::lines::LINE_TOO_LONG;
+use super::raw_object::RawObject;
+use super::sink::ImportedMetadata;
+use super::writer::SessionWriter;
+use header::HeaderParser;
 
 pub(super) use lines::is_message;
 
 /// Reads one session.
-pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>) -> Result<(), ImportError> {
-    let lined = lines::are_messages(source)?;
+pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
+    let lined = lines::is_message_file(source)?;
     source.rewind()?;
     if lined {
         return lines::import(source, writer);
     }
-    let mut header = Header::default();
+    let mut header = HeaderParser::default();
     // What breaks off here breaks off again below, where it is reported.
     if let Err(error) = read_header(&mut Scanner::new(&mut *source), &mut header, writer) {
-        error.place()?;
+        error.into_line_and_reason()?;
     }
     let half = source.stream_position()? / 2;
     source.rewind()?;
     let mut entries = 0;
-    let end = Scanner::new(&mut *source).fields(|scanner, key| {
+    let end = Scanner::new(&mut *source).for_each_field(|scanner, key| {
         if key != "messages" || scanner.peek()? != Some(b'[') {
-            return scanner.value(None).map(drop);
+            return scanner.read_value(None).map(drop);
         }
-        scanner.entries(|entry| {
+        scanner.for_each_entry(|entry| {
             entries = entry.number;
-            writer.sink.progress(half + entry.position / 2);
-            let time = header.message_time().unwrap_or(writer.now);
-            let read = entry.bytes.ok_or_else(|| TOO_LONG.to_owned());
-            match read.and_then(|bytes| message::read(bytes, time, writer.new_id)) {
-                Ok((message, json)) => writer.kept(&message, json.as_bytes()),
+            writer.sink.report_progress(half + entry.position / 2);
+            let time = header.default_message_time().unwrap_or(writer.now);
+            let read = entry.bytes.ok_or_else(|| LINE_TOO_LONG.to_owned());
+            match read.and_then(|bytes| message::parse(bytes, time, writer.new_id)) {
+                Ok((message, json)) => writer.write_serialized(&message, json.as_bytes()),
                 Err(reason) => {
                     writer.skip(entry.number, reason);
                     Ok(())
@@ -52,13 +52,13 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>
             }
         })
     });
-    let broken = end.err().map(ScanError::place).transpose()?;
-    if writer.written() == 0 {
+    let broken = end.err().map(ScanError::into_line_and_reason).transpose()?;
+    if writer.message_count() == 0 {
         source.rewind()?;
-        let first_line = broken.is_some() || lines::begin_too_long(source)?;
+        let first_line = broken.is_some() || lines::is_first_line_too_long(source)?;
         source.rewind()?;
         // Perhaps only the first of many lines is broken, or too long.
-        if first_line && lines::have_messages(source)? {
+        if first_line && lines::has_any_message(source)? {
             source.rewind()?;
             return lines::import(source, writer);
         }
@@ -68,40 +68,40 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>
     } else if let Some((_, reason)) = broken {
         writer.skip(entries + 1, reason);
     }
-    writer.end(header.about())?;
+    writer.end_session(header.into_metadata())?;
     Ok(())
 }
 
 /// What a header that stands alone says.
-pub(super) fn about(json: &[u8]) -> Option<About> {
-    let fields = Fields::read(json).ok()?;
-    let mut header = Header::default();
+pub(super) fn parse_header_metadata(json: &[u8]) -> Option<ImportedMetadata> {
+    let fields = RawObject::from_bytes(json).ok()?;
+    let mut header = HeaderParser::default();
     for (key, value) in fields.iter() {
-        header.take(key, value.get().as_bytes());
+        header.set_field(key, value.get().as_bytes());
     }
-    Some(header.about())
+    Some(header.into_metadata())
 }
 
 fn read_header<R: BufRead>(
     scanner: &mut Scanner<R>,
-    header: &mut Header,
-    writer: &mut Writer<'_>,
+    header: &mut HeaderParser,
+    writer: &mut SessionWriter<'_>,
 ) -> Result<(), ScanError> {
     let mut value = Vec::new();
-    scanner.fields(|scanner, key| {
-        if !Header::wants(key) {
-            scanner.value(None)?;
-        } else if scanner.value(Some(&mut value))? {
-            header.take(key, &value);
+    scanner.for_each_field(|scanner, key| {
+        if !HeaderParser::is_known_field(key) {
+            scanner.read_value(None)?;
+        } else if scanner.read_value(Some(&mut value))? {
+            header.set_field(key, &value);
         }
-        writer.sink.progress(scanner.position() / 2);
+        writer.sink.report_progress(scanner.position() / 2);
         Ok(())
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{import_as, now};
+    use super::super::test_support::{import_as, now};
     use super::*;
     use chorus_proto::methods::import::ImportFormat::Chorus;
     use chorus_proto::{Role, SummarySource, Trigger};
@@ -175,7 +175,7 @@ mod tests {
         let whole = r#"{"id":"m","role":"user","content":"here","timestamp":"2026-01-02T03:00:00Z"}"#;
         for broken in [r#"{"id":"l","role":"user","content":"cut"#, r#"{"id":"l""#, "{oops}", "oops"] {
             let found = import_as(Chorus, format!("{broken}\n{whole}\n{whole}\n")).unwrap();
-            assert_eq!(found.sessions[0].talk(), ["user: here", "user: here"], "{broken}");
+            assert_eq!(found.sessions[0].role_texts(), ["user: here", "user: here"], "{broken}");
             assert_eq!(found.skipped.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1], "{broken}");
         }
     }

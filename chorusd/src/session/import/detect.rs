@@ -4,88 +4,92 @@ use std::io::{self, BufRead, Seek};
 
 use chorus_proto::methods::import::ImportFormat;
 
-use super::error::{CLINE, FORMATS, GEMINI, ImportError, UTF16, ZIP};
-use super::fields::Fields;
-use super::lines::Lines;
-use super::scan::Scanner;
+use super::error::{CLINE_HINT, FORMATS_HINT, GEMINI_HINT, ImportError, UTF16_HINT, ZIP_HINT};
+use super::json_splitter::Scanner;
+use super::lines::LineReader;
+use super::raw_object::RawObject;
 use super::{chatgpt, chorus, codex, goose, openai};
-use crate::session::markdown::headed::Heading;
-use crate::session::markdown::{SESSION, SUMMARY_START, Section, commented};
+use crate::session::markdown::heading_form::Heading;
+use crate::session::markdown::{SESSION_COMMENT, SUMMARY_START, Section, parse_comment};
 
 /// How many lines that hold an object are looked at.
-const LOOK_AT: usize = 50;
+const MAX_PROBED: usize = 50;
 
 /// Looks at the file. Where it stands afterwards is left open.
 pub(super) fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat, ImportError> {
     source.rewind()?;
     if matches!(source.fill_buf()?, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
-        return Err(ImportError::Unrecognised { hint: UTF16 });
+        return Err(ImportError::Unrecognised { hint: UTF16_HINT });
     }
     if source.fill_buf()?.starts_with(b"PK\x03\x04") {
-        return Err(ImportError::Unrecognised { hint: ZIP });
+        return Err(ImportError::Unrecognised { hint: ZIP_HINT });
     }
     match Scanner::new(&mut *source).peek()? {
         None => return Err(ImportError::NoMessages),
         Some(b'[') => {
             // A transcript of lines may begin with a broken one; a list of messages has an object inside.
             source.rewind()?;
-            if let Some(format) = list(source)? {
+            if let Some(format) = detect_list(source)? {
                 return Ok(format);
             }
         }
         Some(b'{') => {
             source.rewind()?;
-            if let Some(format) = object(source)? {
+            if let Some(format) = detect_object(source)? {
                 return Ok(format);
             }
         }
         Some(_) => {
             source.rewind()?;
-            if markdown(source)? {
+            if is_markdown(source)? {
                 return Ok(ImportFormat::Markdown);
             }
         }
     }
     source.rewind()?;
-    if let Some(format) = lines(source)? {
+    if let Some(format) = detect_lines(source)? {
         return Ok(format);
     }
     // A text may begin with a bracket too: `[ ] to do`.
     source.rewind()?;
-    if markdown(source)? { Ok(ImportFormat::Markdown) } else { Err(ImportError::Unrecognised { hint: FORMATS }) }
+    if is_markdown(source)? {
+        Ok(ImportFormat::Markdown)
+    } else {
+        Err(ImportError::Unrecognised { hint: FORMATS_HINT })
+    }
 }
 
 /// A JSON list tells by its first entries that are objects; an empty one is a list of no messages.
-fn list(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
+fn detect_list(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
     let mut scanner = Scanner::new(source);
     let (mut seen, mut found, mut shown) = (0, None, false);
-    let walked = scanner.entries(|entry| {
+    let walked = scanner.for_each_entry(|entry| {
         seen += 1;
-        let fields = entry.bytes.and_then(|bytes| Fields::read(bytes).ok());
-        shown |= fields.as_ref().is_some_and(is_shown);
+        let fields = entry.bytes.and_then(|bytes| RawObject::from_bytes(bytes).ok());
+        shown |= fields.as_ref().is_some_and(is_cline_ui_entry);
         found = fields.and_then(|fields| {
             let openai = openai::is_entry(&fields).then_some(ImportFormat::Openai);
             openai.or_else(|| chatgpt::is_conversation(&fields).then_some(ImportFormat::Chatgpt))
         });
         // The rest may be most of the file; walking over it is only needed while the question is open.
-        if found.is_some() || seen == LOOK_AT { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+        if found.is_some() || seen == MAX_PROBED { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     });
     if seen == 0 && walked.is_ok() && scanner.peek()?.is_none() {
         return Ok(Some(ImportFormat::Openai));
     }
-    if found.is_none() && shown { Err(ImportError::Unrecognised { hint: CLINE }) } else { Ok(found) }
+    if found.is_none() && shown { Err(ImportError::Unrecognised { hint: CLINE_HINT }) } else { Ok(found) }
 }
 
 /// Whether an entry is one of those that Cline and Roo Code show on the screen.
-fn is_shown(fields: &Fields<'_>) -> bool {
-    fields.has("ts") && fields.text("type").is_some_and(|kind| matches!(kind.as_ref(), "say" | "ask"))
+fn is_cline_ui_entry(fields: &RawObject<'_>) -> bool {
+    fields.has("ts") && fields.get_text("type").is_some_and(|kind| matches!(kind.as_ref(), "say" | "ask"))
 }
 
 /// One object over the whole file tells by its keys; the first object of many lines does not count as one.
-fn object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
+fn detect_object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
     let (mut ours, mut messages, mut goose, mut chatgpt, mut gemini) = (false, false, false, false, false);
     let mut scanner = Scanner::new(source);
-    let walked = scanner.fields(|scanner, key| {
+    let walked = scanner.for_each_field(|scanner, key| {
         ours |= matches!(key, "schema" | "session_id");
         goose |= key == "working_dir";
         gemini |= key == "projectHash";
@@ -97,11 +101,11 @@ fn object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError
         if messages && (ours || goose) || chatgpt || gemini {
             Err(io::Error::from(io::ErrorKind::Interrupted).into())
         } else {
-            scanner.value(None).map(drop)
+            scanner.read_value(None).map(drop)
         }
     });
     if gemini {
-        return Err(ImportError::Unrecognised { hint: GEMINI });
+        return Err(ImportError::Unrecognised { hint: GEMINI_HINT });
     }
     let told = [
         (chatgpt, ImportFormat::Chatgpt),
@@ -112,40 +116,40 @@ fn object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError
         return Ok(Some(format));
     }
     if let Err(error) = walked {
-        error.place()?;
+        error.into_line_and_reason()?;
     }
     Ok(messages.then_some(ImportFormat::Openai))
 }
 
 /// Text with the heading of a message in it, with the comment that an export begins with, or with a summary.
-fn markdown(source: &mut impl BufRead) -> io::Result<bool> {
-    let mut lines = Lines::new(source);
-    for _ in 0..LOOK_AT {
+fn is_markdown(source: &mut impl BufRead) -> io::Result<bool> {
+    let mut lines = LineReader::new(source);
+    for _ in 0..MAX_PROBED {
         let Some(line) = lines.next()? else { break };
         let text = line.bytes.and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
         let headed = Heading::parse(text).is_some() || Section::parse(text).is_some();
-        if headed || commented(SESSION, text).is_some() || text.trim_end() == SUMMARY_START {
+        if headed || parse_comment(SESSION_COMMENT, text).is_some() || text.trim_end() == SUMMARY_START {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-fn lines(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
-    let mut lines = Lines::new(source);
+fn detect_lines(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
+    let mut lines = LineReader::new(source);
     let mut seen = 0;
-    while seen < LOOK_AT {
+    while seen < MAX_PROBED {
         let Some(line) = lines.next()? else { break };
         let Some(bytes) = line.bytes else { continue };
-        let Ok(fields) = Fields::read(bytes) else { continue };
+        let Ok(fields) = RawObject::from_bytes(bytes) else { continue };
         seen += 1;
         if fields.has("projectHash") && fields.has("sessionId") {
-            return Err(ImportError::Unrecognised { hint: GEMINI });
+            return Err(ImportError::Unrecognised { hint: GEMINI_HINT });
         }
         if fields.has("type") && ["uuid", "sessionId", "leafUuid", "parentUuid"].iter().any(|key| fields.has(key)) {
             return Ok(Some(ImportFormat::ClaudeCode));
         }
-        if codex::is_line(&fields) {
+        if codex::is_rollout_line(&fields) {
             return Ok(Some(ImportFormat::Codex));
         }
         if chatgpt::is_conversation(&fields) {

@@ -22,24 +22,24 @@ pub enum ImportError {
 }
 
 /// Names every format, for a file that is none of them.
-pub(super) const FORMATS: &str = "say which one it is with --from: chorus (a session file, or its messages as \
+pub(super) const FORMATS_HINT: &str = "say which one it is with --from: chorus (a session file, or its messages as \
      JSONL), claude-code (a JSONL transcript), codex (a JSONL rollout), openai (chat messages as a JSON list, JSONL, or an object \
      with `messages`), chatgpt (the conversations.json of an export), goose (a session as JSONL, or exported as JSON), markdown (as \
      `session export --as md` writes it)";
 
 /// For the chats of Gemini CLI: their messages are of the types `user` and `gemini`, and have no roles.
-pub(super) const GEMINI: &str = "it looks like a chat of Gemini CLI, which is not read";
+pub(super) const GEMINI_HINT: &str = "it looks like a chat of Gemini CLI, which is not read";
 
 /// For the second file that Cline and Roo Code keep of a task.
-pub(super) const CLINE: &str =
+pub(super) const CLINE_HINT: &str =
     "it looks like ui_messages.json of Cline or Roo Code; import api_conversation_history.json, which lies beside it";
 
 /// For an archive, which is what ChatGPT sends.
-pub(super) const ZIP: &str =
+pub(super) const ZIP_HINT: &str =
     "the file is a ZIP archive; unpack it and import conversations.json, or what else is in it";
 
 /// For the text files that some Windows programs write.
-pub(super) const UTF16: &str = "the file looks like UTF-16; save it as UTF-8 and import that";
+pub(super) const UTF16_HINT: &str = "the file looks like UTF-16; save it as UTF-8 and import that";
 
 impl ImportError {
     /// What the user can do about it.

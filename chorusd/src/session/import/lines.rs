@@ -3,16 +3,16 @@
 use std::io::{self, BufRead, Read};
 
 /// The longest line that is read: longer ones are passed over, so that no file can fill the memory.
-pub(super) const LONGEST: u64 = 64 << 20;
+pub(super) const MAX_LINE_BYTES: u64 = 64 << 20;
 
 /// What a line that is too long is skipped with.
-pub(super) const TOO_LONG: &str = "the line is longer than 64 MiB";
+pub(super) const LINE_TOO_LONG: &str = "the line is longer than 64 MiB";
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// One line of a file.
 #[derive(Debug)]
-pub(super) struct Line<'a> {
+pub(super) struct SourceLine<'a> {
     /// Counted from 1.
     pub number: u64,
     /// Where it starts in the file.
@@ -23,46 +23,46 @@ pub(super) struct Line<'a> {
 
 /// Reads lines that end in LF or CRLF.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(super) struct LineReader<R> {
     reader: R,
     buffer: Vec<u8>,
     number: u64,
     offset: u64,
-    longest: u64,
+    max_bytes: u64,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> LineReader<R> {
     pub fn new(reader: R) -> Self {
-        Self::bounded(reader, LONGEST)
+        Self::with_limit(reader, MAX_LINE_BYTES)
     }
 
-    fn bounded(reader: R, longest: u64) -> Self {
-        Self { reader, buffer: Vec::new(), number: 0, offset: 0, longest }
+    fn with_limit(reader: R, max_bytes: u64) -> Self {
+        Self { reader, buffer: Vec::new(), number: 0, offset: 0, max_bytes }
     }
 
     /// The next line that is not blank.
-    pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub fn next(&mut self) -> io::Result<Option<SourceLine<'_>>> {
         loop {
             let offset = self.offset;
-            if self.read()? == 0 {
+            if self.fill_buffer()? == 0 {
                 return Ok(None);
             }
             self.number += 1;
             let whole = self.offset - offset == self.buffer.len() as u64;
-            if whole && tidy(&self.buffer, offset).trim_ascii().is_empty() {
+            if whole && strip_line_end(&self.buffer, offset).trim_ascii().is_empty() {
                 continue;
             }
-            let bytes = whole.then(|| tidy(&self.buffer, offset));
-            return Ok(Some(Line { number: self.number, offset, bytes }));
+            let bytes = whole.then(|| strip_line_end(&self.buffer, offset));
+            return Ok(Some(SourceLine { number: self.number, offset, bytes }));
         }
     }
 
     /// Fills the buffer with a line, or with as much of it as is allowed; moves the offset past all of it.
-    fn read(&mut self) -> io::Result<u64> {
+    fn fill_buffer(&mut self) -> io::Result<u64> {
         self.buffer.clear();
         self.buffer.shrink_to(1 << 20);
-        let mut read = self.reader.by_ref().take(self.longest).read_until(b'\n', &mut self.buffer)? as u64;
-        if read == self.longest && self.buffer.last() != Some(&b'\n') {
+        let mut read = self.reader.by_ref().take(self.max_bytes).read_until(b'\n', &mut self.buffer)? as u64;
+        if read == self.max_bytes && self.buffer.last() != Some(&b'\n') {
             read += self.reader.skip_until(b'\n')? as u64;
         }
         self.offset += read;
@@ -71,7 +71,7 @@ impl<R: BufRead> Lines<R> {
 }
 
 /// The line without its end and, at the start of the file, without a byte order mark.
-pub(super) fn tidy(line: &[u8], offset: u64) -> &[u8] {
+pub(super) fn strip_line_end(line: &[u8], offset: u64) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if offset == 0 { line.strip_prefix(BOM).unwrap_or(line) } else { line }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     fn all(text: &[u8], longest: u64) -> Vec<(u64, u64, Option<String>)> {
-        let mut lines = Lines::bounded(text, longest);
+        let mut lines = LineReader::with_limit(text, longest);
         let mut found = Vec::new();
         while let Some(line) = lines.next().unwrap() {
             let text = line.bytes.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap());

@@ -1,34 +1,34 @@
 //! Markdown: as an export of Chorus writes it, as programs of that family write it without its comments, and with a plain
 //! heading for each message.
 
-mod draft;
-mod head;
+mod header;
+mod message_builder;
+mod parser;
 mod section;
 mod summary;
-mod talk;
 
 use std::io::{BufRead, Read as _};
 
 use super::error::ImportError;
-use super::lines::LONGEST;
-use super::writer::Writer;
-use talk::Talk;
+use super::lines::MAX_LINE_BYTES;
+use super::writer::SessionWriter;
+use parser::Parser;
 
 const BOM: &str = "\u{feff}";
 
 /// Reads one conversation.
-pub(super) fn import(source: &mut impl BufRead, writer: &mut Writer<'_>) -> Result<(), ImportError> {
-    let mut talk = Talk::new();
+pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
+    let mut talk = Parser::new();
     let (mut number, mut position, mut bytes, mut windows) = (0_u64, 0_u64, Vec::new(), false);
     loop {
         bytes.clear();
-        let read = source.by_ref().take(LONGEST).read_until(b'\n', &mut bytes)? as u64;
+        let read = source.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes)? as u64;
         if read == 0 {
             break;
         }
         number += 1;
         position += read;
-        writer.sink.progress(position);
+        writer.sink.report_progress(position);
         let Ok(text) = std::str::from_utf8(&bytes) else {
             writer.skip(number, "not valid UTF-8");
             continue;
@@ -38,10 +38,10 @@ pub(super) fn import(source: &mut impl BufRead, writer: &mut Writer<'_>) -> Resu
         windows = if number == 1 { line.ends_with('\r') } else { windows };
         let line = if windows { line.strip_suffix('\r').unwrap_or(line) } else { line };
         let line = if number == 1 { line.trim_start_matches(BOM) } else { line };
-        talk.line(line, number, writer)?;
+        talk.read_line(line, number, writer)?;
     }
-    let about = talk.end(writer)?;
-    writer.end(about)?;
+    let about = talk.into_metadata(writer)?;
+    writer.end_session(about)?;
     Ok(())
 }
 

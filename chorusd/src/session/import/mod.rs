@@ -9,22 +9,22 @@ mod chorus;
 mod claude_code;
 mod codex;
 mod detect;
-mod entry;
 mod error;
-mod fields;
+mod format_dispatch;
 mod goose;
+mod json_splitter;
+mod json_values;
 mod lines;
 mod markdown;
 mod openai;
+mod raw_object;
 #[cfg(test)]
 mod real_data;
-mod scan;
 mod sink;
 #[cfg(test)]
-mod testing;
-mod values;
+mod test_support;
 mod writer;
 
-pub use entry::import;
 pub use error::ImportError;
-pub use sink::{About, Sink};
+pub use format_dispatch::import;
+pub use sink::{ImportSink, ImportedMetadata};

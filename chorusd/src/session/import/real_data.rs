@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use chorus_proto::methods::import::ImportFormat;
 use serde_json::Value;
 
-use super::testing::{Found, Memory, import_as};
+use super::test_support::{ImportedSession, RecordingSink, import_as};
 
 /// Role, text, name and parameters of each call, and the call that is answered.
 type Reading = (String, String, Vec<(String, Value)>, Option<String>);
@@ -24,13 +24,13 @@ fn folder(name: &str) -> Vec<PathBuf> {
     files
 }
 
-fn import(path: &Path, format: ImportFormat) -> Memory {
+fn import_file(path: &Path, format: ImportFormat) -> RecordingSink {
     let memory = import_as(ImportFormat::Auto, fs::read(path).unwrap()).unwrap();
     assert_eq!(memory.format, format, "{}", path.display());
     memory
 }
 
-fn readings(found: &Found) -> Vec<Reading> {
+fn readings(found: &ImportedSession) -> Vec<Reading> {
     let read = |message: &chorus_proto::Message| {
         let calls = message.tool_calls.iter();
         let calls = calls.map(|call| (call.name.clone(), serde_json::from_str(call.params.get()).unwrap()));
@@ -56,7 +56,7 @@ fn openai(message: &Value) -> Reading {
 #[test]
 fn chat_messages_come_whole() {
     for path in [folder("tau-bench"), folder("swe-agent")].concat() {
-        let memory = import(&path, ImportFormat::Openai);
+        let memory = import_file(&path, ImportFormat::Openai);
         let list: Vec<Value> = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         assert_eq!(memory.skipped, [], "{}", path.display());
         assert_eq!(memory.sessions.len(), 1);
@@ -101,7 +101,7 @@ fn claude_code(path: &Path) -> Vec<Reading> {
 #[test]
 fn transcripts_come_whole() {
     for path in folder("claude-code") {
-        let memory = import(&path, ImportFormat::ClaudeCode);
+        let memory = import_file(&path, ImportFormat::ClaudeCode);
         assert_eq!(memory.sessions.len(), 1, "{}", path.display());
         assert_eq!(readings(&memory.sessions[0]), claude_code(&path), "{}", path.display());
         let odd = path.ends_with("edge_cases.jsonl");

@@ -7,27 +7,27 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 /// Takes what an import finds, session by session.
-pub trait Sink {
+pub trait ImportSink {
     /// A new session starts; the messages that follow are its own.
-    fn begin(&mut self) -> io::Result<()>;
+    fn begin_session(&mut self) -> io::Result<()>;
 
     /// One message, in order. `json` is its serialised form on one line (no newline), kept byte for byte where the
     /// source already had Chorus's form.
-    fn message(&mut self, message: &Message, json: &[u8]) -> io::Result<()>;
+    fn add_message(&mut self, message: &Message, json: &[u8]) -> io::Result<()>;
 
     /// The session is complete.
-    fn end(&mut self, about: About) -> io::Result<()>;
+    fn end_session(&mut self, about: ImportedMetadata) -> io::Result<()>;
 
     /// A line (counted from 1; in a JSON list the entry) that could not be taken.
-    fn skip(&mut self, line: u64, reason: String);
+    fn report_skipped(&mut self, line: u64, reason: String);
 
     /// Bytes of the source read so far; called now and then. A source that is read twice counts half each time.
-    fn progress(&mut self, _bytes: u64) {}
+    fn report_progress(&mut self, _bytes: u64) {}
 }
 
 /// What a source says about a session besides its messages. `None`: it does not say.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct About {
+pub struct ImportedMetadata {
     pub id: Option<Uuid>,
     pub session_id: Option<String>,
     pub description: Option<String>,

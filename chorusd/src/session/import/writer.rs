@@ -5,61 +5,61 @@ use std::io;
 use chorus_proto::Message;
 use jiff::Timestamp;
 
-use super::sink::{About, Sink};
+use super::sink::{ImportSink, ImportedMetadata};
 
 /// What every format needs while it reads.
-pub(super) struct Writer<'a> {
+pub(super) struct SessionWriter<'a> {
     /// Stands in where a source gives no time.
     pub now: Timestamp,
     pub new_id: &'a mut dyn FnMut() -> String,
-    pub sink: &'a mut dyn Sink,
+    pub sink: &'a mut dyn ImportSink,
     open: bool,
-    written: u64,
+    message_count: u64,
     /// The serialised message, reused.
-    json: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
-impl<'a> Writer<'a> {
-    pub fn new(now: Timestamp, new_id: &'a mut dyn FnMut() -> String, sink: &'a mut dyn Sink) -> Self {
-        Self { now, new_id, sink, open: false, written: 0, json: Vec::new() }
+impl<'a> SessionWriter<'a> {
+    pub fn new(now: Timestamp, new_id: &'a mut dyn FnMut() -> String, sink: &'a mut dyn ImportSink) -> Self {
+        Self { now, new_id, sink, open: false, message_count: 0, buffer: Vec::new() }
     }
 
     /// Messages written so far, in all sessions.
-    pub fn written(&self) -> u64 {
-        self.written
+    pub fn message_count(&self) -> u64 {
+        self.message_count
     }
 
     /// Writes a message that was built here.
-    pub fn message(&mut self, message: &Message) -> io::Result<()> {
-        let mut json = std::mem::take(&mut self.json);
+    pub fn write_message(&mut self, message: &Message) -> io::Result<()> {
+        let mut json = std::mem::take(&mut self.buffer);
         json.clear();
         json.shrink_to(1 << 20);
         serde_json::to_writer(&mut json, message)?;
-        let done = self.kept(message, &json);
-        self.json = json;
+        let done = self.write_serialized(message, &json);
+        self.buffer = json;
         done
     }
 
     /// Writes a message whose serialised form came with it.
-    pub fn kept(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
+    pub fn write_serialized(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
         if !self.open {
-            self.sink.begin()?;
+            self.sink.begin_session()?;
             self.open = true;
         }
-        self.written += 1;
-        self.sink.message(message, json)
+        self.message_count += 1;
+        self.sink.add_message(message, json)
     }
 
     /// Ends the session, if one is open.
-    pub fn end(&mut self, about: About) -> io::Result<()> {
+    pub fn end_session(&mut self, about: ImportedMetadata) -> io::Result<()> {
         if !self.open {
             return Ok(());
         }
         self.open = false;
-        self.sink.end(about)
+        self.sink.end_session(about)
     }
 
     pub fn skip(&mut self, line: u64, reason: impl Into<String>) {
-        self.sink.skip(line, reason.into());
+        self.sink.report_skipped(line, reason.into());
     }
 }

@@ -6,24 +6,24 @@ mod reader;
 use chorus_proto::SessionHeader;
 
 pub use build::build;
-pub use reader::Reader;
+pub use reader::SessionReader;
 
-use super::file::Filling;
+use super::file::MessageDefaults;
 
 /// Messages from one mark to the next, at most.
-const MESSAGES: u64 = 64;
+const MAX_MESSAGES_PER_ENTRY: u64 = 64;
 
 /// Bytes from one mark to the next, unless one message alone has more.
-const BYTES: u64 = 256 << 10;
+const MAX_BYTES_PER_ENTRY: u64 = 256 << 10;
 
 /// A file that was read once, from its beginning to its end.
 #[derive(Debug)]
-pub struct Index {
+pub struct SessionIndex {
     pub header: SessionHeader,
     /// The [`super::MessageHash`] of its messages.
     pub sha256: String,
     layout: Layout,
-    marks: Marks,
+    offsets: Offsets,
     /// The end of the last message.
     end: u64,
 }
@@ -31,42 +31,44 @@ pub struct Index {
 #[derive(Debug, Clone, Copy)]
 enum Layout {
     /// Ours: a message on each line.
-    Lines,
-    Any(Filling),
+    Native,
+    Any(MessageDefaults),
 }
 
 /// A message, by its number from 0, and where in the file it begins (in our layout, its line).
 #[derive(Debug, Clone, Copy)]
-struct Mark {
+struct OffsetEntry {
     number: u64,
-    at: u64,
+    offset: u64,
 }
 
 /// Marks in the order of the file; the first one is of the first message.
 #[derive(Debug, Default)]
-struct Marks(Vec<Mark>);
+struct Offsets(Vec<OffsetEntry>);
 
-impl Marks {
+impl Offsets {
     /// Takes note of where the next message begins.
     fn add(&mut self, number: u64, at: u64) {
-        let due = |last: &Mark| number - last.number >= MESSAGES || at - last.at >= BYTES;
+        let due = |last: &OffsetEntry| {
+            number - last.number >= MAX_MESSAGES_PER_ENTRY || at - last.offset >= MAX_BYTES_PER_ENTRY
+        };
         if self.0.last().is_none_or(due) {
-            self.0.push(Mark { number, at });
+            self.0.push(OffsetEntry { number, offset: at });
         }
     }
 
     /// The place among the marks of the last one that is not behind message `number`.
-    fn before(&self, number: u64) -> usize {
+    fn find_at_or_before(&self, number: u64) -> usize {
         self.0.partition_point(|mark| mark.number <= number).saturating_sub(1)
     }
 }
 
-impl Index {
+impl SessionIndex {
     /// Bytes of memory that it takes, about.
     #[must_use]
-    pub fn size(&self) -> usize {
+    pub fn resident_bytes(&self) -> usize {
         let header = serde_json::to_vec(&self.header).map_or(0, |json| json.len());
-        size_of::<Self>() + header + self.marks.0.len() * size_of::<Mark>()
+        size_of::<Self>() + header + self.offsets.0.len() * size_of::<OffsetEntry>()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{BYTES, Index, MESSAGES, Reader, build};
+use super::{MAX_BYTES_PER_ENTRY, MAX_MESSAGES_PER_ENTRY, SessionIndex, SessionReader, build};
 use crate::session::{FormatError, SessionFile, file};
 
 /// A file of our layout with messages of these texts.
@@ -25,7 +25,10 @@ fn session(texts: impl IntoIterator<Item = String>) -> String {
 
 fn many() -> String {
     // A long one now and then, so that marks are set for both reasons.
-    session((0..300).map(|n| if n % 50 == 7 { "x".repeat(BYTES as usize + n) } else { format!("{n} \"é\"\n") }))
+    session(
+        (0..300)
+            .map(|n| if n % 50 == 7 { "x".repeat(MAX_BYTES_PER_ENTRY as usize + n) } else { format!("{n} \"é\"\n") }),
+    )
 }
 
 fn placed(text: &str) -> Arc<File> {
@@ -34,14 +37,14 @@ fn placed(text: &str) -> Arc<File> {
     Arc::new(file)
 }
 
-fn opened(text: &str) -> (Arc<File>, Result<Arc<Index>, FormatError>) {
+fn opened(text: &str) -> (Arc<File>, Result<Arc<SessionIndex>, FormatError>) {
     let file = placed(text);
     let index = build(&file).unwrap();
     (file, index.map(Arc::new))
 }
 
-fn from(file: &Arc<File>, index: &Arc<Index>, number: u64) -> Vec<Bytes> {
-    let mut reader = Reader::new(file.clone(), index.clone(), number);
+fn from(file: &Arc<File>, index: &Arc<SessionIndex>, number: u64) -> Vec<Bytes> {
+    let mut reader = SessionReader::new(file.clone(), index.clone(), number);
     std::iter::from_fn(|| reader.read().unwrap().unwrap()).map(|message| message.json().clone()).collect()
 }
 
@@ -53,7 +56,16 @@ fn check(text: &str) {
     assert_eq!((&index.header, &index.sha256), (&header, &sha256));
     let all: Vec<Bytes> = messages.iter().map(|message| message.json().clone()).collect();
     let count = messages.len();
-    for number in [0, 1, MESSAGES as usize - 1, MESSAGES as usize, 199, count.saturating_sub(1), count, count + 9] {
+    for number in [
+        0,
+        1,
+        MAX_MESSAGES_PER_ENTRY as usize - 1,
+        MAX_MESSAGES_PER_ENTRY as usize,
+        199,
+        count.saturating_sub(1),
+        count,
+        count + 9,
+    ] {
         assert_eq!(from(&file, &index, number as u64), all[number.min(count)..], "from {number}");
     }
 }
@@ -77,8 +89,8 @@ fn every_layout_is_read_as_it_is_read_at_once() {
 fn marks_are_as_few_as_messages_and_bytes_allow() {
     let (_, index) = opened(&session((0..6400).map(|n| n.to_string())));
     let index = index.unwrap();
-    assert_eq!(index.marks.0.len(), 100);
-    assert!(index.size() < 8 << 10, "{}", index.size());
+    assert_eq!(index.offsets.0.len(), 100);
+    assert!(index.resident_bytes() < 8 << 10, "{}", index.resident_bytes());
 }
 
 #[test]
@@ -106,9 +118,9 @@ fn a_file_that_becomes_another_one_is_no_panic() {
     let (file, index) = opened(&many());
     let index = index.unwrap();
     file.set_len(0).unwrap();
-    assert!(Reader::new(file.clone(), index.clone(), 0).read().is_err());
+    assert!(SessionReader::new(file.clone(), index.clone(), 0).read().is_err());
     let mut writer = &*file;
     std::io::Seek::rewind(&mut writer).unwrap();
     writer.write_all(&vec![b'\n'; 4 << 20]).unwrap();
-    assert!(matches!(Reader::new(file, index, 250).read(), Ok(Err(FormatError::Json(_)))));
+    assert!(matches!(SessionReader::new(file, index, 250).read(), Ok(Err(FormatError::Json(_)))));
 }

@@ -1,22 +1,22 @@
 //! Comments that hold JSON: nobody sees them in a rendered page.
 
 /// Before the session's header.
-pub const SESSION: &str = "<!-- chorus session ";
+pub const SESSION_COMMENT: &str = "<!-- chorus session ";
 /// Before what a message says besides its text and calls.
-pub const MESSAGE: &str = "<!-- chorus message ";
+pub const MESSAGE_COMMENT: &str = "<!-- chorus message ";
 /// After either.
-const END: &str = " -->";
+const COMMENT_END: &str = " -->";
 
 /// `json` between a mark and its end: two hyphens would end the comment.
 #[must_use]
-pub fn comment(mark: &str, json: &str) -> String {
-    format!("{mark}{}{END}\n", json.replace("--", "-\\u002d"))
+pub fn render_comment(mark: &str, json: &str) -> String {
+    format!("{mark}{}{COMMENT_END}\n", json.replace("--", "-\\u002d"))
 }
 
 /// The JSON of a comment line.
 #[must_use]
-pub fn commented<'a>(mark: &str, line: &'a str) -> Option<&'a str> {
-    line.trim_end().strip_prefix(mark)?.strip_suffix(END.trim_end()).map(str::trim_end)
+pub fn parse_comment<'a>(mark: &str, line: &'a str) -> Option<&'a str> {
+    line.trim_end().strip_prefix(mark)?.strip_suffix(COMMENT_END.trim_end()).map(str::trim_end)
 }
 
 #[cfg(test)]
@@ -25,9 +25,9 @@ mod tests {
 
     #[test]
     fn comments_do_not_end_early() {
-        let text = comment(MESSAGE, r#"{"a":"x ---> y"}"#);
+        let text = render_comment(MESSAGE_COMMENT, r#"{"a":"x ---> y"}"#);
         assert_eq!(text.matches("--").count(), 2);
-        let json = commented(MESSAGE, text.trim_end()).unwrap();
+        let json = parse_comment(MESSAGE_COMMENT, text.trim_end()).unwrap();
         assert_eq!(serde_json::from_str::<serde_json::Value>(json).unwrap()["a"], "x ---> y");
     }
 }

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// What begins the marks around the summary: no reader may meet one in what was said.
-const MARK: &str = "<!-- SESSION_SUMMARY_";
+const SUMMARY_MARKER: &str = "<!-- SESSION_SUMMARY_";
 
 /// Whether `text` cannot stand in a file as it is.
 #[must_use]
 pub fn needs_escape(text: &str) -> bool {
-    text.contains(is_hidden) || text.contains(MARK)
+    text.contains(is_hidden) || text.contains(SUMMARY_MARKER)
 }
 
 fn is_hidden(c: char) -> bool {
@@ -24,7 +24,7 @@ pub fn escape(text: &str) -> String {
         match c {
             '\\' => out.push_str("\\\\"),
             '\r' => out.push_str("\\r"),
-            '<' if text[at..].starts_with(MARK) => out.push_str("\\u{3c}"),
+            '<' if text[at..].starts_with(SUMMARY_MARKER) => out.push_str("\\u{3c}"),
             c if is_hidden(c) => {
                 // Writing to a String cannot fail.
                 let _ = write!(out, "\\u{{{:x}}}", c as u32);
@@ -46,7 +46,7 @@ pub fn unescape(text: &str) -> String {
         let (meant, length) = match rest.as_bytes().first() {
             Some(b'\\') => ('\\', 1),
             Some(b'r') => ('\r', 1),
-            _ => number(rest).unwrap_or(('\\', 0)),
+            _ => parse_unicode_escape(rest).unwrap_or(('\\', 0)),
         };
         out.push(meant);
         rest = &rest[length..];
@@ -55,7 +55,7 @@ pub fn unescape(text: &str) -> String {
 }
 
 /// The character of `u{...}` at the start of `text`, and how long that is.
-fn number(text: &str) -> Option<(char, usize)> {
+fn parse_unicode_escape(text: &str) -> Option<(char, usize)> {
     let digits = text.strip_prefix("u{")?.split('}').next()?;
     let c = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?;
     text[2 + digits.len()..].starts_with('}').then_some((c, digits.len() + 3))
@@ -63,7 +63,7 @@ fn number(text: &str) -> Option<(char, usize)> {
 
 /// `text` for a line that is only read by people: no comment begins in it.
 #[must_use]
-pub fn harmless(text: &str) -> Cow<'_, str> {
+pub fn escape_comments(text: &str) -> Cow<'_, str> {
     match text.contains("<!--") {
         true => text.replace("<!--", "<!\\--").into(),
         false => text.into(),

@@ -5,20 +5,20 @@
 //! lines for people leave out stands in comments: one for the session, one before each message. Files without comments,
 //! written by people or by other programs, are read as far as they go.
 
-mod block;
 mod comment;
 mod escape;
-pub mod headed;
-mod plain;
+mod fenced_block;
+pub mod heading_form;
+mod safe_text;
 mod section;
 mod speaker;
 mod summary;
-mod times;
+mod timing_line;
 
-pub use block::{Block, Holds};
-pub use comment::{MESSAGE, SESSION, comment, commented};
-pub use plain::{is_plain, one_line};
+pub use comment::{MESSAGE_COMMENT, SESSION_COMMENT, parse_comment, render_comment};
+pub use fenced_block::{BlockKind, FencedBlock};
+pub use safe_text::{is_safe_text, one_line};
 pub use section::Section;
-pub use speaker::{label, labelled};
-pub use summary::{END as SUMMARY_END, START as SUMMARY_START, Summary};
-pub use times::Times;
+pub use speaker::{parse_speaker_label, speaker_label};
+pub use summary::{END as SUMMARY_END, START as SUMMARY_START, SummaryBlock};
+pub use timing_line::Timing;

@@ -4,7 +4,7 @@ use super::one_line;
 
 /// The label of a name, which may hold anything.
 #[must_use]
-pub fn label(name: &str) -> String {
+pub fn speaker_label(name: &str) -> String {
     let name = one_line(&name.replace(|c: char| c.is_control() || matches!(c, '*' | '`'), " "));
     // The first `:**` ends the label.
     format!("**{}:**", name.trim_end_matches([':', ' ']))
@@ -12,7 +12,7 @@ pub fn label(name: &str) -> String {
 
 /// The name and what follows it on the line; nothing where the text begins further down.
 #[must_use]
-pub fn labelled(line: &str) -> Option<(&str, &str)> {
+pub fn parse_speaker_label(line: &str) -> Option<(&str, &str)> {
     let (name, rest) = line.strip_prefix("**")?.split_once(":**")?;
     let rest = rest.strip_prefix(' ').unwrap_or(rest);
     (!name.contains('*')).then_some((name, rest))
@@ -25,9 +25,13 @@ mod tests {
     #[test]
     fn labels_are_read_as_they_are_written() {
         for (name, read) in [("Simple Sally", "Simple Sally"), ("a:** *b*\n::", "a: b"), ("", "")] {
-            assert_eq!(labelled(&format!("{} x:** y", label(name))), Some((read, "x:** y")), "{name}");
+            assert_eq!(
+                parse_speaker_label(&format!("{} x:** y", speaker_label(name))),
+                Some((read, "x:** y")),
+                "{name}"
+            );
         }
-        assert_eq!(labelled("**You:**"), Some(("You", "")));
-        assert_eq!(labelled("**bold** and: more"), None);
+        assert_eq!(parse_speaker_label("**You:**"), Some(("You", "")));
+        assert_eq!(parse_speaker_label("**bold** and: more"), None);
     }
 }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use chorus_proto::{Item, ItemSource, WorkingSet};
 
-use super::labelled;
 use super::one_line;
+use super::parse_speaker_label;
 
 /// The line before it.
 pub const START: &str = "<!-- SESSION_SUMMARY_START -->";
@@ -13,11 +13,11 @@ pub const START: &str = "<!-- SESSION_SUMMARY_START -->";
 pub const END: &str = "<!-- SESSION_SUMMARY_END -->";
 
 /// What stands for no background.
-const INITIAL: &str = "Initial session.";
+const NO_BACKGROUND: &str = "Initial session.";
 
 /// What the block says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct SummaryBlock {
     /// What is known of the session before.
     pub background: Option<String>,
     pub text: Option<String>,
@@ -26,10 +26,10 @@ pub struct Summary {
     pub pending: Vec<String>,
 }
 
-impl Summary {
+impl SummaryBlock {
     /// What a session says of itself.
     #[must_use]
-    pub fn of(summary: Option<&str>, set: &WorkingSet) -> Self {
+    pub fn new(summary: Option<&str>, set: &WorkingSet) -> Self {
         let texts = |items: &[Item]| items.iter().map(|item| one_line(&item.text)).collect();
         let line = |text: &str| Some(one_line(text)).filter(|text| !text.is_empty());
         Self {
@@ -49,8 +49,8 @@ impl Summary {
 
     /// The block, ended by a line end.
     #[must_use]
-    pub fn block(&self) -> String {
-        let background = self.background.as_deref().unwrap_or(INITIAL);
+    pub fn render(&self) -> String {
+        let background = self.background.as_deref().unwrap_or(NO_BACKGROUND);
         let mut block = format!("{START}\n**Background Context:** {background}\n\n**Current Session Summary:**");
         if let Some(text) = &self.text {
             block.push(' ');
@@ -74,11 +74,11 @@ impl Summary {
     #[must_use]
     pub fn parse<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
         let mut summary = Self::default();
-        let mut part = Part::Other;
+        let mut part = SummaryPart::Other;
         for line in lines {
-            let text = match labelled(line) {
+            let text = match parse_speaker_label(line) {
                 Some((name, rest)) => {
-                    part = Part::named(name);
+                    part = SummaryPart::from_name(name);
                     rest
                 }
                 None => line,
@@ -86,20 +86,20 @@ impl Summary {
             let text = text.trim();
             let bullet = text.strip_prefix("- ").or(text.strip_prefix("* ")).unwrap_or(text).trim();
             if !bullet.is_empty() {
-                summary.take(part, bullet);
+                summary.add_text(part, bullet);
             }
         }
-        summary.background = summary.background.filter(|text| text != INITIAL);
+        summary.background = summary.background.filter(|text| text != NO_BACKGROUND);
         summary
     }
 
-    fn take(&mut self, part: Part, text: &str) {
+    fn add_text(&mut self, part: SummaryPart, text: &str) {
         let prose = match part {
-            Part::Topics => return self.topics.push(text.into()),
-            Part::Decisions => return self.decisions.push(text.into()),
-            Part::Pending => return self.pending.push(text.into()),
-            Part::Background => &mut self.background,
-            Part::Current | Part::Other => &mut self.text,
+            SummaryPart::Topics => return self.topics.push(text.into()),
+            SummaryPart::Decisions => return self.decisions.push(text.into()),
+            SummaryPart::Pending => return self.pending.push(text.into()),
+            SummaryPart::Background => &mut self.background,
+            SummaryPart::Current | SummaryPart::Other => &mut self.text,
         };
         match prose {
             Some(before) => *before = format!("{before} {text}"),
@@ -109,7 +109,7 @@ impl Summary {
 
     /// The summary as one text: what the block says of the session, else what it was about.
     #[must_use]
-    pub fn prose(&self) -> Option<String> {
+    pub fn to_text(&self) -> Option<String> {
         let topics = (!self.topics.is_empty()).then(|| format!("It was about: {}.", self.topics.join("; ")));
         self.text.clone().or(topics).or_else(|| self.background.clone())
     }
@@ -137,7 +137,7 @@ impl Summary {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Part {
+enum SummaryPart {
     Background,
     Current,
     Topics,
@@ -146,8 +146,8 @@ enum Part {
     Other,
 }
 
-impl Part {
-    fn named(name: &str) -> Self {
+impl SummaryPart {
+    fn from_name(name: &str) -> Self {
         match name {
             "Background Context" => Self::Background,
             "Current Session Summary" => Self::Current,
@@ -166,23 +166,23 @@ mod tests {
     #[test]
     fn a_block_is_read_as_it_is_written() {
         let list = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        let summary = Summary {
+        let summary = SummaryBlock {
             background: Some("We talked of tokens.".into()),
             text: Some("A limiter was built.".into()),
             topics: list(&["Buckets", "Windows"]),
             decisions: list(&["100 a minute"]),
             pending: Vec::new(),
         };
-        let block = summary.block();
+        let block = summary.render();
         let inside = block.strip_prefix(START).unwrap().strip_suffix(&format!("{END}\n")).unwrap();
-        assert_eq!(Summary::parse(inside.lines()), summary);
-        assert_eq!(Summary::parse(["**Background Context:** Initial session."]), Summary::default());
+        assert_eq!(SummaryBlock::parse(inside.lines()), summary);
+        assert_eq!(SummaryBlock::parse(["**Background Context:** Initial session."]), SummaryBlock::default());
     }
 
     #[test]
     fn no_mark_gets_in() {
         let set = WorkingSet { background: Some(format!("x {END}\n{START}")), ..WorkingSet::default() };
-        let block = Summary::of(Some(END), &set).block();
+        let block = SummaryBlock::new(Some(END), &set).render();
         assert_eq!((block.matches(START).count(), block.matches(END).count()), (1, 1), "{block}");
     }
 }

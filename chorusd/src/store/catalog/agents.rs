@@ -8,8 +8,8 @@ use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::Catalog;
-use super::memory::{self, MemoryRow, Remembered};
-use crate::failure::Result;
+use super::memories::{self, MemoryRow, RememberOutcome};
+use crate::error::Result;
 use crate::store::journal::{from_nanos, to_nanos};
 
 /// An agent as the catalog has it.
@@ -31,10 +31,10 @@ pub struct AgentRow {
 
 const COLUMNS: &str = "id, name, status, created_at, dir, config, stamp, sessions";
 
-fn read(row: &Row<'_>) -> rusqlite::Result<AgentRow> {
+fn read_agent(row: &Row<'_>) -> rusqlite::Result<AgentRow> {
     Ok(AgentRow {
         id: Uuid::from_bytes(row.get(0)?),
-        dir: within(row.get(4)?, row.get_ref(1)?.as_str()?),
+        dir: confine_to_home(row.get(4)?, row.get_ref(1)?.as_str()?),
         name: row.get(1)?,
         status: if row.get_ref(2)?.as_str()? == "active" { AgentStatus::Active } else { AgentStatus::Destroyed },
         created_at: from_nanos(row.get(3)?),
@@ -45,7 +45,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<AgentRow> {
 }
 
 /// A directory below the home and nowhere else, whatever the catalog says: it may have been written by hand.
-fn within(dir: String, name: &str) -> String {
+fn confine_to_home(dir: String, name: &str) -> String {
     let below = Path::new(&dir).components().all(|part| matches!(part, Component::Normal(_)));
     if below && ["agents/", "trash/"].iter().any(|folder| dir.starts_with(folder)) {
         return dir;
@@ -66,7 +66,7 @@ impl Catalog {
                 let filter = if destroyed { "" } else { "WHERE status = 'active'" };
                 let mut statement =
                     conn.prepare_cached(&format!("SELECT {COLUMNS} FROM agents {filter} ORDER BY name, created_at"))?;
-                let rows = statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?;
+                let rows = statement.query_map([], read_agent)?.collect::<rusqlite::Result<_>>()?;
                 Ok(rows)
             })
             .await
@@ -82,7 +82,7 @@ impl Catalog {
                 let mut rows = Vec::with_capacity(ids.len());
                 let mut statement = conn.prepare_cached(&format!("SELECT {COLUMNS} FROM agents WHERE id = ?1"))?;
                 for id in ids {
-                    rows.extend(statement.query_row([id.as_bytes()], read).map(Some).or_else(none_is_fine)?);
+                    rows.extend(statement.query_row([id.as_bytes()], read_agent).map(Some).or_else(allow_no_rows)?);
                 }
                 Ok(rows)
             })
@@ -104,22 +104,22 @@ impl Catalog {
     }
 
     /// Inserts the agent, or puts what it says in place of the row with its id. The session count stays maintained.
-    pub fn put_agent(&self, row: AgentRow) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| put(conn, &row))
+    pub fn upsert_agent(&self, row: AgentRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| upsert(conn, &row))
     }
 
     /// As [`Catalog::put_agent`], with what it remembers, in one commit. Answers the ids and texts of what was not remembered yet.
-    pub fn put_agent_with(
+    pub fn upsert_agent_with_memories(
         &self,
         row: AgentRow,
         memories: Vec<MemoryRow>,
     ) -> impl Future<Output = Result<Vec<(Uuid, String)>>> + Send + use<> {
         self.writer.submit(move |conn| {
-            put(conn, &row)?;
+            upsert(conn, &row)?;
             let mut added = Vec::new();
             for memory in memories {
                 let text = memory.text.clone();
-                if let Remembered::New(id) = memory::insert(conn, memory)? {
+                if let RememberOutcome::New(id) = memories::insert(conn, memory)? {
                     added.push((id, text));
                 }
             }
@@ -128,7 +128,7 @@ impl Catalog {
     }
 
     /// Marks the agent as destroyed; its files are in `dir` from now on.
-    pub fn destroy_agent(
+    pub fn mark_agent_destroyed(
         &self,
         id: Uuid,
         at: Timestamp,
@@ -144,7 +144,7 @@ impl Catalog {
     }
 
     /// Takes the row back out, as if it had never been inserted.
-    pub fn remove_agent(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn delete_agent(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.execute("DELETE FROM agents WHERE id = ?1", [id.as_bytes()])?;
             Ok(())
@@ -152,14 +152,14 @@ impl Catalog {
     }
 }
 
-fn none_is_fine<T>(error: rusqlite::Error) -> rusqlite::Result<Option<T>> {
+fn allow_no_rows<T>(error: rusqlite::Error) -> rusqlite::Result<Option<T>> {
     match error {
         rusqlite::Error::QueryReturnedNoRows => Ok(None),
         other => Err(other),
     }
 }
 
-pub(super) fn put(conn: &Connection, row: &AgentRow) -> Result<()> {
+pub(super) fn upsert(conn: &Connection, row: &AgentRow) -> Result<()> {
     let status = match row.status {
         AgentStatus::Active => "active",
         AgentStatus::Destroyed => "destroyed",

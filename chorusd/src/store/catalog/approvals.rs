@@ -7,9 +7,9 @@ use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::Catalog;
-use super::audit::{self, Audit};
+use super::audit::{self, AuditDecision};
 use super::audit_chain::hex;
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 use crate::store::journal::{from_nanos, to_nanos};
 
 /// A question.
@@ -23,7 +23,7 @@ pub struct ApprovalRow {
 
 /// What became of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decided {
+pub struct DecidedApproval {
     pub id: String,
     pub status: Status,
     pub at: Timestamp,
@@ -35,24 +35,28 @@ const COLUMNS: &str = "id, agent_name, turn_id, call_id, action, action_hash, ve
 
 impl Catalog {
     /// Notes a question, as it is to be kept; false: its id is taken.
-    pub fn ask_approval(&self, row: ApprovalRow) -> impl Future<Output = Result<bool>> + Send + use<> {
+    pub fn insert_approval(&self, row: ApprovalRow) -> impl Future<Output = Result<bool>> + Send + use<> {
         self.writer.submit(move |conn| insert(conn, &row))
     }
 
     /// Notes what became of an open question, with its row of the audit log, out of which secrets stay; false: it was not open, and
     /// nothing is noted.
-    pub fn decide_approval(&self, decided: Decided, row: Audit) -> impl Future<Output = Result<bool>> + Send + use<> {
-        let row = self.clean(row);
-        let hear = self.hear_audit.clone();
+    pub fn record_approval_outcome(
+        &self,
+        decided: DecidedApproval,
+        row: AuditDecision,
+    ) -> impl Future<Output = Result<bool>> + Send + use<> {
+        let row = self.redact_row(row);
+        let hear = self.audit_listener.clone();
         let decide = move |conn: &Connection| {
-            if !decide(conn, &decided)? {
+            if !update_outcome(conn, &decided)? {
                 return Ok(None);
             }
             audit::append(conn, &row).map(Some)
         };
-        let done = self.writer.submit_telling(decide, move |head| {
+        let done = self.writer.submit_with_callback(decide, move |head| {
             if let Some(head) = head {
-                hear.tell(*head);
+                hear.notify(*head);
             }
         });
         async move { Ok(done.await?.is_some()) }
@@ -62,12 +66,13 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read or written.
-    pub async fn close_approvals(&self, now: Timestamp) -> Result<usize> {
-        let open = self.reader.submit(|conn| select(conn, "status = 'open' ORDER BY asked_at", params![])).await?;
+    pub async fn deny_open_approvals(&self, now: Timestamp) -> Result<usize> {
+        let open =
+            self.reader.submit(|conn| select_approvals(conn, "status = 'open' ORDER BY asked_at", params![])).await?;
         let count = open.len();
         for (approval, agent) in open {
-            let decided = Decided { id: approval.id, status: Status::Denied, at: now, by: None };
-            let row = Audit {
+            let decided = DecidedApproval { id: approval.id, status: Status::Denied, at: now, by: None };
+            let row = AuditDecision {
                 at: now,
                 agent,
                 agent_name: approval.agent,
@@ -79,7 +84,7 @@ impl Catalog {
                 old: None,
                 new: None,
             };
-            self.decide_approval(decided, row).await?;
+            self.record_approval_outcome(decided, row).await?;
         }
         Ok(count)
     }
@@ -89,7 +94,7 @@ impl Catalog {
     /// # Errors
     /// A database that cannot be read.
     pub async fn approval(&self, id: String) -> Result<Option<Approval>> {
-        let mut found = self.reader.submit(move |conn| select(conn, "id = ?1", params![id])).await?;
+        let mut found = self.reader.submit(move |conn| select_approvals(conn, "id = ?1", params![id])).await?;
         Ok(found.pop().map(|(approval, _)| approval))
     }
 
@@ -100,7 +105,7 @@ impl Catalog {
     pub async fn decided_approvals(&self, agent: Option<Uuid>, most: u32) -> Result<Vec<Approval>> {
         let wanted = "status <> 'open' AND (?1 IS NULL OR agent_id = ?1) ORDER BY asked_at DESC LIMIT ?2";
         let agent = agent.map(|agent| agent.as_bytes().to_vec());
-        let found = self.reader.submit(move |conn| select(conn, wanted, params![agent, most])).await?;
+        let found = self.reader.submit(move |conn| select_approvals(conn, wanted, params![agent, most])).await?;
         Ok(found.into_iter().rev().map(|(approval, _)| approval).collect())
     }
 }
@@ -112,7 +117,7 @@ fn insert(conn: &Connection, row: &ApprovalRow) -> Result<bool> {
         rule: asked.rule.clone(),
         parts: asked.parts.clone(),
     };
-    let verdict = serde_json::to_string(&verdict).map_err(|e| Failure::internal(e.to_string()))?;
+    let verdict = serde_json::to_string(&verdict).map_err(|e| Error::internal(e.to_string()))?;
     let added = conn
         .prepare_cached(
             "INSERT INTO approvals (id, agent_id, agent_name, turn_id, call_id, action, action_hash, nonce, verdict,
@@ -137,7 +142,7 @@ fn insert(conn: &Connection, row: &ApprovalRow) -> Result<bool> {
     Ok(added == 1)
 }
 
-fn decide(conn: &Connection, decided: &Decided) -> Result<bool> {
+fn update_outcome(conn: &Connection, decided: &DecidedApproval) -> Result<bool> {
     let changed = conn
         .prepare_cached(
             "UPDATE approvals SET status = ?2, decided_at = ?3, decided_by = ?4 WHERE id = ?1 AND status = 'open'",
@@ -146,20 +151,20 @@ fn decide(conn: &Connection, decided: &Decided) -> Result<bool> {
     Ok(changed == 1)
 }
 
-fn select(conn: &Connection, wanted: &str, values: impl rusqlite::Params) -> Result<Vec<(Approval, Uuid)>> {
+fn select_approvals(conn: &Connection, wanted: &str, values: impl rusqlite::Params) -> Result<Vec<(Approval, Uuid)>> {
     let mut statement = conn.prepare_cached(&format!("SELECT {COLUMNS} FROM approvals WHERE {wanted}"))?;
     let mut rows = statement.query(values)?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push((read(row)?, Uuid::from_bytes(row.get(14)?)));
+        found.push((read_approval(row)?, Uuid::from_bytes(row.get(14)?)));
     }
     Ok(found)
 }
 
-fn read(row: &Row<'_>) -> Result<Approval> {
+fn read_approval(row: &Row<'_>) -> Result<Approval> {
     let verdict: String = row.get(6)?;
     let verdict: Verdict =
-        serde_json::from_str(&verdict).map_err(|e| Failure::internal(format!("an approval cannot be read: {e}")))?;
+        serde_json::from_str(&verdict).map_err(|e| Error::internal(format!("an approval cannot be read: {e}")))?;
     Ok(Approval {
         id: row.get(0)?,
         agent: row.get(1)?,

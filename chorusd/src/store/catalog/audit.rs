@@ -7,13 +7,13 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter
 use uuid::Uuid;
 
 use super::Catalog;
-use super::audit_chain::{self, AuditHead, Walk};
-use crate::failure::{Failure, Result};
+use super::audit_chain::{self, AuditHead, ChainVerifier};
+use crate::error::{Error, Result};
 use crate::store::journal::{from_nanos, to_nanos};
 
 /// A decision on its way into the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Audit {
+pub struct AuditDecision {
     pub at: Timestamp,
     pub agent: Uuid,
     /// At that time.
@@ -37,7 +37,7 @@ pub struct Audit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
     pub id: i64,
-    pub row: Audit,
+    pub row: AuditDecision,
     /// 32 bytes, unless somebody has changed it.
     pub hash: Vec<u8>,
 }
@@ -55,21 +55,21 @@ pub struct AuditFilter {
 }
 
 /// Rows of one page at most, and bytes after which it ends.
-const PAGE: usize = 1000;
-const PAGE_BYTES: usize = 1 << 20;
+const MAX_PAGE_ROWS: usize = 1000;
+const MAX_PAGE_BYTES: usize = 1 << 20;
 
 /// Rows that are walked before others may read.
-const STRIDE: usize = 2000;
+const ROWS_PER_CHUNK: usize = 2000;
 
 const COLUMNS: &str = "id, at, agent_id, agent_name, turn_id, action, decision, rule, user, old, new, hash";
 
 impl Catalog {
     /// Writes a decision down; it is on the disk when this returns.
     /// Secrets stay out of it.
-    pub fn audit(&self, row: Audit) -> impl Future<Output = Result<()>> + Send + use<> {
-        let row = self.clean(row);
-        let hear = self.hear_audit.clone();
-        let done = self.writer.submit_telling(move |conn| append(conn, &row), move |head| hear.tell(*head));
+    pub fn append_audit_row(&self, row: AuditDecision) -> impl Future<Output = Result<()>> + Send + use<> {
+        let row = self.redact_row(row);
+        let hear = self.audit_listener.clone();
+        let done = self.writer.submit_with_callback(move |conn| append(conn, &row), move |head| hear.notify(*head));
         async move { done.await.map(drop) }
     }
 
@@ -78,14 +78,14 @@ impl Catalog {
     /// # Errors
     /// A database that cannot be read.
     pub async fn audit_rows(&self, filter: AuditFilter) -> Result<(Vec<AuditEntry>, bool)> {
-        self.reader.submit(move |conn| page(conn, filter)).await
+        self.reader.submit(move |conn| read_page(conn, filter)).await
     }
 
     /// Agents that rows name so, destroyed ones too.
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn audited(&self, name: String) -> Result<Vec<Uuid>> {
+    pub async fn audited_agents_named(&self, name: String) -> Result<Vec<Uuid>> {
         self.reader
             .submit(move |conn| {
                 let mut statement =
@@ -102,13 +102,13 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn verify_audit(&self, head: Option<AuditHead>) -> Result<Walk> {
-        let mut walk = Walk::new(head);
+    pub async fn verify_audit_log(&self, head: Option<AuditHead>) -> Result<ChainVerifier> {
+        let mut walk = ChainVerifier::new(head);
         loop {
-            let (walked, more) = self.reader.submit(move |conn| stride(conn, walk)).await?;
+            let (walked, more) = self.reader.submit(move |conn| verify_chunk(conn, walk)).await?;
             walk = walked;
             if !more {
-                return Ok(walk.end());
+                return Ok(walk.finish());
             }
         }
     }
@@ -118,14 +118,14 @@ impl Catalog {
     /// # Errors
     /// A database that cannot be read.
     pub async fn audit_head(&self) -> Result<Option<AuditHead>> {
-        self.reader.submit(newest).await
+        self.reader.submit(newest_head).await
     }
 
     /// Whether the log has this row.
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn has_audit(&self, head: AuditHead) -> Result<bool> {
+    pub async fn has_audit_row(&self, head: AuditHead) -> Result<bool> {
         self.reader
             .submit(move |conn| {
                 Ok(conn
@@ -137,19 +137,19 @@ impl Catalog {
             .await
     }
 
-    pub(super) fn clean(&self, row: Audit) -> Audit {
+    pub(super) fn redact_row(&self, row: AuditDecision) -> AuditDecision {
         let Some(redactor) = self.redactor.get() else { return row };
-        let clean = |text: String| redactor.text(&text).into_owned();
+        let clean = |text: String| redactor.redact_text(&text).into_owned();
         let (old, new) = (row.old.map(clean), row.new.map(clean));
-        Audit { action: clean(row.action), rule: clean(row.rule), old, new, ..row }
+        AuditDecision { action: clean(row.action), rule: clean(row.rule), old, new, ..row }
     }
 }
 
 /// Adds a row to the chain, in whatever commit this is part of.
-pub(super) fn append(conn: &Connection, row: &Audit) -> Result<AuditHead> {
-    let before = newest(conn)?.unwrap_or(AuditHead::NONE);
+pub(super) fn append(conn: &Connection, row: &AuditDecision) -> Result<AuditHead> {
+    let before = newest_head(conn)?.unwrap_or(AuditHead::NONE);
     let id = before.id + 1;
-    let hash = audit_chain::hash(&before.hash, id, row);
+    let hash = audit_chain::row_hash(&before.hash, id, row);
     insert(conn, &AuditEntry { id, row: row.clone(), hash: hash.to_vec() })?;
     Ok(AuditHead { id, hash })
 }
@@ -176,28 +176,28 @@ pub(in crate::store) fn insert(conn: &Connection, entry: &AuditEntry) -> Result<
     Ok(())
 }
 
-pub(in crate::store) fn newest(conn: &Connection) -> Result<Option<AuditHead>> {
+pub(in crate::store) fn newest_head(conn: &Connection) -> Result<Option<AuditHead>> {
     let head = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?));
     let newest = conn
         .prepare_cached("SELECT id, hash FROM audit_log ORDER BY id DESC LIMIT 1")?
         .query_row([], head)
         .optional()?;
     let Some((id, hash)) = newest else { return Ok(None) };
-    let hash = hash.try_into().map_err(|hash: Vec<u8>| no_hash(id, hash.len()))?;
+    let hash = hash.try_into().map_err(|hash: Vec<u8>| invalid_hash_error(id, hash.len()))?;
     Ok(Some(AuditHead { id, hash }))
 }
 
 /// Nothing can be chained to a row that has no hash.
-fn no_hash(id: i64, length: usize) -> Failure {
+fn invalid_hash_error(id: i64, length: usize) -> Error {
     let what = format!("row {id} of the audit log was changed: its hash has {length} bytes, not 32");
-    Failure::new(ErrorKind::StorageFailed, what).hint(
+    Error::new(ErrorKind::StorageFailed, what).hint(
         "`chorusctl audit verify` and `chorusctl doctor` say what does not fit; until a copy of db/chorus.db from before is put back, \
          nothing can be written down, and what cannot be is denied",
     )
 }
 
 /// Rows after a number, as long as `take` takes them; false: it took them all.
-pub(in crate::store) fn each_after(
+pub(in crate::store) fn for_each_after(
     conn: &Connection,
     after: i64,
     mut take: impl FnMut(AuditEntry) -> bool,
@@ -205,17 +205,17 @@ pub(in crate::store) fn each_after(
     let mut statement = conn.prepare_cached(&format!("SELECT {COLUMNS} FROM audit_log WHERE id > ?1 ORDER BY id"))?;
     let mut rows = statement.query([after])?;
     while let Some(row) = rows.next()? {
-        if !take(entry(row)?) {
+        if !take(read_entry(row)?) {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
+fn read_entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
     Ok(AuditEntry {
         id: row.get(0)?,
-        row: Audit {
+        row: AuditDecision {
             at: from_nanos(row.get(1)?),
             agent: Uuid::from_bytes(row.get(2)?),
             agent_name: row.get(3)?,
@@ -231,21 +231,21 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
     })
 }
 
-fn stride(conn: &Connection, mut walk: Walk) -> Result<(Walk, bool)> {
-    let mut left = STRIDE;
-    let more = each_after(conn, walk.last(), |entry| {
-        walk.step(&entry);
+fn verify_chunk(conn: &Connection, mut walk: ChainVerifier) -> Result<(ChainVerifier, bool)> {
+    let mut left = ROWS_PER_CHUNK;
+    let more = for_each_after(conn, walk.last_id(), |entry| {
+        walk.check_row(&entry);
         left -= 1;
         left > 0 && walk.is_intact()
     })?;
     let more = more && walk.is_intact();
     if !walk.is_intact() {
-        walk.count(conn.query_row("SELECT count(*) FROM audit_log", [], |row| row.get(0))?);
+        walk.set_row_count(conn.query_row("SELECT count(*) FROM audit_log", [], |row| row.get(0))?);
     }
     Ok((walk, more))
 }
 
-fn page(conn: &Connection, filter: AuditFilter) -> Result<(Vec<AuditEntry>, bool)> {
+fn read_page(conn: &Connection, filter: AuditFilter) -> Result<(Vec<AuditEntry>, bool)> {
     let mut values = vec![Value::Integer(filter.after), Value::Integer(filter.since.map_or(i64::MIN, to_nanos))];
     values.extend(filter.agents.iter().map(|agent| Value::Blob(agent.as_bytes().to_vec())));
     let of = if filter.agents.is_empty() {
@@ -260,14 +260,14 @@ fn page(conn: &Connection, filter: AuditFilter) -> Result<(Vec<AuditEntry>, bool
         let Some(first) = first else { return Ok((Vec::new(), false)) };
         values[0] = Value::Integer(first - 1);
     }
-    let mut statement = conn.prepare(&format!("SELECT {COLUMNS} {wanted} ORDER BY id LIMIT {}", PAGE + 1))?;
+    let mut statement = conn.prepare(&format!("SELECT {COLUMNS} {wanted} ORDER BY id LIMIT {}", MAX_PAGE_ROWS + 1))?;
     let mut rows = statement.query(params_from_iter(&values))?;
     let (mut found, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
-        if found.len() == PAGE || bytes > PAGE_BYTES {
+        if found.len() == MAX_PAGE_ROWS || bytes > MAX_PAGE_BYTES {
             return Ok((found, true));
         }
-        let entry = entry(row)?;
+        let entry = read_entry(row)?;
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         bytes += entry.row.action.len() + entry.row.rule.len() + length(&entry.row.old) + length(&entry.row.new);
         found.push(entry);

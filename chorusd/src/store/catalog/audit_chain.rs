@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest as _, Sha256};
 
-use super::audit::{Audit, AuditEntry};
+use super::audit::{AuditDecision, AuditEntry};
 use crate::store::journal::to_nanos;
 
 /// The newest row of a log.
@@ -39,25 +39,25 @@ pub fn hex(bytes: &[u8]) -> String {
 /// SHA-256 over the hash before and every field in the order of the table: numbers as 8 bytes, texts and ids as their length in 8
 /// bytes and themselves, what may be missing behind a byte that says whether it is there. Numbers are big-endian.
 #[must_use]
-pub fn hash(before: &[u8; 32], id: i64, row: &Audit) -> [u8; 32] {
-    let mut sum = Sum(Sha256::new_with_prefix(before));
+pub fn row_hash(before: &[u8; 32], id: i64, row: &AuditDecision) -> [u8; 32] {
+    let mut sum = FieldHasher(Sha256::new_with_prefix(before));
     sum.number(id);
     sum.number(to_nanos(row.at));
     sum.bytes(row.agent.as_bytes());
     sum.bytes(row.agent_name.as_bytes());
-    sum.maybe(row.turn.as_ref().map(|turn| turn.as_bytes().as_slice()));
+    sum.optional(row.turn.as_ref().map(|turn| turn.as_bytes().as_slice()));
     for text in [&row.action, &row.decision, &row.rule, &row.user] {
         sum.bytes(text.as_bytes());
     }
     for text in [&row.old, &row.new] {
-        sum.maybe(text.as_ref().map(String::as_bytes));
+        sum.optional(text.as_ref().map(String::as_bytes));
     }
     sum.0.finalize().into()
 }
 
-struct Sum(Sha256);
+struct FieldHasher(Sha256);
 
-impl Sum {
+impl FieldHasher {
     fn number(&mut self, number: i64) {
         self.0.update(number.to_be_bytes());
     }
@@ -67,7 +67,7 @@ impl Sum {
         self.0.update(bytes);
     }
 
-    fn maybe(&mut self, bytes: Option<&[u8]>) {
+    fn optional(&mut self, bytes: Option<&[u8]>) {
         self.0.update([u8::from(bytes.is_some())]);
         if let Some(bytes) = bytes {
             self.bytes(bytes);
@@ -77,7 +77,7 @@ impl Sum {
 
 /// A walk along the chain.
 #[derive(Debug, Clone)]
-pub struct Walk {
+pub struct ChainVerifier {
     /// How many rows there are.
     pub rows: u64,
     /// The last row that fits.
@@ -88,18 +88,18 @@ pub struct Walk {
     known: Option<AuditHead>,
 }
 
-impl Walk {
+impl ChainVerifier {
     pub(super) fn new(known: Option<AuditHead>) -> Self {
         Self { rows: 0, head: AuditHead::NONE, broken: None, known }
     }
 
     /// Along the rows behind this one.
     #[must_use]
-    pub fn after(head: AuditHead) -> Self {
+    pub fn starting_after(head: AuditHead) -> Self {
         Self { head, ..Self::new(None) }
     }
 
-    pub(super) fn last(&self) -> i64 {
+    pub(super) fn last_id(&self) -> i64 {
         self.head.id
     }
 
@@ -110,9 +110,9 @@ impl Walk {
     }
 
     /// Looks at the next row.
-    pub fn step(&mut self, entry: &AuditEntry) {
+    pub fn check_row(&mut self, entry: &AuditEntry) {
         let due = self.head.id + 1;
-        let hash = hash(&self.head.hash, entry.id, &entry.row);
+        let hash = row_hash(&self.head.hash, entry.id, &entry.row);
         let wrong = if entry.id != due {
             Some(format!("row {due} should come before it and is missing"))
         } else if entry.hash != hash {
@@ -130,11 +130,11 @@ impl Walk {
         self.head = AuditHead { id: entry.id, hash };
     }
 
-    pub(super) fn count(&mut self, rows: u64) {
+    pub(super) fn set_row_count(&mut self, rows: u64) {
         self.rows = rows;
     }
 
-    pub(super) fn end(mut self) -> Self {
+    pub(super) fn finish(mut self) -> Self {
         if let Some(known) = self.known.filter(|known| self.broken.is_none() && known.id > self.head.id) {
             let (first, last) = (self.head.id + 1, known.id);
             self.broken = Some((None, format!("rows {first} to {last} were written and are missing at the end")));
@@ -143,25 +143,25 @@ impl Walk {
     }
 }
 
-type Hear = dyn Fn(AuditHead) + Send + Sync;
+type AuditCallback = dyn Fn(AuditHead) + Send + Sync;
 
 /// Who hears of every row that is on the disk.
 #[derive(Clone, Default)]
-pub struct HearAudit(Arc<OnceLock<Box<Hear>>>);
+pub struct AuditListener(Arc<OnceLock<Box<AuditCallback>>>);
 
-impl HearAudit {
+impl AuditListener {
     pub(super) fn set(&self, hear: impl Fn(AuditHead) + Send + Sync + 'static) {
         let _ = self.0.set(Box::new(hear));
     }
 
-    pub(super) fn tell(&self, head: AuditHead) {
+    pub(super) fn notify(&self, head: AuditHead) {
         if let Some(hear) = self.0.get() {
             hear(head);
         }
     }
 }
 
-impl std::fmt::Debug for HearAudit {
+impl std::fmt::Debug for AuditListener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("HearAudit")
     }

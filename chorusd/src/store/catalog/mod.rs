@@ -4,17 +4,17 @@ mod agents;
 mod approvals;
 mod audit;
 mod audit_chain;
-mod branching;
 pub mod discord;
-mod forget;
-pub mod memory;
+mod lineage;
+pub mod memories;
 mod rebuild;
 pub(super) mod schema;
+mod session_delete;
 mod sessions;
 mod settings;
-mod summaries;
+mod summary_queue;
 mod tasks;
-mod unused;
+mod unused_sessions;
 mod usage;
 
 use std::path::{Path, PathBuf};
@@ -23,48 +23,49 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 
 pub use agents::AgentRow;
-pub use approvals::{ApprovalRow, Decided};
-pub use audit::{Audit, AuditEntry, AuditFilter};
-pub(super) use audit::{each_after, insert as insert_audit, newest as newest_audit};
-pub use audit_chain::{AuditHead, Walk, hex};
-pub use branching::{Branching, Named};
-pub use memory::{MemoryRow, Remembered, Whose};
-pub use rebuild::Truth;
-pub use sessions::{Listing, Order, SessionRow};
-pub use summaries::Wanted;
-pub use tasks::{Found, TaskRow};
-pub use usage::{CallKind, DayRow, Spent, Sums, UsageFilter, UsageRow};
+pub use approvals::{ApprovalRow, DecidedApproval};
+pub use audit::{AuditDecision, AuditEntry, AuditFilter};
+pub(super) use audit::{for_each_after, insert as insert_audit, newest_head as newest_audit};
+pub use audit_chain::{AuditHead, ChainVerifier, hex};
+pub use lineage::{LineageRow, SessionName};
+pub use memories::{MemoryRow, MemoryScope, RememberOutcome};
+pub use rebuild::DirectoryScan;
+pub use sessions::{SessionPlacement, SessionQuery, SessionRow};
+pub use summary_queue::PendingSummary;
+pub use tasks::{TaskRow, TasksAtStart};
+pub use usage::{CallKind, DailyUsageRow, Spending, UsageFilter, UsageRow, UsageTotals};
 
 use super::OnFatal;
-use super::copy::DatabaseCopy;
-use super::recovery::{self, Tally, Watch};
-use super::worker::{Files, Worker};
-use super::{salvage, sqlite};
-use crate::failure::{Failure, Result};
+use super::db_thread::{DbThread, FileGuards};
+use super::recovery::{self, CommitCounter, FileWatch};
+use super::snapshot::PendingSnapshot;
+use super::{catalog_salvage, sqlite};
+use crate::error::{Error, Result};
 use crate::redact::Redactor;
 
 /// The catalog.
 #[derive(Debug)]
 pub struct Catalog {
-    writer: Worker,
-    reader: Worker,
+    writer: DbThread,
+    reader: DbThread,
     path: PathBuf,
-    hear_audit: audit_chain::HearAudit,
+    audit_listener: audit_chain::AuditListener,
     redactor: OnceLock<Arc<Redactor>>,
 }
 
 impl Catalog {
     /// Opens or makes it. Damage that was found is told as a text.
     pub(super) fn open(path: &Path, on_fatal: &OnFatal, now: Timestamp) -> Result<(Self, Option<String>)> {
-        let found = recovery::look_at_catalog(path, now)?;
-        let readable = found.as_ref().and_then(recovery::Damaged::readable);
-        let carried =
-            readable.map_or(Ok(salvage::Carried::default()), |from| salvage::carry(&from, path, schema::MIGRATIONS));
+        let found = recovery::inspect_catalog(path, now)?;
+        let readable = found.as_ref().and_then(recovery::CatalogDamage::readable_path);
+        let carried = readable.map_or(Ok(catalog_salvage::SalvageCounts::default()), |from| {
+            catalog_salvage::salvage_rows(&from, path, schema::MIGRATIONS)
+        });
         // Before anything else can fail: the next start finds no damage, and `doctor` tells what is noted.
-        let told = found.map(|found| found.settle(carried)).transpose()?;
+        let told = found.map(|found| found.finish(carried)).transpose()?;
         let conn = sqlite::open(path, schema::MIGRATIONS)?;
         if told.is_some() {
-            sqlite::truncate_log(&conn)?;
+            sqlite::truncate_wal(&conn)?;
         }
         // Rows go rarely, and what they said goes with them.
         conn.pragma_update(None, "secure_delete", "ON")?;
@@ -72,45 +73,45 @@ impl Catalog {
         // page before it is written to its place.
         conn.pragma_update(None, "wal_autocheckpoint", 4000)?;
         let reader = sqlite::open_reader(path)?;
-        let files = Files { watch: Watch::of(path, None)?, tally: Tally::default() };
+        let files = FileGuards { watch: FileWatch::new(path, None)?, commit_counter: CommitCounter::default() };
         let this = Self {
-            writer: Worker::writer("catalog", conn, on_fatal.clone(), files)?,
-            reader: Worker::reader("catalog-read", reader)?,
+            writer: DbThread::writer("catalog", conn, on_fatal.clone(), files)?,
+            reader: DbThread::reader("catalog-read", reader)?,
             path: path.to_owned(),
-            hear_audit: audit_chain::HearAudit::default(),
+            audit_listener: audit_chain::AuditListener::default(),
             redactor: OnceLock::new(),
         };
         Ok((this, told))
     }
 
     /// Has `hear` told of every row of the audit log that is on the disk, in their order.
-    pub(super) fn hear_audits(&self, hear: impl Fn(AuditHead) + Send + Sync + 'static) {
-        self.hear_audit.set(hear);
+    pub(super) fn on_audit_row(&self, hear: impl Fn(AuditHead) + Send + Sync + 'static) {
+        self.audit_listener.set(hear);
     }
 
     /// Keeps secrets out of the rows that say what was done.
-    pub fn redact(&self, redactor: Arc<Redactor>) {
+    pub fn set_redactor(&self, redactor: Arc<Redactor>) {
         let _ = self.redactor.set(redactor);
     }
 
     /// Acknowledges nothing more: `failure` is fatal.
-    pub(super) fn distrust(&self, failure: Failure) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub(super) fn poison(&self, failure: Error) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |_| Err(failure))
     }
 
     /// Begins a copy of the database; see [`DatabaseCopy`].
-    pub(super) async fn copy(&self, dir: &Path) -> Result<DatabaseCopy> {
-        DatabaseCopy::begin(&self.writer, dir).await
+    pub(super) async fn begin_snapshot(&self, dir: &Path) -> Result<PendingSnapshot> {
+        PendingSnapshot::begin(&self.writer, dir).await
     }
 
-    pub(super) async fn release_memory(&self) {
-        tokio::join!(self.reader.release_memory(), self.writer.release_memory());
+    pub(super) async fn release_page_caches(&self) {
+        tokio::join!(self.reader.release_page_cache(), self.writer.release_page_cache());
     }
 
     /// Ends the threads, and keeps a copy beside the database (`chorus.db.bak`).
     pub(super) async fn close(&self) -> Result<()> {
         let copy = self.path.with_extension("db.bak");
-        let copied = self.reader.submit(move |conn| copy_to(conn, &copy)).await;
+        let copied = self.reader.submit(move |conn| write_copy(conn, &copy)).await;
         self.reader.close().await;
         self.writer.close().await;
         copied
@@ -118,8 +119,8 @@ impl Catalog {
 }
 
 /// Copies the last commit into `path`, which is replaced only when the copy is whole.
-fn copy_to(conn: &rusqlite::Connection, path: &Path) -> Result<()> {
-    let fail = |e: std::io::Error| Failure::io("cannot keep a copy of the catalog", &e);
+fn write_copy(conn: &rusqlite::Connection, path: &Path) -> Result<()> {
+    let fail = |e: std::io::Error| Error::io("cannot keep a copy of the catalog", &e);
     let new = path.with_extension("bak.tmp");
     match std::fs::remove_file(&new) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail(e)),

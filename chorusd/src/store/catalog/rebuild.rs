@@ -6,15 +6,15 @@ use uuid::Uuid;
 use super::Catalog;
 use super::agents::{self, AgentRow};
 use super::sessions::{self, SessionRow};
-use super::summaries;
-use crate::failure::Result;
+use super::summary_queue;
+use crate::error::Result;
 use crate::session::file::derived_id;
 
 /// What the directories say.
 #[derive(Debug, Default)]
-pub struct Truth {
+pub struct DirectoryScan {
     /// Agents whose sessions are listed here.
-    pub of: Vec<Uuid>,
+    pub agent_ids: Vec<Uuid>,
     /// Their rows, where agent.json can be used.
     pub agents: Vec<AgentRow>,
     /// All their sessions, oldest first; of two with one id the first keeps it.
@@ -26,7 +26,7 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn mark(&self) -> Result<i64> {
+    pub async fn newest_session_rowid(&self) -> Result<i64> {
         self.reader
             .submit(|conn| Ok(conn.query_row("SELECT coalesce(max(rowid), 0) FROM sessions", [], |row| row.get(0))?))
             .await
@@ -37,7 +37,7 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be written; nothing is changed then.
-    pub async fn rebuild(&self, truth: Truth, mark: i64) -> Result<()> {
+    pub async fn rebuild(&self, truth: DirectoryScan, mark: i64) -> Result<()> {
         self.writer.submit(move |conn| rebuild(conn, truth, mark)).await
     }
 
@@ -45,7 +45,7 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn corrupt(&self, agent: Uuid) -> Result<Vec<String>> {
+    pub async fn corrupt_sessions(&self, agent: Uuid) -> Result<Vec<String>> {
         self.reader
             .submit(move |conn| {
                 let mut statement =
@@ -58,15 +58,15 @@ impl Catalog {
     }
 }
 
-fn rebuild(conn: &Connection, truth: Truth, mark: i64) -> Result<()> {
+fn rebuild(conn: &Connection, truth: DirectoryScan, mark: i64) -> Result<()> {
     // They go with the rows that are made anew.
-    let wanted = summaries::all(conn)?;
-    for agent in &truth.of {
+    let wanted = summary_queue::list_pending(conn)?;
+    for agent in &truth.agent_ids {
         conn.prepare_cached("DELETE FROM sessions WHERE agent_id = ?1 AND rowid <= ?2")?
             .execute(params![agent.as_bytes(), mark])?;
     }
     for row in &truth.agents {
-        agents::put(conn, row)?;
+        agents::upsert(conn, row)?;
     }
     for mut row in truth.sessions {
         let (agent, name) = (row.header.agent_id, row.header.session_id.clone());
@@ -87,7 +87,7 @@ fn rebuild(conn: &Connection, truth: Truth, mark: i64) -> Result<()> {
         sessions::insert(conn, &row)?;
     }
     for (id, wanted) in wanted {
-        summaries::want(conn, id, wanted)?;
+        summary_queue::enqueue(conn, id, wanted)?;
     }
     // The counters too are only an index.
     conn.execute_batch(

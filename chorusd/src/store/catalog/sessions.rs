@@ -7,8 +7,8 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params, param
 use uuid::Uuid;
 
 use super::Catalog;
-use super::summaries::{self, Wanted};
-use crate::failure::{Failure, Result};
+use super::summary_queue::{self, PendingSummary};
+use crate::error::{Error, Result};
 use crate::store::journal::{from_nanos, to_nanos};
 
 /// A session as the catalog has it.
@@ -28,16 +28,16 @@ pub struct SessionRow {
 
 /// The place of a session in the order of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum SessionPlacement {
     /// At the row's own place.
-    AsPlaced,
+    AtOwnPlace,
     /// After every other, whatever the clock says.
     Last,
 }
 
 /// A page of sessions, newest first.
 #[derive(Debug, Clone, Default)]
-pub struct Listing {
+pub struct SessionQuery {
     /// `None`: of every agent.
     pub agent: Option<Uuid>,
     pub since: Option<Timestamp>,
@@ -48,7 +48,7 @@ pub struct Listing {
 
 const COLUMNS: &str = "header, sha256, file_stamp, corrupt, last_used_at, place";
 
-fn read(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     let header = row.get_ref(0)?.as_str()?;
     Ok(SessionRow {
         header: serde_json::from_str(header)
@@ -64,28 +64,28 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
 impl Catalog {
     /// Inserts a session; a name that the agent has already is a conflict. With `wanted` it is noted in the same commit that a
     /// model is to summarise it. Answers its short id.
-    pub fn add_session(
+    pub fn insert_session(
         &self,
         mut row: SessionRow,
-        order: Order,
-        wanted: Option<Wanted>,
+        order: SessionPlacement,
+        wanted: Option<PendingSummary>,
     ) -> impl Future<Output = Result<String>> + Send + use<> {
         self.writer.submit(move |conn| {
             // A scan or a rebuild may have found the file before its row came: that row is this one's.
-            delete_own(conn, &row.header)?;
-            if order == Order::Last {
-                row.place = row.place.max(after_all(conn)?);
+            delete_exact(conn, &row.header)?;
+            if order == SessionPlacement::Last {
+                row.place = row.place.max(next_place(conn)?);
             }
             insert(conn, &row)?;
             if let Some(wanted) = wanted {
-                summaries::want(conn, row.header.id, wanted)?;
+                summary_queue::enqueue(conn, row.header.id, wanted)?;
             }
-            Ok(short_ids(conn, &[row.header.id])?.pop().unwrap_or_default())
+            Ok(select_short_ids(conn, &[row.header.id])?.pop().unwrap_or_default())
         })
     }
 
     /// Inserts a session, or puts it in place of whatever has its id or its name within the agent.
-    pub fn put_session(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn upsert_session(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached("DELETE FROM sessions WHERE id = ?1 OR (agent_id = ?2 AND session_id = ?3)")?
                 .execute(params![row.header.id.as_bytes(), row.header.agent_id.as_bytes(), row.header.session_id])?;
@@ -94,12 +94,12 @@ impl Catalog {
     }
 
     /// Takes out what [`Catalog::add_session`] put in for this session, and nobody else's row of the same id.
-    pub fn take_back(&self, session: SessionHeader) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| delete_own(conn, &session))
+    pub fn undo_insert_session(&self, session: SessionHeader) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| delete_exact(conn, &session))
     }
 
     /// Takes a row out.
-    pub fn remove_session(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn delete_session(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([id.as_bytes()])?;
             Ok(())
@@ -124,7 +124,7 @@ impl Catalog {
             .submit(move |conn| {
                 Ok(conn
                     .prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?
-                    .query_row([id.as_bytes()], read)
+                    .query_row([id.as_bytes()], read_session)
                     .optional()?)
             })
             .await
@@ -134,12 +134,12 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn sessions(&self, listing: Listing) -> Result<(Vec<SessionRow>, u64)> {
+    pub async fn sessions(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, u64)> {
         self.reader
             .submit(move |conn| {
                 let reading = conn.unchecked_transaction()?;
-                let total = total(&reading, &listing)?;
-                Ok((page(&reading, &listing, total)?, total))
+                let total = count_matching(&reading, &listing)?;
+                Ok((read_page(&reading, &listing, total)?, total))
             })
             .await
     }
@@ -148,14 +148,14 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn history(&self, listing: Listing) -> Result<(Vec<SessionRow>, Vec<String>, u64)> {
+    pub async fn sessions_with_short_ids(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, Vec<String>, u64)> {
         self.reader
             .submit(move |conn| {
                 let reading = conn.unchecked_transaction()?;
-                let total = total(&reading, &listing)?;
-                let rows = page(&reading, &listing, total)?;
+                let total = count_matching(&reading, &listing)?;
+                let rows = read_page(&reading, &listing, total)?;
                 let ids: Vec<Uuid> = rows.iter().map(|row| row.header.id).collect();
-                Ok((rows, short_ids(&reading, &ids)?, total))
+                Ok((rows, select_short_ids(&reading, &ids)?, total))
             })
             .await
     }
@@ -164,29 +164,38 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn latest(&self, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {
-        self.reader.submit(move |conn| latest(conn, agent, n)).await
+    pub async fn nth_newest_session(&self, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {
+        self.reader.submit(move |conn| select_nth_newest(conn, agent, n)).await
     }
 
     /// What a save asks first: the newest session of `agent`, and its names that are `base` or begin with `base-`.
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn before_save(&self, agent: Uuid, base: String) -> Result<(Option<SessionRow>, Vec<String>)> {
-        self.reader.submit(move |conn| Ok((latest(conn, agent, 0)?, names_like(conn, agent, &base)?))).await
+    pub async fn newest_session_and_names(
+        &self,
+        agent: Uuid,
+        base: String,
+    ) -> Result<(Option<SessionRow>, Vec<String>)> {
+        self.reader
+            .submit(move |conn| Ok((select_nth_newest(conn, agent, 0)?, select_names_with_base(conn, agent, &base)?)))
+            .await
     }
 
     /// Newest session of each agent, in the order asked; one seek each.
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn last_of_each(&self, agents: Vec<Uuid>) -> Result<Vec<Option<SessionRow>>> {
+    pub async fn newest_session_of_each(&self, agents: Vec<Uuid>) -> Result<Vec<Option<SessionRow>>> {
         self.reader
             .submit(move |conn| {
                 let mut statement = conn.prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 ORDER BY place DESC, rowid DESC LIMIT 1"
                 ))?;
-                agents.iter().map(|agent| Ok(statement.query_row([agent.as_bytes()], read).optional()?)).collect()
+                agents
+                    .iter()
+                    .map(|agent| Ok(statement.query_row([agent.as_bytes()], read_session).optional()?))
+                    .collect()
             })
             .await
     }
@@ -204,7 +213,8 @@ impl Catalog {
                 ))?;
                 let mut values = vec![Value::from(session_id)];
                 values.extend(agent.map(|agent| Value::Blob(agent.as_bytes().to_vec())));
-                let rows = statement.query_map(params_from_iter(values), read)?.collect::<rusqlite::Result<_>>()?;
+                let rows =
+                    statement.query_map(params_from_iter(values), read_session)?.collect::<rusqlite::Result<_>>()?;
                 Ok(rows)
             })
             .await
@@ -215,7 +225,7 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn sessions_beginning(&self, agent: Option<Uuid>, prefix: String) -> Result<Vec<SessionRow>> {
+    pub async fn sessions_with_prefix(&self, agent: Option<Uuid>, prefix: String) -> Result<Vec<SessionRow>> {
         self.reader
             .submit(move |conn| {
                 let (low, high) = uuid_range(&prefix).unwrap_or(([0xFF; 16], [0; 16]));
@@ -229,7 +239,8 @@ impl Catalog {
                 let mut values =
                     vec![Value::from(prefix), Value::Blob(low.to_vec()), Value::Blob(high.to_vec()), Value::Integer(1)];
                 values.extend(agent.map(|agent| Value::Blob(agent.as_bytes().to_vec())));
-                let rows = statement.query_map(params_from_iter(values), read)?.collect::<rusqlite::Result<_>>()?;
+                let rows =
+                    statement.query_map(params_from_iter(values), read_session)?.collect::<rusqlite::Result<_>>()?;
                 Ok(rows)
             })
             .await
@@ -239,15 +250,15 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn names_like(&self, agent: Uuid, base: String) -> Result<Vec<String>> {
-        self.reader.submit(move |conn| names_like(conn, agent, &base)).await
+    pub async fn session_names_with_base(&self, agent: Uuid, base: String) -> Result<Vec<String>> {
+        self.reader.submit(move |conn| select_names_with_base(conn, agent, &base)).await
     }
 
     /// Name, file stamp and damage of every session of an agent.
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn stamps(&self, agent: Uuid) -> Result<Vec<(String, String)>> {
+    pub async fn session_stamps(&self, agent: Uuid) -> Result<Vec<(String, String)>> {
         self.reader
             .submit(move |conn| {
                 let mut statement =
@@ -267,22 +278,22 @@ impl Catalog {
     /// A database that cannot be read.
     pub async fn short_ids(&self, ids: Vec<Uuid>) -> Result<Vec<String>> {
         // One transaction: each statement by itself would lock the database and unlock it.
-        self.reader.submit(move |conn| short_ids(&*conn.unchecked_transaction()?, &ids)).await
+        self.reader.submit(move |conn| select_short_ids(&*conn.unchecked_transaction()?, &ids)).await
     }
 }
 
-fn latest(conn: &Connection, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {
+fn select_nth_newest(conn: &Connection, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {
     // SQLite has no greater number, and no table so many rows.
     let Ok(n) = i64::try_from(n) else { return Ok(None) };
     Ok(conn
         .prepare_cached(&format!(
             "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 ORDER BY place DESC, rowid DESC LIMIT 1 OFFSET ?2"
         ))?
-        .query_row(params![agent.as_bytes(), n], read)
+        .query_row(params![agent.as_bytes(), n], read_session)
         .optional()?)
 }
 
-fn names_like(conn: &Connection, agent: Uuid, base: &str) -> Result<Vec<String>> {
+fn select_names_with_base(conn: &Connection, agent: Uuid, base: &str) -> Result<Vec<String>> {
     let mut statement = conn.prepare_cached(
         "SELECT session_id FROM sessions
          WHERE agent_id = ?1 AND (session_id = ?2 OR session_id BETWEEN ?2 || '-' AND ?2 || '.')",
@@ -290,7 +301,7 @@ fn names_like(conn: &Connection, agent: Uuid, base: &str) -> Result<Vec<String>>
     Ok(statement.query_map(params![agent.as_bytes(), base], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 
-fn short_ids(conn: &Connection, ids: &[Uuid]) -> Result<Vec<String>> {
+fn select_short_ids(conn: &Connection, ids: &[Uuid]) -> Result<Vec<String>> {
     let mut before = conn.prepare_cached("SELECT id FROM sessions WHERE id < ?1 ORDER BY id DESC LIMIT 1")?;
     let mut after = conn.prepare_cached("SELECT id FROM sessions WHERE id > ?1 ORDER BY id LIMIT 1")?;
     ids.iter()
@@ -299,7 +310,7 @@ fn short_ids(conn: &Connection, ids: &[Uuid]) -> Result<Vec<String>> {
             for neighbour in [&mut before, &mut after] {
                 let other: Option<[u8; 16]> = neighbour.query_row([id.as_bytes()], |row| row.get(0)).optional()?;
                 if let Some(other) = other {
-                    digits = digits.max(alike(*id, Uuid::from_bytes(other)) + 1);
+                    digits = digits.max(shared_hex_digits(*id, Uuid::from_bytes(other)) + 1);
                 }
             }
             Ok(first_digits(*id, digits))
@@ -307,20 +318,20 @@ fn short_ids(conn: &Connection, ids: &[Uuid]) -> Result<Vec<String>> {
         .collect()
 }
 
-fn delete_own(conn: &Connection, session: &SessionHeader) -> Result<()> {
+fn delete_exact(conn: &Connection, session: &SessionHeader) -> Result<()> {
     conn.prepare_cached("DELETE FROM sessions WHERE id = ?1 AND agent_id = ?2 AND session_id = ?3")?
         .execute(params![session.id.as_bytes(), session.agent_id.as_bytes(), session.session_id])?;
     Ok(())
 }
 
 /// The first place after all sessions.
-fn after_all(conn: &Connection) -> Result<i64> {
+fn next_place(conn: &Connection) -> Result<i64> {
     let last: Option<i64> = conn.prepare_cached("SELECT max(place) FROM sessions")?.query_row([], |row| row.get(0))?;
     Ok(last.map_or(i64::MIN, |last| last.saturating_add(1)))
 }
 
 pub(super) fn insert(conn: &Connection, row: &SessionRow) -> Result<()> {
-    let header = serde_json::to_string(&row.header).map_err(|e| Failure::internal(e.to_string()))?;
+    let header = serde_json::to_string(&row.header).map_err(|e| Error::internal(e.to_string()))?;
     let id = row.header.id;
     conn.prepare_cached(
         "INSERT INTO sessions (id, agent_id, session_id, saved_at, header, sha256, file_stamp, corrupt, last_used_at,
@@ -340,7 +351,7 @@ pub(super) fn insert(conn: &Connection, row: &SessionRow) -> Result<()> {
         row.place,
     ])
     .map_err(|e| match e.sqlite_error_code() {
-        Some(ErrorCode::ConstraintViolation) => Failure::new(
+        Some(ErrorCode::ConstraintViolation) => Error::new(
             ErrorKind::AlreadyExists,
             format!("there is a session {} of this agent already", row.header.session_id),
         ),
@@ -354,7 +365,7 @@ pub(super) fn insert(conn: &Connection, row: &SessionRow) -> Result<()> {
 }
 
 /// The `WHERE` of a listing and its values; `saved_at` is how the time is written.
-fn filter(listing: &Listing, saved_at: &str) -> (String, Vec<Value>) {
+fn where_clause(listing: &SessionQuery, saved_at: &str) -> (String, Vec<Value>) {
     let mut parts = Vec::new();
     let mut values = Vec::new();
     if let Some(agent) = listing.agent {
@@ -375,7 +386,7 @@ fn filter(listing: &Listing, saved_at: &str) -> (String, Vec<Value>) {
 
 /// One page of the `total` that there are, newest first. What lies nearer to the oldest is reached from there: SQLite
 /// steps over everything before an offset.
-fn page(conn: &Connection, listing: &Listing, total: u64) -> Result<Vec<SessionRow>> {
+fn read_page(conn: &Connection, listing: &SessionQuery, total: u64) -> Result<Vec<SessionRow>> {
     let left = total.saturating_sub(listing.offset);
     let backwards = left < listing.offset;
     let (order, limit, offset) = match backwards {
@@ -383,14 +394,15 @@ fn page(conn: &Connection, listing: &Listing, total: u64) -> Result<Vec<SessionR
         true => ("ASC", listing.limit.min(left), left.saturating_sub(listing.limit)),
     };
     // The plus keeps SQLite from the index of times, which has another order.
-    let (filter, mut values) = filter(listing, "+saved_at");
+    let (filter, mut values) = where_clause(listing, "+saved_at");
     for number in [limit, offset] {
         values.push(Value::Integer(i64::try_from(number).unwrap_or(i64::MAX)));
     }
     let mut statement = conn.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM sessions {filter} ORDER BY place {order}, rowid {order} LIMIT ? OFFSET ?"
     ))?;
-    let mut rows: Vec<_> = statement.query_map(params_from_iter(values), read)?.collect::<rusqlite::Result<_>>()?;
+    let mut rows: Vec<_> =
+        statement.query_map(params_from_iter(values), read_session)?.collect::<rusqlite::Result<_>>()?;
     if backwards {
         rows.reverse();
     }
@@ -398,7 +410,7 @@ fn page(conn: &Connection, listing: &Listing, total: u64) -> Result<Vec<SessionR
 }
 
 /// Maintained counters answer where nothing is filtered, so that a long history costs what a short one does.
-fn total(conn: &Connection, listing: &Listing) -> Result<u64> {
+fn count_matching(conn: &Connection, listing: &SessionQuery) -> Result<u64> {
     if listing.since.is_none() && listing.tag.is_none() {
         let counted = match listing.agent {
             Some(agent) => conn
@@ -412,7 +424,7 @@ fn total(conn: &Connection, listing: &Listing) -> Result<u64> {
         };
         return Ok(counted.unwrap_or(0));
     }
-    let (filter, values) = filter(listing, "saved_at");
+    let (filter, values) = where_clause(listing, "saved_at");
     Ok(conn
         .prepare_cached(&format!("SELECT count(*) FROM sessions {filter}"))?
         .query_row(params_from_iter(values), |row| row.get(0))?)
@@ -431,7 +443,7 @@ fn uuid_range(prefix: &str) -> Option<([u8; 16], [u8; 16])> {
 }
 
 /// How many leading hex digits two ids share.
-fn alike(a: Uuid, b: Uuid) -> usize {
+fn shared_hex_digits(a: Uuid, b: Uuid) -> usize {
     (((a.as_u128() ^ b.as_u128()).leading_zeros()) / 4) as usize
 }
 
@@ -465,7 +477,7 @@ mod tests {
     fn short_ids_grow_where_two_are_alike() {
         let a = Uuid::parse_str("1f3a9c02-1111-4000-8000-000000000000").unwrap();
         let b = Uuid::parse_str("1f3a9c02-1211-4000-8000-000000000000").unwrap();
-        assert_eq!(alike(a, b), 9);
+        assert_eq!(shared_hex_digits(a, b), 9);
         assert_eq!(first_digits(a, 8), "1f3a9c02");
         assert_eq!(first_digits(a, 10), "1f3a9c02-11");
     }

@@ -3,8 +3,8 @@
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::Catalog;
-use super::audit::{self, Audit};
-use crate::failure::Result;
+use super::audit::{self, AuditDecision};
+use crate::error::Result;
 
 impl Catalog {
     /// The value of `key`.
@@ -28,25 +28,29 @@ impl Catalog {
         key: &'static str,
         value: Option<String>,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| put(conn, key, value.as_deref()))
+        self.writer.submit(move |conn| upsert(conn, key, value.as_deref()))
     }
 
     /// Sets `key` to the `new` value of `row`, or removes it, together with the row of the audit log that says so: both are, or
     /// neither.
-    pub fn change_setting(&self, key: &'static str, row: Audit) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn set_setting_audited(
+        &self,
+        key: &'static str,
+        row: AuditDecision,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
         let value = row.new.clone();
-        let row = self.clean(row);
-        let hear = self.hear_audit.clone();
+        let row = self.redact_row(row);
+        let hear = self.audit_listener.clone();
         let change = move |conn: &Connection| {
-            put(conn, key, value.as_deref())?;
+            upsert(conn, key, value.as_deref())?;
             audit::append(conn, &row)
         };
-        let done = self.writer.submit_telling(change, move |head| hear.tell(*head));
+        let done = self.writer.submit_with_callback(change, move |head| hear.notify(*head));
         async move { done.await.map(drop) }
     }
 }
 
-pub(super) fn put(conn: &Connection, key: &str, value: Option<&str>) -> Result<()> {
+pub(super) fn upsert(conn: &Connection, key: &str, value: Option<&str>) -> Result<()> {
     match value {
         Some(value) => conn
             .prepare_cached(

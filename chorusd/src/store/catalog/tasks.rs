@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::Catalog;
-use crate::failure::Result;
+use crate::error::Result;
 use crate::store::journal::{from_nanos, to_nanos};
 
 /// One command in the background.
@@ -35,11 +35,11 @@ pub struct TaskRow {
 
 /// What the table says at a start.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct TasksAtStart {
     /// The highest number that an id has.
     pub last: u64,
     /// Those whose agents have not heard of their end, whether the table knows of it or not; the oldest first.
-    pub untold: Vec<TaskRow>,
+    pub unreported: Vec<TaskRow>,
     /// How many of each agent have ended.
     pub ended: HashMap<Uuid, u64>,
 }
@@ -49,7 +49,7 @@ const COLUMNS: &str = "id, agent_id, agent_name, command, pid, pid_started, boot
 
 impl Catalog {
     /// Adds a task.
-    pub fn add_task(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn insert_task(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached(&format!(
                 "INSERT INTO tasks ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
@@ -74,7 +74,7 @@ impl Catalog {
     }
 
     /// Notes how a task ended.
-    pub fn end_task(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn update_task_end(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached(
                 "UPDATE tasks SET status = ?2, exit_code = ?3, signal = ?4, ended_at = ?5 WHERE id = ?1",
@@ -91,7 +91,7 @@ impl Catalog {
     }
 
     /// Notes that its agent heard of the end.
-    pub fn told_of_task(&self, id: String) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn mark_task_reported(&self, id: String) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached("UPDATE tasks SET told = 1 WHERE id = ?1")?.execute([id])?;
             Ok(())
@@ -102,19 +102,20 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn tasks_found(&self) -> Result<Found> {
+    pub async fn tasks_at_start(&self) -> Result<TasksAtStart> {
         self.reader
             .submit(|conn| {
                 let last = "SELECT coalesce(max(CAST(substr(id, 2) AS INTEGER)), 0) FROM tasks";
                 let last = conn.prepare_cached(last)?.query_row([], |row| row.get(0))?;
                 let untold = format!("SELECT {COLUMNS} FROM tasks WHERE told = 0 ORDER BY started_at");
-                let untold = conn.prepare_cached(&untold)?.query_map([], read)?.collect::<rusqlite::Result<_>>()?;
+                let untold =
+                    conn.prepare_cached(&untold)?.query_map([], read_task)?.collect::<rusqlite::Result<_>>()?;
                 let ended = "SELECT agent_id, count(*) FROM tasks WHERE status <> 'running' GROUP BY agent_id";
                 let ended = conn
                     .prepare_cached(ended)?
                     .query_map([], |row| Ok((Uuid::from_bytes(row.get(0)?), row.get(1)?)))?
                     .collect::<rusqlite::Result<_>>()?;
-                Ok(Found { last, untold, ended })
+                Ok(TasksAtStart { last, unreported: untold, ended })
             })
             .await
     }
@@ -127,7 +128,7 @@ impl Catalog {
         self.reader
             .submit(move |conn| {
                 let one = format!("SELECT {COLUMNS} FROM tasks WHERE id = ?1");
-                Ok(conn.prepare_cached(&one)?.query_row([id], read).optional()?)
+                Ok(conn.prepare_cached(&one)?.query_row([id], read_task).optional()?)
             })
             .await
     }
@@ -147,7 +148,7 @@ impl Catalog {
                 let number = |number| i64::try_from(number).unwrap_or(i64::MAX);
                 let rows = conn
                     .prepare_cached(&text)?
-                    .query_map(params![agent.map(|id| *id.as_bytes()), number(limit), number(offset)], read)?
+                    .query_map(params![agent.map(|id| *id.as_bytes()), number(limit), number(offset)], read_task)?
                     .collect::<rusqlite::Result<_>>()?;
                 Ok(rows)
             })
@@ -155,7 +156,7 @@ impl Catalog {
     }
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
+fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
     let status: String = row.get(7)?;
     Ok(TaskRow {
         id: row.get(0)?,

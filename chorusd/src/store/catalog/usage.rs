@@ -10,7 +10,7 @@ use rusqlite::{Row, params, params_from_iter};
 use uuid::Uuid;
 
 use super::Catalog;
-use crate::failure::Result;
+use crate::error::Result;
 use crate::message::ContextNo;
 use crate::store::journal::{from_nanos, to_nanos};
 
@@ -21,7 +21,7 @@ pub enum CallKind {
     Summary,
     Acknowledgement,
     /// Of two lines that come together.
-    Account,
+    MergeReport,
     Compaction,
 }
 
@@ -33,7 +33,7 @@ impl CallKind {
             Self::Turn => "turn",
             Self::Summary => "summary",
             Self::Acknowledgement => "acknowledgement",
-            Self::Account => "account",
+            Self::MergeReport => "account",
             Self::Compaction => "compaction",
         }
     }
@@ -67,7 +67,7 @@ pub struct UsageRow {
 
 /// What an agent has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Spent {
+pub struct Spending {
     /// In and out.
     pub tokens: u64,
     /// In US dollars, of the calls whose price is known.
@@ -89,7 +89,7 @@ pub struct UsageFilter {
 
 /// Calls counted together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Sums {
+pub struct UsageTotals {
     pub calls: u64,
     pub input: u64,
     pub output: u64,
@@ -100,7 +100,7 @@ pub struct Sums {
     pub by_estimate: u64,
 }
 
-impl Sums {
+impl UsageTotals {
     /// Counts those of another, too.
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
@@ -121,21 +121,21 @@ impl Sums {
 
 /// The calls of an agent by one model on one day.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DayRow {
+pub struct DailyUsageRow {
     pub day: Date,
     pub agent_id: Uuid,
     /// The newest name.
     pub agent_name: String,
     pub model: String,
-    pub sums: Sums,
+    pub sums: UsageTotals,
 }
 
 /// Every time zone is ahead or behind by whole quarters of an hour.
-const QUARTER: i64 = 15 * 60 * 1_000_000_000;
+const QUARTER_HOUR_NANOS: i64 = 15 * 60 * 1_000_000_000;
 
 impl Catalog {
     /// Adds a call; answers the number of its row.
-    pub fn add_usage(&self, row: UsageRow) -> impl Future<Output = Result<i64>> + Send + use<> {
+    pub fn insert_usage(&self, row: UsageRow) -> impl Future<Output = Result<i64>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached(
                 "INSERT INTO usage (at, agent_id, agent_name, context, turn_id, model, kind, input, output, cache_read,
@@ -167,7 +167,7 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn spent(&self, since: Timestamp) -> Result<(HashMap<Uuid, Spent>, i64)> {
+    pub async fn spending_by_agent(&self, since: Timestamp) -> Result<(HashMap<Uuid, Spending>, i64)> {
         self.reader
             .submit(move |conn| {
                 // First: what comes between the two statements is counted by both, and not by neither.
@@ -178,7 +178,7 @@ impl Catalog {
                 )?;
                 let spent = |row: &Row<'_>| {
                     let spent =
-                        Spent { tokens: row.get(1)?, cost: row.get(2)?, calls: row.get(3)?, unpriced: row.get(4)? };
+                        Spending { tokens: row.get(1)?, cost: row.get(2)?, calls: row.get(3)?, unpriced: row.get(4)? };
                     Ok((Uuid::from_bytes(row.get(0)?), spent))
                 };
                 let all = statement.query_map(params![to_nanos(since), newest], spent)?;
@@ -211,7 +211,7 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn usage(&self, filter: UsageFilter) -> Result<Vec<DayRow>> {
+    pub async fn usage(&self, filter: UsageFilter) -> Result<Vec<DailyUsageRow>> {
         self.reader
             .submit(move |conn| {
                 let mut values = vec![Value::Integer(filter.since.map_or(i64::MIN, to_nanos))];
@@ -223,18 +223,18 @@ impl Catalog {
                 };
                 // The name is that of the row with the highest number.
                 let mut statement = conn.prepare(&format!(
-                    "SELECT at / {QUARTER}, agent_id, agent_name, max(id), model, count(*), sum(input), sum(output),
+                    "SELECT at / {QUARTER_HOUR_NANOS}, agent_id, agent_name, max(id), model, count(*), sum(input), sum(output),
                             sum(cache_read), total(cost_usd), count(*) - count(cost_usd), sum(by_estimate)
                      FROM usage WHERE at >= ? {of} GROUP BY 1, 2, 5 ORDER BY 1"
                 ))?;
-                let (mut days, mut names) = (BTreeMap::<_, Sums>::new(), HashMap::new());
+                let (mut days, mut names) = (BTreeMap::<_, UsageTotals>::new(), HashMap::new());
                 let mut rows = statement.query(params_from_iter(values))?;
                 while let Some(row) = rows.next()? {
-                    let at = from_nanos(row.get::<_, i64>(0)?.saturating_mul(QUARTER));
+                    let at = from_nanos(row.get::<_, i64>(0)?.saturating_mul(QUARTER_HOUR_NANOS));
                     let agent = Uuid::from_bytes(row.get(1)?);
                     let day = at.to_zoned(filter.zone.clone()).date();
                     names.insert(agent, row.get::<_, String>(2)?);
-                    let sums = Sums {
+                    let sums = UsageTotals {
                         calls: row.get(5)?,
                         input: row.get(6)?,
                         output: row.get(7)?,
@@ -248,7 +248,7 @@ impl Catalog {
                 let name = |agent: &Uuid| names.get(agent).cloned().unwrap_or_default();
                 let mut days: Vec<_> = days
                     .into_iter()
-                    .map(|((day, agent_id, model), sums)| DayRow {
+                    .map(|((day, agent_id, model), sums)| DailyUsageRow {
                         day,
                         agent_id,
                         agent_name: name(&agent_id),
@@ -256,7 +256,7 @@ impl Catalog {
                         sums,
                     })
                     .collect();
-                let order = |row: &DayRow| (std::cmp::Reverse(row.day), row.agent_name.clone(), row.model.clone());
+                let order = |row: &DailyUsageRow| (std::cmp::Reverse(row.day), row.agent_name.clone(), row.model.clone());
                 days.sort_by_cached_key(order);
                 Ok(days)
             })
@@ -267,7 +267,7 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn users_named(&self, name: String) -> Result<Vec<Uuid>> {
+    pub async fn agents_with_usage_named(&self, name: String) -> Result<Vec<Uuid>> {
         self.reader
             .submit(move |conn| {
                 let mut statement = conn.prepare_cached("SELECT DISTINCT agent_id FROM usage WHERE agent_name = ?1")?;

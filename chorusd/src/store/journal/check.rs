@@ -5,18 +5,18 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, Row};
 
-use super::chain::{Entry, entry};
-use super::head::{self, Head};
-use super::record::Place;
-use crate::failure::Result;
+use super::context_row::{self, ContextRow};
+use super::record::RecordPosition;
+use super::records::{DecodedRecord, decode_record};
+use crate::error::Result;
 use crate::message::ContextNo;
 
 /// The findings of a check.
 #[derive(Debug, Default)]
-pub struct Checked {
+pub struct CheckReport {
     pub records: u64,
     /// Live contexts, whole or broken.
-    pub contexts: Vec<Found>,
+    pub contexts: Vec<CheckedContext>,
     /// Records that belong to no context that there is.
     pub orphans: u64,
     /// Rows that cannot be read at all.
@@ -25,83 +25,92 @@ pub struct Checked {
 
 /// A context and its records.
 #[derive(Debug)]
-pub struct Found {
-    pub head: Head,
+pub struct CheckedContext {
+    pub head: ContextRow,
     /// Why it cannot be read back; `None` if it can.
     pub broken: Option<String>,
     /// Rows of its records in the order of arrival, those outside of its chain included.
     pub(super) rows: Vec<i64>,
     /// Those of them that are in no chain: nobody trims them.
-    pub(super) outside: Vec<i64>,
+    pub(super) unchained: Vec<i64>,
 }
 
-impl Checked {
+impl CheckReport {
     /// The contexts that cannot be read back.
-    pub fn broken(&self) -> impl Iterator<Item = &Found> {
+    pub fn broken(&self) -> impl Iterator<Item = &CheckedContext> {
         self.contexts.iter().filter(|found| found.broken.is_some())
     }
 }
 
 /// A record without what it says.
-struct Link {
+struct RecordLink {
     id: i64,
-    place: Place,
+    place: RecordPosition,
     /// The context that it names.
     of: Option<ContextNo>,
-    kind: Kind,
-    taken: bool,
+    kind: LinkKind,
+    visited: bool,
 }
 
-enum Kind {
+enum LinkKind {
     Message,
     Session(u64),
     Rewind(u64),
     Unrewind,
     Other,
     /// Why it cannot be read.
-    Bad(String),
+    Unreadable(String),
 }
 
 /// Checks all contexts of the journal `conn`.
 ///
 /// # Errors
 /// A database of which nothing can be read.
-pub fn check(conn: &Connection) -> Result<Checked> {
+pub fn check(conn: &Connection) -> Result<CheckReport> {
     // One snapshot: a writer may go on meanwhile.
     let snapshot = conn.unchecked_transaction()?;
     let mut holes = 0;
     let mut links = Vec::new();
-    holes += each(&snapshot, "SELECT id, before, number, envelope FROM records WHERE id >= ?1 ORDER BY id", |row| {
-        links.push(link(row)?);
-        Ok(())
-    })?;
+    holes += for_each_readable(
+        &snapshot,
+        "SELECT id, before, number, envelope FROM records WHERE id >= ?1 ORDER BY id",
+        |row| {
+            links.push(read_link(row)?);
+            Ok(())
+        },
+    )?;
     let (mut heads, mut ends) = (Vec::new(), Vec::new());
-    holes += each(&snapshot, &format!("{} WHERE id >= ?1 ORDER BY id", head::SELECT), |row| {
-        heads.push(head::read(row)?);
-        Ok(())
-    })?;
-    holes += each(&snapshot, "SELECT id, last_record, ended FROM contexts WHERE id >= ?1 ORDER BY id", |row| {
-        ends.push((ContextNo(row.get(0)?), row.get::<_, Option<i64>>(1)?, row.get::<_, bool>(2)?));
-        Ok(())
-    })?;
-    let mut checked = Checked { records: links.len() as u64, holes, ..Checked::default() };
-    let mut heads: HashMap<ContextNo, Head> = heads.into_iter().map(|head| (head.context, head)).collect();
+    holes +=
+        for_each_readable(&snapshot, &format!("{} WHERE id >= ?1 ORDER BY id", context_row::SELECT_ROWS), |row| {
+            heads.push(context_row::read_row(row)?);
+            Ok(())
+        })?;
+    holes += for_each_readable(
+        &snapshot,
+        "SELECT id, last_record, ended FROM contexts WHERE id >= ?1 ORDER BY id",
+        |row| {
+            ends.push((ContextNo(row.get(0)?), row.get::<_, Option<i64>>(1)?, row.get::<_, bool>(2)?));
+            Ok(())
+        },
+    )?;
+    let mut checked = CheckReport { records: links.len() as u64, holes, ..CheckReport::default() };
+    let mut heads: HashMap<ContextNo, ContextRow> = heads.into_iter().map(|head| (head.context, head)).collect();
     for (context, newest, ended) in ends {
-        let (rows, broken) = walk(&mut links, context, newest);
+        let (rows, broken) = follow_chain(&mut links, context, newest);
         if ended {
             continue;
         }
         let Some(head) = heads.remove(&context) else { continue };
-        let broken = broken.or_else(|| count(&links, &rows, &head));
-        checked.contexts.push(Found { head, broken, rows, outside: Vec::new() });
+        let broken = broken.or_else(|| compare_message_count(&links, &rows, &head));
+        checked.contexts.push(CheckedContext { head, broken, rows, unchained: Vec::new() });
     }
-    adopt(&mut checked, &links);
+    assign_unchained(&mut checked, &links);
     checked.contexts.iter_mut().for_each(|found| found.rows.sort_unstable());
     Ok(checked)
 }
 
 /// Follows a chain from its newest record; its rows, and what is wrong with it.
-fn walk(links: &mut [Link], context: ContextNo, newest: Option<i64>) -> (Vec<i64>, Option<String>) {
+fn follow_chain(links: &mut [RecordLink], context: ContextNo, newest: Option<i64>) -> (Vec<i64>, Option<String>) {
     let (mut rows, mut broken, mut after) = (Vec::new(), None, None);
     let mut next = newest;
     while let Some(id) = next {
@@ -110,17 +119,17 @@ fn walk(links: &mut [Link], context: ContextNo, newest: Option<i64>) -> (Vec<i64
             broken.get_or_insert_with(|| "one of its records is missing".into());
             break;
         };
-        if link.taken || link.of.is_some_and(|of| of != context) {
+        if link.visited || link.of.is_some_and(|of| of != context) {
             broken.get_or_insert_with(|| "its records lead to those of another".into());
             break;
         }
-        if let Kind::Bad(why) = &link.kind {
+        if let LinkKind::Unreadable(why) = &link.kind {
             broken.get_or_insert_with(|| why.clone());
         }
         if after.is_some_and(|after| after <= link.place.number) {
             broken.get_or_insert_with(|| format!("its records are out of order at number {}", link.place.number));
         }
-        link.taken = true;
+        link.visited = true;
         after = Some(link.place.number);
         rows.push(id);
         next = link.place.before;
@@ -129,20 +138,20 @@ fn walk(links: &mut [Link], context: ContextNo, newest: Option<i64>) -> (Vec<i64
 }
 
 /// Says so if there are more or fewer messages than the head counts.
-fn count(links: &[Link], rows: &[i64], head: &Head) -> Option<String> {
+fn compare_message_count(links: &[RecordLink], rows: &[i64], head: &ContextRow) -> Option<String> {
     let (mut messages, mut rewound) = (0_u64, Vec::new());
     for id in rows.iter().rev() {
         match links.binary_search_by_key(id, |link| link.id).ok().map(|at| &links[at].kind) {
-            Some(Kind::Message) => {
+            Some(LinkKind::Message) => {
                 messages += 1;
                 rewound.clear();
             }
-            Some(Kind::Session(held)) => messages += held,
-            Some(Kind::Rewind(keep)) => {
+            Some(LinkKind::Session(held)) => messages += held,
+            Some(LinkKind::Rewind(keep)) => {
                 rewound.push(messages);
                 messages = messages.min(*keep);
             }
-            Some(Kind::Unrewind) => messages = rewound.pop().unwrap_or(messages),
+            Some(LinkKind::Unrewind) => messages = rewound.pop().unwrap_or(messages),
             _ => {}
         }
     }
@@ -151,10 +160,11 @@ fn count(links: &[Link], rows: &[i64], head: &Head) -> Option<String> {
 }
 
 /// Gives records outside of every chain to the contexts that they belong to.
-fn adopt(checked: &mut Checked, links: &[Link]) {
-    for link in links.iter().filter(|link| !link.taken) {
+fn assign_unchained(checked: &mut CheckReport, links: &[RecordLink]) {
+    for link in links.iter().filter(|link| !link.visited) {
         // Records of earlier releases name no context: of those that are broken, the one with the next higher number is meant.
-        let older = |found: &Found| found.broken.is_some() && found.rows.last().is_none_or(|first| *first > link.id);
+        let older =
+            |found: &CheckedContext| found.broken.is_some() && found.rows.last().is_none_or(|first| *first > link.id);
         let at = match link.of {
             Some(of) => checked.contexts.iter().position(|found| found.head.context == of),
             None => {
@@ -169,32 +179,36 @@ fn adopt(checked: &mut Checked, links: &[Link]) {
         found.broken.get_or_insert_with(|| "records of it are outside of its chain".into());
         // In front: the chain ends with its first record, which is what is compared above.
         found.rows.insert(0, link.id);
-        found.outside.push(link.id);
+        found.unchained.push(link.id);
     }
 }
 
-fn link(row: &Row<'_>) -> rusqlite::Result<Link> {
-    let place = Place { before: row.get(1)?, number: row.get(2)? };
-    let (of, kind) = match entry(row.get_ref(3)?.as_blob().unwrap_or_default(), place) {
-        Ok((of, entry)) => (of, kind(&entry)),
-        Err(failure) => (None, Kind::Bad(failure.message)),
+fn read_link(row: &Row<'_>) -> rusqlite::Result<RecordLink> {
+    let place = RecordPosition { before: row.get(1)?, number: row.get(2)? };
+    let (of, kind) = match decode_record(row.get_ref(3)?.as_blob().unwrap_or_default(), place) {
+        Ok((of, entry)) => (of, link_kind(&entry)),
+        Err(failure) => (None, LinkKind::Unreadable(failure.message)),
     };
-    Ok(Link { id: row.get(0)?, place, of, kind, taken: false })
+    Ok(RecordLink { id: row.get(0)?, place, of, kind, visited: false })
 }
 
-fn kind(entry: &Entry) -> Kind {
+fn link_kind(entry: &DecodedRecord) -> LinkKind {
     match entry {
-        Entry::Message(_) => Kind::Message,
-        Entry::Session { messages, .. } => Kind::Session(*messages),
-        Entry::Rewind { keep, .. } => Kind::Rewind(*keep),
-        Entry::Unrewind => Kind::Unrewind,
-        _ => Kind::Other,
+        DecodedRecord::Message(_) => LinkKind::Message,
+        DecodedRecord::Session { messages, .. } => LinkKind::Session(*messages),
+        DecodedRecord::Rewind { keep, .. } => LinkKind::Rewind(*keep),
+        DecodedRecord::Unrewind => LinkKind::Unrewind,
+        _ => LinkKind::Other,
     }
 }
 
 /// Hands every row of `select` that can be read to `take`, in order; the parameter of the statement is the first key. Returns how often
 /// rows had to be skipped.
-fn each(conn: &Connection, select: &str, mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> Result<u64> {
+fn for_each_readable(
+    conn: &Connection,
+    select: &str,
+    mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+) -> Result<u64> {
     let mut statement = conn.prepare(select)?;
     let (mut from, mut holes) = (i64::MIN, 0);
     loop {
@@ -209,13 +223,13 @@ fn each(conn: &Connection, select: &str, mut take: impl FnMut(&Row<'_>) -> rusql
         }
         drop(rows);
         holes += 1;
-        let Some(next) = behind(&mut statement, last.unwrap_or(from.max(0))) else { return Ok(holes) };
+        let Some(next) = find_readable_after(&mut statement, last.unwrap_or(from.max(0))) else { return Ok(holes) };
         from = next;
     }
 }
 
 /// The first key behind `bad` from which rows can be read again; keys are nearly without gaps.
-fn behind(statement: &mut rusqlite::Statement<'_>, bad: i64) -> Option<i64> {
+fn find_readable_after(statement: &mut rusqlite::Statement<'_>, bad: i64) -> Option<i64> {
     let mut reads = |from: i64| statement.query([from]).is_ok_and(|mut rows| rows.next().is_ok());
     let mut step = 2;
     while !reads(bad.checked_add(step)?) {

@@ -1,8 +1,8 @@
 //! CRC-32 as Ethernet and gzip have it, eight bytes at a time: it finds every single flipped bit.
 
-const TABLES: [[u32; 256]; 8] = tables();
+const CRC_TABLES: [[u32; 256]; 8] = build_tables();
 
-const fn tables() -> [[u32; 256]; 8] {
+const fn build_tables() -> [[u32; 256]; 8] {
     let mut tables = [[0; 256]; 8];
     let mut byte = 0;
     while byte < 256 {
@@ -34,11 +34,11 @@ pub fn crc32(before: u32, bytes: &[u8]) -> u32 {
     for eight in eights {
         let [a, b, c, d, e, f, g, h] = *eight;
         let low = (sum ^ u32::from_le_bytes([a, b, c, d])).to_le_bytes();
-        let of = |table: usize, byte: u8| TABLES[table][usize::from(byte)];
+        let of = |table: usize, byte: u8| CRC_TABLES[table][usize::from(byte)];
         sum = of(7, low[0]) ^ of(6, low[1]) ^ of(5, low[2]) ^ of(4, low[3]) ^ of(3, e) ^ of(2, f) ^ of(1, g) ^ of(0, h);
     }
     for byte in rest {
-        sum = TABLES[0][usize::from(sum.to_le_bytes()[0] ^ byte)] ^ (sum >> 8);
+        sum = CRC_TABLES[0][usize::from(sum.to_le_bytes()[0] ^ byte)] ^ (sum >> 8);
     }
     !sum
 }

@@ -7,13 +7,13 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{from_nanos, to_nanos};
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 
 /// Events that can be replayed.
-pub const KEPT: i64 = 10_000;
+pub const MAX_REPLAYED_EVENTS: i64 = 10_000;
 
 /// So many more are kept before the oldest are deleted, all in one go.
-const SLACK: i64 = 1_000;
+const EVENTS_PER_DELETE: i64 = 1_000;
 
 /// An event before it has its number.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub struct NewEvent {
 
 /// Numbers an event and keeps it.
 pub fn insert(conn: &Connection, event: NewEvent) -> Result<Event> {
-    let data = serde_json::to_string(&event.data).map_err(|e| Failure::internal(e.to_string()))?;
+    let data = serde_json::to_string(&event.data).map_err(|e| Error::internal(e.to_string()))?;
     conn.prepare_cached("INSERT INTO events (at, type, agent, data) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
         to_nanos(event.at),
         event.kind.as_str(),
@@ -35,8 +35,8 @@ pub fn insert(conn: &Connection, event: NewEvent) -> Result<Event> {
         data
     ])?;
     let seq = conn.last_insert_rowid();
-    if seq % SLACK == 0 {
-        conn.prepare_cached("DELETE FROM events WHERE seq <= ?1")?.execute([seq - KEPT])?;
+    if seq % EVENTS_PER_DELETE == 0 {
+        conn.prepare_cached("DELETE FROM events WHERE seq <= ?1")?.execute([seq - MAX_REPLAYED_EVENTS])?;
     }
     Ok(Event {
         seq: u64::try_from(seq).unwrap_or(0),
@@ -48,7 +48,7 @@ pub fn insert(conn: &Connection, event: NewEvent) -> Result<Event> {
 }
 
 /// Keeps a notice under the number `seq`, which is higher than any so far.
-pub fn insert_at(conn: &Connection, seq: u64, at: Timestamp, data: &Value) -> Result<()> {
+pub fn insert_notice(conn: &Connection, seq: u64, at: Timestamp, data: &Value) -> Result<()> {
     conn.prepare_cached("INSERT INTO events (seq, at, type, data) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
         seq,
         to_nanos(at),
@@ -59,29 +59,29 @@ pub fn insert_at(conn: &Connection, seq: u64, at: Timestamp, data: &Value) -> Re
 }
 
 /// Number of the newest event; 0 before the first.
-pub fn last(conn: &Connection) -> Result<u64> {
+pub fn last_seq(conn: &Connection) -> Result<u64> {
     Ok(conn.prepare_cached("SELECT coalesce(max(seq), 0) FROM events")?.query_row([], |row| row.get(0))?)
 }
 
 /// At most `limit` events after number `after`, and how many before those are gone.
-pub fn after(conn: &Connection, after: u64, limit: u64) -> Result<(Vec<Event>, u64)> {
-    let newest = last(conn)?;
+pub fn list_after(conn: &Connection, after: u64, limit: u64) -> Result<(Vec<Event>, u64)> {
+    let newest = last_seq(conn)?;
     // Numbers beyond the newest have nothing behind them, and SQLite has no greater ones.
     let after = after.min(i64::MAX as u64 - 1);
-    let oldest = newest.saturating_sub(KEPT as u64) + 1;
+    let oldest = newest.saturating_sub(MAX_REPLAYED_EVENTS as u64) + 1;
     let missed = oldest.saturating_sub(after + 1).min(newest.saturating_sub(after));
     let from = after.max(oldest - 1);
     let mut statement =
         conn.prepare_cached("SELECT seq, at, type, agent, data FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
     let events = statement
-        .query_map(params![from, i64::try_from(limit).unwrap_or(i64::MAX)], read)?
+        .query_map(params![from, i64::try_from(limit).unwrap_or(i64::MAX)], read_event)?
         .collect::<rusqlite::Result<_>>()?;
     Ok((events, missed))
 }
 
 /// Forgets the events that name a session; a notice names it by its first digits. The newest event keeps its place,
 /// from which the next one has its number.
-pub fn forget(conn: &Connection, session: Uuid) -> Result<()> {
+pub fn delete_of_session(conn: &Connection, session: Uuid) -> Result<()> {
     let id = session.to_string();
     let named = "(instr(data, ?1) OR (type = ?2 AND instr(data, ?3)))";
     let which = params![id, EventType::Notice.as_str(), id.get(..8)];
@@ -90,7 +90,7 @@ pub fn forget(conn: &Connection, session: Uuid) -> Result<()> {
     Ok(())
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Event> {
+fn read_event(row: &Row<'_>) -> rusqlite::Result<Event> {
     let data = row.get_ref(4)?.as_str()?;
     Ok(Event {
         seq: row.get(0)?,

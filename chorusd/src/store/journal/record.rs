@@ -8,24 +8,24 @@ use bincode::{BorrowDecode, Encode};
 use chorus_proto::ErrorKind;
 
 use super::crc::crc32;
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 use crate::message::ContextNo;
 
 /// First byte of every record: version 2 has a checksum and names its context.
 const VERSION: u8 = 2;
 /// First byte of the records of earlier releases, without either.
-const BARE: u8 = 1;
+const VERSION_WITHOUT_CHECKSUM: u8 = 1;
 
 /// The place of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct RecordPosition {
     /// Row of the record before it in its context.
     pub before: Option<i64>,
     /// Its number in there.
     pub number: u32,
 }
 
-impl Place {
+impl RecordPosition {
     fn checksum(self, body: &[u8]) -> u32 {
         let before = self.before.unwrap_or(0).to_le_bytes();
         crc32(crc32(crc32(0, &before), &self.number.to_le_bytes()), body)
@@ -53,17 +53,17 @@ pub enum Record<'a> {
     Restoration { input: u64, output: u64 },
 }
 
-const CONFIG: Configuration = standard();
+const BINCODE_CONFIG: Configuration = standard();
 
 impl<'a> Record<'a> {
     /// The envelope of a record of `context` at `place`.
     ///
     /// # Errors
     /// Never for these shapes; bincode's signature asks.
-    pub fn encode(&self, context: ContextNo, place: Place) -> Result<Vec<u8>> {
+    pub fn encode(&self, context: ContextNo, place: RecordPosition) -> Result<Vec<u8>> {
         let mut bytes = vec![VERSION, 0, 0, 0, 0];
-        bincode::encode_into_std_write((context.0, self), &mut bytes, CONFIG)
-            .map_err(|e| Failure::internal(e.to_string()))?;
+        bincode::encode_into_std_write((context.0, self), &mut bytes, BINCODE_CONFIG)
+            .map_err(|e| Error::internal(e.to_string()))?;
         let sum = place.checksum(&bytes[5..]);
         bytes[1..5].copy_from_slice(&sum.to_le_bytes());
         Ok(bytes)
@@ -73,34 +73,34 @@ impl<'a> Record<'a> {
     ///
     /// # Errors
     /// A version that is not known, a checksum that does not fit, or bytes that are no record.
-    pub fn decode(envelope: &'a [u8], place: Place) -> Result<(Option<ContextNo>, Self)> {
+    pub fn decode(envelope: &'a [u8], place: RecordPosition) -> Result<(Option<ContextNo>, Self)> {
         match envelope.split_first() {
             Some((&VERSION, rest)) => {
-                let (sum, body) = rest.split_at_checked(4).ok_or_else(|| unreadable("it is cut off"))?;
+                let (sum, body) = rest.split_at_checked(4).ok_or_else(|| unreadable_record("it is cut off"))?;
                 if *sum != place.checksum(body).to_le_bytes() {
-                    return Err(unreadable("its checksum does not fit"));
+                    return Err(unreadable_record("its checksum does not fit"));
                 }
-                let (context, record) = whole::<(i64, Self)>(body)?;
+                let (context, record) = decode_exact::<(i64, Self)>(body)?;
                 Ok((Some(ContextNo(context)), record))
             }
-            Some((&BARE, body)) => Ok((None, whole(body)?)),
-            Some((version, _)) => Err(unreadable(format_args!("version {version} is not known"))),
-            None => Err(unreadable("it is empty")),
+            Some((&VERSION_WITHOUT_CHECKSUM, body)) => Ok((None, decode_exact(body)?)),
+            Some((version, _)) => Err(unreadable_record(format_args!("version {version} is not known"))),
+            None => Err(unreadable_record("it is empty")),
         }
     }
 }
 
-fn whole<'a, T: BorrowDecode<'a, ()>>(body: &'a [u8]) -> Result<T> {
-    match bincode::borrow_decode_from_slice(body, CONFIG) {
+fn decode_exact<'a, T: BorrowDecode<'a, ()>>(body: &'a [u8]) -> Result<T> {
+    match bincode::borrow_decode_from_slice(body, BINCODE_CONFIG) {
         Ok((value, used)) if used == body.len() => Ok(value),
-        Ok(_) => Err(unreadable("bytes after the record")),
-        Err(e) => Err(unreadable(e)),
+        Ok(_) => Err(unreadable_record("bytes after the record")),
+        Err(e) => Err(unreadable_record(e)),
     }
 }
 
 /// A record that cannot be read.
-pub fn unreadable(reason: impl std::fmt::Display) -> Failure {
-    Failure::new(ErrorKind::StorageFailed, format!("a record of the journal cannot be read: {reason}"))
+pub fn unreadable_record(reason: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::StorageFailed, format!("a record of the journal cannot be read: {reason}"))
         .hint("`chorusctl doctor --salvage` makes a session of everything that can still be read")
 }
 
@@ -108,7 +108,7 @@ pub fn unreadable(reason: impl std::fmt::Display) -> Failure {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place { before: Some(7), number: 3 };
+    const PLACE: RecordPosition = RecordPosition { before: Some(7), number: 3 };
 
     fn bare(bytes: &[u8]) -> Record<'_> {
         let (context, record) = Record::decode(bytes, PLACE).unwrap();
@@ -139,8 +139,11 @@ mod tests {
         let bytes = [2, 0x40, 0xd0, 0xbb, 0x7b, 10, 0, 2, b'{', b'}'];
         assert_eq!(message.encode(ContextNo(5), PLACE).unwrap(), bytes);
         assert_eq!(Record::decode(&bytes, PLACE).unwrap(), (Some(ContextNo(5)), message));
-        for place in [Place { before: None, ..PLACE }, Place { before: Some(6), ..PLACE }, Place { number: 2, ..PLACE }]
-        {
+        for place in [
+            RecordPosition { before: None, ..PLACE },
+            RecordPosition { before: Some(6), ..PLACE },
+            RecordPosition { number: 2, ..PLACE },
+        ] {
             assert!(Record::decode(&bytes, place).is_err(), "{place:?}");
         }
     }

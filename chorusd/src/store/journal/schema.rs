@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::failure::Result;
+use crate::error::Result;
 use crate::store::sqlite::Migrations;
 
 /// Times are nanoseconds since 1970 in UTC, ids the 16 bytes of a UUID.

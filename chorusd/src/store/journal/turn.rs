@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
-use super::head::to_nanos;
-use crate::failure::Result;
+use super::context_row::to_nanos;
+use crate::error::Result;
 use crate::message::ContextNo;
 
 /// What is noted along with messages.
@@ -32,13 +32,13 @@ pub struct KnownTurn {
 }
 
 /// The turn that this mark would begin a second time.
-pub fn known(conn: &Connection, agent: Uuid, mark: Option<&TurnMark>) -> Result<Option<KnownTurn>> {
+pub fn find_repeated(conn: &Connection, agent: Uuid, mark: Option<&TurnMark>) -> Result<Option<KnownTurn>> {
     let Some(TurnMark::Open { key: Some(key), .. }) = mark else { return Ok(None) };
-    of_key(conn, agent, key)
+    find_by_key(conn, agent, key)
 }
 
 /// The turn that this key began.
-pub fn of_key(conn: &Connection, agent: Uuid, key: &str) -> Result<Option<KnownTurn>> {
+pub fn find_by_key(conn: &Connection, agent: Uuid, key: &str) -> Result<Option<KnownTurn>> {
     let known = conn
         .prepare_cached("SELECT turn, answer FROM turn_keys WHERE agent_id = ?1 AND key = ?2")?
         .query_row(params![agent.as_bytes(), key], |row| {
@@ -49,7 +49,7 @@ pub fn of_key(conn: &Connection, agent: Uuid, key: &str) -> Result<Option<KnownT
 }
 
 /// Notes it.
-pub fn note(conn: &Connection, agent: Uuid, context: ContextNo, mark: &TurnMark, at: Timestamp) -> Result<()> {
+pub fn store_mark(conn: &Connection, agent: Uuid, context: ContextNo, mark: &TurnMark, at: Timestamp) -> Result<()> {
     let set = |turn: Option<&Uuid>| -> Result<()> {
         conn.prepare_cached("UPDATE contexts SET turn = ?2 WHERE id = ?1")?
             .execute(params![context.0, turn.map(Uuid::as_bytes)])?;
@@ -75,7 +75,7 @@ pub fn note(conn: &Connection, agent: Uuid, context: ContextNo, mark: &TurnMark,
 }
 
 /// Takes the answers out.
-pub fn forget_answers(conn: &Connection, agent: Uuid) -> Result<()> {
+pub fn delete_answers(conn: &Connection, agent: Uuid) -> Result<()> {
     conn.prepare_cached("UPDATE turn_keys SET answer = NULL WHERE agent_id = ?1")?.execute([agent.as_bytes()])?;
     Ok(())
 }

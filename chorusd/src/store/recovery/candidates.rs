@@ -5,11 +5,11 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::super::catalog::{AuditHead, Walk, each_after};
-use super::super::journal::{Reached, check};
-use super::super::{damage, salvage, sqlite};
+use super::super::catalog::{AuditHead, ChainVerifier, for_each_after};
+use super::super::journal::{JournalPosition, check};
+use super::super::{catalog_salvage, integrity, sqlite};
 use super::wal::Wal;
-use crate::failure::Result;
+use crate::error::Result;
 
 /// A database that could take the place of the damaged one.
 #[derive(Debug)]
@@ -18,28 +18,28 @@ pub struct Candidate {
     /// SQLite finds no fault in its pages, and none is found in the audit log.
     pub sound: bool,
     /// How far it has come; `None` if it cannot be told.
-    pub reached: Option<Reached>,
+    pub reached: Option<JournalPosition>,
     /// Contexts that cannot be read back.
     broken: usize,
 }
 
 impl Candidate {
     /// Looks the journal `path` over, which no process has open.
-    pub fn of_journal(path: PathBuf) -> Self {
-        let sound = damage::problems(&path, false).is_empty();
+    pub fn assess_journal(path: PathBuf) -> Self {
+        let sound = integrity::find_problems(&path, false).is_empty();
         let opened = sqlite::open_reader(&path).ok();
-        let reached = opened.as_ref().and_then(|conn| Reached::of(conn).ok());
+        let reached = opened.as_ref().and_then(|conn| JournalPosition::read(conn).ok());
         let broken = opened.and_then(|conn| check(&conn).ok()).map_or(usize::MAX, |checked| checked.broken().count());
         Self { path, sound, reached, broken }
     }
 
     /// Looks the catalog `path` over, which no process has open. It numbers no commits: `newer` says if it has more of the log than
     /// another one, and of two such the one with more rows has come further.
-    pub fn of_catalog(path: PathBuf, newer: bool) -> Self {
+    pub fn assess_catalog(path: PathBuf, newer: bool) -> Self {
         // An index may fit its table no more where each page is sound by itself.
-        let sound = damage::problems(&path, true).is_empty() && is_chained(&path).unwrap_or(false);
-        let rows = sqlite::open_reader(&path).map_or(0, |conn| salvage::count(&conn));
-        Self { path, sound, reached: Some(Reached { event: newer.into(), commits: rows }), broken: 0 }
+        let sound = integrity::find_problems(&path, true).is_empty() && has_intact_audit_chain(&path).unwrap_or(false);
+        let rows = sqlite::open_reader(&path).map_or(0, |conn| catalog_salvage::count_unfiled_rows(&conn));
+        Self { path, sound, reached: Some(JournalPosition { event: newer.into(), commits: rows }), broken: 0 }
     }
 
     /// Returns true if it has more than `other`.
@@ -50,10 +50,10 @@ impl Candidate {
 }
 
 /// Returns true if every row of the audit log fits the one before it.
-fn is_chained(path: &Path) -> Result<bool> {
-    let mut walk = Walk::after(AuditHead::NONE);
-    each_after(&sqlite::open_reader(path)?, 0, |entry| {
-        walk.step(&entry);
+fn has_intact_audit_chain(path: &Path) -> Result<bool> {
+    let mut walk = ChainVerifier::starting_after(AuditHead::NONE);
+    for_each_after(&sqlite::open_reader(path)?, 0, |entry| {
+        walk.check_row(&entry);
         walk.is_intact()
     })?;
     Ok(walk.is_intact())
@@ -61,7 +61,7 @@ fn is_chained(path: &Path) -> Result<bool> {
 
 /// Writes to `to` the database `base`, if there is one, with every page that `log` has of it; `damaged`: with those, too, whose content is
 /// not what was written. `false` if the log has none.
-pub fn overlay(base: &Path, log: &Wal<'_>, damaged: bool, to: &Path) -> io::Result<bool> {
+pub fn overlay_log(base: &Path, log: &Wal<'_>, damaged: bool, to: &Path) -> io::Result<bool> {
     let Some((pages, size)) = log.pages(damaged) else { return Ok(false) };
     match fs::copy(base, to) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {

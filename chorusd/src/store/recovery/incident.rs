@@ -10,22 +10,22 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::super::session_files::sync_dir;
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 
 /// Names of the directories begin so.
-const PREFIX: &str = "damaged-";
-const FACTS: &str = "found.json";
+const DIR_PREFIX: &str = "damaged-";
+const DESCRIPTION_FILE: &str = "found.json";
 
 /// One damage.
 #[derive(Debug, Clone)]
 pub struct Incident {
     pub dir: PathBuf,
-    pub facts: Facts,
+    pub facts: IncidentDescription,
 }
 
 /// The facts that are kept of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Facts {
+pub struct IncidentDescription {
     pub at: Timestamp,
     /// The damage that was found, and what became of it.
     pub what: String,
@@ -56,10 +56,10 @@ impl Incident {
     pub fn begin(db: &Path, now: Timestamp, what: String) -> Result<Self> {
         let time = now.strftime("%Y%m%dT%H%M%S%.3fZ");
         let dir = (0_u32..)
-            .map(|n| db.join(if n == 0 { format!("{PREFIX}{time}") } else { format!("{PREFIX}{time}-{n}") }))
+            .map(|n| db.join(if n == 0 { format!("{DIR_PREFIX}{time}") } else { format!("{DIR_PREFIX}{time}-{n}") }))
             .find(|dir| dir.symlink_metadata().is_err())
-            .unwrap_or_else(|| db.join(PREFIX));
-        let facts = Facts {
+            .unwrap_or_else(|| db.join(DIR_PREFIX));
+        let facts = IncidentDescription {
             at: now,
             what,
             lost: false,
@@ -70,8 +70,8 @@ impl Incident {
             catalog: false,
         };
         let this = Self { dir, facts };
-        fs::DirBuilder::new().mode(0o700).create(&this.dir).map_err(|e| this.failed(&e))?;
-        this.note().inspect_err(|_| this.abandon())?;
+        fs::DirBuilder::new().mode(0o700).create(&this.dir).map_err(|e| this.to_error(&e))?;
+        this.save().inspect_err(|_| this.abandon())?;
         Ok(this)
     }
 
@@ -86,10 +86,10 @@ impl Incident {
     ///
     /// # Errors
     /// Whatever the disk says.
-    pub fn keep(&self, file: &Path) -> Result<()> {
+    pub fn copy_in(&self, file: &Path) -> Result<()> {
         let to = self.dir.join(file.file_name().unwrap_or_default());
         match fs::copy(file, &to).and_then(|_| fs::File::open(&to)?.sync_all()) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(self.failed(&e)),
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(self.to_error(&e)),
             _ => Ok(()),
         }
     }
@@ -98,9 +98,9 @@ impl Incident {
     ///
     /// # Errors
     /// Whatever the disk says.
-    pub fn take(&self, file: &Path) -> Result<()> {
+    pub fn move_in(&self, file: &Path) -> Result<()> {
         match fs::rename(file, self.dir.join(file.file_name().unwrap_or_default())) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(self.failed(&e)),
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(self.to_error(&e)),
             _ => Ok(()),
         }
     }
@@ -109,14 +109,14 @@ impl Incident {
     ///
     /// # Errors
     /// Whatever the disk says.
-    pub fn note(&self) -> Result<()> {
-        let text = serde_json::to_vec_pretty(&self.facts).map_err(|e| Failure::internal(e.to_string()))?;
+    pub fn save(&self) -> Result<()> {
+        let text = serde_json::to_vec_pretty(&self.facts).map_err(|e| Error::internal(e.to_string()))?;
         let new = self.dir.join("found.json.new");
         fs::write(&new, text)
             .and_then(|()| fs::File::open(&new)?.sync_all())
-            .and_then(|()| fs::rename(&new, self.dir.join(FACTS)))
+            .and_then(|()| fs::rename(&new, self.dir.join(DESCRIPTION_FILE)))
             .and_then(|()| sync_dir(&self.dir))
-            .map_err(|e| self.failed(&e))
+            .map_err(|e| self.to_error(&e))
     }
 
     /// `damaged-<time>`.
@@ -125,20 +125,20 @@ impl Incident {
         self.dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    fn failed(&self, error: &io::Error) -> Failure {
-        Failure::io(format_args!("cannot set the damaged files aside in {}", self.dir.display()), error)
+    fn to_error(&self, error: &io::Error) -> Error {
+        Error::io(format_args!("cannot set the damaged files aside in {}", self.dir.display()), error)
     }
 }
 
 /// All that were found in `db`, oldest first. Those that a person deleted are forgotten.
 #[must_use]
-pub fn incidents(db: &Path) -> Vec<Incident> {
+pub fn list_incidents(db: &Path) -> Vec<Incident> {
     let Ok(entries) = fs::read_dir(db) else { return Vec::new() };
     let read = |dir: PathBuf| {
-        let facts = serde_json::from_slice(&fs::read(dir.join(FACTS)).ok()?).ok()?;
+        let facts = serde_json::from_slice(&fs::read(dir.join(DESCRIPTION_FILE)).ok()?).ok()?;
         Some(Incident { dir, facts })
     };
-    let ours = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    let ours = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(DIR_PREFIX));
     let mut found: Vec<Incident> = ours.filter_map(|entry| read(entry.path())).collect();
     found.sort_by(|one, other| one.dir.cmp(&other.dir));
     found

@@ -1,26 +1,26 @@
 //! Protection of a database against what happens to its files: another process that writes them, files that go or are
 //! replaced while they are open, and damage that SQLite would not tell.
 
-mod aside;
 mod candidates;
-mod catalog;
-mod files;
-mod holder;
+mod catalog_inspection;
+mod commit_counter;
+mod database_files;
+mod file_watch;
 mod incident;
-mod missing;
-mod newest;
-mod raw;
+mod journal_inspection;
+mod journal_salvage;
+mod lock_holders;
+mod missing_journal;
+mod position_file;
+mod raw_pages;
 mod recover;
-mod start;
-mod tally;
 mod wal;
-mod watch;
 
-pub use aside::{Aside, read_aside};
-pub use catalog::{Damaged, look_at_catalog};
-pub use incident::{Incident, incidents};
-pub use missing::{evidence, refuse as refuse_missing};
-pub use newest::Note;
-pub use start::look;
-pub use tally::Tally;
-pub use watch::{Lock, Watch};
+pub use catalog_inspection::{CatalogDamage, inspect_catalog};
+pub use commit_counter::CommitCounter;
+pub use file_watch::{DatabaseLock, FileWatch};
+pub use incident::{Incident, list_incidents};
+pub use journal_inspection::inspect_journal;
+pub use journal_salvage::{SalvagedJournal, salvage_journal};
+pub use missing_journal::{evidence_of_journal, refuse_missing_journal as refuse_missing};
+pub use position_file::PositionFile;

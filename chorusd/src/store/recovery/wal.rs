@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-const HEADER: usize = 32;
-const FRAME: usize = 24;
+const HEADER_BYTES: usize = 32;
+const FRAME_HEADER_BYTES: usize = 24;
 const MAGIC: u32 = 0x377f_0682;
 /// Used where neither the log nor the database tells.
-const PAGE: usize = 4096;
+const DEFAULT_PAGE_BYTES: usize = 4096;
 
 /// One frame that belongs to the current generation of the log.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct Frame {
     /// Number of the page that it holds, from 1.
     pub page: u32,
     /// Pages of the database after the transaction that this frame commits; 0: it commits none.
-    pub commits: u32,
+    pub commit_size: u32,
     /// SQLite reads it.
     pub valid: bool,
     /// Its checksum fits the one that the frame before it carries.
@@ -34,48 +34,48 @@ pub struct Wal<'a> {
     /// Frames of the current generation, in order.
     pub frames: Vec<Frame>,
     /// The header can be used.
-    header: bool,
+    has_valid_header: bool,
 }
 
 impl<'a> Wal<'a> {
     /// Reads `bytes`; `page_size` is what the database says. `None` if it holds nothing, as after a first start that was cut short.
-    pub fn read(bytes: &'a [u8], page_size: Option<usize>) -> Option<Self> {
-        let head = bytes.get(..HEADER)?;
-        let magic = word(head, 0);
+    pub fn parse(bytes: &'a [u8], page_size: Option<usize>) -> Option<Self> {
+        let head = bytes.get(..HEADER_BYTES)?;
+        let magic = be_u32(head, 0);
         let known = magic & !1 == MAGIC;
         let big_endian = if known { magic & 1 == 1 } else { cfg!(target_endian = "big") };
         let sum = checksum(big_endian, (0, 0), &head[..24]);
-        let header = known && sum == (word(head, 24), word(head, 28));
-        let page_size = match usize::try_from(word(head, 8)) {
+        let header = known && sum == (be_u32(head, 24), be_u32(head, 28));
+        let page_size = match usize::try_from(be_u32(head, 8)) {
             Ok(size) if header && size.is_power_of_two() && (512..=65_536).contains(&size) => size,
-            _ => page_size.unwrap_or(PAGE),
+            _ => page_size.unwrap_or(DEFAULT_PAGE_BYTES),
         };
         // A header that is damaged does not tell the generation; its first frame does.
-        let salts = if header { head.get(16..24)? } else { bytes.get(HEADER + 8..HEADER + 16)? };
+        let salts = if header { head.get(16..24)? } else { bytes.get(HEADER_BYTES + 8..HEADER_BYTES + 16)? };
         if !header && salts.iter().all(|byte| *byte == 0) {
             return None;
         }
         let (mut frames, mut valid, mut before) = (Vec::new(), header, sum);
-        for at in (HEADER..).step_by(FRAME + page_size) {
-            let body = at + FRAME..at + FRAME + page_size;
+        for at in (HEADER_BYTES..).step_by(FRAME_HEADER_BYTES + page_size) {
+            let body = at + FRAME_HEADER_BYTES..at + FRAME_HEADER_BYTES + page_size;
             let Some(page) = bytes.get(body.clone()) else { break };
-            let frame = &bytes[at..at + FRAME];
+            let frame = &bytes[at..at + FRAME_HEADER_BYTES];
             let sum = checksum(big_endian, checksum(big_endian, before, &frame[..8]), page);
-            let carried = (word(frame, 16), word(frame, 20));
-            let current = frame[8..16] == *salts && word(frame, 0) != 0;
+            let carried = (be_u32(frame, 16), be_u32(frame, 20));
+            let current = frame[8..16] == *salts && be_u32(frame, 0) != 0;
             valid &= current && sum == carried;
             before = carried;
             if current {
                 frames.push(Frame {
-                    page: word(frame, 0),
-                    commits: word(frame, 4),
+                    page: be_u32(frame, 0),
+                    commit_size: be_u32(frame, 4),
                     valid,
                     linked: sum == carried,
                     body,
                 });
             }
         }
-        Some(Self { bytes, page_size, frames, header })
+        Some(Self { bytes, page_size, frames, has_valid_header: header })
     }
 
     /// Describes the sign that the log was damaged after it was written; `None` for every state that a crash or a loss
@@ -84,12 +84,12 @@ impl<'a> Wal<'a> {
     /// Behind the last commit that is whole, a crash leaves at most one transaction, torn: a frame that continues the log behind
     /// a later commit was written when that commit was whole. Leftovers of earlier transactions do not continue it.
     pub fn damage(&self) -> Option<String> {
-        if !self.header {
+        if !self.has_valid_header {
             return Some(format!("the header of its log is damaged; {} frames follow", self.frames.len()));
         }
-        let whole = self.frames.iter().rposition(|frame| frame.valid && frame.commits > 0).map_or(0, |at| at + 1);
+        let whole = self.frames.iter().rposition(|frame| frame.valid && frame.commit_size > 0).map_or(0, |at| at + 1);
         let rest = &self.frames[whole..];
-        let continues = rest.windows(2).any(|two| two[0].commits > 0 && two[1].linked);
+        let continues = rest.windows(2).any(|two| two[0].commit_size > 0 && two[1].linked);
         continues.then(|| {
             format!("frame {} of its log is damaged; {} frames follow", whole + 1, rest.len().saturating_sub(1))
         })
@@ -97,25 +97,25 @@ impl<'a> Wal<'a> {
 
     /// Returns true if a transaction was committed in it, readable or not.
     pub fn has_commits(&self) -> bool {
-        self.frames.iter().any(|frame| frame.commits > 0)
+        self.frames.iter().any(|frame| frame.commit_size > 0)
     }
 
     /// Returns true if it has frames behind the last transaction that SQLite reads: a transaction that a crash tore, or that was damaged
     /// since.
     pub fn is_torn(&self) -> bool {
-        let whole = self.frames.iter().rposition(|frame| frame.valid && frame.commits > 0).map_or(0, |at| at + 1);
+        let whole = self.frames.iter().rposition(|frame| frame.valid && frame.commit_size > 0).map_or(0, |at| at + 1);
         whole < self.frames.len()
     }
 
     /// The newest content of each page as of the last commit, and how many pages the database has then. Frames whose content
     /// is not what was written are taken for pages that no other frame has, if `damaged` says so.
     pub fn pages(&self, damaged: bool) -> Option<(BTreeMap<u32, &'a [u8]>, u32)> {
-        let last = self.frames.iter().rposition(|frame| frame.commits > 0)?;
-        let size = self.frames[last].commits;
+        let last = self.frames.iter().rposition(|frame| frame.commit_size > 0)?;
+        let size = self.frames[last].commit_size;
         let mut pages: BTreeMap<u32, (bool, &[u8])> = BTreeMap::new();
         for frame in self.frames[..=last].iter().filter(|frame| frame.page <= size) {
             // The first of all follows the header, whose checksum may be what is damaged.
-            let good = frame.linked || (!self.header && std::ptr::eq(frame, &raw const self.frames[0]));
+            let good = frame.linked || (!self.has_valid_header && std::ptr::eq(frame, &raw const self.frames[0]));
             let body = &self.bytes[frame.body.clone()];
             match pages.get(&frame.page) {
                 Some((true, _)) if !good => {}
@@ -127,7 +127,7 @@ impl<'a> Wal<'a> {
     }
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
+fn be_u32(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
@@ -163,28 +163,28 @@ mod tests {
     }
 
     fn damage(bytes: &[u8]) -> Option<String> {
-        Wal::read(bytes, None).and_then(|wal| wal.damage())
+        Wal::parse(bytes, None).and_then(|wal| wal.damage())
     }
 
     #[test]
     fn a_whole_log_and_every_torn_end_of_it_is_no_damage() {
         let bytes = log(20);
-        let wal = Wal::read(&bytes, None).unwrap();
+        let wal = Wal::parse(&bytes, None).unwrap();
         assert!(wal.frames.len() > 20 && wal.frames.iter().all(|frame| frame.valid));
         for length in (0..=bytes.len()).step_by(97) {
             assert_eq!(damage(&bytes[..length]), None, "{length}");
         }
         let mut zeros = bytes.clone();
-        zeros[..HEADER + FRAME].fill(0);
+        zeros[..HEADER_BYTES + FRAME_HEADER_BYTES].fill(0);
         assert_eq!(damage(&zeros), None, "a first log whose content did not reach the disk");
     }
 
     #[test]
     fn a_transaction_that_reached_the_disk_in_part_is_no_damage() {
         let bytes = log(20);
-        let wal = Wal::read(&bytes, None).unwrap();
+        let wal = Wal::parse(&bytes, None).unwrap();
         let commits: Vec<usize> =
-            wal.frames.iter().enumerate().filter(|(_, f)| f.commits > 0).map(|(at, _)| at).collect();
+            wal.frames.iter().enumerate().filter(|(_, f)| f.commit_size > 0).map(|(at, _)| at).collect();
         let (last, before) = (commits[commits.len() - 1], commits[commits.len() - 2]);
         for at in before + 1..=last {
             let mut torn = bytes.clone();
@@ -196,16 +196,16 @@ mod tests {
     #[test]
     fn a_flipped_bit_before_the_last_two_transactions_is_damage_and_later_pages_are_read() {
         let bytes = log(20);
-        let wal = Wal::read(&bytes, None).unwrap();
+        let wal = Wal::parse(&bytes, None).unwrap();
         let commits: Vec<usize> =
-            wal.frames.iter().enumerate().filter(|(_, f)| f.commits > 0).map(|(at, _)| at).collect();
-        let end = HEADER + (commits[commits.len() - 3] + 1) * (FRAME + wal.page_size);
+            wal.frames.iter().enumerate().filter(|(_, f)| f.commit_size > 0).map(|(at, _)| at).collect();
+        let end = HEADER_BYTES + (commits[commits.len() - 3] + 1) * (FRAME_HEADER_BYTES + wal.page_size);
         let whole = wal.pages(false).unwrap();
         for at in (0..end).step_by(401) {
             let mut flipped = bytes.clone();
             flipped[at] ^= 0x10;
             assert!(damage(&flipped).is_some(), "byte {at}");
-            let wal = Wal::read(&flipped, None).unwrap();
+            let wal = Wal::parse(&flipped, None).unwrap();
             let (pages, size) = wal.pages(true).unwrap();
             assert_eq!(size, whole.1, "byte {at}");
             let last = pages.keys().next_back();

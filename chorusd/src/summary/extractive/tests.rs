@@ -9,10 +9,10 @@ fn message(role: Role, text: &str) -> Message {
     NewMessage::text(role, text).complete(String::new, jiff::Timestamp::UNIX_EPOCH)
 }
 
-fn of(talk: &[(Role, &str)]) -> Extract {
-    let mut digest = Digest::new();
+fn of(talk: &[(Role, &str)]) -> ExtractiveSummary {
+    let mut digest = ConversationSample::new();
     talk.iter().for_each(|(role, text)| digest.push(&message(*role, text)));
-    extract(&digest)
+    extract_summary(&digest)
 }
 
 fn summary(talk: &[(Role, &str)]) -> String {
@@ -82,9 +82,9 @@ fn wrappers_of_commands_are_passed_over() {
 
 #[test]
 fn nothing_to_say_is_nothing() {
-    assert_eq!(of(&[]), Extract::default());
-    assert_eq!(of(&[(User, ""), (Assistant, "  \n")]), Extract::default());
-    assert_eq!(of(&[(ToolResult, "a long result"), (System, "You are helpful.")]), Extract::default());
+    assert_eq!(of(&[]), ExtractiveSummary::default());
+    assert_eq!(of(&[(User, ""), (Assistant, "  \n")]), ExtractiveSummary::default());
+    assert_eq!(of(&[(ToolResult, "a long result"), (System, "You are helpful.")]), ExtractiveSummary::default());
 }
 
 #[test]
@@ -118,20 +118,20 @@ fn limits_hold_whatever_comes() {
     for text in [long.as_str(), &mixed, &symbols, &"x".repeat(100_000), "\u{0}\u{1b}[31m\r\n\t", &"A. ".repeat(3000)] {
         let found = of(&[(User, text), (Assistant, text), (User, text)]);
         let (title, said) = (found.title.unwrap_or_default(), found.summary.unwrap_or_default());
-        assert!(title.chars().count() <= TITLE && !title.contains('\n'), "{title}");
-        assert!(said.chars().count() <= SENTENCES * (SENTENCE + 2) && !said.contains('\n'), "{said}");
+        assert!(title.chars().count() <= MAX_TITLE_CHARS && !title.contains('\n'), "{title}");
+        assert!(said.chars().count() <= MAX_SENTENCES * (MAX_SENTENCE_CHARS + 2) && !said.contains('\n'), "{said}");
     }
 }
 
 #[test]
 fn a_long_conversation_is_as_quick_as_a_short_one() {
-    let mut digest = Digest::new();
+    let mut digest = ConversationSample::new();
     let answer = "We looked at the table of names. ".repeat(120);
     for number in 0..1000 {
         digest.push(&message(User, &format!("Please rename table number {number} to something better.")));
         digest.push(&message(Assistant, &answer));
     }
-    let found = extract(&digest);
+    let found = extract_summary(&digest);
     assert_eq!(found.title.as_deref(), Some("Please rename table number 0 to something better"));
-    assert!(digest.said().count() <= 300);
+    assert!(digest.messages().count() <= 300);
 }

@@ -3,20 +3,20 @@
 use serde_json::Value;
 
 /// The longest path that is taken for one, in bytes.
-const LONGEST: usize = 200;
+const MAX_PATH_BYTES: usize = 200;
 
 /// How deep parameters are looked into.
-const DEPTH: usize = 8;
+const MAX_PARAM_DEPTH: usize = 8;
 
 /// Names without a folder are files where they end so.
-const ENDINGS: &[&str] = &[
+const FILE_EXTENSIONS: &[&str] = &[
     "c", "cc", "cfg", "conf", "cpp", "cs", "css", "csv", "go", "h", "hpp", "html", "ini", "ipynb", "java", "js",
     "json", "jsonl", "jsx", "kt", "lock", "md", "php", "proto", "py", "rb", "rs", "scss", "sh", "sql", "swift", "toml",
     "ts", "tsx", "txt", "xml", "yaml", "yml",
 ];
 
 /// Each path of a text, as it stands there.
-pub fn in_text(text: &str, mut found: impl FnMut(&str)) {
+pub fn for_each_in_text(text: &str, mut found: impl FnMut(&str)) {
     for token in text.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>|,;=".contains(c)) {
         let token = token.trim_end_matches(['.', ':', '!', '?', '*']).trim_start_matches('*');
         // `src/lib.rs:42` names a line of it.
@@ -31,20 +31,20 @@ pub fn in_text(text: &str, mut found: impl FnMut(&str)) {
 
 /// Each path in the parameters of a call: whatever a parameter says that is named after paths or files, and what looks like one in
 /// the others.
-pub fn in_params(params: &str, mut found: impl FnMut(&str)) {
+pub fn for_each_in_params(params: &str, mut found: impl FnMut(&str)) {
     if let Ok(params) = serde_json::from_str::<Value>(params) {
-        walk(&params, false, DEPTH, &mut found);
+        walk_params(&params, false, MAX_PARAM_DEPTH, &mut found);
     }
 }
 
-fn walk(value: &Value, named: bool, depth: usize, found: &mut impl FnMut(&str)) {
+fn walk_params(value: &Value, named: bool, depth: usize, found: &mut impl FnMut(&str)) {
     match value {
-        Value::String(text) if named && is_plain(text) => found(text),
-        Value::String(text) if !named && text.len() < LONGEST * 4 => in_text(text, found),
-        Value::Array(all) if depth > 0 => all.iter().for_each(|value| walk(value, named, depth - 1, found)),
+        Value::String(text) if named && is_possible_path(text) => found(text),
+        Value::String(text) if !named && text.len() < MAX_PATH_BYTES * 4 => for_each_in_text(text, found),
+        Value::Array(all) if depth > 0 => all.iter().for_each(|value| walk_params(value, named, depth - 1, found)),
         Value::Object(fields) if depth > 0 => {
             for (name, value) in fields {
-                walk(value, names_paths(name), depth - 1, found);
+                walk_params(value, is_path_parameter(name), depth - 1, found);
             }
         }
         _ => {}
@@ -52,7 +52,7 @@ fn walk(value: &Value, named: bool, depth: usize, found: &mut impl FnMut(&str)) 
 }
 
 /// Whether a parameter of that name says where a file is: `path`, `filename`, `notebook_path`; `file_text` and `profile` do not.
-fn names_paths(name: &str) -> bool {
+fn is_path_parameter(name: &str) -> bool {
     let name = name.to_lowercase();
     let name = name.strip_suffix('s').unwrap_or(&name);
     matches!(name, "path" | "file" | "filename" | "file_name" | "filepath")
@@ -61,13 +61,13 @@ fn names_paths(name: &str) -> bool {
 }
 
 /// Text that may be a path because it is said to be one.
-fn is_plain(text: &str) -> bool {
-    !text.trim().is_empty() && text.len() <= LONGEST && !text.chars().any(char::is_control)
+fn is_possible_path(text: &str) -> bool {
+    !text.trim().is_empty() && text.len() <= MAX_PATH_BYTES && !text.chars().any(char::is_control)
 }
 
 fn is_path(token: &str) -> bool {
     let legal = |c: char| c.is_alphanumeric() || "/._-+@~".contains(c);
-    if token.len() < 3 || token.len() > LONGEST || !token.chars().all(legal) || token.contains("//") {
+    if token.len() < 3 || token.len() > MAX_PATH_BYTES || !token.chars().all(legal) || token.contains("//") {
         return false;
     }
     if !token.chars().any(char::is_alphabetic) {
@@ -83,6 +83,6 @@ fn is_path(token: &str) -> bool {
         }
         Some(_) => ending
             .is_some_and(|ending| (1..=5).contains(&ending.len()) && ending.chars().all(|c| c.is_ascii_alphanumeric())),
-        None => ending.is_some_and(|ending| ENDINGS.contains(&ending)),
+        None => ending.is_some_and(|ending| FILE_EXTENSIONS.contains(&ending)),
     }
 }

@@ -12,12 +12,12 @@ fn texts(items: &[Item]) -> Vec<&str> {
     items.iter().map(|item| item.text.as_str()).collect()
 }
 
-fn stored(messages: &[Message]) -> Vec<Stored> {
-    Stored::all(messages).unwrap()
+fn stored(messages: &[Message]) -> Vec<StoredMessage> {
+    StoredMessage::from_messages(messages).unwrap()
 }
 
 fn found(messages: &[Message]) -> Findings {
-    findings(&stored(messages), &WorkingSet::default(), MOST)
+    collect_findings(&stored(messages), &WorkingSet::default(), MAX_ITEMS_PER_KIND)
 }
 
 #[test]
@@ -36,12 +36,12 @@ fn chinese_and_japanese_are_read_sentence_by_sentence() {
 fn what_was_looked_at_once_says_the_same_again() {
     let talk = [said("1", Role::User, "We decided. It is pending in src/a.rs, we think."), said("2", Role::User, "x")];
     let stored = stored(&talk);
-    let first = findings(&stored, &WorkingSet::default(), MOST);
+    let first = collect_findings(&stored, &WorkingSet::default(), MAX_ITEMS_PER_KIND);
     assert_eq!((first.open_tasks.len(), first.files_touched.len()), (1, 1));
-    assert_eq!(findings(&stored, &WorkingSet::default(), MOST), first);
+    assert_eq!(collect_findings(&stored, &WorkingSet::default(), MAX_ITEMS_PER_KIND), first);
     let known =
         WorkingSet { open_tasks: first.open_tasks, files_touched: first.files_touched, ..WorkingSet::default() };
-    assert_eq!(findings(&stored, &known, MOST), Findings::default());
+    assert_eq!(collect_findings(&stored, &known, MAX_ITEMS_PER_KIND), Findings::default());
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn there_are_ten_of_each_at_most_and_none_that_is_known() {
     assert_eq!((first.decisions.len(), first.files_touched.len()), (10, 10));
     assert_eq!(first.decisions[9].text, "We decided on plan 9.");
     let known = WorkingSet { decisions: first.decisions, ..WorkingSet::default() };
-    let more = findings(&stored(&many), &known, MOST);
+    let more = collect_findings(&stored(&many), &known, MAX_ITEMS_PER_KIND);
     assert_eq!(more.decisions[0].text, "We decided on plan 10.");
 }
 

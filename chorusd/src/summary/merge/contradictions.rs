@@ -6,20 +6,20 @@ use std::collections::BTreeSet;
 use chorus_proto::{Item, ItemSource};
 use sha2::{Digest as _, Sha256};
 
-use crate::summary::fit::cut;
-use crate::summary::items::same;
+use crate::summary::items::is_same_text;
+use crate::summary::text_limit::truncate_chars;
 
 /// Contradictions that are listed.
-const MOST: usize = 20;
+const MAX_CONTRADICTIONS: usize = 20;
 
 /// Statements of a line that are compared: the newest.
-const COMPARED: usize = 200;
+const MAX_COMPARED: usize = 200;
 
 /// The longest statement that is quoted, in characters.
-const QUOTED: usize = 200;
+const MAX_QUOTED_CHARS: usize = 200;
 
 /// Words that say nothing of what a statement is about.
-const FILL: [&str; 40] = [
+const FILLER_WORDS: [&str; 40] = [
     "a", "an", "the", "we", "i", "you", "it", "this", "that", "to", "of", "for", "in", "on", "at", "by", "and", "or",
     "our", "is", "are", "was", "be", "will", "shall", "should", "must", "have", "has", "had", "now", "then", "so",
     "decided", "agreed", "chose", "decision", "with", "from", "i'll",
@@ -29,30 +29,34 @@ const NEGATIONS: [&str; 10] =
     ["not", "no", "never", "without", "don't", "doesn't", "won't", "isn't", "aren't", "can't"];
 
 /// Between what is spoken of and what is said of it.
-const IS: [&str; 8] = ["is", "are", "=", ":", "was", "will", "must", "should"];
+const COPULAS: [&str; 8] = ["is", "are", "=", ":", "was", "will", "must", "should"];
 
 /// Each is a choice of one thing.
-const CHOICES: [&str; 6] = ["use", "go", "keep", "choose", "pick", "stick"];
+const CHOICE_VERBS: [&str; 6] = ["use", "go", "keep", "choose", "pick", "stick"];
 
 /// Contradictions between what `a` and `b` state, each a name and its statements, in the order of those of `a`.
-pub fn between(a: (&str, &[&Item]), b: (&str, &[&Item])) -> Vec<Item> {
+pub fn find_contradictions(a: (&str, &[&Item]), b: (&str, &[&Item])) -> Vec<Item> {
     let only = |mine: &[&Item], others: &[&Item]| {
-        let alone = mine.iter().filter(|item| !others.iter().any(|other| same(&item.text, &other.text)));
-        let statements: Vec<Statement> = alone.map(|item| Statement::of(&item.text)).collect();
-        let old = statements.len().saturating_sub(COMPARED);
+        let alone = mine.iter().filter(|item| !others.iter().any(|other| is_same_text(&item.text, &other.text)));
+        let statements: Vec<Statement> = alone.map(|item| Statement::parse(&item.text)).collect();
+        let old = statements.len().saturating_sub(MAX_COMPARED);
         statements.into_iter().skip(old).collect::<Vec<_>>()
     };
     let (of_a, of_b) = (only(a.1, b.1), only(b.1, a.1));
     let pairs = of_a.iter().flat_map(|one| of_b.iter().map(move |other| (one, other)));
     pairs
         .filter(|(one, other)| one.contradicts(other))
-        .take(MOST)
-        .map(|(one, other)| item((a.0, one), (b.0, other)))
+        .take(MAX_CONTRADICTIONS)
+        .map(|(one, other)| contradiction_item((a.0, one), (b.0, other)))
         .collect()
 }
 
-fn item((a, one): (&str, &Statement), (b, other): (&str, &Statement)) -> Item {
-    let text = format!("{a}: “{}” – {b}: “{}”", cut(&one.text, QUOTED), cut(&other.text, QUOTED));
+fn contradiction_item((a, one): (&str, &Statement), (b, other): (&str, &Statement)) -> Item {
+    let text = format!(
+        "{a}: “{}” – {b}: “{}”",
+        truncate_chars(&one.text, MAX_QUOTED_CHARS),
+        truncate_chars(&other.text, MAX_QUOTED_CHARS)
+    );
     let hash = Sha256::digest(text.as_bytes());
     let id = hash[..6].iter().fold("c-".to_owned(), |id, byte| format!("{id}{byte:02x}"));
     Item { id, text, source: ItemSource::Rule, message_id: None }
@@ -66,11 +70,11 @@ struct Statement {
     value: BTreeSet<String>,
     /// All its words that say something.
     words: BTreeSet<String>,
-    negated: bool,
+    is_negated: bool,
 }
 
 impl Statement {
-    fn of(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         let spaced = text.to_lowercase().replace('’', "'").replace('=', " = ").replace(": ", " : ");
         let words: Vec<&str> = spaced
             .split_whitespace()
@@ -79,10 +83,11 @@ impl Statement {
             .filter(|word| !word.is_empty())
             .collect();
         let telling = |words: &[&str]| {
-            let telling = |word: &&&str| !FILL.contains(*word) && !NEGATIONS.contains(*word) && !IS.contains(*word);
+            let telling =
+                |word: &&&str| !FILLER_WORDS.contains(*word) && !NEGATIONS.contains(*word) && !COPULAS.contains(*word);
             words.iter().filter(telling).map(|word| (*word).to_owned()).collect::<BTreeSet<_>>()
         };
-        let (subject, value) = match words.iter().position(|word| IS.contains(word)) {
+        let (subject, value) = match words.iter().position(|word| COPULAS.contains(word)) {
             Some(at) => (telling(&words[..at]), telling(&words[at + 1..])),
             None => Default::default(),
         };
@@ -90,7 +95,7 @@ impl Statement {
             text: text.split_whitespace().collect::<Vec<_>>().join(" "),
             subject,
             value,
-            negated: words.iter().filter(|word| NEGATIONS.contains(word)).count() % 2 == 1,
+            is_negated: words.iter().filter(|word| NEGATIONS.contains(word)).count() % 2 == 1,
             words: telling(&words),
         }
     }
@@ -100,7 +105,7 @@ impl Statement {
             return false;
         }
         if self.words == other.words {
-            return self.negated != other.negated;
+            return self.is_negated != other.is_negated;
         }
         let said_of_the_same = !self.subject.is_empty() && self.subject == other.subject;
         if said_of_the_same && !self.value.is_empty() && !other.value.is_empty() {
@@ -108,13 +113,13 @@ impl Statement {
         }
         let shared = self.words.intersection(&other.words).count();
         let (alone, others_alone) = (self.words.len() - shared, other.words.len() - shared);
-        let choice = self.words.intersection(&other.words).any(|word| CHOICES.contains(&word.as_str()));
+        let choice = self.words.intersection(&other.words).any(|word| CHOICE_VERBS.contains(&word.as_str()));
         // `use Postgres`, `use SQLite`.
         if choice && shared == 1 {
             return alone == 1 && others_alone == 1;
         }
         let near = shared >= 2 && shared * 2 >= self.words.len().max(other.words.len());
-        near && ((alone > 0 && others_alone > 0 && alone.max(others_alone) <= 3) || self.negated != other.negated)
+        near && ((alone > 0 && others_alone > 0 && alone.max(others_alone) <= 3) || self.is_negated != other.is_negated)
     }
 }
 
@@ -123,8 +128,8 @@ mod tests {
     use super::*;
 
     fn contradict(one: &str, other: &str) -> bool {
-        let found = Statement::of(one).contradicts(&Statement::of(other));
-        assert_eq!(found, Statement::of(other).contradicts(&Statement::of(one)), "{one} – {other}");
+        let found = Statement::parse(one).contradicts(&Statement::parse(other));
+        assert_eq!(found, Statement::parse(other).contradicts(&Statement::parse(one)), "{one} – {other}");
         found
     }
 

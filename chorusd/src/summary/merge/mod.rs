@@ -1,41 +1,41 @@
 //! What becomes of two lines of one conversation that come together: their working sets united, where they contradict each other, and
 //! an account of both.
 
-mod account;
 mod contradictions;
+mod merge_report;
 
 use chorus_proto::{Item, WorkingSet};
 
-pub use account::{Line, account, told};
+pub use merge_report::{Branch, build_merge_report, sanitize_merge_report};
 
-use super::items::same;
+use super::items::is_same_text;
 
 /// The working sets of two lines as one: nothing twice, and nothing chosen where they contradict each other. `a` and `b` are their
 /// names, and what each has.
 #[must_use]
-pub fn united(a: (&str, &WorkingSet), b: (&str, &WorkingSet)) -> WorkingSet {
+pub fn merge_working_sets(a: (&str, &WorkingSet), b: (&str, &WorkingSet)) -> WorkingSet {
     let background = match (&a.1.background, &b.1.background) {
         (Some(one), Some(other)) if one != other => Some(format!("{one}\n\n{other}")),
         (one, other) => one.clone().or_else(|| other.clone()),
     };
-    let mut conflicts = both(&a.1.conflicts, &b.1.conflicts, same);
-    conflicts.extend(contradictions::between((a.0, &stated(a.1)), (b.0, &stated(b.1))));
+    let mut conflicts = merge_items(&a.1.conflicts, &b.1.conflicts, is_same_text);
+    conflicts.extend(contradictions::find_contradictions((a.0, &statements(a.1)), (b.0, &statements(b.1))));
     WorkingSet {
         background,
-        topics: both(&a.1.topics, &b.1.topics, same),
+        topics: merge_items(&a.1.topics, &b.1.topics, is_same_text),
         // What people pinned is kept to the letter.
-        pinned_facts: both(&a.1.pinned_facts, &b.1.pinned_facts, str::eq),
-        facts: both(&a.1.facts, &b.1.facts, same),
-        decisions: both(&a.1.decisions, &b.1.decisions, same),
-        open_tasks: both(&a.1.open_tasks, &b.1.open_tasks, same),
-        files_touched: both(&a.1.files_touched, &b.1.files_touched, str::eq),
+        pinned_facts: merge_items(&a.1.pinned_facts, &b.1.pinned_facts, str::eq),
+        facts: merge_items(&a.1.facts, &b.1.facts, is_same_text),
+        decisions: merge_items(&a.1.decisions, &b.1.decisions, is_same_text),
+        open_tasks: merge_items(&a.1.open_tasks, &b.1.open_tasks, is_same_text),
+        files_touched: merge_items(&a.1.files_touched, &b.1.files_touched, str::eq),
         conflicts,
         ..WorkingSet::default()
     }
 }
 
 /// Those of the first, and of the second, but none that says what one before it says.
-fn both(first: &[Item], second: &[Item], same: impl Fn(&str, &str) -> bool) -> Vec<Item> {
+fn merge_items(first: &[Item], second: &[Item], same: impl Fn(&str, &str) -> bool) -> Vec<Item> {
     let mut all: Vec<Item> = Vec::with_capacity(first.len() + second.len());
     for item in first.iter().chain(second) {
         if !all.iter().any(|known| same(&known.text, &item.text)) {
@@ -46,7 +46,7 @@ fn both(first: &[Item], second: &[Item], same: impl Fn(&str, &str) -> bool) -> V
 }
 
 /// What is held to be so.
-fn stated(set: &WorkingSet) -> Vec<&Item> {
+fn statements(set: &WorkingSet) -> Vec<&Item> {
     set.pinned_facts.iter().chain(&set.facts).chain(&set.decisions).collect()
 }
 
@@ -79,7 +79,7 @@ mod tests {
             decisions: items(&["we decided to keep  the rows", "We decided to move house."]),
             ..WorkingSet::default()
         };
-        let set = united(("a", &a), ("b", &b));
+        let set = merge_working_sets(("a", &a), ("b", &b));
         assert_eq!(texts(&set.pinned_facts), ["The port is 80", "the port is 80"]);
         assert_eq!(texts(&set.decisions), ["We decided to keep the rows.", "We decided to move house."]);
         assert_eq!((set.background.as_deref(), set.conflicts.len()), (Some("Before."), 0));
@@ -95,7 +95,7 @@ mod tests {
         };
         let a = set("The port is 8080.", "We decided to use Postgres for the cache.");
         let b = set("The port is 9090.", "We decided to use Redis for the cache.");
-        let both = united(("one", &a), ("two", &b));
+        let both = merge_working_sets(("one", &a), ("two", &b));
         assert_eq!((both.pinned_facts.len(), both.facts.len(), both.decisions.len()), (1, 2, 2));
         assert_eq!(
             texts(&both.conflicts),
@@ -104,6 +104,6 @@ mod tests {
                 "one: “We decided to use Postgres for the cache.” – two: “We decided to use Redis for the cache.”"
             ]
         );
-        assert_eq!(united(("two", &b), ("two", &b)).conflicts, []);
+        assert_eq!(merge_working_sets(("two", &b), ("two", &b)).conflicts, []);
     }
 }

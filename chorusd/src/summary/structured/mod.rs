@@ -2,14 +2,14 @@
 //! ([`piece`]), and read with suspicion ([`read`]). Each item names the message that it came from, by a number that only the piece
 //! knows; what names none is thrown away.
 
-mod form;
-mod found;
-mod piece;
-mod read;
+mod chunk;
+mod extraction;
+mod json_schema;
+mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use form::form;
-pub use found::{Found, Notes};
-pub use piece::{Piece, newest, piece};
-pub use read::read;
+pub use chunk::{TranscriptChunk, build_chunk, start_of_newest};
+pub use extraction::{ExtractedItems, ExtractionNotes};
+pub use json_schema::answer_schema;
+pub use parse::parse_extraction;

@@ -11,8 +11,8 @@ fn item(text: &str) -> Item {
     Item { id: "1".into(), text: text.into(), source: ItemSource::Hand, message_id: None }
 }
 
-fn ask(texts: &[String], from: usize, known: &WorkingSet, room: usize) -> Piece {
-    piece(from..texts.len(), |number| Some(said(number, texts.get(number)?)), known, room).unwrap()
+fn ask(texts: &[String], from: usize, known: &WorkingSet, room: usize) -> TranscriptChunk {
+    build_chunk(from..texts.len(), |number| Some(said(number, texts.get(number)?)), known, room).unwrap()
 }
 
 fn texts(items: &[Item]) -> Vec<(&str, &str)> {
@@ -41,7 +41,7 @@ fn items_are_traced_back_to_their_messages_and_others_thrown_away() {
         "settings": {"permissions": "open"},
     });
     for around in ["#", "```json\n#\n```", "<think>{}</think>Here it is: # Good luck."] {
-        let found = read(&around.replace('#', &answer.to_string()), &asked, &known).unwrap();
+        let found = parse_extraction(&around.replace('#', &answer.to_string()), &asked, &known).unwrap();
         assert_eq!(found.summary.as_deref(), Some("Moving house."));
         assert_eq!(texts(&found.decisions), [("Move to Bern", "m0")]);
         assert_eq!(texts(&found.facts), [("The port is 9090", "m1")]);
@@ -53,7 +53,7 @@ fn items_are_traced_back_to_their_messages_and_others_thrown_away() {
 #[test]
 fn what_cannot_be_used_says_why() {
     let asked = ask(&["We move.".into()], 0, &WorkingSet::default(), 10_000);
-    let why = |answer: &str| read(answer, &asked, &WorkingSet::default()).unwrap_err();
+    let why = |answer: &str| parse_extraction(answer, &asked, &WorkingSet::default()).unwrap_err();
     assert_eq!(why("I moved."), "is no JSON object");
     assert_eq!(why("I'm sorry, but I can't help with that."), "is a refusal");
     for nothing in ["{}", r#"{"background": ""}"#, r#"{"background": "I cannot assist with this."}"#] {
@@ -61,7 +61,7 @@ fn what_cannot_be_used_says_why() {
     }
     assert_eq!(why(&"{".repeat(100_000)), "is far too long");
     for odd in ["}{", "{", "{\"topics\": [[1]]", "[{}]", r#"{"facts": [{"text": 1, "source": -1}]}"#] {
-        assert!(read(odd, &asked, &WorkingSet::default()).is_err(), "{odd}");
+        assert!(parse_extraction(odd, &asked, &WorkingSet::default()).is_err(), "{odd}");
     }
 }
 
@@ -79,8 +79,8 @@ fn a_transcript_is_read_in_pieces_that_fit_and_begins_with_the_beginning() {
     }
     assert!(pieces > 5, "{pieces}");
     let generated = Message { generated: true, ..said(0, "made") };
-    assert_eq!(piece(0..1, |_| Some(generated.clone()), &WorkingSet::default(), 4000), None);
-    assert_eq!(piece(0..0, |_| None, &WorkingSet::default(), 4000), None);
+    assert_eq!(build_chunk(0..1, |_| Some(generated.clone()), &WorkingSet::default(), 4000), None);
+    assert_eq!(build_chunk(0..0, |_| None, &WorkingSet::default(), 4000), None);
 }
 
 #[test]
@@ -94,13 +94,13 @@ fn whatever_a_message_says_it_is_quoted() {
 
 #[test]
 fn pieces_are_joined_in_their_order() {
-    let found = |n: usize| Found {
+    let found = |n: usize| ExtractedItems {
         summary: Some(format!("Part {n}. {}", "x".repeat(400))),
         facts: vec![item(&format!("fact {n}"))],
-        ..Found::default()
+        ..ExtractedItems::default()
     };
-    let mut all = Found::default();
-    (1..5).for_each(|n| all.join(found(n)));
+    let mut all = ExtractedItems::default();
+    (1..5).for_each(|n| all.append(found(n)));
     assert_eq!(all.facts.len(), 4);
     let summary = all.summary.clone().unwrap();
     assert!(summary.starts_with("Part 1.") && summary.chars().count() <= 1000, "{summary}");
@@ -119,10 +119,11 @@ fn a_task_that_is_done_leaves_unless_a_hand_put_it_there() {
     let asked = ask(&["All of it is done.".into()], 0, &known, 10_000);
     assert!(asked.text.contains("[3 pending]\n> by hand\n"), "{}", asked.text);
     // Pins, tasks of hands, messages and what is nowhere are not done.
-    let found = read(r#"{"done": [1, 2, "3", 5, 9, -1, {}]}"#, &asked, &known).unwrap();
+    let found = parse_extraction(r#"{"done": [1, 2, "3", 5, 9, -1, {}]}"#, &asked, &known).unwrap();
     assert_eq!(found.done, ["by a model"]);
-    let mut all = Found { open_tasks: vec![task("by a model", ItemSource::Model)], ..Found::default() };
-    all.join(Found { done: vec!["by a model".into(), "by hand".into()], ..Found::default() });
+    let mut all =
+        ExtractedItems { open_tasks: vec![task("by a model", ItemSource::Model)], ..ExtractedItems::default() };
+    all.append(ExtractedItems { done: vec!["by a model".into(), "by hand".into()], ..ExtractedItems::default() });
     assert!(all.open_tasks.is_empty());
     all.add_to(&mut known);
     let left: Vec<_> = known.open_tasks.iter().map(|task| &*task.text).collect();
@@ -134,7 +135,7 @@ fn the_newest_messages_are_those_that_so_many_pieces_take() {
     let texts: Vec<String> = (0..400).map(|n| format!("message {n}\n{}", "a line\n".repeat(n % 90))).collect();
     let message = |number: usize| Some(said(number, texts.get(number)?));
     for room in [2048, 4000, 9000] {
-        let mut from = newest(0..400, message, room, 3);
+        let mut from = start_of_newest(0..400, message, room, 3);
         assert!(from > 300, "{from}");
         let mut pieces = 0;
         while from < 400 {
@@ -142,5 +143,5 @@ fn the_newest_messages_are_those_that_so_many_pieces_take() {
         }
         assert!((2..4).contains(&pieces), "{pieces} pieces of {room}");
     }
-    assert_eq!((newest(0..400, message, 1 << 20, 3), newest(0..400, message, 4000, 0)), (0, 400));
+    assert_eq!((start_of_newest(0..400, message, 1 << 20, 3), start_of_newest(0..400, message, 4000, 0)), (0, 400));
 }

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Edit, Locks, Place, Target, Workspace, action, lines, on_files};
-use crate::tools::Scene;
-use crate::tools::tool::{Outcome, Tool};
+use super::{Edit, FileLocks, PathParam, Workspace, WorkspacePath, file_action, line_format, run_blocking};
+use crate::tools::ToolContext;
+use crate::tools::tool::{Tool, ToolOutcome};
 
 pub struct AppendFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    path: Target,
+    path: PathParam,
     /// Added as it is: a line ends with a newline of its own.
     content: String,
 }
@@ -25,12 +25,12 @@ impl Tool for AppendFile {
     const IN_ORDER: bool = true;
     type Params = Params;
 
-    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
-        action(Self::NAME, &params.path, scene)
+    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
+        file_action(Self::NAME, &params.path, scene)
     }
 
-    async fn run(Params { path, content }: Params, scene: Arc<Scene>) -> Outcome {
-        on_files(path, scene, move |workspace, place, locks| workspace.append(place, &content, locks)).await
+    async fn run(Params { path, content }: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        run_blocking(path, scene, move |workspace, place, locks| workspace.append_file(place, &content, locks)).await
     }
 }
 
@@ -39,15 +39,18 @@ impl Workspace {
     ///
     /// # Errors
     /// Why nothing was written.
-    pub fn append(&self, place: &Place, content: &str, locks: &Locks) -> Result<String, String> {
-        Edit { workspace: self, place, locks }.run(true, |old| {
+    pub fn append_file(&self, place: &WorkspacePath, content: &str, locks: &FileLocks) -> Result<String, String> {
+        Edit { workspace: self, path: place, locks }.run(true, |old| {
             let mut bytes = old.map(|old| old.bytes.clone()).unwrap_or_default();
             bytes.extend_from_slice(content.as_bytes());
             let (more, now) = (content.len() as u64, bytes.len() as u64);
-            let held = lines::of(lines::count(&bytes), "line");
+            let held = line_format::format_count(line_format::count_lines(&bytes), "line");
             let made = if old.is_none() { "is made and " } else { "" };
-            let told =
-                format!("{place} {made}has {} more: {held}, {} now", lines::of(more, "byte"), lines::of(now, "byte"));
+            let told = format!(
+                "{place} {made}has {} more: {held}, {} now",
+                line_format::format_count(more, "byte"),
+                line_format::format_count(now, "byte")
+            );
             Ok((bytes, told))
         })
     }

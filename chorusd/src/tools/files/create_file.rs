@@ -5,16 +5,16 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Edit, Locks, Place, Target, Workspace, action, lines, on_files};
-use crate::tools::Scene;
-use crate::tools::tool::{Outcome, Tool};
+use super::{Edit, FileLocks, PathParam, Workspace, WorkspacePath, file_action, line_format, run_blocking};
+use crate::tools::ToolContext;
+use crate::tools::tool::{Tool, ToolOutcome};
 
 pub struct CreateFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    path: Target,
+    path: PathParam,
     content: String,
 }
 
@@ -25,12 +25,12 @@ impl Tool for CreateFile {
     const IN_ORDER: bool = true;
     type Params = Params;
 
-    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
-        action(Self::NAME, &params.path, scene)
+    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
+        file_action(Self::NAME, &params.path, scene)
     }
 
-    async fn run(Params { path, content }: Params, scene: Arc<Scene>) -> Outcome {
-        on_files(path, scene, move |workspace, place, locks| workspace.create(place, content, locks)).await
+    async fn run(Params { path, content }: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        run_blocking(path, scene, move |workspace, place, locks| workspace.create_file(place, content, locks)).await
     }
 }
 
@@ -39,19 +39,22 @@ impl Workspace {
     ///
     /// # Errors
     /// Why nothing was written.
-    pub fn create(&self, place: &Place, content: String, locks: &Locks) -> Result<String, String> {
-        Edit { workspace: self, place, locks }.run(false, |old| {
-            let held =
-                format!("{}, {}", lines::of(lines::count(content.as_bytes()), "line"), bytes(content.len() as u64));
+    pub fn create_file(&self, place: &WorkspacePath, content: String, locks: &FileLocks) -> Result<String, String> {
+        Edit { workspace: self, path: place, locks }.run(false, |old| {
+            let held = format!(
+                "{}, {}",
+                line_format::format_count(line_format::count_lines(content.as_bytes()), "line"),
+                format_bytes(content.len() as u64)
+            );
             let told = match old {
                 None => format!("{place} is made: {held}"),
-                Some(old) => format!("{place} is replaced: {held} now, {} before", bytes(old.length)),
+                Some(old) => format!("{place} is replaced: {held} now, {} before", format_bytes(old.length)),
             };
             Ok((content.into_bytes(), told))
         })
     }
 }
 
-fn bytes(count: u64) -> String {
-    lines::of(count, "byte")
+fn format_bytes(count: u64) -> String {
+    line_format::format_count(count, "byte")
 }

@@ -7,26 +7,26 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, fstat, mkdirat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
-use super::workspace::{open_folder, regular, why};
-use super::{Locks, Place, Workspace, beside};
+use super::workspace::{describe_name_error, ensure_regular, open_folder};
+use super::{FileLocks, Workspace, WorkspacePath, temp_names};
 
 /// Bytes of a file that may be changed in parts; it is held in memory.
-const LONGEST: u64 = 16 << 20;
+const MAX_EDITED_LEN: u64 = 16 << 20;
 
 /// What one is, beside `objects/` and `refs/`, makes a folder a repository of git, whose `config` names programs to run.
-const HEAD: &str = "HEAD";
+const HEAD_FILE: &str = "HEAD";
 
 /// One change of one file.
 #[derive(Debug)]
 pub struct Edit<'a> {
     pub workspace: &'a Workspace,
-    pub place: &'a Place,
-    pub locks: &'a Locks,
+    pub path: &'a WorkspacePath,
+    pub locks: &'a FileLocks,
 }
 
 /// A file before it is changed.
 #[derive(Debug)]
-pub(super) struct Old {
+pub(super) struct OldFile {
     /// Nothing where it was not to be read.
     pub bytes: Vec<u8>,
     pub length: u64,
@@ -35,11 +35,11 @@ pub(super) struct Old {
 
 /// Folders that were made for a file, each in the one that holds it.
 #[derive(Debug, Default)]
-struct Made(Vec<(OwnedFd, String)>);
+struct CreatedDirs(Vec<(OwnedFd, String)>);
 
-impl Made {
+impl CreatedDirs {
     /// Takes them away again, as far as nobody has put anything into them.
-    fn undo(self) {
+    fn remove_dirs(self) {
         for (folder, name) in self.0.into_iter().rev() {
             let _ = unlinkat(&folder, name, AtFlags::REMOVEDIR);
         }
@@ -52,51 +52,51 @@ impl Edit<'_> {
     pub(super) fn run<T>(
         &self,
         reads: bool,
-        change: impl FnOnce(Option<&Old>) -> Result<(Vec<u8>, T), String>,
+        change: impl FnOnce(Option<&OldFile>) -> Result<(Vec<u8>, T), String>,
     ) -> Result<T, String> {
-        let (folders, name) = self.place.file()?;
-        if name.eq_ignore_ascii_case(HEAD) {
+        let (folders, name) = self.path.split_file()?;
+        if name.eq_ignore_ascii_case(HEAD_FILE) {
             return Err(format!(
                 "{}: a file of that name could make its folder a repository of git; use another",
-                self.place
+                self.path
             ));
         }
-        let mut made = Made::default();
-        let folder = self.workspace.folder(folders, |folder, name| make(folder, name, &mut made).map(Some));
-        let done = folder.and_then(|folder| self.write(&folder, name, reads, change));
+        let mut made = CreatedDirs::default();
+        let folder = self.workspace.walk_folders(folders, |folder, name| create_dir(folder, name, &mut made).map(Some));
+        let done = folder.and_then(|folder| self.write_locked(&folder, name, reads, change));
         if done.is_err() {
-            made.undo();
+            made.remove_dirs();
         }
         done
     }
 
-    fn write<T>(
+    fn write_locked<T>(
         &self,
         folder: &OwnedFd,
         name: &str,
         reads: bool,
-        change: impl FnOnce(Option<&Old>) -> Result<(Vec<u8>, T), String>,
+        change: impl FnOnce(Option<&OldFile>) -> Result<(Vec<u8>, T), String>,
     ) -> Result<T, String> {
-        self.no_repository()?;
-        let path = self.place.to_string();
-        let wrong = |e| why(folder.as_fd(), name, &path, e);
+        self.ensure_no_repository()?;
+        let path = self.path.to_string();
+        let wrong = |e| describe_name_error(folder.as_fd(), name, &path, e);
         let status = fstat(folder).map_err(wrong)?;
         let _lock = self.locks.lock((status.st_dev, status.st_ino), name);
-        beside::sweep(folder.as_fd());
-        let old = old(folder.as_fd(), name, &path, reads)?;
+        temp_names::remove_stale(folder.as_fd());
+        let old = read_old_file(folder.as_fd(), name, &path, reads)?;
         let (bytes, told) = change(old.as_ref())?;
         let mode = old.map_or(Mode::from_raw_mode(0o644), |old| old.mode);
-        replace(folder, name, &bytes, mode).map_err(wrong)?;
+        replace_atomically(folder, name, &bytes, mode).map_err(wrong)?;
         Ok(told)
     }
 
     /// Refuses to write in a folder that git would take for a repository of its own, or below one.
-    fn no_repository(&self) -> Result<(), String> {
-        let (folders, _) = self.place.file()?;
+    fn ensure_no_repository(&self) -> Result<(), String> {
+        let (folders, _) = self.path.split_file()?;
         for depth in 0..=folders.len() {
-            let folder = self.workspace.folder(&folders[..depth], |_, _| Ok(None))?;
+            let folder = self.workspace.walk_folders(&folders[..depth], |_, _| Ok(None))?;
             let has = |name: &str| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
-            if has(HEAD) && (has("commondir") || (has("objects") && has("refs"))) {
+            if has(HEAD_FILE) && (has("commondir") || (has("objects") && has("refs"))) {
                 let at = if depth == 0 { ".".into() } else { folders[..depth].join("/") };
                 return Err(format!("{at} is a repository of git without a workspace; no file tool writes in it"));
             }
@@ -105,8 +105,8 @@ impl Edit<'_> {
     }
 }
 
-fn make(folder: BorrowedFd<'_>, name: &str, made: &mut Made) -> Result<(), String> {
-    let wrong = |e| why(folder, name, name, e);
+fn create_dir(folder: BorrowedFd<'_>, name: &str, made: &mut CreatedDirs) -> Result<(), String> {
+    let wrong = |e| describe_name_error(folder, name, name, e);
     match mkdirat(folder, name, Mode::from_raw_mode(0o700)) {
         Ok(()) => {}
         // Somebody else was faster.
@@ -119,14 +119,14 @@ fn make(folder: BorrowedFd<'_>, name: &str, made: &mut Made) -> Result<(), Strin
     fchmod(&new, Mode::from_raw_mode(0o755)).map_err(wrong)
 }
 
-fn old(folder: BorrowedFd<'_>, name: &str, path: &str, reads: bool) -> Result<Option<Old>, String> {
-    let wrong = |e| why(folder, name, path, e);
+fn read_old_file(folder: BorrowedFd<'_>, name: &str, path: &str, reads: bool) -> Result<Option<OldFile>, String> {
+    let wrong = |e| describe_name_error(folder, name, path, e);
     let status = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(status) => status,
         Err(Errno::NOENT) => return Ok(None),
         Err(e) => return Err(wrong(e)),
     };
-    regular(FileType::from_raw_mode(status.st_mode), folder, name, path)?;
+    ensure_regular(FileType::from_raw_mode(status.st_mode), folder, name, path)?;
     let mode = Mode::from_raw_mode(status.st_mode & 0o777);
     if !mode.contains(Mode::WUSR) {
         return Err(format!("{path} is read-only (mode {:o})", mode.bits()));
@@ -137,29 +137,29 @@ fn old(folder: BorrowedFd<'_>, name: &str, path: &str, reads: bool) -> Result<Op
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let opened = openat(folder, name, flags, Mode::empty()).map_err(wrong)?;
         // What was looked at may not be what was opened.
-        regular(FileType::from_raw_mode(fstat(&opened).map_err(wrong)?.st_mode), folder, name, path)?;
-        let read = File::from(opened).take(LONGEST + 1).read_to_end(&mut bytes);
+        ensure_regular(FileType::from_raw_mode(fstat(&opened).map_err(wrong)?.st_mode), folder, name, path)?;
+        let read = File::from(opened).take(MAX_EDITED_LEN + 1).read_to_end(&mut bytes);
         read.map_err(|e| format!("{path} cannot be read: {e}"))?;
-        if bytes.len() as u64 > LONGEST {
-            return Err(format!("{path} has {length} bytes; more than {LONGEST} are changed by commands only"));
+        if bytes.len() as u64 > MAX_EDITED_LEN {
+            return Err(format!("{path} has {length} bytes; more than {MAX_EDITED_LEN} are changed by commands only"));
         }
     }
-    Ok(Some(Old { bytes, length, mode }))
+    Ok(Some(OldFile { bytes, length, mode }))
 }
 
 /// Writes it beside its name and gives it the name when it is whole and on the disk: a crash leaves the old or the new.
-fn replace(folder: &OwnedFd, name: &str, bytes: &[u8], mode: Mode) -> Result<(), Errno> {
-    let beside = beside::name();
+fn replace_atomically(folder: &OwnedFd, name: &str, bytes: &[u8], mode: Mode) -> Result<(), Errno> {
+    let beside = temp_names::new_name();
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(folder, &beside, flags, Mode::from_raw_mode(0o600))?;
-    let named = fill(file.into(), bytes, mode).and_then(|()| renameat(folder, &beside, folder, name));
+    let named = write_contents(file.into(), bytes, mode).and_then(|()| renameat(folder, &beside, folder, name));
     if named.is_err() {
         let _ = unlinkat(folder, &beside, AtFlags::empty());
     }
     named
 }
 
-fn fill(mut file: File, bytes: &[u8], mode: Mode) -> Result<(), Errno> {
+fn write_contents(mut file: File, bytes: &[u8], mode: Mode) -> Result<(), Errno> {
     let wrong = |e: std::io::Error| Errno::from_io_error(&e).unwrap_or(Errno::IO);
     file.write_all(bytes).map_err(wrong)?;
     fchmod(&file, mode)?;

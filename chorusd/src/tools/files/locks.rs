@@ -4,26 +4,26 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// More than there are writers at once, as a rule.
-const LOCKS: usize = 64;
+const LOCK_COUNT: usize = 64;
 
 /// Locks of files. Two files may share one; nobody holds two.
 #[derive(Debug)]
-pub struct Locks {
-    locks: [Mutex<()>; LOCKS],
+pub struct FileLocks {
+    locks: [Mutex<()>; LOCK_COUNT],
     hash: RandomState,
 }
 
-impl Default for Locks {
+impl Default for FileLocks {
     fn default() -> Self {
-        Self { locks: [const { Mutex::new(()) }; LOCKS], hash: RandomState::new() }
+        Self { locks: [const { Mutex::new(()) }; LOCK_COUNT], hash: RandomState::new() }
     }
 }
 
-impl Locks {
+impl FileLocks {
     /// Waits until nobody else writes the file of this name in this folder (its device and number: a workspace may be
     /// reached by two paths). Blocks.
     pub fn lock(&self, folder: (u64, u64), name: &str) -> MutexGuard<'_, ()> {
-        let at = self.hash.hash_one((folder, name)) as usize % LOCKS;
+        let at = self.hash.hash_one((folder, name)) as usize % LOCK_COUNT;
         self.locks[at].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

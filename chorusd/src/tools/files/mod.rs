@@ -1,39 +1,39 @@
 //! The file tools, and how they reach a workspace: by paths that are cleaned once, beneath a held directory.
 
 pub mod append_file;
-mod beside;
 pub mod create_file;
 mod edit;
-mod lines;
+mod line_format;
 mod locks;
-mod place;
+mod path_param;
 pub mod str_replace;
-mod target;
+mod temp_names;
 pub mod view;
 mod workspace;
+mod workspace_path;
 
 pub use edit::Edit;
-pub use locks::Locks;
-pub use place::Place;
-pub use view::Range;
+pub use locks::FileLocks;
+pub use view::LineRange;
 pub use workspace::Workspace;
+pub use workspace_path::WorkspacePath;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use append_file::AppendFile;
 use create_file::CreateFile;
+use path_param::PathParam;
 use str_replace::StrReplace;
-use target::Target;
 use view::View;
 
-use super::Scene;
-use super::tool::{Outcome, Tool as _};
+use super::ToolContext;
+use super::tool::{Tool as _, ToolOutcome};
 use crate::permissions::{Action, WorkspacePaths};
 
 /// The one string that the use of a file is judged by: with the very path that is opened.
-fn action(tool: &str, path: &Target, scene: &Scene) -> Result<String, String> {
-    let place = path.place(scene)?;
+fn file_action(tool: &str, path: &PathParam, scene: &ToolContext) -> Result<String, String> {
+    let place = path.resolve(scene)?;
     Ok(Action::File { tool, path: &place.to_string() }.to_string())
 }
 
@@ -46,26 +46,26 @@ pub fn workspace_paths(workspace: &Path) -> WorkspacePaths {
 /// Returns the action of a file tool with the path that the tool would open; `None` if it is no such action, or the tool
 /// would refuse the path.
 #[must_use]
-pub fn cleaned_action(action: &str, workspace: &Path) -> Option<String> {
+pub fn normalize_file_action(action: &str, workspace: &Path) -> Option<String> {
     let (tool, path) = action.strip_prefix("tool:")?.split_once(':')?;
     let tools = [AppendFile::NAME, CreateFile::NAME, StrReplace::NAME, View::NAME];
-    let place = Place::read(path, workspace).ok().filter(|_| tools.contains(&tool))?;
+    let place = WorkspacePath::parse(path, workspace).ok().filter(|_| tools.contains(&tool))?;
     Some(Action::File { tool, path: &place.to_string() }.to_string())
 }
 
 /// Does what reads or writes files, on a thread that may wait for them.
-async fn on_files(
-    path: Target,
-    scene: Arc<Scene>,
-    work: impl FnOnce(&Workspace, &Place, &Locks) -> Result<String, String> + Send + 'static,
-) -> Outcome {
+async fn run_blocking(
+    path: PathParam,
+    scene: Arc<ToolContext>,
+    work: impl FnOnce(&Workspace, &WorkspacePath, &FileLocks) -> Result<String, String> + Send + 'static,
+) -> ToolOutcome {
     let done = tokio::task::spawn_blocking(move || {
-        let place = path.place(&scene)?;
-        work(&Workspace::open(&scene.workspace())?, place, &scene.world.locks)
+        let place = path.resolve(&scene)?;
+        work(&Workspace::open(&scene.workspace())?, place, &scene.services.file_locks)
     });
     match done.await {
-        Ok(Ok(text)) => Outcome::done(text),
-        Ok(Err(wrong)) => Outcome::error(wrong),
-        Err(e) => Outcome::error(format!("the tool failed: {e}")),
+        Ok(Ok(text)) => ToolOutcome::success(text),
+        Ok(Err(wrong)) => ToolOutcome::error(wrong),
+        Err(e) => ToolOutcome::error(format!("the tool failed: {e}")),
     }
 }

@@ -7,22 +7,22 @@ use memchr::memmem;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Edit, Locks, Place, Target, Workspace, action, lines, on_files};
-use crate::tools::Scene;
-use crate::tools::tool::{Outcome, Tool};
+use super::{Edit, FileLocks, PathParam, Workspace, WorkspacePath, file_action, line_format, run_blocking};
+use crate::tools::ToolContext;
+use crate::tools::tool::{Tool, ToolOutcome};
 
 /// Lines around a change that are shown, and how many of it.
-const AROUND: u64 = 3;
-const SHOWN: u64 = 30;
+const CONTEXT_LINES: u64 = 3;
+const MAX_SHOWN_LINES: u64 = 30;
 /// Places that are named.
-const NAMED: usize = 20;
+const MAX_NAMED_MATCHES: usize = 20;
 
 pub struct StrReplace;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    path: Target,
+    path: PathParam,
     /// Exactly as it stands there, with blanks and newlines.
     old_str: String,
     new_str: String,
@@ -35,13 +35,15 @@ impl Tool for StrReplace {
     const IN_ORDER: bool = true;
     type Params = Params;
 
-    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
-        action(Self::NAME, &params.path, scene)
+    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
+        file_action(Self::NAME, &params.path, scene)
     }
 
-    async fn run(Params { path, old_str, new_str }: Params, scene: Arc<Scene>) -> Outcome {
-        on_files(path, scene, move |workspace, place, locks| workspace.replace(place, (&old_str, &new_str), locks))
-            .await
+    async fn run(Params { path, old_str, new_str }: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        run_blocking(path, scene, move |workspace, place, locks| {
+            workspace.str_replace(place, (&old_str, &new_str), locks)
+        })
+        .await
     }
 }
 
@@ -50,7 +52,12 @@ impl Workspace {
     ///
     /// # Errors
     /// Why nothing was written.
-    pub fn replace(&self, place: &Place, (old, new): (&str, &str), locks: &Locks) -> Result<String, String> {
+    pub fn str_replace(
+        &self,
+        place: &WorkspacePath,
+        (old, new): (&str, &str),
+        locks: &FileLocks,
+    ) -> Result<String, String> {
         if old.is_empty() {
             return Err("old_str is empty; create_file writes a whole file, append_file adds to one".into());
         }
@@ -58,24 +65,24 @@ impl Workspace {
             return Err("old_str and new_str are the same; nothing was changed".into());
         }
         // Looked for first: folders are not made for what is not there.
-        self.find(place)?;
-        Edit { workspace: self, place, locks }.run(true, |file| {
+        self.open_entry(place)?;
+        Edit { workspace: self, path: place, locks }.run(true, |file| {
             let Some(file) = file else { return Err(format!("there is no {place}")) };
             let text = &file.bytes;
-            let found: Vec<usize> = memmem::find_iter(text, old).take(NAMED + 1).collect();
+            let found: Vec<usize> = memmem::find_iter(text, old).take(MAX_NAMED_MATCHES + 1).collect();
             match found[..] {
-                [] => Err(format!("old_str is not found in {place}{}; nothing was changed", nearly(text, old))),
+                [] => Err(format!("old_str is not found in {place}{}; nothing was changed", near_match_hint(text, old))),
                 [at] => {
                     let rest = &text[at + old.len()..];
                     let bytes = [&text[..at], new.as_bytes(), rest].concat();
-                    let told = shown(place, &bytes, at, new);
+                    let told = show_change(place, &bytes, at, new);
                     Ok((bytes, told))
                 }
                 _ => {
                     let count = memmem::find_iter(text, old).count();
                     let named: Vec<_> =
-                        found.iter().take(NAMED).map(|at| lines::number_at(text, *at).to_string()).collect();
-                    let more = if count > NAMED { ", …" } else { "" };
+                        found.iter().take(MAX_NAMED_MATCHES).map(|at| line_format::line_number_at(text, *at).to_string()).collect();
+                    let more = if count > MAX_NAMED_MATCHES { ", …" } else { "" };
                     Err(format!(
                         "old_str is found {count} times in {place}, at lines {}{more}; nothing was changed: take more of what \
                          stands around the one that is meant",
@@ -88,42 +95,42 @@ impl Workspace {
 }
 
 /// What was replaced, as it is now, with the lines around it.
-fn shown(place: &Place, bytes: &[u8], at: usize, new: &str) -> String {
-    let first = lines::number_at(bytes, at);
-    let last = lines::number_at(bytes, at + new.len());
-    let (from, to) = (first.saturating_sub(AROUND).max(1), (last + AROUND).min(first + SHOWN));
+fn show_change(place: &WorkspacePath, bytes: &[u8], at: usize, new: &str) -> String {
+    let first = line_format::line_number_at(bytes, at);
+    let last = line_format::line_number_at(bytes, at + new.len());
+    let (from, to) = (first.saturating_sub(CONTEXT_LINES).max(1), (last + CONTEXT_LINES).min(first + MAX_SHOWN_LINES));
     let mut text = format!("{place} is changed at line {first}:\n");
     let all = bytes.split(|byte| *byte == b'\n').zip(1_u64..);
-    let ends = bytes.ends_with(b"\n").then(|| lines::count(bytes));
+    let ends = bytes.ends_with(b"\n").then(|| line_format::count_lines(bytes));
     for (line, number) in all.skip_while(|(_, n)| *n < from).take_while(|(_, n)| *n <= to) {
         // Behind the last newline there is no line.
         if ends.is_none_or(|ends| number <= ends) {
-            lines::add(&mut text, number, line);
+            line_format::push_numbered_line(&mut text, number, line);
         }
     }
-    if last + AROUND > to {
+    if last + CONTEXT_LINES > to {
         let _ = writeln!(text, "[{} more lines are changed]", last.saturating_sub(to));
     }
     text
 }
 
 /// Lines of a piece, and bytes of a file, beyond which no hint is looked for.
-const MOST_LINES: usize = 200;
-const MOST_BYTES: usize = 256 << 10;
+const MAX_HINT_LINES: usize = 200;
+const MAX_HINT_BYTES: usize = 256 << 10;
 
 /// Where it would be found if blanks did not matter, to be read after what was not found.
-fn nearly(text: &[u8], old: &str) -> String {
+fn near_match_hint(text: &[u8], old: &str) -> String {
     if memmem::find(text, b"\r\n").is_some() && !old.contains('\r') {
         let old = old.replace('\n', "\r\n");
         if let Some(at) = memmem::find(text, old.as_bytes()) {
-            let line = lines::number_at(text, at);
+            let line = line_format::line_number_at(text, at);
             return format!(" as it is: lines of the file end with \\r\\n, and with those it stands at line {line}");
         }
     }
     let wanted: Vec<&[u8]> =
-        old.trim_matches('\n').split('\n').map(|line| line.as_bytes().trim_ascii()).take(MOST_LINES + 1).collect();
+        old.trim_matches('\n').split('\n').map(|line| line.as_bytes().trim_ascii()).take(MAX_HINT_LINES + 1).collect();
     // A hint is not worth looking for long: this takes the product of both.
-    if wanted.iter().all(|line| line.is_empty()) || wanted.len() > MOST_LINES || text.len() > MOST_BYTES {
+    if wanted.iter().all(|line| line.is_empty()) || wanted.len() > MAX_HINT_LINES || text.len() > MAX_HINT_BYTES {
         return String::new();
     }
     let has: Vec<&[u8]> = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();

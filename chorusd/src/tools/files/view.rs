@@ -10,21 +10,21 @@ use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::workspace::Found;
-use super::{Locks, Place, Target, Workspace, action, lines, on_files};
-use crate::tools::Scene;
-use crate::tools::tool::{Outcome, Tool};
+use super::workspace::OpenEntry;
+use super::{FileLocks, PathParam, Workspace, WorkspacePath, file_action, line_format, run_blocking};
+use crate::tools::ToolContext;
+use crate::tools::tool::{Tool, ToolOutcome};
 
 /// Of a file that are shown at once: lines, and bytes of them.
-const LINES: u64 = 1000;
-const BYTES: usize = 32 << 10;
+const MAX_SHOWN_LINES: u64 = 1000;
+const MAX_SHOWN_BYTES: usize = 32 << 10;
 /// Bytes of a file that are read to find its lines.
-const READ: u64 = 64 << 20;
+const MAX_READ_BYTES: u64 = 64 << 20;
 /// Bytes at its beginning that tell text from anything else.
-const LOOKED_AT: usize = 8 << 10;
+const BINARY_CHECK_LEN: usize = 8 << 10;
 /// Entries of a folder that are shown, and that are looked at.
-const ENTRIES: usize = 500;
-const ALL_ENTRIES: usize = 20_000;
+const MAX_SHOWN_ENTRIES: usize = 500;
+const MAX_LISTED_ENTRIES: usize = 20_000;
 
 pub struct View;
 
@@ -32,7 +32,7 @@ pub struct View;
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// Such as `src/main.rs`; `.` is the workspace itself.
-    path: Target,
+    path: PathParam,
     /// From 1.
     start_line: Option<u64>,
     end_line: Option<u64>,
@@ -40,7 +40,7 @@ pub struct Params {
 
 /// Which lines of a file are asked for; both ends belong to it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Range {
+pub struct LineRange {
     pub start: Option<u64>,
     pub end: Option<u64>,
 }
@@ -51,13 +51,13 @@ impl Tool for View {
     const IN_ORDER: bool = true;
     type Params = Params;
 
-    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
-        action(Self::NAME, &params.path, scene)
+    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
+        file_action(Self::NAME, &params.path, scene)
     }
 
-    async fn run(Params { path, start_line, end_line }: Params, scene: Arc<Scene>) -> Outcome {
-        let range = Range { start: start_line, end: end_line };
-        on_files(path, scene, move |workspace, place, _: &Locks| workspace.view(place, range)).await
+    async fn run(Params { path, start_line, end_line }: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        let range = LineRange { start: start_line, end: end_line };
+        run_blocking(path, scene, move |workspace, place, _: &FileLocks| workspace.view(place, range)).await
     }
 }
 
@@ -66,15 +66,15 @@ impl Workspace {
     ///
     /// # Errors
     /// Why there is nothing to show.
-    pub fn view(&self, place: &Place, range: Range) -> Result<String, String> {
-        match self.find(place)? {
-            Found::Folder(folder) => list(place, folder),
-            Found::File { file, length } => file_lines(place, file, length, range),
+    pub fn view(&self, place: &WorkspacePath, range: LineRange) -> Result<String, String> {
+        match self.open_entry(place)? {
+            OpenEntry::Folder(folder) => list_folder(place, folder),
+            OpenEntry::File { file, length } => view_file(place, file, length, range),
         }
     }
 }
 
-fn file_lines(place: &Place, file: File, length: u64, range: Range) -> Result<String, String> {
+fn view_file(place: &WorkspacePath, file: File, length: u64, range: LineRange) -> Result<String, String> {
     let failed = |e: std::io::Error| format!("{place} cannot be read: {e}");
     let start = range.start.unwrap_or(1);
     if start == 0 {
@@ -84,13 +84,16 @@ fn file_lines(place: &Place, file: File, length: u64, range: Range) -> Result<St
     if last < start {
         return Err(format!("end_line {last} comes before start_line {start}"));
     }
-    let mut reader = BufReader::with_capacity(64 << 10, file.take(READ));
+    let mut reader = BufReader::with_capacity(64 << 10, file.take(MAX_READ_BYTES));
     let head = reader.fill_buf().map_err(failed)?;
     if head.is_empty() {
         return Ok(format!("{place} is empty"));
     }
-    if memchr::memchr(0, &head[..head.len().min(LOOKED_AT)]).is_some() {
-        return Err(format!("{place} is no text: it has {} and zeros among them", lines::of(length, "byte")));
+    if memchr::memchr(0, &head[..head.len().min(BINARY_CHECK_LEN)]).is_some() {
+        return Err(format!(
+            "{place} is no text: it has {} and zeros among them",
+            line_format::format_count(length, "byte")
+        ));
     }
     let (mut text, mut line) = (String::new(), Vec::new());
     let (mut number, mut shown, mut read, mut plain) = (0, 0_u64, 0_u64, true);
@@ -102,14 +105,14 @@ fn file_lines(place: &Place, file: File, length: u64, range: Range) -> Result<St
             break;
         }
         (number, read) = (number + 1, read + taken as u64);
-        full |= shown >= LINES || text.len() >= BYTES;
+        full |= shown >= MAX_SHOWN_LINES || text.len() >= MAX_SHOWN_BYTES;
         if (start..=last).contains(&number) && !full {
             plain &= std::str::from_utf8(&line).is_ok();
-            lines::add(&mut text, number, line.strip_suffix(b"\n").unwrap_or(&line));
+            line_format::push_numbered_line(&mut text, number, line.strip_suffix(b"\n").unwrap_or(&line));
             shown += 1;
         }
     }
-    let whole = read < READ;
+    let whole = read < MAX_READ_BYTES;
     let of = if whole { number.to_string() } else { format!("more than {number}") };
     if shown == 0 {
         let more = if whole { "" } else { "; what is further in is shown by commands only" };
@@ -128,7 +131,7 @@ fn file_lines(place: &Place, file: File, length: u64, range: Range) -> Result<St
 }
 
 /// Names of a folder in their order, those of folders with a slash. git's own directory is left out.
-fn list(place: &Place, folder: OwnedFd) -> Result<String, String> {
+fn list_folder(place: &WorkspacePath, folder: OwnedFd) -> Result<String, String> {
     let failed = |e: rustix::io::Errno| format!("{place} cannot be read: {e}");
     let mut entries: Vec<(Vec<u8>, String)> = Vec::new();
     let mut more = false;
@@ -138,7 +141,7 @@ fn list(place: &Place, folder: OwnedFd) -> Result<String, String> {
         if matches!(name.to_bytes(), b"." | b".." | b".git") {
             continue;
         }
-        more = entries.len() >= ALL_ENTRIES;
+        more = entries.len() >= MAX_LISTED_ENTRIES;
         if more {
             break;
         }
@@ -148,33 +151,37 @@ fn list(place: &Place, folder: OwnedFd) -> Result<String, String> {
     let count = entries.len();
     let mut text = match count {
         0 => return Ok(format!("{place}/ is empty")),
-        _ => format!("{place}/ has {}{}:\n", if more { "more than " } else { "" }, lines::of(count as u64, "name")),
+        _ => format!(
+            "{place}/ has {}{}:\n",
+            if more { "more than " } else { "" },
+            line_format::format_count(count as u64, "name")
+        ),
     };
-    for (name, kind) in entries.iter_mut().take(ENTRIES) {
+    for (name, kind) in entries.iter_mut().take(MAX_SHOWN_ENTRIES) {
         // One that has gone meanwhile is shown by its name alone.
         if let Ok(status) = statat(&folder, &**name, AtFlags::SYMLINK_NOFOLLOW) {
             *kind = match FileType::from_raw_mode(status.st_mode) {
                 FileType::Directory => "/".into(),
                 FileType::RegularFile => {
-                    format!("  {}", lines::of(u64::try_from(status.st_size).unwrap_or(0), "byte"))
+                    format!("  {}", line_format::format_count(u64::try_from(status.st_size).unwrap_or(0), "byte"))
                 }
                 FileType::Symlink => match readlinkat(&folder, &**name, Vec::new()) {
-                    Ok(target) => format!(" -> {}", plainly(target.to_bytes())),
+                    Ok(target) => format!(" -> {}", escape_name(target.to_bytes())),
                     Err(_) => " (a symbolic link)".into(),
                 },
                 _ => "  (no file)".into(),
             };
         }
-        let _ = writeln!(text, "{}{kind}", plainly(name));
+        let _ = writeln!(text, "{}{kind}", escape_name(name));
     }
-    if count > ENTRIES {
-        let _ = writeln!(text, "[{} more]", count - ENTRIES);
+    if count > MAX_SHOWN_ENTRIES {
+        let _ = writeln!(text, "[{} more]", count - MAX_SHOWN_ENTRIES);
     }
     Ok(text)
 }
 
 /// A name on one line.
-fn plainly(name: &[u8]) -> String {
+fn escape_name(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
     if name.chars().any(char::is_control) { format!("{name:?}") } else { name.into_owned() }
 }

@@ -8,14 +8,14 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::Place;
-use crate::config::nearest;
+use super::WorkspacePath;
+use crate::config::closest_match;
 
 /// Names that are looked at to find the one that was meant.
-const LOOKED_AT: usize = 1000;
+const MAX_SUGGESTION_NAMES: usize = 1000;
 
 /// For whatever is opened: it is never waited for, and no link.
-const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+const OPEN_FLAGS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// An agent's workspace.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Workspace {
 
 /// What lies at a place.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum OpenEntry {
     File { file: File, length: u64 },
     Folder(OwnedFd),
 }
@@ -38,36 +38,36 @@ impl Workspace {
     pub fn open(path: &Path) -> Result<Self, String> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty());
-        root.map(|root| Self { root }).map_err(|e| said("the workspace", e))
+        root.map(|root| Self { root }).map_err(|e| describe_error("the workspace", e))
     }
 
     /// What lies there.
-    pub(super) fn find(&self, place: &Place) -> Result<Found, String> {
-        let Some((name, folders)) = place.parts().split_last() else {
-            return Ok(Found::Folder(self.folder(&[], |_, _| Ok(None))?));
+    pub(super) fn open_entry(&self, place: &WorkspacePath) -> Result<OpenEntry, String> {
+        let Some((name, folders)) = place.components().split_last() else {
+            return Ok(OpenEntry::Folder(self.walk_folders(&[], |_, _| Ok(None))?));
         };
-        let folder = self.folder(folders, |_, _| Ok(None))?;
-        let wrong = |e| why(folder.as_fd(), name, &place.to_string(), e);
+        let folder = self.walk_folders(folders, |_, _| Ok(None))?;
+        let wrong = |e| describe_name_error(folder.as_fd(), name, &place.to_string(), e);
         let kind = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(wrong)?;
         if FileType::from_raw_mode(kind.st_mode) == FileType::Directory {
-            return Ok(Found::Folder(open_folder(folder.as_fd(), name).map_err(wrong)?));
+            return Ok(OpenEntry::Folder(open_folder(folder.as_fd(), name).map_err(wrong)?));
         }
-        regular(FileType::from_raw_mode(kind.st_mode), folder.as_fd(), name, &place.to_string())?;
-        let opened = openat(&folder, name, ALWAYS | OFlags::RDONLY, Mode::empty()).map_err(wrong)?;
+        ensure_regular(FileType::from_raw_mode(kind.st_mode), folder.as_fd(), name, &place.to_string())?;
+        let opened = openat(&folder, name, OPEN_FLAGS | OFlags::RDONLY, Mode::empty()).map_err(wrong)?;
         // What was looked at may not be what was opened.
         let status = fstat(&opened).map_err(wrong)?;
-        regular(FileType::from_raw_mode(status.st_mode), folder.as_fd(), name, &place.to_string())?;
-        Ok(Found::File { file: opened.into(), length: u64::try_from(status.st_size).unwrap_or(0) })
+        ensure_regular(FileType::from_raw_mode(status.st_mode), folder.as_fd(), name, &place.to_string())?;
+        Ok(OpenEntry::File { file: opened.into(), length: u64::try_from(status.st_size).unwrap_or(0) })
     }
 
     /// The folder that these names lead to. `missing` may make one that is not there; then it is opened.
-    pub(super) fn folder(
+    pub(super) fn walk_folders(
         &self,
         names: &[String],
         mut missing: impl FnMut(BorrowedFd<'_>, &str) -> Result<Option<()>, String>,
     ) -> Result<OwnedFd, String> {
         let so_far = |at: usize| names[..=at].join("/");
-        let mut folder = open_folder(self.root.as_fd(), ".").map_err(|e| said("the workspace", e))?;
+        let mut folder = open_folder(self.root.as_fd(), ".").map_err(|e| describe_error("the workspace", e))?;
         for (at, name) in names.iter().enumerate() {
             let mut next = open_folder(folder.as_fd(), name);
             if next.as_ref().err() == Some(&Errno::NOENT) && missing(folder.as_fd(), name)?.is_some() {
@@ -75,7 +75,7 @@ impl Workspace {
             }
             folder = next.map_err(|e| match e {
                 Errno::NOTDIR if !is_link(folder.as_fd(), name) => format!("{} is no folder", so_far(at)),
-                e => why(folder.as_fd(), name, &so_far(at), e),
+                e => describe_name_error(folder.as_fd(), name, &so_far(at), e),
             })?;
         }
         Ok(folder)
@@ -83,15 +83,15 @@ impl Workspace {
 }
 
 pub(super) fn open_folder(folder: BorrowedFd<'_>, name: &str) -> rustix::io::Result<OwnedFd> {
-    openat(folder, name, ALWAYS | OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
+    openat(folder, name, OPEN_FLAGS | OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
 }
 
 /// Refuses whatever is no file: a link with what it leads to, a device, a pipe.
-pub(super) fn regular(kind: FileType, folder: BorrowedFd<'_>, name: &str, path: &str) -> Result<(), String> {
+pub(super) fn ensure_regular(kind: FileType, folder: BorrowedFd<'_>, name: &str, path: &str) -> Result<(), String> {
     let what = match kind {
         FileType::RegularFile => return Ok(()),
         FileType::Directory => "a folder",
-        FileType::Symlink => return Err(link(folder, name, path)),
+        FileType::Symlink => return Err(describe_link(folder, name, path)),
         FileType::Fifo => "a pipe",
         FileType::Socket => "a socket",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
@@ -101,16 +101,16 @@ pub(super) fn regular(kind: FileType, folder: BorrowedFd<'_>, name: &str, path: 
 }
 
 /// An error of the system about a name, for the model.
-pub(super) fn why(folder: BorrowedFd<'_>, name: &str, path: &str, error: Errno) -> String {
+pub(super) fn describe_name_error(folder: BorrowedFd<'_>, name: &str, path: &str, error: Errno) -> String {
     match error {
-        Errno::NOENT => format!("there is no {path}{}", meant(folder, name)),
-        Errno::LOOP | Errno::NOTDIR if is_link(folder, name) => link(folder, name, path),
-        error => said(path, error),
+        Errno::NOENT => format!("there is no {path}{}", suggest_name(folder, name)),
+        Errno::LOOP | Errno::NOTDIR if is_link(folder, name) => describe_link(folder, name, path),
+        error => describe_error(path, error),
     }
 }
 
 /// The same where it is not the name's fault.
-fn said(path: &str, error: Errno) -> String {
+fn describe_error(path: &str, error: Errno) -> String {
     match error {
         Errno::NOTDIR => format!("{path} is no folder"),
         Errno::NAMETOOLONG => format!("{path}: a name is too long; 255 bytes are the most"),
@@ -127,7 +127,7 @@ fn is_link(folder: BorrowedFd<'_>, name: &str) -> bool {
         .is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Symlink)
 }
 
-fn link(folder: BorrowedFd<'_>, name: &str, path: &str) -> String {
+fn describe_link(folder: BorrowedFd<'_>, name: &str, path: &str) -> String {
     let target = readlinkat(folder, name, Vec::new()).map(|target| target.to_string_lossy().into_owned());
     let target = target.map_or_else(|_| String::new(), |target| format!(" to {target:?}"));
     format!(
@@ -136,13 +136,14 @@ fn link(folder: BorrowedFd<'_>, name: &str, path: &str) -> String {
 }
 
 /// The name that was probably meant, to be read after the one that is not there.
-fn meant(folder: BorrowedFd<'_>, name: &str) -> String {
+fn suggest_name(folder: BorrowedFd<'_>, name: &str) -> String {
     let Ok(entries) = open_folder(folder, ".").and_then(Dir::new) else { return String::new() };
     let names: Vec<String> = entries
-        .take(LOOKED_AT)
+        .take(MAX_SUGGESTION_NAMES)
         .flatten()
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .filter(|name| !matches!(&**name, "." | ".." | ".git"))
         .collect();
-    nearest(name, names.iter().map(String::as_str)).map_or_else(String::new, |near| format!("; {near:?} is there"))
+    closest_match(name, names.iter().map(String::as_str))
+        .map_or_else(String::new, |near| format!("; {near:?} is there"))
 }

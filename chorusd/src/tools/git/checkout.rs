@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::run::Git;
-use super::{Told, names};
+use super::{GitResult, ref_names};
 use crate::permissions::Action;
-use crate::tools::Scene;
-use crate::tools::tool::{Outcome, Tool};
+use crate::tools::ToolContext;
+use crate::tools::tool::{Tool, ToolOutcome};
 
 pub struct GitCheckout;
 
@@ -27,22 +27,22 @@ impl Tool for GitCheckout {
     const DESCRIPTION: &'static str = "Changes to a branch. Changes that are not committed go along, or it is refused.";
     type Params = Params;
 
-    fn action(params: &Params, _: &Scene) -> Result<String, String> {
-        names::branch(&params.branch)?;
+    fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
+        ref_names::check_branch(&params.branch)?;
         Ok(Action::GitCheckout { name: &params.branch }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
-        checkout(params, &scene).await.map_or_else(Outcome::error, Outcome::done)
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        checkout(params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn checkout(params: Params, scene: &Scene) -> Told<String> {
-    let _alone = scene.world.git.of(scene.agent).await;
+async fn checkout(params: Params, scene: &ToolContext) -> GitResult<String> {
+    let _alone = scene.services.git_locks.lock(scene.agent).await;
     let git = Git::new(scene).await?;
     let branch = params.branch.as_str();
     if params.create {
-        git.done(["checkout", "--quiet", "--no-track", "--no-recurse-submodules", "-b", branch, "--"]).await?;
+        git.output(["checkout", "--quiet", "--no-track", "--no-recurse-submodules", "-b", branch, "--"]).await?;
         return Ok(format!("on the new branch {branch}"));
     }
     // A tag or a commit of that name is none.
@@ -50,6 +50,6 @@ async fn checkout(params: Params, scene: &Scene) -> Told<String> {
     if !known.ok {
         return Err(format!("there is no branch {branch}; git_branch lists them, `create` makes it"));
     }
-    git.done(["checkout", "--quiet", "--no-guess", "--no-recurse-submodules", branch, "--"]).await?;
+    git.output(["checkout", "--quiet", "--no-guess", "--no-recurse-submodules", branch, "--"]).await?;
     Ok(format!("on the branch {branch}"))
 }

@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::run::Git;
-use super::{Told, names};
+use super::{GitResult, ref_names};
 use crate::permissions::Action;
-use crate::tools::Scene;
-use crate::tools::tool::{Outcome, Tool};
+use crate::tools::ToolContext;
+use crate::tools::tool::{Tool, ToolOutcome};
 
 /// Bytes of a message.
-const LONGEST: usize = 16 << 10;
+const MAX_MESSAGE_LEN: usize = 16 << 10;
 
 /// What is said where git prints something else than plain names.
-const NAMELESS: &str =
+const UNREADABLE_NAMES: &str =
     "the workspace has other repositories in it whose names git tools cannot tell; use git through bash";
 
 pub struct GitCommit;
@@ -34,46 +34,46 @@ impl Tool for GitCommit {
     const DESCRIPTION: &'static str = "Commits changes, new and deleted files included.";
     type Params = Params;
 
-    fn action(params: &Params, _: &Scene) -> Result<String, String> {
-        if params.message.trim().is_empty() || params.message.len() > LONGEST || params.message.contains('\0') {
-            return Err(format!("`message` must have a text of at most {LONGEST} bytes"));
+    fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
+        if params.message.trim().is_empty() || params.message.len() > MAX_MESSAGE_LEN || params.message.contains('\0') {
+            return Err(format!("`message` must have a text of at most {MAX_MESSAGE_LEN} bytes"));
         }
         if params.paths.len() > 1000 {
             return Err("more than 1000 paths are too many; give directories".into());
         }
-        params.paths.iter().try_for_each(|path| names::path(path))?;
+        params.paths.iter().try_for_each(|path| ref_names::check_path(path))?;
         Ok(Action::Git { verb: "commit" }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
-        commit(params, &scene).await.map_or_else(Outcome::error, Outcome::done)
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        commit(params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn commit(params: Params, scene: &Scene) -> Told<String> {
-    let _alone = scene.world.git.of(scene.agent).await;
+async fn commit(params: Params, scene: &ToolContext) -> GitResult<String> {
+    let _alone = scene.services.git_locks.lock(scene.agent).await;
     let git = Git::new(scene).await?;
-    let paths: Vec<String> = params.paths.iter().map(|path| names::exactly(path)).collect();
-    if !stage(&git, &paths).await? {
+    let paths: Vec<String> = params.paths.iter().map(|path| ref_names::literal_pathspec(path)).collect();
+    if !stage_changes(&git, &paths).await? {
         return Err("nothing was committed: there are no changes".into());
     }
-    record(&git, &params.message, paths).await
+    commit_staged(&git, &params.message, paths).await
 }
 
 /// Takes all changes of these paths, or all there are, into the index; whether there is something to commit then.
-pub(super) async fn stage(git: &Git<'_>, paths: &[String]) -> Told<bool> {
+pub(super) async fn stage_changes(git: &Git<'_>, paths: &[String]) -> GitResult<bool> {
     let all = if paths.is_empty() { vec![":(top)".to_owned()] } else { paths.to_vec() };
-    let others = other_repositories(git).await?;
-    git.done([plain(&["add", "--all", "--"]), all.clone(), others].concat()).await?;
+    let others = exclude_nested_repositories(git).await?;
+    git.output([to_owned_args(&["add", "--all", "--"]), all.clone(), others].concat()).await?;
     // Where there is nothing to commit, `git commit` would look into other repositories for something to say.
     let same = ["diff", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--"];
-    Ok(!git.run([plain(&same), all].concat()).await?.ok)
+    Ok(!git.run([to_owned_args(&same), all].concat()).await?.ok)
 }
 
 /// Commits what the index has of these paths, or all of it; what git said.
-pub(super) async fn record(git: &Git<'_>, message: &str, paths: Vec<String>) -> Told<String> {
+pub(super) async fn commit_staged(git: &Git<'_>, message: &str, paths: Vec<String>) -> GitResult<String> {
     let message = format!("--message={message}");
-    let mut args = plain(&["commit", "--allow-empty", "--no-verify", "--no-gpg-sign", "--no-status", &message]);
+    let mut args = to_owned_args(&["commit", "--allow-empty", "--no-verify", "--no-gpg-sign", "--no-status", &message]);
     if !paths.is_empty() {
         args.push("--".into());
         args.extend(paths);
@@ -82,28 +82,28 @@ pub(super) async fn record(git: &Git<'_>, message: &str, paths: Vec<String>) -> 
     if said.ok { Ok(said.text) } else { Err(format!("nothing was committed: {}", said.text)) }
 }
 
-fn plain(args: &[&str]) -> Vec<String> {
+fn to_owned_args(args: &[&str]) -> Vec<String> {
     args.iter().map(|arg| (*arg).to_owned()).collect()
 }
 
 /// Repositories that the workspace's own has noted in it, as paths to leave out: to see whether something changed there, git would go by
 /// their settings, which nobody has looked at.
-async fn other_repositories(git: &Git<'_>) -> Told<Vec<String>> {
+async fn exclude_nested_repositories(git: &Git<'_>) -> GitResult<Vec<String>> {
     let outside = |path: String| {
         // Others are quoted.
         let plain = !path.starts_with('"');
-        plain.then(|| format!(":(exclude,top,literal){path}")).ok_or_else(|| NAMELESS.to_owned())
+        plain.then(|| format!(":(exclude,top,literal){path}")).ok_or_else(|| UNREADABLE_NAMES.to_owned())
     };
-    repositories_inside(git).await?.into_iter().map(outside).collect()
+    nested_repositories(git).await?.into_iter().map(outside).collect()
 }
 
 /// The same as git prints them: unusual ones in quotes.
-pub(super) async fn repositories_inside(git: &Git<'_>) -> Told<Vec<String>> {
+pub(super) async fn nested_repositories(git: &Git<'_>) -> GitResult<Vec<String>> {
     const SCRIPT: &str = "git \"$@\" ls-files --stage | grep '^160000 '; :";
-    let said = git.script(SCRIPT).await?;
+    let said = git.run_script(SCRIPT).await?;
     let path = |line: &str| {
         let path = line.strip_prefix("160000 ").and_then(|rest| rest.split_once('\t')).map(|(_, path)| path.to_owned());
-        path.ok_or_else(|| NAMELESS.to_owned())
+        path.ok_or_else(|| UNREADABLE_NAMES.to_owned())
     };
     said.text.lines().map(path).collect()
 }

@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::run::Git;
-use super::{Told, names};
+use super::{GitResult, ref_names};
 use crate::permissions::Action;
-use crate::tools::Scene;
-use crate::tools::tool::{Outcome, Tool};
+use crate::tools::ToolContext;
+use crate::tools::tool::{Tool, ToolOutcome};
 
 pub struct GitDiff;
 
@@ -29,29 +29,29 @@ impl Tool for GitDiff {
         "Shows what has changed since the last commit, and files that git does not know yet.";
     type Params = Params;
 
-    fn action(params: &Params, _: &Scene) -> Result<String, String> {
-        params.path.iter().try_for_each(|path| names::path(path))?;
+    fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
+        params.path.iter().try_for_each(|path| ref_names::check_path(path))?;
         Ok(Action::Git { verb: "diff" }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
-        diff(params, &scene).await.map_or_else(Outcome::error, Outcome::done)
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        diff(params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn diff(params: Params, scene: &Scene) -> Told<String> {
-    let _alone = scene.world.git.of(scene.agent).await;
+async fn diff(params: Params, scene: &ToolContext) -> GitResult<String> {
+    let _alone = scene.services.git_locks.lock(scene.agent).await;
     let git = Git::new(scene).await?;
-    let path = params.path.as_deref().map(names::exactly);
+    let path = params.path.as_deref().map(ref_names::literal_pathspec);
     let mut args = vec!["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"];
     args.extend(params.staged.then_some("--cached"));
     args.push("--");
     args.extend(path.as_deref());
-    let mut said = git.shown(args).await?;
+    let mut said = git.output_redacted(args).await?;
     if !params.staged {
         let mut args = vec!["ls-files", "--others", "--exclude-standard", "--"];
         args.extend(path.as_deref());
-        let others = git.shown(args).await?;
+        let others = git.output_redacted(args).await?;
         if !others.is_empty() {
             said = [said.as_str(), "not known to git yet:", &others].join("\n").trim_start().to_owned();
         }

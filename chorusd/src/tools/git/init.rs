@@ -5,11 +5,11 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Told;
+use super::GitResult;
 use super::run::Git;
 use crate::permissions::Action;
-use crate::tools::Scene;
-use crate::tools::tool::{Outcome, Tool};
+use crate::tools::ToolContext;
+use crate::tools::tool::{Tool, ToolOutcome};
 
 pub struct GitInit;
 
@@ -22,21 +22,21 @@ impl Tool for GitInit {
     const DESCRIPTION: &'static str = "Makes the workspace a git repository.";
     type Params = Params;
 
-    fn action(_: &Params, _: &Scene) -> Result<String, String> {
+    fn action(_: &Params, _: &ToolContext) -> Result<String, String> {
         Ok(Action::Git { verb: "init" }.to_string())
     }
 
-    async fn run(_: Params, scene: Arc<Scene>) -> Outcome {
-        init(&scene).await.map_or_else(Outcome::error, Outcome::done)
+    async fn run(_: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        init(&scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn init(scene: &Scene) -> Told<String> {
-    let _alone = scene.world.git.of(scene.agent).await;
+async fn init(scene: &ToolContext) -> GitResult<String> {
+    let _alone = scene.services.git_locks.lock(scene.agent).await;
     if scene.workspace().join(".git").symlink_metadata().is_ok() {
         return Err("the workspace has a .git already".into());
     }
     let args = ["init", "--quiet", "--template=", "--initial-branch=main"];
-    Git::anywhere(scene).done(args).await?;
+    Git::without_repository(scene).output(args).await?;
     Ok("the workspace is a git repository now; its branch is main".into())
 }

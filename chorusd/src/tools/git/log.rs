@@ -5,14 +5,14 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Told;
+use super::GitResult;
 use super::run::Git;
 use crate::permissions::Action;
-use crate::tools::Scene;
-use crate::tools::tool::{Outcome, Tool};
+use crate::tools::ToolContext;
+use crate::tools::tool::{Tool, ToolOutcome};
 
 /// Commits that are shown at most.
-const MOST: u32 = 200;
+const MAX_COMMITS: u32 = 200;
 
 pub struct GitLog;
 
@@ -29,24 +29,31 @@ impl Tool for GitLog {
     const DESCRIPTION: &'static str = "Lists the newest commits of the branch.";
     type Params = Params;
 
-    fn action(_: &Params, _: &Scene) -> Result<String, String> {
+    fn action(_: &Params, _: &ToolContext) -> Result<String, String> {
         Ok(Action::Git { verb: "log" }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
-        log(params, &scene).await.map_or_else(Outcome::error, Outcome::done)
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        log(params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn log(params: Params, scene: &Scene) -> Told<String> {
-    let _alone = scene.world.git.of(scene.agent).await;
+async fn log(params: Params, scene: &ToolContext) -> GitResult<String> {
+    let _alone = scene.services.git_locks.lock(scene.agent).await;
     let git = Git::new(scene).await?;
     if !git.run(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await?.ok {
         return Ok("nothing was committed yet".into());
     }
-    let count = format!("--max-count={}", params.count.unwrap_or(10).clamp(1, MOST));
+    let count = format!("--max-count={}", params.count.unwrap_or(10).clamp(1, MAX_COMMITS));
     let format = "--format=%h %ad %an: %s";
     let plain = ["log", "--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-mailmap", "--no-decorate"];
-    git.shown(plain.into_iter().chain(["--no-patch", "--date=format:%Y-%m-%d %H:%M", format, &count, "HEAD", "--"]))
-        .await
+    git.output_redacted(plain.into_iter().chain([
+        "--no-patch",
+        "--date=format:%Y-%m-%d %H:%M",
+        format,
+        &count,
+        "HEAD",
+        "--",
+    ]))
+    .await
 }

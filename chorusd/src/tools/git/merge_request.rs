@@ -8,12 +8,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::remote::{without_password, written};
+use super::remote::{push_url, strip_credentials};
 use super::run::Git;
-use super::{Told, login, names};
+use super::{GitResult, host_command, ref_names};
 use crate::permissions::Action;
-use crate::tools::Scene;
-use crate::tools::tool::{Outcome, Tool};
+use crate::tools::ToolContext;
+use crate::tools::tool::{Tool, ToolOutcome};
 
 pub struct GitMergeRequest;
 
@@ -34,12 +34,12 @@ impl Tool for GitMergeRequest {
     const NAME: &'static str = "git_merge_request";
     const DESCRIPTION: &'static str =
         "Opens a merge request (pull request) for the branch you are on, which must be pushed before.";
-    const ALWAYS: bool = false;
+    const CAN_APPROVE_ALWAYS: bool = false;
     type Params = Params;
 
-    fn action(params: &Params, _: &Scene) -> Result<String, String> {
-        names::branch(&params.target)?;
-        params.remote.iter().try_for_each(|remote| names::remote(remote))?;
+    fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
+        ref_names::check_branch(&params.target)?;
+        params.remote.iter().try_for_each(|remote| ref_names::check_remote(remote))?;
         let title = params.title.trim();
         if title.is_empty() || title.len() > 256 || title.chars().any(char::is_control) {
             return Err("`title` must be one line of at most 256 bytes".into());
@@ -50,38 +50,39 @@ impl Tool for GitMergeRequest {
         Ok(Action::GitMergeRequest { target: &params.target }.to_string())
     }
 
-    async fn leads_to(params: &Params, scene: &Scene) -> Option<String> {
-        let _alone = scene.world.git.of(scene.agent).await;
+    async fn effective_target(params: &Params, scene: &ToolContext) -> Option<String> {
+        let _alone = scene.services.git_locks.lock(scene.agent).await;
         let git = Git::new(scene).await.ok()?;
-        let branch = git.done(["symbolic-ref", "--quiet", "--short", "HEAD"]).await.ok()?;
-        let url = written(&git, params.remote.as_deref().unwrap_or("origin")).await.ok()?;
-        Some(place(&branch, &Project::of(&url).ok()?))
+        let branch = git.output(["symbolic-ref", "--quiet", "--short", "HEAD"]).await.ok()?;
+        let url = push_url(&git, params.remote.as_deref().unwrap_or("origin")).await.ok()?;
+        Some(describe_target(&branch, &Project::from_url(&url).ok()?))
     }
 
-    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
-        open(&params, &scene).await.map_or_else(Outcome::error, Outcome::done)
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        open_merge_request(&params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn open(params: &Params, scene: &Scene) -> Told<String> {
+async fn open_merge_request(params: &Params, scene: &ToolContext) -> GitResult<String> {
     let remote = params.remote.as_deref().unwrap_or("origin");
     let (branch, url) = {
-        let _alone = scene.world.git.of(scene.agent).await;
+        let _alone = scene.services.git_locks.lock(scene.agent).await;
         let git = Git::new(scene).await?;
-        let branch = git.done(["symbolic-ref", "--quiet", "--short", "HEAD"]).await;
+        let branch = git.output(["symbolic-ref", "--quiet", "--short", "HEAD"]).await;
         (
             branch.map_err(|_| "you are on no branch; git_checkout changes to one".to_owned())?,
-            written(&git, remote).await?,
+            push_url(&git, remote).await?,
         )
     };
-    names::branch(&branch)?;
+    ref_names::check_branch(&branch)?;
     if branch == params.target {
         return Err(format!("you are on {branch}, which is the target; git_checkout makes another branch"));
     }
-    let project = Project::of(&url)?;
-    scene.still_leads_to(&place(&branch, &project))?;
-    let (program, args) = project.command(&branch, params, &|name| find(name, std::env::var_os("PATH")))?;
-    let (opened, said) = login::run(&program, args, scene).await?;
+    let project = Project::from_url(&url)?;
+    scene.check_target_unchanged(&describe_target(&branch, &project))?;
+    let (program, args) =
+        project.create_command(&branch, params, &|name| find_program(name, std::env::var_os("PATH")))?;
+    let (opened, said) = host_command::run(&program, args, scene).await?;
     if !opened {
         return Err(format!("no merge request was opened: {said}"));
     }
@@ -92,7 +93,7 @@ async fn open(params: &Params, scene: &Scene) -> Told<String> {
 }
 
 /// The branch that is to be merged, and where.
-fn place(branch: &str, Project { host, path }: &Project) -> String {
+fn describe_target(branch: &str, Project { host, path }: &Project) -> String {
     format!("from {branch} at {host}/{path}")
 }
 
@@ -106,8 +107,8 @@ struct Project {
 
 impl Project {
     /// The one that an address leads to, be it by https or by ssh.
-    fn of(url: &str) -> Told<Self> {
-        let wrong = || format!("the address {} leads to no repository on a server", without_password(url));
+    fn from_url(url: &str) -> GitResult<Self> {
+        let wrong = || format!("the address {} leads to no repository on a server", strip_credentials(url));
         let web = ["https://", "ssh://"].iter().find_map(|scheme| url.strip_prefix(scheme));
         let (place, path) = match web {
             Some(rest) => rest.split_once('/'),
@@ -125,12 +126,12 @@ impl Project {
     }
 
     /// The program that opens a merge request there, and what it is given; `find` finds programs.
-    fn command(
+    fn create_command(
         &self,
         branch: &str,
         Params { title, description, target, .. }: &Params,
         find: &dyn Fn(&str) -> Option<PathBuf>,
-    ) -> Told<(PathBuf, Vec<String>)> {
+    ) -> GitResult<(PathBuf, Vec<String>)> {
         let Self { host, path } = self;
         let known = |variable: &str, usual: &str| {
             let own = std::env::var(variable).is_ok_and(|own| own.trim_start_matches("https://") == *host);
@@ -166,7 +167,7 @@ impl Project {
 }
 
 /// A program in PATH.
-fn find(name: &str, path: Option<OsString>) -> Option<PathBuf> {
+fn find_program(name: &str, path: Option<OsString>) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt as _;
     let runs = |at: &Path| at.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
     let path = path?;
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn an_address_leads_to_one_repository() {
-        let of = |url: &str| Project::of(url).map(|project| format!("{} {}", project.host, project.path));
+        let of = |url: &str| Project::from_url(url).map(|project| format!("{} {}", project.host, project.path));
         for (url, project) in [
             ("https://github.com/me/it.git", "github.com me/it"),
             ("https://me:secret@gitlab.com/a/b/c", "gitlab.com a/b/c"),
@@ -210,7 +211,7 @@ mod tests {
             Params { title: "--web".into(), description: "-x\n--y".into(), target: "main".into(), remote: None };
         let project = Project { host: "github.com".into(), path: "me/it".into() };
         let all = |name: &str| Some(PathBuf::from(format!("/bin/{name}")));
-        let (program, args) = project.command("topic", &params, &all).unwrap();
+        let (program, args) = project.create_command("topic", &params, &all).unwrap();
         assert_eq!(program, Path::new("/bin/gh"));
         assert_eq!(
             args,
@@ -225,11 +226,11 @@ mod tests {
             ]
         );
         let elsewhere = Project { host: "evil.example".into(), ..project };
-        assert!(elsewhere.command("topic", &params, &all).unwrap_err().contains("neither github.com"));
+        assert!(elsewhere.create_command("topic", &params, &all).unwrap_err().contains("neither github.com"));
         let project = Project { host: "gitlab.com".into(), ..elsewhere };
-        let (program, args) = project.command("topic", &params, &all).unwrap();
+        let (program, args) = project.create_command("topic", &params, &all).unwrap();
         assert_eq!((program.as_path(), args[2].as_str()), (Path::new("/bin/glab"), "--repo=https://gitlab.com/me/it"));
-        let none = project.command("topic", &params, &|_| None).unwrap_err();
+        let none = project.create_command("topic", &params, &|_| None).unwrap_err();
         assert!(none.contains("from topic into main at https://gitlab.com/me/it"), "{none}");
     }
 }

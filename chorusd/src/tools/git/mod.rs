@@ -6,14 +6,14 @@ mod checkout;
 pub mod checkpoint;
 mod commit;
 mod diff;
-mod in_the_way;
+mod host_command;
+mod ignored_conflicts;
 mod init;
 mod log;
-mod login;
 mod merge_request;
-mod names;
+mod network_policy;
 mod push;
-mod reach;
+mod ref_names;
 mod remote;
 mod run;
 
@@ -29,13 +29,13 @@ pub use run::{settings, variables};
 
 use std::path::PathBuf;
 
-use super::Scene;
+use super::ToolContext;
 
 /// Why a call did not come to its end, for the model.
-type Told<T> = Result<T, String>;
+type GitResult<T> = Result<T, String>;
 
 /// The repository of the workspace: a directory of its own, not a link and not the name of another.
-fn repository(scene: &Scene) -> Told<PathBuf> {
+fn repository_dir(scene: &ToolContext) -> GitResult<PathBuf> {
     let dir = scene.workspace().join(".git");
     match dir.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => Ok(dir),

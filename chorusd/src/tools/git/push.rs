@@ -3,21 +3,21 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use chorus_proto::methods::send::Said;
+use chorus_proto::methods::send::TurnEvent;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::reach::reach;
-use super::remote::{Address, address, written};
-use super::run::{Git, command, variables};
-use super::{Told, names, repository};
+use super::network_policy::check_host;
+use super::remote::{RemoteAddress, parse_address, push_url};
+use super::run::{Git, run_in_sandbox, variables};
+use super::{GitResult, ref_names, repository_dir};
 use crate::permissions::Action;
-use crate::tools::Scene;
-use crate::tools::tool::{Outcome, Tool};
+use crate::tools::ToolContext;
+use crate::tools::tool::{Tool, ToolOutcome};
 
 /// A repository of its own that has nothing but the workspace's objects pushes one commit. `$1`: the hash, `$2`: the branch, `$3`: the address,
 /// `$4`: the objects, `$5`: the kind of hash, `$6`: what receives; the settings of git follow.
-const SCRIPT: &str = r#"
+const PUSH_SCRIPT: &str = r#"
 set -eu
 commit=$1 branch=$2 url=$3 objects=$4 format=$5 receive=$6
 shift 6
@@ -30,8 +30,8 @@ GIT_DIR="$dir/push" GIT_OBJECT_DIRECTORY="$objects" \
 "#;
 
 /// What receives a push at the other end. Where that is in the workspace it runs here, and heeds no setting there that names a program.
-const RECEIVES: &str = "git-receive-pack";
-const RECEIVES_HERE: &str = "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=false \
+const RECEIVE_PACK: &str = "git-receive-pack";
+const LOCAL_RECEIVE_PACK: &str = "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=false \
     -c receive.denyCurrentBranch=refuse -c receive.denyDeleteCurrent=refuse -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false -c core.pager=cat receive-pack";
 
 pub struct GitPush;
@@ -48,32 +48,32 @@ impl Tool for GitPush {
     const NAME: &'static str = "git_push";
     const DESCRIPTION: &'static str = "Pushes a branch to a remote, never by force.";
     // A remote can be given another address.
-    const ALWAYS: bool = false;
+    const CAN_APPROVE_ALWAYS: bool = false;
     type Params = Params;
 
-    fn action(params: &Params, _: &Scene) -> Result<String, String> {
-        names::remote(&params.remote)?;
-        names::branch(&params.branch)?;
+    fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
+        ref_names::check_remote(&params.remote)?;
+        ref_names::check_branch(&params.branch)?;
         Ok(Action::GitPush { remote: &params.remote, branch: &params.branch }.to_string())
     }
 
-    async fn leads_to(params: &Params, scene: &Scene) -> Option<String> {
-        let _alone = scene.world.git.of(scene.agent).await;
+    async fn effective_target(params: &Params, scene: &ToolContext) -> Option<String> {
+        let _alone = scene.services.git_locks.lock(scene.agent).await;
         let git = Git::new(scene).await.ok()?;
-        let to = address(&written(&git, &params.remote).await.ok()?, &scene.workspace()).ok()?;
-        Some(to.shown().to_string())
+        let to = parse_address(&push_url(&git, &params.remote).await.ok()?, &scene.workspace()).ok()?;
+        Some(to.without_credentials().to_string())
     }
 
-    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
-        push(&params, &scene).await.map_or_else(Outcome::error, Outcome::done)
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        push(&params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn push(Params { remote, branch }: &Params, scene: &Scene) -> Told<String> {
-    let _alone = scene.world.git.of(scene.agent).await;
+async fn push(Params { remote, branch }: &Params, scene: &ToolContext) -> GitResult<String> {
+    let _alone = scene.services.git_locks.lock(scene.agent).await;
     let git = Git::new(scene).await?;
-    let to = address(&written(&git, remote).await?, &scene.workspace())?;
-    scene.still_leads_to(&to.shown().to_string())?;
+    let to = parse_address(&push_url(&git, remote).await?, &scene.workspace())?;
+    scene.check_target_unchanged(&to.without_credentials().to_string())?;
     let named = format!("refs/heads/{branch}^{{commit}}");
     let commit = git.run(["rev-parse", "--verify", "--quiet", "--end-of-options", &named]).await?;
     let hash = commit.text.trim();
@@ -85,27 +85,27 @@ async fn push(Params { remote, branch }: &Params, scene: &Scene) -> Told<String>
     };
     let format = format.ok_or_else(|| format!("there is no branch {branch} with a commit; git_branch lists them"))?;
     let pin = match &to {
-        Address::Network { scheme, url } => reach(scheme, url, scene).await?,
-        Address::File(_) => None,
+        RemoteAddress::Network { scheme, url } => check_host(scheme, url, scene).await?,
+        RemoteAddress::File(_) => None,
     };
-    (scene.say)(Said::Note(format!("pushing {branch} to {}", to.shown())));
-    let objects = repository(scene)?.join("objects");
+    (scene.emit_event)(TurnEvent::Note(format!("pushing {branch} to {}", to.without_credentials())));
+    let objects = repository_dir(scene)?.join("objects");
     let url: OsString = match &to {
-        Address::Network { url, .. } => url.into(),
-        Address::File(path) => path.into(),
+        RemoteAddress::Network { url, .. } => url.into(),
+        RemoteAddress::File(path) => path.into(),
     };
-    let receives = if matches!(to, Address::File(_)) { RECEIVES_HERE } else { RECEIVES };
-    let mut argv: Vec<OsString> = ["sh", "-c", SCRIPT, "sh", hash, branch].map(Into::into).to_vec();
+    let receives = if matches!(to, RemoteAddress::File(_)) { LOCAL_RECEIVE_PACK } else { RECEIVE_PACK };
+    let mut argv: Vec<OsString> = ["sh", "-c", PUSH_SCRIPT, "sh", hash, branch].map(Into::into).to_vec();
     argv.extend([url, objects.into(), format.into(), receives.into()]);
     argv.extend(git.settings().map(Into::into));
     argv.extend(["-c", "http.followRedirects=false", "-c", "protocol.file.allow=user"].map(Into::into));
     argv.extend(pin.iter().flat_map(|pin| ["-c", pin]).map(Into::into));
     let mut env: Vec<_> = variables().collect();
     env.push(("GIT_ALLOW_PROTOCOL".into(), to.protocol().into()));
-    let network = matches!(to, Address::Network { .. });
-    let said = command(scene, argv, env, network).await?;
+    let network = matches!(to, RemoteAddress::Network { .. });
+    let said = run_in_sandbox(scene, argv, env, network).await?;
     if said.ok {
-        return Ok(format!("{branch} is pushed to {} ({hash})\n{}", to.shown(), said.text));
+        return Ok(format!("{branch} is pushed to {} ({hash})\n{}", to.without_credentials(), said.text));
     }
-    Err(format!("{branch} was not pushed to {}: {}", to.shown(), said.text))
+    Err(format!("{branch} was not pushed to {}: {}", to.without_credentials(), said.text))
 }

@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Told;
+use super::GitResult;
 use super::run::Git;
 
 /// The address of a remote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
+pub enum RemoteAddress {
     /// `https://` or `git://`.
     Network { scheme: &'static str, url: String },
     /// A repository in the workspace.
     File(PathBuf),
 }
 
-impl Address {
+impl RemoteAddress {
     /// The one protocol that is spoken.
     #[must_use]
     pub fn protocol(&self) -> &'static str {
@@ -26,16 +26,16 @@ impl Address {
 
     /// For a person, without a password.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn without_credentials(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
-            Self::Network { url, .. } => without_password(url),
+            Self::Network { url, .. } => strip_credentials(url),
         }
     }
 }
 
 /// An address without the user and password in it.
-pub fn without_password(url: &str) -> String {
+pub fn strip_credentials(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     // Only in the authority: further on an `@` is part of the path, and must not pass for the host.
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -50,7 +50,7 @@ pub fn without_password(url: &str) -> String {
 ///
 /// # Errors
 /// There is no such remote, or it has several.
-pub async fn written(git: &Git<'_>, remote: &str) -> Told<String> {
+pub async fn push_url(git: &Git<'_>, remote: &str) -> GitResult<String> {
     let name = remote.replace('.', "\\.");
     for key in ["pushurl", "url"] {
         let said = git.run(["config", "--includes", "--get-regexp", &format!("^remote\\.{name}\\.{key}$")]).await?;
@@ -71,8 +71,8 @@ pub async fn written(git: &Git<'_>, remote: &str) -> Told<String> {
 ///
 /// # Errors
 /// Why they do not.
-pub fn address(url: &str, workspace: &Path) -> Told<Address> {
-    let shown = without_password(url);
+pub fn parse_address(url: &str, workspace: &Path) -> GitResult<RemoteAddress> {
+    let shown = strip_credentials(url);
     let shown: String = shown.chars().take(200).collect();
     if url.is_empty() || url.len() > 1000 || !url.chars().all(|c| c.is_ascii_graphic()) || url.starts_with('-') {
         return Err(format!("the address {shown:?} is none that git tools go to"));
@@ -84,7 +84,7 @@ pub fn address(url: &str, workspace: &Path) -> Told<Address> {
             if host.is_empty() || host.starts_with('-') || !rest.contains('/') {
                 return Err(format!("the address {shown:?} has no host or no path"));
             }
-            return Ok(Address::Network { scheme, url: url.to_owned() });
+            return Ok(RemoteAddress::Network { scheme, url: url.to_owned() });
         }
     }
     let local = url.strip_prefix("file://").unwrap_or(url);
@@ -102,7 +102,7 @@ pub fn address(url: &str, workspace: &Path) -> Told<Address> {
     }
     let inside = workspace.join(local).canonicalize().ok().zip(workspace.canonicalize().ok());
     match inside {
-        Some((path, workspace)) if path.starts_with(&workspace) => Ok(Address::File(path)),
+        Some((path, workspace)) if path.starts_with(&workspace) => Ok(RemoteAddress::File(path)),
         _ => Err(format!("{shown} is no repository in the workspace")),
     }
 }
@@ -118,13 +118,13 @@ mod tests {
         std::fs::create_dir_all(workspace.join("bare.git")).unwrap();
         std::fs::create_dir(dir.path().join("outside")).unwrap();
         std::os::unix::fs::symlink("../outside", workspace.join("link")).unwrap();
-        let of = |url: &str| address(url, &workspace);
+        let of = |url: &str| parse_address(url, &workspace);
         for good in ["https://example.org/a/b.git", "git://127.0.0.1:9418/a", "https://me:secret@example.org/a"] {
-            assert!(matches!(of(good), Ok(Address::Network { .. })), "{good}");
+            assert!(matches!(of(good), Ok(RemoteAddress::Network { .. })), "{good}");
         }
         let inside = workspace.canonicalize().unwrap().join("bare.git");
         for good in ["bare.git", "./bare.git", &inside.display().to_string(), &format!("file://{}", inside.display())] {
-            assert_eq!(of(good), Ok(Address::File(inside.clone())), "{good}");
+            assert_eq!(of(good), Ok(RemoteAddress::File(inside.clone())), "{good}");
         }
         for bad in [
             "",
@@ -153,7 +153,7 @@ mod tests {
         ] {
             assert!(of(bad).is_err(), "{bad}");
         }
-        let shown = of("https://me:secret@example.org/a").unwrap().shown();
+        let shown = of("https://me:secret@example.org/a").unwrap().without_credentials();
         assert_eq!(shown, "https://…@example.org/a");
         assert!(!of("ssh://me:secret@example.org/a").unwrap_err().contains("secret"));
     }

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Told, repository};
+use super::{GitResult, repository_dir};
 use crate::redact::Redactor;
-use crate::sandbox::{Confinement, Exit, Job, Limits, run_redacted};
-use crate::tools::Scene;
+use crate::sandbox::{CommandSpec, Confinement, Exit, ResourceLimits, run_redacted};
+use crate::tools::ToolContext;
 
 /// Settings that stand above those of any file.
 const SETTINGS: [&str; 30] = [
@@ -65,18 +65,18 @@ const VARIABLES: [(&str, &str); 17] = [
 ];
 
 /// Settings of the workspace that name programs and that cannot be overridden, because their names are anybody's.
-const PROGRAMS: &str = r"^(filter|hook)\.";
+const PROGRAM_SETTINGS_PATTERN: &str = r"^(filter|hook)\.";
 
 /// What git said, and whether it had done what it was to do.
 #[derive(Debug)]
-pub struct Said {
+pub struct GitOutput {
     pub ok: bool,
     pub text: String,
 }
 
 /// How git is to be run.
 pub struct Git<'a> {
-    scene: &'a Scene,
+    scene: &'a ToolContext,
     settings: Vec<String>,
     env: Vec<(OsString, OsString)>,
 }
@@ -86,20 +86,20 @@ impl<'a> Git<'a> {
     ///
     /// # Errors
     /// There is no repository, or one whose configuration names programs.
-    pub async fn new(scene: &'a Scene) -> Told<Self> {
-        let repository = repository(scene)?;
-        let mut git = Self::anywhere(scene);
+    pub async fn new(scene: &'a ToolContext) -> GitResult<Self> {
+        let repository = repository_dir(scene)?;
+        let mut git = Self::without_repository(scene);
         for variable in ["GIT_DIR", "GIT_COMMON_DIR"] {
             git.env.push((variable.into(), repository.clone().into()));
         }
         git.env.push(("GIT_WORK_TREE".into(), scene.workspace().into()));
         git.env.push(("GIT_ALLOW_PROTOCOL".into(), "none".into()));
-        git.look().await?;
+        git.check_config().await?;
         Ok(git)
     }
 
     /// git without a repository.
-    pub fn anywhere(scene: &'a Scene) -> Self {
+    pub fn without_repository(scene: &'a ToolContext) -> Self {
         let mut env: Vec<(OsString, OsString)> =
             VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let above = scene.dir.clone().into_os_string();
@@ -109,8 +109,8 @@ impl<'a> Git<'a> {
 
     /// Refuses what would run programs, and gives the agent an identity where it has none. Every line that git says is one that was asked
     /// for, or a reason to refuse: what was cut out of a long answer is one, too.
-    async fn look(&mut self) -> Told<()> {
-        let wanted = format!("({PROGRAMS})|(^user\\.(name|email)$)");
+    async fn check_config(&mut self) -> GitResult<()> {
+        let wanted = format!("({PROGRAM_SETTINGS_PATTERN})|(^user\\.(name|email)$)");
         let said = self.run(["config", "--includes", "--name-only", "--get-regexp", &wanted]).await?;
         if !said.ok && !said.text.is_empty() {
             return Err(format!("the configuration of the repository cannot be read: {}", said.text));
@@ -147,16 +147,18 @@ impl<'a> Git<'a> {
     ///
     /// # Errors
     /// It could not be run, or did not end by itself.
-    pub async fn run<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> Told<Said> {
-        command(self.scene, self.argv(args), self.env.clone(), false).await
+    pub async fn run<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<GitOutput> {
+        run_in_sandbox(self.scene, self.argv(args), self.env.clone(), false).await
     }
 
     /// As [`Git::done`], for what is only shown: without secrets before anything of it is left out.
     ///
     /// # Errors
     /// As [`Git::done`].
-    pub async fn shown<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> Told<String> {
-        let said = print(self.scene, self.argv(args), self.env.clone(), false, self.scene.redactor.as_ref()).await?;
+    pub async fn output_redacted<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<String> {
+        let said =
+            run_in_sandbox_redacted(self.scene, self.argv(args), self.env.clone(), false, self.scene.redactor.as_ref())
+                .await?;
         if said.ok { Ok(said.text) } else { Err(said.text) }
     }
 
@@ -171,17 +173,17 @@ impl<'a> Git<'a> {
     ///
     /// # Errors
     /// As [`Git::run`].
-    pub async fn script(&self, script: &str) -> Told<Said> {
+    pub async fn run_script(&self, script: &str) -> GitResult<GitOutput> {
         let mut argv: Vec<OsString> = ["sh", "-c", script, "sh"].map(Into::into).to_vec();
         argv.extend(self.settings().map(Into::into));
-        command(self.scene, argv, self.env.clone(), false).await
+        run_in_sandbox(self.scene, argv, self.env.clone(), false).await
     }
 
     /// As [`Git::run`], for what must succeed: what it said.
     ///
     /// # Errors
     /// As [`Git::run`], and what git complains of.
-    pub async fn done<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> Told<String> {
+    pub async fn output<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<String> {
         let said = self.run(args).await?;
         if said.ok { Ok(said.text) } else { Err(said.text) }
     }
@@ -201,21 +203,26 @@ pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
 ///
 /// # Errors
 /// It could not be run, or did not end by itself.
-pub async fn command(scene: &Scene, argv: Vec<OsString>, env: Vec<(OsString, OsString)>, network: bool) -> Told<Said> {
-    print(scene, argv, env, network, None).await
+pub async fn run_in_sandbox(
+    scene: &ToolContext,
+    argv: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    network: bool,
+) -> GitResult<GitOutput> {
+    run_in_sandbox_redacted(scene, argv, env, network, None).await
 }
 
-async fn print(
-    scene: &Scene,
+async fn run_in_sandbox_redacted(
+    scene: &ToolContext,
     argv: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     network: bool,
     redactor: Option<&Arc<Redactor>>,
-) -> Told<Said> {
+) -> GitResult<GitOutput> {
     let program = argv.first().map(|program| Path::new(program).display().to_string()).unwrap_or_default();
-    let confinement = Confinement { workspace: scene.workspace(), network, limits: Limits::default() };
-    let job = Job { argv, env, confinement };
-    let ran = run_redacted(&scene.world.sandbox, &job, &scene.cancel, redactor)
+    let confinement = Confinement { workspace: scene.workspace(), network, limits: ResourceLimits::default() };
+    let job = CommandSpec { argv, env, confinement };
+    let ran = run_redacted(&scene.services.sandbox, &job, &scene.cancel, redactor)
         .await
         .map_err(|e| format!("{program} cannot be started: {e}"))?;
     let text = ran.output.trim_end().to_owned();
@@ -224,6 +231,6 @@ async fn print(
         Exit::TimedOut => Err(format!("git did not end in time and was stopped. It said: {text}")),
         Exit::Memory => Err(format!("git used more memory than it may and was ended. It said: {text}")),
         Exit::Signal(signal) => Err(format!("git was ended by signal {signal}. It said: {text}")),
-        Exit::Code(code) => Ok(Said { ok: code == 0, text }),
+        Exit::Code(code) => Ok(GitOutput { ok: code == 0, text }),
     }
 }

@@ -12,16 +12,16 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::{LONGEST, room, without_secret};
-use crate::failure::{Failure, Result};
+use super::{MAX_TEXT_LEN, ensure_no_secret, quota};
+use crate::error::{Error, Result};
 use crate::permissions::Action;
-use crate::store::catalog::Audit;
-use crate::store::session_files::{TEMPORARY, sync};
-use crate::tools::tool::{Outcome, Tool};
-use crate::tools::{Scene, told};
+use crate::store::catalog::AuditDecision;
+use crate::store::session_files::{TEMPORARY_PREFIX, sync};
+use crate::tools::tool::{Tool, ToolOutcome};
+use crate::tools::{ToolContext, error_outcome};
 
 /// Directories below docs/ that a note may lie in.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 pub struct SelfEditDocs;
 
@@ -40,11 +40,11 @@ impl Tool for SelfEditDocs {
         "Writes a note in docs/. You are shown your notes in every conversation: keep them short.";
     type Params = Params;
 
-    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
-        check(&params.path)?;
-        without_secret(&params.path, "path", scene)?;
-        if params.content.len() > LONGEST {
-            return Err(format!("`content` is longer than {LONGEST} bytes; shorten it, or write another note"));
+    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
+        check_note_path(&params.path)?;
+        ensure_no_secret(&params.path, "path", scene)?;
+        if params.content.len() > MAX_TEXT_LEN {
+            return Err(format!("`content` is longer than {MAX_TEXT_LEN} bytes; shorten it, or write another note"));
         }
         if params.content.contains('\0') {
             return Err("`content` has a NUL in it".into());
@@ -52,9 +52,9 @@ impl Tool for SelfEditDocs {
         Ok(Action::SelfEditDocs { path: &params.path }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
-        let row = Audit {
-            at: scene.world.clock.now(),
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        let row = AuditDecision {
+            at: scene.services.clock.now(),
             agent: scene.agent,
             agent_name: scene.agent_name.clone(),
             turn: Some(scene.turn),
@@ -65,16 +65,16 @@ impl Tool for SelfEditDocs {
             old: None,
             new: None,
         };
-        let content = scene.kept(params.content);
-        match change(Params { content: content.text, ..params }, &scene, row).await {
-            Ok(done) => Outcome::done(done + content.note),
-            Err(failure) => told(failure),
+        let content = scene.redact_for_storage(params.content);
+        match write_or_remove_note(Params { content: content.text, ..params }, &scene, row).await {
+            Ok(done) => ToolOutcome::success(done + content.note),
+            Err(failure) => error_outcome(failure),
         }
     }
 }
 
 /// Whether a path may name a note: it is used exactly as it is.
-fn check(path: &str) -> Result<(), String> {
+fn check_note_path(path: &str) -> Result<(), String> {
     let wrong =
         |why: &str| Err(format!("{path:?} is no path of a note: {why}; give one below docs/, such as \"plan.md\""));
     let parts: Vec<&str> = path.split('/').collect();
@@ -90,52 +90,56 @@ fn check(path: &str) -> Result<(), String> {
     if parts.iter().any(|part| part.starts_with('.')) {
         return wrong("hidden files are not shown");
     }
-    if parts.len() > DEEPEST + 1 {
+    if parts.len() > MAX_DEPTH + 1 {
         return wrong("it lies too deep");
     }
     Ok(())
 }
 
 /// One note, held open by its directory.
-struct Note {
+struct NoteFile {
     dir: File,
     name: String,
 }
 
-async fn change(params: Params, scene: &Scene, row: Audit) -> Result<String> {
+async fn write_or_remove_note(params: Params, scene: &ToolContext, row: AuditDecision) -> Result<String> {
     // What stands there is written down as it is replaced.
-    let _alone = scene.world.docs.of(scene.agent).await;
+    let _alone = scene.services.docs_locks.lock(scene.agent).await;
     let Params { path, content } = params;
     let shown = path.clone();
-    let failed = move |what: &str, e: &io::Error| Failure::io(format_args!("{what} docs/{shown}"), e);
+    let failed = move |what: &str, e: &io::Error| Error::io(format_args!("{what} docs/{shown}"), e);
     let docs = scene.dir.join("docs");
     let (removes, at) = (content.is_empty(), path.clone());
     let opening = failed.clone();
     let length = content.len() as u64;
-    let (note, old) = blocking(move || {
+    let (note, old) = run_blocking(move || {
         if !removes {
-            room::check(&docs, &at, length)?;
+            quota::check_quota(&docs, &at, length)?;
         }
-        let note = open(&docs, &at, !removes).map_err(|e| opening("cannot open", &e))?;
+        let note = open_note(&docs, &at, !removes).map_err(|e| opening("cannot open", &e))?;
         let old = note.read().map_err(|e| opening("cannot read", &e))?;
         Ok((note, old))
     })
     .await?;
     if removes && old.is_none() {
-        return Err(Failure::invalid(format!("there is no note docs/{path}, so nothing was removed")));
+        return Err(Error::invalid(format!("there is no note docs/{path}, so nothing was removed")));
     }
     let new = (!removes).then(|| content.clone());
-    let audit =
-        |decision: &str, row: Audit| Audit { decision: decision.into(), old: old.clone(), new: new.clone(), ..row };
-    scene.world.store.catalog.audit(audit("changed", row.clone())).await?;
-    let done = blocking(move || {
+    let audit = |decision: &str, row: AuditDecision| AuditDecision {
+        decision: decision.into(),
+        old: old.clone(),
+        new: new.clone(),
+        ..row
+    };
+    scene.services.store.catalog.append_audit_row(audit("changed", row.clone())).await?;
+    let done = run_blocking(move || {
         let written = if removes { note.remove() } else { note.write(content.as_bytes()) };
         written.map_err(|e| failed("cannot write", &e))
     })
     .await;
-    if let Err(failure) = scene.world.store.judged(done) {
-        let row = Audit { rule: failure.message.clone(), at: scene.world.clock.now(), ..row };
-        if let Err(failure) = scene.world.store.catalog.audit(audit("not_changed", row)).await {
+    if let Err(failure) = scene.services.store.escalate_fatal(done) {
+        let row = AuditDecision { rule: failure.message.clone(), at: scene.services.clock.now(), ..row };
+        if let Err(failure) = scene.services.store.catalog.append_audit_row(audit("not_changed", row)).await {
             tracing::error!(%failure, "that a change failed could not be written down");
         }
         return Err(failure);
@@ -143,12 +147,12 @@ async fn change(params: Params, scene: &Scene, row: Audit) -> Result<String> {
     Ok(if removes { format!("docs/{path} is removed") } else { format!("docs/{path} is written") })
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|e| Failure::internal(e.to_string()))?
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|e| Error::internal(e.to_string()))?
 }
 
 /// Opens the directory of a note; with `makes`, those that are missing are made.
-fn open(docs: &Path, path: &str, makes: bool) -> io::Result<Note> {
+fn open_note(docs: &Path, path: &str, makes: bool) -> io::Result<NoteFile> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut dir = File::from(openat(CWD, docs, flags, Mode::empty())?);
     let (folders, name) = path.rsplit_once('/').map_or((None, path), |(folders, name)| (Some(folders), name));
@@ -167,10 +171,10 @@ fn open(docs: &Path, path: &str, makes: bool) -> io::Result<Note> {
             other => other?.into(),
         };
     }
-    Ok(Note { dir, name: name.to_owned() })
+    Ok(NoteFile { dir, name: name.to_owned() })
 }
 
-impl Note {
+impl NoteFile {
     /// What it says, where it is there: in full, as far as a note may be long, else by its hash.
     fn read(&self) -> io::Result<Option<String>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -183,19 +187,19 @@ impl Note {
             return Err(io::Error::other("it is no file"));
         }
         let mut bytes = Vec::new();
-        (&file).take(LONGEST as u64 + 1).read_to_end(&mut bytes)?;
+        (&file).take(MAX_TEXT_LEN as u64 + 1).read_to_end(&mut bytes)?;
         Ok(Some(match String::from_utf8(bytes) {
-            Ok(text) if text.len() <= LONGEST => text,
+            Ok(text) if text.len() <= MAX_TEXT_LEN => text,
             other => {
                 let bytes = other.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes);
-                hashed(&file, &bytes)?
+                hash_placeholder(&file, &bytes)?
             }
         }))
     }
 
     /// Puts `bytes` in its place: whoever reads sees the old note or the new one.
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        let temporary = format!("{TEMPORARY}{}", Uuid::new_v4());
+        let temporary = format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4());
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let written = (|| {
             let mut file = File::from(openat(&self.dir, &temporary, flags, Mode::from_raw_mode(0o600))?);
@@ -217,7 +221,7 @@ impl Note {
 }
 
 /// What stands for a note that is too long to be kept; `read` of it already.
-fn hashed(mut file: &File, read: &[u8]) -> io::Result<String> {
+fn hash_placeholder(mut file: &File, read: &[u8]) -> io::Result<String> {
     let (mut hash, mut piece) = (Sha256::new_with_prefix(read), [0; 64 << 10]);
     loop {
         let length = file.read(&mut piece)?;
@@ -240,7 +244,7 @@ mod tests {
     #[test]
     fn paths_of_notes() {
         for good in ["a.md", "plans/next week.md", "a/b/c/d/e.md", "ä.md"] {
-            assert_eq!(check(good), Ok(()), "{good}");
+            assert_eq!(check_note_path(good), Ok(()), "{good}");
         }
         for bad in [
             "",
@@ -257,9 +261,9 @@ mod tests {
             "a\0b",
             "1/2/3/4/5/6",
         ] {
-            assert!(check(bad).is_err(), "{bad}");
+            assert!(check_note_path(bad).is_err(), "{bad}");
         }
-        assert!(check(&"x".repeat(201)).is_err());
+        assert!(check_note_path(&"x".repeat(201)).is_err());
     }
 
     #[test]
@@ -271,23 +275,23 @@ mod tests {
         fs::write(outside.join("a.md"), "theirs").unwrap();
         symlink(&outside, docs.join("folder")).unwrap();
         symlink(outside.join("a.md"), docs.join("a.md")).unwrap();
-        assert!(open(&docs, "folder/a.md", true).is_err());
-        let note = open(&docs, "a.md", true).unwrap();
+        assert!(open_note(&docs, "folder/a.md", true).is_err());
+        let note = open_note(&docs, "a.md", true).unwrap();
         assert!(note.read().is_err(), "what is behind a link is not read");
         note.write(b"mine").unwrap();
         assert_eq!(fs::read_to_string(outside.join("a.md")).unwrap(), "theirs");
         assert_eq!(fs::read_to_string(docs.join("a.md")).unwrap(), "mine");
         assert!(!docs.join("a.md").is_symlink());
-        assert!(open(dir.path(), "docs/folder/x.md", true).is_err());
+        assert!(open_note(dir.path(), "docs/folder/x.md", true).is_err());
         fs::rename(&docs, dir.path().join("moved")).unwrap();
         symlink(&outside, &docs).unwrap();
-        assert!(open(&docs, "a.md", true).is_err(), "docs/ itself is no link");
+        assert!(open_note(&docs, "a.md", true).is_err(), "docs/ itself is no link");
     }
 
     #[test]
     fn notes_are_made_replaced_and_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let note = open(dir.path(), "a/b/c.md", true).unwrap();
+        let note = open_note(dir.path(), "a/b/c.md", true).unwrap();
         assert_eq!(note.read().unwrap(), None);
         note.write(b"one").unwrap();
         assert_eq!(note.read().unwrap().as_deref(), Some("one"));
@@ -295,6 +299,6 @@ mod tests {
         assert!(note.read().unwrap().unwrap().starts_with("[10 bytes, sha256 "));
         note.remove().unwrap();
         assert_eq!(fs::read_dir(dir.path().join("a/b")).unwrap().count(), 0);
-        assert!(open(dir.path(), "x/y.md", false).is_err(), "nothing is made for what is removed");
+        assert!(open_note(dir.path(), "x/y.md", false).is_err(), "nothing is made for what is removed");
     }
 }

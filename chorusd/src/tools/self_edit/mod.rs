@@ -3,7 +3,7 @@
 mod docs;
 mod model;
 mod permissions;
-mod room;
+mod quota;
 mod system_prompt;
 
 use std::sync::Arc;
@@ -13,15 +13,15 @@ pub use model::SelfEditModel;
 pub use permissions::SelfEditPermissions;
 pub use system_prompt::SelfEditSystemPrompt;
 
-use super::outside::{Asker, SelfEdit};
-use super::tool::Outcome;
-use super::{Scene, told};
+use super::host::{SelfEdit, ToolCaller};
+use super::tool::ToolOutcome;
+use super::{ToolContext, error_outcome};
 
 /// Bytes of a prompt, and of a note.
-const LONGEST: usize = 64 << 10;
+const MAX_TEXT_LEN: usize = 64 << 10;
 
 /// That there is no secret in what works only as it is, and is kept.
-fn without_secret(text: &str, of: &str, scene: &Scene) -> Result<(), String> {
+fn ensure_no_secret(text: &str, of: &str, scene: &ToolContext) -> Result<(), String> {
     if scene.has_secret(text) {
         return Err(format!("there is a secret in `{of}`, and none may be kept there; leave it out"));
     }
@@ -29,10 +29,10 @@ fn without_secret(text: &str, of: &str, scene: &Scene) -> Result<(), String> {
 }
 
 /// Has the rest of the daemon change the agent's configuration.
-async fn edit(scene: Arc<Scene>, action: String, edit: SelfEdit, done: String) -> Outcome {
-    let Some(outside) = scene.world.outside() else { return Outcome::error("the daemon is not ready for that") };
-    match outside.self_edit(Asker::new(&scene, action), edit).await {
-        Ok(()) => Outcome::done(done),
-        Err(failure) => told(failure),
+async fn apply_edit(scene: Arc<ToolContext>, action: String, edit: SelfEdit, done: String) -> ToolOutcome {
+    let Some(outside) = scene.services.host() else { return ToolOutcome::error("the daemon is not ready for that") };
+    match outside.self_edit(ToolCaller::new(&scene, action), edit).await {
+        Ok(()) => ToolOutcome::success(done),
+        Err(failure) => error_outcome(failure),
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{edit, without_secret};
+use super::{apply_edit, ensure_no_secret};
 use crate::permissions::Action;
-use crate::tools::Scene;
-use crate::tools::outside::SelfEdit;
-use crate::tools::tool::{Outcome, Tool};
+use crate::tools::ToolContext;
+use crate::tools::host::SelfEdit;
+use crate::tools::tool::{Tool, ToolOutcome};
 
 pub struct SelfEditModel;
 
@@ -25,18 +25,18 @@ impl Tool for SelfEditModel {
     const DESCRIPTION: &'static str = "Changes the model that you answer by, from your next step on.";
     type Params = Params;
 
-    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
+    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
         let plain = |c: char| !c.is_whitespace() && !c.is_control();
         if params.model.is_empty() || params.model.len() > 256 || !params.model.chars().all(plain) {
             return Err("`model` is no name of a model; list_models lists them".into());
         }
-        without_secret(&params.model, "model", scene)?;
+        ensure_no_secret(&params.model, "model", scene)?;
         Ok(Action::SelfEditModel { model: &params.model }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
         let action = Action::SelfEditModel { model: &params.model }.to_string();
         let done = format!("the model is {} from your next step on", params.model);
-        edit(scene, action, SelfEdit::Model(params.model), done).await
+        apply_edit(scene, action, SelfEdit::Model(params.model), done).await
     }
 }

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{edit, without_secret};
+use super::{apply_edit, ensure_no_secret};
 use crate::permissions::Action;
-use crate::tools::Scene;
-use crate::tools::outside::SelfEdit;
-use crate::tools::tool::{Outcome, Tool};
+use crate::tools::ToolContext;
+use crate::tools::host::SelfEdit;
+use crate::tools::tool::{Tool, ToolOutcome};
 
 pub struct SelfEditPermissions;
 
@@ -18,17 +18,17 @@ pub struct SelfEditPermissions;
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// A name, such as `standard`, or an object with `deny`, `ask`, `allow`, `always`, `default`, `bash`, `network` and `examples`.
-    profile: Wanted,
+    profile: ProfileParam,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
-enum Wanted {
+enum ProfileParam {
     Named(String),
     Own(Map<String, Value>),
 }
 
-impl Wanted {
+impl ProfileParam {
     fn text(&self) -> String {
         match self {
             Self::Named(name) => name.clone(),
@@ -49,31 +49,33 @@ impl Tool for SelfEditPermissions {
     const NAME: &'static str = "self_edit_permissions";
     const DESCRIPTION: &'static str =
         "Changes what you may do, from your next step on, as far as the person who asked for this turn may grant it.";
-    const ALWAYS: bool = false;
+    const CAN_APPROVE_ALWAYS: bool = false;
     type Params = Params;
 
-    fn action(params: &Params, scene: &Scene) -> Result<String, String> {
+    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
         let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
-        if let Wanted::Named(name) = &params.profile
+        if let ProfileParam::Named(name) = &params.profile
             && (name.is_empty() || name.len() > 64 || !name.chars().all(named) || name == "custom")
         {
             return Err(
                 "`profile` is neither the name of a profile (such as `standard` or `locked`) nor an object".into()
             );
         }
-        without_secret(&params.profile.text(), "profile", scene)?;
+        ensure_no_secret(&params.profile.text(), "profile", scene)?;
         Ok(params.profile.action().to_string())
     }
 
-    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
         let action = params.profile.action().to_string();
         let (wanted, done) = match params.profile {
-            Wanted::Named(name) => {
+            ProfileParam::Named(name) => {
                 let done = format!("the permissions are those of the profile `{name}` from your next step on");
                 (Value::String(name), done)
             }
-            Wanted::Own(map) => (Value::Object(map), "the new permissions hold from your next step on".to_owned()),
+            ProfileParam::Own(map) => {
+                (Value::Object(map), "the new permissions hold from your next step on".to_owned())
+            }
         };
-        edit(scene, action, SelfEdit::Permissions(wanted), done).await
+        apply_edit(scene, action, SelfEdit::Permissions(wanted), done).await
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{LONGEST, edit};
+use super::{MAX_TEXT_LEN, apply_edit};
 use crate::permissions::Action;
-use crate::tools::Scene;
-use crate::tools::outside::SelfEdit;
-use crate::tools::tool::{Outcome, Tool};
+use crate::tools::ToolContext;
+use crate::tools::host::SelfEdit;
+use crate::tools::tool::{Tool, ToolOutcome};
 
 pub struct SelfEditSystemPrompt;
 
@@ -23,12 +23,12 @@ pub struct Params {
 impl Tool for SelfEditSystemPrompt {
     const NAME: &'static str = "self_edit_system_prompt";
     const DESCRIPTION: &'static str = "Replaces your system prompt, from your next step on.";
-    const ALWAYS: bool = false;
+    const CAN_APPROVE_ALWAYS: bool = false;
     type Params = Params;
 
-    fn action(params: &Params, _: &Scene) -> Result<String, String> {
-        if params.new_prompt.len() > LONGEST {
-            return Err(format!("`new_prompt` is longer than {LONGEST} bytes; shorten it"));
+    fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
+        if params.new_prompt.len() > MAX_TEXT_LEN {
+            return Err(format!("`new_prompt` is longer than {MAX_TEXT_LEN} bytes; shorten it"));
         }
         if params.new_prompt.contains('\0') {
             return Err("`new_prompt` has a NUL in it".into());
@@ -36,9 +36,9 @@ impl Tool for SelfEditSystemPrompt {
         Ok(Action::SelfEditSystemPrompt.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<Scene>) -> Outcome {
-        let prompt = scene.kept(params.new_prompt);
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        let prompt = scene.redact_for_storage(params.new_prompt);
         let done = format!("the system prompt is replaced; it now has {} bytes{}", prompt.text.len(), prompt.note);
-        edit(scene, Action::SelfEditSystemPrompt.to_string(), SelfEdit::SystemPrompt(prompt.text), done).await
+        apply_edit(scene, Action::SelfEditSystemPrompt.to_string(), SelfEdit::SystemPrompt(prompt.text), done).await
     }
 }

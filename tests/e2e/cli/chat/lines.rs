@@ -1,7 +1,7 @@
 //! A conversation that is piped in.
 
-use chorus_tests::ctl::{chorusctl_with, run};
-use chorus_tests::{Gate, Running};
+use chorus_tests::ctl::{chorusctl_with, run_command};
+use chorus_tests::{Gate, InteractiveCommand};
 use serde_json::json;
 
 use super::{Calls, PROMPT, context, daemon, echoes, plain, replies, started, text, texts};
@@ -27,48 +27,49 @@ fn each_line_is_a_message() {
 fn a_message_is_answered_before_the_next_is_written() {
     let home = home();
     echoes(&home);
-    let mut running = Running::piped(plain(&home));
+    let mut running = InteractiveCommand::piped(plain(&home));
     for word in ["one", "two"] {
-        running.input(&format!("{word}\n"));
-        running.out.until(&format!("heard {word:?}\n"));
+        running.type_text(&format!("{word}\n"));
+        running.stdout.wait_for(&format!("heard {word:?}\n"));
     }
-    running.close();
-    assert_eq!(running.end().0.code(), Some(0));
+    running.close_input();
+    assert_eq!(running.wait_for_exit().0.code(), Some(0));
 }
 
 #[test]
 fn the_first_that_fails_ends_it() {
     let home = home();
-    let refuses = |mut asked: super::Asked<'_>| asked.error("limit_reached", "it is enough for today", "wait");
-    let calls = daemon(&home, refuses, |mut asked| asked.result(context(0, 0, &[])));
-    let said = run(plain(&home), b"one\ntwo\n");
-    said.failed_with_hint(6);
+    let refuses =
+        |mut asked: super::FakeRequest<'_>| asked.send_error("limit_reached", "it is enough for today", "wait");
+    let calls = daemon(&home, refuses, |mut asked| asked.send_result(context(0, 0, &[])));
+    let said = run_command(plain(&home), b"one\ntwo\n");
+    said.expect_failure_with_hint(6);
     assert_eq!(texts(&calls), ["one"]);
-    assert_eq!(run(plain(&home), b"\xff\n").status, 2);
+    assert_eq!(run_command(plain(&home), b"\xff\n").status, 2);
 }
 
 #[test]
 fn ctrl_c_cancels_the_turn_and_ends_it() {
     let (home, cancelled) = (home(), Gate::default());
     let told = cancelled.clone();
-    let turn = move |mut asked: super::Asked<'_>| {
+    let turn = move |mut asked: super::FakeRequest<'_>| {
         started(&mut asked);
         text(&mut asked, "Half");
-        cancelled.pass();
-        asked.error("interrupted", "the turn was cancelled", "it is kept");
+        cancelled.wait();
+        asked.send_error("interrupted", "the turn was cancelled", "it is kept");
     };
     let calls: Calls = daemon(&home, turn, move |mut asked| match &*asked.method {
         "send.cancel" => {
-            asked.result(json!({"turn_id": null}));
+            asked.send_result(json!({"turn_id": null}));
             told.open();
         }
-        _ => asked.result(context(0, 0, &[])),
+        _ => asked.send_result(context(0, 0, &[])),
     });
-    let mut running = Running::piped(plain(&home));
-    running.input("one\ntwo\n");
-    running.out.until("Half");
+    let mut running = InteractiveCommand::piped(plain(&home));
+    running.type_text("one\ntwo\n");
+    running.stdout.wait_for("Half");
     running.interrupt();
-    let (status, out, err) = running.end();
+    let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out), (Some(1), "Half\n"));
     assert!(err.ends_with("the turn was cancelled; what came is kept\n"), "{err}");
     assert_eq!(texts(&calls), ["one"]);
@@ -83,9 +84,9 @@ fn a_new_conversation_keeps_the_one_before() {
         |mut asked| replies(&mut asked, "hello"),
         |mut asked| {
             let cleared = json!({"discarded": 0, "saved": null});
-            asked.result(if asked.method == "context.clear" { cleared } else { context(0, 0, &[]) });
+            asked.send_result(if asked.method == "context.clear" { cleared } else { context(0, 0, &[]) });
         },
     );
-    assert_eq!(chorusctl_with(&home, ["chat", "--new"], b"hi\n").ok(), "hello\n");
+    assert_eq!(chorusctl_with(&home, ["chat", "--new"], b"hi\n").expect_success(), "hello\n");
     assert_eq!(calls.of("context.clear"), [json!({"save": true})]);
 }

@@ -6,8 +6,8 @@ mod talk;
 
 use std::process::Command;
 
-use chorus_tests::scripted::Asked;
-use chorus_tests::{Home, Running};
+use chorus_tests::fake_daemon::FakeRequest;
+use chorus_tests::{Home, InteractiveCommand};
 use serde_json::{Value, json};
 
 use super::send::{Calls, command, daemon, replies, started, text};
@@ -31,7 +31,7 @@ fn context(minute: u64, messages: u64, last: &[(&str, &str)]) -> Value {
 }
 
 /// Says each message again.
-fn echo(mut asked: Asked<'_>) {
+fn echo(mut asked: FakeRequest<'_>) {
     started(&mut asked);
     let said = format!("heard {}", asked.params["text"]);
     text(&mut asked, &said);
@@ -40,26 +40,26 @@ fn echo(mut asked: Asked<'_>) {
 
 /// A daemon with an empty context that says each message again.
 fn echoes(home: &Home) -> Calls {
-    daemon(home, echo, |mut asked| asked.result(context(0, 0, &[])))
+    daemon(home, echo, |mut asked| asked.send_result(context(0, 0, &[])))
 }
 
 /// `chat` at a terminal, when it is ready.
-fn chat(command: &Command) -> Running {
-    let running = Running::at_terminal(command);
-    running.out.until(OPENED);
+fn chat(command: &Command) -> InteractiveCommand {
+    let running = InteractiveCommand::on_terminal(command);
+    running.stdout.wait_for(OPENED);
     at_prompt(&running);
     running
 }
 
 /// Waits until the prompt is there and nothing was typed at it. Before, the terminal would take Ctrl-D for itself.
-fn at_prompt(running: &Running) {
-    running.out.until_end(EMPTY_PROMPT);
+fn at_prompt(running: &InteractiveCommand) {
+    running.stdout.wait_for_end(EMPTY_PROMPT);
 }
 
 /// Types at the prompt, and waits until `what` is shown.
-fn say(running: &mut Running, text: &str, what: &str) -> String {
+fn say(running: &mut InteractiveCommand, text: &str, what: &str) -> String {
     at_prompt(running);
-    running.type_until(text, what)
+    running.type_and_wait(text, what)
 }
 
 /// The texts that were sent.
@@ -68,10 +68,10 @@ fn texts(calls: &Calls) -> Vec<Value> {
 }
 
 /// Leaves by Ctrl-D, which is no failure.
-fn leave(mut running: Running) -> String {
+fn leave(mut running: InteractiveCommand) -> String {
     at_prompt(&running);
-    running.input("\u{4}");
-    let (status, out, _) = running.end();
+    running.type_text("\u{4}");
+    let (status, out, _) = running.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{out}");
     out
 }

@@ -15,7 +15,7 @@ fn golden(name: &str) -> Value {
 /// A daemon that answers the verbs as the golden files do.
 fn answers(home: &Home) -> Calls {
     daemon(home, echo, |mut asked| {
-        asked.result(match &*asked.method {
+        asked.send_result(match &*asked.method {
             "context.show" => context(0, 0, &[]),
             "context.save" => golden("context.save.result.plain"),
             method => golden(&format!("{method}.result")),
@@ -36,8 +36,8 @@ fn they_are_the_verbs_for_this_agent() {
     say(&mut running, "/new\r", "a new conversation\r\n");
     say(&mut running, "/help\r", "/exit");
     at_prompt(&running);
-    running.input("/exit\r");
-    let (status, out, _) = running.end();
+    running.type_text("/exit\r");
+    let (status, out, _) = running.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{out}");
     assert_eq!(calls.of("context.save"), [json!({"agent": "atlas", "description": "before lunch", "clear": false})]);
     assert_eq!(calls.of("context.restore"), [json!({"agent": "atlas", "session": "2", "discard": false})]);
@@ -91,9 +91,9 @@ fn tab_completes_commands_and_sessions() {
     let calls = answers(&home);
     let mut running = chat(&plain(&home));
     say(&mut running, "/sa\t", "/save ");
-    running.type_until("x\r", PROMPT);
+    running.type_and_wait("x\r", PROMPT);
     say(&mut running, "/re\tlat\t", "/restore latest");
-    running.type_until("\r", "restored ");
+    running.type_and_wait("\r", "restored ");
     leave(running);
     assert_eq!(calls.of("context.save"), [json!({"agent": "atlas", "description": "x", "clear": false})]);
     assert_eq!(calls.of("context.restore"), [json!({"agent": "atlas", "session": "latest", "discard": false})]);

@@ -4,10 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use chorus_tests::{Gate, Running};
+use chorus_tests::{Gate, InteractiveCommand};
 use serde_json::json;
 
-use super::{Asked, PROMPT, at_prompt, chat, context, daemon, echo, echoes, leave, plain, say, started, text, texts};
+use super::{
+    FakeRequest, PROMPT, at_prompt, chat, context, daemon, echo, echoes, leave, plain, say, started, text, texts,
+};
 use crate::home;
 
 #[test]
@@ -16,7 +18,7 @@ fn it_goes_on_with_the_live_context_and_says_so() {
     let last = [("user", "Why does the import drop rows?"), ("assistant", "The loader skips\u{1b}[2J falsy values.")];
     daemon(&home, echo, move |mut asked| {
         let last = if asked.params["last"] == 2 { &last[..] } else { &[] };
-        asked.result(context(30, 12, last));
+        asked.send_result(context(30, 12, last));
     });
     let out = leave(chat(&plain(&home)));
     assert!(out.contains("atlas · going on with 12 messages since 2026-11-21 10:30"), "{out}");
@@ -32,7 +34,7 @@ fn messages_are_answered_and_the_prompt_comes_back() {
     say(&mut running, "\r", PROMPT);
     // A line that ends in a backslash goes on, and a paste is one message.
     say(&mut running, "one\\\r", "…");
-    running.type_until("two\r", "heard \"one\\ntwo\"");
+    running.type_and_wait("two\r", "heard \"one\\ntwo\"");
     say(&mut running, "\u{1b}[200~if x:\n    y \\\n    z\u{1b}[201~\r", "heard \"if x:\\n    y \\\\\\n    z\"");
     leave(running);
     assert_eq!(texts(&calls), ["hello", "one\ntwo", "if x:\n    y \\\n    z"]);
@@ -44,9 +46,9 @@ fn ctrl_c_at_the_prompt_clears_the_line() {
     let calls = echoes(&home);
     let mut running = chat(&plain(&home));
     say(&mut running, "not this", "not this");
-    running.type_until("\u{3}", PROMPT);
+    running.type_and_wait("\u{3}", PROMPT);
     say(&mut running, "nor\\\r", "…");
-    running.type_until("\u{3}", PROMPT);
+    running.type_and_wait("\u{3}", PROMPT);
     at_prompt(&running);
     // From elsewhere it does nothing: the terminal would be left as the prompt has it.
     running.interrupt();
@@ -59,25 +61,25 @@ fn ctrl_c_at_the_prompt_clears_the_line() {
 fn ctrl_c_in_a_turn_cancels_it_and_returns_to_the_prompt() {
     let (home, cancelled) = (home(), Gate::default());
     let told = cancelled.clone();
-    let turn = move |mut asked: Asked<'_>| {
+    let turn = move |mut asked: FakeRequest<'_>| {
         if asked.params["text"] == "after" {
             return echo(asked);
         }
         started(&mut asked);
         text(&mut asked, "Half");
-        cancelled.pass();
-        asked.error("interrupted", "the turn was cancelled", "it is kept");
+        cancelled.wait();
+        asked.send_error("interrupted", "the turn was cancelled", "it is kept");
     };
     let calls = daemon(&home, turn, move |mut asked| match &*asked.method {
         "send.cancel" => {
-            asked.result(json!({"turn_id": asked.params["turn_id"]}));
+            asked.send_result(json!({"turn_id": asked.params["turn_id"]}));
             told.open();
         }
-        _ => asked.result(context(0, 0, &[])),
+        _ => asked.send_result(context(0, 0, &[])),
     });
     let mut running = chat(&plain(&home));
     say(&mut running, "go on\r", "Half");
-    let shown = running.type_until("\u{3}", PROMPT);
+    let shown = running.type_and_wait("\u{3}", PROMPT);
     assert!(shown.contains("the turn was cancelled; what came is kept"), "{shown}");
     say(&mut running, "after\r", "heard \"after\"");
     leave(running);
@@ -87,11 +89,11 @@ fn ctrl_c_in_a_turn_cancels_it_and_returns_to_the_prompt() {
 #[test]
 fn another_clients_turn_is_waited_for_and_said() {
     let home = home();
-    let turn = |mut asked: Asked<'_>| {
-        asked.said(json!({"queued": {"before": 2}}));
+    let turn = |mut asked: FakeRequest<'_>| {
+        asked.send_progress(json!({"queued": {"before": 2}}));
         echo(asked);
     };
-    daemon(&home, turn, |mut asked| asked.result(context(0, 0, &[])));
+    daemon(&home, turn, |mut asked| asked.send_result(context(0, 0, &[])));
     let mut running = chat(&plain(&home));
     let shown = say(&mut running, "hello\r", "heard \"hello\"");
     assert!(shown.contains("queued: 2 turns before it"), "{shown}");
@@ -101,11 +103,11 @@ fn another_clients_turn_is_waited_for_and_said() {
 #[test]
 fn a_daemon_that_goes_away_is_told_and_the_next_message_connects_again() {
     let home = home();
-    let turn = |mut asked: Asked<'_>| {
+    let turn = |mut asked: FakeRequest<'_>| {
         started(&mut asked);
-        if asked.params["text"] == "one" { asked.hang_up() } else { echo(asked) }
+        if asked.params["text"] == "one" { asked.disconnect() } else { echo(asked) }
     };
-    let calls = daemon(&home, turn, |mut asked| asked.result(context(0, 0, &[])));
+    let calls = daemon(&home, turn, |mut asked| asked.send_result(context(0, 0, &[])));
     let mut running = chat(&plain(&home));
     let shown = say(&mut running, "one\r", PROMPT);
     assert!(shown.contains("error: the daemon went away") && shown.contains("connects again"), "{shown}");
@@ -118,11 +120,11 @@ fn a_daemon_that_goes_away_is_told_and_the_next_message_connects_again() {
 fn what_is_said_again_after_a_connection_that_broke_has_its_key_and_nothing_else_has() {
     let home = home();
     let broken = AtomicU64::new(0);
-    let turn = move |asked: Asked<'_>| {
+    let turn = move |asked: FakeRequest<'_>| {
         let breaks = asked.params["text"] == "one" && broken.fetch_add(1, Ordering::Relaxed) == 0;
-        if breaks { asked.hang_up() } else { echo(asked) }
+        if breaks { asked.disconnect() } else { echo(asked) }
     };
-    let calls = daemon(&home, turn, |mut asked| asked.result(context(0, 0, &[])));
+    let calls = daemon(&home, turn, |mut asked| asked.send_result(context(0, 0, &[])));
     let mut running = chat(&plain(&home));
     let shown = say(&mut running, "one\r", PROMPT);
     assert!(shown.contains("is not sent twice"), "{shown}");
@@ -139,12 +141,12 @@ fn what_is_said_again_after_a_connection_that_broke_has_its_key_and_nothing_else
 fn in_another_conversation_the_same_words_are_another_message() {
     let home = home();
     let broken = AtomicU64::new(0);
-    let turn = move |asked: Asked<'_>| {
-        if broken.fetch_add(1, Ordering::Relaxed) == 0 { asked.hang_up() } else { echo(asked) }
+    let turn = move |asked: FakeRequest<'_>| {
+        if broken.fetch_add(1, Ordering::Relaxed) == 0 { asked.disconnect() } else { echo(asked) }
     };
     let calls = daemon(&home, turn, |mut asked| match &*asked.method {
-        "context.clear" => asked.result(json!({"discarded": 0, "pins": 0, "saved": null})),
-        _ => asked.result(context(0, 0, &[])),
+        "context.clear" => asked.send_result(json!({"discarded": 0, "pins": 0, "saved": null})),
+        _ => asked.send_result(context(0, 0, &[])),
     });
     let mut running = chat(&plain(&home));
     say(&mut running, "one\r", PROMPT);
@@ -158,11 +160,11 @@ fn in_another_conversation_the_same_words_are_another_message() {
 #[test]
 fn a_failure_is_told_and_the_conversation_goes_on() {
     let home = home();
-    let turn = |mut asked: Asked<'_>| match asked.params["text"].as_str() {
-        Some("bad") => asked.error("model_unavailable", "the model does not answer", "chorusctl models validate"),
+    let turn = |mut asked: FakeRequest<'_>| match asked.params["text"].as_str() {
+        Some("bad") => asked.send_error("model_unavailable", "the model does not answer", "chorusctl models validate"),
         _ => echo(asked),
     };
-    daemon(&home, turn, |mut asked| asked.result(context(0, 0, &[])));
+    daemon(&home, turn, |mut asked| asked.send_result(context(0, 0, &[])));
     let mut running = chat(&plain(&home));
     let shown = say(&mut running, "bad\r", PROMPT);
     assert!(shown.contains("error: the model does not answer\r\nhint: chorusctl models validate"), "{shown}");
@@ -176,12 +178,12 @@ fn a_conversation_that_was_put_away_meanwhile_is_told() {
     let asked_so_far = AtomicU64::new(0);
     daemon(&home, echo, move |mut asked| {
         if asked.method == "approvals.list" {
-            return asked.result(json!({"approvals": []}));
+            return asked.send_result(json!({"approvals": []}));
         }
         // At the opening there is one, before the message there is none, after it another.
         let shown = [context(30, 12, &[]), context(0, 0, &[]), context(45, 2, &[])];
         let at = usize::try_from(asked_so_far.fetch_add(1, Ordering::Relaxed)).unwrap_or(2).min(2);
-        asked.result(shown[at].clone());
+        asked.send_result(shown[at].clone());
     });
     let mut running = chat(&plain(&home));
     let shown = say(&mut running, "hello\r", "heard \"hello\"");
@@ -195,15 +197,15 @@ fn a_conversation_that_was_put_away_meanwhile_is_told() {
 fn what_was_typed_is_remembered_for_its_owner_alone() {
     let home = home();
     echoes(&home);
-    home.make();
+    home.create();
     let mut running = chat(&plain(&home));
     say(&mut running, "first thing\r", "heard \"first thing\"");
     say(&mut running, "two\\\r", "…");
-    running.type_until("lines\r", "heard \"two\\nlines\"");
+    running.type_and_wait("lines\r", "heard \"two\\nlines\"");
     leave(running);
     let file = home.path.join("chat_history");
     assert_eq!(fs::metadata(&file).expect("the file").permissions().mode() & 0o777, 0o600);
-    let mut running: Running = chat(&plain(&home));
+    let mut running: InteractiveCommand = chat(&plain(&home));
     say(&mut running, "\u{1b}[A\u{1b}[A\u{1b}[A\r", "heard \"first thing\"");
     leave(running);
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 
-use chorus_tests::{Gate, Home, Running};
+use chorus_tests::{Gate, Home, InteractiveCommand};
 use serde_json::json;
 
 use super::{Calls, TURN, command, daemon, replies, started, talks, text};
@@ -10,8 +10,8 @@ use crate::home;
 
 const KEPT: &str = "error: the turn was cancelled; what came is kept\n";
 
-fn interrupted(asked: &mut super::Asked<'_>) {
-    asked.error("interrupted", "the turn was cancelled", "what came is kept");
+fn interrupted(asked: &mut super::FakeRequest<'_>) {
+    asked.send_error("interrupted", "the turn was cancelled", "what came is kept");
 }
 
 /// A daemon whose turn says a half and ends when it is cancelled.
@@ -23,11 +23,11 @@ fn cancellable(home: &Home) -> Calls {
         move |mut asked| {
             started(&mut asked);
             text(&mut asked, "Half");
-            cancelled.pass();
+            cancelled.wait();
             interrupted(&mut asked);
         },
         move |mut asked| {
-            asked.result(json!({"turn_id": TURN}));
+            asked.send_result(json!({"turn_id": TURN}));
             told.open();
         },
     )
@@ -37,10 +37,10 @@ fn cancellable(home: &Home) -> Calls {
 fn it_cancels_the_turn_by_its_id() {
     let home = home();
     let calls = cancellable(&home);
-    let mut running = Running::piped(command(&home, &["--agent", "atlas", "send", "go on"]));
-    running.out.until("Half");
+    let mut running = InteractiveCommand::piped(command(&home, &["--agent", "atlas", "send", "go on"]));
+    running.stdout.wait_for("Half");
     running.interrupt();
-    let (status, out, err) = running.end();
+    let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out, &*err), (Some(1), "Half\n", KEPT));
     assert_eq!(calls.of("send.cancel"), [json!({"agent": "atlas", "turn_id": TURN})]);
 }
@@ -54,19 +54,19 @@ fn a_second_one_leaves_at_once() {
         |mut asked| {
             started(&mut asked);
             text(&mut asked, "Half");
-            asked.wait_for_end();
+            asked.wait_for_disconnect();
         },
         move |asked| {
             told.open();
-            asked.wait_for_end();
+            asked.wait_for_disconnect();
         },
     );
-    let mut running = Running::piped(command(&home, &["send", "go on"]));
-    running.out.until("Half");
+    let mut running = InteractiveCommand::piped(command(&home, &["send", "go on"]));
+    running.stdout.wait_for("Half");
     running.interrupt();
-    asked_to.pass();
+    asked_to.wait();
     running.interrupt();
-    let (status, out, _) = running.end();
+    let (status, out, _) = running.wait_for_exit();
     assert_eq!((status.signal(), &*out), (Some(2), "Half"));
 }
 
@@ -77,24 +77,24 @@ fn a_turn_that_waits_without_an_id_is_cancelled_when_it_begins() {
     let calls = daemon(
         &home,
         move |mut asked| {
-            asked.said(json!({"queued": {"before": 1}}));
-            begins.pass();
+            asked.send_progress(json!({"queued": {"before": 1}}));
+            begins.wait();
             started(&mut asked);
-            cancelled.pass();
+            cancelled.wait();
             interrupted(&mut asked);
         },
         move |mut asked| {
-            asked.result(json!({"turn_id": TURN}));
+            asked.send_result(json!({"turn_id": TURN}));
             told.open();
         },
     );
-    let mut running = Running::piped(command(&home, &["send", "go on"]));
-    running.err.until("queued: 1 turn before it");
+    let mut running = InteractiveCommand::piped(command(&home, &["send", "go on"]));
+    running.stderr.wait_for("queued: 1 turn before it");
     running.interrupt();
-    running.err.until("it is cancelled when its turn comes");
+    running.stderr.wait_for("it is cancelled when its turn comes");
     assert!(calls.of("send.cancel").is_empty(), "it has no id yet");
     begin.open();
-    let (status, out, err) = running.end();
+    let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out), (Some(1), ""));
     assert!(err.ends_with(KEPT), "{err}");
 }
@@ -106,19 +106,19 @@ fn a_message_that_waits_is_taken_back_at_once() {
     let calls = daemon(
         &home,
         move |mut asked| {
-            asked.said(json!({"queued": {"before": 1, "turn_id": TURN}}));
-            taken_back.pass();
-            asked.error("interrupted", "the message was taken back", "it is not in the context");
+            asked.send_progress(json!({"queued": {"before": 1, "turn_id": TURN}}));
+            taken_back.wait();
+            asked.send_error("interrupted", "the message was taken back", "it is not in the context");
         },
         move |mut asked| {
-            asked.result(json!({"turn_id": TURN}));
+            asked.send_result(json!({"turn_id": TURN}));
             told.open();
         },
     );
-    let mut running = Running::piped(command(&home, &["send", "go on"]));
-    running.err.until("queued: 1 turn before it");
+    let mut running = InteractiveCommand::piped(command(&home, &["send", "go on"]));
+    running.stderr.wait_for("queued: 1 turn before it");
     running.interrupt();
-    let (status, out, err) = running.end();
+    let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out), (Some(1), ""));
     assert!(err.ends_with("error: the message was taken back before its turn came; nothing of it is kept\n"), "{err}");
     assert_eq!(calls.of("send.cancel"), [json!({"turn_id": TURN})]);
@@ -131,20 +131,20 @@ fn a_message_that_began_before_it_could_be_taken_back_is_cancelled() {
     let calls = daemon(
         &home,
         move |mut asked| {
-            asked.said(json!({"queued": {"before": 1, "turn_id": TURN}}));
-            cancelled.pass();
+            asked.send_progress(json!({"queued": {"before": 1, "turn_id": TURN}}));
+            cancelled.wait();
             started(&mut asked);
             interrupted(&mut asked);
         },
         move |mut asked| {
-            asked.result(json!({"turn_id": TURN}));
+            asked.send_result(json!({"turn_id": TURN}));
             told.open();
         },
     );
-    let mut running = Running::piped(command(&home, &["send", "go on"]));
-    running.err.until("queued: 1 turn before it");
+    let mut running = InteractiveCommand::piped(command(&home, &["send", "go on"]));
+    running.stderr.wait_for("queued: 1 turn before it");
     running.interrupt();
-    let (_, _, err) = running.end();
+    let (_, _, err) = running.wait_for_exit();
     assert!(err.ends_with(KEPT), "{err}");
     assert_eq!(calls.of("send.cancel").len(), 1, "it is asked once");
 }
@@ -158,18 +158,18 @@ fn a_reply_that_was_faster_is_a_reply() {
         move |mut asked| {
             started(&mut asked);
             text(&mut asked, "All");
-            cancelled.pass();
+            cancelled.wait();
             replies(&mut asked, "All");
         },
         move |mut asked| {
-            asked.result(json!({"turn_id": null}));
+            asked.send_result(json!({"turn_id": null}));
             told.open();
         },
     );
-    let mut running = Running::piped(command(&home, &["send", "go on"]));
-    running.out.until("All");
+    let mut running = InteractiveCommand::piped(command(&home, &["send", "go on"]));
+    running.stdout.wait_for("All");
     running.interrupt();
-    let (status, out, err) = running.end();
+    let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out, &*err), (Some(0), "All\n", ""));
 }
 
@@ -177,10 +177,10 @@ fn a_reply_that_was_faster_is_a_reply() {
 fn ctrl_c_at_a_terminal_is_the_same() {
     let home = home();
     cancellable(&home);
-    let mut running = Running::at_terminal(&command(&home, &["send", "go on"]));
-    running.out.until("Half");
-    running.input("\u{3}");
-    let (status, out, _) = running.end();
+    let mut running = InteractiveCommand::on_terminal(&command(&home, &["send", "go on"]));
+    running.stdout.wait_for("Half");
+    running.type_text("\u{3}");
+    let (status, out, _) = running.wait_for_exit();
     assert_eq!(status.code(), Some(1), "{out}");
     assert!(out.contains("the turn was cancelled; what came is kept"), "{out}");
 }
@@ -193,17 +193,17 @@ fn where_the_shell_ignores_it_the_turn_goes_on() {
     let calls = talks(&home, move |mut asked| {
         started(&mut asked);
         text(&mut asked, "Half");
-        goes.pass();
+        goes.wait();
         text(&mut asked, " and half");
         replies(&mut asked, "Half and half");
     });
     let mut shell = home.command("sh");
     shell.args(["-c", r#"trap "" INT; exec "$0" send "go on""#, home.bins.chorusctl]);
-    let mut running = Running::piped(shell);
-    running.out.until("Half");
+    let mut running = InteractiveCommand::piped(shell);
+    running.stdout.wait_for("Half");
     running.interrupt();
     go_on.open();
-    let (status, out, err) = running.end();
+    let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out, &*err), (Some(0), "Half and half\n", ""));
     assert!(calls.of("send.cancel").is_empty());
 }

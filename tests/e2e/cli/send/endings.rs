@@ -11,10 +11,10 @@ fn each_kind_of_failure_has_its_status_and_its_hint() {
         [("model_unavailable", 1), ("interrupted", 1), ("limit_reached", 6), ("busy", 7), ("no_agent", 3)]
     {
         let home = home();
-        talks(&home, move |mut asked| asked.error(kind, "it did not work", "do this"));
+        talks(&home, move |mut asked| asked.send_error(kind, "it did not work", "do this"));
         for args in [&["send", "x"][..], &["--json", "send", "x"], &["send", "x", "--no-stream"]] {
             let said = chorusctl(&home, args.iter().copied());
-            assert_eq!(said.failed_with_hint(status), "error: it did not work\nhint: do this\n", "{kind}");
+            assert_eq!(said.expect_failure_with_hint(status), "error: it did not work\nhint: do this\n", "{kind}");
         }
     }
 }
@@ -25,7 +25,7 @@ fn what_came_before_a_failure_is_shown_and_its_line_ended() {
     talks(&home, |mut asked| {
         started(&mut asked);
         text(&mut asked, "Half");
-        asked.error("model_unavailable", "the stream broke off", "send it again");
+        asked.send_error("model_unavailable", "the stream broke off", "send it again");
     });
     let said = chorusctl(&home, ["send", "x"]);
     let told = "error: the stream broke off\nhint: send it again\n";
@@ -37,10 +37,10 @@ fn a_daemon_that_goes_away_is_told() {
     let home = home();
     talks(&home, |mut asked| {
         started(&mut asked);
-        asked.hang_up();
+        asked.disconnect();
     });
     let said = chorusctl(&home, ["send", "x"]);
-    let said = said.failed_with_hint(1);
+    let said = said.expect_failure_with_hint(1);
     assert!(said.contains("went away") && said.contains("context show"), "{said}");
 }
 
@@ -49,7 +49,7 @@ fn a_timeout_that_was_asked_for_holds_however_much_comes() {
     let home = home();
     talks(&home, |mut asked| {
         started(&mut asked);
-        while asked.is_heard() {
+        while asked.is_client_connected() {
             text(&mut asked, "on ");
         }
     });

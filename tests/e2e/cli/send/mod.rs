@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use chorus_tests::Home;
-use chorus_tests::scripted::{Asked, played};
+use chorus_tests::fake_daemon::{FakeRequest, start_fake_daemon_with};
 use serde_json::{Value, json};
 
 pub const TURN: &str = "0197a8c2-1d00-7a31-9c55-3e1f6f0b2a07";
@@ -29,17 +29,17 @@ impl Calls {
 /// A daemon that has turns as `turn` plays them. A cancel is taken, and a context shown, by `rest`.
 pub fn daemon(
     home: &Home,
-    turn: impl Fn(Asked<'_>) + Send + Sync + 'static,
-    rest: impl Fn(Asked<'_>) + Send + Sync + 'static,
+    turn: impl Fn(FakeRequest<'_>) + Send + Sync + 'static,
+    rest: impl Fn(FakeRequest<'_>) + Send + Sync + 'static,
 ) -> Calls {
     let calls = Calls::default();
     let called = calls.clone();
-    played(home, move |asked| {
+    start_fake_daemon_with(home, move |asked| {
         called.0.lock().expect("the calls").push((asked.method.clone(), asked.params.clone()));
         match &*asked.method {
             "send" => turn(asked),
             // The home looks for a daemon that was left behind.
-            "hello" => asked.hang_up(),
+            "hello" => asked.disconnect(),
             _ => rest(asked),
         }
     });
@@ -47,20 +47,20 @@ pub fn daemon(
 }
 
 /// A daemon of which only turns are asked.
-pub fn talks(home: &Home, turn: impl Fn(Asked<'_>) + Send + Sync + 'static) -> Calls {
+pub fn talks(home: &Home, turn: impl Fn(FakeRequest<'_>) + Send + Sync + 'static) -> Calls {
     daemon(home, turn, |asked| panic!("{} was asked", asked.method))
 }
 
-pub fn started(asked: &mut Asked<'_>) {
-    asked.said(json!({"started": {"turn_id": TURN}}));
+pub fn started(asked: &mut FakeRequest<'_>) {
+    asked.send_progress(json!({"started": {"turn_id": TURN}}));
 }
 
-pub fn text(asked: &mut Asked<'_>, text: &str) {
-    asked.said(json!({"text": text}));
+pub fn text(asked: &mut FakeRequest<'_>, text: &str) {
+    asked.send_progress(json!({"text": text}));
 }
 
-pub fn replies(asked: &mut Asked<'_>, reply: &str) {
-    asked.result(result(reply));
+pub fn replies(asked: &mut FakeRequest<'_>, reply: &str) {
+    asked.send_result(result(reply));
 }
 
 pub fn result(reply: &str) -> Value {

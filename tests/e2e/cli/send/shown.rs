@@ -4,8 +4,8 @@ use std::io::Read as _;
 use std::process::Stdio;
 
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::process::wait;
-use chorus_tests::{Gate, Running};
+use chorus_tests::process::wait_for_exit;
+use chorus_tests::{Gate, InteractiveCommand};
 use serde_json::{Value, json};
 
 use super::{command, replies, result, started, talks, text};
@@ -18,20 +18,20 @@ fn text_is_printed_the_moment_it_comes() {
     let calls = talks(&home, move |mut asked| {
         started(&mut asked);
         text(&mut asked, "one ");
-        inside[0].pass();
+        inside[0].wait();
         text(&mut asked, "two");
-        inside[1].pass();
+        inside[1].wait();
         text(&mut asked, " three");
         replies(&mut asked, "one two three");
     });
-    let mut running = Running::piped(command(&home, &["--agent", "atlas", "send", "count", "--key", "k1"]));
-    running.out.until("one ");
-    assert_eq!(running.out.text(), "one ");
+    let mut running = InteractiveCommand::piped(command(&home, &["--agent", "atlas", "send", "count", "--key", "k1"]));
+    running.stdout.wait_for("one ");
+    assert_eq!(running.stdout.text(), "one ");
     gates[0].open();
-    running.out.until("two");
-    assert_eq!(running.out.text(), "one two");
+    running.stdout.wait_for("two");
+    assert_eq!(running.stdout.text(), "one two");
     gates[1].open();
-    let (status, out, err) = running.end();
+    let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out, &*err), (Some(0), "one two three\n", ""));
     assert_eq!(calls.of("send"), [json!({"agent": "atlas", "text": "count", "key": "k1", "stream": true})]);
 }
@@ -42,20 +42,20 @@ fn the_result_comes_whole_where_that_is_asked() {
     talks(&home, |mut asked| {
         started(&mut asked);
         text(&mut asked, "Let me look.");
-        asked.said(json!({"tool": {"id": "c", "name": "list_models"}}));
-        asked.said(json!({"result": {"id": "c", "name": "list_models", "is_error": false}}));
-        asked.said(json!({"invented_later": {"a": 1}}));
+        asked.send_progress(json!({"tool": {"id": "c", "name": "list_models"}}));
+        asked.send_progress(json!({"result": {"id": "c", "name": "list_models", "is_error": false}}));
+        asked.send_progress(json!({"invented_later": {"a": 1}}));
         text(&mut asked, "Two.");
         replies(&mut asked, "Two.");
     });
-    assert_eq!(chorusctl(&home, ["--json", "send", "how many?"]).json(), result("Two."));
-    assert_eq!(chorusctl(&home, ["send", "--no-stream", "how many?"]).ok(), "Two.\n");
-    assert_eq!(chorusctl(&home, ["send", "how many?"]).ok(), "Let me look.\n\nTwo.\n");
-    let lines = chorusctl(&home, ["--format", "jsonl", "send", "how many?"]).ok();
+    assert_eq!(chorusctl(&home, ["--json", "send", "how many?"]).expect_json(), result("Two."));
+    assert_eq!(chorusctl(&home, ["send", "--no-stream", "how many?"]).expect_success(), "Two.\n");
+    assert_eq!(chorusctl(&home, ["send", "how many?"]).expect_success(), "Let me look.\n\nTwo.\n");
+    let lines = chorusctl(&home, ["--format", "jsonl", "send", "how many?"]).expect_success();
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(lines.len(), 6);
     assert_eq!((&lines[1], &lines[5]), (&json!({"text": "Let me look."}), &result("Two.")));
-    let lines = chorusctl(&home, ["--format", "jsonl", "send", "--no-stream", "how many?"]).ok();
+    let lines = chorusctl(&home, ["--format", "jsonl", "send", "--no-stream", "how many?"]).expect_success();
     assert_eq!(lines.lines().count(), 1, "{lines}");
 }
 
@@ -63,13 +63,13 @@ fn the_result_comes_whole_where_that_is_asked() {
 fn what_is_no_text_goes_to_standard_error() {
     let home = home();
     talks(&home, |mut asked| {
-        asked.said(json!({"queued": {"before": 1}}));
+        asked.send_progress(json!({"queued": {"before": 1}}));
         started(&mut asked);
-        asked.said(json!({"thinking": "Hm, "}));
-        asked.said(json!({"thinking": "models."}));
-        asked.said(json!({"note": "another try in 4 s\u{1b}[2J"}));
-        asked.said(json!({"tool": {"id": "c", "name": "list_models"}}));
-        asked.said(json!({"result": {"id": "c", "name": "list_models", "is_error": true}}));
+        asked.send_progress(json!({"thinking": "Hm, "}));
+        asked.send_progress(json!({"thinking": "models."}));
+        asked.send_progress(json!({"note": "another try in 4 s\u{1b}[2J"}));
+        asked.send_progress(json!({"tool": {"id": "c", "name": "list_models"}}));
+        asked.send_progress(json!({"result": {"id": "c", "name": "list_models", "is_error": true}}));
         text(&mut asked, "None.\n");
         replies(&mut asked, "None.\n");
     });
@@ -86,7 +86,7 @@ fn what_is_no_text_goes_to_standard_error() {
 fn a_reply_that_is_not_streamed_is_printed_all_the_same() {
     let home = home();
     talks(&home, |mut asked| replies(&mut asked, "the first reply"));
-    assert_eq!(chorusctl(&home, ["send", "again", "--key", "k"]).ok(), "the first reply\n");
+    assert_eq!(chorusctl(&home, ["send", "again", "--key", "k"]).expect_success(), "the first reply\n");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_reader_that_leaves_early_stops_neither_the_turn_nor_is_it_a_failure() {
     let calls = talks(&home, move |mut asked| {
         started(&mut asked);
         text(&mut asked, "one\n");
-        inside.pass();
+        inside.wait();
         text(&mut asked, "two\n");
         text(&mut asked, "three\n");
         replies(&mut asked, "one\ntwo\nthree\n");
@@ -118,11 +118,11 @@ fn a_reader_that_leaves_early_stops_neither_the_turn_nor_is_it_a_failure() {
     stdout.read_exact(&mut line).expect("a line");
     drop(stdout);
     left.open();
-    let status = wait(&mut child, "chorusctl");
+    let status = wait_for_exit(&mut child, "chorusctl");
     let mut said = String::new();
     child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("UTF-8");
     assert_eq!((status.code(), &*said), (Some(0), ""));
-    over.pass();
+    over.wait();
     assert!(calls.of("send.cancel").is_empty());
 }
 
@@ -132,16 +132,16 @@ fn a_reply_cannot_steer_the_terminal() {
     talks(&home, |mut asked| {
         started(&mut asked);
         text(&mut asked, "\u{1b}]0;owned\u{7}a\r");
-        asked.said(json!({"thinking": "\u{1b}[2J"}));
-        asked.said(json!({"note": "a note"}));
+        asked.send_progress(json!({"thinking": "\u{1b}[2J"}));
+        asked.send_progress(json!({"note": "a note"}));
         text(&mut asked, "\nb");
         replies(&mut asked, "");
     });
-    let mut at_terminal = Running::at_terminal(&command(&home, &["send", "--thinking", "x"]));
-    let (status, shown, _) = at_terminal.end();
+    let mut at_terminal = InteractiveCommand::on_terminal(&command(&home, &["send", "--thinking", "x"]));
+    let (status, shown, _) = at_terminal.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{shown}");
     assert!(!shown.contains(['\u{1b}', '\u{7}']) && shown.contains("␛]0;owned␇a"), "{shown:?}");
     assert!(shown.contains("\r\na note\r\n"), "a note has a line of its own: {shown:?}");
-    let piped = chorusctl(&home, ["send", "x"]).ok();
+    let piped = chorusctl(&home, ["send", "x"]).expect_success();
     assert_eq!(piped, "\u{1b}]0;owned\u{7}a\r\nb\n", "whoever has it in a file wants what was said");
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::{Client, Session, Trigger};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::{DEADLINE, Hands, wait_until};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::{DEADLINE, ManualClock, wait_until};
 use jiff::Timestamp;
 
 use super::idle::notices;
@@ -21,8 +21,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// What agents have unless they say otherwise.
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-fn hands() -> Hands {
-    Hands::at(Timestamp::from_second(1_771_000_000).expect("a time"))
+fn hands() -> ManualClock {
+    ManualClock::new(Timestamp::from_second(1_771_000_000).expect("a time"))
 }
 
 /// An agent with a timeout of its own and one message.

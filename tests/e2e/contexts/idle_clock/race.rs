@@ -2,8 +2,8 @@
 
 use std::sync::Barrier;
 
-use chorus_tests::chat::Chat as _;
-use chorus_tests::{DEADLINE, Inside, wait_until};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::{DEADLINE, InProcessDaemon, wait_until};
 
 use super::{TIMEOUT, hands, put_away};
 use crate::home;
@@ -13,7 +13,7 @@ const ROUNDS: usize = 200;
 #[test]
 fn a_message_in_the_instant_the_timer_fires_is_in_this_context_or_the_first_of_the_next() {
     let (home, hands) = (home(), hands());
-    let daemon = Inside::start(&home, &hands);
+    let daemon = InProcessDaemon::start(&home, &hands);
     let mut client = daemon.client();
     client.init("a");
     let sent: Vec<String> = (0..ROUNDS).map(|n| format!("message {n}")).collect();
@@ -34,19 +34,19 @@ fn a_message_in_the_instant_the_timer_fires_is_in_this_context_or_the_first_of_t
             for _ in 0..n % 20 * 2_000 {
                 std::hint::spin_loop();
             }
-            hands.pass(TIMEOUT);
+            hands.advance(TIMEOUT);
             both.wait();
         }
     });
     wait_until("the last context to be put away", DEADLINE, || {
-        hands.pass(TIMEOUT);
-        client.texts("a").is_empty().then_some(())
+        hands.advance(TIMEOUT);
+        client.message_texts("a").is_empty().then_some(())
     });
     let mut sessions = client.history("a");
     sessions.sort_by_key(|session| session.header.saved_at);
     let mut found = Vec::new();
     for session in &sessions {
-        found.extend(client.session("a", &session.header.id.to_string()).1.into_iter().map(|m| m.content));
+        found.extend(client.get_session("a", &session.header.id.to_string()).1.into_iter().map(|m| m.content));
     }
     assert_eq!(found, sent, "each once, in order, in {} sessions", sessions.len());
     wait_until("the last notice", DEADLINE, || (put_away(&mut client).len() == sessions.len()).then_some(()));

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use chorus_proto::Trigger;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::{Hands, Inside};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::{InProcessDaemon, ManualClock};
 use jiff::SignedDuration;
 
 use super::{MINUTE, busy, hands, only_the_sentinel, wait_for};
@@ -16,19 +16,19 @@ const SECOND: Duration = Duration::from_secs(1);
 /// then `left` is left.
 fn over_a_restart(timeout: Duration, before: Duration, moved: SignedDuration, left: Duration) {
     let (home, hands) = (home(), hands());
-    let daemon = Inside::start(&home, &hands);
+    let daemon = InProcessDaemon::start(&home, &hands);
     busy(&mut daemon.client(), "a", &format!("{}s", timeout.as_secs()));
-    hands.pass(before);
-    let stopped_at = chorusd::clock::Time::now(&hands);
-    daemon.end().expect("an orderly end");
-    let hands = Hands::at(stopped_at + moved);
-    let daemon = Inside::start(&home, &hands);
+    hands.advance(before);
+    let stopped_at = chorusd::clock::TimeSource::now(&hands);
+    daemon.stop().expect("an orderly end");
+    let hands = ManualClock::new(stopped_at + moved);
+    let daemon = InProcessDaemon::start(&home, &hands);
     let mut client = daemon.client();
     busy(&mut client, "sentinel", &format!("{}s", (left - SECOND).as_secs()));
-    hands.pass(left - SECOND);
+    hands.advance(left - SECOND);
     only_the_sentinel(&mut client, "sentinel");
-    assert_eq!(client.texts("a"), ["A word of a."]);
-    hands.pass(SECOND);
+    assert_eq!(client.message_texts("a"), ["A word of a."]);
+    hands.advance(SECOND);
     assert_eq!(wait_for(&mut client, 2), ["sentinel", "a"]);
     // The stop has saved it: the timer clears and names that session.
     let sessions = client.history("a");

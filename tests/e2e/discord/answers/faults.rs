@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use chorus_tests::discord::permissions::{ATTACH_FILES, READ_MESSAGE_HISTORY, SEND_MESSAGES};
-use chorus_tests::discord::{Fault, Room};
-use chorus_tests::model_server::Answer;
+use chorus_tests::discord::{ChannelHandle, Fault};
+use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 
 use super::rig::Rig;
 
-fn posts(room: &Room) -> String {
+fn posts(room: &ChannelHandle) -> String {
     format!("POST /channels/{}/messages", room.id)
 }
 
 fn logged(rig: &Rig, text: &str) {
-    wait_until(text, DEADLINE, || rig.daemon().log().contains(text).then_some(()));
+    wait_until(text, DEADLINE, || rig.daemon().read_log().contains(text).then_some(()));
 }
 
 #[test]
@@ -24,9 +24,9 @@ fn a_channel_that_has_to_wait_holds_up_no_other_and_loses_nothing() {
     rig.settled();
     let after = Duration::from_secs(1336);
     let before = rig.discord.requests_to(&posts(&rig.room)).len();
-    rig.discord.fail(&posts(&rig.room), 1, Fault::RateLimit { after, global: false });
+    rig.discord.inject_fault(&posts(&rig.room), 1, Fault::RateLimit { after, global: false });
     for word in ["one", "two", "three"] {
-        rig.model.anthropic().say([word]);
+        rig.model.anthropic().queue_text([word]);
     }
     let asked = rig.ask("first");
     _ = rig.discord.wait_for_requests(&posts(&rig.room), before + 1);
@@ -53,24 +53,24 @@ fn what_may_pass_is_tried_until_it_is_there_and_is_there_once() {
     for (fault, times) in [
         (Fault::Status(502), 3),
         (Fault::Reset, 2),
-        (Fault::Lost, 1),
+        (Fault::LoseResponse, 1),
         (Fault::Html403, 2),
         (Fault::RateLimit { after: short, global: false }, 2),
         (Fault::RateLimit { after: short, global: true }, 1),
     ] {
         let said = format!("{fault:?}").replace(['{', '}'], "").trim().to_owned();
-        rig.discord.fail(&posts(&rig.room), times, fault);
-        rig.model.anthropic().say([&*said]);
+        rig.discord.inject_fault(&posts(&rig.room), times, fault);
+        rig.model.anthropic().queue_text([&*said]);
         assert_eq!(rig.one(rig.ask("go on")).content, said);
     }
     // The same for what changes a message.
-    for fault in [Fault::Status(500), Fault::Lost, Fault::Reset] {
+    for fault in [Fault::Status(500), Fault::LoseResponse, Fault::Reset] {
         let said = format!("{fault:?}");
-        rig.model.anthropic().answer(Answer::text(["So "]).gate(&said).then(&said));
+        rig.model.anthropic().queue(Response::text(["So "]).gate(&said).then_text(&said));
         let asked = rig.ask("go on");
         rig.room.wait_for("a live message", |all| all.iter().find(|post| post.reply_to == Some(asked)).map(drop));
-        rig.discord.fail("PATCH /channels/*/messages/*", 2, fault);
-        rig.model.open(&said);
+        rig.discord.inject_fault("PATCH /channels/*/messages/*", 2, fault);
+        rig.model.open_gate(&said);
         assert_eq!(rig.one(asked).content, format!("So {said}"));
     }
 }
@@ -79,15 +79,15 @@ fn what_may_pass_is_tried_until_it_is_there_and_is_there_once() {
 fn a_channel_that_is_deleted_takes_its_posts_with_it_and_nothing_else() {
     let rig = Rig::new();
     let other = rig.agent("other");
-    rig.model.anthropic().answer(Answer::text(["So far"]).gate("go").then("!"));
+    rig.model.anthropic().queue(Response::text(["So far"]).gate("go").then_text("!"));
     rig.ask("tell me");
-    rig.room.post("So far");
-    rig.room.remove();
-    rig.model.open("go");
+    rig.room.wait_for_post("So far");
+    rig.room.delete_channel();
+    rig.model.open_gate("go");
     logged(&rig, "a channel is gone");
-    rig.model.anthropic().say(["Here."]);
+    rig.model.anthropic().queue_text(["Here."]);
     other.say(&rig.mara, "and you?");
-    assert_eq!(other.post("Here.").content, "Here.");
+    assert_eq!(other.wait_for_post("Here.").content, "Here.");
     wait_until("an empty outbox", DEADLINE, || (rig.outbox() == 0).then_some(()));
 }
 
@@ -95,13 +95,13 @@ fn a_channel_that_is_deleted_takes_its_posts_with_it_and_nothing_else() {
 fn without_the_permission_to_post_it_goes_on_when_it_has_it_again() {
     let rig = Rig::new();
     rig.settled();
-    rig.room.deny(SEND_MESSAGES);
-    rig.model.anthropic().say(["unheard"]);
+    rig.room.deny_application(SEND_MESSAGES);
+    rig.model.anthropic().queue_text(["unheard"]);
     let first = rig.ask("can you hear me?");
     logged(&rig, "a post has to wait until Chorus may post here");
-    rig.room.allow();
+    rig.room.clear_denials();
     assert_eq!(rig.one(first).content, "unheard");
-    rig.model.anthropic().say(["Now I can."]);
+    rig.model.anthropic().queue_text(["Now I can."]);
     assert_eq!(rig.one(rig.ask("and now?")).content, "Now I can.");
 }
 
@@ -109,31 +109,31 @@ fn without_the_permission_to_post_it_goes_on_when_it_has_it_again() {
 fn a_lesser_permission_that_is_missing_costs_only_what_needs_it() {
     let rig = Rig::new();
     rig.settled();
-    rig.room.deny(ATTACH_FILES);
-    rig.model.anthropic().say(["line\n".repeat(12_000)]);
+    rig.room.deny_application(ATTACH_FILES);
+    rig.model.anthropic().queue_text(["line\n".repeat(12_000)]);
     let answer = rig.one(rig.ask("all of it"));
     assert!(answer.files.is_empty() && answer.content.contains("Attach Files"), "{answer:?}");
-    rig.room.deny(READ_MESSAGE_HISTORY);
-    rig.model.anthropic().say(["No reply, but an answer."]);
+    rig.room.deny_application(READ_MESSAGE_HISTORY);
+    rig.model.anthropic().queue_text(["No reply, but an answer."]);
     rig.ask("are you there?");
-    assert_eq!(rig.room.post("No reply").reply_to, None);
+    assert_eq!(rig.room.wait_for_post("No reply").reply_to, None);
 }
 
 #[test]
 fn an_answer_whose_message_was_deleted_is_posted_anew() {
     let rig = Rig::new();
-    rig.model.anthropic().answer(Answer::text(["So far"]).gate("go").then("!"));
+    rig.model.anthropic().queue(Response::text(["So far"]).gate("go").then_text("!"));
     let asked = rig.ask("tell me");
-    let live = rig.room.post("So far");
-    rig.room.delete(live.id);
-    rig.model.open("go");
+    let live = rig.room.wait_for_post("So far");
+    rig.room.delete_message(live.id);
+    rig.model.open_gate("go");
     let answer = rig.one(asked);
     assert!(answer.id != live.id && answer.content == "So far!", "{answer:?}");
     // So is one to a question that was deleted: it answers nothing then.
-    rig.model.anthropic().answer(Answer::text(["On my way"]).gate("on"));
+    rig.model.anthropic().queue(Response::text(["On my way"]).gate("on"));
     let asked = rig.ask("never mind");
-    rig.model.reached("on");
-    rig.room.delete(asked);
-    rig.model.open("on");
-    rig.room.post("On my way");
+    rig.model.wait_for_gate("on");
+    rig.room.delete_message(asked);
+    rig.model.open_gate("on");
+    rig.room.wait_for_post("On my way");
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use chorus_proto::Role;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::discord::Fault;
-use chorus_tests::model_server::Answer;
+use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::json;
 
@@ -17,7 +17,7 @@ fn long(number: usize) -> String {
 }
 
 /// What was said, in the parts that it was posted in.
-fn whole(parts: &[chorus_tests::discord::Shown]) -> String {
+fn whole(parts: &[chorus_tests::discord::VisibleMessage]) -> String {
     parts.iter().map(|part| part.content.clone() + " ").collect()
 }
 
@@ -30,21 +30,21 @@ fn at_each_stage_of_posting_nothing_is_lost_and_nothing_doubled() {
     for stage in 0..8 {
         let said = long(stage);
         let (head, rest) = said.split_at(500);
-        rig.model.anthropic().answer(Answer::text([head]).gate(&format!("go {stage}")).then(rest));
+        rig.model.anthropic().queue(Response::text([head]).gate(&format!("go {stage}")).then_text(rest));
         let writes =
             || rig.discord.requests_to("* /channels/*/messages/**").iter().filter(|r| r.method != "GET").count();
         let before = writes();
         let asked = rig.ask("go on");
-        rig.model.reached(&format!("go {stage}"));
+        rig.model.wait_for_gate(&format!("go {stage}"));
         if stage > 0 {
             wait_until("the live message", DEADLINE, || (writes() > before).then_some(()));
-            rig.model.open(&format!("go {stage}"));
+            rig.model.open_gate(&format!("go {stage}"));
         }
         wait_until("a stage", DEADLINE, || (writes() >= before + stage.min(4)).then_some(()));
         rig.kill();
-        rig.model.open(&format!("go {stage}"));
+        rig.model.open_gate(&format!("go {stage}"));
         // A turn that was cut off is asked again.
-        rig.model.anthropic().always(Answer::text([said.clone()]));
+        rig.model.anthropic().set_fallback(Response::text([said.clone()]));
         let requests = rig.model.requests().len();
         rig.start();
         let posts = rig.answer(asked);
@@ -65,9 +65,9 @@ fn unsure(fault: Fault, arrives: bool, late: bool) {
     rig.settled();
     let posts = format!("POST /channels/{}/messages", rig.room.id);
     let before = rig.discord.requests_to(&posts).len();
-    rig.discord.fail(&posts, 1, fault);
-    rig.discord.fail(&posts, 1000, Fault::Status(503));
-    rig.model.anthropic().say(["Once."]);
+    rig.discord.inject_fault(&posts, 1, fault);
+    rig.discord.inject_fault(&posts, 1000, Fault::Status(503));
+    rig.model.anthropic().queue_text(["Once."]);
     let asked = rig.ask("go on");
     _ = rig.discord.wait_for_requests(&posts, before + 2);
     assert_eq!(rig.since(asked).len(), usize::from(arrives));
@@ -75,21 +75,21 @@ fn unsure(fault: Fault, arrives: bool, late: bool) {
     if late {
         rig.age();
         // Discord does not know it by its nonce any more.
-        rig.discord.nonce_window(Duration::ZERO);
+        rig.discord.set_nonce_window(Duration::ZERO);
     }
-    rig.discord.heal();
+    rig.discord.clear_faults();
     rig.start();
     assert_eq!(rig.one(asked).content, "Once.");
 }
 
 #[test]
 fn what_has_arrived_is_not_posted_again() {
-    unsure(Fault::Lost, true, false);
+    unsure(Fault::LoseResponse, true, false);
 }
 
 #[test]
 fn what_has_arrived_is_not_posted_again_however_late() {
-    unsure(Fault::Lost, true, true);
+    unsure(Fault::LoseResponse, true, true);
 }
 
 #[test]
@@ -100,23 +100,23 @@ fn what_has_not_arrived_is_posted_however_late() {
 #[test]
 fn a_message_that_grew_is_the_answer_after_a_crash() {
     let mut rig = Rig::new();
-    rig.model.anthropic().answer(Answer::text(["So far"]).gate("go").then(" so good."));
+    rig.model.anthropic().queue(Response::text(["So far"]).gate("go").then_text(" so good."));
     let asked = rig.ask("tell me");
-    let live = rig.room.post("So far");
+    let live = rig.room.wait_for_post("So far");
     rig.kill();
-    rig.model.anthropic().say(["Once more."]);
+    rig.model.anthropic().queue_text(["Once more."]);
     rig.start();
     let answer = rig.one(asked);
     assert_eq!((answer.id, &*answer.content), (live.id, "Once more."), "the turn is asked again");
     // What was answered, but not posted, is posted then.
-    rig.model.anthropic().answer(Answer::text(["So far"]).gate("on").then(" so good."));
+    rig.model.anthropic().queue(Response::text(["So far"]).gate("on").then_text(" so good."));
     let asked = rig.ask("again");
     let live = rig.room.wait_for("a live message", |all| all.iter().find(|post| post.reply_to == Some(asked)).cloned());
-    rig.discord.fail("PATCH /channels/*/messages/*", 1000, Fault::Status(503));
-    rig.model.open("on");
+    rig.discord.inject_fault("PATCH /channels/*/messages/*", 1000, Fault::Status(503));
+    rig.model.open_gate("on");
     rig.conversation_ends("So far so good.");
     rig.kill();
-    rig.discord.heal();
+    rig.discord.clear_faults();
     rig.start();
     let answer = rig.one(asked);
     assert_eq!((answer.id, &*answer.content), (live.id, "So far so good."));
@@ -125,14 +125,14 @@ fn a_message_that_grew_is_the_answer_after_a_crash() {
 #[test]
 fn a_turn_that_begins_again_and_is_cut_off_in_a_tool_is_closed() {
     let mut rig = Rig::new();
-    rig.model.anthropic().answer(Answer::text(["So far"]).gate("never"));
+    rig.model.anthropic().queue(Response::text(["So far"]).gate("never"));
     let asked = rig.ask("look");
-    rig.room.post("So far");
+    rig.room.wait_for_post("So far");
     rig.kill();
     let call = json!({"command": "echo done"});
-    rig.model.anthropic().answer(Answer::text(["I look."]).call("c1", "bash", &call));
+    rig.model.anthropic().queue(Response::text(["I look."]).then_call("c1", "bash", &call));
     rig.start();
-    rig.room.post("waits for approval");
+    rig.room.wait_for_post("waits for approval");
     rig.kill();
     rig.start();
     let posts = rig.answer(asked);
@@ -140,6 +140,6 @@ fn a_turn_that_begins_again_and_is_cut_off_in_a_tool_is_closed() {
         posts.iter().any(|post| post.content.contains("the daemon ended in the middle of this turn")),
         "{posts:#?}"
     );
-    let last = rig.client().shown("scribe").pop().expect("a message");
+    let last = rig.client().messages("scribe").pop().expect("a message");
     assert_eq!((last.role, last.tool_call_id.as_deref(), last.is_error), (Role::ToolResult, Some("c1"), true));
 }

@@ -1,12 +1,12 @@
 //! Answers that are too long for a message, that have nothing in them, or that would call everybody.
 
-use chorus_tests::discord::permissions::{APPLICATION, MENTION_EVERYONE};
-use chorus_tests::model_server::Answer;
+use chorus_tests::discord::permissions::{APPLICATION_DEFAULT, MENTION_EVERYONE};
+use chorus_tests::model_server::Response;
 
 use super::rig::Rig;
 
-fn said(rig: &Rig, text: &str) -> Vec<chorus_tests::discord::Shown> {
-    rig.model.anthropic().say([text]);
+fn said(rig: &Rig, text: &str) -> Vec<chorus_tests::discord::VisibleMessage> {
+    rig.model.anthropic().queue_text([text]);
     rig.answer(rig.ask("go on"))
 }
 
@@ -56,11 +56,11 @@ fn sixty_thousand_characters_are_a_file_with_their_beginning() {
     let file = &posts[0].files[0];
     assert_eq!((&*file.name, &*file.bytes), ("answer.md", text.as_bytes()));
     // Also where a message was shown while it grew.
-    rig.model.anthropic().answer(Answer::text([&*text]).gate("go"));
+    rig.model.anthropic().queue(Response::text([&*text]).gate("go"));
     let asked = rig.ask("again");
-    let live = rig.room.post("step 1");
+    let live = rig.room.wait_for_post("step 1");
     assert!(live.content.contains("…\n") && live.content.contains("00005999"), "{}", live.content);
-    rig.model.open("go");
+    rig.model.open_gate("go");
     // What was said makes the conversation too long for the model, and that is told, too.
     let answer = rig.answer(asked).into_iter().find(|post| post.reply_to == Some(asked)).expect("an answer");
     assert!(answer.id == live.id && answer.files[0].bytes == text.as_bytes());
@@ -71,9 +71,9 @@ fn nothing_said_is_told_and_nobody_is_called() {
     let rig = Rig::new();
     assert_eq!(contents(&rig, " \n "), ["(no text)"]);
     // Even where it might.
-    rig.server.application_may(APPLICATION | MENTION_EVERYONE);
+    rig.server.set_application_permissions(APPLICATION_DEFAULT | MENTION_EVERYONE);
     let posts = said(&rig, &format!("@everyone and @here and <@{}>", rig.otto.id));
-    assert!(!posts[0].called_everyone && posts[0].content.starts_with("@everyone"), "{posts:?}");
+    assert!(!posts[0].mentions_everyone && posts[0].content.starts_with("@everyone"), "{posts:?}");
     for request in rig.discord.requests_to("* /channels/*/messages/**") {
         if !request.body.is_null() {
             assert_eq!(request.body["allowed_mentions"], serde_json::json!({"parse": []}), "{request:?}");

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use chorus_proto::Client;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::discord::{Discord, Person, Room, Server, Shown};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::discord::{ChannelHandle, FakeDiscord, GuildHandle, UserHandle, VisibleMessage};
 use chorus_tests::model_server::ModelServer;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use rusqlite::{Connection, OpenFlags};
@@ -13,11 +13,11 @@ use crate::home;
 
 /// `scribe` has a room of its own; mara asks, otto is somebody else.
 pub struct Rig {
-    pub discord: Discord,
-    pub server: Server,
-    pub room: Room,
-    pub mara: Person,
-    pub otto: Person,
+    pub discord: FakeDiscord,
+    pub server: GuildHandle,
+    pub room: ChannelHandle,
+    pub mara: UserHandle,
+    pub otto: UserHandle,
     pub model: ModelServer,
     pub home: Home,
     daemon: Option<Daemon>,
@@ -25,17 +25,17 @@ pub struct Rig {
 
 impl Rig {
     pub fn new() -> Self {
-        let (discord, model, home) = (Discord::start(), ModelServer::start(), home());
-        discord.identify_every(Duration::ZERO);
-        let server = discord.guild("home");
-        let lobby = server.channel("lobby");
-        let (mara, otto) = (server.member("mara", &[], 0), server.member("otto", &[], 0));
+        let (discord, model, home) = (FakeDiscord::start(), ModelServer::start(), home());
+        discord.set_identify_interval(Duration::ZERO);
+        let server = discord.create_guild("home");
+        let lobby = server.create_channel("lobby");
+        let (mara, otto) = (server.add_member("mara", &[], 0), server.add_member("otto", &[], 0));
         let daemon = Daemon::start_with(&home, &format!("{}{}", model.config_toml(), discord.config_toml()));
         // A server whose commands are there is known.
-        mara.slash(&lobby, "ping", &[]).answer_with("is there");
+        mara.run_slash_command(&lobby, "ping", &[]).response_with("is there");
         daemon.client().init("scribe");
-        let room = server.room("scribe");
-        room.post("is here");
+        let room = server.wait_for_channel("scribe");
+        room.wait_for_post("is here");
         Self { discord, server, room, mara, otto, model, home, daemon: Some(daemon) }
     }
 
@@ -48,10 +48,10 @@ impl Rig {
     }
 
     /// One more agent with a room.
-    pub fn agent(&self, name: &str) -> Room {
+    pub fn agent(&self, name: &str) -> ChannelHandle {
         self.client().init(name);
-        let room = self.server.room(name);
-        room.post("is here");
+        let room = self.server.wait_for_channel(name);
+        room.wait_for_post("is here");
         room
     }
 
@@ -68,20 +68,22 @@ impl Rig {
     }
 
     /// What was posted since a message, notices of a start apart.
-    pub fn since(&self, message: u64) -> Vec<Shown> {
-        let notice = |post: &Shown| post.content.starts_with("Chorus was started anew");
-        self.room.posts().into_iter().filter(|post| post.id > message && !notice(post)).collect()
+    pub fn since(&self, message: u64) -> Vec<VisibleMessage> {
+        let notice = |post: &VisibleMessage| post.content.starts_with("Chorus was started anew");
+        self.room.application_posts().into_iter().filter(|post| post.id > message && !notice(post)).collect()
     }
 
     /// Waits until this is the last that was said in the agent's conversation.
     pub fn conversation_ends(&self, text: &str) {
         let mut client = self.client();
-        wait_until(text, DEADLINE, || client.texts("scribe").last().is_some_and(|last| last == text).then_some(()));
+        wait_until(text, DEADLINE, || {
+            client.message_texts("scribe").last().is_some_and(|last| last == text).then_some(())
+        });
     }
 
     /// Waits until a message is answered for good: what was posted since.
     #[track_caller]
-    pub fn answer(&self, message: u64) -> Vec<Shown> {
+    pub fn answer(&self, message: u64) -> Vec<VisibleMessage> {
         self.settled();
         let posts = self.since(message);
         let answers = posts.iter().filter(|post| post.reply_to == Some(message)).count();
@@ -92,7 +94,7 @@ impl Rig {
 
     /// The answer where it is one message.
     #[track_caller]
-    pub fn one(&self, message: u64) -> Shown {
+    pub fn one(&self, message: u64) -> VisibleMessage {
         let mut posts = self.answer(message);
         assert!(posts.len() == 1, "{posts:#?}");
         posts.remove(0)
@@ -101,7 +103,7 @@ impl Rig {
     /// Waits until no message waits for its answer, and no post for its channel.
     #[track_caller]
     pub fn settled(&self) {
-        let asked = || self.room.messages().iter().filter(|message| !message.own).map(|message| message.id).max();
+        let asked = || self.room.messages().iter().filter(|message| !message.is_own).map(|message| message.id).max();
         wait_until("all to be answered and posted", DEADLINE * 2, || {
             let claimed = self.number("SELECT coalesce(max(message_id), 0) FROM claims")?;
             let open = self.number("SELECT count(*) FROM claims WHERE state IN ('queued', 'running')")?;

@@ -1,21 +1,21 @@
 //! P20, the part of posts: planted secrets reach no channel.
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
-use chorus_tests::model_server::{Answer, KEY, Step};
+use chorus_tests::model_server::{API_KEY, Response, Step};
 use serde_json::json;
 
 use super::rig::Rig;
 use crate::redact::secrets::{Secret, sixty};
 
 /// In pieces that no secret is whole in, with a wait in the middle.
-fn growing(secrets: &[Secret], gate: &str) -> Answer {
+fn growing(secrets: &[Secret], gate: &str) -> Response {
     let text: String = secrets.iter().map(|secret| format!("here: {} and\n", secret.text)).collect();
     let letters: Vec<char> = text.chars().collect();
     let pieces: Vec<String> = letters.chunks(7).map(|piece| piece.iter().collect()).collect();
     let (one, two) = pieces.split_at(pieces.len() / 2);
-    let mut answer = Answer::text(one.to_vec()).gate(gate);
+    let mut answer = Response::text(one.to_vec()).gate(gate);
     for piece in two {
-        answer = answer.then(piece);
+        answer = answer.then_text(piece);
     }
     answer
 }
@@ -30,10 +30,10 @@ fn sixty_planted_secrets_reach_no_post() {
             ConfigParams { name: "scribe".into(), key: Some("redact".into()), value: Some(redact.to_string().into()) };
         rig.client().call::<Config>(&set).expect("agent.config");
         let gate = format!("go {redact}");
-        rig.model.anthropic().answer(growing(part, &gate));
+        rig.model.anthropic().queue(growing(part, &gate));
         let asked = rig.ask("say them");
         rig.room.wait_for("a live message", |all| all.iter().find(|post| post.reply_to == Some(asked)).map(drop));
-        rig.model.open(&gate);
+        rig.model.open_gate(&gate);
         let said: String = rig.answer(asked).into_iter().map(|post| post.content).collect();
         assert!(said.contains("here: ") && said.matches("[redacted:").count() >= part.len(), "{said}");
     }
@@ -45,31 +45,30 @@ fn sixty_planted_secrets_reach_no_post() {
             1 => ("bash", json!({"command": format!("echo '{text}'")})),
             _ => ("view", json!({"path": text})),
         };
-        rig.model.anthropic().answer(Answer::text(["I call."]).call("c1", name, &params));
-        rig.model.anthropic().answer(Answer::text(["Done."]));
+        rig.model.anthropic().queue(Response::text(["I call."]).then_call("c1", name, &params));
+        rig.model.anthropic().queue(Response::text(["Done."]));
         let asked = rig.ask("call");
         if name == "bash" {
             let question = rig.room.wait_for("a question", |all| {
                 all.iter().find(|post| post.id > asked && post.button("Deny").is_some()).cloned()
             });
-            rig.mara.press(&question, "Deny").acknowledged();
+            rig.mara.press_button(&question, "Deny").wait_for_acknowledgement();
         }
         rig.settled();
     }
     // What a server says of a call that fails.
     for (number, secret) in secrets[50..].iter().enumerate() {
         let text = &secret.text;
-        let body =
-            json!({"type": "error", "error": {"type": "invalid_request_error", "message": format!("{text} {KEY}")}});
-        rig.model.anthropic().answer(match number % 2 {
-            0 => Answer::error(400, &body.to_string()),
-            _ => Answer::text([format!("so {text}, ")]).step(Step::Error("api_error".into(), format!("bad: {text}"))),
+        let body = json!({"type": "error", "error": {"type": "invalid_request_error", "message": format!("{text} {API_KEY}")}});
+        rig.model.anthropic().queue(match number % 2 {
+            0 => Response::error(400, &body.to_string()),
+            _ => Response::text([format!("so {text}, ")]).step(Step::Error("api_error".into(), format!("bad: {text}"))),
         });
         let said: String = rig.answer(rig.ask("fail")).into_iter().map(|post| post.content).collect();
         assert!(said.contains("**Error:**"), "{said}");
     }
     let mut hidden: Vec<String> = secrets.into_iter().map(|secret| secret.hidden).collect();
-    hidden.extend([KEY.to_owned(), chorus_tests::discord::TOKEN.to_owned()]);
+    hidden.extend([API_KEY.to_owned(), chorus_tests::discord::TOKEN.to_owned()]);
     let requests = rig.discord.requests();
     assert!(requests.len() > 40, "only {} requests were looked at", requests.len());
     for request in &requests {

@@ -1,7 +1,7 @@
 //! `/agent`.
 
 use chorus_proto::methods::agent::{Config, ConfigParams, Destroy, DestroyParams, Init, InitParams, List, ListParams};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::discord::Fault;
 use chorus_tests::discord::permissions::MANAGE_CHANNELS;
 
@@ -12,47 +12,51 @@ const GRANTS: &str = "[permission_grants]\nkeeper = [\"locked\"]\n";
 #[test]
 fn an_agent_is_made_and_listed() {
     let rig = Rig::with(GRANTS);
-    let vera = rig.server.member("vera", &["keeper"], MANAGE_CHANNELS);
-    let made = vera.slash(
+    let vera = rig.server.add_member("vera", &["keeper"], MANAGE_CHANNELS);
+    let made = vera.run_slash_command(
         &rig.room,
         "agent init",
         &[("name", "poet"), ("system_prompt", "Rhyme."), ("permissions", "locked")],
     );
-    let answer = made.answer_with("The agent **poet** is there");
-    let room = rig.server.room("poet");
+    let answer = made.response_with("The agent **poet** is there");
+    let room = rig.server.wait_for_channel("poet");
     assert!(!answer.ephemeral && answer.content.contains(&format!("<#{}>", room.id)), "{answer:?}");
-    let poet = rig.client().status_of("poet");
+    let poet = rig.client().agent_status("poet");
     assert_eq!(poet.permissions, "locked");
     assert_eq!(rig.audit().iter().filter(|row| row.action.contains("agent.init")).count(), 1);
 
-    refused(&vera.slash(&rig.room, "agent init", &[("name", "Poet!")]), "name");
-    refused(&vera.slash(&rig.room, "agent init", &[("name", "poet")]), "there is an agent poet already");
-    let list = vera.slash(&rig.room, "agent list", &[]).answer_with("**poet**");
+    refused(&vera.run_slash_command(&rig.room, "agent init", &[("name", "Poet!")]), "name");
+    refused(&vera.run_slash_command(&rig.room, "agent init", &[("name", "poet")]), "there is an agent poet already");
+    let list = vera.run_slash_command(&rig.room, "agent list", &[]).response_with("**poet**");
     assert!(list.ephemeral && list.content.contains("**scribe**") && list.content.contains("idle"), "{list:?}");
     // Without Manage Channels it is the channel's own.
-    let own = rig.otto.slash(&rig.room, "agent list", &[]).answer_with("**scribe**");
+    let own = rig.otto.run_slash_command(&rig.room, "agent list", &[]).response_with("**scribe**");
     assert!(!own.content.contains("poet"), "{own:?}");
-    rig.otto.slash(&rig.hall, "agent list", &[]).answer_with("There are no agents here");
+    rig.otto.run_slash_command(&rig.hall, "agent list", &[]).response_with("There are no agents here");
 }
 
 #[test]
 fn a_profile_is_given_by_who_may_grant_it_only() {
     let rig = Rig::with(GRANTS);
-    let vera = rig.server.member("vera", &["keeper"], MANAGE_CHANNELS);
-    let init = |profile| vera.slash(&rig.room, "agent init", &[("name", "poet"), ("permissions", profile)]);
+    let vera = rig.server.add_member("vera", &["keeper"], MANAGE_CHANNELS);
+    let init = |profile| vera.run_slash_command(&rig.room, "agent init", &[("name", "poet"), ("permissions", profile)]);
     refused(&init("open"), "may not grant the profile `open`");
     assert_eq!(rig.client().call::<List>(&ListParams::default()).expect("agent.list").agents.len(), 1);
-    let config = |who: &chorus_tests::discord::Person, value| {
-        who.slash(&rig.room, "agent config", &[("name", "scribe"), ("key", "permissions"), ("value", value)])
+    let config = |who: &chorus_tests::discord::UserHandle, value| {
+        who.run_slash_command(
+            &rig.room,
+            "agent config",
+            &[("name", "scribe"), ("key", "permissions"), ("value", value)],
+        )
     };
     refused(&config(&vera, "open"), "may not grant the profile `open`");
     refused(&config(&rig.mara, "locked"), "may not grant the profile `locked`");
-    assert_eq!(rig.client().status_of("scribe").permissions, "standard");
-    config(&vera, "locked").answer_with("`permissions` is now `locked`");
+    assert_eq!(rig.client().agent_status("scribe").permissions, "standard");
+    config(&vera, "locked").response_with("`permissions` is now `locked`");
     // Back to the default is granting that.
     let reset = [("name", "scribe"), ("key", "permissions"), ("reset", "true")];
-    refused(&vera.slash(&rig.room, "agent config", &reset), "may not grant the profile `standard`");
-    assert_eq!(rig.client().status_of("scribe").permissions, "locked");
+    refused(&vera.run_slash_command(&rig.room, "agent config", &reset), "may not grant the profile `standard`");
+    assert_eq!(rig.client().agent_status("scribe").permissions, "locked");
     let row = rig.audit().into_iter().find(|row| row.action == "agent.config:permissions").expect("a row");
     assert_eq!((row.user, row.new.as_deref()), (format!("discord:{}", vera.id), Some("\"locked\"")));
 }
@@ -60,7 +64,7 @@ fn a_profile_is_given_by_who_may_grant_it_only() {
 #[test]
 fn what_was_kept_of_an_agent_is_taken_up_at_the_terminal_only() {
     let rig = Rig::with(GRANTS);
-    let (vera, mut client) = (rig.server.member("vera", &["keeper"], MANAGE_CHANNELS), rig.client());
+    let (vera, mut client) = (rig.server.add_member("vera", &["keeper"], MANAGE_CHANNELS), rig.client());
     for (name, permissions) in [("free", "open"), ("bound", "locked")] {
         let params = InitParams { name: name.into(), permissions: Some(permissions.into()), ..Default::default() };
         client.call::<Init>(&params).expect("agent.init");
@@ -69,7 +73,7 @@ fn what_was_kept_of_an_agent_is_taken_up_at_the_terminal_only() {
     }
     let made = rig.discord.requests_to("POST /guilds/*/channels").len();
     for name in ["free", "bound"] {
-        let told = refused(&vera.slash(&rig.room, "agent init", &[("name", name)]), "was kept");
+        let told = refused(&vera.run_slash_command(&rig.room, "agent init", &[("name", name)]), "was kept");
         assert!(told.content.contains(&format!("chorusctl agent init {name}")), "{told:?}");
         assert!(client.call::<List>(&ListParams::default()).expect("agent.list").agents.iter().all(|a| a.name != name));
     }
@@ -82,16 +86,16 @@ fn what_was_kept_of_an_agent_is_taken_up_at_the_terminal_only() {
 fn keys_are_shown_and_set_and_every_change_is_written_down() {
     let rig = Rig::new();
     let config = |more: &[(&str, &str)]| rig.slash("agent config", &[&[("name", "scribe")], more].concat());
-    let all = config(&[]).answer_with("idle_timeout");
+    let all = config(&[]).response_with("idle_timeout");
     assert!(all.ephemeral && all.content.contains("window_messages"), "{all:?}");
-    config(&[("key", "window_messages")]).answer_with("(default)");
-    config(&[("key", "window_messages"), ("value", "20")]).answer_with("`window_messages` is now `20`");
-    config(&[("key", "window_messages"), ("reset", "true")]).answer_with("It was `20`");
+    config(&[("key", "window_messages")]).response_with("(default)");
+    config(&[("key", "window_messages"), ("value", "20")]).response_with("`window_messages` is now `20`");
+    config(&[("key", "window_messages"), ("reset", "true")]).response_with("It was `20`");
     refused(&config(&[("key", "window_messages"), ("value", "many")]), "must be a whole number");
-    config(&[("value", "many")]).answer_with("no key was chosen to be set");
+    config(&[("value", "many")]).response_with("no key was chosen to be set");
     assert!(!all.content.contains("redact") && !all.content.contains("guild_id"), "{all:?}");
-    config(&[("key", "name"), ("value", "clerk")]).answer_with("`name` is now `clerk`");
-    assert_eq!(rig.client().status_of("clerk").channel_id, Some(rig.room.id.to_string()));
+    config(&[("key", "name"), ("value", "clerk")]).response_with("`name` is now `clerk`");
+    assert_eq!(rig.client().agent_status("clerk").channel_id, Some(rig.room.id.to_string()));
     let rows: Vec<String> = rig.audit().into_iter().map(|row| row.action).collect();
     assert_eq!(rows, ["agent.config:window_messages", "agent.config:window_messages", "agent.config:name"]);
 }
@@ -99,15 +103,15 @@ fn keys_are_shown_and_set_and_every_change_is_written_down() {
 #[test]
 fn an_agent_is_bound_to_a_channel_of_this_server_only() {
     let rig = Rig::new();
-    let abroad = rig.discord.guild("abroad");
-    let (theirs, ours) = (abroad.channel("theirs"), rig.server.channel("ours"));
+    let abroad = rig.discord.create_guild("abroad");
+    let (theirs, ours) = (abroad.create_channel("theirs"), rig.server.create_channel("ours"));
     let bind = |value: &str| rig.slash("agent config", &[("name", "scribe"), ("key", "channel_id"), ("value", value)]);
     for wrong in [theirs.id.to_string(), "12345".to_owned(), "nowhere".to_owned()] {
         refused(&bind(&wrong), "channel");
-        assert_eq!(rig.client().status_of("scribe").channel_id, Some(rig.room.id.to_string()), "{wrong}");
+        assert_eq!(rig.client().agent_status("scribe").channel_id, Some(rig.room.id.to_string()), "{wrong}");
     }
-    bind(&format!("<#{}>", ours.id)).answer_with("is now");
-    let scribe = rig.client().status_of("scribe");
+    bind(&format!("<#{}>", ours.id)).response_with("is now");
+    let scribe = rig.client().agent_status("scribe");
     assert_eq!((scribe.channel_id, scribe.guild_id), (Some(ours.id.to_string()), Some(rig.server.id.to_string())));
     rig.discord.take_violations();
 }
@@ -115,18 +119,18 @@ fn an_agent_is_bound_to_a_channel_of_this_server_only() {
 #[test]
 fn a_name_that_is_another_agents_by_now_is_not_changed() {
     let rig = Rig::new();
-    let lounge = rig.server.channel("lounge");
+    let lounge = rig.server.create_channel("lounge");
     let mut client = rig.client();
-    rig.discord.fail("GET /channels/*", 1, Fault::Gate("looking"));
+    rig.discord.inject_fault("GET /channels/*", 1, Fault::Gate("looking"));
     let value = lounge.id.to_string();
     let set = rig.slash("agent config", &[("name", "scribe"), ("key", "channel_id"), ("value", &value)]);
-    rig.discord.reached("looking");
+    rig.discord.wait_for_gate("looking");
     let rename = ConfigParams { name: "scribe".into(), key: Some("name".into()), value: Some("clerk".into()) };
     client.call::<Config>(&rename).expect("agent.config");
     client.init("scribe");
-    let before = client.status_of("scribe").channel_id;
-    rig.discord.open("looking");
+    let before = client.agent_status("scribe").channel_id;
+    rig.discord.open_gate("looking");
     refused(&set, "is another agent by now");
-    assert_eq!(client.status_of("scribe").channel_id, before);
-    assert_eq!(client.status_of("clerk").channel_id, Some(rig.room.id.to_string()));
+    assert_eq!(client.agent_status("scribe").channel_id, before);
+    assert_eq!(client.agent_status("clerk").channel_id, Some(rig.room.id.to_string()));
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use chorus_proto::methods::agent::{List, ListParams};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::discord::Discord;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::discord::FakeDiscord;
 use chorus_tests::discord::permissions::{MANAGE_CHANNELS, MANAGE_MESSAGES};
-use chorus_tests::{DEADLINE, Hands, Inside, wait_until};
+use chorus_tests::{DEADLINE, InProcessDaemon, ManualClock, wait_until};
 use jiff::Timestamp;
 
 use super::{Rig, refused};
@@ -15,71 +15,72 @@ use crate::home;
 #[test]
 fn clearing_is_confirmed_and_told_to_everybody() {
     let rig = Rig::new();
-    rig.slash("context clear", &[]).answer_with("the conversation is empty");
+    rig.slash("context clear", &[]).response_with("the conversation is empty");
     rig.talk("scribe");
-    let asked = rig.slash("context clear", &[]).answer_with("Clear the conversation");
+    let asked = rig.slash("context clear", &[]).response_with("Clear the conversation");
     assert!(
         asked.ephemeral && asked.content.contains("2 messages") && asked.content.contains("Nothing of it is saved"),
         "{asked:?}"
     );
-    rig.mara.press(&asked, "Cancel").answer_with("Nothing was done");
-    assert_eq!(rig.client().texts("scribe").len(), 2);
+    rig.mara.press_button(&asked, "Cancel").response_with("Nothing was done");
+    assert_eq!(rig.client().message_texts("scribe").len(), 2);
 
-    let asked = rig.slash("context clear", &[("save", "true")]).answer_with("It is saved first");
+    let asked = rig.slash("context clear", &[("save", "true")]).response_with("It is saved first");
     // Somebody who is handed the button, and who has the right: it was not asked of them.
-    let vera = rig.server.member("vera", &[], MANAGE_MESSAGES);
+    let vera = rig.server.add_member("vera", &[], MANAGE_MESSAGES);
     let id = asked.button("Clear").expect("a button").custom_id.clone();
-    refused(&vera.press_stale(&rig.room, &asked, &id), "somebody else was asked that");
-    assert_eq!(rig.client().texts("scribe").len(), 2);
-    let done = rig.mara.press(&asked, "Clear");
-    let answer = done.answer_with("Cleared: 2 messages went. It is saved as");
+    refused(&vera.press_stale_button(&rig.room, &asked, &id), "somebody else was asked that");
+    assert_eq!(rig.client().message_texts("scribe").len(), 2);
+    let done = rig.mara.press_button(&asked, "Clear");
+    let answer = done.response_with("Cleared: 2 messages went. It is saved as");
     assert!(answer.ephemeral && answer.buttons.is_empty());
-    rig.room.post("mara cleared the conversation of **scribe**: 2 messages went");
-    assert!(rig.client().texts("scribe").is_empty());
-    refused(&rig.mara.press_stale(&rig.room, &asked, &id), "was answered already");
+    rig.room.wait_for_post("mara cleared the conversation of **scribe**: 2 messages went");
+    assert!(rig.client().message_texts("scribe").is_empty());
+    refused(&rig.mara.press_stale_button(&rig.room, &asked, &id), "was answered already");
 }
 
 #[test]
 fn who_loses_the_right_before_the_button_is_pressed_does_nothing() {
     let rig = Rig::new();
     rig.talk("scribe");
-    let asked = rig.slash("context clear", &[]).answer_with("Clear the conversation");
-    rig.mara.may(0);
-    refused(&rig.mara.press(&asked, "Clear"), "you may not do that here");
-    assert_eq!(rig.client().texts("scribe").len(), 2);
+    let asked = rig.slash("context clear", &[]).response_with("Clear the conversation");
+    rig.mara.grant_permissions(0);
+    refused(&rig.mara.press_button(&asked, "Clear"), "you may not do that here");
+    assert_eq!(rig.client().message_texts("scribe").len(), 2);
 }
 
 #[test]
 fn a_question_is_over_after_a_restart() {
     let rig = Rig::new();
     rig.talk("scribe");
-    let clear = rig.slash("context clear", &[]).answer_with("Clear the conversation");
-    let destroy = rig.slash("agent destroy", &[("name", "scribe")]).answer_with("Take the agent");
+    let clear = rig.slash("context clear", &[]).response_with("Clear the conversation");
+    let destroy = rig.slash("agent destroy", &[("name", "scribe")]).response_with("Take the agent");
     let rig = rig.restart();
-    refused(&rig.mara.press(&clear, "Clear"), "was answered already, or too late");
-    refused(&rig.mara.press(&destroy, "Destroy"), "was answered already, or too late");
-    assert_eq!(rig.client().texts("scribe").len(), 2);
+    refused(&rig.mara.press_button(&clear, "Clear"), "was answered already, or too late");
+    refused(&rig.mara.press_button(&destroy, "Destroy"), "was answered already, or too late");
+    assert_eq!(rig.client().message_texts("scribe").len(), 2);
 }
 
 #[test]
 fn a_question_is_over_after_a_minute() {
-    let (discord, home) = (Discord::start(), home());
-    let server = discord.guild("home");
-    let (hall, mara) = (server.channel("hall"), server.member("mara", &[], MANAGE_CHANNELS | MANAGE_MESSAGES));
-    home.configure(&discord.config_toml());
-    let hands = Hands::at(Timestamp::from_second(1_771_000_000).expect("a time"));
-    let daemon = Inside::start(&home, &hands);
+    let (discord, home) = (FakeDiscord::start(), home());
+    let server = discord.create_guild("home");
+    let (hall, mara) =
+        (server.create_channel("hall"), server.add_member("mara", &[], MANAGE_CHANNELS | MANAGE_MESSAGES));
+    home.write_config(&discord.config_toml());
+    let hands = ManualClock::new(Timestamp::from_second(1_771_000_000).expect("a time"));
+    let daemon = InProcessDaemon::start(&home, &hands);
     let mut client = daemon.client();
-    mara.slash(&hall, "ping", &[]).answer_with("is there");
+    mara.run_slash_command(&hall, "ping", &[]).response_with("is there");
     client.init("scribe");
-    let room = server.room("scribe");
+    let room = server.wait_for_channel("scribe");
     client.append("scribe", "something said");
     for (seconds, there) in [(61, 1), (59, 0)] {
-        let asked = mara.slash(&room, "context clear", &[]).answer_with("Clear the conversation");
-        hands.pass(Duration::from_secs(seconds));
+        let asked = mara.run_slash_command(&room, "context clear", &[]).response_with("Clear the conversation");
+        hands.advance(Duration::from_secs(seconds));
         let what = if there == 1 { "or too late" } else { "Cleared: 1 message went" };
-        mara.press(&asked, "Clear").answer_with(what);
-        assert_eq!(client.texts("scribe").len(), there, "after {seconds} s");
+        mara.press_button(&asked, "Clear").response_with(what);
+        assert_eq!(client.message_texts("scribe").len(), there, "after {seconds} s");
     }
 }
 
@@ -89,14 +90,14 @@ fn destroying_is_confirmed() {
     rig.talk("scribe");
     let asked = rig
         .mara
-        .slash(&rig.hall, "agent destroy", &[("name", "scribe")])
-        .answer_with("Take the agent **scribe** away?");
+        .run_slash_command(&rig.hall, "agent destroy", &[("name", "scribe")])
+        .response_with("Take the agent **scribe** away?");
     assert!(asked.ephemeral && asked.content.contains("2 messages is saved first"), "{asked:?}");
-    let done = rig.mara.press(&asked, "Destroy");
-    done.answer_with("The agent **scribe** was taken away. Its conversation is saved as");
-    rig.hall.post("was taken away. Its conversation is saved as");
+    let done = rig.mara.press_button(&asked, "Destroy");
+    done.response_with("The agent **scribe** was taken away. Its conversation is saved as");
+    rig.hall.wait_for_post("was taken away. Its conversation is saved as");
     assert!(rig.client().call::<List>(&ListParams::default()).expect("agent.list").agents.is_empty());
-    wait_until("its channel to go", DEADLINE, || (!rig.room.is_there()).then_some(()));
+    wait_until("its channel to go", DEADLINE, || (!rig.room.exists()).then_some(()));
     let row = rig.audit().into_iter().rfind(|row| row.action == "discord:agent.destroy").expect("a row");
     assert_eq!((row.agent.as_str(), row.user), ("scribe", format!("discord:{}", rig.mara.id)));
 }

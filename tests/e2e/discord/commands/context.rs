@@ -1,8 +1,8 @@
 //! `/context`.
 
 use chorus_proto::{NewMessage, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::{ModelServer, Response};
 
 use super::{Rig, refused};
 
@@ -11,30 +11,30 @@ fn a_conversation_is_saved_rewound_compacted_and_restored() {
     let rig = Rig::new();
     refused(&rig.slash("context save", &[]), "the context of scribe is empty");
     rig.talk("scribe");
-    let saved = rig.slash("context save", &[("description", "bread @everyone")]).answer_with("Saved as");
-    assert!(!saved.ephemeral && !saved.called_everyone, "{saved:?}");
+    let saved = rig.slash("context save", &[("description", "bread @everyone")]).response_with("Saved as");
+    assert!(!saved.ephemeral && !saved.mentions_everyone, "{saved:?}");
     let session = rig.client().history("scribe").remove(0);
     assert!(saved.content.contains(&session.header.session_id) && saved.content.contains(&session.short_id));
 
-    let rewound = rig.slash("context rewind", &[]).answer_with("2 messages dropped");
+    let rewound = rig.slash("context rewind", &[]).response_with("2 messages dropped");
     assert!(!rewound.ephemeral && rewound.content.contains("0 messages live now"), "{rewound:?}");
-    rig.slash("context rewind", &[("undo", "true")]).answer_with("2 messages came back. 2 messages live now.");
+    rig.slash("context rewind", &[("undo", "true")]).response_with("2 messages came back. 2 messages live now.");
 
-    let compacted = rig.slash("context compact", &[]).answer_with("Compacted: ");
+    let compacted = rig.slash("context compact", &[]).response_with("Compacted: ");
     assert!(compacted.content.contains("tokens before"), "{compacted:?}");
-    assert_eq!(rig.client().texts("scribe").len(), 1, "the acknowledgement");
+    assert_eq!(rig.client().message_texts("scribe").len(), 1, "the acknowledgement");
 
     let id = session.short_id;
-    let restored = rig.slash("context restore", &[("session", &id)]).answer_with("2 messages live now.");
+    let restored = rig.slash("context restore", &[("session", &id)]).response_with("2 messages live now.");
     assert!(!restored.ephemeral, "{restored:?}");
-    assert_eq!(rig.client().texts("scribe")[0], "How do I bake bread?");
-    rig.slash("context restore", &[("session", "latest~99")]).answer_with("Hint: `/context history` shows them");
-    rig.slash("context restore", &[("session", "7")]).answer_with("Hint: run `/context history` first");
+    assert_eq!(rig.client().message_texts("scribe")[0], "How do I bake bread?");
+    rig.slash("context restore", &[("session", "latest~99")]).response_with("Hint: `/context history` shows them");
+    rig.slash("context restore", &[("session", "7")]).response_with("Hint: run `/context history` first");
     rig.slash("context restore", &[("session", &id), ("at", "1"), ("discard", "true")])
-        .answer_with("1 message live now.");
+        .response_with("1 message live now.");
 
-    let resumed = rig.slash("context resume", &[("session", &id)]).answer_with("Goes on from");
-    let said = rig.client().texts("scribe").remove(0);
+    let resumed = rig.slash("context resume", &[("session", &id)]).response_with("Goes on from");
+    let said = rig.client().message_texts("scribe").remove(0);
     assert!(resumed.content.contains(&said), "the acknowledgement stands there: {resumed:?}");
 
     let who = format!("discord:{}", rig.mara.id);
@@ -48,8 +48,8 @@ fn a_conversation_is_saved_rewound_compacted_and_restored() {
 fn a_save_shows_the_summary_of_the_model_once_it_is_there() {
     let models = ModelServer::start();
     let rig = Rig::with(&models.config_toml());
-    models.summarise(
-        Answer::text(["Rows without a country\n\nThe loader keeps rows without a country now."]).gate("summary"),
+    models.set_summary_response(
+        Response::text(["Rows without a country\n\nThe loader keeps rows without a country now."]).gate("summary"),
     );
     let talk = [
         (Role::User, "The nightly import drops rows. Can you find out why the country column is empty?"),
@@ -59,9 +59,9 @@ fn a_save_shows_the_summary_of_the_model_once_it_is_there() {
     ];
     rig.client().append_all("scribe", talk.map(|(role, text)| NewMessage::text(role, text)).into());
     let saved = rig.slash("context save", &[]);
-    saved.answer_with("A model writes a summary");
-    models.open("summary");
-    let saved = saved.answer_with("The loader keeps rows without a country now.");
+    saved.response_with("A model writes a summary");
+    models.open_gate("summary");
+    let saved = saved.response_with("The loader keeps rows without a country now.");
     assert!(!saved.content.contains("A model writes"), "{saved:?}");
 }
 
@@ -78,7 +78,7 @@ fn a_session_of_another_agent_is_not_there_whatever_it_is_called() {
             assert!(!answer.content.contains("secret plan"), "{answer:?}");
         }
     }
-    assert!(client.texts("scribe").is_empty());
+    assert!(client.message_texts("scribe").is_empty());
 }
 
 #[test]
@@ -87,14 +87,14 @@ fn what_is_too_long_for_a_message_is_a_file_below_its_beginning() {
     rig.client().append_all("scribe", vec![NewMessage::text(Role::User, "x")]);
     let prompt = "Be brief and kind. ".repeat(300);
     let answer = rig.slash("agent config", &[("name", "scribe"), ("key", "system_prompt"), ("value", "short")]);
-    answer.answer_with("is now `short`");
+    answer.response_with("is now `short`");
     let params = chorus_proto::methods::agent::ConfigParams {
         name: "scribe".into(),
         key: Some("system_prompt".into()),
         value: Some(prompt.clone().into()),
     };
     rig.client().call::<chorus_proto::methods::agent::Config>(&params).expect("agent.config");
-    let shown = rig.slash("agent config", &[("name", "scribe"), ("key", "system_prompt")]).answer_with("in the file");
+    let shown = rig.slash("agent config", &[("name", "scribe"), ("key", "system_prompt")]).response_with("in the file");
     assert!(shown.content.chars().count() <= 2000 && shown.content.contains("Be brief"), "{shown:?}");
     assert!(String::from_utf8_lossy(&shown.files[0].bytes).contains(prompt.trim()));
 }

@@ -1,6 +1,6 @@
 //! `/context history`: ten to a page, with buttons that outlive the daemon; numbers are everybody's own.
 
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::discord::permissions::MANAGE_MESSAGES;
 
 use super::{Rig, refused};
@@ -8,14 +8,14 @@ use super::{Rig, refused};
 #[test]
 fn pages_are_turned_by_buttons_over_a_restart_too() {
     let rig = Rig::new();
-    rig.slash("context history", &[]).answer_with("no saved conversations yet");
+    rig.slash("context history", &[]).response_with("no saved conversations yet");
     let mut client = rig.client();
     for n in 1..=23 {
         client.append("scribe", &format!("word {n}"));
         client.save("scribe", &format!("about *word* {n}"));
     }
     let history = rig.slash("context history", &[]);
-    let first = history.answer_with("page 1 of 3");
+    let first = history.response_with("page 1 of 3");
     assert!(first.ephemeral && first.content.contains("23 sessions"), "{first:?}");
     assert_eq!(first.content.lines().count(), 11);
     // The newest first, by number and short id, with how long ago as Discord shows it; text of others is text.
@@ -27,20 +27,20 @@ fn pages_are_turned_by_buttons_over_a_restart_too() {
     let button = |label: &str| first.button(label).expect("a button").clone();
     assert!(button("◀").disabled && !button("▶").disabled);
 
-    rig.mara.press(&first, "▶").answer_with("page 2 of 3");
+    rig.mara.press_button(&first, "▶").response_with("page 2 of 3");
     let rig = rig.restart();
-    let last = rig.mara.press(&first, "▶").answer_with("page 3 of 3");
+    let last = rig.mara.press_button(&first, "▶").response_with("page 3 of 3");
     assert_eq!((last.id, last.content.lines().count()), (first.id, 4));
     assert!(last.button("▶").expect("a button").disabled && last.content.contains("23\\. "), "{last:?}");
-    let before = rig.mara.press(&last, "◀").answer_with("page 2 of 3");
+    let before = rig.mara.press_button(&last, "◀").response_with("page 2 of 3");
     assert!(before.content.contains("11\\. "));
 
     // What a number means is what this person was shown.
     let eleventh = rig.client().history("scribe").remove(10).header.session_id;
-    rig.slash("context restore", &[("session", "11")]).answer_with(&eleventh);
-    let vera = rig.server.member("vera", &[], MANAGE_MESSAGES);
+    rig.slash("context restore", &[("session", "11")]).response_with(&eleventh);
+    let vera = rig.server.add_member("vera", &[], MANAGE_MESSAGES);
     let unknown = "no history of scribe with a number 11 was shown";
-    refused(&vera.slash(&rig.room, "context restore", &[("session", "11")]), unknown);
+    refused(&vera.run_slash_command(&rig.room, "context restore", &[("session", "11")]), unknown);
 }
 
 #[test]
@@ -49,12 +49,12 @@ fn a_page_that_is_not_there_is_the_last_one() {
     let mut client = rig.client();
     client.append("scribe", "one");
     client.save("scribe", "one");
-    let answer = rig.slash("context history", &[("page", "9")]).answer_with("page 1 of 1");
+    let answer = rig.slash("context history", &[("page", "9")]).response_with("page 1 of 1");
     assert!(answer.buttons.is_empty(), "{answer:?}");
     // Of an agent of another channel by a stranger, and of one that was taken away.
-    let id = client.status_of("scribe").id;
-    let stale = rig.otto.press_stale(&rig.hall, &answer, &format!("history:{id}:1"));
+    let id = client.agent_status("scribe").id;
+    let stale = rig.otto.press_stale_button(&rig.hall, &answer, &format!("history:{id}:1"));
     refused(&stale, "reach for another channel");
-    let gone = rig.mara.press_stale(&rig.room, &answer, "history:00000000-0000-0000-0000-000000000001:1");
-    gone.answer_with("that agent is gone");
+    let gone = rig.mara.press_stale_button(&rig.room, &answer, "history:00000000-0000-0000-0000-000000000001:1");
+    gone.response_with("that agent is gone");
 }

@@ -13,22 +13,22 @@ mod settings;
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::audit::{Audit, AuditParams, AuditRow};
 use chorus_proto::{Client, NewMessage, Role};
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::discord::permissions::{MANAGE_CHANNELS, MANAGE_GUILD, MANAGE_MESSAGES};
-use chorus_tests::discord::{Discord, Interaction, Person, Room, Server, Shown};
+use chorus_tests::discord::{ChannelHandle, FakeDiscord, GuildHandle, Interaction, UserHandle, VisibleMessage};
 use chorus_tests::{Daemon, Home};
 
 use crate::home;
 
 /// A server with a room for the agent `scribe`, somebody who may everything that commands need, and a stranger.
 pub struct Rig {
-    pub discord: Discord,
-    pub server: Server,
+    pub discord: FakeDiscord,
+    pub server: GuildHandle,
     /// A channel without an agent.
-    pub hall: Room,
-    pub room: Room,
-    pub mara: Person,
-    pub otto: Person,
+    pub hall: ChannelHandle,
+    pub room: ChannelHandle,
+    pub mara: UserHandle,
+    pub otto: UserHandle,
     pub home: Home,
     pub daemon: Daemon,
 }
@@ -40,17 +40,17 @@ impl Rig {
 
     /// With more in config.toml, above the table of Discord.
     pub fn with(config: &str) -> Self {
-        let discord = Discord::start();
-        let server = discord.guild("home");
-        let hall = server.channel("hall");
-        let mara = server.member("mara", &[], MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES);
-        let otto = server.member("otto", &[], 0);
+        let discord = FakeDiscord::start();
+        let server = discord.create_guild("home");
+        let hall = server.create_channel("hall");
+        let mara = server.add_member("mara", &[], MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES);
+        let otto = server.add_member("otto", &[], 0);
         let home = home();
         let daemon = Daemon::start_with(&home, &format!("{config}\n{}", discord.config_toml()));
         // The daemon has heard of the server when it answers there: then the agent gets its room.
-        mara.slash(&hall, "ping", &[]).answer_with("is there");
+        mara.run_slash_command(&hall, "ping", &[]).response_with("is there");
         daemon.client().init("scribe");
-        let room = server.room("scribe");
+        let room = server.wait_for_channel("scribe");
         Self { discord, server, hall, room, mara, otto, home, daemon }
     }
 
@@ -59,7 +59,7 @@ impl Rig {
     }
 
     /// Gives an agent a room that is there.
-    pub fn bind(&self, agent: &str, room: &Room) {
+    pub fn bind(&self, agent: &str, room: &ChannelHandle) {
         let value = Some(room.id.to_string().into());
         let params = ConfigParams { name: agent.into(), key: Some("channel_id".into()), value };
         self.client().call::<Config>(&params).expect("agent.config");
@@ -79,7 +79,7 @@ impl Rig {
 
     /// A command of Mara in the agent's room.
     pub fn slash(&self, command: &str, options: &[(&str, &str)]) -> Interaction {
-        self.mara.slash(&self.room, command, options)
+        self.mara.run_slash_command(&self.room, command, options)
     }
 
     /// What of the audit log was done from Discord.
@@ -91,19 +91,19 @@ impl Rig {
     /// Stops the daemon, starts it again, and waits until it listens.
     pub fn restart(self) -> Self {
         let Self { discord, server, hall, room, mara, otto, home, daemon } = self;
-        discord.identify_every(std::time::Duration::ZERO);
+        discord.set_identify_interval(std::time::Duration::ZERO);
         daemon.terminate();
-        discord.disconnected();
+        discord.wait_disconnected();
         let daemon = Daemon::start(&home);
-        discord.connected();
+        discord.wait_connected();
         Self { discord, server, hall, room, mara, otto, home, daemon }
     }
 }
 
 /// An answer that is an error: seen by who asked only, with a hint.
 #[track_caller]
-pub fn refused(interaction: &Interaction, what: &str) -> Shown {
-    let answer = interaction.answer_with(what);
+pub fn refused(interaction: &Interaction, what: &str) -> VisibleMessage {
+    let answer = interaction.response_with(what);
     assert!(answer.ephemeral && answer.content.contains("\nHint: "), "{answer:?}");
     answer
 }

@@ -1,6 +1,6 @@
 //! What is offered while a command is typed.
 
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::discord::permissions::MANAGE_CHANNELS;
 use chorus_tests::model_server::ModelServer;
 use serde_json::Value;
@@ -22,28 +22,29 @@ fn agents_sessions_models_and_profiles_are_offered_to_who_may_use_them() {
         client.append("scribe", &format!("word {n}"));
         client.save("scribe", &format!("about bread {n}"));
     }
-    let session = |who: &chorus_tests::discord::Person, typed: &str| {
-        who.complete(&rig.room, "context restore", &[("session", typed)])
+    let session = |who: &chorus_tests::discord::UserHandle, typed: &str| {
+        who.autocomplete(&rig.room, "context restore", &[("session", typed)])
     };
     let newest = session(&rig.mara, "");
     assert_eq!(newest.len(), 25);
     assert!(newest[0].0.contains("about bread 30"), "{newest:?}");
     let found = values(session(&rig.mara, "BREAD 17"));
     assert_eq!(found.len(), 1);
-    let answer = rig.slash("context restore", &[("session", &found[0])]).answer_with("Restored");
+    let answer = rig.slash("context restore", &[("session", &found[0])]).response_with("Restored");
     assert!(answer.content.contains("17 messages live now"), "{answer:?}");
     assert!(session(&rig.mara, "no such thing").is_empty());
     assert!(session(&rig.otto, "").is_empty(), "titles are not for who may not restore");
 
-    let agents =
-        |who: &chorus_tests::discord::Person| values(who.complete(&rig.room, "context history", &[("agent", "")]));
+    let agents = |who: &chorus_tests::discord::UserHandle| {
+        values(who.autocomplete(&rig.room, "context history", &[("agent", "")]))
+    };
     assert_eq!(agents(&rig.mara), ["other", "scribe"]);
     assert_eq!(agents(&rig.otto), ["scribe"]);
-    let models = values(rig.mara.complete(&rig.room, "settings model", &[("model", "claude")]));
+    let models = values(rig.mara.autocomplete(&rig.room, "settings model", &[("model", "claude")]));
     assert!(models.contains(&"anthropic/claude-test".to_owned()), "{models:?}");
-    let vera = rig.server.member("vera", &["keeper"], MANAGE_CHANNELS);
-    let profiles = vera.complete(&rig.room, "agent init", &[("name", "poet"), ("permissions", "")]);
+    let vera = rig.server.add_member("vera", &["keeper"], MANAGE_CHANNELS);
+    let profiles = vera.autocomplete(&rig.room, "agent init", &[("name", "poet"), ("permissions", "")]);
     assert_eq!(values(profiles), ["locked"]);
     let of_key = [("name", "scribe"), ("key", "idle_timeout"), ("value", "3")];
-    assert_eq!(values(rig.mara.complete(&rig.room, "agent config", &of_key)), ["30m"]);
+    assert_eq!(values(rig.mara.autocomplete(&rig.room, "agent config", &of_key)), ["30m"]);
 }

@@ -2,8 +2,8 @@
 
 use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::send::{Send, SendParams};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::{ModelServer, Response};
 use serde_json::json;
 
 use super::{Rig, refused};
@@ -12,8 +12,8 @@ use super::{Rig, refused};
 fn how_things_stand_is_told_to_who_asks() {
     let server = ModelServer::start();
     let rig = Rig::with(&server.config_toml());
-    rig.slash("usage", &[]).answer_with("has called no model");
-    server.anthropic().answer(Answer::text(["Hello."]));
+    rig.slash("usage", &[]).response_with("has called no model");
+    server.anthropic().queue(Response::text(["Hello."]));
     let params = SendParams { agent: Some("scribe".into()), text: "Hello?".into(), ..Default::default() };
     rig.client().call::<Send>(&params).expect("a turn");
     for (command, due) in [
@@ -24,13 +24,13 @@ fn how_things_stand_is_told_to_who_asks() {
         ("usage", "total: 1 call"),
         ("tasks list", "has run nothing in the background"),
     ] {
-        let answer = rig.otto.slash(&rig.room, command, &[]).answer_with(due);
+        let answer = rig.otto.run_slash_command(&rig.room, command, &[]).response_with(due);
         assert!(answer.ephemeral, "{command}: {answer:?}");
     }
-    let status = rig.otto.slash(&rig.room, "status", &[]).answer_with("2 messages");
+    let status = rig.otto.run_slash_command(&rig.room, "status", &[]).response_with("2 messages");
     assert!(!status.content.contains(rig.home.path.to_str().expect("UTF-8")), "places are none of theirs: {status:?}");
     for command in ["usage", "approvals", "context history"] {
-        refused(&rig.otto.slash(&rig.hall, command, &[]), "this channel has no agent");
+        refused(&rig.otto.run_slash_command(&rig.hall, command, &[]), "this channel has no agent");
     }
 }
 
@@ -41,27 +41,27 @@ fn tasks_are_listed_shown_and_stopped() {
     let mut client = rig.client();
     let params = InitParams { name: "runner".into(), permissions: Some("open".into()), ..Default::default() };
     client.call::<Init>(&params).expect("agent.init");
-    let room = rig.server.room("runner");
+    let room = rig.server.wait_for_channel("runner");
     let call = json!({"command": "until test -e go; do sleep 0.01; done", "background": true});
-    server.anthropic().answer(Answer::calls("c1", "bash", &call));
-    server.anthropic().answer(Answer::text(["It runs."]));
+    server.anthropic().queue(Response::tool_call("c1", "bash", &call));
+    server.anthropic().queue(Response::text(["It runs."]));
     let params = SendParams { agent: Some("runner".into()), text: "Run it.".into(), ..Default::default() };
     client.call::<Send>(&params).expect("a turn");
 
-    let list = rig.otto.slash(&room, "tasks list", &[]).answer_with("running");
+    let list = rig.otto.run_slash_command(&room, "tasks list", &[]).response_with("running");
     assert!(list.content.contains("until test -e go"), "{list:?}");
     let id = list.content.split('`').nth(1).expect("its id").to_owned();
-    rig.otto.slash(&room, "tasks show", &[("id", &id)]).answer_with("until test -e go");
+    rig.otto.run_slash_command(&room, "tasks show", &[("id", &id)]).response_with("until test -e go");
     // Of another channel's agent it is not even said that it is there.
-    let unknown = refused(&rig.otto.slash(&rig.room, "tasks show", &[("id", &id)]), "there is no task");
-    let none = refused(&rig.otto.slash(&rig.room, "tasks show", &[("id", "t999")]), "there is no task");
+    let unknown = refused(&rig.otto.run_slash_command(&rig.room, "tasks show", &[("id", &id)]), "there is no task");
+    let none = refused(&rig.otto.run_slash_command(&rig.room, "tasks show", &[("id", "t999")]), "there is no task");
     assert_eq!(unknown.content.replace(&id, "t999"), none.content);
-    refused(&rig.otto.slash(&room, "tasks stop", &[("id", &id)]), "you may not do that here");
-    let stopped = rig.mara.slash(&room, "tasks stop", &[("id", &id)]).answer_with("Stopped: ");
+    refused(&rig.otto.run_slash_command(&room, "tasks stop", &[("id", &id)]), "you may not do that here");
+    let stopped = rig.mara.run_slash_command(&room, "tasks stop", &[("id", &id)]).response_with("Stopped: ");
     assert!(!stopped.ephemeral, "{stopped:?}");
-    rig.mara.slash(&room, "tasks stop", &[("id", &id)]).answer_with("It had ended already");
+    rig.mara.run_slash_command(&room, "tasks stop", &[("id", &id)]).response_with("It had ended already");
     assert!(rig.audit().iter().any(|row| row.action == format!("discord:tasks.stop:{id}")));
-    assert!(client.texts("scribe").is_empty());
+    assert!(client.message_texts("scribe").is_empty());
 }
 
 #[test]
@@ -79,31 +79,33 @@ fn no_secret_is_told_however_it_is_cut_or_escaped() {
         ..Default::default()
     };
     client.call::<Init>(&params).expect("agent.init");
-    let room = rig.server.room("asker");
+    let room = rig.server.wait_for_channel("asker");
     client.append("asker", "hello");
     for before in [0, 45, 60, 90] {
         let words = "w".repeat(before);
-        rig.mara.slash(&room, "context save", &[("description", &format!("{words} {secret}"))]).answer_with("Saved as");
+        rig.mara
+            .run_slash_command(&room, "context save", &[("description", &format!("{words} {secret}"))])
+            .response_with("Saved as");
         client.append("asker", "more");
     }
     // Across the place where it is cut.
     let command = format!("echo {} {secret}", "x".repeat(560));
-    server.anthropic().answer(Answer::empty().call("c1", "bash", &json!({"command": command})));
-    server.anthropic().answer(Answer::text(["Done."]));
+    server.anthropic().queue(Response::empty().then_call("c1", "bash", &json!({"command": command})));
+    server.anthropic().queue(Response::text(["Done."]));
     room.say(&rig.otto, "Do it.");
-    let question = room.post_with_button("Deny");
+    let question = room.wait_for_post_with_button("Deny");
     let mut said = vec![
-        rig.mara.slash(&room, "approvals", &[]).answer_with("expires").content,
-        rig.mara.slash(&room, "context history", &[]).answer_with("4 sessions").content,
+        rig.mara.run_slash_command(&room, "approvals", &[]).response_with("expires").content,
+        rig.mara.run_slash_command(&room, "context history", &[]).response_with("4 sessions").content,
         rig.mara
-            .slash(&room, "agent config", &[("name", "asker"), ("key", "system_prompt")])
-            .answer_with("Keep")
+            .run_slash_command(&room, "agent config", &[("name", "asker"), ("key", "system_prompt")])
+            .response_with("Keep")
             .content,
     ];
-    let offered = rig.mara.complete(&room, "context restore", &[("session", "")]);
+    let offered = rig.mara.autocomplete(&room, "context restore", &[("session", "")]);
     assert_eq!(offered.len(), 4);
     said.extend(offered.into_iter().map(|(name, _)| name));
-    rig.otto.press(&question, "Deny");
+    rig.otto.press_button(&question, "Deny");
     said.extend(room.messages().into_iter().map(|message| message.content));
     for text in said {
         let plain = text.replace('\\', "");

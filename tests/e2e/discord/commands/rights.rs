@@ -2,7 +2,7 @@
 
 use chorus_proto::NewMessage;
 use chorus_proto::Role;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::discord::permissions::{MANAGE_CHANNELS, MANAGE_GUILD, MANAGE_MESSAGES};
 
 use chorus_tests::discord::Fault;
@@ -36,18 +36,18 @@ fn a_stranger_may_change_nothing_and_every_right_is_its_own() {
     let rig = Rig::new();
     rig.talk("scribe");
     rig.client().save("scribe", "as it was");
-    let before = rig.client().texts("scribe");
+    let before = rig.client().message_texts("scribe");
     let all = MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES;
     for (command, given, needed) in GUARDED {
         for may in [0, all & !needed] {
-            rig.otto.may(may);
-            let refusal = rig.otto.slash(&rig.room, command, given);
+            rig.otto.grant_permissions(may);
+            let refusal = rig.otto.run_slash_command(&rig.room, command, given);
             refused(&refusal, "you may not do that here");
-            let deferred = refusal.acknowledged().0;
-            assert_eq!((deferred, refusal.answers().len()), (5, 1), "{command}");
+            let deferred = refusal.wait_for_acknowledgement().0;
+            assert_eq!((deferred, refusal.responses().len()), (5, 1), "{command}");
         }
     }
-    assert_eq!(rig.client().texts("scribe"), before);
+    assert_eq!(rig.client().message_texts("scribe"), before);
     assert_eq!((rig.client().history("scribe").len(), rig.audit().len()), (1, 0));
     let heard = rig.room.messages();
     assert!(!heard.iter().any(|message| !message.ephemeral && message.content.contains("may not")), "{heard:?}");
@@ -56,13 +56,13 @@ fn a_stranger_may_change_nothing_and_every_right_is_its_own() {
 #[test]
 fn another_agent_needs_manage_channels_and_one_of_another_server_is_not_there() {
     let rig = Rig::new();
-    let (abroad, ours) = (rig.discord.guild("abroad"), rig.server.channel("ours"));
-    let theirs = abroad.channel("spy");
-    let boss = abroad.member("boss", &[], MANAGE_CHANNELS | MANAGE_MESSAGES);
+    let (abroad, ours) = (rig.discord.create_guild("abroad"), rig.server.create_channel("ours"));
+    let theirs = abroad.create_channel("spy");
+    let boss = abroad.add_member("boss", &[], MANAGE_CHANNELS | MANAGE_MESSAGES);
     let guilds = format!("guilds = [\"{}\", \"{}\"]", rig.server.id, abroad.id);
-    rig.home.configure(&format!("{}{guilds}\n", rig.discord.config_toml()));
+    rig.home.write_config(&format!("{}{guilds}\n", rig.discord.config_toml()));
     let rig = rig.restart();
-    boss.slash(&theirs, "ping", &[]).answer_with("is there");
+    boss.run_slash_command(&theirs, "ping", &[]).response_with("is there");
     let mut client = rig.client();
     for name in ["other", "spy", "nowhere"] {
         client.init(name);
@@ -75,24 +75,24 @@ fn another_agent_needs_manage_channels_and_one_of_another_server_is_not_there() 
         if name == "scribe" {
             rig.unbind(name);
         }
-        refused(&boss.slash(&theirs, "context save", &[("agent", name)]), "here is no agent");
-        refused(&boss.slash(&theirs, "agent destroy", &[("name", name)]), "here is no agent");
+        refused(&boss.run_slash_command(&theirs, "context save", &[("agent", name)]), "here is no agent");
+        refused(&boss.run_slash_command(&theirs, "agent destroy", &[("name", name)]), "here is no agent");
     }
     refused(&rig.slash("context history", &[("agent", "nowhere")]), "here is no agent");
-    rig.slash("context history", &[("agent", "scribe")]).answer_with("has no saved");
+    rig.slash("context history", &[("agent", "scribe")]).response_with("has no saved");
     rig.bind("scribe", &rig.room);
-    rig.otto.may(MANAGE_MESSAGES | MANAGE_GUILD);
+    rig.otto.grant_permissions(MANAGE_MESSAGES | MANAGE_GUILD);
     for command in ["context save", "context history", "context clear", "status", "usage", "approvals", "tasks list"] {
         for name in ["other", "spy", "nobody"] {
             let options = [("agent", name)];
-            refused(&rig.otto.slash(&rig.room, command, &options), "you may not reach for another channel");
+            refused(&rig.otto.run_slash_command(&rig.room, command, &options), "you may not reach for another channel");
         }
         refused(&rig.slash(command, &[("agent", "spy")]), "here is no agent \"spy\" here");
         refused(&rig.slash(command, &[("agent", "nobody")]), "here is no agent \"nobody\" here");
     }
-    rig.slash("context save", &[("agent", "other")]).answer_with("Saved as");
-    rig.slash("agent config", &[("name", "spy")]).answer_with("here is no agent \"spy\" here");
-    let list = rig.slash("agent list", &[]).answer_with("**other**");
+    rig.slash("context save", &[("agent", "other")]).response_with("Saved as");
+    rig.slash("agent config", &[("name", "spy")]).response_with("here is no agent \"spy\" here");
+    let list = rig.slash("agent list", &[]).response_with("**other**");
     assert!(!list.content.contains("spy"), "{list:?}");
 }
 
@@ -101,29 +101,29 @@ fn a_role_of_the_approvers_may_change_conversations() {
     let rig = Rig::with("");
     rig.talk("scribe");
     let rig = approvers(rig, "helpers");
-    let vera = rig.server.member("vera", &["helpers"], 0);
-    vera.slash(&rig.room, "context save", &[]).answer_with("Saved as");
+    let vera = rig.server.add_member("vera", &["helpers"], 0);
+    vera.run_slash_command(&rig.room, "context save", &[]).response_with("Saved as");
     // A role that only looks like it, by calling itself a number.
-    let helpers = rig.server.role("helpers").to_string();
+    let helpers = rig.server.find_or_create_role("helpers").to_string();
     let rig = approvers(rig, &helpers);
-    vera.slash(&rig.room, "context rewind", &[]).answer_with("dropped");
-    let sly = rig.server.member("sly", &[&helpers], 0);
-    refused(&sly.slash(&rig.room, "context save", &[]), "you may not do that here");
+    vera.run_slash_command(&rig.room, "context rewind", &[]).response_with("dropped");
+    let sly = rig.server.add_member("sly", &[&helpers], 0);
+    refused(&sly.run_slash_command(&rig.room, "context save", &[]), "you may not do that here");
 }
 
 /// With these approvers from now on.
 fn approvers(rig: Rig, role: &str) -> Rig {
-    rig.home.configure(&format!("{}approvers = [\"{role}\"]\n", rig.discord.config_toml()));
+    rig.home.write_config(&format!("{}approvers = [\"{role}\"]\n", rig.discord.config_toml()));
     rig.restart()
 }
 
 #[test]
 fn in_a_direct_message_there_is_only_a_kind_word() {
     let rig = Rig::new();
-    let direct = rig.discord.direct(&rig.mara);
-    let answer = rig.mara.slash(&direct, "context save", &[]);
+    let direct = rig.discord.direct_channel(&rig.mara);
+    let answer = rig.mara.run_slash_command(&direct, "context save", &[]);
     refused(&answer, "in servers only");
-    assert_eq!(answer.acknowledged().0, 4);
+    assert_eq!(answer.wait_for_acknowledgement().0, 4);
 }
 
 #[test]
@@ -131,29 +131,32 @@ fn what_a_channel_grants_holds_for_its_conversation_and_for_no_agent() {
     let rig = Rig::new();
     rig.client().init("other");
     rig.talk("scribe");
-    rig.room.grant(&rig.otto, MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES);
+    rig.room.grant_to_user(&rig.otto, MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES);
     let guarded = GUARDED.iter().filter(|(_, _, needed)| *needed != MANAGE_MESSAGES);
     for (command, given, _) in guarded {
-        refused(&rig.otto.slash(&rig.room, command, given), "you may not do that here");
+        refused(&rig.otto.run_slash_command(&rig.room, command, given), "you may not do that here");
     }
-    refused(&rig.otto.slash(&rig.room, "context save", &[("agent", "other")]), "you may not reach for another");
-    let list = rig.otto.slash(&rig.room, "agent list", &[]).answer_with("**scribe**");
+    refused(
+        &rig.otto.run_slash_command(&rig.room, "context save", &[("agent", "other")]),
+        "you may not reach for another",
+    );
+    let list = rig.otto.run_slash_command(&rig.room, "agent list", &[]).response_with("**scribe**");
     assert!(!list.content.contains("other"), "{list:?}");
-    rig.otto.slash(&rig.room, "context save", &[]).answer_with("Saved as");
+    rig.otto.run_slash_command(&rig.room, "context save", &[]).response_with("Saved as");
 }
 
 #[test]
 fn where_discord_does_not_say_which_roles_there_are_that_is_said() {
     let rig = Rig::new();
     for route in ["GET /guilds/*", "GET /guilds/*/roles"] {
-        rig.discord.fail(route, 1000, Fault::Status(500));
+        rig.discord.inject_fault(route, 1000, Fault::Status(500));
     }
     let rig = rig.restart();
     refused(&rig.slash("agent destroy", &[("name", "scribe")]), "Discord did not say which roles there are");
-    rig.otto.slash(&rig.room, "status", &[]).answer_with("scribe");
-    rig.discord.heal();
+    rig.otto.run_slash_command(&rig.room, "status", &[]).response_with("scribe");
+    rig.discord.clear_faults();
     wait_until("the roles to be known", DEADLINE, || {
-        let answer = rig.slash("agent destroy", &[("name", "scribe")]).answer();
+        let answer = rig.slash("agent destroy", &[("name", "scribe")]).response();
         answer.content.contains("Take the agent").then_some(())
     });
 }

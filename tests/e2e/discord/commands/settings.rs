@@ -10,27 +10,29 @@ const CONFIG: &str = "[permission_grants]\nkeeper = [\"locked\"]\n\
 #[test]
 fn settings_are_shown_set_and_taken_back() {
     let rig = Rig::with(CONFIG);
-    let vera = rig.server.member("vera", &["keeper"], MANAGE_GUILD);
-    let slash =
-        |command: &str, options: &[(&str, &str)]| vera.slash(&rig.room, &format!("settings {command}"), options);
-    let shown = slash("idle", &[]).answer_with("`defaults.idle_timeout` is `30m`");
+    let vera = rig.server.add_member("vera", &["keeper"], MANAGE_GUILD);
+    let slash = |command: &str, options: &[(&str, &str)]| {
+        vera.run_slash_command(&rig.room, &format!("settings {command}"), options)
+    };
+    let shown = slash("idle", &[]).response_with("`defaults.idle_timeout` is `30m`");
     assert!(shown.ephemeral);
-    slash("idle", &[("timeout", "2h")]).answer_with("is now `2h`");
-    slash("idle", &[("reset", "true")]).answer_with("is now `30m`. What was set before: `2h`.");
+    slash("idle", &[("timeout", "2h")]).response_with("is now `2h`");
+    slash("idle", &[("reset", "true")]).response_with("is now `30m`. What was set before: `2h`.");
     refused(&slash("idle", &[("timeout", "soon")]), "idle_timeout");
-    slash("model", &[("model", "local/small")]).answer_with("`default_model` is now `local/small`");
+    slash("model", &[("model", "local/small")]).response_with("`default_model` is now `local/small`");
     refused(&slash("model", &[("model", "nope/x")]), "there is no provider \"nope\"");
-    let of_agent =
-        |value| vera.slash(&rig.room, "agent config", &[("name", "scribe"), ("key", "model"), ("value", value)]);
-    vera.may(MANAGE_GUILD | MANAGE_CHANNELS);
+    let of_agent = |value| {
+        vera.run_slash_command(&rig.room, "agent config", &[("name", "scribe"), ("key", "model"), ("value", value)])
+    };
+    vera.grant_permissions(MANAGE_GUILD | MANAGE_CHANNELS);
     refused(&of_agent("nope/x"), "there is no provider \"nope\"");
-    slash("permissions", &[("profile", "locked")]).answer_with("is now `locked`");
+    slash("permissions", &[("profile", "locked")]).response_with("is now `locked`");
     refused(&slash("permissions", &[("profile", "open")]), "may not grant the profile `open`");
     refused(&slash("permissions", &[("reset", "true")]), "may not grant the profile `standard`");
-    let all = slash("show", &[]).answer_with("defaults.idle_timeout = 30m (default)");
+    let all = slash("show", &[]).response_with("defaults.idle_timeout = 30m (default)");
     assert!(all.content.contains("defaults.permissions = locked (settings)"), "{all:?}");
     assert!(!all.content.contains("token_file") && !all.content.contains("base_url"), "{all:?}");
-    let keys = slash("validate-keys", &[]).answer_with("**local**");
+    let keys = slash("validate-keys", &[]).response_with("**local**");
     assert!(keys.content.contains('✗'), "{keys:?}");
 
     let rows: Vec<(String, String)> = rig.audit().into_iter().map(|row| (row.action, row.user)).collect();
@@ -38,10 +40,12 @@ fn settings_are_shown_set_and_taken_back() {
     let due = ["idle_timeout", "idle_timeout", "default_model", "permissions"];
     assert_eq!(rows, due.map(|name| (format!("settings:{name}"), who.clone())));
     // Who may manage the server in every other way.
-    let boss = rig.server.member("boss", &[], ADMINISTRATOR);
-    boss.slash(&rig.room, "settings idle", &[("timeout", "1h")]).answer_with("is now `1h`");
+    let boss = rig.server.add_member("boss", &[], ADMINISTRATOR);
+    boss.run_slash_command(&rig.room, "settings idle", &[("timeout", "1h")]).response_with("is now `1h`");
     // Whoever owns the server may take everything from its agents, and give nothing that no role of theirs may.
     let owner = rig.server.owner();
-    owner.slash(&rig.room, "settings permissions", &[("profile", "locked")]).answer_with("is now `locked`");
-    refused(&owner.slash(&rig.room, "settings permissions", &[("profile", "open")]), "may not grant");
+    owner
+        .run_slash_command(&rig.room, "settings permissions", &[("profile", "locked")])
+        .response_with("is now `locked`");
+    refused(&owner.run_slash_command(&rig.room, "settings permissions", &[("profile", "open")]), "may not grant");
 }

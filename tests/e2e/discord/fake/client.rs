@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use chorus_tests::DEADLINE;
-use chorus_tests::discord::{Discord, TOKEN};
+use chorus_tests::discord::{FakeDiscord, TOKEN};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use serenity::model::event::GatewayEvent;
@@ -26,7 +26,7 @@ pub struct Client {
 
 impl Client {
     /// Connected, and HELLO is there.
-    pub fn hello(discord: &Discord) -> Self {
+    pub fn hello(discord: &FakeDiscord) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let url = format!("{}/?v=10&encoding=json", discord.gateway_url());
         let builder = ClientBuilder::new().uri(&url).expect("its address");
@@ -37,7 +37,7 @@ impl Client {
     }
 
     /// The same, and READY is there.
-    pub fn identified(discord: &Discord) -> Self {
+    pub fn identified(discord: &FakeDiscord) -> Self {
         let mut client = Self::hello(discord);
         client.identify(TOKEN, INTENTS);
         let ready = client.until("READY");

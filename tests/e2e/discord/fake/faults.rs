@@ -14,12 +14,12 @@ fn requests_fail_as_they_are_told() {
     let path = format!("/channels/{}/messages", room.id);
     let post = || client.request("POST", &path, &[], "application/json", b"{}");
     let after = Duration::from_secs(1336);
-    discord.fail("POST /channels/*/messages", 1, Fault::RateLimit { after, global: false });
-    discord.fail("POST /channels/**", 1, Fault::RateLimit { after: Duration::from_millis(1500), global: true });
-    discord.fail("* /channels/*/messages", 1, Fault::Html403);
-    discord.fail("POST /channels/*/messages", 1, Fault::Status(502));
-    discord.fail("POST /channels/*/messages", 1, Fault::Refuse(403, 50_013, "Missing Permissions"));
-    discord.fail("POST /channels/*/messages", 1, Fault::Reset);
+    discord.inject_fault("POST /channels/*/messages", 1, Fault::RateLimit { after, global: false });
+    discord.inject_fault("POST /channels/**", 1, Fault::RateLimit { after: Duration::from_millis(1500), global: true });
+    discord.inject_fault("* /channels/*/messages", 1, Fault::Html403);
+    discord.inject_fault("POST /channels/*/messages", 1, Fault::Status(502));
+    discord.inject_fault("POST /channels/*/messages", 1, Fault::Refuse(403, 50_013, "Missing Permissions"));
+    discord.inject_fault("POST /channels/*/messages", 1, Fault::Reset);
     assert_eq!(client.rest("GET", "/users/@me", &Value::Null).0, 200, "others go on");
     let (status, said) = post().expect("an answer");
     assert_eq!((status, &said["retry_after"], &said["global"]), (429, &json!(1336.0), &json!(false)));
@@ -32,32 +32,32 @@ fn requests_fail_as_they_are_told() {
     assert!(post().is_none());
     assert_eq!(discord.requests_to("POST /channels/*/messages").len(), 6);
 
-    discord.fail("POST /channels/*/messages", 1, Fault::Lost);
+    discord.inject_fault("POST /channels/*/messages", 1, Fault::LoseResponse);
     let body = Client::body(json!({"content": "done all the same"})).to_string();
     let token = format!("Bot {}", chorus_tests::discord::TOKEN);
     assert!(client.request("POST", &path, &[("authorization", &token)], "application/json", body.as_bytes()).is_none());
-    room.post("done all the same");
+    room.wait_for_post("done all the same");
 }
 
 #[test]
 fn a_request_waits_at_a_gate() {
     let (discord, _, _, room, client) = connected();
-    discord.fail("POST /channels/*/messages", 1, Fault::Gate("held"));
+    discord.inject_fault("POST /channels/*/messages", 1, Fault::Gate("held"));
     std::thread::scope(|scope| {
         let (path, body) = (format!("/channels/{}/messages", room.id), Client::body(json!({})));
         let posting = scope.spawn(move || client.rest("POST", &path, &body));
-        discord.reached("held");
+        discord.wait_for_gate("held");
         assert!(room.messages().is_empty());
-        discord.open("held");
+        discord.open_gate("held");
         assert_eq!(posting.join().expect("an answer").0, 200);
     });
-    assert_eq!(room.posts().len(), 1);
+    assert_eq!(room.application_posts().len(), 1);
 }
 
 #[test]
 fn a_route_takes_so_many_and_says_so() {
     let (discord, _, _, room, client) = connected();
-    discord.limit(2, Duration::from_secs(600));
+    discord.set_rate_limit(2, Duration::from_secs(600));
     let path = format!("/channels/{}/messages", room.id);
     let post = |nonce: &str| client.rest("POST", &path, &Client::body(json!({"nonce": nonce})));
     assert_eq!((post("a").0, post("b").0), (200, 200));

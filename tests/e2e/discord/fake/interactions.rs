@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use chorus_tests::discord::{Discord, Server};
+use chorus_tests::discord::{FakeDiscord, GuildHandle};
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
 use super::client::Client;
 use super::connected;
 
-fn register(client: &Client, discord: &Discord, guild: &Server) {
+fn register(client: &Client, discord: &FakeDiscord, guild: &GuildHandle) {
     let path = format!("/applications/{}/guilds/{}/commands", discord.application(), guild.id);
     let name = json!({"type": 3, "name": "name", "description": "d", "autocomplete": true});
     let count = json!({"type": 4, "name": "count", "description": "d"});
@@ -25,7 +25,7 @@ fn answer(client: &Client, told: &Value, body: &Value) -> (u16, Value) {
     client.rest("POST", &path, body)
 }
 
-fn later(discord: &Discord, told: &Value, rest: &str) -> String {
+fn later(discord: &FakeDiscord, told: &Value, rest: &str) -> String {
     format!("/webhooks/{}/{}{rest}", discord.application(), said(&told["token"]))
 }
 
@@ -41,7 +41,7 @@ fn text(text: &str) -> Value {
 fn a_command_is_given_deferred_and_answered() {
     let (discord, guild, mara, room, mut client) = connected();
     register(&client, &discord, &guild);
-    let asked = mara.slash(&room, "context save", &[("name", "first"), ("count", "3")]);
+    let asked = mara.run_slash_command(&room, "context save", &[("name", "first"), ("count", "3")]);
     let told = client.until("INTERACTION_CREATE");
     let sub = &told["data"]["options"][0];
     assert_eq!((&sub["name"], &sub["options"][1]["value"]), (&json!("save"), &json!(3)));
@@ -49,16 +49,16 @@ fn a_command_is_given_deferred_and_answered() {
     assert!(!asked.is_acknowledged());
     let (status, _) = answer(&client, &told, &json!({"type": 5, "data": {"flags": 64}}));
     assert_eq!(status, 204);
-    assert_eq!(asked.acknowledged().0, 5);
-    assert!(asked.answers().is_empty(), "it thinks");
+    assert_eq!(asked.wait_for_acknowledgement().0, 5);
+    assert!(asked.responses().is_empty(), "it thinks");
     assert_eq!(client.rest("PATCH", &later(&discord, &told, "/messages/@original"), &text("saved")).0, 200);
-    let shown = asked.answer();
+    let shown = asked.response();
     assert_eq!((&*shown.content, shown.ephemeral), ("saved", true));
     assert_eq!(client.rest("POST", &later(&discord, &told, ""), &text("and more")).0, 200);
-    assert_eq!(asked.answers().len(), 2);
+    assert_eq!(asked.responses().len(), 2);
     assert!(room.messages().iter().all(|message| message.content != "saved"), "only one person sees it");
     assert_eq!(client.rest("DELETE", &later(&discord, &told, "/messages/@original"), &Value::Null).0, 204);
-    assert_eq!(asked.answer().content, "and more");
+    assert_eq!(asked.response().content, "and more");
 
     let (status, twice) = answer(&client, &told, &json!({"type": 5}));
     assert_eq!((status, &twice["code"]), (400, &json!(40_060)));
@@ -69,14 +69,14 @@ fn a_command_is_given_deferred_and_answered() {
 fn a_first_followup_fills_what_is_thought_about() {
     let (discord, guild, mara, room, mut client) = connected();
     register(&client, &discord, &guild);
-    let asked = mara.slash(&room, "context save", &[]);
+    let asked = mara.run_slash_command(&room, "context save", &[]);
     let told = client.until("INTERACTION_CREATE");
     answer(&client, &told, &json!({"type": 5}));
-    assert!(room.messages()[0].thinking);
+    assert!(room.messages()[0].is_thinking);
     let mut followup = text("done");
     followup["flags"] = 64.into();
     client.rest("POST", &later(&discord, &told, ""), &followup);
-    let shown = asked.answer();
+    let shown = asked.response();
     assert_eq!((&*shown.content, shown.ephemeral, room.messages().len()), ("done", false, 1), "as it was deferred");
 }
 
@@ -85,7 +85,7 @@ fn what_is_typed_is_completed() {
     let (discord, guild, mara, room, mut client) = connected();
     register(&client, &discord, &guild);
     let choices = std::thread::scope(|scope| {
-        let typing = scope.spawn(|| mara.complete(&room, "context save", &[("name", "fi")]));
+        let typing = scope.spawn(|| mara.autocomplete(&room, "context save", &[("name", "fi")]));
         let told = client.until("INTERACTION_CREATE");
         let focused = &told["data"]["options"][0]["options"][0];
         assert_eq!((&focused["focused"], &focused["value"]), (&json!(true), &json!("fi")));
@@ -108,31 +108,31 @@ fn a_button_changes_its_message_or_brings_a_new_one() {
     let row = json!([{"type": 1, "components": [{"type": 2, "style": 1, "label": "Stop", "custom_id": "stop:1"}]}]);
     let path = format!("/channels/{}/messages", room.id);
     client.rest("POST", &path, &Client::body(json!({"components": row})));
-    let shown = room.post_with_button("Stop");
-    let pressed = mara.press(&shown, "Stop");
+    let shown = room.wait_for_post_with_button("Stop");
+    let pressed = mara.press_button(&shown, "Stop");
     let told = client.until("INTERACTION_CREATE");
     assert_eq!((&told["data"]["custom_id"], &told["message"]["id"]), (&json!("stop:1"), &json!(shown.id.to_string())));
     let mut update = text("stopped");
     update["components"] = json!([]);
     assert_eq!(answer(&client, &told, &json!({"type": 7, "data": update})).0, 204);
-    let after = pressed.answer();
+    let after = pressed.response();
     assert_eq!((after.id, &*after.content, after.buttons.len()), (shown.id, "stopped", 0));
 
-    let late = mara.press_stale(&room, shown.id, "stop:1");
+    let late = mara.press_stale_button(&room, shown.id, "stop:1");
     let told = client.until("INTERACTION_CREATE");
     assert_eq!(answer(&client, &told, &json!({"type": 6})).0, 204);
     let mut only = text("it is over");
     only["flags"] = 64.into();
     client.rest("POST", &later(&discord, &told, ""), &only);
-    assert!(late.answer().ephemeral);
+    assert!(late.response().ephemeral);
 }
 
 #[test]
 fn a_conversation_with_the_application_has_no_server() {
     let (discord, guild, mara, _, mut client) = connected();
     register(&client, &discord, &guild);
-    let direct = discord.direct(&mara);
-    let _asked = mara.slash(&direct, "context save", &[]);
+    let direct = discord.direct_channel(&mara);
+    let _asked = mara.run_slash_command(&direct, "context save", &[]);
     let told = client.until("INTERACTION_CREATE");
     assert!(told["guild_id"].is_null() && told["member"].is_null());
     assert_eq!(told["user"]["username"], "mara");
@@ -142,7 +142,7 @@ fn a_conversation_with_the_application_has_no_server() {
 fn an_answer_that_comes_late_is_refused() {
     let (discord, guild, mara, room, mut client) = connected();
     register(&client, &discord, &guild);
-    let asked = mara.slash(&room, "context save", &[]);
+    let asked = mara.run_slash_command(&room, "context save", &[]);
     let told = client.until("INTERACTION_CREATE");
     let since = std::time::Instant::now();
     wait_until("three seconds", DEADLINE, || (since.elapsed() > Duration::from_secs(3)).then_some(()));

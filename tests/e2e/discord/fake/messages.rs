@@ -27,15 +27,18 @@ fn a_message_is_made_changed_listed_and_deleted() {
     // The same nonce is the same message.
     let (_, again) = client.rest("POST", &path, &Client::body(json!({"content": "other"})));
     assert_eq!(again["id"], made["id"]);
-    discord.nonce_window(Duration::ZERO);
+    discord.set_nonce_window(Duration::ZERO);
     let (_, other) = client.rest("POST", &path, &Client::body(json!({"content": "other"})));
     assert_ne!(other["id"], made["id"]);
 
     let id = made["id"].as_str().expect("its number");
     let change = json!({"content": "b", "allowed_mentions": {"parse": []}});
     assert_eq!(client.rest("PATCH", &format!("{path}/{id}"), &change).0, 200);
-    let shown = room.post("b");
-    assert_eq!((shown.edits(), &shown.before[..], shown.reply_to), (1, &["a".to_owned()][..], Some(asked)));
+    let shown = room.wait_for_post("b");
+    assert_eq!(
+        (shown.edit_count(), &shown.previous_contents[..], shown.reply_to),
+        (1, &["a".to_owned()][..], Some(asked))
+    );
 
     let ids = |(status, page): (u16, Value)| {
         assert_eq!(status, 200, "{page}");
@@ -53,7 +56,7 @@ fn a_message_is_made_changed_listed_and_deleted() {
     discord.take_violations();
     assert_eq!(client.rest("DELETE", &format!("{path}/{id}"), &none).0, 204);
     assert_eq!(client.rest("GET", &format!("{path}/{id}"), &none).1["code"], 10_008);
-    assert_eq!(room.deleted().len(), 1);
+    assert_eq!(room.deleted_messages().len(), 1);
 }
 
 #[test]
@@ -69,7 +72,7 @@ fn files_come_in_a_form() {
     let (status, made) =
         client.request("POST", &path, &[("authorization", &token)], kind, form.as_bytes()).expect("an answer");
     assert_eq!(status, 200, "{made}");
-    let shown = room.posts().remove(0);
+    let shown = room.application_posts().remove(0);
     assert_eq!((&*shown.files[0].name, &shown.files[0].bytes[..]), ("a.txt", &b"line\r\n\r\nline"[..]));
 }
 
@@ -83,20 +86,20 @@ fn what_the_application_may_not_do_is_refused() {
     assert_eq!(code("PATCH", &format!("{path}/{foreign}"), &edit), 50_005);
     assert_eq!(discord.take_violations().len(), 1, "nobody needs to try that");
     assert_eq!(code("POST", "/channels/1/messages", &Client::body(json!({}))), 10_003);
-    room.deny(SEND_MESSAGES);
+    room.deny_application(SEND_MESSAGES);
     assert_eq!(code("POST", &path, &Client::body(json!({}))), 50_013);
-    room.deny(VIEW_CHANNEL);
+    room.deny_application(VIEW_CHANNEL);
     assert_eq!(code("POST", &path, &Client::body(json!({}))), 50_001);
-    room.deny(READ_MESSAGE_HISTORY);
+    room.deny_application(READ_MESSAGE_HISTORY);
     assert_eq!(client.rest("GET", &path, &Value::Null).1, json!([]));
-    room.allow();
-    guild.application_may(VIEW_CHANNEL | SEND_MESSAGES | ATTACH_FILES);
+    room.clear_denials();
+    guild.set_application_permissions(VIEW_CHANNEL | SEND_MESSAGES | ATTACH_FILES);
     let new = json!({"name": "x"});
     assert_eq!(code("POST", &format!("/guilds/{}/channels", guild.id), &new), 50_013);
     assert_eq!(code("DELETE", &format!("{path}/{foreign}"), &Value::Null), 50_013);
-    room.remove();
+    room.delete_channel();
     assert_eq!(code("POST", &path, &Client::body(json!({}))), 10_003);
-    guild.throw_out();
+    guild.remove_application();
     assert_eq!(code("GET", &format!("/guilds/{}/channels", guild.id), &Value::Null), 50_001);
     let refused = client.request("GET", "/users/@me", &[("authorization", "Bot x")], "", b"").expect("an answer");
     assert_eq!(refused.0, 401);
@@ -113,7 +116,7 @@ fn channels_are_made_changed_and_deleted() {
     assert_eq!(channel["name"], "my-agent");
     assert_eq!(client.until("CHANNEL_CREATE")["name"], "Agents");
     assert_eq!(client.until("CHANNEL_CREATE")["name"], "my-agent");
-    let room = guild.room("my-agent");
+    let room = guild.wait_for_channel("my-agent");
     assert_eq!((room.category().as_deref(), &*room.topic()), (Some("Agents"), "what it does"));
     client.rest("PATCH", &format!("/channels/{}", room.id), &json!({"topic": "other"}));
     assert_eq!(client.until("CHANNEL_UPDATE")["topic"], "other");
@@ -127,5 +130,5 @@ fn channels_are_made_changed_and_deleted() {
     let why = &full["errors"]["parent_id"]["_errors"][0]["code"];
     assert_eq!((status, why), (400, &json!("CHANNEL_PARENT_MAX_CHANNELS")));
     assert_eq!(client.rest("DELETE", &format!("/channels/{}", room.id), &Value::Null).0, 200);
-    assert!(!room.is_there());
+    assert!(!room.exists());
 }

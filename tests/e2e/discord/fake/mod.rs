@@ -8,14 +8,14 @@ mod messages;
 mod strict;
 
 use chorus_tests::discord::permissions::ADMINISTRATOR;
-use chorus_tests::discord::{Discord, Person, Room, Server};
+use chorus_tests::discord::{ChannelHandle, FakeDiscord, GuildHandle, UserHandle};
 use client::Client;
 
 /// A server with somebody in it and a channel, and an application that is connected.
-fn connected() -> (Discord, Server, Person, Room, Client) {
-    let discord = Discord::start();
-    let guild = discord.guild("home");
-    let (mara, room) = (guild.member("mara", &["admin"], ADMINISTRATOR), guild.channel("general"));
+fn connected() -> (FakeDiscord, GuildHandle, UserHandle, ChannelHandle, Client) {
+    let discord = FakeDiscord::start();
+    let guild = discord.create_guild("home");
+    let (mara, room) = (guild.add_member("mara", &["admin"], ADMINISTRATOR), guild.create_channel("general"));
     let mut client = Client::identified(&discord);
     client.until("GUILD_CREATE");
     (discord, guild, mara, room, client)

@@ -34,7 +34,7 @@ fn row(buttons: Vec<Value>) -> Value {
 fn messages_that_discord_refuses() {
     let (discord, _, _, room, client) = connected();
     // What is refused is refused as itself, not as said before.
-    discord.nonce_window(std::time::Duration::ZERO);
+    discord.set_nonce_window(std::time::Duration::ZERO);
     let path = format!("/channels/{}/messages", room.id);
     let letters = |count: usize| "ä".repeat(count);
     assert_eq!(client.rest("POST", &path, &Client::body(json!({"content": letters(2000)}))).0, 200);

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use chorus_proto::methods::daemon::DiscordState;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::discord::Discord;
-use chorus_tests::{DEADLINE, Daemon, Hands, Home, Inside, wait_until};
+use chorus_tests::discord::FakeDiscord;
+use chorus_tests::{DEADLINE, Daemon, Home, InProcessDaemon, ManualClock, wait_until};
 use jiff::Timestamp;
 
 use super::{SOON, becomes, info, rig};
@@ -26,10 +26,10 @@ fn spent(home: &Home, count: usize, now: Timestamp) {
 }
 
 /// A daemon that has been there has made the tables.
-fn made(discord: &Discord, home: &Home, more: &str) {
-    home.configure("");
+fn made(discord: &FakeDiscord, home: &Home, more: &str) {
+    home.write_config("");
     Daemon::start(home).terminate();
-    home.configure(&(discord.config_toml() + more));
+    home.write_config(&(discord.config_toml() + more));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_crash_loop_begins_no_more_sessions_than_the_budget_has_and_then_waits() {
         client.init(&format!("agent-{start}"));
         client.append(&format!("agent-{start}"), "the socket works");
         daemon.kill9();
-        discord.disconnected();
+        discord.wait_disconnected();
         discord.forget_sessions();
     }
     let begun = spent_before + discord.identifies() + discord.identifies_refused();
@@ -62,7 +62,7 @@ fn a_crash_loop_begins_no_more_sessions_than_the_budget_has_and_then_waits() {
     let daemon = Daemon::start(&home);
     let why = becomes(&daemon, DiscordState::Waiting).why.expect("a reason");
     assert!(why.contains("too often"), "{why}");
-    let status = chorusctl(&home, ["status"]).ok();
+    let status = chorusctl(&home, ["status"]).expect_success();
     assert!(
         status.contains("Discord not connected: Discord was connected to too often today; next try in"),
         "{status}"
@@ -77,26 +77,26 @@ fn a_day_after_the_oldest_there_is_one_more() {
     made(&discord, &home, SOON);
     let now: Timestamp = "2026-11-22T12:00:00Z".parse().expect("a time");
     spent(&home, MOST, now);
-    let hands = Hands::at(now);
-    let inside = Inside::start(&home, &hands);
+    let hands = ManualClock::new(now);
+    let inside = InProcessDaemon::start(&home, &hands);
     let mut client = inside.client();
     let waiting = wait_until("a pause", DEADLINE, || {
         Some(info(&mut client)).filter(|info| info.state == Some(DiscordState::Waiting))
     });
     let until = now + jiff::SignedDuration::from_hours(23);
     assert_eq!(waiting.until, Some(until));
-    hands.pass(Duration::from_secs(22 * 3_600));
+    hands.advance(Duration::from_secs(22 * 3_600));
     assert_eq!(info(&mut client).state, Some(DiscordState::Waiting));
     assert_eq!(discord.identifies(), 0);
-    hands.pass(Duration::from_secs(3_601));
-    discord.connected();
+    hands.advance(Duration::from_secs(3_601));
+    discord.wait_connected();
     assert_eq!(discord.identifies(), 1);
 }
 
 #[test]
 fn where_discord_takes_no_new_session_none_is_begun() {
     let (discord, home) = rig(SOON);
-    discord.session_start_limit(0, Duration::from_secs(7_200));
+    discord.set_session_start_limit(0, Duration::from_secs(7_200));
     let daemon = Daemon::start(&home);
     let until = becomes(&daemon, DiscordState::Waiting).until.expect("a time");
     let minutes = until.duration_since(Timestamp::now()).as_mins();

@@ -6,9 +6,9 @@ use chorus_proto::methods::daemon::DiscordState;
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_proto::methods::settings::{Show, ShowParams};
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::discord::{Discord, TOKEN};
+use chorus_tests::discord::{FakeDiscord, TOKEN};
 use chorus_tests::model_server::ModelServer;
 
 use super::{becomes, rig};
@@ -16,8 +16,8 @@ use crate::home;
 
 #[test]
 fn the_token_is_found_wherever_it_may_be_and_shown_nowhere() {
-    let discord = Discord::start();
-    discord.guild("home");
+    let discord = FakeDiscord::start();
+    discord.create_guild("home");
     let base = format!("api_base = \"{}\"\n", discord.url());
     let folder = discord.token_file().parent().expect("its folder").to_owned();
     for (keys, variable) in [
@@ -28,15 +28,15 @@ fn the_token_is_found_wherever_it_may_be_and_shown_nowhere() {
         ("credential = \"token\"\n".to_owned(), None),
     ] {
         let home = home();
-        home.configure(&format!("[discord]\n{keys}{base}guilds = [1, \"2\"]\napprovers = [\"admin\", \"7\"]\n"));
+        home.write_config(&format!("[discord]\n{keys}{base}guilds = [1, \"2\"]\napprovers = [\"admin\", \"7\"]\n"));
         fs::write(home.path.join("beside"), TOKEN).expect("a token");
         let mut command = home.command(home.bins.chorusd);
         command.env("CREDENTIALS_DIRECTORY", &folder).env("CHORUS_LOG_LEVEL", "trace");
         if let Some(variable) = variable {
             command.env(variable, TOKEN);
         }
-        discord.identify_every(std::time::Duration::ZERO);
-        let daemon = Daemon::start_by(&home, command);
+        discord.set_identify_interval(std::time::Duration::ZERO);
+        let daemon = Daemon::start_command(&home, command);
         becomes(&daemon, DiscordState::Connected);
         let settings = daemon.client().call::<Show>(&ShowParams::default()).expect("settings").settings;
         let value = |key: &str| {
@@ -47,20 +47,20 @@ fn the_token_is_found_wherever_it_may_be_and_shown_nowhere() {
         assert_eq!((value("discord.category"), value("discord.reconnect_max")), ("Agents".into(), "5m".into()));
         assert_eq!(value("discord.gateway_url"), serde_json::Value::Null);
         assert!(!serde_json::to_string(&settings).expect("JSON").contains(TOKEN));
-        assert!(!daemon.log().contains(TOKEN), "{}", daemon.log());
+        assert!(!daemon.read_log().contains(TOKEN), "{}", daemon.read_log());
         daemon.terminate();
     }
 }
 
 #[test]
 fn the_usual_token_is_not_sent_to_another_server() {
-    let discord = Discord::start();
-    discord.guild("home");
+    let discord = FakeDiscord::start();
+    discord.create_guild("home");
     let home = home();
-    home.configure(&format!("[discord]\napi_base = \"{}\"\n", discord.url()));
+    home.write_config(&format!("[discord]\napi_base = \"{}\"\n", discord.url()));
     let mut command = home.command(home.bins.chorusd);
     command.env("DISCORD_TOKEN", TOKEN);
-    let daemon = Daemon::start_by(&home, command);
+    let daemon = Daemon::start_command(&home, command);
     becomes(&daemon, DiscordState::Off);
     let said = chorusctl(&home, ["doctor"]).stdout;
     assert!(said.contains("off: there is no token") && said.contains("token_env"), "{said}");
@@ -84,7 +84,7 @@ fn what_cannot_be_meant_is_refused() {
         ("reconnect_max = \"0\"", "reconnect_max"),
         ("tokn_file = \"a\"", "token_file"),
     ] {
-        home.configure(&format!("[discord]\n{key}\n"));
+        home.write_config(&format!("[discord]\n{key}\n"));
         let (status, said) = Daemon::try_start(&home, home.command(home.bins.chorusd)).expect_err("refused");
         assert!(status.code() == Some(2) && said.contains(told) && !said.contains("panicked"), "{key}: {said}");
     }
@@ -94,12 +94,12 @@ fn what_cannot_be_meant_is_refused() {
 fn the_token_is_taken_out_of_what_models_say_wherever_it_comes_from() {
     // Of no form by which it would be known.
     const ODD: &str = "quite-an-odd-token-of-words";
-    let (discord, model, home) = (Discord::start(), ModelServer::start(), home());
+    let (discord, model, home) = (FakeDiscord::start(), ModelServer::start(), home());
     fs::write(discord.token_file(), ODD).expect("a token");
     let daemon = Daemon::start_with(&home, &(model.config_toml() + &discord.config_toml()));
     let mut client = daemon.client();
     client.init("a");
-    model.anthropic().say([format!("It is {ODD}, is it not?")]);
+    model.anthropic().queue_text([format!("It is {ODD}, is it not?")]);
     let params = SendParams { agent: Some("a".into()), text: "what is it?".into(), ..Default::default() };
     let reply = client.call::<Send>(&params).expect("an answer").reply;
     assert!(reply.starts_with("It is [redacted:") && !reply.contains(ODD), "{reply}");

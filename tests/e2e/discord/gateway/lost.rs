@@ -3,21 +3,21 @@
 use std::time::Duration;
 
 use chorus_proto::methods::daemon::DiscordState;
-use chorus_tests::discord::Discord;
+use chorus_tests::discord::FakeDiscord;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 use serde_json::json;
 
 use super::{SOON, becomes, rig};
 
-fn resumed(discord: &Discord, what: &str, count: usize) {
+fn resumed(discord: &FakeDiscord, what: &str, count: usize) {
     wait_until(&format!("the session to be taken up after {what}"), DEADLINE, || {
         (discord.resumes() >= count).then_some(())
     });
-    discord.connected();
+    discord.wait_connected();
 }
 
 /// What leaves a connection, by its name.
-type End = (&'static str, fn(&Discord));
+type End = (&'static str, fn(&FakeDiscord));
 
 #[test]
 fn a_session_is_taken_up_after_whatever_leaves_it() {
@@ -25,16 +25,16 @@ fn a_session_is_taken_up_after_whatever_leaves_it() {
     let daemon = Daemon::start(&home);
     becomes(&daemon, DiscordState::Connected);
     let ends: [End; 8] = [
-        ("op 7", |discord| discord.reconnect()),
-        ("op 9, resumable", |discord| discord.invalidate(true)),
-        ("a reset", |discord| discord.reset()),
-        ("1000", |discord| discord.close(1000)),
-        ("1001", |discord| discord.close(1001)),
-        ("4000", |discord| discord.close(4000)),
-        ("4008", |discord| discord.close(4008)),
+        ("op 7", |discord| discord.request_reconnect()),
+        ("op 9, resumable", |discord| discord.invalidate_sessions(true)),
+        ("a reset", |discord| discord.reset_connections()),
+        ("1000", |discord| discord.close_connections(1000)),
+        ("1001", |discord| discord.close_connections(1001)),
+        ("4000", |discord| discord.close_connections(4000)),
+        ("4008", |discord| discord.close_connections(4008)),
         ("an outage", |discord| {
             discord.refuse_connections();
-            discord.disconnected();
+            discord.wait_disconnected();
             discord.accept_connections();
         }),
     ];
@@ -50,16 +50,16 @@ fn a_session_is_taken_up_after_whatever_leaves_it() {
 fn a_session_that_is_over_is_followed_by_a_new_one() {
     let (discord, home) = rig(SOON);
     let daemon = Daemon::start(&home);
-    discord.connected();
+    discord.wait_connected();
     let ends: [End; 3] = [
-        ("op 9", |discord| discord.invalidate(false)),
-        ("4007", |discord| discord.close(4007)),
-        ("4009", |discord| discord.close(4009)),
+        ("op 9", |discord| discord.invalidate_sessions(false)),
+        ("4007", |discord| discord.close_connections(4007)),
+        ("4009", |discord| discord.close_connections(4009)),
     ];
     for (count, (what, end)) in ends.into_iter().enumerate() {
         end(&discord);
         wait_until(what, DEADLINE, || (discord.identifies() == count + 2).then_some(()));
-        discord.connected();
+        discord.wait_connected();
         becomes(&daemon, DiscordState::Connected);
     }
     // They were far enough apart, and no session was asked for that was known to be over.
@@ -69,10 +69,10 @@ fn a_session_that_is_over_is_followed_by_a_new_one() {
 #[test]
 fn a_connection_that_falls_silent_is_given_up() {
     let (discord, home) = rig(SOON);
-    discord.heartbeat(Duration::from_millis(300));
+    discord.set_heartbeat(Duration::from_millis(300));
     let _daemon = Daemon::start(&home);
-    discord.connected();
-    discord.go_silent();
+    discord.wait_connected();
+    discord.silence_connections();
     resumed(&discord, "silence", 1);
     assert_eq!(discord.identifies(), 1);
 }
@@ -81,15 +81,15 @@ fn a_connection_that_falls_silent_is_given_up() {
 fn events_that_cannot_be_read_are_in_the_log_without_what_they_say() {
     let (discord, home) = rig(SOON);
     let daemon = Daemon::start(&home);
-    discord.connected();
-    discord.dispatch("MESSAGE_CREATE", &json!({"id": "7", "content": "between you and me"}));
-    discord.dispatch("SOMETHING_NEW", &json!({"id": "7"}));
+    discord.wait_connected();
+    discord.dispatch_event("MESSAGE_CREATE", &json!({"id": "7", "content": "between you and me"}));
+    discord.dispatch_event("SOMETHING_NEW", &json!({"id": "7"}));
     wait_until("a line in the log", DEADLINE, || {
-        let log = daemon.log();
+        let log = daemon.read_log();
         (log.contains("cannot be read") && log.contains("MESSAGE_CREATE")).then_some(())
     });
-    assert!(!daemon.log().contains("between you"), "{}", daemon.log());
+    assert!(!daemon.read_log().contains("between you"), "{}", daemon.read_log());
     // It goes on.
-    discord.reconnect();
+    discord.request_reconnect();
     resumed(&discord, "op 7", 1);
 }

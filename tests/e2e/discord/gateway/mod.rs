@@ -10,7 +10,7 @@ mod restart;
 
 use chorus_proto::Client;
 use chorus_proto::methods::daemon::{DiscordInfo, DiscordState, Status, StatusParams};
-use chorus_tests::discord::Discord;
+use chorus_tests::discord::FakeDiscord;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
 use crate::home;
@@ -19,10 +19,10 @@ use crate::home;
 const SOON: &str = "reconnect_max = \"100ms\"\n";
 
 /// A server with the application in one guild, and a home that knows it.
-fn rig(more: &str) -> (Discord, Home) {
-    let (discord, home) = (Discord::start(), home());
-    discord.guild("home");
-    home.configure(&(discord.config_toml() + more));
+fn rig(more: &str) -> (FakeDiscord, Home) {
+    let (discord, home) = (FakeDiscord::start(), home());
+    discord.create_guild("home");
+    home.write_config(&(discord.config_toml() + more));
     (discord, home)
 }
 

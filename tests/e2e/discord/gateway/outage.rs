@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::daemon::DiscordState;
 use chorus_tests::Daemon;
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::discord::Fault;
 
@@ -21,7 +21,7 @@ fn an_outage_never_disturbs_the_socket() {
     let mut client = daemon.client();
     client.init("a");
     discord.refuse_connections();
-    discord.disconnected();
+    discord.wait_disconnected();
     let mut slowest = Duration::ZERO;
     for _ in 0..200 {
         let begun = Instant::now();
@@ -42,14 +42,14 @@ fn a_stop_does_not_wait_for_whom_it_cannot_reach() {
     // They are connected to, and never say a word.
     let holes = [TcpListener::bind("127.0.0.1:0"), TcpListener::bind("127.0.0.1:0")].map(|hole| hole.expect("a port"));
     let [rest, gateway] = holes.each_ref().map(|hole| hole.local_addr().expect("its number"));
-    let discord = chorus_tests::discord::Discord::start();
+    let discord = chorus_tests::discord::FakeDiscord::start();
     for config in [
         // Where the gateway is, nobody says; it says nothing itself.
         format!("api_base = \"http://{rest}\"\n"),
         format!("api_base = \"{}\"\ngateway_url = \"ws://{gateway}\"\n", discord.url()),
     ] {
         let (home, token) = (home(), discord.token_file());
-        home.configure(&format!("[discord]\ntoken_file = \"{}\"\n{config}", token.display()));
+        home.write_config(&format!("[discord]\ntoken_file = \"{}\"\n{config}", token.display()));
         let daemon = Daemon::start(&home);
         let mut client = daemon.client();
         // From its first moment on: an agent that is made then is made with a warning.
@@ -62,7 +62,7 @@ fn a_stop_does_not_wait_for_whom_it_cannot_reach() {
         assert!(daemon.terminate().success());
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         let daemon = Daemon::start(&home);
-        assert_eq!(daemon.client().texts("a"), ["kept"]);
+        assert_eq!(daemon.client().message_texts("a"), ["kept"]);
     }
 }
 
@@ -73,7 +73,7 @@ fn what_discord_says_instead_of_where_its_gateway_is_is_waited_out() {
         (Fault::RateLimit { after: Duration::from_secs(600), global: true }, "fewer requests", 590),
     ] {
         let (discord, home) = rig("");
-        discord.fail("GET /gateway/bot", 1, fault);
+        discord.inject_fault("GET /gateway/bot", 1, fault);
         let daemon = Daemon::start(&home);
         let info = becomes(&daemon, DiscordState::Waiting);
         let seconds = info.until.expect("a time").duration_since(jiff::Timestamp::now()).as_secs();
@@ -81,11 +81,11 @@ fn what_discord_says_instead_of_where_its_gateway_is_is_waited_out() {
         assert_eq!(discord.requests_to("GET /gateway/bot").len(), 1);
     }
     let (discord, home) = rig(super::SOON);
-    for fault in [Fault::Html403, Fault::Status(502), Fault::Status(500), Fault::Reset, Fault::Lost] {
-        discord.fail("GET /gateway/bot", 1, fault);
+    for fault in [Fault::Html403, Fault::Status(502), Fault::Status(500), Fault::Reset, Fault::LoseResponse] {
+        discord.inject_fault("GET /gateway/bot", 1, fault);
     }
     let _daemon = Daemon::start(&home);
-    discord.connected();
+    discord.wait_connected();
     assert_eq!(discord.identifies(), 1);
 }
 
@@ -96,6 +96,6 @@ fn without_a_token_there_is_no_discord_and_nothing_is_missing() {
     let mut client = daemon.client();
     client.init("a");
     assert_eq!(info(&mut client).state, Some(DiscordState::Off));
-    assert!(chorusctl(&home, ["status"]).ok().contains("Discord off: there is no token"));
-    assert!(chorusctl(&home, ["doctor"]).ok().contains("off: there is no token"));
+    assert!(chorusctl(&home, ["status"]).expect_success().contains("Discord off: there is no token"));
+    assert!(chorusctl(&home, ["doctor"]).expect_success().contains("off: there is no token"));
 }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use chorus_proto::methods::daemon::DiscordState;
-use chorus_tests::discord::Discord;
+use chorus_tests::discord::FakeDiscord;
 use chorus_tests::{DEADLINE, Daemon, Home, skip, wait_until};
 
 use super::{becomes, info};
@@ -102,20 +102,23 @@ impl Proxy {
 }
 
 /// A daemon whose gateway is `wss://gateway.test`, which only the proxy knows.
-fn daemon(home: &Home, discord: &Discord, proxy: &Proxy, more: &[(&str, &str)]) -> Daemon {
-    home.configure(&format!("{}gateway_url = \"wss://gateway.test\"\nreconnect_max = \"1s\"\n", discord.config_toml()));
+fn daemon(home: &Home, discord: &FakeDiscord, proxy: &Proxy, more: &[(&str, &str)]) -> Daemon {
+    home.write_config(&format!(
+        "{}gateway_url = \"wss://gateway.test\"\nreconnect_max = \"1s\"\n",
+        discord.config_toml()
+    ));
     let mut command = home.command(home.bins.chorusd);
-    command.env("HTTPS_PROXY", &proxy.url).env("SSL_CERT_FILE", home.outside().join("cert.pem"));
+    command.env("HTTPS_PROXY", &proxy.url).env("SSL_CERT_FILE", home.temp_dir().join("cert.pem"));
     command.envs(more.iter().copied());
-    Daemon::start_by(home, command)
+    Daemon::start_command(home, command)
 }
 
-fn rig(name: &str) -> Option<(Discord, Home, Proxy)> {
-    let (discord, home) = (Discord::start(), home());
-    discord.guild("home");
-    discord.identify_every(std::time::Duration::ZERO);
+fn rig(name: &str) -> Option<(FakeDiscord, Home, Proxy)> {
+    let (discord, home) = (FakeDiscord::start(), home());
+    discord.create_guild("home");
+    discord.set_identify_interval(std::time::Duration::ZERO);
     let port = discord.gateway_url().rsplit(':').next().expect("a port").to_owned();
-    let proxy = Proxy::start(home.outside(), name, &port)?;
+    let proxy = Proxy::start(home.temp_dir(), name, &port)?;
     Some((discord, home, proxy))
 }
 
@@ -137,13 +140,13 @@ fn a_server_with_another_name_behind_the_proxy_is_told_nothing() {
     });
     assert!(!proxy.told().iter().any(|line| line.starts_with("bytes ")), "{:?}", proxy.told());
     assert_ne!(info(&mut daemon.client()).state, Some(DiscordState::Connected));
-    assert!(daemon.log().contains("by way of the proxy"), "{}", daemon.log());
+    assert!(daemon.read_log().contains("by way of the proxy"), "{}", daemon.read_log());
 }
 
 #[test]
 fn no_proxy_is_heeded() {
     let Some((discord, home, proxy)) = rig("gateway.test") else { return };
     let daemon = daemon(&home, &discord, &proxy, &[("NO_PROXY", "gateway.test")]);
-    wait_until("a try to connect", DEADLINE, || daemon.log().contains("not connected to Discord").then_some(()));
+    wait_until("a try to connect", DEADLINE, || daemon.read_log().contains("not connected to Discord").then_some(()));
     assert_eq!(proxy.told(), Vec::<String>::new());
 }

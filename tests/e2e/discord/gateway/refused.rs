@@ -11,28 +11,28 @@ use super::{SOON, becomes, rig};
 fn stopped(home: &Home, daemon: &Daemon, why: &str, hint: &str) {
     let info = becomes(daemon, DiscordState::Stopped);
     assert!(info.why.is_some_and(|said| said.contains(why)) && info.hint.is_some_and(|said| said.contains(hint)));
-    let status = chorusctl(home, ["status"]).ok();
+    let status = chorusctl(home, ["status"]).expect_success();
     assert!(status.contains("Discord stopped: ") && status.contains(why) && status.contains(hint), "{status}");
     let doctor = chorusctl(home, ["doctor"]);
     assert_eq!(doctor.status, 1, "{}", doctor.stdout);
     assert!(doctor.stdout.contains(why) && doctor.stdout.contains(hint), "{}", doctor.stdout);
-    assert!(!daemon.log().contains(TOKEN) && !doctor.stdout.contains(TOKEN) && !status.contains(TOKEN));
+    assert!(!daemon.read_log().contains(TOKEN) && !doctor.stdout.contains(TOKEN) && !status.contains(TOKEN));
 }
 
 #[test]
 fn a_token_that_is_none_is_tried_once() {
     let (discord, home) = rig(SOON);
-    discord.revoke_token(true);
+    discord.set_token_revoked(true);
     let daemon = Daemon::start(&home);
     stopped(&home, &daemon, "does not take the token", "Reset Token");
     assert_eq!((discord.requests_to("GET /gateway/bot").len(), discord.identifies()), (1, 0));
     daemon.terminate();
     // Another one is given.
-    discord.revoke_token(false);
+    discord.set_token_revoked(false);
     let daemon = Daemon::start(&home);
-    discord.connected();
+    discord.wait_connected();
     // It is taken away while it is in use.
-    discord.revoke_token(true);
+    discord.set_token_revoked(true);
     stopped(&home, &daemon, "does not take the token", "Reset Token");
     assert_eq!(discord.identifies(), 1);
 }
@@ -40,15 +40,15 @@ fn a_token_that_is_none_is_tried_once() {
 #[test]
 fn without_the_content_of_messages_there_is_no_second_try() {
     let (discord, home) = rig(SOON);
-    discord.grant_message_content(false);
+    discord.set_message_content(false);
     let daemon = Daemon::start(&home);
     stopped(&home, &daemon, "may not read messages", "Message Content Intent");
     assert_eq!(discord.requests_to("GET /gateway/bot").len(), 1);
     daemon.terminate();
-    discord.grant_message_content(true);
+    discord.set_message_content(true);
     let daemon = Daemon::start(&home);
-    discord.connected();
-    discord.close(4012);
+    discord.wait_connected();
+    discord.close_connections(4012);
     stopped(&home, &daemon, "this version", "newer version");
 }
 

@@ -1,35 +1,35 @@
 //! A daemon that starts anew goes on with the session of the one before: that costs nothing of the budget.
 
 use chorus_proto::methods::daemon::DiscordState;
-use chorus_tests::discord::{Discord, TOKEN};
+use chorus_tests::discord::{FakeDiscord, TOKEN};
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use super::{SOON, becomes, rig};
 
-fn resumed(discord: &Discord, count: usize) {
+fn resumed(discord: &FakeDiscord, count: usize) {
     wait_until("the session to be taken up", DEADLINE, || (discord.resumes() == count).then_some(()));
 }
 
 #[test]
 fn restarts_and_crashes_take_the_session_up() {
     let (discord, home) = rig(SOON);
-    let second = discord.guild("second");
+    let second = discord.create_guild("second");
     let daemon = Daemon::start(&home);
     becomes(&daemon, DiscordState::Connected);
     daemon.terminate();
-    discord.disconnected();
+    discord.wait_disconnected();
     for count in 1..=4 {
         let daemon = Daemon::start(&home);
         resumed(&discord, count);
         // What a new session would have told it has asked for.
         assert_eq!(becomes(&daemon, DiscordState::Connected).guilds, 2);
-        second.channel(&format!("room-{count}"));
+        second.create_channel(&format!("room-{count}"));
         if count % 2 == 0 {
             assert!(daemon.terminate().success());
         } else {
             daemon.kill9();
         }
-        discord.disconnected();
+        discord.wait_disconnected();
     }
     assert_eq!((discord.identifies(), discord.identifies_refused()), (1, 0));
     // It is not for ever.

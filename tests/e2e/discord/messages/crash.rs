@@ -2,16 +2,16 @@
 
 use chorus_tests::Daemon;
 use chorus_tests::discord::Fault;
-use chorus_tests::model_server::Answer;
+use chorus_tests::model_server::Response;
 
 use super::Rig;
 
 #[test]
 fn a_turn_that_was_cut_off_before_anything_was_done_is_asked_again_and_what_waited_is_answered() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["On"]).gate("never"));
+    rig.answer(Response::text(["On"]).gate("never"));
     let cut = rig.room.say(&rig.mara, "one");
-    rig.models.reached("never");
+    rig.models.wait_for_gate("never");
     let waiting = rig.room.say(&rig.mara, "two");
     let third = rig.room.say(&rig.otto, "three");
     rig.claimed(third);
@@ -21,11 +21,11 @@ fn a_turn_that_was_cut_off_before_anything_was_done_is_asked_again_and_what_wait
     let rig = rig.crash();
     assert_eq!(rig.answer_to(cut).content, "first");
     assert_eq!(rig.answer_to(waiting).content, "second");
-    rig.room.post("third");
+    rig.room.wait_for_post("third");
     assert_eq!(rig.texts(6), ["one", "first", "two", "second", "three", "third"]);
     assert_eq!(rig.models.requests().len(), 4);
     let rig = rig.crash();
-    rig.discord.connected();
+    rig.discord.wait_connected();
     rig.settle();
     assert_eq!(rig.answers().len(), 4, "and nothing is said twice");
 }
@@ -33,19 +33,19 @@ fn a_turn_that_was_cut_off_before_anything_was_done_is_asked_again_and_what_wait
 #[test]
 fn a_turn_that_was_cut_off_again_or_after_a_tool_is_told_of() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["On"]).gate("one"));
+    rig.answer(Response::text(["On"]).gate("one"));
     let cut = rig.room.say(&rig.mara, "one");
-    rig.models.reached("one");
-    rig.answer(Answer::text(["On"]).gate("two"));
+    rig.models.wait_for_gate("one");
+    rig.answer(Response::text(["On"]).gate("two"));
     let rig = rig.crash();
-    rig.models.reached("two");
+    rig.models.wait_for_gate("two");
     let rig = rig.crash();
     let told = rig.answer_to(cut).content;
     assert!(told.contains("ended in the middle of this turn"), "{told}");
-    rig.answer(Answer::calls("a", "list_agents", &serde_json::json!({})));
-    rig.answer(Answer::text(["On"]).gate("three"));
+    rig.answer(Response::tool_call("a", "list_agents", &serde_json::json!({})));
+    rig.answer(Response::text(["On"]).gate("three"));
     let cut = rig.room.say(&rig.mara, "two");
-    rig.models.reached("three");
+    rig.models.wait_for_gate("three");
     let rig = rig.crash();
     let told = rig.answer_to(cut).content;
     assert!(told.contains("ended in the middle of this turn"), "{told}");
@@ -57,13 +57,13 @@ fn a_turn_that_was_cut_off_again_or_after_a_tool_is_told_of() {
 fn an_answer_that_was_given_is_posted_once_though_the_daemon_was_killed_before() {
     let rig = Rig::new();
     // The answer is in the journal, and its way into the channel is shut.
-    rig.discord.fail("POST /channels/*/messages", 1000, Fault::Status(503));
+    rig.discord.inject_fault("POST /channels/*/messages", 1000, Fault::Status(503));
     rig.say("Once.");
     let id = rig.room.say(&rig.mara, "Do it.");
     assert_eq!(rig.texts(2), ["Do it.", "Once."]);
     let Rig { models, discord, server, room, mara, otto, home, daemon } = rig;
     daemon.kill9();
-    discord.heal();
+    discord.clear_faults();
     let daemon = Daemon::start(&home);
     let rig = Rig { models, discord, server, room, mara, otto, home, daemon };
     assert_eq!(rig.answer_to(id).content, "Once.");
@@ -74,7 +74,7 @@ fn an_answer_that_was_given_is_posted_once_though_the_daemon_was_killed_before()
 #[test]
 fn kills_at_any_moment_lose_and_double_nothing() {
     let mut rig = Rig::new();
-    rig.models.anthropic().always(Answer::text(["Yes."]));
+    rig.models.anthropic().set_fallback(Response::text(["Yes."]));
     let mut said = Vec::new();
     for round in 0..6 {
         for number in 0..4 {
@@ -85,7 +85,7 @@ fn kills_at_any_moment_lose_and_double_nothing() {
             rig.room.wait_for("an answer", |posts| {
                 posts
                     .iter()
-                    .any(|post| post.own && post.reply_to.is_some_and(|to| said[said.len() - 4..].contains(&to)))
+                    .any(|post| post.is_own && post.reply_to.is_some_and(|to| said[said.len() - 4..].contains(&to)))
                     .then_some(())
             });
         }
@@ -112,14 +112,14 @@ fn kills_at_any_moment_lose_and_double_nothing() {
 #[test]
 fn a_stop_leaves_what_waits_for_the_next_start() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["On"]).gate("never"));
+    rig.answer(Response::text(["On"]).gate("never"));
     let cut = rig.room.say(&rig.mara, "one");
-    rig.models.reached("never");
+    rig.models.wait_for_gate("never");
     let waiting = rig.room.say(&rig.mara, "two");
     rig.claimed(waiting);
     let Rig { models, discord, server, room, mara, otto, home, daemon } = rig;
     daemon.terminate();
-    models.anthropic().say(["second"]);
+    models.anthropic().queue_text(["second"]);
     let daemon = Daemon::start(&home);
     let rig = Rig { models, discord, server, room, mara, otto, home, daemon };
     assert_eq!(rig.answer_to(waiting).content, "second");
@@ -131,9 +131,9 @@ fn a_stop_leaves_what_waits_for_the_next_start() {
 #[test]
 fn what_was_taken_up_and_cannot_be_read_any_more_is_told_of_and_holds_up_nothing() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["On"]).gate("never"));
+    rig.answer(Response::text(["On"]).gate("never"));
     rig.room.say(&rig.mara, "one");
-    rig.models.reached("never");
+    rig.models.wait_for_gate("never");
     let (spoilt, last) = (rig.room.say(&rig.mara, "two"), rig.room.say(&rig.mara, "three"));
     rig.claimed(last);
     let Rig { models, discord, server, room, mara, otto, home, daemon } = rig;
@@ -141,8 +141,8 @@ fn what_was_taken_up_and_cannot_be_read_any_more_is_told_of_and_holds_up_nothing
     let conn = rusqlite::Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
     conn.execute("UPDATE claims SET asked = '{' WHERE message_id = ?1", [spoilt]).expect("a spoilt row");
     drop(conn);
-    models.anthropic().say(["first"]);
-    models.anthropic().say(["third"]);
+    models.anthropic().queue_text(["first"]);
+    models.anthropic().queue_text(["third"]);
     let daemon = Daemon::start(&home);
     let rig = Rig { models, discord, server, room, mara, otto, home, daemon };
     let told = rig.answer_to(spoilt).content;

@@ -1,8 +1,8 @@
 //! Files that come with messages: shown, put into the text, or named with the reason.
 
-use chorus_tests::chat::Chat as _;
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::discord::Fault;
-use chorus_tests::model_server::Answer;
+use chorus_tests::model_server::Response;
 use serde_json::json;
 
 use super::{Rig, asked};
@@ -23,7 +23,7 @@ fn images_are_shown_texts_are_in_the_text_and_the_rest_is_named() {
         ("odd.txt", "text/plain", b"\xff\xfe"),
         ("fake.png", "image/png", b"no image"),
     ];
-    let id = rig.room.say_with(&rig.mara, "Look!", files);
+    let id = rig.room.say_with_files(&rig.mara, "Look!", files);
     rig.answer_to(id);
     let record = rig.record();
     let text = &record[0].content;
@@ -38,7 +38,7 @@ fn images_are_shown_texts_are_in_the_text_and_the_rest_is_named() {
     );
     let [image] = &record[0].attachments[..] else { panic!("{:?}", record[0].attachments) };
     assert_eq!((image.name.as_str(), image.media_type.as_deref()), ("photo.png", Some("image/png")));
-    let request = &rig.models.wait_for(1)[0];
+    let request = &rig.models.wait_for_requests(1)[0];
     assert!(request.text.contains("iVBORw0KGgo"), "the model is shown the image");
     assert!(asked(&request.body)[0].starts_with("[mara]\nLook!"));
     let fetched = rig.discord.requests_to("GET /attachments/**");
@@ -50,7 +50,7 @@ fn images_are_shown_texts_are_in_the_text_and_the_rest_is_named() {
 fn a_message_may_be_nothing_but_a_file() {
     let rig = Rig::new();
     rig.say("Read.");
-    let id = rig.room.say_with(&rig.mara, "", &[("a.md", "text/markdown", b"# Title")]);
+    let id = rig.room.say_with_files(&rig.mara, "", &[("a.md", "text/markdown", b"# Title")]);
     rig.answer_to(id);
     assert_eq!(rig.texts(2)[0], "[attachment a.md, 7 bytes]\n# Title\n[end of a.md]");
 }
@@ -58,19 +58,19 @@ fn a_message_may_be_nothing_but_a_file() {
 #[test]
 fn what_cannot_be_fetched_is_named_and_tried_again_first() {
     let rig = Rig::new();
-    rig.discord.fail("GET /attachments/**", 1, Fault::Status(502));
+    rig.discord.inject_fault("GET /attachments/**", 1, Fault::Status(502));
     rig.say("Read.");
-    let id = rig.room.say_with(&rig.mara, "one", &[("a.txt", "text/plain", b"A")]);
+    let id = rig.room.say_with_files(&rig.mara, "one", &[("a.txt", "text/plain", b"A")]);
     rig.answer_to(id);
     assert_eq!(rig.texts(2)[0], "one\n\n[attachment a.txt, 1 byte]\nA\n[end of a.txt]");
-    rig.discord.fail("GET /attachments/**", 2, Fault::Status(500));
+    rig.discord.inject_fault("GET /attachments/**", 2, Fault::Status(500));
     rig.say("I cannot.");
-    let id = rig.room.say_with(&rig.mara, "two", &[("b.txt", "text/plain", b"B")]);
+    let id = rig.room.say_with_files(&rig.mara, "two", &[("b.txt", "text/plain", b"B")]);
     rig.answer_to(id);
     assert_eq!(rig.texts(4)[2], "two\n\n[attachment b.txt, 1 byte: it could not be fetched (500)]");
-    rig.discord.fail("GET /attachments/**", 1, Fault::Status(404));
+    rig.discord.inject_fault("GET /attachments/**", 1, Fault::Status(404));
     rig.say("Gone.");
-    let id = rig.room.say_with(&rig.mara, "three", &[("c.png", "image/png", PNG)]);
+    let id = rig.room.say_with_files(&rig.mara, "three", &[("c.png", "image/png", PNG)]);
     rig.answer_to(id);
     assert!(rig.texts(6)[4].ends_with("it could not be fetched (404)]"));
     assert_eq!(rig.discord.requests_to("GET /attachments/**").len(), 5);
@@ -80,13 +80,13 @@ fn what_cannot_be_fetched_is_named_and_tried_again_first() {
 fn a_model_that_looks_at_no_images_has_them_named() {
     let rig = Rig::new();
     let list = json!({"object": "list", "data": [{"id": "small", "architecture": {"input_modalities": ["text"]}}]});
-    rig.models.list_openai(200, &list);
+    rig.models.set_openai_models(200, &list);
     rig.client()
         .call::<chorus_proto::methods::models::Validate>(&chorus_proto::methods::models::ModelsParams {})
         .expect("models.validate");
     rig.config("model", "local/small");
-    rig.models.openai().answer(Answer::text(["I am blind."]));
-    let id = rig.room.say_with(&rig.mara, "Look!", &[("photo.png", "image/png", PNG)]);
+    rig.models.openai().queue(Response::text(["I am blind."]));
+    let id = rig.room.say_with_files(&rig.mara, "Look!", &[("photo.png", "image/png", PNG)]);
     rig.answer_to(id);
     let record = rig.record();
     assert_eq!(record[0].content, "Look!\n\n[attachment photo.png, 30 bytes: the model looks at no images]");
@@ -96,15 +96,15 @@ fn a_model_that_looks_at_no_images_has_them_named() {
 #[test]
 fn an_agent_that_gets_another_name_while_files_come_answers_all_the_same() {
     let rig = Rig::new();
-    rig.discord.fail("GET /attachments/**", 1, Fault::Gate("file"));
-    let id = rig.room.say_with(&rig.mara, "", &[("a.md", "text/markdown", b"# Title")]);
-    rig.discord.reached("file");
+    rig.discord.inject_fault("GET /attachments/**", 1, Fault::Gate("file"));
+    let id = rig.room.say_with_files(&rig.mara, "", &[("a.md", "text/markdown", b"# Title")]);
+    rig.discord.wait_for_gate("file");
     rig.config("name", "clerk");
     // The name is another agent's now.
     rig.client().init("scribe");
     rig.say("Read.");
-    rig.discord.open("file");
+    rig.discord.open_gate("file");
     assert_eq!(rig.answer_to(id).content, "Read.");
-    assert_eq!(rig.client().texts("clerk")[1..], ["Read."]);
-    assert!(rig.client().texts("scribe").is_empty());
+    assert_eq!(rig.client().message_texts("clerk")[1..], ["Read."]);
+    assert!(rig.client().message_texts("scribe").is_empty());
 }

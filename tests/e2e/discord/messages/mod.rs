@@ -11,9 +11,9 @@ use std::time::Duration;
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::daemon::{Status, StatusParams};
 use chorus_proto::{Client, Message};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::discord::{Discord, Person, Room, Server, Shown};
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::discord::{ChannelHandle, FakeDiscord, GuildHandle, UserHandle, VisibleMessage};
+use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use serde_json::Value;
 
@@ -22,21 +22,21 @@ use crate::home;
 /// The agent `scribe` with a channel of its own and a model, and two people.
 struct Rig {
     models: ModelServer,
-    discord: Discord,
-    server: Server,
-    room: Room,
-    mara: Person,
-    otto: Person,
+    discord: FakeDiscord,
+    server: GuildHandle,
+    room: ChannelHandle,
+    mara: UserHandle,
+    otto: UserHandle,
     home: Home,
     daemon: Daemon,
 }
 
 impl Rig {
     fn new() -> Self {
-        let (models, discord) = (ModelServer::start(), Discord::start());
-        let server = discord.guild("home");
-        let (mara, otto) = (server.member("mara", &["crew"], 0), server.member("otto", &[], 0));
-        discord.identify_every(Duration::ZERO);
+        let (models, discord) = (ModelServer::start(), FakeDiscord::start());
+        let server = discord.create_guild("home");
+        let (mara, otto) = (server.add_member("mara", &["crew"], 0), server.add_member("otto", &[], 0));
+        discord.set_identify_interval(Duration::ZERO);
         let home = home();
         let daemon = Daemon::start_with(&home, &format!("{}\n{}", models.config_toml(), discord.config_toml()));
         let mut client = daemon.client();
@@ -45,8 +45,8 @@ impl Rig {
             (status.discord.connected && status.discord.guilds == 1).then_some(())
         });
         client.init("scribe");
-        let room = server.room("scribe");
-        room.post("scribe");
+        let room = server.wait_for_channel("scribe");
+        room.wait_for_post("scribe");
         // What is said from now on the gateway tells first, with all there is to know of who says it.
         _ = discord.wait_for_requests("GET /channels/*/messages", 1);
         Self { models, discord, server, room, mara, otto, home, daemon }
@@ -57,23 +57,23 @@ impl Rig {
     }
 
     fn say(&self, text: &str) {
-        self.models.anthropic().say([text]);
+        self.models.anthropic().queue_text([text]);
     }
 
-    fn answer(&self, answer: Answer) {
-        self.models.anthropic().answer(answer);
+    fn answer(&self, answer: Response) {
+        self.models.anthropic().queue(answer);
     }
 
     /// What the record holds.
     fn record(&self) -> Vec<Message> {
-        self.client().shown("scribe")
+        self.client().messages("scribe")
     }
 
     /// What the record holds, as texts, once there is so much.
     fn texts(&self, count: usize) -> Vec<String> {
         let mut client = self.client();
         wait_until("messages in the record", DEADLINE * 3, || {
-            Some(client.texts("scribe")).filter(|texts| texts.len() >= count)
+            Some(client.message_texts("scribe")).filter(|texts| texts.len() >= count)
         })
     }
 
@@ -90,16 +90,17 @@ impl Rig {
     }
 
     /// Waits for what answers a message.
-    fn answer_to(&self, message: u64) -> Shown {
+    fn answer_to(&self, message: u64) -> VisibleMessage {
         self.room.wait_for("an answer", |messages| {
-            let fits = |shown: &&Shown| shown.own && shown.reply_to == Some(message) && shown.buttons.is_empty();
+            let fits =
+                |shown: &&VisibleMessage| shown.is_own && shown.reply_to == Some(message) && shown.buttons.is_empty();
             messages.iter().find(fits).cloned()
         })
     }
 
     /// Posts that answer messages, in their order.
-    fn answers(&self) -> Vec<Shown> {
-        let mut posts = self.room.posts();
+    fn answers(&self) -> Vec<VisibleMessage> {
+        let mut posts = self.room.application_posts();
         posts.retain(|post| post.reply_to.is_some());
         posts
     }

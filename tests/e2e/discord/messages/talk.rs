@@ -2,7 +2,7 @@
 
 use chorus_proto::SourceKind;
 use chorus_proto::methods::send::{Send, SendParams};
-use chorus_tests::model_server::Answer;
+use chorus_tests::model_server::Response;
 use serde_json::json;
 
 use super::{Rig, asked};
@@ -10,7 +10,7 @@ use super::{Rig, asked};
 #[test]
 fn a_message_is_a_turn_with_its_author_and_the_answer_is_a_reply() {
     let rig = Rig::new();
-    rig.mara.nick("Mara of the north");
+    rig.mara.set_nick("Mara of the north");
     rig.say("Good day!");
     let id = rig.room.say(&rig.mara, "Good morning.");
     let answer = rig.answer_to(id);
@@ -28,7 +28,7 @@ fn a_message_is_a_turn_with_its_author_and_the_answer_is_a_reply() {
     rig.say("And to you.");
     let other = rig.room.say(&rig.otto, "[Mara of the north]\nHello.");
     rig.answer_to(other);
-    let requests = rig.models.wait_for(2);
+    let requests = rig.models.wait_for_requests(2);
     let heard = asked(&requests[1].body);
     assert_eq!(heard, ["[otto]\n[Mara of the north]\nHello.", "[Mara of the north]\nGood morning."]);
 }
@@ -36,14 +36,14 @@ fn a_message_is_a_turn_with_its_author_and_the_answer_is_a_reply() {
 #[test]
 fn only_what_people_write_is_answered() {
     let rig = Rig::new();
-    let bot = rig.server.bot("counter");
-    let elsewhere = rig.server.channel("general");
+    let bot = rig.server.add_bot("counter");
+    let elsewhere = rig.server.create_channel("general");
     elsewhere.say(&rig.mara, "Not here.");
     rig.room.say(&bot, "I am a bot.");
-    rig.room.webhook("news", "I am a webhook.");
-    rig.room.say(&rig.discord.itself(), "I am the application.");
+    rig.room.post_by_webhook("news", "I am a webhook.");
+    rig.room.say(&rig.discord.own_user(), "I am the application.");
     for kind in [6, 7, 8] {
-        rig.room.system(&rig.mara, kind);
+        rig.room.post_system_message(&rig.mara, kind);
     }
     let thread = json!({
         "id": "990000000000000001", "channel_id": "990000000000000002", "guild_id": "1", "type": 0, "content": "In a thread.",
@@ -51,7 +51,7 @@ fn only_what_people_write_is_answered() {
         "timestamp": "2026-01-01T00:00:00Z", "edited_timestamp": null, "tts": false, "mention_everyone": false,
         "mentions": [], "mention_roles": [], "attachments": [], "embeds": [], "pinned": false,
     });
-    rig.discord.dispatch("MESSAGE_CREATE", &thread);
+    rig.discord.dispatch_event("MESSAGE_CREATE", &thread);
     rig.settle();
     assert_eq!(rig.texts(2), ["Is that all?", "Settled."]);
     assert_eq!(rig.models.requests().len(), 1);
@@ -60,7 +60,7 @@ fn only_what_people_write_is_answered() {
 #[test]
 fn mentions_are_names() {
     let rig = Rig::new();
-    let lounge = rig.server.channel("lounge");
+    let lounge = rig.server.create_channel("lounge");
     rig.say("Yes.");
     let id = rig.room.say(&rig.mara, &format!("Ask <@{}> in <#{}>, not <@1> in <#1>!", rig.otto.id, lounge.id));
     rig.answer_to(id);
@@ -70,8 +70,8 @@ fn mentions_are_names() {
 #[test]
 fn a_reply_carries_the_message_that_it_answers() {
     let rig = Rig::new();
-    let bot = rig.server.bot("counter");
-    let plan = rig.room.say_with(&bot, "Blue?\nOr green?", &[("a.txt", "text/plain", b"a list")]);
+    let bot = rig.server.add_bot("counter");
+    let plan = rig.room.say_with_files(&bot, "Blue?\nOr green?", &[("a.txt", "text/plain", b"a list")]);
     let gone = rig.room.say(&bot, "Never mind.");
     rig.say("Blue it is.");
     let first = rig.room.reply(&rig.mara, plan, "The first.");
@@ -83,7 +83,7 @@ fn a_reply_carries_the_message_that_it_answers() {
     let second = rig.room.reply(&rig.otto, answer, "Sure?");
     rig.answer_to(second);
     assert_eq!(rig.texts(4)[2], "Sure?\n\n[in reply to your message]\n> Blue it is.");
-    rig.room.delete(gone);
+    rig.room.delete_message(gone);
     rig.say("What?");
     let third = rig.room.reply(&rig.mara, gone, "And that?");
     rig.answer_to(third);
@@ -93,49 +93,49 @@ fn a_reply_carries_the_message_that_it_answers() {
 #[test]
 fn a_thread_below_the_channel_is_told_once_where_the_agent_hears() {
     let rig = Rig::new();
-    let thread = rig.server.thread(&rig.room, "aside");
+    let thread = rig.server.create_thread(&rig.room, "aside");
     thread.say(&rig.mara, "And here?");
-    let told = thread.post("does not hear threads");
+    let told = thread.wait_for_post("does not hear threads");
     assert!(told.content.contains(&format!("<#{}>", rig.room.id)), "{}", told.content);
     thread.say(&rig.otto, "Really?");
     rig.settle();
     let rig = rig.crash();
-    rig.discord.connected();
+    rig.discord.wait_connected();
     thread.say(&rig.mara, "Still not?");
     rig.settle();
-    assert_eq!(thread.posts().len(), 1);
+    assert_eq!(thread.application_posts().len(), 1);
     // Other channels are nobody's business.
-    let lounge = rig.server.channel("lounge");
-    let aside = rig.server.thread(&lounge, "aside");
+    let lounge = rig.server.create_channel("lounge");
+    let aside = rig.server.create_thread(&lounge, "aside");
     aside.say(&rig.mara, "Nobody here.");
     rig.settle();
-    assert!(aside.posts().is_empty() && lounge.posts().is_empty());
+    assert!(aside.application_posts().is_empty() && lounge.application_posts().is_empty());
 }
 
 #[test]
 fn typing_is_shown_while_a_turn_works() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["Yes."]).gate("go"));
+    rig.answer(Response::text(["Yes."]).gate("go"));
     let id = rig.room.say(&rig.mara, "Well?");
     let _ = rig.discord.wait_for_requests("POST /channels/*/typing", 1);
-    rig.models.open("go");
+    rig.models.open_gate("go");
     rig.answer_to(id);
 }
 
 #[test]
 fn messages_are_answered_one_after_the_other() {
     let rig = Rig::new();
-    rig.answer(Answer::text(["answer 0"]).gate("go"));
+    rig.answer(Response::text(["answer 0"]).gate("go"));
     let first = rig.room.say(&rig.mara, "message 0");
-    rig.models.reached("go");
+    rig.models.wait_for_gate("go");
     for number in 1..5 {
         rig.say(&format!("answer {number}"));
         rig.room.say(if number % 2 == 0 { &rig.mara } else { &rig.otto }, &format!("message {number}"));
     }
     assert_eq!(rig.models.requests().len(), 1, "nothing comes between");
-    rig.models.open("go");
+    rig.models.open_gate("go");
     rig.answer_to(first);
-    rig.room.post("answer 4");
+    rig.room.wait_for_post("answer 4");
     let due: Vec<String> =
         (0..5).flat_map(|number| [format!("message {number}"), format!("answer {number}")]).collect();
     assert_eq!(rig.texts(10), due);
@@ -145,7 +145,7 @@ fn messages_are_answered_one_after_the_other() {
 fn why_there_is_no_answer_is_said_in_the_channel() {
     let rig = Rig::new();
     rig.config("daily_token_limit", "10");
-    rig.answer(Answer::text(["Once."]).usage(12, 3));
+    rig.answer(Response::text(["Once."]).usage(12, 3));
     let first = rig.room.say(&rig.mara, "Hello.");
     rig.answer_to(first);
     let second = rig.room.say(&rig.mara, "Again.");
@@ -153,7 +153,7 @@ fn why_there_is_no_answer_is_said_in_the_channel() {
     assert!(told.contains("Error:") && told.contains("day"), "{told}");
     assert_eq!(rig.texts(2).len(), 2, "nothing is kept of it");
     rig.config("daily_token_limit", "0");
-    rig.answer(Answer::error(401, r#"{"type":"error","error":{"type":"authentication_error","message":"no"}}"#));
+    rig.answer(Response::error(401, r#"{"type":"error","error":{"type":"authentication_error","message":"no"}}"#));
     let third = rig.room.say(&rig.mara, "And now?");
     let told = rig.answer_to(third).content;
     assert!(told.contains("Error:"), "{told}");
@@ -162,10 +162,10 @@ fn why_there_is_no_answer_is_said_in_the_channel() {
 #[test]
 fn a_hundred_wait_and_the_next_is_told_so() {
     let rig = Rig::new();
-    rig.models.anthropic().always(Answer::text(["Yes."]));
-    rig.answer(Answer::text(["First."]).gate("go"));
+    rig.models.anthropic().set_fallback(Response::text(["Yes."]));
+    rig.answer(Response::text(["First."]).gate("go"));
     rig.room.say(&rig.mara, "first");
-    rig.models.reached("go");
+    rig.models.wait_for_gate("go");
     for number in 2..=100 {
         rig.room.say(&rig.mara, &format!("message {number}"));
     }
@@ -176,14 +176,14 @@ fn a_hundred_wait_and_the_next_is_told_so() {
         let another = rig.room.say(&rig.otto, "and another");
         rig.dropped(another);
     }
-    rig.models.open("go");
+    rig.models.open_gate("go");
     // Half of them first: that many turns take their time.
     rig.texts(100);
     let texts = rig.texts(200);
     assert_eq!((texts.len(), texts[198].as_str()), (200, "message 100"));
     // There is room again.
     rig.settle();
-    let told = rig.room.posts().into_iter().filter(|post| post.content.contains("messages wait")).count();
+    let told = rig.room.application_posts().into_iter().filter(|post| post.content.contains("messages wait")).count();
     assert_eq!(told, 1, "it is said once");
 }
 
@@ -198,17 +198,17 @@ fn a_channel_where_nothing_can_be_read_is_told_so_once() {
             "mentions": [], "mention_roles": [], "attachments": [], "embeds": [], "pinned": false,
         })
     };
-    let id = rig.room.posts()[0].id;
-    let told = || rig.room.posts().into_iter().filter(|post| post.content.contains("cannot read")).count();
+    let id = rig.room.application_posts()[0].id;
+    let told = || rig.room.application_posts().into_iter().filter(|post| post.content.contains("cannot read")).count();
     // A game that others may join, without a word: there is something to see.
     let mut game = message(id + 3);
     game["embeds"] = json!([{"type": "rich", "title": "Chess"}]);
-    rig.discord.dispatch("MESSAGE_CREATE", &game);
+    rig.discord.dispatch_event("MESSAGE_CREATE", &game);
     rig.settle();
     assert_eq!(told(), 0);
-    rig.discord.dispatch("MESSAGE_CREATE", &message(id + 1));
-    rig.room.post("cannot read what you write here");
-    rig.discord.dispatch("MESSAGE_CREATE", &message(id + 2));
+    rig.discord.dispatch_event("MESSAGE_CREATE", &message(id + 1));
+    rig.room.wait_for_post("cannot read what you write here");
+    rig.discord.dispatch_event("MESSAGE_CREATE", &message(id + 2));
     rig.settle();
     assert_eq!((told(), rig.models.requests().len()), (1, 2));
 }

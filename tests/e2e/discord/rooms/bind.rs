@@ -2,7 +2,7 @@
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{Destroy, DestroyParams};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::discord::{Fault, permissions};
 use chorus_tests::{DEADLINE, wait_until};
 
@@ -11,7 +11,7 @@ use super::{Rig, told};
 #[test]
 fn a_channel_that_is_there_is_bound_and_unbound() {
     let rig = Rig::new();
-    let (made, lounge) = (rig.agent("maps"), rig.guild.channel("lounge"));
+    let (made, lounge) = (rig.agent("maps"), rig.guild.create_channel("lounge"));
     let set = rig.set("maps", "channel_id", format!("<#{}>", lounge.id)).expect("bound");
     assert_eq!(set.old, Some(made.id.to_string().into()));
     assert_eq!(
@@ -19,25 +19,25 @@ fn a_channel_that_is_there_is_bound_and_unbound() {
         (Some(lounge.id.to_string()), Some(rig.guild.id.to_string()))
     );
     assert_eq!(rig.said("maps", "guild_id"), rig.guild.id.to_string());
-    assert!(made.is_there(), "it is nobody's now, and left");
+    assert!(made.exists(), "it is nobody's now, and left");
     let set = rig.set("maps", "channel_id", "").expect("unbound");
     // Its server stays: it is no other's.
     assert_eq!((set.agent.channel_id, set.agent.guild_id), (None, Some(rig.guild.id.to_string())));
-    assert_eq!(kind_of(rig.set("maps", "guild_id", "7")), ErrorKind::InvalidParams);
+    assert_eq!(expect_error_kind(rig.set("maps", "guild_id", "7")), ErrorKind::InvalidParams);
 }
 
 #[test]
 fn a_channel_is_told_of_the_agent_that_it_gets_and_loses() {
     let rig = Rig::new();
-    let (made, lounge) = (rig.agent("maps"), rig.guild.channel("lounge"));
+    let (made, lounge) = (rig.agent("maps"), rig.guild.create_channel("lounge"));
     rig.set("maps", "channel_id", lounge.id.to_string()).expect("bound");
-    lounge.post("**maps** is here");
-    made.post("**maps** has left this channel");
+    lounge.wait_for_post("**maps** is here");
+    made.wait_for_post("**maps** has left this channel");
     let params = DestroyParams { name: "maps".into(), ..DestroyParams::default() };
     rig.client().call::<Destroy>(&params).expect("agent.destroy");
-    lounge.post("**maps** was taken away");
-    assert!(lounge.is_there() && made.is_there());
-    assert_eq!(lounge.posts().len(), 2);
+    lounge.wait_for_post("**maps** was taken away");
+    assert!(lounge.exists() && made.exists());
+    assert_eq!(lounge.application_posts().len(), 2);
 }
 
 #[test]
@@ -49,12 +49,12 @@ fn an_agent_without_a_channel_gets_one_made() {
     rig.set("maps", "channel_id", "").expect("unbound");
     let set = rig.set("maps", "channel_id", "new").expect("made");
     let room = rig.room(&set.agent);
-    room.post("**maps** is here");
+    room.wait_for_post("**maps** is here");
     assert_eq!((room.category().as_deref(), room.topic().as_str()), (Some("Agents"), "You are maps."));
     // It is its own, and goes with it.
     let params = DestroyParams { name: "maps".into(), ..DestroyParams::default() };
     rig.client().call::<Destroy>(&params).expect("agent.destroy");
-    assert!(!room.is_there());
+    assert!(!room.exists());
     rig.client().init("tides");
     rig.set("tides", "channel_id", "").expect("unbound");
     rig.discord.refuse_connections();
@@ -68,25 +68,25 @@ fn a_channel_made_for_an_agent_that_got_one_meanwhile_goes() {
     let rig = Rig::new();
     rig.agent("maps");
     rig.set("maps", "channel_id", "").expect("unbound");
-    let lounge = rig.guild.channel("lounge");
-    let before = rig.guild.rooms().len();
-    rig.discord.fail(&format!("POST /guilds/{}/channels", rig.guild.id), 1, Fault::Gate("made"));
+    let lounge = rig.guild.create_channel("lounge");
+    let before = rig.guild.text_channels().len();
+    rig.discord.inject_fault(&format!("POST /guilds/{}/channels", rig.guild.id), 1, Fault::Gate("made"));
     let refused = std::thread::scope(|scope| {
         let new = scope.spawn(|| rig.set("maps", "channel_id", "new"));
-        rig.discord.reached("made");
+        rig.discord.wait_for_gate("made");
         rig.set("maps", "channel_id", lounge.id.to_string()).expect("bound");
-        rig.discord.open("made");
+        rig.discord.open_gate("made");
         new.join().expect("an answer")
     });
-    assert_eq!(kind_of(refused), ErrorKind::AlreadyExists);
+    assert_eq!(expect_error_kind(refused), ErrorKind::AlreadyExists);
     assert_eq!(rig.said("maps", "channel_id"), lounge.id.to_string());
-    assert_eq!(rig.guild.rooms().len(), before, "it is left to nobody");
+    assert_eq!(rig.guild.text_channels().len(), before, "it is left to nobody");
 }
 
 #[test]
 fn a_channel_that_no_agent_can_have_is_refused_with_the_reason() {
     let rig = Rig::new();
-    let (maps, lounge) = (rig.agent("maps"), rig.guild.channel("lounge"));
+    let (maps, lounge) = (rig.agent("maps"), rig.guild.create_channel("lounge"));
     rig.client().init("tides");
     let before = rig.said("tides", "channel_id");
     let refused = |id: String| told(rig.set("tides", "channel_id", id));
@@ -95,8 +95,8 @@ fn a_channel_that_no_agent_can_have_is_refused_with_the_reason() {
     }
     assert!(refused(maps.id.to_string()).contains("the channel of maps"));
     assert!(refused("77".into()).contains("knows no channel 77"));
-    assert!(refused(rig.guild.category("Rooms").to_string()).contains("no text channel"));
-    lounge.deny(permissions::SEND_MESSAGES);
+    assert!(refused(rig.guild.create_category("Rooms").to_string()).contains("no text channel"));
+    lounge.deny_application(permissions::SEND_MESSAGES);
     let why = wait_until("the denial to be known", DEADLINE, || {
         let refused = rig.set("tides", "channel_id", lounge.id.to_string()).err().map(|error| error.to_string());
         if refused.is_none() {
@@ -105,7 +105,7 @@ fn a_channel_that_no_agent_can_have_is_refused_with_the_reason() {
         refused
     });
     assert!(why.contains("Send Messages"), "{why}");
-    lounge.deny(permissions::ATTACH_FILES);
+    lounge.deny_application(permissions::ATTACH_FILES);
     wait_until("the next denial to be known", DEADLINE, || {
         let Err(error) = rig.set("tides", "channel_id", lounge.id.to_string()) else {
             rig.set("tides", "channel_id", before.clone()).expect("bound again");
@@ -113,7 +113,7 @@ fn a_channel_that_no_agent_can_have_is_refused_with_the_reason() {
         };
         error.to_string().contains("Attach Files").then_some(())
     });
-    lounge.deny(permissions::VIEW_CHANNEL);
+    lounge.deny_application(permissions::VIEW_CHANNEL);
     assert!(refused(lounge.id.to_string()).contains("may not see"));
     assert_eq!(rig.said("tides", "channel_id"), before);
     rig.discord.take_violations();
@@ -125,7 +125,7 @@ fn what_is_bound_without_a_connection_is_looked_at_with_the_next() {
     for name in ["maps", "tides"] {
         rig.client().init(name);
     }
-    let lounge = rig.guild.channel("lounge");
+    let lounge = rig.guild.create_channel("lounge");
     rig.discord.refuse_connections();
     rig.away();
     let set = rig.set("maps", "channel_id", lounge.id.to_string()).expect("bound");
@@ -137,7 +137,7 @@ fn what_is_bound_without_a_connection_is_looked_at_with_the_next() {
     rig.start();
     let mut client = rig.client();
     wait_until("the server of the channel", DEADLINE, || {
-        (client.status_of("maps").guild_id == Some(rig.guild.id.to_string())).then_some(())
+        (client.agent_status("maps").guild_id == Some(rig.guild.id.to_string())).then_some(())
     });
     rig.detached("tides");
 }

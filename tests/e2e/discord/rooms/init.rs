@@ -2,7 +2,7 @@
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{Destroy, DestroyParams, DestroyResult, Init, InitParams};
-use chorus_tests::chat::{Chat as _, kind_of};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::discord::{Fault, permissions};
 use chorus_tests::{Daemon, ctl::chorusctl};
 
@@ -19,17 +19,23 @@ fn an_agent_gets_a_channel_in_the_category_with_topic_and_welcome() {
     let room = rig.agent("maps");
     assert_eq!((room.name(), room.category().as_deref()), ("maps".into(), Some("Agents")));
     assert_eq!(room.topic(), "You are maps.");
-    let welcome = room.post("**maps** is here").content;
+    let welcome = room.wait_for_post("**maps** is here").content;
     assert!(welcome.contains("> You are maps.") && welcome.contains("`standard`"), "{welcome}");
     assert_eq!(rig.said("maps", "channel_id"), room.id.to_string());
     // The next one stands in the same category, from the command line, too.
-    let said = chorusctl(&rig.home, ["agent", "init", "tides", "--system-prompt", "@@x"]).ok();
+    let said = chorusctl(&rig.home, ["agent", "init", "tides", "--system-prompt", "@@x"]).expect_success();
     assert!(said.contains("created tides"), "{said}");
-    assert_eq!(rig.guild.room("tides").category().as_deref(), Some("Agents"));
+    assert_eq!(rig.guild.wait_for_channel("tides").category().as_deref(), Some("Agents"));
     assert_eq!(rig.discord.requests_to("POST /guilds/*/channels").len(), 3, "one category, two channels");
     // One without a prompt of its own has the template's.
     rig.client().init("plain");
-    assert!(rig.guild.room("plain").post("is here").content.contains("> You are a general-purpose agent"));
+    assert!(
+        rig.guild
+            .wait_for_channel("plain")
+            .wait_for_post("is here")
+            .content
+            .contains("> You are a general-purpose agent")
+    );
 }
 
 #[test]
@@ -40,8 +46,8 @@ fn a_long_prompt_is_shortened_and_secrets_stay_out() {
     let prompt = format!("Use {secret}. {}", "You keep maps of everything. ".repeat(200));
     let params = InitParams { name: "maps".into(), system_prompt: Some(prompt), ..InitParams::default() };
     rig.client().call::<Init>(&params).expect("agent.init");
-    let room = rig.guild.room("maps");
-    let (topic, welcome) = (room.topic(), room.post("is here").content);
+    let room = rig.guild.wait_for_channel("maps");
+    let (topic, welcome) = (room.topic(), room.wait_for_post("is here").content);
     assert!(topic.chars().count() <= 1024 && topic.ends_with('…'), "{topic}");
     for text in [topic, welcome] {
         assert!(!text.contains("AbCdEf") && text.contains("[redacted:"), "{text}");
@@ -52,38 +58,38 @@ fn a_long_prompt_is_shortened_and_secrets_stay_out() {
 fn what_fails_leaves_neither_channel_nor_agent() {
     let rig = Rig::new();
     // A directory that cannot be revived: the channel is made by then.
-    let dir = rig.home.agent("maps");
+    let dir = rig.home.agent_dir("maps");
     std::fs::create_dir_all(&dir).expect("a directory");
     std::fs::write(dir.join("agent.json"), "no JSON").expect("a file");
-    assert_eq!(kind_of(rig.init("maps")), ErrorKind::AlreadyExists);
+    assert_eq!(expect_error_kind(rig.init("maps")), ErrorKind::AlreadyExists);
     assert_eq!(rig.discord.requests_to("DELETE /channels/*").len(), 1);
-    assert!(rig.guild.rooms().is_empty());
+    assert!(rig.guild.text_channels().is_empty());
     // Discord refuses: there is no agent.
-    rig.guild.application_may(permissions::EVERYONE);
+    rig.guild.set_application_permissions(permissions::EVERYONE_DEFAULT);
     let refused = told(rig.init("tides"));
     assert!(refused.contains("docs/DISCORD.md"), "{refused}");
-    assert!(!rig.home.agent("tides").exists() && rig.guild.rooms().is_empty());
+    assert!(!rig.home.agent_dir("tides").exists() && rig.guild.text_channels().is_empty());
     rig.discord.take_violations();
 }
 
 #[test]
 fn a_full_category_has_another_beside_it_and_one_that_fills_up_meanwhile_too() {
     let rig = Rig::new();
-    let full = rig.guild.category("agents");
+    let full = rig.guild.create_category("agents");
     for number in 0..50 {
-        rig.guild.channel_in(&format!("x{number}"), full);
+        rig.guild.create_channel_in(&format!("x{number}"), full);
     }
     assert_eq!(rig.agent("maps").category().as_deref(), Some("Agents 2"));
     // Somebody fills that one up between looking and making.
-    rig.discord.fail("POST /guilds/*/channels", 1, Fault::Gate("making"));
+    rig.discord.inject_fault("POST /guilds/*/channels", 1, Fault::Gate("making"));
     let making = std::thread::scope(|scope| {
         let making = scope.spawn(|| rig.agent("tides"));
-        rig.discord.reached("making");
+        rig.discord.wait_for_gate("making");
         let second = rig.guild.categories().into_iter().find(|(_, name)| name == "Agents 2").expect("a category").0;
         for number in 0..49 {
-            rig.guild.channel_in(&format!("y{number}"), second);
+            rig.guild.create_channel_in(&format!("y{number}"), second);
         }
-        rig.discord.open("making");
+        rig.discord.open_gate("making");
         making.join().expect("the agent")
     });
     assert_eq!(making.category().as_deref(), Some("Agents 3"));
@@ -98,7 +104,7 @@ fn many_at_once_share_one_category() {
             scope.spawn(move || drop(rig.agent(&format!("a{number}"))));
         }
     });
-    let rooms = rig.guild.rooms();
+    let rooms = rig.guild.text_channels();
     assert_eq!(rooms.len(), 8);
     assert!(rooms.iter().all(|room| room.category().as_deref() == Some("Agents")));
     assert_eq!(rig.guild.categories().len(), 1);
@@ -108,7 +114,7 @@ fn many_at_once_share_one_category() {
         [rig.init("twin").is_ok(), one.join().expect("the other")]
     });
     assert_eq!(both.iter().filter(|made| **made).count(), 1);
-    assert_eq!(rig.guild.rooms().iter().filter(|room| room.name() == "twin").count(), 1);
+    assert_eq!(rig.guild.text_channels().iter().filter(|room| room.name() == "twin").count(), 1);
 }
 
 #[test]
@@ -116,15 +122,15 @@ fn where_it_is_open_what_is_meant_there_is_no_channel_and_it_is_said() {
     let mut rig = Rig::new();
     rig.stop();
     rig.discord.forget_sessions();
-    let other = rig.discord.guild("other");
+    let other = rig.discord.create_guild("other");
     let guilds = format!("guilds = [\"{}\", \"{}\"]", rig.guild.id, other.id);
-    rig.home.configure(&format!("{}\n{}{guilds}\n", rig.server.config_toml(), rig.discord.config_toml()));
+    rig.home.write_config(&format!("{}\n{}{guilds}\n", rig.server.config_toml(), rig.discord.config_toml()));
     rig.start();
     let made = rig.init("maps").expect("agent.init");
     assert!(made.agent.channel_id.is_none());
     assert!(made.warnings[0].contains("2 servers") && made.warnings[0].contains("channel_id"), "{:?}", made.warnings);
     // Not connected: the agent is made all the same.
-    rig.discord.revoke_token(true);
+    rig.discord.set_token_revoked(true);
     rig.away();
     let made = rig.init("tides").expect("agent.init");
     assert!(made.warnings[0].contains("not connected"), "{:?}", made.warnings);
@@ -141,19 +147,19 @@ fn where_it_is_open_what_is_meant_there_is_no_channel_and_it_is_said() {
 #[test]
 fn destroy_deletes_the_channel_that_was_made_and_leaves_one_that_was_bound() {
     let rig = Rig::new();
-    let (made, bound) = (rig.agent("maps"), rig.guild.channel("lounge"));
+    let (made, bound) = (rig.agent("maps"), rig.guild.create_channel("lounge"));
     rig.client().init("tides");
-    let tides = rig.guild.room("tides");
+    let tides = rig.guild.wait_for_channel("tides");
     rig.set("tides", "channel_id", bound.id.to_string()).expect("bound");
     let gone = destroy(&rig, "maps");
-    assert_eq!((gone.warnings, gone.agent.channel_id, made.is_there()), (Vec::new(), None, false));
+    assert_eq!((gone.warnings, gone.agent.channel_id, made.exists()), (Vec::new(), None, false));
     let gone = destroy(&rig, "tides");
-    assert_eq!((gone.warnings, bound.is_there(), tides.is_there()), (Vec::new(), true, true));
+    assert_eq!((gone.warnings, bound.exists(), tides.exists()), (Vec::new(), true, true));
     // What was bound is free for another.
     rig.client().init("third");
     rig.set("third", "channel_id", bound.id.to_string()).expect("bound");
     // Out of the trash an agent comes without the channel that is gone.
-    chorusctl(&rig.home, ["trash", "restore", "maps"]).ok();
+    chorusctl(&rig.home, ["trash", "restore", "maps"]).expect_success();
     assert!(rig.said("maps", "channel_id").is_null());
 }
 
@@ -161,14 +167,14 @@ fn destroy_deletes_the_channel_that_was_made_and_leaves_one_that_was_bound() {
 fn a_channel_that_cannot_be_deleted_stops_no_destroy() {
     let rig = Rig::new();
     let room = rig.agent("maps");
-    rig.discord.fail("DELETE /channels/*", 10, Fault::Refuse(403, 50_013, "Missing Permissions"));
+    rig.discord.inject_fault("DELETE /channels/*", 10, Fault::Refuse(403, 50_013, "Missing Permissions"));
     let gone = destroy(&rig, "maps");
     assert!(gone.warnings[0].contains("was not deleted"), "{:?}", gone.warnings);
-    assert!(room.is_there() && !rig.home.agent("maps").exists());
+    assert!(room.exists() && !rig.home.agent_dir("maps").exists());
     // One that is gone already is no trouble.
-    rig.discord.heal();
+    rig.discord.clear_faults();
     let room = rig.agent("maps");
-    rig.discord.fail("DELETE /channels/*", 1, Fault::Refuse(404, 10_003, "Unknown Channel"));
+    rig.discord.inject_fault("DELETE /channels/*", 1, Fault::Refuse(404, 10_003, "Unknown Channel"));
     assert_eq!(destroy(&rig, "maps").warnings, Vec::<String>::new());
     drop(room);
 }
@@ -176,13 +182,13 @@ fn a_channel_that_cannot_be_deleted_stops_no_destroy() {
 #[test]
 fn a_kept_directory_comes_back_with_a_channel() {
     let rig = Rig::new();
-    let (made, bound) = (rig.agent("maps"), rig.guild.channel("lounge"));
+    let (made, bound) = (rig.agent("maps"), rig.guild.create_channel("lounge"));
     let keep = |name: &str| {
         let params = DestroyParams { name: name.into(), keep_files: true, ..DestroyParams::default() };
         rig.client().call::<Destroy>(&params).expect("destroyed");
     };
     keep("maps");
-    assert!(!made.is_there() && rig.said("maps", "channel_id").is_null());
+    assert!(!made.exists() && rig.said("maps", "channel_id").is_null());
     let again = rig.agent("maps");
     assert_ne!(again.id, made.id);
     // A bound one is taken up again, and hears each time what becomes of it.
@@ -193,15 +199,15 @@ fn a_kept_directory_comes_back_with_a_channel() {
     for (post, due) in told.iter().zip(["is here", "was taken away", "is here"]) {
         assert!(post.content.contains(due), "{told:#?}");
     }
-    assert!(bound.is_there());
+    assert!(bound.exists());
 }
 
 #[test]
 fn a_rename_renames_a_channel_that_was_made_and_no_other() {
     let rig = Rig::new();
-    let (made, bound) = (rig.agent("maps"), rig.guild.channel("lounge"));
+    let (made, bound) = (rig.agent("maps"), rig.guild.create_channel("lounge"));
     rig.set("maps", "name", "atlas").expect("renamed");
-    assert_eq!(rig.guild.room("atlas").id, made.id);
+    assert_eq!(rig.guild.wait_for_channel("atlas").id, made.id);
     rig.set("atlas", "channel_id", bound.id.to_string()).expect("bound");
     rig.set("atlas", "name", "globe").expect("renamed");
     rig.agent("last");
@@ -213,13 +219,13 @@ fn a_rename_renames_a_channel_that_was_made_and_no_other() {
 fn a_discord_that_hangs_holds_up_no_other_agent() {
     let rig = Rig::new();
     rig.client().init("calm");
-    rig.discord.fail("POST /guilds/*/channels", 1, Fault::Gate("hung"));
+    rig.discord.inject_fault("POST /guilds/*/channels", 1, Fault::Gate("hung"));
     std::thread::scope(|scope| {
         let making = scope.spawn(|| rig.agent("maps"));
-        rig.discord.reached("hung");
+        rig.discord.wait_for_gate("hung");
         rig.set("calm", "window_messages", 20).expect("agents can be changed meanwhile");
-        rig.discord.open("hung");
+        rig.discord.open_gate("hung");
         making.join().expect("the agent");
     });
-    rig.discord.check();
+    rig.discord.assert_no_violations();
 }

@@ -7,8 +7,8 @@ mod init;
 use chorus_proto::methods::agent::{Config, ConfigParams, ConfigResult, Init, InitParams, InitResult};
 use chorus_proto::methods::daemon::{Status, StatusParams};
 use chorus_proto::{Agent, CallError, Client};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::discord::{Discord, Room, Server};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::discord::{ChannelHandle, FakeDiscord, GuildHandle};
 use chorus_tests::model_server::ModelServer;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use serde_json::Value;
@@ -20,8 +20,8 @@ pub struct Rig {
     pub server: ModelServer,
     pub home: Home,
     pub daemon: Option<Daemon>,
-    pub guild: Server,
-    pub discord: Discord,
+    pub guild: GuildHandle,
+    pub discord: FakeDiscord,
 }
 
 impl Rig {
@@ -31,9 +31,9 @@ impl Rig {
 
     /// With more keys at the top, more tables, and more keys of `[discord]`.
     pub fn with(top: &str, tables: &str, keys: &str) -> Self {
-        let (discord, server, home) = (Discord::start(), ModelServer::start(), home());
-        let guild = discord.guild("home");
-        home.configure(&format!("{top}\n{}\n{tables}\n{}{keys}\n", server.config_toml(), discord.config_toml()));
+        let (discord, server, home) = (FakeDiscord::start(), ModelServer::start(), home());
+        let guild = discord.create_guild("home");
+        home.write_config(&format!("{top}\n{}\n{tables}\n{}{keys}\n", server.config_toml(), discord.config_toml()));
         let rig = Self { server, home, daemon: None, guild, discord };
         rig.started()
     }
@@ -46,13 +46,13 @@ impl Rig {
     /// Starts the daemon, and waits until it is connected.
     pub fn start(&mut self) {
         // Discord wants its time between two connections.
-        self.discord.identify_every(std::time::Duration::ZERO);
+        self.discord.set_identify_interval(std::time::Duration::ZERO);
         self.daemon = Some(Daemon::start(&self.home));
         self.connected();
     }
 
     pub fn connected(&self) {
-        self.discord.connected();
+        self.discord.wait_connected();
         let mut client = self.client();
         wait_until("the daemon to be connected", DEADLINE, || {
             let status = client.call::<Status>(&StatusParams::default()).expect("status");
@@ -84,7 +84,7 @@ impl Rig {
     }
 
     pub fn log(&self) -> String {
-        self.daemon.as_ref().expect("a daemon").log()
+        self.daemon.as_ref().expect("a daemon").read_log()
     }
 
     /// Makes an agent from the terminal.
@@ -97,24 +97,24 @@ impl Rig {
     }
 
     /// The same with these permissions, in a channel.
-    pub fn agent_with(&self, name: &str, permissions: &str) -> Room {
+    pub fn agent_with(&self, name: &str, permissions: &str) -> ChannelHandle {
         let params = InitParams { name: name.into(), permissions: Some(permissions.into()), ..InitParams::default() };
         let made = self.client().call::<Init>(&params).expect("agent.init");
         self.room(&made.agent)
     }
 
     /// Makes an agent, and gives its channel.
-    pub fn agent(&self, name: &str) -> Room {
+    pub fn agent(&self, name: &str) -> ChannelHandle {
         let made = self.init(name).expect("agent.init");
         assert_eq!(made.warnings, Vec::<String>::new());
         self.room(&made.agent)
     }
 
     /// The channel of an agent.
-    pub fn room(&self, agent: &Agent) -> Room {
+    pub fn room(&self, agent: &Agent) -> ChannelHandle {
         let id: u64 = agent.channel_id.as_ref().expect("a channel").parse().expect("its number");
         assert_eq!(agent.guild_id.as_deref(), Some(&*self.guild.id.to_string()));
-        self.guild.rooms().into_iter().find(|room| room.id == id).expect("the channel of the agent")
+        self.guild.text_channels().into_iter().find(|room| room.id == id).expect("the channel of the agent")
     }
 
     /// Sets a key of an agent.
@@ -125,7 +125,7 @@ impl Rig {
 
     /// What agent.json says of a key.
     pub fn said(&self, name: &str, key: &str) -> Value {
-        let text = std::fs::read_to_string(self.home.agent(name).join("agent.json")).expect("agent.json");
+        let text = std::fs::read_to_string(self.home.agent_dir(name).join("agent.json")).expect("agent.json");
         serde_json::from_str::<Value>(&text).expect("JSON")[key].clone()
     }
 
@@ -133,7 +133,7 @@ impl Rig {
     pub fn detached(&self, name: &str) {
         let mut client = self.client();
         wait_until("the agent to have no channel", DEADLINE, || {
-            client.status_of(name).channel_id.is_none().then_some(())
+            client.agent_status(name).channel_id.is_none().then_some(())
         });
         assert!(self.said(name, "channel_id").is_null());
     }

@@ -1,6 +1,6 @@
 //! What changes in the middle of a turn holds from the next call on.
 
-use chorus_tests::model_server::Answer;
+use chorus_tests::model_server::Response;
 use serde_json::{Value, json};
 
 use super::super::{MODELS, Rig};
@@ -17,7 +17,7 @@ fn prompt_permissions_and_notes_of_a_turn_are_those_of_the_moment() {
         let rig = Rig::on(model);
         let mut client = rig.client();
         configure(&mut client, "system_prompt", "You are the old one.");
-        let call = Answer::text(["I make it. "]).gate("changed").call(
+        let call = Response::text(["I make it. "]).gate("changed").then_call(
             "c1",
             "create_file",
             &json!({"path": "x", "content": "y"}),
@@ -25,11 +25,11 @@ fn prompt_permissions_and_notes_of_a_turn_are_those_of_the_moment() {
         rig.answer(call);
         rig.say("It was not allowed.");
         let turn = rig.send_beside("Make x.");
-        rig.server.reached("changed");
+        rig.server.wait_for_gate("changed");
         configure(&mut client, "system_prompt", "You are the new one.");
         configure(&mut client, "permissions", "locked");
-        std::fs::write(rig.home.agent("a").join("docs/new.md"), "Fresh ink.").expect("a note");
-        rig.server.open("changed");
+        std::fs::write(rig.home.agent_dir("a").join("docs/new.md"), "Fresh ink.").expect("a note");
+        rig.server.open_gate("changed");
         turn.join().expect("the client").expect("a turn");
         let told = results(&mut client);
         assert_eq!(told[0].content, "tool:create_file:x is not allowed: no rule matches it");
@@ -44,11 +44,11 @@ fn prompt_permissions_and_notes_of_a_turn_are_those_of_the_moment() {
 fn another_model_answers_from_the_next_call_on() {
     let rig = Rig::on(MODELS[0]);
     let mut client = rig.client();
-    rig.answer(Answer::text(["I look. "]).gate("changed").call("c1", "view", &json!({"path": "."})));
-    rig.server.openai().say(["I am another."]);
+    rig.answer(Response::text(["I look. "]).gate("changed").then_call("c1", "view", &json!({"path": "."})));
+    rig.server.openai().queue_text(["I am another."]);
     let turn = rig.send_beside("Look.");
-    rig.server.reached("changed");
+    rig.server.wait_for_gate("changed");
     configure(&mut client, "model", MODELS[1]);
-    rig.server.open("changed");
+    rig.server.open_gate("changed");
     assert_eq!(turn.join().expect("the client").expect("a turn").reply, "I am another.");
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use chorus_proto::{EventType, Role, Trigger};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 use chorus_tests::process::is_running;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 use serde_json::json;
@@ -21,13 +21,13 @@ fn begun(
     rig: &Rig,
 ) -> std::thread::JoinHandle<Result<chorus_proto::methods::send::SendResult, chorus_proto::CallError>> {
     configure(&mut rig.client(), "permissions", "open");
-    rig.answer(Answer::calls("c1", "bash", &json!({"command": COMMAND})).call(
+    rig.answer(Response::tool_call("c1", "bash", &json!({"command": COMMAND})).then_call(
         "c2",
         "create_file",
         &json!({"path": "beside", "content": ""}),
     ));
     let turn = rig.send_beside("Run it.");
-    let file = rig.home.agent("a").join("workspace/begun");
+    let file = rig.home.agent_dir("a").join("workspace/begun");
     wait_until("the command to begin", DEADLINE, || fs::read(&file).ok().filter(|text| !text.is_empty()));
     // And what ran beside it to be in the record.
     wait_until("a result", DEADLINE, || (results(&mut rig.client()).len() == 1).then_some(()));
@@ -65,7 +65,7 @@ fn gone(processes: &[u32]) {
 
 /// How often the command was begun.
 fn times(rig: &Rig) -> usize {
-    fs::read_to_string(rig.home.agent("a").join("workspace/begun")).expect("the file").lines().count()
+    fs::read_to_string(rig.home.agent_dir("a").join("workspace/begun")).expect("the file").lines().count()
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_stop_ends_the_command_closes_its_call_and_saves() {
         let mut client = rig.client();
         let sessions = client.history("a");
         assert_eq!((sessions.len(), sessions[0].header.trigger), (1, Trigger::Shutdown));
-        let (_, messages) = client.session("a", "latest");
+        let (_, messages) = client.get_session("a", "latest");
         assert_legal(&messages);
         let result = messages.iter().find(|message| message.tool_call_id.as_deref() == Some("c1")).expect("a result");
         assert!(result.is_error && result.content.contains("[cancelled"), "{}", result.content);
@@ -105,7 +105,7 @@ fn after_a_kill_what_came_of_the_command_is_unknown_and_it_is_not_run_again() {
         gone(&processes);
         rig.wait_for(EventType::TurnInterrupted, 1);
         let mut client = rig.client();
-        let shown = client.shown("a");
+        let shown = client.messages("a");
         assert_legal(&shown);
         let of = |id: &str| shown.iter().find(|message| message.tool_call_id.as_deref() == Some(id)).expect("a result");
         assert_eq!((of("c1").content.as_str(), of("c1").is_error), ("interrupted, outcome unknown", true));
@@ -116,7 +116,7 @@ fn after_a_kill_what_came_of_the_command_is_unknown_and_it_is_not_run_again() {
         let rig = rig.crash();
         let mut client = rig.client();
         assert_eq!(results(&mut client).len(), 2);
-        assert_eq!(client.shown("a").iter().filter(|message| message.role == Role::User).count(), 2);
+        assert_eq!(client.messages("a").iter().filter(|message| message.role == Role::User).count(), 2);
         assert_eq!((times(&rig), rig.server.requests().len()), (1, 2), "nothing is run or asked again");
     }
 }

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::net::UnixStream;
 
 use chorus_proto::methods::agent::{Init, InitParams};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::disk::SmallDisk;
-use chorus_tests::model_server::{Answer, ModelServer};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::{ModelServer, Response};
+use chorus_tests::small_disk::SmallDisk;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use crate::home;
 fn a_full_workspace_is_told_and_keeps_what_was_there() {
     let rig = Rig::new();
     let mut client = rig.client();
-    let workspace = rig.home.agent("a").join("workspace");
+    let workspace = rig.home.agent_dir("a").join("workspace");
     let Some(_disk) = SmallDisk::mount(&workspace, 64) else { return };
     let large = "x".repeat(256 << 10);
     let told = called(
@@ -75,10 +75,10 @@ fn without_a_free_descriptor_nothing_is_learnt_about_the_sandbox() {
 fn without_descriptors(tool: &str, params: &Value, before: bool) -> String {
     let (server, home) = (ModelServer::start(), home());
     // Nobody answers here.
-    home.configure(&format!("approval_timeout = \"1s\"\n{}", server.config_toml()));
+    home.write_config(&format!("approval_timeout = \"1s\"\n{}", server.config_toml()));
     let mut command = home.command("sh");
     command.args(["-c", "ulimit -n 64; exec \"$0\"", home.bins.chorusd]);
-    let daemon = Daemon::start_by(&home, command);
+    let daemon = Daemon::start_command(&home, command);
     let init = InitParams {
         name: "a".into(),
         model: Some(MODELS[0].into()),
@@ -91,23 +91,23 @@ fn without_descriptors(tool: &str, params: &Value, before: bool) -> String {
     if before {
         called(&rig, &mut client, &[(tool, params.clone())]);
     }
-    rig.answer(Answer::text(["Wait. "]).gate("full").call("c1", tool, params));
-    rig.server.anthropic().always(Answer::text(["There."]));
+    rig.answer(Response::text(["Wait. "]).gate("full").then_call("c1", tool, params));
+    rig.server.anthropic().set_fallback(Response::text(["There."]));
     let turn = rig.send_beside("Look.");
-    rig.server.reached("full");
+    rig.server.wait_for_gate("full");
     let connect = || UnixStream::connect(rig.home.socket()).expect("the socket queues it");
     let all: Vec<UnixStream> = (0..64).map(|_| connect()).collect();
     wait_until("the daemon to have no descriptor left", DEADLINE, || {
-        rig.daemon.log().contains("cannot accept a connection").then_some(())
+        rig.daemon.read_log().contains("cannot accept a connection").then_some(())
     });
-    rig.server.open("full");
+    rig.server.open_gate("full");
     // The model may be out of reach now, too.
     let ended = turn.join().expect("the client");
     drop(all);
     let told = results(&mut client);
     let told = told.get(usize::from(before)).unwrap_or_else(|| panic!("{told:?} {ended:?}"));
     assert!(told.is_error, "{told:?}");
-    assert_legal(&client.shown("a"));
+    assert_legal(&client.messages("a"));
     let reply = wait_until("a turn to work again", DEADLINE, || send(&mut client, "Again.").ok());
     assert_eq!(reply.reply, "There.");
     let again = called(&rig, &mut client, &[(tool, params.clone())]);

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 
 use chorus_proto::EventType;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 use serde_json::{Value, json};
 
 use super::super::{MODELS, Rig, assert_legal, send};
@@ -16,7 +16,7 @@ fn a_model_makes_changes_and_looks_at_files() {
     for model in MODELS {
         let rig = Rig::on(model);
         let mut client = rig.client();
-        let workspace = rig.home.agent("a").join("workspace");
+        let workspace = rig.home.agent_dir("a").join("workspace");
         let path = workspace.join("src/main.rs");
         let told = called(
             &rig,
@@ -41,7 +41,7 @@ fn a_model_makes_changes_and_looks_at_files() {
         assert!(told[4].content.contains("src/\n") && !told[4].content.contains(".git\n"), "{}", told[4].content);
         // What it is told goes to the model.
         assert!(rig.server.requests()[1].body.to_string().contains("src/main.rs is made: 3 lines"));
-        assert_legal(&client.shown("a"));
+        assert_legal(&client.messages("a"));
     }
 }
 
@@ -50,7 +50,7 @@ fn what_goes_wrong_is_told_and_the_turn_goes_on() {
     for model in MODELS {
         let rig = Rig::on(model);
         let mut client = rig.client();
-        let agent = rig.home.agent("a");
+        let agent = rig.home.agent_dir("a");
         let before = fs::read(agent.join("agent.json")).expect("agent.json");
         symlink(agent.join("agent.json"), agent.join("workspace/link")).expect("a link");
         symlink(&agent, agent.join("workspace/up")).expect("a link");
@@ -78,11 +78,11 @@ fn what_goes_wrong_is_told_and_the_turn_goes_on() {
             assert!(failed.is_error && failed.content.contains(why), "{name} {params}: {}", failed.content);
             assert!(told.iter().any(|result| !result.is_error), "the other call is carried out");
         }
-        rig.answer(Answer::empty().call_text("c1", "view", "{\"path\": \"x"));
+        rig.answer(Response::empty().then_call_text("c1", "view", "{\"path\": \"x"));
         rig.say("I see.");
         send(&mut client, "Cut it.").expect("a turn");
         assert!(results(&mut client).pop().expect("a result").content.contains("are no JSON object"));
-        assert_legal(&client.shown("a"));
+        assert_legal(&client.messages("a"));
         assert_eq!(fs::read(agent.join("agent.json")).expect("agent.json"), before);
         // A person sees it, too.
         let finished = rig.wait_for(EventType::ToolFinished, wrong.len() * 2 + 1);
@@ -100,7 +100,7 @@ fn a_rule_about_a_file_holds_however_the_file_is_named() {
         "permissions",
         r#"{"deny": ["tool:view:secret/.*"], "allow": ["tool:(view|create_file):.*"]}"#,
     );
-    let workspace = rig.home.agent("a").join("workspace");
+    let workspace = rig.home.agent_dir("a").join("workspace");
     fs::create_dir(workspace.join("secret")).expect("a folder");
     fs::write(workspace.join("secret/key"), "xyzzy").expect("a file");
     symlink("secret", workspace.join("other")).expect("a link");

@@ -1,8 +1,8 @@
 //! How much a turn may call.
 
 use chorus_proto::EventType;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 use serde_json::{Value, json};
 
 use super::super::{MODELS, Rig, assert_legal, send};
@@ -19,9 +19,9 @@ fn fifty_calls_of_a_turn_run_and_the_others_are_answered() {
     for model in MODELS {
         let rig = Rig::on(model);
         let mut client = rig.client();
-        let mut many = Answer::empty();
+        let mut many = Response::empty();
         for n in 0..200 {
-            many = many.call(&format!("m{n}"), "create_file", &json!({"path": format!("{n}"), "content": "x"}));
+            many = many.then_call(&format!("m{n}"), "create_file", &json!({"path": format!("{n}"), "content": "x"}));
         }
         rig.answer(many);
         rig.say("That was a lot.");
@@ -31,14 +31,14 @@ fn fifty_calls_of_a_turn_run_and_the_others_are_answered() {
         assert_eq!((told.len(), made.len()), (200, 50));
         let over = "the turn has used its 50 calls; answer now";
         assert!(told.iter().filter(|result| result.is_error).all(|result| result.content == over));
-        let workspace = rig.home.agent("a").join("workspace");
+        let workspace = rig.home.agent_dir("a").join("workspace");
         assert_eq!((0..200).filter(|n| workspace.join(n.to_string()).exists()).count(), 50);
         let requests = rig.server.requests();
         assert_eq!(requests.iter().map(|request| no_calls(&request.body)).collect::<Vec<_>>(), [false, true]);
         assert!(requests[1].text.contains("used its 50 calls of tools"), "{}", requests[1].text);
-        assert_legal(&client.shown("a"));
+        assert_legal(&client.messages("a"));
         // The next turn has its own.
-        rig.answer(Answer::calls("c", "view", &json!({"path": "0"})));
+        rig.answer(Response::tool_call("c", "view", &json!({"path": "0"})));
         rig.say("An x.");
         send(&mut client, "And one more.").expect("a turn");
         assert!(!results(&mut client).pop().expect("a result").is_error);
@@ -51,7 +51,7 @@ fn after_five_failures_in_a_row_the_model_says_what_is_wrong() {
         let rig = Rig::on(model);
         let mut client = rig.client();
         for n in 0..5 {
-            rig.answer(Answer::calls(&format!("c{n}"), "view", &json!({"path": format!("no-{n}")})));
+            rig.answer(Response::tool_call(&format!("c{n}"), "view", &json!({"path": format!("no-{n}")})));
         }
         rig.say("I cannot find the file.");
         assert_eq!(send(&mut client, "Look at it.").expect("a turn").reply, "I cannot find the file.");
@@ -75,10 +75,12 @@ fn of_one_answer_no_more_than_five_calls_fail_in_a_row() {
             let rig = Rig::new();
             let mut client = rig.client();
             configure(&mut client, "permissions", "open");
-            let workspace = rig.home.agent("a").join("workspace");
+            let workspace = rig.home.agent_dir("a").join("workspace");
             std::fs::write(workspace.join("there"), "x").expect("a file");
             let params = |n| if goes_well == Some(n) { &good } else { &bad };
-            rig.answer((0..50).fold(Answer::empty(), |answer, n| answer.call(&format!("c{n}"), tool, params(n))));
+            rig.answer(
+                (0..50).fold(Response::empty(), |answer, n| answer.then_call(&format!("c{n}"), tool, params(n))),
+            );
             rig.say("I cannot.");
             assert_eq!(send(&mut client, "Do it all.").expect("the turn goes on").reply, "I cannot.");
             let told = results(&mut client);
@@ -97,7 +99,7 @@ fn of_one_answer_no_more_than_five_calls_fail_in_a_row() {
             let requests = rig.server.requests();
             assert_eq!(requests.iter().map(|request| no_calls(&request.body)).collect::<Vec<_>>(), [false, true]);
             assert!(requests[1].text.contains("5 calls of tools in a row have failed"));
-            assert_legal(&client.shown("a"));
+            assert_legal(&client.messages("a"));
         }
     }
 }

@@ -10,8 +10,8 @@ mod same_ids;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::{Client, EventType, Message, Role};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 use serde_json::Value;
 
 use super::{Rig, send};
@@ -25,7 +25,7 @@ fn configure(client: &mut Client, key: &str, value: &str) {
 
 /// The results of all calls so far.
 fn results(client: &mut Client) -> Vec<Message> {
-    client.shown("a").into_iter().filter(|message| message.role == Role::ToolResult).collect()
+    client.messages("a").into_iter().filter(|message| message.role == Role::ToolResult).collect()
 }
 
 /// What was told of calls: `started c0`, `finished c0`.
@@ -42,9 +42,9 @@ fn told(client: &mut Client) -> Vec<String> {
 /// A turn with one answer that calls these, and one that ends it; the results.
 fn called(rig: &Rig, client: &mut Client, calls: &[(&str, Value)]) -> Vec<Message> {
     let before = results(client).len();
-    let mut answer = Answer::empty();
+    let mut answer = Response::empty();
     for (number, (name, params)) in calls.iter().enumerate() {
-        answer = answer.call(&format!("c{number}"), name, params);
+        answer = answer.then_call(&format!("c{number}"), name, params);
     }
     rig.answer(answer);
     rig.say("Done.");

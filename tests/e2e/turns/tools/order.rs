@@ -4,8 +4,8 @@ use std::fs;
 
 use chorus_proto::methods::approvals::{Approval, Approve, ApproveParams, List, ListParams};
 use chorus_proto::{Client, EventType};
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ fn calls_that_nobody_is_asked_about_run_beside_each_other() {
         };
         let told = called(&rig, &mut client, &[waits("x", "y"), waits("y", "x")]);
         assert!(told.iter().all(|result| result.content == "both\n[exit status 0]"), "{told:?}");
-        assert_legal(&client.shown("a"));
+        assert_legal(&client.messages("a"));
     }
 }
 
@@ -56,10 +56,9 @@ fn calls_beside_one_that_is_asked_about_run_in_their_order_and_are_told_when_the
         bash("cat x && echo 2 > x"),
         ("view", json!({"path": "x"})),
     ];
-    let answer = calls
-        .iter()
-        .enumerate()
-        .fold(Answer::empty(), |answer, (number, (name, params))| answer.call(&format!("c{number}"), name, params));
+    let answer = calls.iter().enumerate().fold(Response::empty(), |answer, (number, (name, params))| {
+        answer.then_call(&format!("c{number}"), name, params)
+    });
     rig.answer(answer);
     rig.say("Done.");
     let turn = rig.send_beside("Go.");
@@ -88,9 +87,9 @@ fn two_hundred_commands_in_one_answer_are_fifty_and_leave_nothing_behind() {
     let mut client = rig.client();
     configure(&mut client, "permissions", "open");
     client.set_timeout(Some(DEADLINE * 3)).expect("a time-out");
-    let many = (0..200).fold(Answer::empty(), |answer, number| {
+    let many = (0..200).fold(Response::empty(), |answer, number| {
         let (name, params) = bash(&format!("touch ran-{number}; echo {number}"));
-        answer.call(&format!("m{number}"), name, &params)
+        answer.then_call(&format!("m{number}"), name, &params)
     });
     rig.answer(many);
     rig.say("That was a lot.");
@@ -102,7 +101,7 @@ fn two_hundred_commands_in_one_answer_are_fifty_and_leave_nothing_behind() {
         let number = result.tool_call_id.as_deref().expect("an id").trim_start_matches('m');
         assert_eq!(result.content, format!("{number}\n[exit status 0]"));
     }
-    let workspace = fs::read_dir(rig.home.agent("a").join("workspace")).expect("the workspace").flatten();
+    let workspace = fs::read_dir(rig.home.agent_dir("a").join("workspace")).expect("the workspace").flatten();
     assert_eq!(workspace.filter(|entry| entry.file_name().to_string_lossy().starts_with("ran-")).count(), 50);
-    assert_legal(&client.shown("a"));
+    assert_legal(&client.messages("a"));
 }

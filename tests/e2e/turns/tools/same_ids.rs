@@ -1,8 +1,8 @@
 //! Calls of one answer that a provider gave one id: each has its own result, in the record, in the window and after a crash.
 
 use chorus_proto::EventType;
-use chorus_tests::chat::Chat as _;
-use chorus_tests::model_server::Answer;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
@@ -10,8 +10,10 @@ use super::super::{MODELS, Rig, assert_legal, send};
 use super::{configure, results, told};
 
 /// Calls with these ids and commands.
-fn bash(calls: &[(&str, &str)]) -> Answer {
-    calls.iter().fold(Answer::empty(), |answer, (id, command)| answer.call(id, "bash", &json!({"command": command})))
+fn bash(calls: &[(&str, &str)]) -> Response {
+    calls
+        .iter()
+        .fold(Response::empty(), |answer, (id, command)| answer.then_call(id, "bash", &json!({"command": command})))
 }
 
 /// Ids of the calls in a request, and of the results with what they say.
@@ -55,7 +57,7 @@ fn each_has_its_own_result_whichever_ends_first() {
         };
         let kept = results(&mut client).into_iter();
         fits(&kept.filter_map(|result| Some((result.tool_call_id?, result.content))).collect::<Vec<_>>());
-        assert_legal(&client.shown("a"));
+        assert_legal(&client.messages("a"));
         rig.wait_for(EventType::ToolFinished, 3);
         let mut told = told(&mut client);
         told.sort_unstable();
@@ -83,7 +85,7 @@ fn after_a_crash_only_the_one_that_ran_is_unknown() {
         let kept = results(&mut client);
         let said: Vec<_> = kept.iter().filter_map(|result| result.content.lines().next()).collect();
         assert_eq!(said, ["first", "interrupted, outcome unknown"]);
-        assert_legal(&client.shown("a"));
+        assert_legal(&client.messages("a"));
         rig.say("I look.");
         send(&mut client, "And now?").expect("a turn");
         let (calls, results) = pairs(&rig.server.requests()[1].body);

@@ -27,8 +27,8 @@ impl State {
 
     /// Tells of a channel of a server, where the application sees it.
     pub fn dispatch_channel(&mut self, kind: &str, channel: u64) {
-        let Some(json) = self.channels.get(&channel).map(super::super::world::Channel::json) else { return };
-        if self.permissions(channel, self.app) & VIEW_CHANNEL != 0 {
+        let Some(json) = self.channels.get(&channel).map(super::super::objects::Channel::to_json) else { return };
+        if self.permissions(channel, self.application_id) & VIEW_CHANNEL != 0 {
             self.dispatch(kind, GUILDS, &json);
         }
     }
@@ -36,9 +36,12 @@ impl State {
     /// Tells of a message, without what it says where the intents leave that out.
     pub fn dispatch_message(&mut self, kind: &str, message: &Message) {
         let Some(channel) = self.channels.get(&message.channel) else { return };
-        let direct = channel.with.is_some();
-        let left = self.guild(channel.guild).is_some_and(|guild| guild.left);
-        if left || message.only.is_some() || self.permissions(message.channel, self.app) & VIEW_CHANNEL == 0 {
+        let direct = channel.direct_with.is_some();
+        let left = self.guild(channel.guild).is_some_and(|guild| guild.is_left);
+        if left
+            || message.ephemeral_for.is_some()
+            || self.permissions(message.channel, self.application_id) & VIEW_CHANNEL == 0
+        {
             return;
         }
         let whole = self.message_json(message, true);
@@ -47,7 +50,7 @@ impl State {
         for list in ["attachments", "embeds", "components"] {
             bare[list] = json!([]);
         }
-        let open = direct || message.author == self.app || message.mentions.contains(&self.app);
+        let open = direct || message.author == self.application_id || message.mentions.contains(&self.application_id);
         let due = if direct { DIRECT_MESSAGES } else { GUILD_MESSAGES };
         for session in self.sessions.values_mut().filter(|session| session.intents & due != 0) {
             let told = if open || session.intents & MESSAGE_CONTENT != 0 { &whole } else { &bare };
@@ -57,12 +60,12 @@ impl State {
 
     /// A message with its author and what it answers; `told`: as the gateway tells it, with the server and the member.
     pub fn message_json(&self, message: &Message, told: bool) -> Value {
-        let mut json = message.json(&self.base);
-        json["author"] = self.users.get(&message.author).map_or(Value::Null, super::super::world::User::json);
+        let mut json = message.to_json(&self.rest_url);
+        json["author"] = self.users.get(&message.author).map_or(Value::Null, super::super::objects::User::to_json);
         let named = message.mentions.iter().filter_map(|id| self.users.get(id));
-        json["mentions"] = named.map(super::super::world::User::json).collect();
-        if message.webhook.is_some_and(|id| id == self.app) {
-            json["application_id"] = self.app.to_string().into();
+        json["mentions"] = named.map(super::super::objects::User::to_json).collect();
+        if message.webhook.is_some_and(|id| id == self.application_id) {
+            json["application_id"] = self.application_id.to_string().into();
         }
         let guild = self.channels.get(&message.channel).and_then(|channel| self.guild(channel.guild));
         if let Some(id) = message.reply_to {

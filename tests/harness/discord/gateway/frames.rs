@@ -4,113 +4,113 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::session::{Connection, End, MESSAGE_CONTENT, Session};
+use super::session::{Connection, ConnectionEnd, MESSAGE_CONTENT, Session};
 use crate::discord::state::State;
 
 /// Frames that a connection may send in a minute.
-const FRAMES: usize = 120;
+const MAX_FRAMES_PER_MINUTE: usize = 120;
 /// Bits that mean something.
-const INTENTS: u64 = 0b11_0011_1111_1111_1111_1111_1111;
+const KNOWN_INTENTS: u64 = 0b11_0011_1111_1111_1111_1111_1111;
 
 /// One frame came by the connection `id`.
-pub fn heard(state: &mut State, id: u64, text: &str) {
+pub fn handle_frame(state: &mut State, id: u64, text: &str) {
     let Some(connection) = state.connections.get_mut(&id).filter(|connection| connection.end.is_none()) else { return };
-    if connection.silent {
+    if connection.is_silent {
         return;
     }
-    connection.heard.push_back(Instant::now());
-    while connection.heard.front().is_some_and(|at| at.elapsed() > Duration::from_secs(60)) {
-        connection.heard.pop_front();
+    connection.received_at.push_back(Instant::now());
+    while connection.received_at.front().is_some_and(|at| at.elapsed() > Duration::from_secs(60)) {
+        connection.received_at.pop_front();
     }
-    if connection.heard.len() > FRAMES {
-        return wrong(state, id, 4008, "You are being rate limited.");
+    if connection.received_at.len() > MAX_FRAMES_PER_MINUTE {
+        return close_as_violation(state, id, 4008, "You are being rate limited.");
     }
     if text.len() > 4096 {
-        return wrong(state, id, 4002, "Error while decoding payload.");
+        return close_as_violation(state, id, 4002, "Error while decoding payload.");
     }
     let Ok(frame) = serde_json::from_str::<Value>(text) else {
-        return wrong(state, id, 4002, "Error while decoding payload.");
+        return close_as_violation(state, id, 4002, "Error while decoding payload.");
     };
     let known = connection.session.is_some();
     let data = &frame["d"];
     match frame["op"].as_u64() {
-        Some(1) => beat(state, id, data),
-        Some(2 | 6) if known => wrong(state, id, 4005, "Already authenticated."),
+        Some(1) => handle_heartbeat(state, id, data),
+        Some(2 | 6) if known => close_as_violation(state, id, 4005, "Already authenticated."),
         Some(2) => identify(state, id, data),
         Some(6) => resume(state, id, data),
-        _ if !known => wrong(state, id, 4003, "Not authenticated."),
+        _ if !known => close_as_violation(state, id, 4003, "Not authenticated."),
         Some(3 | 4 | 8) => {}
-        _ => wrong(state, id, 4001, "Unknown opcode."),
+        _ => close_as_violation(state, id, 4001, "Unknown opcode."),
     }
 }
 
 /// What a correct application never does.
-fn wrong(state: &mut State, id: u64, code: u16, why: &'static str) {
-    state.violation(format!("gateway: closed with {code}: {why}"));
-    end(state, id, code, why);
+fn close_as_violation(state: &mut State, id: u64, code: u16, why: &'static str) {
+    state.record_violation(format!("gateway: closed with {code}: {why}"));
+    close_connection(state, id, code, why);
 }
 
-pub fn end(state: &mut State, id: u64, code: u16, why: &'static str) {
+pub fn close_connection(state: &mut State, id: u64, code: u16, why: &'static str) {
     if let Some(connection) = state.connections.get_mut(&id) {
         connection.close(code, why);
     }
 }
 
-fn beat(state: &mut State, id: u64, data: &Value) {
+fn handle_heartbeat(state: &mut State, id: u64, data: &Value) {
     let Some(connection) = state.connections.get_mut(&id) else { return };
-    connection.beat_at = Instant::now();
-    connection.tell(11, Value::Null);
+    connection.last_heartbeat = Instant::now();
+    connection.send_op(11, Value::Null);
     let session = connection.session.as_ref().and_then(|session| state.sessions.get(session));
     // One that could not be taken up is named until the refusal has arrived.
     let Some(said) = session.map(|session| session.seq) else { return };
     if data.as_u64().is_some_and(|seq| seq > said) {
-        state.violation(format!("gateway: a heartbeat names {data}, the last is {said}"));
+        state.record_violation(format!("gateway: a heartbeat names {data}, the last is {said}"));
     }
 }
 
 /// Discord takes the token with the word that stands before it in requests, and without.
-fn is_token(state: &State, data: &Value) -> bool {
+fn has_valid_token(state: &State, data: &Value) -> bool {
     data["token"].as_str().is_some_and(|token| token.strip_prefix("Bot ").unwrap_or(token) == state.token)
 }
 
 fn identify(state: &mut State, id: u64, data: &Value) {
-    if !is_token(state, data) {
-        return end(state, id, 4004, "Authentication failed.");
+    if !has_valid_token(state, data) {
+        return close_connection(state, id, 4004, "Authentication failed.");
     }
-    let Some(intents) = data["intents"].as_u64().filter(|intents| intents & !INTENTS == 0) else {
-        return wrong(state, id, 4013, "Invalid intent(s).");
+    let Some(intents) = data["intents"].as_u64().filter(|intents| intents & !KNOWN_INTENTS == 0) else {
+        return close_as_violation(state, id, 4013, "Invalid intent(s).");
     };
     if ["os", "browser", "device"].iter().any(|name| !data["properties"][name].is_string()) {
-        return wrong(state, id, 4002, "Error while decoding payload.");
+        return close_as_violation(state, id, 4002, "Error while decoding payload.");
     }
     if intents & MESSAGE_CONTENT != 0 && !state.message_content {
-        return end(state, id, 4014, "Disallowed intent(s).");
+        return close_connection(state, id, 4014, "Disallowed intent(s).");
     }
-    if state.identified_at.is_some_and(|at| at.elapsed() < state.identify_every) {
+    if state.identified_at.is_some_and(|at| at.elapsed() < state.identify_interval) {
         state.identifies_refused += 1;
-        return invalid(state, id, false);
+        return send_invalid_session(state, id, false);
     }
     if state.start_limit.remaining == 0 {
-        return wrong(state, id, 4004, "Authentication failed.");
+        return close_as_violation(state, id, 4004, "Authentication failed.");
     }
     state.start_limit.remaining -= 1;
     (state.identified_at, state.identifies) = (Some(Instant::now()), state.identifies + 1);
-    let number = state.flakes.next();
+    let number = state.snowflakes.next();
     let name = format!("{number:032x}");
     let mut session = Session { seq: 0, intents, log: Vec::new(), connection: Some(id) };
     for message in std::mem::take(&mut state.before_ready) {
         session.dispatch("MESSAGE_CREATE", &message);
     }
-    let here: Vec<&_> = state.guilds.iter().filter(|guild| !guild.left).collect();
+    let here: Vec<&_> = state.guilds.iter().filter(|guild| !guild.is_left).collect();
     let unavailable: Vec<Value> =
         here.iter().map(|guild| json!({"id": guild.id.to_string(), "unavailable": true})).collect();
     session.dispatch(
         "READY",
         &json!({
-            "v": 10, "user": state.users[&state.app].json(), "guilds": unavailable, "session_id": name,
-            "resume_gateway_url": state.gateway, "session_type": "normal", "user_settings": {}, "relationships": [],
+            "v": 10, "user": state.users[&state.application_id].to_json(), "guilds": unavailable, "session_id": name,
+            "resume_gateway_url": state.gateway_url, "session_type": "normal", "user_settings": {}, "relationships": [],
             "private_channels": [], "presences": [], "guild_join_requests": [], "geo_ordered_rtc_regions": [],
-            "_trace": [], "application": {"id": state.app.to_string(), "flags": 1 << 19},
+            "_trace": [], "application": {"id": state.application_id.to_string(), "flags": 1 << 19},
         }),
     );
     for guild in here {
@@ -123,30 +123,30 @@ fn identify(state: &mut State, id: u64, data: &Value) {
 }
 
 /// Op 9; whoever gets it waits and comes again.
-fn invalid(state: &mut State, id: u64, resumable: bool) {
+fn send_invalid_session(state: &mut State, id: u64, resumable: bool) {
     if let Some(connection) = state.connections.get_mut(&id) {
-        connection.tell(9, json!(resumable));
+        connection.send_op(9, json!(resumable));
     }
 }
 
 fn resume(state: &mut State, id: u64, data: &Value) {
-    if !is_token(state, data) {
-        return end(state, id, 4004, "Authentication failed.");
+    if !has_valid_token(state, data) {
+        return close_connection(state, id, 4004, "Authentication failed.");
     }
     let name = data["session_id"].as_str().unwrap_or_default().to_owned();
-    let Some(session) = state.sessions.get_mut(&name) else { return invalid(state, id, false) };
+    let Some(session) = state.sessions.get_mut(&name) else { return send_invalid_session(state, id, false) };
     let seq = match data["seq"].as_u64() {
         Some(seq) if seq <= session.seq => seq,
         _ => {
             state.sessions.remove(&name);
-            return wrong(state, id, 4007, "Invalid seq.");
+            return close_as_violation(state, id, 4007, "Invalid seq.");
         }
     };
     session.dispatch("RESUMED", &json!({"_trace": []}));
     let before = session.connection.replace(id);
     state.resumes += 1;
     if let Some(before) = before.and_then(|before| state.connections.get_mut(&before)) {
-        *before = Connection { end: Some(End::Reset), ..Connection::new() };
+        *before = Connection { end: Some(ConnectionEnd::Reset), ..Connection::new() };
     }
     if let Some(connection) = state.connections.get_mut(&id) {
         (connection.session, connection.sent) = (Some(name), seq);

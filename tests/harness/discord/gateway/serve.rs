@@ -11,55 +11,55 @@ use tokio::time::timeout_at;
 use tokio_websockets::{CloseCode, Message, ServerBuilder, WebSocketStream};
 
 use super::frames;
-use super::session::{Connection, End};
+use super::session::{Connection, ConnectionEnd};
 use crate::discord::state::Shared;
 
 /// How much later than due a heartbeat may come.
-const LATE: Duration = Duration::from_secs(5);
+const HEARTBEAT_GRACE: Duration = Duration::from_secs(5);
 
 /// Takes connections for good.
-pub async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+pub async fn accept_connections(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((stream, _)) = listener.accept().await {
-        if shared.state().refusing {
+        if shared.state().is_refusing {
             continue;
         }
-        tokio::spawn(connection(stream, shared.clone()));
+        tokio::spawn(serve_connection(stream, shared.clone()));
     }
 }
 
-async fn connection(stream: TcpStream, shared: Arc<Shared>) {
+async fn serve_connection(stream: TcpStream, shared: Arc<Shared>) {
     _ = stream.set_nodelay(true);
     let Ok((request, mut socket)) = ServerBuilder::new().accept(stream).await else { return };
     let id = shared.change(|state| {
         let query = request.uri().query().unwrap_or_default();
         if !query.split('&').any(|pair| pair == "v=10") {
-            state.violation(format!("gateway: version 10 is not asked for in {query:?}"));
+            state.record_violation(format!("gateway: version 10 is not asked for in {query:?}"));
         }
-        let id = state.flakes.next();
+        let id = state.snowflakes.next();
         let mut connection = Connection::new();
         let interval = u64::try_from(state.heartbeat.as_millis()).unwrap_or(u64::MAX);
-        connection.tell(10, json!({"heartbeat_interval": interval, "_trace": []}));
+        connection.send_op(10, json!({"heartbeat_interval": interval, "_trace": []}));
         state.connections.insert(id, connection);
         id
     });
-    let kept = talk(&mut socket, &shared, id).await;
-    shared.change(|state| state.disconnected(id, kept));
+    let kept = run_connection(&mut socket, &shared, id).await;
+    shared.change(|state| state.remove_connection(id, kept));
 }
 
 /// Talks until the end; whether the session is kept.
-async fn talk(socket: &mut WebSocketStream<TcpStream>, shared: &Shared, id: u64) -> bool {
+async fn run_connection(socket: &mut WebSocketStream<TcpStream>, shared: &Shared, id: u64) -> bool {
     loop {
         let mut changed = std::pin::pin!(shared.changed.notified());
         changed.as_mut().enable();
-        let (texts, end) = shared.state().due(id);
+        let (texts, end) = shared.state().take_outgoing(id);
         for text in texts {
             if socket.send(Message::text(text)).await.is_err() {
                 return true;
             }
         }
         match end {
-            Some(End::Reset) => return true,
-            Some(End::Close(code, why)) => {
+            Some(ConnectionEnd::Reset) => return true,
+            Some(ConnectionEnd::Close(code, why)) => {
                 let code = NonZeroU16::new(code).and_then(|code| CloseCode::try_from(code.get()).ok());
                 _ = socket.send(Message::close(code, why)).await;
                 // The other end answers it, or goes.
@@ -70,12 +70,12 @@ async fn talk(socket: &mut WebSocketStream<TcpStream>, shared: &Shared, id: u64)
             }
             None => {}
         }
-        let due = shared.state().beat_due(id);
+        let due = shared.state().heartbeat_deadline(id);
         tokio::select! {
             said = socket.next() => match said {
                 Some(Ok(message)) => {
                     if let Some(text) = message.as_text() {
-                        shared.change(|state| frames::heard(state, id, text));
+                        shared.change(|state| frames::handle_frame(state, id, text));
                     } else if let Some((code, _)) = message.as_close() {
                         return ![1000, 1001].contains(&u16::from(code));
                     }
@@ -83,22 +83,23 @@ async fn talk(socket: &mut WebSocketStream<TcpStream>, shared: &Shared, id: u64)
                 _ => return true,
             },
             () = changed => {}
-            () = tokio::time::sleep_until(due.into()) => shared.change(|state| state.beat_missed(id)),
+            () = tokio::time::sleep_until(due.into()) => shared.change(|state| state.close_for_missed_heartbeat(id)),
         }
     }
 }
 
 impl crate::discord::state::State {
-    fn beat_due(&self, id: u64) -> Instant {
-        let beat = self.connections.get(&id).map_or_else(Instant::now, |connection| connection.beat_at);
-        beat + self.heartbeat + LATE
+    fn heartbeat_deadline(&self, id: u64) -> Instant {
+        let beat = self.connections.get(&id).map_or_else(Instant::now, |connection| connection.last_heartbeat);
+        beat + self.heartbeat + HEARTBEAT_GRACE
     }
 
-    fn beat_missed(&mut self, id: u64) {
-        let silent = self.connections.get(&id).is_none_or(|connection| connection.silent || connection.end.is_some());
+    fn close_for_missed_heartbeat(&mut self, id: u64) {
+        let silent =
+            self.connections.get(&id).is_none_or(|connection| connection.is_silent || connection.end.is_some());
         if !silent {
-            self.violation("gateway: a heartbeat was missed");
+            self.record_violation("gateway: a heartbeat was missed");
         }
-        frames::end(self, id, 4009, "Session timed out.");
+        frames::close_connection(self, id, 4009, "Session timed out.");
     }
 }

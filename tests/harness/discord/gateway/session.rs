@@ -25,7 +25,7 @@ pub struct Session {
 
 /// How a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum ConnectionEnd {
     Close(u16, &'static str),
     /// Without a word.
     Reset,
@@ -38,15 +38,15 @@ pub struct Connection {
     /// The last dispatch that was sent.
     pub sent: u64,
     /// The session that it has was told of: READY or RESUMED is on its way.
-    pub told: bool,
+    pub is_ready_sent: bool,
     /// Frames that are no dispatches.
     pub frames: VecDeque<Value>,
-    pub end: Option<End>,
+    pub end: Option<ConnectionEnd>,
     /// Says nothing any more.
-    pub silent: bool,
+    pub is_silent: bool,
     /// When frames came, within the last minute.
-    pub heard: VecDeque<Instant>,
-    pub beat_at: Instant,
+    pub received_at: VecDeque<Instant>,
+    pub last_heartbeat: Instant,
 }
 
 impl Connection {
@@ -54,29 +54,29 @@ impl Connection {
         Self {
             session: None,
             sent: 0,
-            told: false,
+            is_ready_sent: false,
             frames: VecDeque::new(),
             end: None,
-            silent: false,
-            heard: VecDeque::new(),
-            beat_at: Instant::now(),
+            is_silent: false,
+            received_at: VecDeque::new(),
+            last_heartbeat: Instant::now(),
         }
     }
 
-    pub fn tell(&mut self, op: u64, data: Value) {
+    pub fn send_op(&mut self, op: u64, data: Value) {
         self.frames.push_back(json!({"op": op, "d": data, "s": null, "t": null}));
     }
 
     pub fn close(&mut self, code: u16, why: &'static str) {
-        self.end.get_or_insert(End::Close(code, why));
+        self.end.get_or_insert(ConnectionEnd::Close(code, why));
     }
 }
 
 impl State {
     /// Texts that a connection is to be sent now, and whether it ends.
-    pub fn due(&mut self, id: u64) -> (Vec<String>, Option<End>) {
-        let Some(connection) = self.connections.get_mut(&id) else { return (Vec::new(), Some(End::Reset)) };
-        if connection.silent {
+    pub fn take_outgoing(&mut self, id: u64) -> (Vec<String>, Option<ConnectionEnd>) {
+        let Some(connection) = self.connections.get_mut(&id) else { return (Vec::new(), Some(ConnectionEnd::Reset)) };
+        if connection.is_silent {
             return (Vec::new(), connection.end);
         }
         let mut texts: Vec<String> = connection.frames.drain(..).map(|frame| frame.to_string()).collect();
@@ -84,13 +84,13 @@ impl State {
         if let Some(session) = session {
             let begin = session.log.partition_point(|(seq, _)| *seq <= connection.sent);
             texts.extend(session.log[begin..].iter().map(|(_, text)| text.clone()));
-            (connection.sent, connection.told) = (session.seq, true);
+            (connection.sent, connection.is_ready_sent) = (session.seq, true);
         }
         (texts, connection.end)
     }
 
     /// A connection is over; `kept`: its session may be taken up again.
-    pub fn disconnected(&mut self, id: u64, kept: bool) {
+    pub fn remove_connection(&mut self, id: u64, kept: bool) {
         let Some(session) = self.connections.remove(&id).and_then(|connection| connection.session) else { return };
         if !kept {
             self.sessions.remove(&session);
@@ -102,6 +102,6 @@ impl State {
     /// The application listens now. What it is sent from here on comes after READY or RESUMED.
     pub fn is_connected(&self) -> bool {
         let mut held = self.sessions.values().filter_map(|session| self.connections.get(&session.connection?));
-        held.any(|connection| connection.told)
+        held.any(|connection| connection.is_ready_sent)
     }
 }

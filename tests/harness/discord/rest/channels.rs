@@ -2,129 +2,131 @@
 
 use serde_json::Value;
 
-use super::{Reply, object};
-use crate::discord::deeds::text_name;
-use crate::discord::http::Answer;
+use super::{ApiResult, require_object};
+use crate::discord::actions::normalize_channel_name;
+use crate::discord::api_error::{ApiError, FormErrors};
+use crate::discord::http::HttpResponse;
+use crate::discord::objects::{CATEGORY_CHANNEL, Channel, Guild, TEXT_CHANNEL, THREAD_CHANNEL};
 use crate::discord::permissions::{MANAGE_CHANNELS, VIEW_CHANNEL};
-use crate::discord::refusal::{Errors, Refusal};
 use crate::discord::rules;
 use crate::discord::state::State;
-use crate::discord::world::{CATEGORY, Channel, Guild, TEXT, THREAD};
 
 /// The most channels of a category.
-const IN_A_CATEGORY: usize = 50;
+const MAX_CHANNELS_PER_CATEGORY: usize = 50;
 /// The most channels of a server.
-const IN_A_GUILD: usize = 500;
+const MAX_CHANNELS_PER_GUILD: usize = 500;
 
 /// The server is there, and the application in it.
-fn known(state: &State, guild: u64) -> Result<(), Refusal> {
+fn check_guild(state: &State, guild: u64) -> Result<(), ApiError> {
     match state.guild(guild) {
-        Some(guild) if !guild.left => Ok(()),
-        Some(_) => Err(Refusal::missing_access()),
-        None => Err(Refusal::new(404, 10_004, "Unknown Guild")),
+        Some(guild) if !guild.is_left => Ok(()),
+        Some(_) => Err(ApiError::missing_access()),
+        None => Err(ApiError::new(404, 10_004, "Unknown Guild")),
     }
 }
 
-pub fn guild(state: &State, id: u64) -> Reply {
-    known(state, id)?;
-    Ok(Answer::json(200, &state.guild(id).map_or(Value::Null, Guild::json)))
+pub fn guild(state: &State, id: u64) -> ApiResult {
+    check_guild(state, id)?;
+    Ok(HttpResponse::json(200, &state.guild(id).map_or(Value::Null, Guild::to_json)))
 }
 
-pub fn member(state: &State, id: u64, member: u64) -> Reply {
-    known(state, id)?;
+pub fn member(state: &State, id: u64, member: u64) -> ApiResult {
+    check_guild(state, id)?;
     let mut told = state.guild(id).map_or(Value::Null, |guild| guild.member_json(member));
     if told.is_null() {
-        return Err(Refusal::new(404, 10_007, "Unknown Member"));
+        return Err(ApiError::new(404, 10_007, "Unknown Member"));
     }
-    told["user"] = state.users.get(&member).map_or(Value::Null, crate::discord::world::User::json);
-    Ok(Answer::json(200, &told))
+    told["user"] = state.users.get(&member).map_or(Value::Null, crate::discord::objects::User::to_json);
+    Ok(HttpResponse::json(200, &told))
 }
 
-pub fn roles(state: &State, id: u64) -> Reply {
-    known(state, id)?;
-    Ok(Answer::json(200, &state.guild(id).map_or(Value::Null, Guild::roles_json)))
+pub fn roles(state: &State, id: u64) -> ApiResult {
+    check_guild(state, id)?;
+    Ok(HttpResponse::json(200, &state.guild(id).map_or(Value::Null, Guild::roles_json)))
 }
 
-pub fn list(state: &State, id: u64) -> Reply {
-    known(state, id)?;
-    let channels = state.channels.values().filter(|channel| channel.guild == id && channel.kind != THREAD);
-    let channels: Value = channels.map(Channel::json).collect();
-    Ok(Answer::json(200, &channels))
+pub fn list(state: &State, id: u64) -> ApiResult {
+    check_guild(state, id)?;
+    let channels = state.channels.values().filter(|channel| channel.guild == id && channel.kind != THREAD_CHANNEL);
+    let channels: Value = channels.map(Channel::to_json).collect();
+    Ok(HttpResponse::json(200, &channels))
 }
 
 /// The channel, as far as the application sees it and may do this in it.
-pub fn allowed(state: &State, id: u64, needed: u64) -> Result<&Channel, Refusal> {
-    let channel = state.channels.get(&id).ok_or_else(Refusal::unknown_channel)?;
-    if channel.with.is_none() && state.guild(channel.guild).is_none_or(|guild| guild.left) {
-        return Err(Refusal::missing_access());
+pub fn check_channel(state: &State, id: u64, needed: u64) -> Result<&Channel, ApiError> {
+    let channel = state.channels.get(&id).ok_or_else(ApiError::unknown_channel)?;
+    if channel.direct_with.is_none() && state.guild(channel.guild).is_none_or(|guild| guild.is_left) {
+        return Err(ApiError::missing_access());
     }
-    let permissions = state.permissions(id, state.app);
+    let permissions = state.permissions(id, state.application_id);
     if permissions & VIEW_CHANNEL == 0 {
-        return Err(Refusal::missing_access());
+        return Err(ApiError::missing_access());
     }
     if permissions & needed != needed {
-        return Err(Refusal::missing_permissions());
+        return Err(ApiError::missing_permissions());
     }
     Ok(channel)
 }
 
-pub fn get(state: &State, id: u64) -> Reply {
-    Ok(Answer::json(200, &allowed(state, id, 0)?.json()))
+pub fn get(state: &State, id: u64) -> ApiResult {
+    Ok(HttpResponse::json(200, &check_channel(state, id, 0)?.to_json()))
 }
 
-pub fn create(state: &mut State, guild: u64, body: &Value) -> Reply {
-    known(state, guild)?;
-    rules::channels::check(object(body)?, true)?;
-    let permissions = state.guild(guild).map_or(0, |guild| guild.permissions(state.app));
+pub fn create(state: &mut State, guild: u64, body: &Value) -> ApiResult {
+    check_guild(state, guild)?;
+    rules::channels::check(require_object(body)?, true)?;
+    let permissions = state.guild(guild).map_or(0, |guild| guild.permissions(state.application_id));
     if permissions & MANAGE_CHANNELS == 0 {
-        return Err(Refusal::missing_permissions());
+        return Err(ApiError::missing_permissions());
     }
-    if state.channels.values().filter(|channel| channel.guild == guild).count() >= IN_A_GUILD {
-        return Err(Refusal::new(400, 30_013, "Maximum number of server channels reached (500)"));
+    if state.channels.values().filter(|channel| channel.guild == guild).count() >= MAX_CHANNELS_PER_GUILD {
+        return Err(ApiError::new(400, 30_013, "Maximum number of server channels reached (500)"));
     }
-    let parent = parent(state, guild, body)?;
-    let kind = body["type"].as_u64().unwrap_or(TEXT);
+    let parent = check_parent(state, guild, body)?;
+    let kind = body["type"].as_u64().unwrap_or(TEXT_CHANNEL);
     let topic = body["topic"].as_str().map(str::to_owned);
     let id = state.add_channel(guild, kind, body["name"].as_str().unwrap_or_default(), topic, parent);
-    Ok(Answer::json(201, &state.channels[&id].json()))
+    Ok(HttpResponse::json(201, &state.channels[&id].to_json()))
 }
 
 /// The category that is named, which must be one and have room. What is wrong with a full one is no mistake.
-fn parent(state: &State, guild: u64, body: &Value) -> Result<Option<u64>, Refusal> {
+fn check_parent(state: &State, guild: u64, body: &Value) -> Result<Option<u64>, ApiError> {
     let Some(parent) = body["parent_id"].as_str().and_then(|id| id.parse().ok()) else { return Ok(None) };
-    let mut errors = Errors::default();
-    let there = state.channels.get(&parent).is_some_and(|found| found.guild == guild && found.kind == CATEGORY);
+    let mut errors = FormErrors::default();
+    let there = state.channels.get(&parent).is_some_and(|found| found.guild == guild && found.kind == CATEGORY_CHANNEL);
     if !there {
         errors.add("parent_id", "CHANNEL_PARENT_INVALID", "Category does not exist");
-    } else if state.channels.values().filter(|channel| channel.parent == Some(parent)).count() >= IN_A_CATEGORY {
+    } else if state.channels.values().filter(|channel| channel.parent == Some(parent)).count()
+        >= MAX_CHANNELS_PER_CATEGORY
+    {
         errors.add("parent_id", "CHANNEL_PARENT_MAX_CHANNELS", "Maximum number of channels in category reached (50)");
     }
-    errors.done().map_err(|refusal| Refusal { mistake: false, ..refusal })?;
+    errors.finish().map_err(|refusal| ApiError { is_violation: false, ..refusal })?;
     Ok(Some(parent))
 }
 
-pub fn modify(state: &mut State, id: u64, body: &Value) -> Reply {
-    let channel = allowed(state, id, MANAGE_CHANNELS)?;
-    rules::channels::check(object(body)?, false)?;
+pub fn modify(state: &mut State, id: u64, body: &Value) -> ApiResult {
+    let channel = check_channel(state, id, MANAGE_CHANNELS)?;
+    rules::channels::check(require_object(body)?, false)?;
     let parent = match body.get("parent_id") {
         None => channel.parent,
-        Some(_) => parent(state, channel.guild, body)?,
+        Some(_) => check_parent(state, channel.guild, body)?,
     };
     if let Some(channel) = state.channels.get_mut(&id) {
         channel.parent = parent;
         if let Some(name) = body["name"].as_str() {
-            channel.name = if channel.kind == TEXT { text_name(name) } else { name.to_owned() };
+            channel.name = if channel.kind == TEXT_CHANNEL { normalize_channel_name(name) } else { name.to_owned() };
         }
         if let Some(topic) = body.get("topic") {
             channel.topic = topic.as_str().map(str::to_owned);
         }
     }
     state.dispatch_channel("CHANNEL_UPDATE", id);
-    Ok(Answer::json(200, &state.channels[&id].json()))
+    Ok(HttpResponse::json(200, &state.channels[&id].to_json()))
 }
 
-pub fn delete(state: &mut State, id: u64) -> Reply {
-    let json = allowed(state, id, MANAGE_CHANNELS)?.json();
+pub fn delete(state: &mut State, id: u64) -> ApiResult {
+    let json = check_channel(state, id, MANAGE_CHANNELS)?.to_json();
     state.remove_channel(id);
-    Ok(Answer::json(200, &json))
+    Ok(HttpResponse::json(200, &json))
 }

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::fields::Fields;
-use crate::discord::refusal::{Errors, Refusal};
-use crate::discord::world::{CATEGORY, TEXT};
+use crate::discord::api_error::{ApiError, FormErrors};
+use crate::discord::objects::{CATEGORY_CHANNEL, TEXT_CHANNEL};
 
-const NAME: usize = 100;
-const TOPIC: usize = 1024;
+const MAX_NAME_CHARS: usize = 100;
+const MAX_TOPIC_CHARS: usize = 1024;
 
-const KNOWN: [&str; 10] = [
+const KNOWN_FIELDS: [&str; 10] = [
     "name",
     "type",
     "topic",
@@ -23,22 +23,22 @@ const KNOWN: [&str; 10] = [
 ];
 
 /// Checks a body; a `new` one needs a name.
-pub fn check(body: &Value, new: bool) -> Result<(), Refusal> {
-    let mut errors = Errors::default();
-    let fields = Fields::of(body, "", &KNOWN, &mut errors);
+pub fn check(body: &Value, new: bool) -> Result<(), ApiError> {
+    let mut errors = FormErrors::default();
+    let fields = Fields::of(body, "", &KNOWN_FIELDS, &mut errors);
     if new {
-        fields.due("name", &mut errors);
+        fields.required("name", &mut errors);
     }
-    fields.text("name", 1, NAME, &mut errors);
-    fields.text("topic", 0, TOPIC, &mut errors);
+    fields.text("name", 1, MAX_NAME_CHARS, &mut errors);
+    fields.text("topic", 0, MAX_TOPIC_CHARS, &mut errors);
     fields.snowflake("parent_id", &mut errors);
     fields.list("permission_overwrites", 100, &mut errors);
-    let kind = fields.number("type", 16, &mut errors).unwrap_or(TEXT);
-    if ![TEXT, CATEGORY].contains(&kind) {
+    let kind = fields.number("type", 16, &mut errors).unwrap_or(TEXT_CHANNEL);
+    if ![TEXT_CHANNEL, CATEGORY_CHANNEL].contains(&kind) {
         errors.add("type", "BASE_TYPE_CHOICES", "The fake knows text channels and categories.");
     }
-    if kind == CATEGORY && fields.get("parent_id").is_some() {
+    if kind == CATEGORY_CHANNEL && fields.get("parent_id").is_some() {
         errors.add("parent_id", "CHANNEL_PARENT_INVALID_TYPE", "Categories cannot have subcategories");
     }
-    errors.done()
+    errors.finish()
 }

@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use super::fields::Fields;
-use crate::discord::refusal::{Errors, Refusal};
+use crate::discord::api_error::{ApiError, FormErrors};
 
 /// The most commands of a server.
-const COMMANDS: usize = 100;
-const OPTIONS: usize = 25;
+const MAX_COMMANDS: usize = 100;
+const MAX_OPTIONS: usize = 25;
 /// Characters of a command's names, descriptions and values together.
-const TOGETHER: usize = 8000;
+const MAX_COMMAND_CHARS: usize = 8000;
 
-const KNOWN: [&str; 15] = [
+const KNOWN_FIELDS: [&str; 15] = [
     "id",
     "name",
     "name_localizations",
@@ -28,7 +28,7 @@ const KNOWN: [&str; 15] = [
     "version",
     "handler",
 ];
-const KNOWN_OPTION: [&str; 15] = [
+const KNOWN_OPTION_FIELDS: [&str; 15] = [
     "type",
     "name",
     "name_localizations",
@@ -47,72 +47,76 @@ const KNOWN_OPTION: [&str; 15] = [
 ];
 
 /// Checks a list of commands.
-pub fn check(list: &Value) -> Result<(), Refusal> {
-    let mut errors = Errors::default();
+pub fn check(list: &Value) -> Result<(), ApiError> {
+    let mut errors = FormErrors::default();
     let Some(commands) = list.as_array() else {
         errors.add("", "LIST_TYPE_CONVERT", "Only iterables may be used in a ListType");
-        return errors.done();
+        return errors.finish();
     };
-    if commands.len() > COMMANDS {
-        return Err(Refusal::mistake(400, 30_032, "Maximum number of application commands reached (100)."));
+    if commands.len() > MAX_COMMANDS {
+        return Err(ApiError::violation(400, 30_032, "Maximum number of application commands reached (100)."));
     }
-    unique(commands.iter(), "", &mut errors);
+    check_unique_names(commands.iter(), "", &mut errors);
     for (at, command) in commands.iter().enumerate() {
-        let fields = Fields::of(command, &at.to_string(), &KNOWN, &mut errors);
+        let fields = Fields::of(command, &at.to_string(), &KNOWN_FIELDS, &mut errors);
         if command["type"].as_u64().unwrap_or(1) == 1 {
-            named(&fields, &mut errors);
+            check_name(&fields, &mut errors);
         } else {
-            errors.add(&fields.at("type"), "BASE_TYPE_CHOICES", "The fake knows commands that are typed.");
+            errors.add(&fields.path_of("type"), "BASE_TYPE_CHOICES", "The fake knows commands that are typed.");
         }
         if let Some(permissions) = fields.get("default_member_permissions")
             && permissions.as_str().and_then(|bits| bits.parse::<u64>().ok()).is_none()
         {
-            errors.add(&fields.at("default_member_permissions"), "NUMBER_TYPE_COERCE", "It is a number in a text.");
+            errors.add(
+                &fields.path_of("default_member_permissions"),
+                "NUMBER_TYPE_COERCE",
+                "It is a number in a text.",
+            );
         }
-        options(&fields, 0, &mut errors);
-        if characters(command) > TOGETHER {
+        check_options(&fields, 0, &mut errors);
+        if count_chars(command) > MAX_COMMAND_CHARS {
             let message = "Command exceeds maximum size (8000)";
             errors.add(&at.to_string(), "APPLICATION_COMMAND_TOO_LARGE", message);
         }
     }
-    errors.done()
+    errors.finish()
 }
 
 /// Small letters, numbers, `-` and `_`; 1 to 32.
-fn named(fields: &Fields<'_>, errors: &mut Errors) {
-    fields.due_text("description", 1, 100, errors);
-    let Some(name) = fields.due_text("name", 1, 32, errors) else { return };
+fn check_name(fields: &Fields<'_>, errors: &mut FormErrors) {
+    fields.required_text("description", 1, 100, errors);
+    let Some(name) = fields.required_text("name", 1, 32, errors) else { return };
     let letters = name.chars().all(|c| (c.is_alphanumeric() && !c.is_uppercase()) || "-_'".contains(c));
     if !letters {
-        errors.add(&fields.at("name"), "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid");
+        errors.add(&fields.path_of("name"), "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid");
     }
 }
 
-fn options(fields: &Fields<'_>, depth: usize, errors: &mut Errors) {
-    let list = fields.list("options", OPTIONS, errors);
-    unique(list.iter().map(|(_, option)| *option), &fields.at("options"), errors);
+fn check_options(fields: &Fields<'_>, depth: usize, errors: &mut FormErrors) {
+    let list = fields.list("options", MAX_OPTIONS, errors);
+    check_unique_names(list.iter().map(|(_, option)| *option), &fields.path_of("options"), errors);
     let mut optional = false;
     let subs = list.iter().filter(|(_, option)| matches!(option["type"].as_u64(), Some(1 | 2))).count();
     if subs > 0 && subs < list.len() {
         let message = "Sub-command and sub-command group option types are mutually exclusive to all other types";
-        errors.add(&fields.at("options"), "APPLICATION_COMMAND_OPTIONS_TYPE_INVALID", message);
+        errors.add(&fields.path_of("options"), "APPLICATION_COMMAND_OPTIONS_TYPE_INVALID", message);
     }
     for (path, option) in list {
-        let option = Fields::of(option, &path, &KNOWN_OPTION, errors);
-        named(&option, errors);
-        match option.due("type", errors).and_then(Value::as_u64) {
+        let option = Fields::of(option, &path, &KNOWN_OPTION_FIELDS, errors);
+        check_name(&option, errors);
+        match option.required("type", errors).and_then(Value::as_u64) {
             Some(kind @ (1 | 2)) => {
                 if depth + usize::from(kind == 1) > 2 || kind == 2 && depth > 0 {
                     errors.add(
-                        &option.at("type"),
+                        &option.path_of("type"),
                         "APPLICATION_COMMAND_OPTIONS_TYPE_INVALID",
                         "It is nested too deep.",
                     );
                 }
-                options(&option, depth + 1, errors);
+                check_options(&option, depth + 1, errors);
             }
-            Some(3..=11) => value(&option, errors),
-            _ => errors.add(&option.at("type"), "BASE_TYPE_CHOICES", "Value must be one of 1 to 11."),
+            Some(3..=11) => check_value_option(&option, errors),
+            _ => errors.add(&option.path_of("type"), "BASE_TYPE_CHOICES", "Value must be one of 1 to 11."),
         }
         let required = option.boolean("required", errors).unwrap_or(false);
         if required && optional {
@@ -123,40 +127,44 @@ fn options(fields: &Fields<'_>, depth: usize, errors: &mut Errors) {
     }
 }
 
-fn value(option: &Fields<'_>, errors: &mut Errors) {
-    let offered = option.list("choices", OPTIONS, errors);
+fn check_value_option(option: &Fields<'_>, errors: &mut FormErrors) {
+    let offered = option.list("choices", MAX_OPTIONS, errors);
     let completed = option.boolean("autocomplete", errors).unwrap_or(false);
     if completed && !offered.is_empty() {
-        errors.add(&option.at("autocomplete"), "APPLICATION_COMMAND_OPTIONS_AUTOCOMPLETE", "It has choices already.");
+        errors.add(
+            &option.path_of("autocomplete"),
+            "APPLICATION_COMMAND_OPTIONS_AUTOCOMPLETE",
+            "It has choices already.",
+        );
     }
     if completed && !matches!(option.value["type"].as_u64(), Some(3 | 4 | 10)) {
-        errors.add(&option.at("autocomplete"), "APPLICATION_COMMAND_OPTIONS_AUTOCOMPLETE", "Not for this type.");
+        errors.add(&option.path_of("autocomplete"), "APPLICATION_COMMAND_OPTIONS_AUTOCOMPLETE", "Not for this type.");
     }
-    unique(offered.iter().map(|(_, choice)| *choice), &option.at("choices"), errors);
-    choices(offered, errors);
+    check_unique_names(offered.iter().map(|(_, choice)| *choice), &option.path_of("choices"), errors);
+    check_choices(offered, errors);
 }
 
 /// Checks what is offered for completion.
-pub fn completion(data: &Value) -> Result<(), Refusal> {
-    let mut errors = Errors::default();
+pub fn check_completion(data: &Value) -> Result<(), ApiError> {
+    let mut errors = FormErrors::default();
     let fields = Fields::of(data, "data", &["choices"], &mut errors);
-    fields.due("choices", &mut errors);
-    let offered = fields.list("choices", OPTIONS, &mut errors);
-    choices(offered, &mut errors);
-    errors.done()
+    fields.required("choices", &mut errors);
+    let offered = fields.list("choices", MAX_OPTIONS, &mut errors);
+    check_choices(offered, &mut errors);
+    errors.finish()
 }
 
-fn choices(offered: Vec<(String, &Value)>, errors: &mut Errors) {
+fn check_choices(offered: Vec<(String, &Value)>, errors: &mut FormErrors) {
     for (path, choice) in offered {
         let choice = Fields::of(choice, &path, &["name", "name_localizations", "value"], errors);
-        choice.due_text("name", 1, 100, errors);
-        if choice.due("value", errors).is_some_and(Value::is_string) {
+        choice.required_text("name", 1, 100, errors);
+        if choice.required("value", errors).is_some_and(Value::is_string) {
             choice.text("value", 0, 100, errors);
         }
     }
 }
 
-fn unique<'a>(values: impl Iterator<Item = &'a Value>, path: &str, errors: &mut Errors) {
+fn check_unique_names<'a>(values: impl Iterator<Item = &'a Value>, path: &str, errors: &mut FormErrors) {
     let mut names: Vec<&str> = Vec::new();
     for name in values.filter_map(|value| value["name"].as_str()) {
         if names.contains(&name) {
@@ -166,8 +174,8 @@ fn unique<'a>(values: impl Iterator<Item = &'a Value>, path: &str, errors: &mut 
     }
 }
 
-fn characters(value: &Value) -> usize {
+fn count_chars(value: &Value) -> usize {
     let own = ["name", "description", "value"].iter().filter_map(|name| value[name].as_str());
     let inside = ["options", "choices"].iter().filter_map(|name| value[name].as_array()).flatten();
-    own.map(|text| text.chars().count()).sum::<usize>() + inside.map(characters).sum::<usize>()
+    own.map(|text| text.chars().count()).sum::<usize>() + inside.map(count_chars).sum::<usize>()
 }

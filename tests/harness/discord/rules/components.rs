@@ -3,25 +3,25 @@
 use serde_json::Value;
 
 use super::fields::Fields;
-use crate::discord::refusal::Errors;
+use crate::discord::api_error::FormErrors;
 
-const ROWS: usize = 5;
-const IN_A_ROW: usize = 5;
+const MAX_ROWS: usize = 5;
+const MAX_PER_ROW: usize = 5;
 
 /// Checks `components` of a body.
-pub fn check(body: &Fields<'_>, errors: &mut Errors) {
+pub fn check(body: &Fields<'_>, errors: &mut FormErrors) {
     let mut ids: Vec<String> = Vec::new();
-    for (path, row) in body.list("components", ROWS, errors) {
+    for (path, row) in body.list("components", MAX_ROWS, errors) {
         let row = Fields::of(row, &path, &["type", "components", "id"], errors);
         if row.value["type"] != 1 {
-            errors.add(&row.at("type"), "UNION_TYPE_CHOICES", "Value of field \"type\" must be one of (1,).");
+            errors.add(&row.path_of("type"), "UNION_TYPE_CHOICES", "Value of field \"type\" must be one of (1,).");
         }
-        let inside = row.list("components", IN_A_ROW, errors);
+        let inside = row.list("components", MAX_PER_ROW, errors);
         if inside.is_empty() {
-            errors.add(&row.at("components"), "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 in length.");
+            errors.add(&row.path_of("components"), "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 in length.");
         }
         for (path, component) in inside {
-            one(component, &path, errors);
+            check_component(component, &path, errors);
             let Some(id) = component["custom_id"].as_str() else { continue };
             if ids.iter().any(|known| known == id) {
                 let message = "Component custom id cannot be duplicated";
@@ -32,10 +32,10 @@ pub fn check(body: &Fields<'_>, errors: &mut Errors) {
     }
 }
 
-fn one(value: &Value, path: &str, errors: &mut Errors) {
+fn check_component(value: &Value, path: &str, errors: &mut FormErrors) {
     match value["type"].as_u64() {
-        Some(2) => button(value, path, errors),
-        Some(3 | 5..=8) => select(value, path, errors),
+        Some(2) => check_button(value, path, errors),
+        Some(3 | 5..=8) => check_select(value, path, errors),
         _ => errors.add(
             &format!("{path}.type"),
             "UNION_TYPE_CHOICES",
@@ -44,7 +44,7 @@ fn one(value: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
-fn button(value: &Value, path: &str, errors: &mut Errors) {
+fn check_button(value: &Value, path: &str, errors: &mut FormErrors) {
     let known = ["type", "id", "style", "label", "emoji", "custom_id", "sku_id", "url", "disabled"];
     let button = Fields::of(value, path, &known, errors);
     button.text("label", 0, 80, errors);
@@ -52,19 +52,19 @@ fn button(value: &Value, path: &str, errors: &mut Errors) {
     if button.get("label").is_none() && button.get("emoji").is_none() {
         errors.add(path, "BUTTON_COMPONENT_INVALID_LABEL_EMOJI", "A button must have a label or an emoji.");
     }
-    match button.due("style", errors).and_then(Value::as_u64) {
-        Some(1..=4) => _ = button.due_text("custom_id", 1, 100, errors),
+    match button.required("style", errors).and_then(Value::as_u64) {
+        Some(1..=4) => _ = button.required_text("custom_id", 1, 100, errors),
         Some(5) => {
-            button.due_text("url", 1, 512, errors);
+            button.required_text("url", 1, 512, errors);
             if button.get("custom_id").is_some() {
-                errors.add(&button.at("custom_id"), "COMPONENT_CUSTOM_ID_FORBIDDEN", "A link has no custom id.");
+                errors.add(&button.path_of("custom_id"), "COMPONENT_CUSTOM_ID_FORBIDDEN", "A link has no custom id.");
             }
         }
-        _ => errors.add(&button.at("style"), "BASE_TYPE_CHOICES", "Value must be one of {1, 2, 3, 4, 5}."),
+        _ => errors.add(&button.path_of("style"), "BASE_TYPE_CHOICES", "Value must be one of {1, 2, 3, 4, 5}."),
     }
 }
 
-fn select(value: &Value, path: &str, errors: &mut Errors) {
+fn check_select(value: &Value, path: &str, errors: &mut FormErrors) {
     let known = [
         "type",
         "id",
@@ -78,12 +78,12 @@ fn select(value: &Value, path: &str, errors: &mut Errors) {
         "disabled",
     ];
     let select = Fields::of(value, path, &known, errors);
-    select.due_text("custom_id", 1, 100, errors);
+    select.required_text("custom_id", 1, 100, errors);
     select.text("placeholder", 0, 150, errors);
     for (path, option) in select.list("options", 25, errors) {
         let option = Fields::of(option, &path, &["label", "value", "description", "emoji", "default"], errors);
-        option.due_text("label", 1, 100, errors);
-        option.due_text("value", 1, 100, errors);
+        option.required_text("label", 1, 100, errors);
+        option.required_text("value", 1, 100, errors);
         option.text("description", 0, 100, errors);
     }
 }

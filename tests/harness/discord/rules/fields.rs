@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::discord::refusal::Errors;
+use crate::discord::api_error::FormErrors;
 
 /// An object of a body, at a path such as `components.0`.
 #[derive(Debug, Clone)]
@@ -12,18 +12,18 @@ pub struct Fields<'a> {
 }
 
 /// `None`: there is no such field, or it is null.
-fn there<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+fn get_field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     value.get(name).filter(|value| !value.is_null())
 }
 
 impl<'a> Fields<'a> {
     /// The object; a fault where it is none, or has fields that nobody knows.
-    pub fn of(value: &'a Value, path: &str, known: &[&str], errors: &mut Errors) -> Self {
+    pub fn of(value: &'a Value, path: &str, known: &[&str], errors: &mut FormErrors) -> Self {
         let fields = Self { value, path: path.to_owned() };
         match value.as_object() {
             Some(object) => {
                 for name in object.keys().filter(|name| !known.contains(&name.as_str())) {
-                    errors.add(&fields.at(name), "UNKNOWN_FIELD", "This field is not known.");
+                    errors.add(&fields.path_of(name), "UNKNOWN_FIELD", "This field is not known.");
                 }
             }
             None => errors.add(path, "DICT_TYPE_CONVERT", "Only dictionaries may be used in a DictType"),
@@ -32,86 +32,86 @@ impl<'a> Fields<'a> {
     }
 
     /// The path of a field.
-    pub fn at(&self, name: &str) -> String {
+    pub fn path_of(&self, name: &str) -> String {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
 
     pub fn get(&self, name: &str) -> Option<&'a Value> {
-        there(self.value, name)
+        get_field(self.value, name)
     }
 
     /// A text of `least` to `most` characters, where there is one.
-    pub fn text(&self, name: &str, least: usize, most: usize, errors: &mut Errors) -> Option<&'a str> {
+    pub fn text(&self, name: &str, least: usize, most: usize, errors: &mut FormErrors) -> Option<&'a str> {
         let value = self.get(name)?;
         let Some(text) = value.as_str() else {
-            errors.add(&self.at(name), "STRING_TYPE_CONVERT", "Could not interpret as string.");
+            errors.add(&self.path_of(name), "STRING_TYPE_CONVERT", "Could not interpret as string.");
             return None;
         };
         // Discord counts code points.
         let length = text.chars().count();
         if length > most {
             let message = format!("Must be {most} or fewer in length.");
-            errors.add(&self.at(name), "BASE_TYPE_MAX_LENGTH", message);
+            errors.add(&self.path_of(name), "BASE_TYPE_MAX_LENGTH", message);
         } else if length < least {
             let message = format!("Must be between {least} and {most} in length.");
-            errors.add(&self.at(name), "BASE_TYPE_BAD_LENGTH", message);
+            errors.add(&self.path_of(name), "BASE_TYPE_BAD_LENGTH", message);
         }
         Some(text)
     }
 
     /// The same where there must be one.
-    pub fn due_text(&self, name: &str, least: usize, most: usize, errors: &mut Errors) -> Option<&'a str> {
-        self.due(name, errors)?;
+    pub fn required_text(&self, name: &str, least: usize, most: usize, errors: &mut FormErrors) -> Option<&'a str> {
+        self.required(name, errors)?;
         self.text(name, least, most, errors)
     }
 
     /// What must be there.
-    pub fn due(&self, name: &str, errors: &mut Errors) -> Option<&'a Value> {
+    pub fn required(&self, name: &str, errors: &mut FormErrors) -> Option<&'a Value> {
         let found = self.get(name);
         if found.is_none() {
-            errors.add(&self.at(name), "BASE_TYPE_REQUIRED", "This field is required");
+            errors.add(&self.path_of(name), "BASE_TYPE_REQUIRED", "This field is required");
         }
         found
     }
 
     /// A list of at most `most`, with the path of each.
-    pub fn list(&self, name: &str, most: usize, errors: &mut Errors) -> Vec<(String, &'a Value)> {
+    pub fn list(&self, name: &str, most: usize, errors: &mut FormErrors) -> Vec<(String, &'a Value)> {
         let Some(value) = self.get(name) else { return Vec::new() };
         let Some(list) = value.as_array() else {
-            errors.add(&self.at(name), "LIST_TYPE_CONVERT", "Only iterables may be used in a ListType");
+            errors.add(&self.path_of(name), "LIST_TYPE_CONVERT", "Only iterables may be used in a ListType");
             return Vec::new();
         };
         if list.len() > most {
             let message = format!("Must be {most} or fewer in length.");
-            errors.add(&self.at(name), "BASE_TYPE_MAX_LENGTH", message);
+            errors.add(&self.path_of(name), "BASE_TYPE_MAX_LENGTH", message);
         }
-        list.iter().enumerate().map(|(at, value)| (format!("{}.{at}", self.at(name)), value)).collect()
+        list.iter().enumerate().map(|(at, value)| (format!("{}.{at}", self.path_of(name)), value)).collect()
     }
 
     /// A whole number up to `most`.
-    pub fn number(&self, name: &str, most: u64, errors: &mut Errors) -> Option<u64> {
+    pub fn number(&self, name: &str, most: u64, errors: &mut FormErrors) -> Option<u64> {
         let number = self.get(name)?.as_u64().filter(|number| *number <= most);
         if number.is_none() {
-            errors.add(&self.at(name), "NUMBER_TYPE_COERCE", format!("Value is not one of 0 to {most}."));
+            errors.add(&self.path_of(name), "NUMBER_TYPE_COERCE", format!("Value is not one of 0 to {most}."));
         }
         number
     }
 
-    pub fn boolean(&self, name: &str, errors: &mut Errors) -> Option<bool> {
+    pub fn boolean(&self, name: &str, errors: &mut FormErrors) -> Option<bool> {
         let value = self.get(name)?.as_bool();
         if value.is_none() {
-            errors.add(&self.at(name), "BOOLEAN_TYPE_CONVERT", "Must be either true or false.");
+            errors.add(&self.path_of(name), "BOOLEAN_TYPE_CONVERT", "Must be either true or false.");
         }
         value
     }
 
     /// A number of Discord's, which is a text.
-    pub fn snowflake(&self, name: &str, errors: &mut Errors) -> Option<u64> {
+    pub fn snowflake(&self, name: &str, errors: &mut FormErrors) -> Option<u64> {
         let value = self.get(name)?;
         let number = value.as_str().and_then(|text| text.parse().ok()).or_else(|| value.as_u64());
         if number.is_none() {
             let message = format!("Value {value} is not snowflake.");
-            errors.add(&self.at(name), "NUMBER_TYPE_COERCE", message);
+            errors.add(&self.path_of(name), "NUMBER_TYPE_COERCE", message);
         }
         number
     }

@@ -4,18 +4,18 @@ use serde_json::Value;
 
 use super::fields::Fields;
 use super::{components, embeds};
-use crate::discord::refusal::{Errors, Refusal};
+use crate::discord::api_error::{ApiError, FormErrors};
 
 /// The most characters of a message.
-pub const CONTENT: usize = 2000;
+pub const MAX_CONTENT_CHARS: usize = 2000;
 /// The most bytes of all files of a message.
-const BYTES: usize = 10 << 20;
+const MAX_FILE_BYTES: usize = 10 << 20;
 /// The most files of a message.
-const FILES: usize = 10;
+const MAX_FILES: usize = 10;
 
 /// Which kind of body it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum BodyKind {
     /// A new message.
     Create,
     /// A change of one's own.
@@ -23,13 +23,13 @@ pub enum Kind {
     /// What an interaction is answered with at once.
     Callback,
     /// A change of such an answer.
-    EditAnswer,
+    EditResponse,
     /// A further answer.
     Followup,
 }
 
-impl Kind {
-    const fn known(self) -> &'static [&'static str] {
+impl BodyKind {
+    const fn known_fields(self) -> &'static [&'static str] {
         match self {
             Self::Create => &[
                 "content",
@@ -49,7 +49,7 @@ impl Kind {
             Self::Callback => {
                 &["tts", "content", "embeds", "allowed_mentions", "flags", "components", "attachments", "poll"]
             }
-            Self::EditAnswer => {
+            Self::EditResponse => {
                 &["content", "embeds", "flags", "allowed_mentions", "components", "attachments", "poll"]
             }
             Self::Followup => {
@@ -59,59 +59,59 @@ impl Kind {
     }
 
     /// Bits of `flags` that it may set.
-    const fn flags(self) -> u64 {
+    const fn allowed_flags(self) -> u64 {
         match self {
             // No embeds out of links, and no sound; a reply to a command may be for one pair of eyes.
             Self::Create => 1 << 2 | 1 << 12,
-            Self::Edit | Self::EditAnswer => 1 << 2,
+            Self::Edit | Self::EditResponse => 1 << 2,
             Self::Callback | Self::Followup => 1 << 2 | 1 << 6 | 1 << 12,
         }
     }
 }
 
 /// Checks a body at `path`, with `files` of these sizes.
-pub fn check(body: &Value, path: &str, kind: Kind, files: &[usize]) -> Result<(), Refusal> {
-    let mut errors = Errors::default();
-    let fields = Fields::of(body, path, kind.known(), &mut errors);
-    fields.text("content", 0, CONTENT, &mut errors);
+pub fn check(body: &Value, path: &str, kind: BodyKind, files: &[usize]) -> Result<(), ApiError> {
+    let mut errors = FormErrors::default();
+    let fields = Fields::of(body, path, kind.known_fields(), &mut errors);
+    fields.text("content", 0, MAX_CONTENT_CHARS, &mut errors);
     embeds::check(&fields, &mut errors);
     components::check(&fields, &mut errors);
     if let Some(flags) =
-        fields.number("flags", u64::from(u32::MAX), &mut errors).filter(|flags| flags & !kind.flags() != 0)
+        fields.number("flags", u64::from(u32::MAX), &mut errors).filter(|flags| flags & !kind.allowed_flags() != 0)
     {
-        errors.add(&fields.at("flags"), "BASE_TYPE_CHOICES", format!("Flags {flags} cannot be set here."));
+        errors.add(&fields.path_of("flags"), "BASE_TYPE_CHOICES", format!("Flags {flags} cannot be set here."));
     }
     if let Some(reference) = fields.get("message_reference") {
         let known = ["type", "message_id", "channel_id", "guild_id", "fail_if_not_exists"];
-        let reference = Fields::of(reference, &fields.at("message_reference"), &known, &mut errors);
-        reference.due("message_id", &mut errors);
+        let reference = Fields::of(reference, &fields.path_of("message_reference"), &known, &mut errors);
+        reference.required("message_id", &mut errors);
         reference.snowflake("message_id", &mut errors);
         reference.snowflake("channel_id", &mut errors);
     }
-    attachments(&fields, files.len(), &mut errors);
+    check_attachments(&fields, files.len(), &mut errors);
     if let Some(nonce) = fields.get("nonce") {
         let fits = nonce.is_u64() || nonce.as_str().is_some_and(|nonce| nonce.chars().count() <= 25);
         if !fits {
-            errors.add(&fields.at("nonce"), "NONCE_TYPE_TOO_LONG", "Must be 25 or fewer in length.");
+            errors.add(&fields.path_of("nonce"), "NONCE_TYPE_TOO_LONG", "Must be 25 or fewer in length.");
         }
     }
-    promises(&fields, kind, &mut errors);
-    errors.done()?;
-    if files.len() > FILES {
-        return Err(Refusal::mistake(400, 30_015, "Maximum number of attachments in a message reached (10)"));
+    check_promises(&fields, kind, &mut errors);
+    errors.finish()?;
+    if files.len() > MAX_FILES {
+        return Err(ApiError::violation(400, 30_015, "Maximum number of attachments in a message reached (10)"));
     }
-    if files.iter().sum::<usize>() > BYTES {
-        return Err(Refusal::mistake(413, 40_005, "Request entity too large"));
+    if files.iter().sum::<usize>() > MAX_FILE_BYTES {
+        return Err(ApiError::violation(413, 40_005, "Request entity too large"));
     }
     Ok(())
 }
 
 /// Each new file is named by its number; kept ones by theirs.
-fn attachments(fields: &Fields<'_>, files: usize, errors: &mut Errors) {
-    for (path, attachment) in fields.list("attachments", FILES, errors) {
+fn check_attachments(fields: &Fields<'_>, files: usize, errors: &mut FormErrors) {
+    for (path, attachment) in fields.list("attachments", MAX_FILES, errors) {
         let known = ["id", "filename", "description", "duration_secs", "waveform"];
         let attachment = Fields::of(attachment, &path, &known, errors);
-        attachment.due("id", errors);
+        attachment.required("id", errors);
         let id = attachment.snowflake("id", errors);
         attachment.text("description", 0, 1024, errors);
         // Small numbers are of files of this request.
@@ -123,15 +123,15 @@ fn attachments(fields: &Fields<'_>, files: usize, errors: &mut Errors) {
 }
 
 /// What Chorus promises beyond what Discord wants: nothing is posted twice, nobody is called.
-fn promises(fields: &Fields<'_>, kind: Kind, errors: &mut Errors) {
-    if kind == Kind::Create {
-        fields.due("nonce", errors);
+fn check_promises(fields: &Fields<'_>, kind: BodyKind, errors: &mut FormErrors) {
+    if kind == BodyKind::Create {
+        fields.required("nonce", errors);
         if fields.value["enforce_nonce"] != true {
-            errors.add(&fields.at("enforce_nonce"), "CHORUS_PROMISE", "A new message enforces its nonce.");
+            errors.add(&fields.path_of("enforce_nonce"), "CHORUS_PROMISE", "A new message enforces its nonce.");
         }
     }
     let known = ["parse", "roles", "users", "replied_user"];
-    let mentions = fields.at("allowed_mentions");
+    let mentions = fields.path_of("allowed_mentions");
     match fields.get("allowed_mentions") {
         None => errors.add(&mentions, "CHORUS_PROMISE", "Every body that can mention says whom."),
         Some(value) => {
@@ -139,7 +139,7 @@ fn promises(fields: &Fields<'_>, kind: Kind, errors: &mut Errors) {
             let calls =
                 ["parse", "roles", "users"].iter().any(|name| !value[name].as_array().is_none_or(Vec::is_empty));
             if calls || value["replied_user"] == true || !value["parse"].is_array() {
-                errors.add(&allowed.at("parse"), "CHORUS_PROMISE", "Nobody is called.");
+                errors.add(&allowed.path_of("parse"), "CHORUS_PROMISE", "Nobody is called.");
             }
         }
     }

@@ -6,22 +6,22 @@ use chorus_proto::methods::export::{ExportFormat, Select, SelectParams, SelectRe
 use clap::ValueEnum;
 use serde_json::json;
 
-use self::folder::{Folder, Put};
-use self::owners::Owners;
-use self::selected::Selected;
-use self::together::{Done, together};
-use crate::app::{App, read};
-use crate::error::Failure;
-use crate::ui::out::Format;
-use crate::ui::progress::Progress;
-use crate::ui::safe;
-use crate::ui::words::count;
+use self::agent_dirs::AgentDirs;
+use self::export_session::ExportSession;
+use self::output_dir::{OutputDir, WriteOutcome};
+use self::parallel_writer::{JobOutcome, write_parallel};
+use crate::app::{App, parse_result};
+use crate::error::Error;
+use crate::ui::progress::ProgressBar;
+use crate::ui::sanitize;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::pluralize;
 
-mod folder;
-mod owners;
-mod selected;
-mod text;
-mod together;
+mod agent_dirs;
+mod export_session;
+mod output_dir;
+mod parallel_writer;
+mod session_text;
 
 /// Write saved conversations to standard output or into files
 ///
@@ -77,15 +77,16 @@ impl From<Form> for ExportFormat {
 ///
 /// # Errors
 /// Of the first session that failed, or why there is nothing to export.
-pub fn run(args: Args, app: &mut App) -> Result<(), Failure> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let form = args.form.into();
     let one = args.sessions.len() == 1;
     match args.output.clone() {
-        Some(output) if !one || output.is_dir() || ends_in_slash(&output) => into_folder(args, app, form, &output),
-        Some(output) => into_file(args, app, form, &output),
-        None if one => to_stdout(args, app, form),
+        Some(output) if !one || output.is_dir() || ends_in_slash(&output) => export_to_dir(args, app, form, &output),
+        Some(output) => export_to_file(args, app, form, &output),
+        None if one => export_to_stdout(args, app, form),
         None => {
-            Err(Failure::usage("several sessions do not go to standard output").hint("name a directory: --output DIR"))
+            Err(Error::usage("several sessions do not go to standard output")
+                .with_hint("name a directory: --output DIR"))
         }
     }
 }
@@ -94,102 +95,106 @@ fn ends_in_slash(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-fn to_stdout(args: Args, app: &mut App, form: ExportFormat) -> Result<(), Failure> {
-    let session = only(select(args, app)?)?;
-    let bytes = text::whole(app, &session, form)?;
+fn export_to_stdout(args: Args, app: &mut App, form: ExportFormat) -> Result<(), Error> {
+    let session = single_session(select_sessions(args, app)?)?;
+    let bytes = session_text::read_session(app, &session, form)?;
     let text = String::from_utf8_lossy(&bytes);
     match form {
-        ExportFormat::Md | ExportFormat::Html if app.out.width().is_some() => app.out.text(&safe::clean(&text)),
-        ExportFormat::Md | ExportFormat::Html => app.out.text(&text),
-        ExportFormat::Json | ExportFormat::Jsonl => app.out.json(&text),
+        ExportFormat::Md | ExportFormat::Html if app.stdout.width().is_some() => {
+            app.stdout.text(&sanitize::multi_line(&text))
+        }
+        ExportFormat::Md | ExportFormat::Html => app.stdout.text(&text),
+        ExportFormat::Json | ExportFormat::Jsonl => app.stdout.json(&text),
     }
 }
 
-fn into_file(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Failure> {
-    let session = only(select(args, app)?)?;
-    let bytes = text::whole(app, &session, form)?;
+fn export_to_file(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Error> {
+    let session = single_session(select_sessions(args, app)?)?;
+    let bytes = session_text::read_session(app, &session, form)?;
     let name = output
         .file_name()
-        .ok_or_else(|| Failure::usage(format!("{} is no file", output.display())).hint("name the file to write"))?;
+        .ok_or_else(|| Error::usage(format!("{} is no file", output.display())).with_hint("name the file to write"))?;
     let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match Folder::new(parent).put(Path::new(name), &bytes)? {
-        Put::Written => report(app, &[output.to_owned()], 0, output),
-        Put::Same => report(app, &[], 1, output),
+    match OutputDir::new(parent).write_file(Path::new(name), &bytes)? {
+        WriteOutcome::Written => print_report(app, &[output.to_owned()], 0, output),
+        WriteOutcome::Unchanged => print_report(app, &[], 1, output),
     }
 }
 
-fn only(mut sessions: Vec<Selected>) -> Result<Selected, Failure> {
-    sessions.pop().ok_or_else(|| Failure::failed("the daemon named no session"))
+fn single_session(mut sessions: Vec<ExportSession>) -> Result<ExportSession, Error> {
+    sessions.pop().ok_or_else(|| Error::failed("the daemon named no session"))
 }
 
-fn into_folder(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Failure> {
+fn export_to_dir(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Error> {
     let named = !args.sessions.is_empty();
-    let owners = if args.all_agents { Some(Owners::ask(app)?) } else { None };
-    let folder = Folder::new(output);
-    let mut progress = Progress::new("export".into(), !app.global.quiet);
+    let owners = if args.all_agents { Some(AgentDirs::fetch(app)?) } else { None };
+    let folder = OutputDir::new(output);
+    let mut progress = ProgressBar::new("export".into(), !app.global.quiet);
     let (mut written, mut same, mut failed) = (Vec::new(), 0, None);
-    let mut sessions = select(args, app)?;
+    let mut sessions = select_sessions(args, app)?;
     // The file of one that is not there went with its agent: there is nothing to export, and nobody asked for this one.
     sessions.retain(|session| named || session.available || session.corrupt.is_some());
     let (mut jobs, mut done) = (Vec::new(), 0);
     for session in sessions {
-        match path(&session, owners.as_ref(), form) {
+        match session_path(&session, owners.as_ref(), form) {
             Ok(path) => jobs.push((session, path)),
-            Err(failure) => _ = failed.get_or_insert(tell(app, failure, &session)),
+            Err(failure) => _ = failed.get_or_insert(report_failure(app, failure, &session)),
         }
     }
     let total = jobs.len() as u64;
-    together(&folder, &jobs, form, |at, became| {
+    write_parallel(&folder, &jobs, form, |at, became| {
         done += 1;
-        progress.show(done, total, "sessions");
+        progress.update(done, total, "sessions");
         let Some((session, path)) = jobs.get(at) else { return };
         let put = match became {
-            Done::Put(put) => Ok(put),
-            Done::Ask => text::asked(app, session, form).and_then(|bytes| folder.put(path, &bytes)),
-            Done::Failed(failure) => Err(failure),
+            JobOutcome::Written(put) => Ok(put),
+            JobOutcome::FetchNeeded => {
+                session_text::fetch_session(app, session, form).and_then(|bytes| folder.write_file(path, &bytes))
+            }
+            JobOutcome::Failed(failure) => Err(failure),
         };
         match put {
-            Ok(Put::Same) => same += 1,
-            Ok(Put::Written) => written.push(at),
-            Err(failure) => _ = failed.get_or_insert(tell(app, failure, session)),
+            Ok(WriteOutcome::Unchanged) => same += 1,
+            Ok(WriteOutcome::Written) => written.push(at),
+            Err(failure) => _ = failed.get_or_insert(report_failure(app, failure, session)),
         }
     })?;
     progress.finish();
     written.sort_unstable();
     let written: Vec<_> = written.iter().filter_map(|at| Some(output.join(&jobs.get(*at)?.1))).collect();
-    report(app, &written, same, output)?;
-    failed.map_or(Ok(()), |status| Err(Failure::told(status)))
+    print_report(app, &written, same, output)?;
+    failed.map_or(Ok(()), |status| Err(Error::reported(status)))
 }
 
 /// Tells why one failed; the exit status that makes.
-fn tell(app: &mut App, failure: Failure, session: &Selected) -> u8 {
-    let failure = failure.at(&session.session_id);
-    failure.tell(app.notes);
-    failure.status()
+fn report_failure(app: &mut App, failure: Error, session: &ExportSession) -> u8 {
+    let failure = failure.with_context(&session.session_id);
+    failure.print(app.stderr);
+    failure.exit_status()
 }
 
 /// Where in the directory a session goes.
-fn path(session: &Selected, owners: Option<&Owners>, form: ExportFormat) -> Result<PathBuf, Failure> {
+fn session_path(session: &ExportSession, owners: Option<&AgentDirs>, form: ExportFormat) -> Result<PathBuf, Error> {
     let name = &session.session_id;
     // It becomes the name of a file, and came from one; whoever sends anything else means harm.
     if name.contains('/') || name.starts_with('.') || name.is_empty() {
-        return Err(Failure::failed(format!("{name:?} cannot be the name of a file")));
+        return Err(Error::failed(format!("{name:?} cannot be the name of a file")));
     }
     let file = format!("{name}.{}", form.as_str());
     match owners {
-        Some(owners) => Ok(owners.folder(session)?.join(file)),
+        Some(owners) => Ok(owners.dir_for(session)?.join(file)),
         None => Ok(file.into()),
     }
 }
 
 /// All sessions that are meant, before the first is written: what is deleted meanwhile moves none off its page.
-fn select(args: Args, app: &mut App) -> Result<Vec<Selected>, Failure> {
+fn select_sessions(args: Args, app: &mut App) -> Result<Vec<ExportSession>, Error> {
     let agent = if args.all_agents { None } else { app.agent() };
     let (session, all_agents, since) = (args.sessions, args.all_agents, args.since);
     let mut params = SelectParams { agent, session, all_agents, since, offset: None };
     let mut sessions = Vec::new();
     loop {
-        let page: SelectResult<Selected> = read(&app.call_raw::<Select>(&params)?)?;
+        let page: SelectResult<ExportSession> = parse_result(&app.call_raw::<Select>(&params)?)?;
         sessions.extend(page.sessions);
         match page.next.filter(|next| Some(*next) > params.offset) {
             Some(next) => params.offset = Some(next),
@@ -198,17 +203,17 @@ fn select(args: Args, app: &mut App) -> Result<Vec<Selected>, Failure> {
     }
 }
 
-fn report(app: &mut App, written: &[PathBuf], same: u64, output: &Path) -> Result<(), Failure> {
-    match app.out.format() {
-        Format::Text if written.is_empty() => Ok(()),
-        Format::Text => {
-            let line = format!("exported {} to {}", count(written.len() as u64, "session"), output.display());
-            app.out.done(&safe::one_line(&line))
+fn print_report(app: &mut App, written: &[PathBuf], same: u64, output: &Path) -> Result<(), Error> {
+    match app.stdout.format() {
+        OutputFormat::Text if written.is_empty() => Ok(()),
+        OutputFormat::Text => {
+            let line = format!("exported {} to {}", pluralize(written.len() as u64, "session"), output.display());
+            app.stdout.status_line(&sanitize::one_line(&line))
         }
-        Format::Json | Format::Jsonl => {
+        OutputFormat::Json | OutputFormat::Jsonl => {
             let written: Vec<_> = written.iter().map(|path| path.to_string_lossy()).collect();
-            app.out.json(&json!({"written": written, "unchanged": same}).to_string())?;
-            app.out.text("\n")
+            app.stdout.json(&json!({"written": written, "unchanged": same}).to_string())?;
+            app.stdout.text("\n")
         }
     }
 }

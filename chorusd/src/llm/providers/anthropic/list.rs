@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::super::super::available::ModelInfo;
-use super::super::Page;
+use super::super::super::model_catalog::ModelInfo;
+use super::super::ModelPage;
 
 #[derive(Deserialize)]
 struct List {
@@ -23,7 +23,7 @@ struct Model {
     max_input_tokens: Option<u64>,
 }
 
-pub fn read(body: &[u8]) -> Result<Page, String> {
+pub fn parse_models(body: &[u8]) -> Result<ModelPage, String> {
     let list: List = serde_json::from_slice(body).map_err(|e| e.to_string())?;
     let models = list.data.into_iter().map(|model| ModelInfo {
         id: model.id,
@@ -34,7 +34,7 @@ pub fn read(body: &[u8]) -> Result<Page, String> {
     });
     // The id goes into an address.
     let plain = |id: &String| id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-    Ok(Page { models: models.collect(), next: list.last_id.filter(|id| list.has_more && plain(id)) })
+    Ok(ModelPage { models: models.collect(), next: list.last_id.filter(|id| list.has_more && plain(id)) })
 }
 
 #[cfg(test)]
@@ -45,9 +45,9 @@ mod tests {
     fn pages_follow_one_another() {
         let body = br#"{"data":[{"type":"model","id":"claude-a","display_name":"A","created_at":"2025-01-01T00:00:00Z",
             "max_input_tokens":200000}],"has_more":true,"first_id":"claude-a","last_id":"claude-a"}"#;
-        let page = read(body).unwrap();
+        let page = parse_models(body).unwrap();
         assert_eq!((page.next.as_deref(), page.models[0].context_length), (Some("claude-a"), Some(200_000)));
-        assert_eq!(read(br#"{"data":[]}"#), Ok(Page::default()));
-        assert!(read(b"<html>").is_err());
+        assert_eq!(parse_models(br#"{"data":[]}"#), Ok(ModelPage::default()));
+        assert!(parse_models(b"<html>").is_err());
     }
 }

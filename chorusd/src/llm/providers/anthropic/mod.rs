@@ -1,50 +1,50 @@
 //! Anthropic's Messages API: <https://docs.anthropic.com/en/api/messages>.
 
 mod list;
-mod reader;
+mod reply_parser;
 mod request;
 
 use reqwest::header::{HeaderName, HeaderValue};
 
-use super::super::error::{CallError, Class};
-use super::super::request::Request;
-use super::super::transport::Ask;
-use super::{Named, Page, Reader, To, Translate, secret};
+use super::super::error::{CallError, ErrorClass};
+use super::super::request::ModelRequest;
+use super::super::transport::HttpRequest;
+use super::{ErrorContext, ModelPage, ProviderProtocol, ReplyParser, RequestTarget, sensitive_header};
 
 /// The kind of the blocks that a message keeps.
-const KIND: &str = "anthropic";
+const BLOCK_KIND: &str = "anthropic";
 
 /// The version of the API that is spoken.
-const VERSION: &str = "2023-06-01";
+const API_VERSION: &str = "2023-06-01";
 
 /// The language.
 pub struct Anthropic;
 
-impl Translate for Anthropic {
-    fn ask(&self, to: &To<'_>, request: &Request) -> Result<Ask, CallError> {
-        let body = request::body(&to.provider.name, to.model, request)
-            .map_err(|e| CallError::new(Class::BadRequest, format!("the conversation cannot be sent: {e}")))?;
-        Ok(Ask { path: "/v1/messages".into(), headers: headers(to)?, body: Some(body) })
+impl ProviderProtocol for Anthropic {
+    fn build_request(&self, to: &RequestTarget<'_>, request: &ModelRequest) -> Result<HttpRequest, CallError> {
+        let body = request::build_body(&to.provider.name, to.model, request)
+            .map_err(|e| CallError::new(ErrorClass::BadRequest, format!("the conversation cannot be sent: {e}")))?;
+        Ok(HttpRequest { path: "/v1/messages".into(), headers: headers(to)?, body: Some(body) })
     }
 
-    fn reader(&self, to: &To<'_>) -> Box<dyn Reader> {
-        Box::new(reader::Messages::new(Named::of(to)))
+    fn reply_parser(&self, to: &RequestTarget<'_>) -> Box<dyn ReplyParser> {
+        Box::new(reply_parser::MessagesParser::new(ErrorContext::new(to)))
     }
 
-    fn ask_list(&self, to: &To<'_>, after: Option<&str>) -> Result<Ask, CallError> {
+    fn build_list_request(&self, to: &RequestTarget<'_>, after: Option<&str>) -> Result<HttpRequest, CallError> {
         let after = after.map(|id| format!("&after_id={id}")).unwrap_or_default();
-        Ok(Ask { path: format!("/v1/models?limit=1000{after}"), headers: headers(to)?, body: None })
+        Ok(HttpRequest { path: format!("/v1/models?limit=1000{after}"), headers: headers(to)?, body: None })
     }
 
-    fn listed(&self, body: &[u8]) -> Result<Page, String> {
-        list::read(body)
+    fn parse_list(&self, body: &[u8]) -> Result<ModelPage, String> {
+        list::parse_models(body)
     }
 }
 
-fn headers(to: &To<'_>) -> Result<Vec<(HeaderName, HeaderValue)>, CallError> {
-    let mut headers = vec![(HeaderName::from_static("anthropic-version"), HeaderValue::from_static(VERSION))];
+fn headers(to: &RequestTarget<'_>) -> Result<Vec<(HeaderName, HeaderValue)>, CallError> {
+    let mut headers = vec![(HeaderName::from_static("anthropic-version"), HeaderValue::from_static(API_VERSION))];
     if let Some(key) = to.key {
-        headers.push((HeaderName::from_static("x-api-key"), secret(key.expose())?));
+        headers.push((HeaderName::from_static("x-api-key"), sensitive_header(key.expose())?));
     }
     Ok(headers)
 }

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::super::super::request::{Request, Shape, ToolSpec};
-use super::super::calls::as_object;
-use super::super::images::{Shown, shown};
-use super::super::labels::{self, IdForm};
-use crate::config::Kind;
+use super::super::super::request::{ModelRequest, OutputFormat, ToolSpec};
+use super::super::identifiers::{self, IdForm};
+use super::super::images::{RenderedAttachment, render_attachment};
+use super::super::tool_calls::ensure_object;
+use crate::config::ProviderKind;
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -24,11 +24,11 @@ struct Body<'a> {
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Value>,
-    messages: Vec<Turn<'a>>,
+    messages: Vec<WireMessage<'a>>,
 }
 
 #[derive(Serialize)]
-struct Turn<'a> {
+struct WireMessage<'a> {
     role: &'static str,
     content: Vec<Content<'a>>,
 }
@@ -76,7 +76,7 @@ struct Tool<'a> {
 
 /// What a message of this provider carries.
 #[derive(Deserialize)]
-struct Kept<'a> {
+struct EchoedBlocks<'a> {
     kind: String,
     provider: String,
     #[serde(borrow)]
@@ -87,110 +87,111 @@ struct Kept<'a> {
 ///
 /// # Errors
 /// What serde_json says; nothing of what is in a record does that.
-pub fn body(provider: &str, model: &str, request: &Request) -> serde_json::Result<Vec<u8>> {
-    let mut tools: Vec<_> = request.tools.iter().map(|spec| tool(spec)).chain(request.shape.map(form)).collect();
+pub fn build_body(provider: &str, model: &str, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+    let mut tools: Vec<_> =
+        request.tools.iter().map(|spec| tool_definition(spec)).chain(request.output_format.map(output_tool)).collect();
     if let Some(last) = tools.last_mut() {
-        last.cache_control = mark();
+        last.cache_control = cache_marker();
     }
     let mut system = Vec::new();
     for (index, piece) in request.system.iter().enumerate() {
         if !piece.trim().is_empty() {
-            system.push(text(&**piece));
+            system.push(text_block(&**piece));
         }
-        if index + 1 == request.stable
+        if index + 1 == request.stable_system_pieces
             && let Some(last) = system.last_mut()
         {
-            last.cache_control = mark();
+            last.cache_control = cache_marker();
         }
     }
-    let mut messages: Vec<Turn<'_>> = Vec::new();
+    let mut messages: Vec<WireMessage<'_>> = Vec::new();
     for message in &request.messages {
         let (role, content) = match message.role {
-            Role::Assistant => ("assistant", said(provider, message)),
-            Role::ToolResult => ("user", vec![Content::Block(Box::new(result(message)))]),
+            Role::Assistant => ("assistant", assistant_content(provider, message)),
+            Role::ToolResult => ("user", vec![Content::Block(Box::new(tool_result(message)))]),
             // The window quotes what a system message says; should one come through, it has no more authority.
-            Role::User | Role::System => ("user", heard(message)),
+            Role::User | Role::System => ("user", user_content(message)),
         };
         if content.is_empty() {
             continue;
         }
         match messages.last_mut() {
             Some(last) if last.role == role => last.content.extend(content),
-            _ => messages.push(Turn { role, content }),
+            _ => messages.push(WireMessage { role, content }),
         }
     }
-    if request.goes_on {
+    if request.cache_messages {
         // The end of what is said, where the next call finds it, and the end of what the call before this one said.
-        messages.iter_mut().rev().filter(|turn| turn.role == "user").take(2).for_each(mark_end);
+        messages.iter_mut().rev().filter(|turn| turn.role == "user").take(2).for_each(mark_last_block);
     }
-    let tool_choice = match request.shape {
+    let tool_choice = match request.output_format {
         Some(shape) => Some(json!({"type": "tool", "name": shape.name})),
-        None => (request.no_calls && !tools.is_empty()).then(|| json!({"type": "none"})),
+        None => (request.forbid_tool_calls && !tools.is_empty()).then(|| json!({"type": "none"})),
     };
     let max_tokens = request.max_tokens;
     serde_json::to_vec(&Body { model, max_tokens, stream: true, system, tools, tool_choice, messages })
 }
 
 /// What comes before it is kept by the provider for the calls that begin with the same. A request may have four.
-fn mark() -> Option<Value> {
+fn cache_marker() -> Option<Value> {
     Some(json!({"type": "ephemeral"}))
 }
 
 /// A turn of the user has no blocks but such that can be marked.
-fn mark_end(turn: &mut Turn<'_>) {
+fn mark_last_block(turn: &mut WireMessage<'_>) {
     if let Some(Content::Block(last)) = turn.content.last_mut() {
-        last.cache_control = mark();
+        last.cache_control = cache_marker();
     }
 }
 
-fn tool(spec: &ToolSpec) -> Tool<'_> {
+fn tool_definition(spec: &ToolSpec) -> Tool<'_> {
     let input_schema = if spec.parameters.is_object() { spec.parameters.clone() } else { json!({"type": "object"}) };
     Tool { name: &spec.name, description: &spec.description, input_schema, cache_control: None }
 }
 
 /// An answer that is to have a form is the call of a tool that takes it.
-fn form(shape: &'static Shape) -> Tool<'static> {
+fn output_tool(shape: &'static OutputFormat) -> Tool<'static> {
     let input_schema = (shape.schema)();
     Tool { name: shape.name, description: shape.description, input_schema, cache_control: None }
 }
 
-fn text<'a>(text: impl Into<Cow<'a, str>>) -> Block<'a> {
+fn text_block<'a>(text: impl Into<Cow<'a, str>>) -> Block<'a> {
     Block { kind: "text", text: Some(text.into()), ..Block::default() }
 }
 
-fn heard(message: &Message) -> Vec<Content<'_>> {
-    let mut content = attached(message);
+fn user_content(message: &Message) -> Vec<Content<'_>> {
+    let mut content = attachment_blocks(message);
     if !message.content.trim().is_empty() {
-        content.push(text(&*message.content));
+        content.push(text_block(&*message.content));
     }
     content.into_iter().map(|block| Content::Block(Box::new(block))).collect()
 }
 
 /// Attachments come before the text that speaks of them.
-fn attached(message: &Message) -> Vec<Block<'_>> {
+fn attachment_blocks(message: &Message) -> Vec<Block<'_>> {
     let source = |source| Block { kind: "image", source: Some(source), ..Block::default() };
-    let block = |attachment| match shown(attachment, Kind::Anthropic) {
-        Shown::Data(kind, data) => source(json!({"type": "base64", "media_type": kind, "data": data})),
-        Shown::Url(url) => source(json!({"type": "url", "url": url})),
-        Shown::Note(note) => text(note),
+    let block = |attachment| match render_attachment(attachment, ProviderKind::Anthropic) {
+        RenderedAttachment::Data(kind, data) => source(json!({"type": "base64", "media_type": kind, "data": data})),
+        RenderedAttachment::Url(url) => source(json!({"type": "url", "url": url})),
+        RenderedAttachment::Note(note) => text_block(note),
     };
     message.attachments.iter().map(block).collect()
 }
 
-fn said<'a>(provider: &str, message: &'a Message) -> Vec<Content<'a>> {
+fn assistant_content<'a>(provider: &str, message: &'a Message) -> Vec<Content<'a>> {
     // The API refuses an answer that ends with thinking, and with it every request that has one: one that was cut there.
     let only_thought = message.content.trim().is_empty() && message.tool_calls.is_empty();
-    let kept = if only_thought { Vec::new() } else { kept(provider, message) };
+    let kept = if only_thought { Vec::new() } else { echoed_blocks(provider, message) };
     let mut content: Vec<Content<'a>> = kept.into_iter().map(Content::Echo).collect();
     if !message.content.trim().is_empty() {
-        content.push(Content::Block(Box::new(text(&*message.content))));
+        content.push(Content::Block(Box::new(text_block(&*message.content))));
     }
     content.extend(message.tool_calls.iter().map(|call| {
         Content::Block(Box::new(Block {
             kind: "tool_use",
-            id: Some(labels::id(&call.id, IdForm::Plain)),
-            name: Some(labels::name(&call.name)),
-            input: Some(as_object(&call.params)),
+            id: Some(identifiers::sanitize_id(&call.id, IdForm::Plain)),
+            name: Some(identifiers::sanitize_name(&call.name)),
+            input: Some(ensure_object(&call.params)),
             ..Block::default()
         }))
     }));
@@ -198,24 +199,24 @@ fn said<'a>(provider: &str, message: &'a Message) -> Vec<Content<'a>> {
 }
 
 /// The blocks that this provider wants back: only from itself, and as it wrote them.
-fn kept(provider: &str, message: &Message) -> Vec<Box<RawValue>> {
+fn echoed_blocks(provider: &str, message: &Message) -> Vec<Box<RawValue>> {
     let Some(raw) = &message.provider else { return Vec::new() };
-    match serde_json::from_str::<Kept<'_>>(raw.get()) {
-        Ok(kept) if kept.kind == super::KIND && kept.provider == provider => {
+    match serde_json::from_str::<EchoedBlocks<'_>>(raw.get()) {
+        Ok(kept) if kept.kind == super::BLOCK_KIND && kept.provider == provider => {
             kept.blocks.into_iter().map(ToOwned::to_owned).collect()
         }
         _ => Vec::new(),
     }
 }
 
-fn result(message: &Message) -> Block<'_> {
-    let mut content = attached(message);
+fn tool_result(message: &Message) -> Block<'_> {
+    let mut content = attachment_blocks(message);
     if !message.content.trim().is_empty() {
-        content.push(text(&*message.content));
+        content.push(text_block(&*message.content));
     }
     Block {
         kind: "tool_result",
-        tool_use_id: Some(labels::id(message.tool_call_id.as_deref().unwrap_or_default(), IdForm::Plain)),
+        tool_use_id: Some(identifiers::sanitize_id(message.tool_call_id.as_deref().unwrap_or_default(), IdForm::Plain)),
         content: Some(content).filter(|content| !content.is_empty()),
         is_error: message.is_error,
         ..Block::default()

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::super::available::ModelInfo;
-use super::super::Page;
+use super::super::super::model_catalog::ModelInfo;
+use super::super::ModelPage;
 use crate::config::Price;
 
 #[derive(Deserialize)]
@@ -57,7 +57,7 @@ struct Meta {
     n_ctx_train: Option<u64>,
 }
 
-pub fn read(body: &[u8]) -> Result<Page, String> {
+pub fn parse_models(body: &[u8]) -> Result<ModelPage, String> {
     let list: List = serde_json::from_slice(body).map_err(|e| e.to_string())?;
     let models = list.data.unwrap_or_default().into_iter().map(|model| {
         let of_meta = model.meta.as_ref().and_then(|meta| meta.n_ctx.or(meta.n_ctx_train));
@@ -75,21 +75,21 @@ pub fn read(body: &[u8]) -> Result<Page, String> {
         ModelInfo {
             display_name: model.name.filter(|name| *name != model.id),
             context_length: context_length.filter(|tokens| *tokens > 0),
-            price: model.pricing.as_ref().and_then(price),
-            images: images(model.architecture.as_ref(), model.capabilities.as_ref()),
+            price: model.pricing.as_ref().and_then(parse_price),
+            images: accepts_images(model.architecture.as_ref(), model.capabilities.as_ref()),
             id: model.id,
         }
     });
-    Ok(Page { models: models.collect(), next: None })
+    Ok(ModelPage { models: models.collect(), next: None })
 }
 
-fn images(architecture: Option<&Value>, capabilities: Option<&Value>) -> Option<bool> {
+fn accepts_images(architecture: Option<&Value>, capabilities: Option<&Value>) -> Option<bool> {
     let listed = architecture.and_then(|about| about.get("input_modalities")?.as_array());
     let listed = listed.map(|takes| takes.iter().any(|one| one == "image"));
     listed.or_else(|| capabilities?.get("vision")?.as_bool())
 }
 
-fn price(pricing: &Value) -> Option<Price> {
+fn parse_price(pricing: &Value) -> Option<Price> {
     let million = |key: &str| {
         let given = pricing.get(key)?;
         let a_token = given.as_f64().or_else(|| given.as_str()?.parse().ok())?;
@@ -119,7 +119,7 @@ mod tests {
             {"id":"gpt","object":"model","created":1,"owned_by":"x"},
             {"id":"proxied","object":"model","created":1,"owned_by":"openai","max_input_tokens":128000,
              "max_output_tokens":16384}]}"#;
-        let models = read(body).unwrap().models;
+        let models = parse_models(body).unwrap().models;
         let price = models[0].price.unwrap();
         assert_eq!((price.input, price.output, price.cache_read, price.cache_write), (3.0, 15.0, Some(0.3), None));
         let windows: Vec<_> = models.iter().map(|model| model.context_length).collect();
@@ -127,7 +127,7 @@ mod tests {
         let images: Vec<_> = models.iter().map(|model| model.images).collect();
         assert_eq!(images, [Some(true), Some(false), None, None, None, None]);
         assert_eq!((models[3].price, models[0].display_name.as_deref()), (None, Some("Llama")));
-        assert_eq!(read(br#"{"object":"list","data":null}"#), Ok(Page::default()));
-        assert!(read(b"{}").is_ok() && read(b"[]").is_err() && read(b"<html>").is_err());
+        assert_eq!(parse_models(br#"{"object":"list","data":null}"#), Ok(ModelPage::default()));
+        assert!(parse_models(b"{}").is_ok() && parse_models(b"[]").is_err() && parse_models(b"<html>").is_err());
     }
 }

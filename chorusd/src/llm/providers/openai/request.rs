@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::super::super::request::{Request, Shape, ToolSpec};
-use super::super::calls::as_object;
-use super::super::images::{Shown, shown};
-use super::super::labels::{self, IdForm};
-use crate::config::{Kind, Provider};
+use super::super::super::request::{ModelRequest, OutputFormat, ToolSpec};
+use super::super::identifiers::{self, IdForm};
+use super::super::images::{RenderedAttachment, render_attachment};
+use super::super::tool_calls::ensure_object;
+use crate::config::{Provider, ProviderKind};
 
 /// The one server that wants `max_completion_tokens`; the others know `max_tokens` only.
-const NEW_LIMIT: &str = "https://api.openai.com";
+const OPENAI_URL: &str = "https://api.openai.com";
 
 /// The one server that takes ids of a form of its own only.
-const MISTRAL: &str = "https://api.mistral.ai";
+const MISTRAL_URL: &str = "https://api.mistral.ai";
 
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Turn<'a>>,
+    messages: Vec<WireMessage<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ struct Body<'a> {
 }
 
 #[derive(Serialize, Default)]
-struct Turn<'a> {
+struct WireMessage<'a> {
     role: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Content<'a>>,
@@ -61,14 +61,14 @@ enum Content<'a> {
 
 /// What a message of this provider carries.
 #[derive(Deserialize)]
-struct Kept {
+struct EchoedBlocks {
     kind: String,
     provider: String,
-    blocks: Vec<KeptBlock>,
+    blocks: Vec<EchoedBlock>,
 }
 
 #[derive(Deserialize)]
-struct KeptBlock {
+struct EchoedBlock {
     #[serde(default)]
     reasoning_content: Option<String>,
     #[serde(default)]
@@ -79,30 +79,36 @@ struct KeptBlock {
 ///
 /// # Errors
 /// What serde_json says; nothing of what is in a record does that.
-pub fn body(provider: &Provider, model: &str, request: &Request) -> serde_json::Result<Vec<u8>> {
+pub fn build_body(provider: &Provider, model: &str, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
     let system =
         request.system.iter().filter(|piece| !piece.trim().is_empty()).cloned().collect::<Vec<_>>().join("\n\n");
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     if !system.is_empty() {
-        messages.push(Turn { role: "system", content: Some(Content::Text(system.into())), ..Turn::default() });
+        messages.push(WireMessage {
+            role: "system",
+            content: Some(Content::Text(system.into())),
+            ..WireMessage::default()
+        });
     }
     // Reasoning belongs to the turn that goes on; servers refuse that of earlier ones or pay for it.
     let turn = request.messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
     for (index, message) in request.messages.iter().enumerate() {
         messages.push(match message.role {
-            Role::Assistant => said(provider, message, index > turn),
-            Role::ToolResult => result(message, ids(provider)),
+            Role::Assistant => assistant_message(provider, message, index > turn),
+            Role::ToolResult => tool_result(message, id_form(provider)),
             // The window quotes what a system message says; should one come through, it has no more authority.
-            Role::User | Role::System => Turn { role: "user", content: Some(heard(message)), ..Turn::default() },
+            Role::User | Role::System => {
+                WireMessage { role: "user", content: Some(user_content(message)), ..WireMessage::default() }
+            }
         });
     }
-    let newer = provider.base_url.starts_with(NEW_LIMIT);
+    let newer = provider.base_url.starts_with(OPENAI_URL);
     serde_json::to_vec(&Body {
         model,
         messages,
-        tools: request.tools.iter().map(|spec| tool(spec)).collect(),
-        tool_choice: (request.no_calls && !request.tools.is_empty()).then_some("none"),
-        response_format: request.shape.map(form),
+        tools: request.tools.iter().map(|spec| tool_definition(spec)).collect(),
+        tool_choice: (request.forbid_tool_calls && !request.tools.is_empty()).then_some("none"),
+        response_format: request.output_format.map(output_format_json),
         stream: true,
         stream_options: json!({"include_usage": true}),
         max_tokens: (!newer).then_some(request.max_tokens),
@@ -110,11 +116,11 @@ pub fn body(provider: &Provider, model: &str, request: &Request) -> serde_json::
     })
 }
 
-fn ids(provider: &Provider) -> IdForm {
-    if provider.base_url.starts_with(MISTRAL) { IdForm::Nine } else { IdForm::Short }
+fn id_form(provider: &Provider) -> IdForm {
+    if provider.base_url.starts_with(MISTRAL_URL) { IdForm::Nine } else { IdForm::Short }
 }
 
-fn tool(spec: &ToolSpec) -> Value {
+fn tool_definition(spec: &ToolSpec) -> Value {
     let parameters = if spec.parameters.is_object() { spec.parameters.clone() } else { json!({"type": "object"}) };
     json!({
         "type": "function",
@@ -122,7 +128,7 @@ fn tool(spec: &ToolSpec) -> Value {
     })
 }
 
-fn form(shape: &Shape) -> Value {
+fn output_format_json(shape: &OutputFormat) -> Value {
     json!({
         "type": "json_schema",
         "json_schema": {
@@ -134,36 +140,39 @@ fn form(shape: &Shape) -> Value {
     })
 }
 
-fn heard(message: &Message) -> Content<'_> {
+fn user_content(message: &Message) -> Content<'_> {
     if message.attachments.is_empty() {
         return Content::Text(Cow::Borrowed(&message.content));
     }
-    let shown: Vec<_> = message.attachments.iter().map(|attachment| shown(attachment, Kind::Openai)).collect();
+    let shown: Vec<_> =
+        message.attachments.iter().map(|attachment| render_attachment(attachment, ProviderKind::Openai)).collect();
     let said = Some(&*message.content).filter(|text| !text.trim().is_empty());
     // A list of parts is refused by some servers whose models look at no images.
-    let notes: Option<Vec<&str>> =
-        shown.iter().map(|shown| if let Shown::Note(note) = shown { Some(&**note) } else { None }).collect();
+    let notes: Option<Vec<&str>> = shown
+        .iter()
+        .map(|shown| if let RenderedAttachment::Note(note) = shown { Some(&**note) } else { None })
+        .collect();
     if let Some(notes) = notes {
         return Content::Text(notes.into_iter().chain(said).collect::<Vec<_>>().join("\n").into());
     }
     let parts = shown.into_iter().map(|shown| match shown {
-        Shown::Data(kind, data) => image(&format!("data:{kind};base64,{data}")),
-        Shown::Url(url) => image(url),
-        Shown::Note(note) => json!({"type": "text", "text": note}),
+        RenderedAttachment::Data(kind, data) => image_part(&format!("data:{kind};base64,{data}")),
+        RenderedAttachment::Url(url) => image_part(url),
+        RenderedAttachment::Note(note) => json!({"type": "text", "text": note}),
     });
     Content::Parts(parts.chain(said.map(|text| json!({"type": "text", "text": text}))).collect())
 }
 
-fn image(url: &str) -> Value {
+fn image_part(url: &str) -> Value {
     json!({"type": "image_url", "image_url": {"url": url}})
 }
 
-fn said<'a>(provider: &Provider, message: &'a Message, goes_on: bool) -> Turn<'a> {
-    let ids = ids(provider);
+fn assistant_message<'a>(provider: &Provider, message: &'a Message, goes_on: bool) -> WireMessage<'a> {
+    let ids = id_form(provider);
     let kept = message.provider.as_ref().filter(|_| goes_on).and_then(|raw| serde_json::from_str(raw.get()).ok());
-    let kept = kept.filter(|kept: &Kept| kept.kind == super::KIND && kept.provider == provider.name);
-    let tool_calls = message.tool_calls.iter().map(|made| call(made, ids)).collect();
-    let mut turn = Turn { role: "assistant", tool_calls, ..Turn::default() };
+    let kept = kept.filter(|kept: &EchoedBlocks| kept.kind == super::BLOCK_KIND && kept.provider == provider.name);
+    let tool_calls = message.tool_calls.iter().map(|made| tool_call(made, ids)).collect();
+    let mut turn = WireMessage { role: "assistant", tool_calls, ..WireMessage::default() };
     if !message.content.is_empty() || turn.tool_calls.is_empty() {
         turn.content = Some(Content::Text(Cow::Borrowed(&message.content)));
     }
@@ -175,12 +184,13 @@ fn said<'a>(provider: &Provider, message: &'a Message, goes_on: bool) -> Turn<'a
 }
 
 /// Parameters are a text here: that of the record, digit for digit. vLLM, llama.cpp and Ollama read it again as an object.
-fn call(call: &ToolCall, ids: IdForm) -> Value {
-    let function = json!({"name": labels::name(&call.name), "arguments": as_object(&call.params).get()});
-    json!({"id": labels::id(&call.id, ids), "type": "function", "function": function})
+fn tool_call(call: &ToolCall, ids: IdForm) -> Value {
+    let function =
+        json!({"name": identifiers::sanitize_name(&call.name), "arguments": ensure_object(&call.params).get()});
+    json!({"id": identifiers::sanitize_id(&call.id, ids), "type": "function", "function": function})
 }
 
-fn result(message: &Message, ids: IdForm) -> Turn<'_> {
+fn tool_result(message: &Message, ids: IdForm) -> WireMessage<'_> {
     let text = &*message.content;
     // Nothing else tells the model that it went wrong.
     let content = if message.is_error && !text.to_lowercase().starts_with("error") {
@@ -188,10 +198,10 @@ fn result(message: &Message, ids: IdForm) -> Turn<'_> {
     } else {
         Cow::Borrowed(text)
     };
-    Turn {
+    WireMessage {
         role: "tool",
         content: Some(Content::Text(content)),
-        tool_call_id: Some(labels::id(message.tool_call_id.as_deref().unwrap_or_default(), ids)),
-        ..Turn::default()
+        tool_call_id: Some(identifiers::sanitize_id(message.tool_call_id.as_deref().unwrap_or_default(), ids)),
+        ..WireMessage::default()
     }
 }

@@ -1,32 +1,32 @@
 //! `agent.import.*`: everything is looked through, then built beside its place, and put there in one step.
 
-mod ids;
-mod parts;
+mod contents;
+mod session_ids;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use chorus_proto::methods::archive::{
+use chorus_proto::methods::agent_transfer::{
     ImportAddParams, ImportAddResult, ImportBeginParams, ImportBeginResult, ImportCommitParams, ImportCommitResult,
 };
 use chorus_proto::{ErrorKind, EventType};
 use serde_json::json;
 use uuid::Uuid;
 
-use self::parts::Plan;
-use super::{AGENTS, entry, row, workspace};
-use crate::archive::Archive;
+use self::contents::ImportPlan;
+use super::{AGENTS_DIR, agent_entry, agent_row, workspace_bundle};
+use crate::agent_archive::Archive;
 use crate::config::agent::AgentConfig;
-use crate::failure::{Failure, Result};
-use crate::ops::import_sink::spool;
-use crate::ops::memory::by_hand;
+use crate::error::{Error, Result};
+use crate::ops::import_sink::create_spool;
+use crate::ops::memory::audit_row_of_change;
 use crate::ops::session::import::OnProgress;
-use crate::ops::{Ops, blocking, scan, view};
-use crate::store::agents_dir::{create_private, move_dir, remove_dir};
-use crate::store::catalog::{MemoryRow, Whose};
-use crate::store::session_files::TEMPORARY;
+use crate::ops::{Ops, catalog_sync, run_blocking, wire_types};
+use crate::store::catalog::{MemoryRow, MemoryScope};
+use crate::store::private_fs::{create_private, move_dir, remove_dir};
+use crate::store::session_files::TEMPORARY_PREFIX;
 
 /// Opens an import on a connection.
 ///
@@ -34,8 +34,8 @@ use crate::store::session_files::TEMPORARY;
 /// `busy`, `disk_full`.
 pub async fn begin(ops: &Ops, connection: u64, _: ImportBeginParams) -> Result<ImportBeginResult> {
     let dir = ops.home.join("db");
-    let file = blocking(move || spool(&dir).map_err(|e| Failure::io("cannot begin an import", &e))).await?;
-    Ok(ImportBeginResult { import: ops.agents_in.open(connection, (), file)? })
+    let file = run_blocking(move || create_spool(&dir).map_err(|e| Error::io("cannot begin an import", &e))).await?;
+    Ok(ImportBeginResult { import: ops.agent_uploads.open(connection, (), file)? })
 }
 
 /// Takes the next bytes.
@@ -44,10 +44,10 @@ pub async fn begin(ops: &Ops, connection: u64, _: ImportBeginParams) -> Result<I
 /// `not_found`, `invalid_params`, `disk_full`.
 pub async fn add(ops: &Arc<Ops>, connection: u64, params: ImportAddParams) -> Result<ImportAddResult> {
     let bytes = STANDARD.decode(params.data_base64).map_err(|e| {
-        Failure::invalid(format!("`data_base64` is not base64: {e}")).hint("the standard alphabet, with padding")
+        Error::invalid(format!("`data_base64` is not base64: {e}")).hint("the standard alphabet, with padding")
     })?;
     let ops = ops.clone();
-    let received = blocking(move || ops.agents_in.add(connection, params.import, &bytes)).await?;
+    let received = run_blocking(move || ops.agent_uploads.append(connection, params.import, &bytes)).await?;
     Ok(ImportAddResult { received })
 }
 
@@ -61,87 +61,89 @@ pub async fn commit(
     params: ImportCommitParams,
     mut progress: OnProgress,
 ) -> Result<ImportCommitResult> {
-    let spool = ops.agents_in.take(connection, params.import)?;
+    let spool = ops.agent_uploads.remove(connection, params.import)?;
     let received = spool.received;
-    let archive = blocking(move || Archive::open(spool.file, |read| progress(read, received)).map_err(parts::unusable));
+    let archive = run_blocking(move || {
+        Archive::open(spool.file, |read| progress(read, received)).map_err(contents::archive_error)
+    });
     let (name, defaults) = (params.name, ops.defaults());
     let archive = archive.await?;
-    let planned = blocking(move || {
-        let plan = Plan::of(&archive, name, &defaults)?;
+    let planned = run_blocking(move || {
+        let plan = ImportPlan::from_archive(&archive, name, &defaults)?;
         Ok((archive, plan))
     });
     let (archive, mut plan) = planned.await?;
     // Also against the sweep of what an init left.
     let _one_at_a_time = ops.agents_lock.lock().await;
-    let dir = format!("{AGENTS}/{}", plan.config.name);
+    let dir = format!("{AGENTS_DIR}/{}", plan.config.name);
     let target = ops.home.join(&dir);
-    if ops.directory.by_name(&plan.config.name).is_some() || target.symlink_metadata().is_ok() {
-        return Err(Failure::new(
+    if ops.agents.by_name(&plan.config.name).is_some() || target.symlink_metadata().is_ok() {
+        return Err(Error::new(
             ErrorKind::AlreadyExists,
             format!("there is an agent {} already, or its files", plan.config.name),
         )
         .hint("give it another name: --as NAME"));
     }
     let id = plan.config.id;
-    let new_id = ops.directory.by_id(id).is_some() || !ops.store.catalog.agents_by_id(vec![id]).await?.is_empty();
+    let new_id = ops.agents.by_id(id).is_some() || !ops.store.catalog.agents_by_id(vec![id]).await?.is_empty();
     if new_id {
-        plan.renew(&ops.defaults())?;
+        plan.assign_new_id(&ops.defaults())?;
     }
-    let shared = shared(ops, &mut plan).await?;
-    let staging = ops.home.join(AGENTS).join(format!("{TEMPORARY}{}", Uuid::new_v4()));
-    let mut undo = Undo { dirs: vec![staging.clone()], row: None, memories: Vec::new() };
-    let made = make(ops, Arc::new(archive), &plan, (&staging, &target, &dir), &mut undo).await;
-    let Made { stamp, sessions, new_session_ids, added } = match made {
+    let shared = drop_shared_memories(ops, &mut plan).await?;
+    let staging = ops.home.join(AGENTS_DIR).join(format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4()));
+    let mut undo = ImportRollback { dirs: vec![staging.clone()], row: None, memories: Vec::new() };
+    let made = build_agent(ops, Arc::new(archive), &plan, (&staging, &target, &dir), &mut undo).await;
+    let BuiltAgent { stamp, sessions, new_session_ids, memory_texts: added } = match made {
         Ok(made) => made,
         Err(failure) => {
-            undo.carry_out(ops).await;
+            undo.roll_back(ops).await;
             return Err(failure);
         }
     };
-    let new = ops.directory.put(entry(&ops.home, &dir, &plan.config, stamp));
-    ops.registry.tell(EventType::AgentCreated, Some(plan.config.name.clone()), json!({"id": plan.config.id}));
-    let corrupt = scan::sessions(ops, &new.facts).await.map_or(0, |found| found.corrupt);
+    let new = ops.agents.insert(agent_entry(&ops.home, &dir, &plan.config, stamp));
+    ops.registry.emit_event(EventType::AgentCreated, Some(plan.config.name.clone()), json!({"id": plan.config.id}));
+    let corrupt = catalog_sync::sync_sessions(ops, &new.settings).await.map_or(0, |found| found.corrupt);
     tracing::info!(agent = %plan.config.name, id = %plan.config.id, sessions, "agent imported");
-    let mut warnings = warnings(ops, &plan.config);
+    let mut warnings = import_warnings(ops, &plan.config);
     warnings.extend(shared);
     let memories = added.len() as u64;
     for text in added {
-        ops.store.catalog.audit(by_hand(ops, &new, "import", (None, Some(&text)))).await?;
+        ops.store.catalog.append_audit_row(audit_row_of_change(ops, &new, "import", (None, Some(&text)))).await?;
     }
-    let agent = view::changed(ops, &new).await;
+    let agent = wire_types::changed_agent(ops, &new).await;
     Ok(ImportCommitResult { agent, sessions, corrupt, memories, new_id, new_session_ids, warnings })
 }
 
 /// What was made.
-struct Made {
+struct BuiltAgent {
     stamp: String,
     sessions: u64,
     new_session_ids: u64,
     /// What it remembers from now on.
-    added: Vec<String>,
+    memory_texts: Vec<String>,
 }
 
 /// What an import that fails takes back.
-struct Undo {
+struct ImportRollback {
     dirs: Vec<PathBuf>,
     row: Option<Uuid>,
     memories: Vec<Uuid>,
 }
 
-impl Undo {
-    async fn carry_out(self, ops: &Ops) {
+impl ImportRollback {
+    async fn roll_back(self, ops: &Ops) {
         if let Some(id) = self.row
-            && let Err(failure) = ops.store.catalog.remove_agent(id).await
+            && let Err(failure) = ops.store.catalog.delete_agent(id).await
         {
             tracing::error!(%failure, "an agent that was not imported is in the catalog still");
         }
-        if let Err(failure) = ops.store.catalog.unremember(self.memories).await {
+        if let Err(failure) = ops.store.catalog.delete_memories(self.memories).await {
             tracing::error!(%failure, "what an agent remembers that was not imported is in the catalog still");
         }
-        let removed = blocking(move || {
+        let removed = run_blocking(move || {
             let mut there = self.dirs.iter().filter(|dir| dir.symlink_metadata().is_ok());
             let removed = there.try_for_each(|dir| remove_dir(dir));
-            removed.map_err(|e| Failure::io("cannot undo an import", &e))
+            removed.map_err(|e| Error::io("cannot undo an import", &e))
         });
         if let Err(failure) = removed.await {
             tracing::error!(%failure, "a failed import could not be undone");
@@ -150,45 +152,45 @@ impl Undo {
 }
 
 /// Builds the directory in `staging`, and puts it at `target`, which is `dir` below the home.
-async fn make(
+async fn build_agent(
     ops: &Ops,
     archive: Arc<Archive>,
-    plan: &Plan,
+    plan: &ImportPlan,
     (staging, target, dir): (&Path, &Path, &str),
-    undo: &mut Undo,
-) -> Result<Made> {
+    undo: &mut ImportRollback,
+) -> Result<BuiltAgent> {
     let (source, at, config) = (archive.clone(), staging.to_owned(), plan.config.clone());
-    let (stamp, room) = blocking(move || {
-        create_private(&at).map_err(|e| Failure::io("cannot make the agent's directory", &e))?;
-        let stamp = parts::unpack(&source, &at, &config)?;
-        Ok((stamp, parts::room(&at)?))
+    let (stamp, room) = run_blocking(move || {
+        create_private(&at).map_err(|e| Error::io("cannot make the agent's directory", &e))?;
+        let stamp = contents::unpack_files(&source, &at, &config)?;
+        Ok((stamp, contents::available_bytes(&at)?))
     })
     .await?;
-    workspace::unpack(ops, &staging.join("workspace"), room).await?;
-    let new_session_ids = ids::settle(ops, &staging.join("sessions"), plan).await?;
+    workspace_bundle::unpack(ops, &staging.join("workspace"), room).await?;
+    let new_session_ids = session_ids::resolve_conflicts(ops, &staging.join("sessions"), plan).await?;
     let at = staging.to_owned();
-    blocking(move || parts::sync(&at)).await?;
+    run_blocking(move || contents::sync_files(&at)).await?;
     // The row and what is remembered are there in one commit, and before the directory: where the move is missing, a start does it
     // (`scan::agents`), and nobody finds the agent with less than the archive has.
     let memories = plan.memories.iter().map(|row| MemoryRow { agent: plan.config.id, ..row.clone() }).collect();
-    let row = row(dir, &plan.config, stamp.clone());
-    let added = ops.store.catalog.put_agent_with(row, memories).await?;
+    let row = agent_row(dir, &plan.config, stamp.clone());
+    let added = ops.store.catalog.upsert_agent_with_memories(row, memories).await?;
     undo.row = Some(plan.config.id);
     undo.memories = added.iter().map(|(id, _)| *id).collect();
     let (from, to) = (staging.to_owned(), target.to_owned());
-    let moved = blocking(move || {
-        move_dir(&from, &to).map_err(|e| Failure::io(format_args!("cannot make {}", to.display()), &e))
+    let moved = run_blocking(move || {
+        move_dir(&from, &to).map_err(|e| Error::io(format_args!("cannot make {}", to.display()), &e))
     });
     moved.await?;
     let added = added.into_iter().map(|(_, text)| text).collect();
-    Ok(Made { stamp, sessions: plan.sessions, new_session_ids, added })
+    Ok(BuiltAgent { stamp, sessions: plan.sessions, new_session_ids, memory_texts: added })
 }
 
 /// Leaves out of the plan what would go to agents that are here; what a person should know of that.
-async fn shared(ops: &Ops, plan: &mut Plan) -> Result<Option<String>> {
+async fn drop_shared_memories(ops: &Ops, plan: &mut ImportPlan) -> Result<Option<String>> {
     let Some(project) = plan.config.project.clone() else { return Ok(None) };
-    let known = ops.directory.all().iter().any(|other| other.facts.project.as_ref() == Some(&project));
-    let whose = Whose { agent: plan.config.id, project: Some(project.clone()) };
+    let known = ops.agents.all().iter().any(|other| other.settings.project.as_ref() == Some(&project));
+    let whose = MemoryScope { agent: plan.config.id, project: Some(project.clone()) };
     let there = ops.store.catalog.memories(whose).await?.iter().any(|row| row.project.is_some());
     if !known && !there {
         return Ok(None);
@@ -202,7 +204,7 @@ async fn shared(ops: &Ops, plan: &mut Plan) -> Result<Option<String>> {
 }
 
 /// What a person should know of an agent that came from elsewhere.
-fn warnings(ops: &Ops, config: &AgentConfig) -> Vec<String> {
+fn import_warnings(ops: &Ops, config: &AgentConfig) -> Vec<String> {
     let name = &config.name;
     let mut warnings = Vec::new();
     match (&config.profile, config.permissions.as_str()) {
@@ -213,7 +215,7 @@ fn warnings(ops: &Ops, config: &AgentConfig) -> Vec<String> {
             profile.unwrap_or("its own")
         )),
     }
-    if let Some(Err(failure)) = config.model.as_deref().map(|model| ops.models.admit(model)) {
+    if let Some(Err(failure)) = config.model.as_deref().map(|model| ops.models.check_assignable(model)) {
         warnings.push(failure.message);
     }
     warnings

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use chorus_proto::{Attachment, Message, Role, Usage};
 use jiff::tz::TimeZone;
 
+use super::markdown::render_markdown;
 use super::params;
-use super::rich::render;
 use super::text::escape;
 
 /// Pictures that a browser shows and that hold no script.
-const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Writes the message; `number` counts from 1.
 pub(in super::super) fn write(out: &mut impl Write, number: u64, message: &Message, agent: &str) -> io::Result<()> {
@@ -21,13 +21,13 @@ pub(in super::super) fn write(out: &mut impl Write, number: u64, message: &Messa
     writeln!(
         out,
         "<h2><span class=\"who\">{}</span> <time datetime=\"{at}\">{time}</time></h2>",
-        escape(&speaker(message, agent))
+        escape(&speaker_name(message, agent))
     )?;
     let content = &message.content;
     match message.role {
-        Role::ToolResult => result(out, message)?,
+        Role::ToolResult => write_tool_result(out, message)?,
         _ if content.is_empty() => {}
-        Role::Assistant => writeln!(out, "<div class=\"rich\">\n{}</div>", render(content))?,
+        Role::Assistant => writeln!(out, "<div class=\"rich\">\n{}</div>", render_markdown(content))?,
         Role::User | Role::System => writeln!(out, "<div class=\"plain\">{}</div>", escape(content))?,
     }
     for call in &message.tool_calls {
@@ -36,15 +36,15 @@ pub(in super::super) fn write(out: &mut impl Write, number: u64, message: &Messa
         writeln!(out, "{}</details>", params::list(&call.params))?;
     }
     for attachment in &message.attachments {
-        attached(out, attachment)?;
+        write_attachment(out, attachment)?;
     }
-    if let Some(took) = message.usage.as_ref().and_then(took) {
+    if let Some(took) = message.usage.as_ref().and_then(format_usage) {
         writeln!(out, "<p class=\"took\">{took}</p>")?;
     }
     out.write_all(b"</article>\n")
 }
 
-fn speaker(message: &Message, agent: &str) -> String {
+fn speaker_name(message: &Message, agent: &str) -> String {
     let author = message.author.as_ref().map(|author| author.name.clone());
     match message.role {
         Role::System => "System".to_owned(),
@@ -55,7 +55,7 @@ fn speaker(message: &Message, agent: &str) -> String {
 }
 
 /// What a tool answered, folded; a failure is open.
-fn result(out: &mut impl Write, message: &Message) -> io::Result<()> {
+fn write_tool_result(out: &mut impl Write, message: &Message) -> io::Result<()> {
     let content = &message.content;
     let open = if message.is_error { " open" } else { "" };
     let said = if message.is_error { "Failed" } else { "Result" };
@@ -68,10 +68,10 @@ fn result(out: &mut impl Write, message: &Message) -> io::Result<()> {
     writeln!(out, "<pre>{}</pre></details>", escape(content))
 }
 
-fn attached(out: &mut impl Write, attachment: &Attachment) -> io::Result<()> {
+fn write_attachment(out: &mut impl Write, attachment: &Attachment) -> io::Result<()> {
     let name = escape(&attachment.name);
     let kind = attachment.media_type.as_deref().unwrap_or_default();
-    let picture = attachment.data.as_deref().filter(|data| PICTURES.contains(&kind) && is_base64(data));
+    let picture = attachment.data.as_deref().filter(|data| IMAGE_TYPES.contains(&kind) && is_base64(data));
     match picture {
         Some(data) => writeln!(out, "<img alt=\"{name}\" src=\"data:{kind};base64,{data}\">"),
         None => writeln!(out, "<p class=\"file\">{name}</p>"),
@@ -83,7 +83,7 @@ fn is_base64(data: &str) -> bool {
 }
 
 /// What a call of a model took, where that is known.
-fn took(usage: &Usage) -> Option<String> {
+fn format_usage(usage: &Usage) -> Option<String> {
     let time = usage.duration_ms.map(|ms| format!("{}.{} s", ms / 1000, ms % 1000 / 100));
     let tokens = match (usage.input_tokens, usage.output_tokens) {
         (None, None) => None,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// `text` for a page, where it may also stand in an attribute.
 pub(super) fn escape(text: &str) -> String {
-    let text = visible(text);
+    let text = show_invisible(text);
     let mut out = String::with_capacity(text.len() + text.len() / 16);
     for c in text.chars() {
         match c {
@@ -22,17 +22,17 @@ pub(super) fn escape(text: &str) -> String {
 
 /// `text` with a sign for every character that is not seen and every one that reorders others. Line ends and tabs stay, and so
 /// does what joins the parts of an emoji.
-pub(super) fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unseen) {
+pub(super) fn show_invisible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_invisible) {
         return Cow::Borrowed(text);
     }
     let text = text.replace("\r\n", "\n");
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match c {
-            '\0'..='\u{1f}' if is_unseen(c) => out.extend(char::from_u32(0x2400 + c as u32)),
+            '\0'..='\u{1f}' if is_invisible(c) => out.extend(char::from_u32(0x2400 + c as u32)),
             '\u{7f}' => out.push('␡'),
-            c if is_unseen(c) => {
+            c if is_invisible(c) => {
                 // Writing to a String cannot fail.
                 let _ = write!(out, "⟨U+{:04X}⟩", c as u32);
             }
@@ -42,14 +42,14 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-fn is_unseen(c: char) -> bool {
+fn is_invisible(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
         || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// `text` without line breaks, at most `most` characters of it.
-pub(super) fn cut(text: &str, most: usize) -> String {
+pub(super) fn truncate_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
         if !line.is_empty() {
@@ -75,6 +75,6 @@ mod tests {
         assert_eq!(escape("<a href=\"x\">'&"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;");
         assert_eq!(escape("a\r\nb\rc\0\u{202e}\u{9b}\u{7f}"), "a\nb␍c␀⟨U+202E⟩⟨U+009B⟩␡");
         assert_eq!(escape("❤\u{fe0f} 👩\u{200d}💻\tx"), "❤\u{fe0f} 👩\u{200d}💻\tx");
-        assert_eq!(cut("a \n b  c", 3), "a b…");
+        assert_eq!(truncate_line("a \n b  c", 3), "a b…");
     }
 }

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use chorus_proto::Attachment;
 use serde_json::value::RawValue;
 
-use super::super::fields::{Fields, list, text};
-use super::super::values::{embedded, linked};
+use super::super::json_values::{embedded_attachment, linked_attachment};
+use super::super::raw_object::{RawObject, list_entries, string_value};
 
 /// One block.
 #[derive(Debug)]
-pub(in super::super) enum Block<'a> {
+pub(in super::super) enum ContentBlock<'a> {
     Text(Cow<'a, str>),
     Call {
         id: Cow<'a, str>,
@@ -50,122 +50,122 @@ impl<'a> Media<'a> {
     }
 
     /// As the attachment of that number.
-    pub fn attachment(self, number: usize) -> Attachment {
+    pub fn into_attachment(self, number: usize) -> Attachment {
         if self.link {
-            linked(number, self.kind, &self.data)
+            linked_attachment(number, self.kind, &self.data)
         } else {
-            embedded(number, self.kind, self.media_type.map(Into::into), self.data.into_owned())
+            embedded_attachment(number, self.kind, self.media_type.map(Into::into), self.data.into_owned())
         }
     }
 }
 
 /// All blocks of a message.
 #[derive(Debug)]
-pub(in super::super) struct Content<'a>(pub Vec<Block<'a>>);
+pub(in super::super) struct Content<'a>(pub Vec<ContentBlock<'a>>);
 
 impl<'a> Content<'a> {
     /// One text.
-    pub fn of(text: Cow<'a, str>) -> Self {
-        Self(vec![Block::Text(text)])
+    pub fn from_text(text: Cow<'a, str>) -> Self {
+        Self(vec![ContentBlock::Text(text)])
     }
 
     /// The texts, in order.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|block| match block {
-            Block::Text(text) => Some(text.as_ref()),
+            ContentBlock::Text(text) => Some(text.as_ref()),
             _ => None,
         })
     }
 
     /// Whether there is nothing in it but white space.
     pub fn is_blank(&self) -> bool {
-        self.0.iter().all(|block| matches!(block, Block::Text(text) if text.trim().is_empty()))
+        self.0.iter().all(|block| matches!(block, ContentBlock::Text(text) if text.trim().is_empty()))
     }
 
     /// Ids of the calls made here.
-    pub fn calls(&self) -> impl Iterator<Item = &str> {
+    pub fn call_ids(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|block| match block {
-            Block::Call { id, .. } => Some(id.as_ref()),
+            ContentBlock::Call { id, .. } => Some(id.as_ref()),
             _ => None,
         })
     }
 
     /// Ids of the calls answered here.
-    pub fn answers(&self) -> impl Iterator<Item = &str> {
+    pub fn result_ids(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|block| match block {
-            Block::Result(output) => Some(output.call.as_ref()),
+            ContentBlock::Result(output) => Some(output.call.as_ref()),
             _ => None,
         })
     }
 }
 
 /// Reads a content: a text or a list of blocks.
-pub(in super::super) fn content(raw: &RawValue) -> Result<Content<'_>, String> {
-    if let Some(text) = text(raw) {
-        return Ok(Content::of(text));
+pub(in super::super) fn parse_content(raw: &RawValue) -> Result<Content<'_>, String> {
+    if let Some(text) = string_value(raw) {
+        return Ok(Content::from_text(text));
     }
-    let blocks: Vec<Block<'_>> =
-        list(raw).ok_or("its content is neither text nor blocks")?.into_iter().map(block).collect();
+    let blocks: Vec<ContentBlock<'_>> =
+        list_entries(raw).ok_or("its content is neither text nor blocks")?.into_iter().map(parse_block).collect();
     if blocks.is_empty() {
         return Err("its message is empty".into());
     }
     // A number or a list is no block; a line that has nothing else was not understood.
-    if blocks.iter().all(|block| matches!(block, Block::Other(raw) if !raw.get().starts_with('{'))) {
+    if blocks.iter().all(|block| matches!(block, ContentBlock::Other(raw) if !raw.get().starts_with('{'))) {
         return Err("its content has no readable block".into());
     }
     Ok(Content(blocks))
 }
 
 /// Whether a content has blocks that only this API has: calls, results, thinking, and files by their `source`.
-pub(in super::super) fn is_ours(content: &RawValue) -> bool {
+pub(in super::super) fn has_anthropic_blocks(content: &RawValue) -> bool {
     let ours = |raw: &RawValue| {
-        let Some(block) = Fields::of(raw) else { return false };
-        block.text("type").is_some_and(|kind| match kind.as_ref() {
+        let Some(block) = RawObject::from_value(raw) else { return false };
+        block.get_text("type").is_some_and(|kind| match kind.as_ref() {
             "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "server_tool_use" => true,
             "image" | "document" => block.has("source"),
             _ => false,
         })
     };
-    list(content).is_some_and(|blocks| blocks.into_iter().any(ours))
+    list_entries(content).is_some_and(|blocks| blocks.into_iter().any(ours))
 }
 
-fn block(raw: &RawValue) -> Block<'_> {
-    if let Some(text) = text(raw) {
-        return Block::Text(text);
+fn parse_block(raw: &RawValue) -> ContentBlock<'_> {
+    if let Some(text) = string_value(raw) {
+        return ContentBlock::Text(text);
     }
-    Fields::of(raw).and_then(|fields| known(&fields)).unwrap_or(Block::Other(raw))
+    RawObject::from_value(raw).and_then(|fields| parse_known_block(&fields)).unwrap_or(ContentBlock::Other(raw))
 }
 
-fn known<'a>(fields: &Fields<'a>) -> Option<Block<'a>> {
-    match fields.text("type")?.as_ref() {
-        "text" => Some(Block::Text(fields.text("text")?)),
+fn parse_known_block<'a>(fields: &RawObject<'a>) -> Option<ContentBlock<'a>> {
+    match fields.get_text("type")?.as_ref() {
+        "text" => Some(ContentBlock::Text(fields.get_text("text")?)),
         "tool_use" => {
             // Cursor leaves the ids out.
-            let id = fields.text("id").unwrap_or_default();
-            Some(Block::Call { id, name: fields.text("name")?, input: fields.get("input") })
+            let id = fields.get_text("id").unwrap_or_default();
+            Some(ContentBlock::Call { id, name: fields.get_text("name")?, input: fields.get("input") })
         }
         "tool_result" => {
             let mut output = ToolOutput {
-                call: fields.text("tool_use_id").unwrap_or_default(),
+                call: fields.get_text("tool_use_id").unwrap_or_default(),
                 text: String::new(),
-                is_error: fields.flag("is_error"),
+                is_error: fields.is_true("is_error"),
                 files: Vec::new(),
                 others: Vec::new(),
             };
-            output.fill(fields.get("content"));
-            Some(Block::Result(output))
+            output.set_content(fields.get("content"));
+            Some(ContentBlock::Result(output))
         }
-        "image" => media(fields, "image").map(Block::File),
-        "document" => media(fields, "document").map(Block::File),
+        "image" => parse_media(fields, "image").map(ContentBlock::File),
+        "document" => parse_media(fields, "document").map(ContentBlock::File),
         _ => None,
     }
 }
 
 impl<'a> ToolOutput<'a> {
-    fn fill(&mut self, raw: Option<&'a RawValue>) {
+    fn set_content(&mut self, raw: Option<&'a RawValue>) {
         let Some(raw) = raw else { return };
-        let Some(parts) = list(raw) else {
-            match text(raw) {
+        let Some(parts) = list_entries(raw) else {
+            match string_value(raw) {
                 Some(text) => self.text = text.into_owned(),
                 None => self.others.push(raw),
             }
@@ -173,9 +173,9 @@ impl<'a> ToolOutput<'a> {
         };
         let mut texts = Vec::new();
         for raw in parts {
-            match block(raw) {
-                Block::Text(text) => texts.push(text),
-                Block::File(file) => self.files.push(file),
+            match parse_block(raw) {
+                ContentBlock::Text(text) => texts.push(text),
+                ContentBlock::File(file) => self.files.push(file),
                 _ => self.others.push(raw),
             }
         }
@@ -183,12 +183,12 @@ impl<'a> ToolOutput<'a> {
     }
 }
 
-fn media<'a>(fields: &Fields<'a>, kind: &'static str) -> Option<Media<'a>> {
-    let source = Fields::of(fields.get("source")?)?;
-    let media_type = source.text("media_type");
-    match source.text("type")?.as_ref() {
-        "base64" => Some(Media { kind, media_type, data: source.text("data")?, link: false }),
-        "url" => Some(Media { kind, media_type, data: source.text("url")?, link: true }),
+fn parse_media<'a>(fields: &RawObject<'a>, kind: &'static str) -> Option<Media<'a>> {
+    let source = RawObject::from_value(fields.get("source")?)?;
+    let media_type = source.get_text("media_type");
+    match source.get_text("type")?.as_ref() {
+        "base64" => Some(Media { kind, media_type, data: source.get_text("data")?, link: false }),
+        "url" => Some(Media { kind, media_type, data: source.get_text("url")?, link: true }),
         _ => None,
     }
 }

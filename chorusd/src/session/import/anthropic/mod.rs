@@ -2,4 +2,4 @@
 //! keeps them so, and so do Cline, Cursor and others in lists of messages.
 
 pub(super) mod content;
-pub(super) mod draft;
+pub(super) mod message_builder;

@@ -3,30 +3,30 @@
 use chorus_proto::Attachment;
 use serde_json::value::RawValue;
 
-use super::super::fields::{Fields, list, text};
-use super::super::values::one_line;
+use super::super::json_values::minify_value;
+use super::super::raw_object::{RawObject, list_entries, string_value};
 
 /// What a content holds.
 #[derive(Debug, Default)]
-pub(super) struct Content {
+pub(super) struct ParsedContent {
     pub text: String,
     pub attachments: Vec<Attachment>,
     /// What has no place in a message, as it came.
     pub others: Vec<(String, Box<RawValue>)>,
 }
 
-impl Content {
+impl ParsedContent {
     /// Whether there is nothing to show.
-    pub fn is_silent(&self) -> bool {
+    pub fn is_blank(&self) -> bool {
         self.text.trim().is_empty() && self.attachments.is_empty()
     }
 
     /// Takes the list of files that a message came with. A picture is also among the parts, where it has no name.
-    pub fn attach(&mut self, files: Option<&RawValue>) {
-        for file in files.and_then(list).unwrap_or_default().into_iter().filter_map(Fields::of) {
-            let id = file.text("id").filter(|id| !id.is_empty());
-            let name = file.text("name").filter(|name| !name.is_empty()).or(id.clone());
-            let media_type = file.text("mimeType").or(file.text("mime_type")).map(String::from);
+    pub fn add_files(&mut self, files: Option<&RawValue>) {
+        for file in files.and_then(list_entries).unwrap_or_default().into_iter().filter_map(RawObject::from_value) {
+            let id = file.get_text("id").filter(|id| !id.is_empty());
+            let name = file.get_text("name").filter(|name| !name.is_empty()).or(id.clone());
+            let media_type = file.get_text("mimeType").or(file.get_text("mime_type")).map(String::from);
             let shown = id.as_ref().and_then(|id| {
                 self.attachments.iter_mut().find(|shown| shown.name == *id && shown.media_type.is_none())
             });
@@ -35,7 +35,7 @@ impl Content {
                 shown.name = name.map_or_else(|| shown.name.clone(), String::from);
                 continue;
             }
-            let (name, size) = (name.map_or_else(|| "file".to_owned(), String::from), file.count("size"));
+            let (name, size) = (name.map_or_else(|| "file".to_owned(), String::from), file.get_u64("size"));
             // The name of the file in the archive begins with the id.
             let url = id.map(|id| format!("file-service://{id}"));
             self.attachments.push(Attachment { name, media_type, size, path: None, url, data: None });
@@ -44,50 +44,55 @@ impl Content {
 }
 
 /// Reads a content; the reason, where it is none.
-pub(super) fn read(raw: Option<&RawValue>) -> Result<Content, String> {
-    let mut content = Content::default();
+pub(super) fn parse(raw: Option<&RawValue>) -> Result<ParsedContent, String> {
+    let mut content = ParsedContent::default();
     let Some(raw) = raw else { return Ok(content) };
-    if let Some(text) = text(raw) {
+    if let Some(text) = string_value(raw) {
         content.text = text.into_owned();
         return Ok(content);
     }
-    let fields = Fields::of(raw).ok_or("content is neither text nor an object")?;
-    let kind = fields.text("content_type").unwrap_or_default();
+    let fields = RawObject::from_value(raw).ok_or("content is neither text nor an object")?;
+    let kind = fields.get_text("content_type").unwrap_or_default();
     let joined = |names: &[&str]| -> String {
-        names.iter().filter_map(|name| fields.text(name)).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+        names
+            .iter()
+            .filter_map(|name| fields.get_text(name))
+            .filter(|text| !text.is_empty())
+            .collect::<Vec<_>>()
+            .join("\n")
     };
     match kind.as_ref() {
-        "thoughts" | "reasoning_recap" => content.others.push((kind.into_owned(), one_line(raw))),
+        "thoughts" | "reasoning_recap" => content.others.push((kind.into_owned(), minify_value(raw))),
         "tether_quote" => content.text = joined(&["title", "url", "text"]),
         "user_editable_context" => content.text = joined(&["user_profile", "user_instructions"]),
         "model_editable_context" => content.text = joined(&["model_set_context"]),
-        _ if fields.has("parts") => parts(&fields, &mut content)?,
+        _ if fields.has("parts") => parse_parts(&fields, &mut content)?,
         known => {
             content.text = joined(&["text", "result"]);
             if content.text.is_empty()
                 && !matches!(known, "text" | "code" | "execution_output" | "tether_browsing_display")
             {
-                content.others.push(("content".into(), one_line(raw)));
+                content.others.push(("content".into(), minify_value(raw)));
             }
         }
     }
     Ok(content)
 }
 
-fn parts(fields: &Fields<'_>, content: &mut Content) -> Result<(), String> {
+fn parse_parts(fields: &RawObject<'_>, content: &mut ParsedContent) -> Result<(), String> {
     let mut texts: Vec<String> = Vec::new();
-    for raw in fields.get("parts").and_then(list).ok_or("parts is not a list")? {
-        if let Some(text) = text(raw) {
+    for raw in fields.get("parts").and_then(list_entries).ok_or("parts is not a list")? {
+        if let Some(text) = string_value(raw) {
             texts.push(text.into_owned());
             continue;
         }
-        let Some(part) = Fields::of(raw) else { continue };
-        if let Some(pointer) = part.text("asset_pointer") {
-            content.attachments.push(asset(&pointer, part.count("size_bytes")));
-        } else if let Some(text) = part.text("text") {
+        let Some(part) = RawObject::from_value(raw) else { continue };
+        if let Some(pointer) = part.get_text("asset_pointer") {
+            content.attachments.push(asset_attachment(&pointer, part.get_u64("size_bytes")));
+        } else if let Some(text) = part.get_text("text") {
             texts.push(text.into_owned());
         } else {
-            content.others.push(("part".into(), one_line(raw)));
+            content.others.push(("part".into(), minify_value(raw)));
         }
     }
     texts.retain(|text| !text.is_empty());
@@ -96,7 +101,7 @@ fn parts(fields: &Fields<'_>, content: &mut Content) -> Result<(), String> {
 }
 
 /// A file of the archive that the export came in.
-fn asset(pointer: &str, size: Option<u64>) -> Attachment {
+fn asset_attachment(pointer: &str, size: Option<u64>) -> Attachment {
     let name = pointer.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("file").to_owned();
     Attachment { name, media_type: None, size, path: None, url: Some(pointer.to_owned()), data: None }
 }

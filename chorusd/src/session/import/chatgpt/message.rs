@@ -3,12 +3,12 @@
 use chorus_proto::{Author, NewMessage, Role, ToolCall};
 use serde_json::value::RawValue;
 
-use super::super::fields::Fields;
-use super::super::values::{one_line, source, string, timestamp};
-use super::content::{self, Content};
+use super::super::json_values::{import_source, json_string, minify_value, parse_timestamp};
+use super::super::raw_object::RawObject;
+use super::content::{self, ParsedContent};
 
 /// A message, and what of it has no place in one.
-pub(super) struct Read {
+pub(super) struct ParsedMessage {
     pub message: NewMessage,
     pub others: Vec<(String, Box<RawValue>)>,
     pub model: Option<String>,
@@ -17,10 +17,10 @@ pub(super) struct Read {
 }
 
 /// Reads a message; the reason, where it is none.
-pub(super) fn read(raw: &RawValue) -> Result<Read, String> {
-    let fields = Fields::of(raw).ok_or("a message that is no object")?;
-    let author = fields.get("author").and_then(Fields::of).ok_or("a message without an author")?;
-    let role = match author.text("role").as_deref() {
+pub(super) fn parse(raw: &RawValue) -> Result<ParsedMessage, String> {
+    let fields = RawObject::from_value(raw).ok_or("a message that is no object")?;
+    let author = fields.get("author").and_then(RawObject::from_value).ok_or("a message without an author")?;
+    let role = match author.get_text("role").as_deref() {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         Some("system" | "developer") => Role::System,
@@ -28,28 +28,29 @@ pub(super) fn read(raw: &RawValue) -> Result<Read, String> {
         Some(other) => return Err(format!("unknown role {:?}", other.chars().take(40).collect::<String>())),
         None => return Err("no role".into()),
     };
-    let metadata = fields.get("metadata").and_then(Fields::of);
-    let mut content = content::read(fields.get("content"))?;
-    content.attach(metadata.as_ref().and_then(|metadata| metadata.get("attachments")));
-    let silent = content.is_silent();
-    let Content { text, attachments, others } = content;
+    let metadata = fields.get("metadata").and_then(RawObject::from_value);
+    let mut content = content::parse(fields.get("content"))?;
+    content.add_files(metadata.as_ref().and_then(|metadata| metadata.get("attachments")));
+    let silent = content.is_blank();
+    let ParsedContent { text, attachments, others } = content;
     let mut message = NewMessage::text(role, text);
-    message.id = fields.text("id").filter(|id| !id.is_empty()).map(Into::into);
-    message.timestamp = fields.get("create_time").and_then(timestamp);
+    message.id = fields.get_text("id").filter(|id| !id.is_empty()).map(Into::into);
+    message.timestamp = fields.get("create_time").and_then(parse_timestamp);
     message.attachments = attachments;
-    message.source = Some(source("chatgpt"));
-    let name = author.text("name").filter(|name| !name.is_empty()).map(String::from);
+    message.source = Some(import_source("chatgpt"));
+    let name = author.get_text("name").filter(|name| !name.is_empty()).map(String::from);
     match role {
         Role::ToolResult => message.name = name,
         _ => message.author = name.map(|name| Author { id: name.clone(), name }),
     }
-    let recipient = fields.text("recipient").filter(|to| !matches!(to.as_ref(), "" | "all"));
+    let recipient = fields.get_text("recipient").filter(|to| !matches!(to.as_ref(), "" | "all"));
     if let Some(tool) = recipient.filter(|_| role == Role::Assistant && !silent) {
         let said = std::mem::take(&mut message.content);
-        let params = RawValue::from_string(said.clone()).map_or_else(|_| string(&said), |params| one_line(&params));
+        let params =
+            RawValue::from_string(said.clone()).map_or_else(|_| json_string(&said), |params| minify_value(&params));
         let id = message.id.clone().unwrap_or_default();
         message.tool_calls = vec![ToolCall { id, name: tool.into(), params }];
     }
-    let model = metadata.and_then(|metadata| metadata.text("model_slug").map(Into::into));
-    Ok(Read { message, others, model, silent })
+    let model = metadata.and_then(|metadata| metadata.get_text("model_slug").map(Into::into));
+    Ok(ParsedMessage { message, others, model, silent })
 }

@@ -3,7 +3,7 @@
 use chorus_proto::methods::import::ImportFormat::{Auto, Chatgpt};
 
 use super::super::ImportError;
-use super::super::testing::import_as;
+use super::super::test_support::import_as;
 
 fn node(id: &str, parent: &str, message: &str) -> String {
     let parent = if parent.is_empty() { "null".into() } else { format!("\"{parent}\"") };
@@ -49,7 +49,7 @@ fn the_path_to_the_current_node_is_the_conversation_and_the_rest_is_kept_and_tol
     let found = import_as(Auto, format!("[{}]", talk(&branched(), "q2"))).unwrap();
     assert_eq!(found.format, Chatgpt);
     let session = &found.sessions[0];
-    assert_eq!(session.talk(), ["user: Why?", "assistant: Second.", "user: And?"]);
+    assert_eq!(session.role_texts(), ["user: Why?", "assistant: Second.", "user: And?"]);
     let about = &session.about;
     assert_eq!(about.description.as_deref(), Some("A talk"));
     assert_eq!(about.id.unwrap().to_string(), "7d444840-9dc0-41d1-b245-5ffdce74fad2");
@@ -61,7 +61,7 @@ fn the_path_to_the_current_node_is_the_conversation_and_the_rest_is_kept_and_tol
     assert!(found.skipped[0].1.starts_with("2 messages of other branches"), "{:?}", found.skipped);
     for current in ["nowhere", "lost"] {
         let found = import_as(Chatgpt, talk(&branched(), current)).unwrap();
-        assert_eq!(found.sessions[0].talk(), ["user: Why?", "assistant: First.", "user: Dropped."], "{current}");
+        assert_eq!(found.sessions[0].role_texts(), ["user: Why?", "assistant: First.", "user: Dropped."], "{current}");
     }
 }
 
@@ -71,7 +71,7 @@ fn every_conversation_of_the_file_is_a_session() {
     let two = talk(&[node("q", "", &text("q", "user", 2, "Two"))], "q");
     for file in [format!("[{one},\n{two}]"), format!("{one}\n{two}\n")] {
         let found = import_as(Auto, file).unwrap();
-        let talks: Vec<_> = found.sessions.iter().flat_map(|session| session.talk()).collect();
+        let talks: Vec<_> = found.sessions.iter().flat_map(|session| session.role_texts()).collect();
         assert_eq!(talks, ["user: One", "user: Two"]);
     }
     let found = import_as(Chatgpt, format!("[42,{{\"a\":1}},{one},{{\"mapping\":")).unwrap();
@@ -132,7 +132,7 @@ fn tools_pictures_and_thoughts() {
     let found = import_as(Auto, format!("[{}]", talk(&nodes, "a"))).unwrap();
     assert_eq!(found.skipped, []);
     let session = &found.sessions[0];
-    assert_eq!(session.talk(), ["user: Plot it", "assistant: ", "tool_result: 1", "assistant: One."]);
+    assert_eq!(session.role_texts(), ["user: Plot it", "assistant: ", "tool_result: 1", "assistant: One."]);
     let [question, call, result, _] = &session.messages[..] else { panic!("four") };
     assert_eq!(question.attachments[0].url.as_deref(), Some("file-service://file-abc"));
     assert_eq!((&*call.tool_calls[0].name, call.tool_calls[0].params.get()), ("python", "\"print(1)\""));
@@ -145,7 +145,7 @@ fn tools_pictures_and_thoughts() {
 fn a_tree_that_goes_round_is_walked_once() {
     let nodes = [node("a", "b", &text("a", "user", 1, "x")), node("b", "a", &text("b", "user", 2, "y"))];
     let found = import_as(Chatgpt, talk(&nodes, "a")).unwrap();
-    assert_eq!(found.sessions[0].talk(), ["user: y", "user: x"]);
+    assert_eq!(found.sessions[0].role_texts(), ["user: y", "user: x"]);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn what_is_no_json_is_a_broken_entry_and_the_rest_is_read() {
         for between in ["", " "] {
             let talk = talk(&[node("a", "", &text("a", "user", 1, "x"))], "a");
             let found = import_as(Chatgpt, format!("{odd}{between}{talk}\n{odd}")).unwrap();
-            assert_eq!(found.sessions[0].talk(), ["user: x"], "{odd:?}{between:?}");
+            assert_eq!(found.sessions[0].role_texts(), ["user: x"], "{odd:?}{between:?}");
             assert_eq!(found.skipped.iter().map(|(entry, _)| *entry).collect::<Vec<_>>(), [1, 3], "{odd:?}");
         }
     }

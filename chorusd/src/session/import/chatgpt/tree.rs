@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::value::RawValue;
 
-use super::super::fields::Fields;
-use super::super::values::timestamp;
+use super::super::json_values::parse_timestamp;
+use super::super::raw_object::RawObject;
 
 /// One node.
 struct Node<'a> {
@@ -15,17 +15,17 @@ struct Node<'a> {
 }
 
 /// A node of the conversation, with what hangs beside it.
-pub(super) struct Step<'a> {
+pub(super) struct PathNode<'a> {
     /// `None` where the node only holds the tree together.
     pub message: Option<&'a RawValue>,
     /// Nodes of other branches that follow this one, whole.
-    pub beside: Vec<&'a RawValue>,
+    pub branches: Vec<&'a RawValue>,
 }
 
 /// The conversation: the path to `current`, or where that is unknown to the newest leaf.
-pub(super) fn path<'a>(mapping: &Fields<'a>, current: Option<&str>) -> Vec<Step<'a>> {
+pub(super) fn conversation_path<'a>(mapping: &RawObject<'a>, current: Option<&str>) -> Vec<PathNode<'a>> {
     let order: Vec<(String, Node<'a>)> =
-        mapping.iter().filter_map(|(id, raw)| Some((id.to_owned(), node(raw)?))).collect();
+        mapping.iter().filter_map(|(id, raw)| Some((id.to_owned(), parse_node(raw)?))).collect();
     let nodes: HashMap<&str, &Node<'a>> = order.iter().map(|(id, node)| (id.as_str(), node)).collect();
     let end = current.filter(|id| nodes.contains_key(id)).or_else(|| newest_leaf(&order));
     let mut ids = Vec::new();
@@ -39,24 +39,24 @@ pub(super) fn path<'a>(mapping: &Fields<'a>, current: Option<&str>) -> Vec<Step<
         at = node.parent.as_deref();
     }
     let length = ids.len();
-    let step = |id: &&str| Step { message: nodes.get(id).and_then(|node| node.message), beside: Vec::new() };
-    let mut steps: Vec<Step<'a>> = ids.iter().rev().map(step).collect();
+    let step = |id: &&str| PathNode { message: nodes.get(id).and_then(|node| node.message), branches: Vec::new() };
+    let mut steps: Vec<PathNode<'a>> = ids.iter().rev().map(step).collect();
     // Where each node off the path hangs, found once for every chain of them.
     let mut known: HashMap<&str, usize> = places.iter().map(|(id, place)| (*id, length - 1 - place)).collect();
     for (id, node) in &order {
-        let place = branching(id, &nodes, &mut known);
+        let place = branch_point(id, &nodes, &mut known);
         if node.message.is_some()
             && !places.contains_key(id.as_str())
             && let Some(step) = steps.get_mut(place)
         {
-            step.beside.push(node.raw);
+            step.branches.push(node.raw);
         }
     }
     steps
 }
 
 /// The place of the nearest node on the path above `id`, or its beginning.
-fn branching<'n>(id: &'n str, nodes: &HashMap<&'n str, &'n Node<'_>>, known: &mut HashMap<&'n str, usize>) -> usize {
+fn branch_point<'n>(id: &'n str, nodes: &HashMap<&'n str, &'n Node<'_>>, known: &mut HashMap<&'n str, usize>) -> usize {
     let (mut seen, mut chain, mut at) = (HashSet::new(), Vec::new(), Some(id));
     let mut place = 0;
     while let Some(id) = at.filter(|id| seen.insert(*id)) {
@@ -71,15 +71,15 @@ fn branching<'n>(id: &'n str, nodes: &HashMap<&'n str, &'n Node<'_>>, known: &mu
     place
 }
 
-fn node(raw: &RawValue) -> Option<Node<'_>> {
-    let fields = Fields::of(raw)?;
-    let parent = fields.text("parent").map(Into::into);
+fn parse_node(raw: &RawValue) -> Option<Node<'_>> {
+    let fields = RawObject::from_value(raw)?;
+    let parent = fields.get_text("parent").map(Into::into);
     Some(Node { parent, raw, message: fields.get("message") })
 }
 
 fn newest_leaf<'o>(order: &'o [(String, Node<'_>)]) -> Option<&'o str> {
     let parents: HashSet<&str> = order.iter().filter_map(|(_, node)| node.parent.as_deref()).collect();
-    let time = |node: &Node<'_>| Fields::of(node.message?)?.get("create_time").and_then(timestamp);
+    let time = |node: &Node<'_>| RawObject::from_value(node.message?)?.get("create_time").and_then(parse_timestamp);
     let leaves = order.iter().filter(|(id, node)| node.message.is_some() && !parents.contains(id.as_str()));
     leaves.max_by_key(|(_, node)| time(node)).map(|(id, _)| id.as_str())
 }

@@ -6,22 +6,22 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::super::sink::About;
-use super::super::values::timestamp;
+use super::super::json_values::parse_timestamp;
+use super::super::sink::ImportedMetadata;
 
 /// The fields of a session file that an import takes over. A field of the wrong shape counts as absent.
 #[derive(Debug, Default)]
-pub(super) struct Header {
-    about: About,
+pub(super) struct HeaderParser {
+    metadata: ImportedMetadata,
     /// Schema 1 has its id here.
     session_id: Option<String>,
     /// Schema 1's `timestamp`.
     time: Option<Timestamp>,
 }
 
-impl Header {
+impl HeaderParser {
     /// Whether a field is one that [`Header::take`] knows.
-    pub fn wants(key: &str) -> bool {
+    pub fn is_known_field(key: &str) -> bool {
         matches!(
             key,
             "id" | "session_id"
@@ -41,35 +41,35 @@ impl Header {
     }
 
     /// Takes one field.
-    pub fn take(&mut self, key: &str, value: &[u8]) {
-        let about = &mut self.about;
+    pub fn set_field(&mut self, key: &str, value: &[u8]) {
+        let about = &mut self.metadata;
         match key {
-            "id" => about.id = read(value),
-            "session_id" => self.session_id = read(value),
-            "description" => about.description = read(value),
-            "summary" => about.summary = read(value),
-            "summary_source" => about.summary_source = read::<SummarySource>(value),
-            "saved_at" => about.saved_at = time(value),
-            "timestamp" => self.time = time(value),
-            "started_at" => about.started_at = time(value),
-            "trigger" => about.trigger = read::<Trigger>(value),
-            "model" => about.model = read(value),
-            "parent_id" => about.parent_id = read(value),
-            "tags" => about.tags = read(value).unwrap_or_default(),
-            "working_set" => about.working_set = read::<WorkingSet>(value),
-            "restoration_tokens" => about.restoration_tokens = read::<TokenPair>(value),
+            "id" => about.id = parse_value(value),
+            "session_id" => self.session_id = parse_value(value),
+            "description" => about.description = parse_value(value),
+            "summary" => about.summary = parse_value(value),
+            "summary_source" => about.summary_source = parse_value::<SummarySource>(value),
+            "saved_at" => about.saved_at = parse_time(value),
+            "timestamp" => self.time = parse_time(value),
+            "started_at" => about.started_at = parse_time(value),
+            "trigger" => about.trigger = parse_value::<Trigger>(value),
+            "model" => about.model = parse_value(value),
+            "parent_id" => about.parent_id = parse_value(value),
+            "tags" => about.tags = parse_value(value).unwrap_or_default(),
+            "working_set" => about.working_set = parse_value::<WorkingSet>(value),
+            "restoration_tokens" => about.restoration_tokens = parse_value::<TokenPair>(value),
             _ => {}
         }
     }
 
     /// When messages that do not say it themselves were written.
-    pub fn message_time(&self) -> Option<Timestamp> {
-        self.about.saved_at.or(self.time)
+    pub fn default_message_time(&self) -> Option<Timestamp> {
+        self.metadata.saved_at.or(self.time)
     }
 
     /// All of it, schema 1 put in the words of schema 2.
-    pub fn about(self) -> About {
-        let mut about = self.about;
+    pub fn into_metadata(self) -> ImportedMetadata {
+        let mut about = self.metadata;
         about.saved_at = about.saved_at.or(self.time);
         let named: Option<Uuid> = self.session_id.as_deref().and_then(|id| id.parse().ok());
         about.id = about.id.or(named);
@@ -78,12 +78,12 @@ impl Header {
     }
 }
 
-fn read<T: DeserializeOwned>(value: &[u8]) -> Option<T> {
+fn parse_value<T: DeserializeOwned>(value: &[u8]) -> Option<T> {
     serde_json::from_slice(value).ok()
 }
 
-fn time(value: &[u8]) -> Option<Timestamp> {
-    timestamp(serde_json::from_slice::<&RawValue>(value).ok()?)
+fn parse_time(value: &[u8]) -> Option<Timestamp> {
+    parse_timestamp(serde_json::from_slice::<&RawValue>(value).ok()?)
 }
 
 /// `<YYYY-MM-DD>_<slug>`. It names a file, so nothing else may pass.

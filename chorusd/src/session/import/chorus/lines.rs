@@ -6,15 +6,15 @@ use chorus_proto::Message;
 use jiff::Timestamp;
 
 use super::super::error::ImportError;
-use super::super::fields::Fields;
-use super::super::lines::{Lines, TOO_LONG};
-use super::super::sink::About;
-use super::super::writer::Writer;
-use super::header::Header;
+use super::super::lines::{LINE_TOO_LONG, LineReader};
+use super::super::raw_object::RawObject;
+use super::super::sink::ImportedMetadata;
+use super::super::writer::SessionWriter;
+use super::header::HeaderParser;
 use super::message;
 
 /// What no message of Chorus says: a line with one of these is another program's, whatever else it has.
-const FOREIGN: [&str; 14] = [
+const FOREIGN_FIELDS: [&str; 14] = [
     "function_call",
     "refusal",
     "audio",
@@ -32,31 +32,31 @@ const FOREIGN: [&str; 14] = [
 ];
 
 /// Whether a line is a message as Chorus writes it, perhaps with fields of a later version.
-pub(in super::super) fn is_message(line: &[u8], fields: &Fields<'_>) -> bool {
-    fields.text("id").is_some()
-        && fields.text("content").is_some()
-        && fields.parse::<Timestamp>("timestamp").is_some()
-        && fields.iter().all(|(key, _)| !FOREIGN.contains(&key))
+pub(in super::super) fn is_message(line: &[u8], fields: &RawObject<'_>) -> bool {
+    fields.get_text("id").is_some()
+        && fields.get_text("content").is_some()
+        && fields.get_parsed::<Timestamp>("timestamp").is_some()
+        && fields.iter().all(|(key, _)| !FOREIGN_FIELDS.contains(&key))
         && serde_json::from_slice::<Message>(line).is_ok()
 }
 
 /// Whether the file is one of lines: its first is an object with no messages in it.
-pub(super) fn are_messages(source: &mut impl BufRead) -> io::Result<bool> {
-    let mut lines = Lines::new(source);
-    let first = lines.next()?.and_then(|line| line.bytes).map(Fields::read);
+pub(super) fn is_message_file(source: &mut impl BufRead) -> io::Result<bool> {
+    let mut lines = LineReader::new(source);
+    let first = lines.next()?.and_then(|line| line.bytes).map(RawObject::from_bytes);
     Ok(matches!(first, Some(Ok(fields)) if !fields.has("messages")))
 }
 
 /// Whether the first line is too long to be read as one.
-pub(super) fn begin_too_long(source: &mut impl BufRead) -> io::Result<bool> {
-    Ok(Lines::new(source).next()?.is_some_and(|line| line.bytes.is_none()))
+pub(super) fn is_first_line_too_long(source: &mut impl BufRead) -> io::Result<bool> {
+    Ok(LineReader::new(source).next()?.is_some_and(|line| line.bytes.is_none()))
 }
 
 /// Whether any line is a message, whatever the first is.
-pub(super) fn have_messages(source: &mut impl BufRead) -> io::Result<bool> {
-    let mut lines = Lines::new(source);
+pub(super) fn has_any_message(source: &mut impl BufRead) -> io::Result<bool> {
+    let mut lines = LineReader::new(source);
     while let Some(line) = lines.next()? {
-        if line.bytes.and_then(|bytes| Fields::read(bytes).ok()).is_some_and(|fields| fields.has("role")) {
+        if line.bytes.and_then(|bytes| RawObject::from_bytes(bytes).ok()).is_some_and(|fields| fields.has("role")) {
             return Ok(true);
         }
     }
@@ -64,13 +64,16 @@ pub(super) fn have_messages(source: &mut impl BufRead) -> io::Result<bool> {
 }
 
 /// Reads the lines; one that is no message may be the header.
-pub(super) fn import(source: &mut impl BufRead, writer: &mut Writer<'_>) -> Result<(), ImportError> {
-    let mut about = About::default();
-    let mut lines = Lines::new(source);
+pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
+    let mut about = ImportedMetadata::default();
+    let mut lines = LineReader::new(source);
     while let Some(line) = lines.next()? {
-        writer.sink.progress(line.offset);
+        writer.sink.report_progress(line.offset);
         let number = line.number;
-        let read = line.bytes.ok_or_else(|| TOO_LONG.to_owned()).and_then(|bytes| Ok((bytes, Fields::read(bytes)?)));
+        let read = line
+            .bytes
+            .ok_or_else(|| LINE_TOO_LONG.to_owned())
+            .and_then(|bytes| Ok((bytes, RawObject::from_bytes(bytes)?)));
         let (bytes, fields) = match read {
             Ok(read) => read,
             Err(reason) => {
@@ -79,16 +82,16 @@ pub(super) fn import(source: &mut impl BufRead, writer: &mut Writer<'_>) -> Resu
             }
         };
         if fields.has("session_id") && !fields.has("role") {
-            let mut header = Header::default();
-            fields.iter().for_each(|(key, value)| header.take(key, value.get().as_bytes()));
-            about = header.about();
+            let mut header = HeaderParser::default();
+            fields.iter().for_each(|(key, value)| header.set_field(key, value.get().as_bytes()));
+            about = header.into_metadata();
             continue;
         }
-        match message::read(bytes, writer.now, writer.new_id) {
-            Ok((message, json)) => writer.kept(&message, json.as_bytes())?,
+        match message::parse(bytes, writer.now, writer.new_id) {
+            Ok((message, json)) => writer.write_serialized(&message, json.as_bytes())?,
             Err(reason) => writer.skip(number, reason),
         }
     }
-    writer.end(about)?;
+    writer.end_session(about)?;
     Ok(())
 }

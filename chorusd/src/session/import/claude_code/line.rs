@@ -5,15 +5,15 @@ use std::borrow::Cow;
 use chorus_proto::Usage;
 use jiff::Timestamp;
 
-use super::super::anthropic::content::{Content, content};
-use super::super::anthropic::draft::{ANTHROPIC, usage};
-use super::super::fields::Fields;
-use super::super::values::timestamp;
-use super::queue::{self, Operation};
-use super::{person, qwen};
+use super::super::anthropic::content::{Content, parse_content};
+use super::super::anthropic::message_builder::{ANTHROPIC, parse_usage};
+use super::super::json_values::parse_timestamp;
+use super::super::raw_object::RawObject;
+use super::queue::{self, QueueOperation};
+use super::{authorship, qwen};
 
 /// Types of lines that hold no message. Those with a uuid still carry the tree.
-const BOOKKEEPING: [&str; 27] = [
+const BOOKKEEPING_TYPES: [&str; 27] = [
     "agent-color",
     "agent-name",
     "agent-setting",
@@ -44,7 +44,7 @@ const BOOKKEEPING: [&str; 27] = [
 ];
 
 /// Kinds of system lines that are notes of the program to itself.
-const NOTES: [&str; 8] = [
+const IGNORED_SYSTEM_SUBTYPES: [&str; 8] = [
     "agents_killed",
     "api_metrics",
     "bridge_status",
@@ -57,7 +57,7 @@ const NOTES: [&str; 8] = [
 
 /// Where a line stands in the tree.
 #[derive(Debug, Default)]
-pub(super) struct Place<'a> {
+pub(super) struct TreePosition<'a> {
     pub uuid: Option<Cow<'a, str>>,
     /// The line before it; over a compaction, the one that it follows in meaning.
     pub parent: Option<Cow<'a, str>>,
@@ -102,7 +102,7 @@ impl Program {
 
 /// What a line says.
 #[derive(Debug)]
-pub(super) struct Talk<'a> {
+pub(super) struct TranscriptMessage<'a> {
     pub speaker: Speaker,
     /// The reply of the model that this line is a part of.
     pub reply: Option<Cow<'a, str>>,
@@ -130,109 +130,111 @@ pub(super) enum Title<'a> {
 
 /// What a line is.
 #[derive(Debug)]
-pub(super) enum Kind<'a> {
-    Talk(Box<Talk<'a>>),
+pub(super) enum LineKind<'a> {
+    Message(Box<TranscriptMessage<'a>>),
     /// A message that was typed while the program worked, as the model got it.
-    Queued(Box<Talk<'a>>),
+    QueuedMessage(Box<TranscriptMessage<'a>>),
     /// What happens to the messages that wait.
-    Queue(Operation<'a>),
+    QueueOperation(QueueOperation<'a>),
     Title(Title<'a>),
     /// Known, and no part of a conversation.
-    Note,
+    Bookkeeping,
     /// Not understood, and why.
     Unknown(String),
 }
 
 /// Reads a line: its place in the tree, if it has one, and what it is.
-pub(super) fn read(bytes: &[u8]) -> (Option<Place<'_>>, Kind<'_>) {
-    let fields = match Fields::read(bytes) {
+pub(super) fn parse(bytes: &[u8]) -> (Option<TreePosition<'_>>, LineKind<'_>) {
+    let fields = match RawObject::from_bytes(bytes) {
         Ok(fields) => fields,
-        Err(reason) => return (None, Kind::Unknown(reason)),
+        Err(reason) => return (None, LineKind::Unknown(reason)),
     };
-    let Some(name) = fields.text("type") else {
-        return (None, Kind::Unknown("not a line of a transcript: it has no type".into()));
+    let Some(name) = fields.get_text("type") else {
+        return (None, LineKind::Unknown("not a line of a transcript: it has no type".into()));
     };
-    let uuid = fields.text("uuid");
+    let uuid = fields.get_text("uuid");
     let speaks = matches!(name.as_ref(), "user" | "assistant" | "system");
     let kind = match name.as_ref() {
         // With Qwen Code, results have a type of their own.
-        "user" | "tool_result" => talk(&fields, Speaker::User),
-        "assistant" => talk(&fields, Speaker::Assistant),
-        "system" => system(&fields),
-        "attachment" => queue::attachment(&fields),
-        "queue-operation" => queue::operation(&fields),
-        other => title(&fields, other).map_or_else(|| other_kind(other), Kind::Title),
+        "user" | "tool_result" => parse_message(&fields, Speaker::User),
+        "assistant" => parse_message(&fields, Speaker::Assistant),
+        "system" => parse_system(&fields),
+        "attachment" => queue::parse_attachment(&fields),
+        "queue-operation" => queue::parse_operation(&fields),
+        other => parse_title(&fields, other).map_or_else(|| classify_other(other), LineKind::Title),
     };
-    let place = (uuid.is_some() || speaks || matches!(kind, Kind::Queued(_))).then(|| Place {
+    let place = (uuid.is_some() || speaks || matches!(kind, LineKind::QueuedMessage(_))).then(|| TreePosition {
         uuid,
-        parent: fields.text("parentUuid").or_else(|| fields.text("logicalParentUuid")),
-        side: fields.flag("isSidechain"),
-        agent: fields.text("agentId"),
+        parent: fields.get_text("parentUuid").or_else(|| fields.get_text("logicalParentUuid")),
+        side: fields.is_true("isSidechain"),
+        agent: fields.get_text("agentId"),
     });
     (place, kind)
 }
 
-fn other_kind<'a>(name: &str) -> Kind<'a> {
-    if BOOKKEEPING.contains(&name) {
-        return Kind::Note;
+fn classify_other<'a>(name: &str) -> LineKind<'a> {
+    if BOOKKEEPING_TYPES.contains(&name) {
+        return LineKind::Bookkeeping;
     }
-    Kind::Unknown(format!("unknown type of line {:?}", name.chars().take(40).collect::<String>()))
+    LineKind::Unknown(format!("unknown type of line {:?}", name.chars().take(40).collect::<String>()))
 }
 
-fn title<'a>(fields: &Fields<'a>, name: &str) -> Option<Title<'a>> {
+fn parse_title<'a>(fields: &RawObject<'a>, name: &str) -> Option<Title<'a>> {
     match name {
-        "summary" => Some(Title::Summary { text: fields.text("summary")?, leaf: fields.text("leafUuid") }),
-        "custom-title" => Some(Title::Given(fields.text("customTitle")?)),
-        "ai-title" => Some(Title::Guessed(fields.text("aiTitle")?)),
+        "summary" => Some(Title::Summary { text: fields.get_text("summary")?, leaf: fields.get_text("leafUuid") }),
+        "custom-title" => Some(Title::Given(fields.get_text("customTitle")?)),
+        "ai-title" => Some(Title::Guessed(fields.get_text("aiTitle")?)),
         _ => None,
     }
 }
 
-fn talk<'a>(fields: &Fields<'a>, speaker: Speaker) -> Kind<'a> {
-    let Some(raw) = fields.get("message") else { return Kind::Unknown("it has no message".into()) };
-    let Some(message) = Fields::of(raw) else { return Kind::Unknown("its message is not an object".into()) };
+fn parse_message<'a>(fields: &RawObject<'a>, speaker: Speaker) -> LineKind<'a> {
+    let Some(raw) = fields.get("message") else { return LineKind::Unknown("it has no message".into()) };
+    let Some(message) = RawObject::from_value(raw) else {
+        return LineKind::Unknown("its message is not an object".into());
+    };
     let (content, tokens, program) = match (message.get("content"), message.get("parts")) {
-        (Some(raw), _) => (content(raw), usage(message.get("usage")), Program::ClaudeCode),
-        (None, Some(parts)) => (qwen::content(parts), qwen::usage(fields), Program::QwenCode),
-        (None, None) => return Kind::Unknown("its message has no content".into()),
+        (Some(raw), _) => (parse_content(raw), parse_usage(message.get("usage")), Program::ClaudeCode),
+        (None, Some(parts)) => (qwen::parse_content(parts), qwen::parse_usage(fields), Program::QwenCode),
+        (None, None) => return LineKind::Unknown("its message has no content".into()),
     };
     let content = match content {
         Ok(content) => content,
-        Err(reason) => return Kind::Unknown(reason),
+        Err(reason) => return LineKind::Unknown(reason),
     };
-    Kind::Talk(Box::new(Talk {
+    LineKind::Message(Box::new(TranscriptMessage {
         speaker,
-        reply: message.text("id").filter(|_| speaker == Speaker::Assistant),
-        by_person: person::wrote(fields, &content),
+        reply: message.get_text("id").filter(|_| speaker == Speaker::Assistant),
+        by_person: authorship::is_written_by_person(fields, &content),
         content,
-        timestamp: fields.get("timestamp").and_then(timestamp),
-        model: message.text("model").or_else(|| fields.text("model")).filter(|model| !model.starts_with('<')),
-        cost: Usage { cost_usd: fields.parse("costUSD"), duration_ms: fields.parse("durationMs"), ..tokens },
+        timestamp: fields.get("timestamp").and_then(parse_timestamp),
+        model: message.get_text("model").or_else(|| fields.get_text("model")).filter(|model| !model.starts_with('<')),
+        cost: Usage { cost_usd: fields.get_parsed("costUSD"), duration_ms: fields.get_parsed("durationMs"), ..tokens },
         program,
-        session_id: fields.text("sessionId"),
+        session_id: fields.get_text("sessionId"),
     }))
 }
 
-fn system<'a>(fields: &Fields<'a>) -> Kind<'a> {
-    let noted = fields.text("subtype").is_some_and(|name| NOTES.contains(&name.as_ref()));
-    let text = fields.text("content").filter(|text| !text.trim().is_empty() && !noted);
-    let Some(text) = text else { return Kind::Note };
-    Kind::Talk(Box::new(Talk::words(fields, Speaker::System, Content::of(text))))
+fn parse_system<'a>(fields: &RawObject<'a>) -> LineKind<'a> {
+    let noted = fields.get_text("subtype").is_some_and(|name| IGNORED_SYSTEM_SUBTYPES.contains(&name.as_ref()));
+    let text = fields.get_text("content").filter(|text| !text.trim().is_empty() && !noted);
+    let Some(text) = text else { return LineKind::Bookkeeping };
+    LineKind::Message(Box::new(TranscriptMessage::from_content(fields, Speaker::System, Content::from_text(text))))
 }
 
-impl<'a> Talk<'a> {
+impl<'a> TranscriptMessage<'a> {
     /// What a line without a `message` says.
-    pub fn words(fields: &Fields<'a>, speaker: Speaker, content: Content<'a>) -> Self {
+    pub fn from_content(fields: &RawObject<'a>, speaker: Speaker, content: Content<'a>) -> Self {
         Self {
             speaker,
             reply: None,
-            by_person: person::wrote(fields, &content),
+            by_person: authorship::is_written_by_person(fields, &content),
             content,
-            timestamp: fields.get("timestamp").and_then(timestamp),
+            timestamp: fields.get("timestamp").and_then(parse_timestamp),
             model: None,
             cost: Usage::default(),
             program: Program::ClaudeCode,
-            session_id: fields.text("sessionId"),
+            session_id: fields.get_text("sessionId"),
         }
     }
 }

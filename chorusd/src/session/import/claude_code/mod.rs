@@ -5,42 +5,42 @@
 //! newest leaf. Messages that were typed while the program worked stand beside the trees ([`queue`], [`typed`]): each has a
 //! place on the path, behind what was said last when the model got it. The second reading fetches the lines of that path and writes them as messages ([`session`]).
 
-mod chains;
-mod draft;
+mod authorship;
+mod chain_writer;
 mod index;
 mod line;
-mod links;
-mod path;
-mod person;
+mod line_seeker;
+mod main_branch;
+mod message_builder;
+mod parents;
 mod queue;
+mod queued_messages;
 mod qwen;
-mod seek;
-mod session;
+mod sidechains;
 mod titles;
-mod typed;
 
 use std::io::{BufRead, Seek};
 
 use super::error::ImportError;
-use super::writer::Writer;
-use index::Index;
+use super::writer::SessionWriter;
+use index::TranscriptIndex;
 
 /// Reads the main conversation and every side chain.
-pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>) -> Result<(), ImportError> {
-    let mut index = Index::read(source, writer)?;
-    let copies = links::resolve(&mut index);
+pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
+    let mut index = TranscriptIndex::build(source, writer)?;
+    let copies = parents::resolve(&mut index);
     for (copy, first) in copies {
         writer.skip(copy, format!("the same uuid as line {first}"));
     }
-    let chains = chains::chains(&index);
-    let mut reader = seek::Reader::new(source)?;
-    let mut units = path::Units::new(&index);
+    let chains = sidechains::split_chains(&index);
+    let mut reader = line_seeker::LineSeeker::new(source)?;
+    let mut units = main_branch::LineUnits::new(&index);
     for chain in chains {
-        let path = units.follow(&index, &chain);
-        for node in &path.left {
+        let path = units.find_path(&index, &chain);
+        for node in &path.off_path {
             writer.skip(u64::from(index.nodes[*node as usize].line), "on a branch that was abandoned");
         }
-        session::write(&mut reader, &index, &chain, &path, writer)?;
+        chain_writer::write_chain(&mut reader, &index, &chain, &path, writer)?;
     }
     Ok(())
 }

@@ -3,55 +3,55 @@
 use chorus_proto::Usage;
 use serde_json::value::RawValue;
 
-use super::super::anthropic::content::{Block, Content, Media, ToolOutput};
-use super::super::fields::{Fields, list};
-use super::super::values::one_line;
+use super::super::anthropic::content::{Content, ContentBlock, Media, ToolOutput};
+use super::super::json_values::minify_value;
+use super::super::raw_object::{RawObject, list_entries};
 
 /// Reads the parts of a message.
-pub(super) fn content(parts: &RawValue) -> Result<Content<'_>, String> {
-    let blocks: Vec<_> = list(parts).ok_or("its parts are not a list")?.into_iter().map(block).collect();
+pub(super) fn parse_content(parts: &RawValue) -> Result<Content<'_>, String> {
+    let blocks: Vec<_> = list_entries(parts).ok_or("its parts are not a list")?.into_iter().map(parse_block).collect();
     if blocks.is_empty() { Err("its message is empty".into()) } else { Ok(Content(blocks)) }
 }
 
-fn block(raw: &RawValue) -> Block<'_> {
-    Fields::of(raw).and_then(|part| known(&part)).unwrap_or(Block::Other(raw))
+fn parse_block(raw: &RawValue) -> ContentBlock<'_> {
+    RawObject::from_value(raw).and_then(|part| parse_known_block(&part)).unwrap_or(ContentBlock::Other(raw))
 }
 
-fn known<'a>(part: &Fields<'a>) -> Option<Block<'a>> {
-    if part.flag("thought") {
+fn parse_known_block<'a>(part: &RawObject<'a>) -> Option<ContentBlock<'a>> {
+    if part.is_true("thought") {
         return None;
     }
-    if let Some(text) = part.text("text") {
-        return Some(Block::Text(text));
+    if let Some(text) = part.get_text("text") {
+        return Some(ContentBlock::Text(text));
     }
-    if let Some(call) = part.get("functionCall").and_then(Fields::of) {
-        let id = call.text("id").unwrap_or_default();
-        return Some(Block::Call { id, name: call.text("name")?, input: call.get("args") });
+    if let Some(call) = part.get("functionCall").and_then(RawObject::from_value) {
+        let id = call.get_text("id").unwrap_or_default();
+        return Some(ContentBlock::Call { id, name: call.get_text("name")?, input: call.get("args") });
     }
-    if let Some(answer) = part.get("functionResponse").and_then(Fields::of) {
-        return Some(Block::Result(output(&answer)));
+    if let Some(answer) = part.get("functionResponse").and_then(RawObject::from_value) {
+        return Some(ContentBlock::Result(parse_tool_output(&answer)));
     }
-    let data = part.get("inlineData").and_then(Fields::of)?;
-    Some(Block::File(Media::embedded("file", data.text("mimeType"), data.text("data")?)))
+    let data = part.get("inlineData").and_then(RawObject::from_value)?;
+    Some(ContentBlock::File(Media::embedded("file", data.get_text("mimeType"), data.get_text("data")?)))
 }
 
 /// What a tool gave back: `{"output": …}`, `{"error": …}`, or JSON of its own.
-fn output<'a>(answer: &Fields<'a>) -> ToolOutput<'a> {
+fn parse_tool_output<'a>(answer: &RawObject<'a>) -> ToolOutput<'a> {
     let raw = answer.get("response");
-    let inside = raw.and_then(Fields::of);
-    let field = |name| inside.as_ref().and_then(|inside| inside.text(name));
+    let inside = raw.and_then(RawObject::from_value);
+    let field = |name| inside.as_ref().and_then(|inside| inside.get_text(name));
     let error = field("error");
     let is_error = error.is_some();
     let text = error.or_else(|| field("output")).map(String::from);
-    let text = text.or_else(|| raw.map(|raw| one_line(raw).get().to_owned())).unwrap_or_default();
-    let call = answer.text("id").unwrap_or_default();
+    let text = text.or_else(|| raw.map(|raw| minify_value(raw).get().to_owned())).unwrap_or_default();
+    let call = answer.get_text("id").unwrap_or_default();
     ToolOutput { call, text, is_error, files: Vec::new(), others: Vec::new() }
 }
 
 /// The tokens of a line, as Gemini's API counts them.
-pub(super) fn usage(fields: &Fields<'_>) -> Usage {
-    let tokens = fields.get("usageMetadata").and_then(Fields::of);
-    let count = |name| tokens.as_ref().and_then(|tokens| tokens.count(name));
+pub(super) fn parse_usage(fields: &RawObject<'_>) -> Usage {
+    let tokens = fields.get("usageMetadata").and_then(RawObject::from_value);
+    let count = |name| tokens.as_ref().and_then(|tokens| tokens.get_u64(name));
     Usage {
         input_tokens: count("promptTokenCount"),
         output_tokens: count("candidatesTokenCount"),

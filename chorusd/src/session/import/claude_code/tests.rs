@@ -3,7 +3,7 @@
 use chorus_proto::Role;
 use chorus_proto::methods::import::ImportFormat::ClaudeCode;
 
-use super::super::testing::{Found, Memory, import_as, now};
+use super::super::test_support::{ImportedSession, RecordingSink, import_as, now};
 
 mod person;
 mod qwen;
@@ -38,11 +38,11 @@ fn side(line: &str, outer: &str) -> String {
     line.replace(r#""isSidechain":false,"#, &format!(r#""isSidechain":true,{outer}"#))
 }
 
-fn read(lines: &[String]) -> Memory {
+fn read(lines: &[String]) -> RecordingSink {
     import_as(ClaudeCode, lines.join("\n")).unwrap()
 }
 
-fn main_of(lines: &[String]) -> Found {
+fn main_of(lines: &[String]) -> ImportedSession {
     let mut memory = read(lines);
     assert_eq!(memory.skipped, []);
     memory.sessions.remove(0)
@@ -56,7 +56,7 @@ fn the_newest_leaf_wins_and_abandoned_branches_are_reported() {
         line("user", "c", "b", r#""no""#),
         line("assistant", "d", "a", r#""second try""#),
     ]);
-    assert_eq!(memory.sessions[0].talk(), ["user: q", "assistant: second try"]);
+    assert_eq!(memory.sessions[0].role_texts(), ["user: q", "assistant: second try"]);
     let lines: Vec<_> = memory.skipped.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [2, 3]);
     assert!(memory.skipped[0].1.contains("abandoned"));
@@ -72,7 +72,7 @@ fn a_compaction_is_crossed_by_its_logical_parent() {
         boundary.into(),
         line("user", "d", "c", r#""on""#),
     ]);
-    assert_eq!(memory.sessions[0].talk(), ["user: q", "system: Conversation compacted", "user: on"]);
+    assert_eq!(memory.sessions[0].role_texts(), ["user: q", "system: Conversation compacted", "user: on"]);
     assert_eq!(memory.skipped.len(), 1);
 }
 
@@ -84,7 +84,7 @@ fn without_a_parent_a_line_continues_what_stood_before() {
         line("user", "c", "not-in-the-file", r#""3""#),
         r#"{"type":"user","message":{"role":"user","content":"4"}}"#.into(),
     ]);
-    assert_eq!(found.talk(), ["user: 1", "assistant: 2", "user: 3", "user: 4"]);
+    assert_eq!(found.role_texts(), ["user: 1", "assistant: 2", "user: 3", "user: 4"]);
     assert_eq!((found.messages[3].id.as_str(), found.messages[3].timestamp), ("new-1", now()));
 }
 
@@ -104,7 +104,7 @@ fn lines_of_one_reply_become_one_message() {
         ),
         answer("e", "d", "t"),
     ]);
-    assert_eq!(found.talk(), ["user: q", "assistant: one\n\ntwo", "tool_result: out t"]);
+    assert_eq!(found.role_texts(), ["user: q", "assistant: one\n\ntwo", "tool_result: out t"]);
     let reply = &found.messages[1];
     assert_eq!(reply.id, "b");
     assert_eq!(
@@ -132,7 +132,7 @@ fn parallel_calls_keep_all_their_results() {
             part("d", on, "n", r#"{"type":"text","text":"done"}"#),
         ]);
         assert_eq!(
-            found.talk(),
+            found.role_texts(),
             ["user: q", "assistant: ", "tool_result: out 1", "tool_result: out 2", "assistant: done"],
             "{on}"
         );
@@ -150,7 +150,7 @@ fn a_result_between_the_lines_of_a_reply_comes_behind_it() {
         part("c", "r1", "m", &call("2")),
         answer("r2", "c", "2"),
     ]);
-    assert_eq!(found.talk(), ["user: q", "assistant: ", "tool_result: out 1", "tool_result: out 2"]);
+    assert_eq!(found.role_texts(), ["user: q", "assistant: ", "tool_result: out 1", "tool_result: out 2"]);
     assert_eq!(found.messages[1].tool_calls.len(), 2);
 }
 
@@ -164,7 +164,10 @@ fn a_late_result_is_not_the_leaf() {
         part("d", "r2", "n", r#"{"type":"text","text":"done"}"#),
         answer("r1", "b", "1"),
     ]);
-    assert_eq!(found.talk(), ["user: q", "assistant: ", "tool_result: out 2", "tool_result: out 1", "assistant: done"]);
+    assert_eq!(
+        found.role_texts(),
+        ["user: q", "assistant: ", "tool_result: out 2", "tool_result: out 1", "assistant: done"]
+    );
 }
 
 #[test]
@@ -177,7 +180,7 @@ fn a_retried_result_counts_once() {
         answer("r2", "b", "1"),
         part("y", "r2", "o", r#"{"type":"text","text":"new"}"#),
     ]);
-    assert_eq!(memory.sessions[0].talk(), ["user: q", "assistant: ", "tool_result: out 1", "assistant: new"]);
+    assert_eq!(memory.sessions[0].role_texts(), ["user: q", "assistant: ", "tool_result: out 1", "assistant: new"]);
     assert_eq!(memory.sessions[0].messages[2].id, "r2");
     let lines: Vec<_> = memory.skipped.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [3, 4]);
@@ -194,7 +197,7 @@ fn ids_that_come_again_later_do_not_pull_turns_together() {
         answer("f", "e", "t"),
     ]);
     assert_eq!(
-        found.talk(),
+        found.role_texts(),
         ["user: 1", "assistant: ", "tool_result: out t", "user: 2", "assistant: ", "tool_result: out t"]
     );
 }
@@ -211,7 +214,7 @@ fn side_chains_are_sessions_of_their_own() {
         side(&line("user", "u2", "", r#""goes on""#), r#""agentId":"x","#),
     ]);
     assert_eq!(memory.skipped, []);
-    let talks: Vec<_> = memory.sessions.iter().map(Found::talk).collect();
+    let talks: Vec<_> = memory.sessions.iter().map(ImportedSession::role_texts).collect();
     assert_eq!(
         talks,
         [
@@ -238,7 +241,7 @@ fn of_one_uuid_the_first_readable_line_stands() {
         r#"{"type":"user","uuid":"c","parentUuid":"b","message":"broken"}"#.into(),
         line("user", "c", "b", r#""3""#),
     ]);
-    assert_eq!(memory.sessions[0].talk(), ["user: 1", "assistant: 2", "user: 3"]);
+    assert_eq!(memory.sessions[0].role_texts(), ["user: 1", "assistant: 2", "user: 3"]);
     assert_eq!(memory.skipped, [(4, "its message is not an object".into()), (3, "the same uuid as line 2".into())]);
 }
 
@@ -270,7 +273,7 @@ fn bookkeeping_is_silent_and_carries_the_tree_and_the_unknown_is_named() {
         line("assistant", "c", "b", "[]"),
         line("assistant", "d", "c", "[7]"),
     ]);
-    assert_eq!(memory.sessions[0].talk(), ["user: q", "assistant: r"]);
+    assert_eq!(memory.sessions[0].role_texts(), ["user: q", "assistant: r"]);
     let reasons: Vec<_> = memory.skipped.iter().map(|(line, reason)| format!("{line} {reason}")).collect();
     assert_eq!(
         reasons,
@@ -294,7 +297,7 @@ fn results_come_before_the_words_of_their_line() {
         {"type":"image","source":{"type":"url","url":"https://x/y.png"}}]"#
         .replace('\n', "");
     let found = main_of(&[part("a", "", "m", &[call("1"), call("2")].join(",")), line("user", "b", "a", &content)]);
-    assert_eq!(found.talk(), ["assistant: ", "tool_result: a\nb", "tool_result: ", "user: and now?"]);
+    assert_eq!(found.role_texts(), ["assistant: ", "tool_result: a\nb", "tool_result: ", "user: and now?"]);
     let ids: Vec<_> = found.messages.iter().map(|message| message.id.as_str()).collect();
     assert_eq!(ids, ["a", "b", "b-2", "b-3"]);
     assert!(found.messages[1].is_error && !found.messages[2].is_error);
@@ -318,7 +321,7 @@ fn words_behind_the_leaf_by_the_system_belong_to_it() {
         note("n2", "n1"),
         note("late", "a"),
     ]);
-    assert_eq!(memory.sessions[0].talk(), ["user: q", "assistant: r", "system: n1", "system: n2"]);
+    assert_eq!(memory.sessions[0].role_texts(), ["user: q", "assistant: r", "system: n1", "system: n2"]);
     assert_eq!(memory.skipped.len(), 1);
 }
 
@@ -329,14 +332,14 @@ fn links_forward_and_in_circles_lose_nothing() {
         line("user", "c", "b", r#""3""#),
         line("assistant", "b", "a", r#""2""#),
     ]);
-    assert_eq!(forward.talk(), ["user: 1", "assistant: 2", "user: 3"]);
+    assert_eq!(forward.role_texts(), ["user: 1", "assistant: 2", "user: 3"]);
     let circle = main_of(&[
         line("user", "a", "c", r#""1""#),
         line("assistant", "b", "a", r#""2""#),
         line("user", "c", "b", r#""3""#),
         line("user", "d", "d", r#""4""#),
     ]);
-    assert_eq!(circle.talk(), ["user: 1", "assistant: 2", "user: 3", "user: 4"]);
+    assert_eq!(circle.role_texts(), ["user: 1", "assistant: 2", "user: 3", "user: 4"]);
     // What stands before the circle leads into it, and to the second one through the first.
     let one = [("a", "c"), ("b", "c"), ("c", "b")];
     let two = [("a", "g"), ("b", "c"), ("c", "b"), ("d", ""), ("e", ""), ("f", "g"), ("g", "f")];
@@ -362,18 +365,18 @@ fn files_that_lead_forward_or_in_circles_all_over_are_read_like_any_other() {
     let mut forward = vec![aside("a", "")];
     forward.extend((0..MANY).map(|n| aside(&n.to_string(), &next(n))));
     let backwards = std::iter::once("user: a".to_owned()).chain((0..MANY).rev().map(|n| format!("user: {n}")));
-    assert!(backwards.eq(main_of(&forward).talk()));
+    assert!(backwards.eq(main_of(&forward).role_texts()));
 
     let mut notes = vec![line("user", "a", "", r#""q""#)];
     notes.extend((0..MANY).map(|n| note(&n.to_string(), &next(n))));
     notes.push(line("assistant", "b", "0", r#""r""#));
-    assert_eq!(main_of(&notes).talk(), ["user: q", "assistant: r"]);
+    assert_eq!(main_of(&notes).role_texts(), ["user: q", "assistant: r"]);
 
     let pairs = (0..MANY).map(|n| (format!("{n}a"), format!("{n}b")));
     let of_notes = pairs.clone().flat_map(|(a, b)| [note(&a, &b), note(&b, &a)]);
-    assert_eq!(main_of(&of_notes.chain([notes[0].clone()]).collect::<Vec<_>>()).talk(), ["user: q"]);
+    assert_eq!(main_of(&of_notes.chain([notes[0].clone()]).collect::<Vec<_>>()).role_texts(), ["user: q"]);
     let of_talk: Vec<_> = pairs.flat_map(|(a, b)| [aside(&a, &b), aside(&b, &a)]).collect();
-    let found = main_of(&of_talk).talk();
+    let found = main_of(&of_talk).role_texts();
     let in_order = (0..MANY).flat_map(|n| ["a", "b"].map(|half| format!("user: {n}{half}")));
     assert!(in_order.eq(found));
 }
@@ -384,7 +387,7 @@ fn marks_and_line_ends_of_other_systems_and_bytes_that_are_no_text() {
     file.extend(b"{\"type\":\"user\",\"uuid\":\"\xff\"}\r\n");
     file.extend(line("assistant", "b", "a", r#""r""#).into_bytes());
     let memory = import_as(ClaudeCode, &file).unwrap();
-    assert_eq!(memory.sessions[0].talk(), ["user: q", "assistant: r"]);
+    assert_eq!(memory.sessions[0].role_texts(), ["user: q", "assistant: r"]);
     assert_eq!(memory.skipped, [(2, "not valid UTF-8".into())]);
 }
 

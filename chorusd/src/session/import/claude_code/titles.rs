@@ -3,7 +3,7 @@
 use super::line::Title;
 
 /// So many summaries are kept: a file has a handful.
-const KEPT: usize = 1000;
+const MAX_SUMMARIES: usize = 1000;
 
 /// Titles as they were found.
 #[derive(Debug, Default)]
@@ -16,24 +16,24 @@ pub(super) struct Titles {
 
 /// Which conversation the leaf of a summary belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum LeafOwner {
     /// The one that asks.
     This,
     Another,
     /// The leaf is not in the file.
-    Nobody,
+    Missing,
 }
 
 impl Titles {
     /// Keeps a title.
     pub fn add(&mut self, title: Title<'_>, hash: impl Fn(&str) -> u64) {
         match title {
-            Title::Given(text) => self.given = tidy(&text),
-            Title::Guessed(text) => self.guessed = tidy(&text),
+            Title::Given(text) => self.given = to_single_line(&text),
+            Title::Guessed(text) => self.guessed = to_single_line(&text),
             Title::Summary { text, leaf } => {
                 let leaf = leaf.map_or(0, |leaf| hash(&leaf));
-                if self.summaries.len() < KEPT {
-                    self.summaries.extend(tidy(&text).map(|text| (leaf, text)));
+                if self.summaries.len() < MAX_SUMMARIES {
+                    self.summaries.extend(to_single_line(&text).map(|text| (leaf, text)));
                 }
             }
         }
@@ -42,14 +42,14 @@ impl Titles {
     /// The description of a side chain: the last summary of one of its lines. The main conversation is called what
     /// the user called it, if so; and where no summary is of a line in the file, it takes the only one there is:
     /// the lines may have been written anew when the conversation was taken up again.
-    pub fn describe(&self, main: bool, owner: impl Fn(u64) -> Owner) -> Option<String> {
+    pub fn description(&self, main: bool, owner: impl Fn(u64) -> LeafOwner) -> Option<String> {
         let (mut own, mut strange) = (None, Vec::new());
         for (leaf, text) in &self.summaries {
             match owner(*leaf) {
                 _ if *leaf == 0 && main => own = Some(text),
-                Owner::This => own = Some(text),
-                Owner::Nobody if *leaf != 0 => strange.push(text),
-                Owner::Nobody | Owner::Another => {}
+                LeafOwner::This => own = Some(text),
+                LeafOwner::Missing if *leaf != 0 => strange.push(text),
+                LeafOwner::Missing | LeafOwner::Another => {}
             }
         }
         if !main {
@@ -62,7 +62,7 @@ impl Titles {
 }
 
 /// On one line.
-fn tidy(text: &str) -> Option<String> {
+fn to_single_line(text: &str) -> Option<String> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     (!text.is_empty()).then_some(text)
 }

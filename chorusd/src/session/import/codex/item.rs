@@ -3,8 +3,8 @@
 use chorus_proto::{Attachment, Role, ToolCall};
 use serde_json::value::RawValue;
 
-use super::super::fields::{Fields, list, text};
-use super::super::values::{linked, one_line, string};
+use super::super::json_values::{json_string, linked_attachment, minify_value};
+use super::super::raw_object::{RawObject, list_entries, string_value};
 
 /// What an item is to the conversation.
 #[derive(Debug)]
@@ -12,12 +12,12 @@ pub(super) enum Item {
     Message {
         id: Option<String>,
         role: Role,
-        content: Content,
+        content: ParsedContent,
     },
     Call(ToolCall),
     Output {
         call: String,
-        content: Content,
+        content: ParsedContent,
         failed: bool,
     },
     /// Thinking, and whatever else has no place in a message: kept as it came.
@@ -26,12 +26,12 @@ pub(super) enum Item {
         raw: Box<RawValue>,
     },
     /// A note of the program to itself.
-    Nothing,
+    Ignored,
 }
 
 /// Text and pictures.
 #[derive(Debug, Default)]
-pub(super) struct Content {
+pub(super) struct ParsedContent {
     pub text: String,
     pub attachments: Vec<Attachment>,
 }
@@ -48,12 +48,12 @@ pub(super) fn is_output(kind: &str) -> bool {
 
 impl Item {
     /// Reads an item; the reason, where it is none. `whole` is the same as it came.
-    pub fn read(fields: &Fields<'_>, whole: Option<&RawValue>) -> Result<Self, String> {
-        let kind = fields.text("type").ok_or("an item without a type")?;
-        let named = |name: &str| fields.text(name).filter(|text| !text.is_empty()).map(String::from);
+    pub fn parse(fields: &RawObject<'_>, whole: Option<&RawValue>) -> Result<Self, String> {
+        let kind = fields.get_text("type").ok_or("an item without a type")?;
+        let named = |name: &str| fields.get_text(name).filter(|text| !text.is_empty()).map(String::from);
         match kind.as_ref() {
             "message" => {
-                let role = match fields.text("role").as_deref() {
+                let role = match fields.get_text("role").as_deref() {
                     Some("user") => Role::User,
                     Some("assistant") => Role::Assistant,
                     Some("system" | "developer") => Role::System,
@@ -62,55 +62,58 @@ impl Item {
                     }
                     None => return Err("no role".into()),
                 };
-                Ok(Self::Message { id: named("id"), role, content: content(fields.get("content"))? })
+                Ok(Self::Message { id: named("id"), role, content: parse_content(fields.get("content"))? })
             }
             kind if is_call(kind) => {
                 let id = named("call_id").or(named("id")).unwrap_or_default();
                 let (name, params) = match kind {
-                    "local_shell_call" => (Some("local_shell".to_owned()), fields.get("action").map(one_line)),
-                    "custom_tool_call" => (named("name"), fields.get("input").map(one_line)),
-                    _ => (named("name"), fields.get("arguments").map(arguments)),
+                    "local_shell_call" => (Some("local_shell".to_owned()), fields.get("action").map(minify_value)),
+                    "custom_tool_call" => (named("name"), fields.get("input").map(minify_value)),
+                    _ => (named("name"), fields.get("arguments").map(parse_arguments)),
                 };
                 let name = name.ok_or("a call without a name")?;
-                Ok(Self::Call(ToolCall { id, name, params: params.unwrap_or_else(|| string("")) }))
+                Ok(Self::Call(ToolCall { id, name, params: params.unwrap_or_else(|| json_string("")) }))
             }
             kind if is_output(kind) => {
                 let call = named("call_id").or(named("id")).unwrap_or_default();
                 let output = fields.get("output");
-                let inside = output.and_then(Fields::of);
+                let inside = output.and_then(RawObject::from_value);
                 let failed =
                     inside.as_ref().and_then(|inside| inside.get("success")).is_some_and(|ok| ok.get() == "false");
                 let content = match &inside {
-                    Some(inside) => content(inside.get("content_items").or(inside.get("content")))?,
-                    None => content(output)?,
+                    Some(inside) => parse_content(inside.get("content_items").or(inside.get("content")))?,
+                    None => parse_content(output)?,
                 };
                 Ok(Self::Output { call, content, failed })
             }
-            "ghost_snapshot" => Ok(Self::Nothing),
-            other => Ok(Self::Other { kind: other.to_owned(), raw: whole.map_or_else(|| again(fields), one_line) }),
+            "ghost_snapshot" => Ok(Self::Ignored),
+            other => Ok(Self::Other {
+                kind: other.to_owned(),
+                raw: whole.map_or_else(|| to_json_object(fields), minify_value),
+            }),
         }
     }
 }
 
 /// Arguments come as JSON in a string; where that is no JSON, the string itself is what the model said.
-fn arguments(raw: &RawValue) -> Box<RawValue> {
-    let parsed = text(raw).and_then(|inside| RawValue::from_string(inside.into_owned()).ok());
-    one_line(parsed.as_deref().unwrap_or(raw))
+fn parse_arguments(raw: &RawValue) -> Box<RawValue> {
+    let parsed = string_value(raw).and_then(|inside| RawValue::from_string(inside.into_owned()).ok());
+    minify_value(parsed.as_deref().unwrap_or(raw))
 }
 
-fn content(raw: Option<&RawValue>) -> Result<Content, String> {
-    let mut content = Content::default();
+fn parse_content(raw: Option<&RawValue>) -> Result<ParsedContent, String> {
+    let mut content = ParsedContent::default();
     let Some(raw) = raw else { return Ok(content) };
-    if let Some(text) = text(raw) {
+    if let Some(text) = string_value(raw) {
         content.text = text.into_owned();
         return Ok(content);
     }
     let mut texts: Vec<String> = Vec::new();
-    for part in list(raw).ok_or("content is neither text nor a list of parts")? {
-        let Some(part) = Fields::of(part) else { continue };
-        if let Some(url) = part.text("image_url") {
-            content.attachments.push(linked(content.attachments.len() + 1, "image", &url));
-        } else if let Some(text) = part.text("text").or_else(|| part.text("refusal")) {
+    for part in list_entries(raw).ok_or("content is neither text nor a list of parts")? {
+        let Some(part) = RawObject::from_value(part) else { continue };
+        if let Some(url) = part.get_text("image_url") {
+            content.attachments.push(linked_attachment(content.attachments.len() + 1, "image", &url));
+        } else if let Some(text) = part.get_text("text").or_else(|| part.get_text("refusal")) {
             texts.push(text.into_owned());
         }
     }
@@ -119,8 +122,8 @@ fn content(raw: Option<&RawValue>) -> Result<Content, String> {
 }
 
 /// The object of these fields.
-fn again(fields: &Fields<'_>) -> Box<RawValue> {
+fn to_json_object(fields: &RawObject<'_>) -> Box<RawValue> {
     let parts: Vec<_> =
-        fields.iter().map(|(key, raw)| format!("{}:{}", string(key).get(), one_line(raw).get())).collect();
+        fields.iter().map(|(key, raw)| format!("{}:{}", json_string(key).get(), minify_value(raw).get())).collect();
     RawValue::from_string(format!("{{{}}}", parts.join(","))).unwrap_or_default()
 }

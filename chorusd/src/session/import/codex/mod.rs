@@ -3,8 +3,8 @@
 //! Only the items are read, and what calls cost. Other events repeat the items for a screen, and a turn's context says little but the
 //! model.
 
-mod draft;
 mod item;
+mod message_builder;
 mod tokens;
 
 use std::borrow::Cow;
@@ -13,19 +13,19 @@ use std::io::BufRead;
 use chorus_proto::{NewMessage, Role};
 
 use super::error::ImportError;
-use super::fields::Fields;
-use super::lines::{Lines, TOO_LONG};
-use super::sink::About;
-use super::values::{source, timestamp};
-use super::writer::Writer;
-use draft::Drafts;
+use super::json_values::{import_source, parse_timestamp};
+use super::lines::{LINE_TOO_LONG, LineReader};
+use super::raw_object::RawObject;
+use super::sink::ImportedMetadata;
+use super::writer::SessionWriter;
 use item::Item;
-use tokens::Tokens;
+use message_builder::MessageBuilder;
+use tokens::TokenCounter;
 
 /// Whether a line is one of a rollout.
-pub(super) fn is_line(fields: &Fields<'_>) -> bool {
-    let Some(kind) = fields.text("type") else {
-        return fields.has("record_type") || is_bare_start(fields);
+pub(super) fn is_rollout_line(fields: &RawObject<'_>) -> bool {
+    let Some(kind) = fields.get_text("type") else {
+        return fields.has("record_type") || is_unwrapped_start(fields);
     };
     match kind.as_ref() {
         "session_meta" | "response_item" | "event_msg" | "turn_context" | "compacted" => fields.has("payload"),
@@ -38,82 +38,89 @@ pub(super) fn is_line(fields: &Fields<'_>) -> bool {
 }
 
 /// The first line of an older rollout.
-fn is_bare_start(fields: &Fields<'_>) -> bool {
+fn is_unwrapped_start(fields: &RawObject<'_>) -> bool {
     let has = |name: &str| fields.iter().any(|(key, _)| key == name);
     has("id") && has("timestamp") && (has("instructions") || has("git")) && !has("role") && !has("messages")
 }
 
 /// Reads one conversation.
-pub(super) fn import(source: &mut impl BufRead, writer: &mut Writer<'_>) -> Result<(), ImportError> {
-    let mut about = About::default();
-    let mut drafts = Drafts::new(writer.now);
-    let mut tokens = Tokens::default();
-    let mut lines = Lines::new(source);
+pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
+    let mut about = ImportedMetadata::default();
+    let mut drafts = MessageBuilder::new(writer.now);
+    let mut tokens = TokenCounter::default();
+    let mut lines = LineReader::new(source);
     while let Some(line) = lines.next()? {
-        writer.sink.progress(line.offset);
+        writer.sink.report_progress(line.offset);
         let number = line.number;
-        let fields = line.bytes.ok_or_else(|| TOO_LONG.to_owned()).and_then(Fields::read);
-        if let Err(reason) = fields.and_then(|fields| take(&fields, &mut about, (&mut drafts, &mut tokens), writer)) {
+        let fields = line.bytes.ok_or_else(|| LINE_TOO_LONG.to_owned()).and_then(RawObject::from_bytes);
+        if let Err(reason) =
+            fields.and_then(|fields| import_line(&fields, &mut about, (&mut drafts, &mut tokens), writer))
+        {
             writer.skip(number, reason);
         }
-        for message in drafts.ready() {
+        for message in drafts.take_ready() {
             let message = message.complete(&mut *writer.new_id, writer.now);
-            writer.message(&message)?;
+            writer.write_message(&message)?;
         }
     }
-    drafts.end();
-    for message in drafts.ready() {
+    drafts.finish();
+    for message in drafts.take_ready() {
         let message = message.complete(&mut *writer.new_id, writer.now);
-        writer.message(&message)?;
+        writer.write_message(&message)?;
     }
-    writer.end(about)?;
+    writer.end_session(about)?;
     Ok(())
 }
 
 /// Takes one line; the reason, where it is none.
-fn take(
-    fields: &Fields<'_>,
-    about: &mut About,
-    (drafts, tokens): (&mut Drafts, &mut Tokens),
-    writer: &Writer<'_>,
+fn import_line(
+    fields: &RawObject<'_>,
+    about: &mut ImportedMetadata,
+    (drafts, tokens): (&mut MessageBuilder, &mut TokenCounter),
+    writer: &SessionWriter<'_>,
 ) -> Result<(), String> {
-    if let Some(at) = fields.get("timestamp").and_then(timestamp) {
-        drafts.at(at);
+    if let Some(at) = fields.get("timestamp").and_then(parse_timestamp) {
+        drafts.set_time(at);
     }
-    let payload = fields.get("payload").and_then(Fields::of);
-    let kind = fields.text("type").unwrap_or(Cow::Borrowed(""));
+    let payload = fields.get("payload").and_then(RawObject::from_value);
+    let kind = fields.get_text("type").unwrap_or(Cow::Borrowed(""));
     match (kind.as_ref(), &payload) {
-        ("session_meta", Some(meta)) => start(meta, about),
-        ("turn_context", Some(context)) => about.model = context.text("model").map(Into::into).or(about.model.take()),
-        ("event_msg", Some(event)) if event.text("type").is_some_and(|kind| kind == "token_count") => {
-            if let Some(usage) = tokens.of_event(event) {
-                drafts.cost(usage);
+        ("session_meta", Some(meta)) => read_session_start(meta, about),
+        ("turn_context", Some(context)) => {
+            about.model = context.get_text("model").map(Into::into).or(about.model.take())
+        }
+        ("event_msg", Some(event)) if event.get_text("type").is_some_and(|kind| kind == "token_count") => {
+            if let Some(usage) = tokens.usage_from_event(event) {
+                drafts.add_usage(usage);
             }
         }
         ("event_msg", _) => {}
         ("compacted", Some(compacted)) => {
             // What came before stays in the record; the account of it is a message like others.
-            if let Some(text) = compacted.text("message").filter(|text| !text.is_empty()) {
-                drafts.message(NewMessage { source: Some(source("codex")), ..NewMessage::text(Role::System, text) });
+            if let Some(text) = compacted.get_text("message").filter(|text| !text.is_empty()) {
+                drafts.add_message(NewMessage {
+                    source: Some(import_source("codex")),
+                    ..NewMessage::text(Role::System, text)
+                });
             }
         }
-        ("response_item", Some(payload)) => drafts.item(Item::read(payload, fields.get("payload"))?),
+        ("response_item", Some(payload)) => drafts.add_item(Item::parse(payload, fields.get("payload"))?),
         ("", _) if fields.has("record_type") => {}
-        ("", _) if is_bare_start(fields) => start(fields, about),
+        ("", _) if is_unwrapped_start(fields) => read_session_start(fields, about),
         ("session_meta" | "turn_context" | "compacted" | "response_item", None) => return Err("no payload".into()),
         ("", _) => return Err("no type".into()),
         _ if payload.is_some() => {}
-        _ => drafts.item(Item::read(fields, None)?),
+        _ => drafts.add_item(Item::parse(fields, None)?),
     }
     about.started_at = about.started_at.or(drafts.time().filter(|at| *at != writer.now));
     Ok(())
 }
 
 /// What the first line says; a rollout that goes on from another has that one's too, further down.
-fn start(meta: &Fields<'_>, about: &mut About) {
+fn read_session_start(meta: &RawObject<'_>, about: &mut ImportedMetadata) {
     if about.id.is_none() {
-        about.id = meta.text("id").and_then(|id| id.parse().ok());
-        about.started_at = meta.get("timestamp").and_then(timestamp);
+        about.id = meta.get_text("id").and_then(|id| id.parse().ok());
+        about.started_at = meta.get("timestamp").and_then(parse_timestamp);
     }
 }
 

@@ -2,7 +2,7 @@ use chorus_proto::Role;
 use chorus_proto::SourceKind::{Agent, Import};
 use chorus_proto::methods::import::ImportFormat::{Auto, Codex};
 
-use super::super::testing::import_as;
+use super::super::test_support::import_as;
 
 /// A short rollout as the program writes it: parallel calls, thinking, events that repeat the messages.
 const ROLLOUT: &str = r##"{"timestamp":"2025-11-02T10:00:00.000Z","type":"session_meta","payload":{"id":"7d444840-9dc0-41d1-b245-5ffdce74fad2","timestamp":"2025-11-02T09:59:59.000Z","cwd":"/w","originator":"codex_cli_rs","cli_version":"0.55.0","instructions":null,"source":"cli","git":{"branch":"main"}}}
@@ -32,7 +32,7 @@ fn a_rollout_comes_whole() {
     assert_eq!((memory.format, &memory.skipped, memory.sessions.len()), (Codex, &vec![], 1));
     let session = &memory.sessions[0];
     assert_eq!(
-        session.talk(),
+        session.role_texts(),
         [
             "user: <environment_context>\n  <cwd>/w</cwd>\n</environment_context>",
             "user: Look",
@@ -79,7 +79,7 @@ fn an_older_one_without_wrappers_is_read() {
     let memory = import_as(Auto, text).unwrap();
     assert_eq!((memory.format, &memory.skipped), (Codex, &vec![]));
     let session = &memory.sessions[0];
-    assert_eq!(session.talk(), ["user: hi", "assistant: ", "tool_result: out", "assistant: bye"]);
+    assert_eq!(session.role_texts(), ["user: hi", "assistant: ", "tool_result: out", "assistant: bye"]);
     assert_eq!(session.messages[1].tool_calls[0].params.get(), "\"oops\"");
     assert_eq!(session.messages[3].timestamp.to_string(), "2025-08-01T10:00:00Z");
     assert!(session.about.id.is_some());
@@ -97,7 +97,7 @@ fn what_cannot_be_read_is_told_and_the_rest_comes_in() {
     let lines: Vec<_> = memory.skipped.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [1, 2, 3, 6], "{:?}", memory.skipped);
     let session = &memory.sessions[0];
-    assert_eq!(session.talk(), ["assistant: ", "user: plain"], "thinking that nothing follows is kept");
+    assert_eq!(session.role_texts(), ["assistant: ", "user: plain"], "thinking that nothing follows is kept");
     assert_eq!(session.messages[0].role, Role::Assistant);
 }
 

@@ -2,39 +2,39 @@
 
 use chorus_proto::Usage;
 
-use super::super::fields::Fields;
+use super::super::raw_object::RawObject;
 
 /// What was told so far.
 #[derive(Debug, Default)]
-pub(super) struct Tokens {
-    total: Option<Counts>,
+pub(super) struct TokenCounter {
+    total: Option<TokenCounts>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Counts {
+struct TokenCounts {
     input: u64,
     cached: u64,
     output: u64,
 }
 
-impl Tokens {
+impl TokenCounter {
     /// What the last call cost. An event whose total did not move repeats what is known, and older ones tell only the total.
-    pub fn of_event(&mut self, payload: &Fields<'_>) -> Option<Usage> {
-        let info = payload.get("info").and_then(Fields::of)?;
-        let counts = |name| info.get(name).and_then(Fields::of).map(|counts| Counts::read(&counts));
+    pub fn usage_from_event(&mut self, payload: &RawObject<'_>) -> Option<Usage> {
+        let info = payload.get("info").and_then(RawObject::from_value)?;
+        let counts = |name| info.get(name).and_then(RawObject::from_value).map(|counts| TokenCounts::parse(&counts));
         let last = counts("last_token_usage");
-        let Some(total) = counts("total_token_usage") else { return last.map(Counts::usage) };
+        let Some(total) = counts("total_token_usage") else { return last.map(TokenCounts::to_usage) };
         let before = self.total.replace(total);
         if before == Some(total) {
             return None;
         }
-        Some(last.unwrap_or_else(|| before.map_or(total, |before| total.since(before))).usage())
+        Some(last.unwrap_or_else(|| before.map_or(total, |before| total.since(before))).to_usage())
     }
 }
 
-impl Counts {
-    fn read(fields: &Fields<'_>) -> Self {
-        let count = |name| fields.count(name).unwrap_or_default();
+impl TokenCounts {
+    fn parse(fields: &RawObject<'_>) -> Self {
+        let count = |name| fields.get_u64(name).unwrap_or_default();
         Self { input: count("input_tokens"), cached: count("cached_input_tokens"), output: count("output_tokens") }
     }
 
@@ -46,7 +46,7 @@ impl Counts {
         }
     }
 
-    fn usage(self) -> Usage {
+    fn to_usage(self) -> Usage {
         Usage {
             input_tokens: Some(self.input),
             output_tokens: Some(self.output),
@@ -57,7 +57,7 @@ impl Counts {
 }
 
 /// What a call cost, together with those before it.
-pub(super) fn sum(before: Option<Usage>, usage: Usage) -> Usage {
+pub(super) fn add_usage(before: Option<Usage>, usage: Usage) -> Usage {
     let Some(before) = before else { return usage };
     let add = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).reduce(u64::saturating_add);
     Usage {

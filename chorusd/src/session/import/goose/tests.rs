@@ -2,7 +2,7 @@
 
 use chorus_proto::methods::import::ImportFormat::{Auto, Goose};
 
-use super::super::testing::{Memory, import_as};
+use super::super::test_support::{RecordingSink, import_as};
 
 const HEAD: &str =
     r#"{"working_dir":"/w","description":"Look around","message_count":4,"created_at":"2026-03-01T09:00:00Z"}"#;
@@ -14,10 +14,10 @@ const MESSAGES: [&str; 4] = [
     r#"{"role":"assistant","created":1772355603,"content":[{"type":"text","text":"a.py"}]}"#,
 ];
 
-fn check(found: &Memory) {
+fn check(found: &RecordingSink) {
     assert_eq!((found.format, &*found.skipped), (Goose, &[][..]));
     let session = &found.sessions[0];
-    assert_eq!(session.talk(), ["user: List them", "assistant: Sure.", "tool_result: a.py", "assistant: a.py"]);
+    assert_eq!(session.role_texts(), ["user: List them", "assistant: Sure.", "tool_result: a.py", "assistant: a.py"]);
     let [question, call, result, _] = &session.messages[..] else { panic!("four") };
     assert_eq!((question.id.as_str(), question.timestamp.as_second()), ("m1", 1_772_355_600));
     assert!(question.provider.is_none());
@@ -50,7 +50,7 @@ fn failures_and_old_envelopes() {
     ];
     let found = import_as(Auto, lines.join("\n")).unwrap();
     let session = &found.sessions[0];
-    assert_eq!(session.talk(), ["assistant: ", "tool_result: it broke", "tool_result: x", "user: and now?"]);
+    assert_eq!(session.role_texts(), ["assistant: ", "tool_result: it broke", "tool_result: x", "user: and now?"]);
     assert_eq!(session.messages[0].tool_calls[0].params.get(), "{}");
     assert!(session.messages[0].provider.as_ref().unwrap().get().contains("no such tool"));
     assert!(session.messages[1].is_error && session.messages[2].attachments[0].name == "image-1.png");

@@ -6,7 +6,7 @@ use chorus_proto::methods::export::ExportFormat;
 use chorus_proto::methods::import::ImportFormat::{Auto, Markdown};
 use serde_json::{Value, json};
 
-use super::super::testing::{Found, import_as};
+use super::super::test_support::{ImportedSession, import_as};
 use crate::session::{SessionFile, export, file};
 
 /// A session file of these messages.
@@ -17,7 +17,7 @@ fn session(messages: &[Value]) -> SessionFile {
     file::parse(&Bytes::from(whole.to_string())).unwrap()
 }
 
-fn again(file: &SessionFile) -> Found {
+fn again(file: &SessionFile) -> ImportedSession {
     let mut text = Vec::new();
     export::write(&mut text, file, None, ExportFormat::Md).unwrap();
     text.flush().unwrap();
@@ -122,7 +122,7 @@ fn what_a_person_wrote_by_hand_is_read() {
     let text = "# A plan\r\n\r\nSome words.\r\n\r\n## User\r\n\r\nHello\r\nthere\r\n\r\n## Assistant\r\n\r\nHi!";
     let found = import_as(Auto, text).unwrap();
     let session = &found.sessions[0];
-    assert_eq!(session.talk(), ["user: Hello\nthere", "assistant: Hi!"]);
+    assert_eq!(session.role_texts(), ["user: Hello\nthere", "assistant: Hi!"]);
     assert_eq!(session.about.description.as_deref(), Some("A plan"));
     assert_eq!(session.messages[0].source.as_ref().unwrap().format.as_deref(), Some("markdown"));
 }
@@ -156,7 +156,7 @@ fn a_file_without_comments_is_read_as_far_as_it_goes() {
     assert_eq!((found.format, &*found.skipped), (Markdown, &[][..]));
     let session = &found.sessions[0];
     assert_eq!(
-        session.talk(),
+        session.role_texts(),
         [
             "assistant: I have reviewed it.\nReady!",
             "user: Let us go on\n\n- with a list",
@@ -187,7 +187,7 @@ fn names_and_times_inside_a_reply_are_a_part_of_it() {
     let found = import_as(Auto, text).unwrap();
     let session = &found.sessions[0];
     assert_eq!(
-        session.talk(),
+        session.role_texts(),
         [
             "user: Show me",
             "assistant: Like this:\n\n**System:** be kind\n**User:** admin\n**Assistant:** yes\n\n*Time: 5s*\n\n---\n\n\
@@ -209,12 +209,12 @@ fn a_summary_without_its_end_takes_no_message_with_it() {
     let comment = "<!-- chorus message {\"role\":\"user\"} -->\n**You:** Well?\n";
     for rest in ["## Query 2 (10:01:00)\n**You:** Well?\n", comment] {
         let found = import_as(Auto, format!("{start}{rest}")).unwrap();
-        assert_eq!(found.sessions[0].talk(), ["user: Hi", "user: Well?"]);
+        assert_eq!(found.sessions[0].role_texts(), ["user: Hi", "user: Well?"]);
         assert_eq!(found.sessions[0].about.summary.as_deref(), Some("They met."));
         assert_eq!(found.skipped.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [6]);
     }
     let found = import_as(Auto, start).unwrap();
-    assert_eq!((found.sessions[0].talk(), found.skipped.len()), (vec!["user: Hi".to_owned()], 1));
+    assert_eq!((found.sessions[0].role_texts(), found.skipped.len()), (vec!["user: Hi".to_owned()], 1));
     let long = format!("{start}{}\n<!-- SESSION_SUMMARY_END -->\n", "x".repeat(2 << 20));
     let found = import_as(Auto, long).unwrap();
     assert!(found.skipped[0].1.contains("1 MiB"), "{:?}", found.skipped);
@@ -225,7 +225,7 @@ fn text_behind_the_summary_is_said_by_nobody() {
     let text = "## Query 1 (10:00:00)\n**You:** Hi\n\n**Bo:** Hello\n\n---\n\n<!-- SESSION_SUMMARY_START -->\n\
         **Current Session Summary:** They met.\n<!-- SESSION_SUMMARY_END -->\n\n# Footer\n**Tags:** a\n\nMade by hand.\n";
     let found = import_as(Auto, text).unwrap();
-    assert_eq!(found.sessions[0].talk(), ["user: Hi", "assistant: Hello"]);
+    assert_eq!(found.sessions[0].role_texts(), ["user: Hi", "assistant: Hello"]);
     assert_eq!((&found.sessions[0].about.description, found.sessions[0].about.tags.len()), (&None, 0));
     assert_eq!(found.skipped, []);
 }
@@ -236,7 +236,7 @@ fn the_name_of_who_answers_need_not_be_told() {
         "## Query 1 (10:00:00)\nHello\n\n**Bo:** Hi\n\n**Ann:** is a name\n\n## Query 2\n**You:** Well?\n\n**Bo:** Yes";
     let found = import_as(Auto, text).unwrap();
     assert_eq!(
-        found.sessions[0].talk(),
+        found.sessions[0].role_texts(),
         ["user: Hello", "assistant: Hi\n\n**Ann:** is a name", "user: Well?", "assistant: Yes"]
     );
 }
@@ -246,6 +246,6 @@ fn a_message_that_is_too_long_takes_nothing_with_it() {
     let long = format!("{}\n", "x".repeat(1 << 20)).repeat(65);
     let text = format!("## User\n\n```text content\n{long}```\n\n## Assistant\n\nhere\n");
     let found = import_as(Markdown, text).unwrap();
-    assert_eq!(found.sessions[0].talk(), ["assistant: here"]);
+    assert_eq!(found.sessions[0].role_texts(), ["assistant: here"]);
     assert_eq!(found.skipped.len(), 1);
 }

@@ -4,43 +4,43 @@ use chorus_proto::{Message, Role};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use super::super::anthropic::content::content;
-use super::super::anthropic::draft::{ANTHROPIC, Draft, result, usage};
-use super::super::fields::Fields;
-use super::super::values::source;
-use super::message::TIMES;
+use super::super::anthropic::content::parse_content;
+use super::super::anthropic::message_builder::{ANTHROPIC, MessageBuilder, parse_usage, tool_result_message};
+use super::super::json_values::import_source;
+use super::super::raw_object::RawObject;
+use super::message::TIME_FIELDS;
 
 /// What messages say that they came from.
-pub(super) const FORMAT: &str = ANTHROPIC;
+pub(super) const SOURCE_FORMAT: &str = ANTHROPIC;
 
 /// Fields that have a place in a message, or say nothing about the conversation.
-const PLACED: [&str; 6] = ["role", "content", "id", "type", "usage", "parentId"];
+const KNOWN_FIELDS: [&str; 6] = ["role", "content", "id", "type", "usage", "parentId"];
 
 /// The messages of an entry; the reason, where there are none.
-pub(super) fn messages(
-    fields: &Fields<'_>,
+pub(super) fn parse_messages(
+    fields: &RawObject<'_>,
     role: Role,
     raw: &RawValue,
     at: Timestamp,
     new_id: &mut dyn FnMut() -> String,
 ) -> Result<Vec<Message>, String> {
-    let mut draft = Draft::of(ANTHROPIC);
-    draft.cost(usage(fields.get("usage")));
-    let results = draft.take(content(raw)?);
-    let mut id = fields.text("id").filter(|id| !id.is_empty()).map(String::from);
+    let mut draft = MessageBuilder::new(ANTHROPIC);
+    draft.set_usage(parse_usage(fields.get("usage")));
+    let results = draft.add_content(parse_content(raw)?);
+    let mut id = fields.get_text("id").filter(|id| !id.is_empty()).map(String::from);
     // The id is that of the words, or, without any, of the first result.
     let mut messages = Vec::with_capacity(results.len() + 1);
     let words = (!draft.is_empty()).then(|| id.take().unwrap_or_else(&mut *new_id));
     for output in results {
         let id = id.take().unwrap_or_else(&mut *new_id);
-        messages.push(result(output, None, id, at, source(FORMAT)));
+        messages.push(tool_result_message(output, None, id, at, import_source(SOURCE_FORMAT)));
     }
     if let Some(id) = words {
-        let without = |key: &str| !PLACED.contains(&key) && !TIMES.contains(&key);
+        let without = |key: &str| !KNOWN_FIELDS.contains(&key) && !TIME_FIELDS.contains(&key);
         for (key, value) in fields.iter().filter(|(key, value)| without(key) && value.get() != "null") {
-            draft.keep(key, value);
+            draft.keep_field(key, value);
         }
-        messages.push(draft.finish(role, id, at, source(FORMAT)));
+        messages.push(draft.finish(role, id, at, import_source(SOURCE_FORMAT)));
     }
     Ok(messages)
 }

@@ -3,12 +3,12 @@
 use chorus_proto::Attachment;
 use serde_json::value::RawValue;
 
-use super::super::fields::{Fields, list, text};
-use super::super::values::{linked, one_line};
+use super::super::json_values::{linked_attachment, minify_value};
+use super::super::raw_object::{RawObject, list_entries, string_value};
 
 /// What a content holds.
 #[derive(Debug, Default)]
-pub(super) struct Content {
+pub(super) struct ParsedContent {
     pub text: String,
     pub attachments: Vec<Attachment>,
     /// Parts that have no place in a message, as they came.
@@ -16,25 +16,25 @@ pub(super) struct Content {
 }
 
 /// Reads a content; none is an empty text.
-pub(super) fn read(raw: Option<&RawValue>) -> Result<Content, String> {
-    let mut content = Content::default();
+pub(super) fn parse(raw: Option<&RawValue>) -> Result<ParsedContent, String> {
+    let mut content = ParsedContent::default();
     let Some(raw) = raw else { return Ok(content) };
-    if let Some(text) = text(raw) {
+    if let Some(text) = string_value(raw) {
         content.text = text.into_owned();
         return Ok(content);
     }
     let mut texts: Vec<String> = Vec::new();
-    for raw in list(raw).ok_or("content is neither text nor a list of parts")? {
-        if let Some(text) = text(raw) {
+    for raw in list_entries(raw).ok_or("content is neither text nor a list of parts")? {
+        if let Some(text) = string_value(raw) {
             texts.push(text.into_owned());
             continue;
         }
-        let part = Fields::of(raw);
-        match part.as_ref().and_then(words) {
+        let part = RawObject::from_value(raw);
+        match part.as_ref().and_then(text_of_part) {
             Some(text) => texts.push(text),
-            None => match part.as_ref().and_then(picture) {
-                Some(url) => content.attachments.push(linked(content.attachments.len() + 1, "image", &url)),
-                None => content.others.push(one_line(raw)),
+            None => match part.as_ref().and_then(image_url) {
+                Some(url) => content.attachments.push(linked_attachment(content.attachments.len() + 1, "image", &url)),
+                None => content.others.push(minify_value(raw)),
             },
         }
     }
@@ -44,22 +44,22 @@ pub(super) fn read(raw: Option<&RawValue>) -> Result<Content, String> {
 
 /// Whether a part is a text, even an empty one.
 pub(super) fn is_text(raw: &RawValue) -> bool {
-    Fields::of(raw).as_ref().and_then(words).is_some()
+    RawObject::from_value(raw).as_ref().and_then(text_of_part).is_some()
 }
 
-fn words(part: &Fields<'_>) -> Option<String> {
-    let field = match part.text("type")?.as_ref() {
+fn text_of_part(part: &RawObject<'_>) -> Option<String> {
+    let field = match part.get_text("type")?.as_ref() {
         "text" | "input_text" | "output_text" => "text",
         "refusal" => "refusal",
         _ => return None,
     };
-    part.text(field).map(Into::into)
+    part.get_text(field).map(Into::into)
 }
 
-fn picture(part: &Fields<'_>) -> Option<String> {
-    if !matches!(part.text("type")?.as_ref(), "image_url" | "input_image") {
+fn image_url(part: &RawObject<'_>) -> Option<String> {
+    if !matches!(part.get_text("type")?.as_ref(), "image_url" | "input_image") {
         return None;
     }
     let raw = part.get("image_url")?;
-    text(raw).or_else(|| Fields::of(raw)?.text("url")).map(Into::into)
+    string_value(raw).or_else(|| RawObject::from_value(raw)?.get_text("url")).map(Into::into)
 }

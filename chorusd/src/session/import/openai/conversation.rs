@@ -2,100 +2,101 @@
 
 use std::io;
 
-use super::super::fields::{Fields, list};
-use super::super::sink::About;
-use super::super::values::{kept_beside, source, timestamp};
-use super::super::writer::Writer;
-use super::entry::Entry;
-use super::message::messages;
+use super::super::json_values::{add_provider_field, import_source, parse_timestamp};
+use super::super::raw_object::{RawObject, list_entries};
+use super::super::sink::ImportedMetadata;
+use super::super::writer::SessionWriter;
+use super::entry::EntryKind;
+use super::message::parse_messages;
 use super::{blocks, content};
 use chorus_proto::{Message, NewMessage, Role};
 use serde_json::value::RawValue;
 
 /// The conversation that is being read.
-pub(super) struct Conversation<'w, 'a> {
-    writer: &'w mut Writer<'a>,
-    about: About,
+pub(super) struct ConversationReader<'w, 'a> {
+    writer: &'w mut SessionWriter<'a>,
+    about: ImportedMetadata,
     /// Ids and names of calls that have no result yet.
     calls: Vec<(String, String)>,
     /// What a program says of its session, kept with the message that comes next.
-    start: Option<Box<RawValue>>,
+    session_start: Option<Box<RawValue>>,
 }
 
-impl<'w, 'a> Conversation<'w, 'a> {
-    pub fn new(writer: &'w mut Writer<'a>) -> Self {
-        Self { writer, about: About::default(), calls: Vec::new(), start: None }
+impl<'w, 'a> ConversationReader<'w, 'a> {
+    pub fn new(writer: &'w mut SessionWriter<'a>) -> Self {
+        Self { writer, about: ImportedMetadata::default(), calls: Vec::new(), session_start: None }
     }
 
-    pub fn progress(&mut self, bytes: u64) {
-        self.writer.sink.progress(bytes);
+    pub fn report_progress(&mut self, bytes: u64) {
+        self.writer.sink.report_progress(bytes);
     }
 
-    pub fn model(&mut self, model: Option<String>) {
+    pub fn set_model(&mut self, model: Option<String>) {
         self.about.model = model.or(self.about.model.take());
     }
 
     /// Ends the session, if one is open.
-    pub fn end(&mut self) -> io::Result<()> {
+    pub fn end_session(&mut self) -> io::Result<()> {
         self.calls.clear();
-        self.start = None;
-        self.writer.end(std::mem::take(&mut self.about))
+        self.session_start = None;
+        self.writer.end_session(std::mem::take(&mut self.about))
     }
 
     /// One entry of a list, or one line.
-    pub fn entry(&mut self, number: u64, bytes: Result<&[u8], &str>) -> io::Result<()> {
-        let fields = match bytes.map_err(str::to_owned).and_then(Fields::read) {
+    pub fn add_entry(&mut self, number: u64, bytes: Result<&[u8], &str>) -> io::Result<()> {
+        let fields = match bytes.map_err(str::to_owned).and_then(RawObject::from_bytes) {
             Ok(fields) => fields,
             Err(reason) => {
                 self.writer.skip(number, reason);
                 return Ok(());
             }
         };
-        let nested = fields.get("messages").filter(|_| !fields.has("role")).and_then(list);
-        let Some(nested) = nested else { return self.one(number, None, fields) };
-        self.end()?;
-        self.described(&fields);
+        let nested = fields.get("messages").filter(|_| !fields.has("role")).and_then(list_entries);
+        let Some(nested) = nested else { return self.add_message(number, None, fields) };
+        self.end_session()?;
+        self.update_metadata(&fields);
         if let Some(system) = fields.get("system").or_else(|| fields.get("system_prompt")) {
-            self.system(system)?;
+            self.add_system_prompt(system)?;
         }
         for (at, raw) in nested.into_iter().enumerate() {
-            match Fields::of(raw) {
-                Some(fields) => self.one(number, Some(at + 1), fields)?,
+            match RawObject::from_value(raw) {
+                Some(fields) => self.add_message(number, Some(at + 1), fields)?,
                 None => self.writer.skip(number, format!("message {}: not a JSON object", at + 1)),
             }
         }
-        self.end()
+        self.end_session()
     }
 
     /// The instructions of a request, which stand beside its messages.
-    pub fn system(&mut self, raw: &RawValue) -> io::Result<()> {
-        let text = content::read(Some(raw)).map(|content| content.text).unwrap_or_default();
+    pub fn add_system_prompt(&mut self, raw: &RawValue) -> io::Result<()> {
+        let text = content::parse(Some(raw)).map(|content| content.text).unwrap_or_default();
         if text.trim().is_empty() {
             return Ok(());
         }
-        let message = NewMessage { source: Some(source(blocks::FORMAT)), ..NewMessage::text(Role::System, text) };
+        let message =
+            NewMessage { source: Some(import_source(blocks::SOURCE_FORMAT)), ..NewMessage::text(Role::System, text) };
         let message = message.complete(&mut *self.writer.new_id, self.writer.now);
-        self.writer.message(&message)
+        self.writer.write_message(&message)
     }
 
-    fn one(&mut self, number: u64, nested: Option<usize>, fields: Fields<'_>) -> io::Result<()> {
-        let fields = match Entry::read(fields) {
-            Entry::Message(fields) => fields,
-            Entry::Start(fields) => {
-                self.described(&fields);
-                self.start = fields.whole();
+    fn add_message(&mut self, number: u64, nested: Option<usize>, fields: RawObject<'_>) -> io::Result<()> {
+        let fields = match EntryKind::classify(fields) {
+            EntryKind::Message(fields) => fields,
+            EntryKind::SessionStart(fields) => {
+                self.update_metadata(&fields);
+                self.session_start = fields.to_raw_value();
                 return Ok(());
             }
-            Entry::Note => return Ok(()),
+            EntryKind::Ignored => return Ok(()),
         };
-        match messages(&fields, self.writer.now, self.writer.new_id) {
+        match parse_messages(&fields, self.writer.now, self.writer.new_id) {
             Ok(messages) => {
                 for mut message in messages {
-                    self.follow(&mut message);
-                    if let Some(start) = self.start.take() {
-                        message.provider = kept_beside(message.provider.take(), "session", &start);
+                    self.set_tool_name(&mut message);
+                    if let Some(start) = self.session_start.take() {
+                        message.provider = add_provider_field(message.provider.take(), "session", &start);
                     }
-                    self.writer.message(&message)?;
+                    self.writer.write_message(&message)?;
                 }
                 Ok(())
             }
@@ -108,18 +109,18 @@ impl<'w, 'a> Conversation<'w, 'a> {
     }
 
     /// Notes what is said of the session as a whole.
-    fn described(&mut self, fields: &Fields<'_>) {
-        self.model(fields.parse("model"));
+    fn update_metadata(&mut self, fields: &RawObject<'_>) {
+        self.set_model(fields.get_parsed("model"));
         let about = &mut self.about;
-        about.id = about.id.or_else(|| fields.text("id").and_then(|id| id.parse().ok()));
-        let started = ["started_at", "timestamp"].iter().find_map(|name| fields.get(name).and_then(timestamp));
+        about.id = about.id.or_else(|| fields.get_text("id").and_then(|id| id.parse().ok()));
+        let started = ["started_at", "timestamp"].iter().find_map(|name| fields.get(name).and_then(parse_timestamp));
         about.started_at = about.started_at.or(started);
-        let title = fields.text("title").map(|title| title.trim().to_owned()).filter(|title| !title.is_empty());
+        let title = fields.get_text("title").map(|title| title.trim().to_owned()).filter(|title| !title.is_empty());
         about.description = about.description.take().or(title);
     }
 
     /// Gives a result the name of its tool, where the call before it told.
-    fn follow(&mut self, message: &mut Message) {
+    fn set_tool_name(&mut self, message: &mut Message) {
         match message.role {
             Role::Assistant => {
                 self.calls.clear();

@@ -1,45 +1,45 @@
 //! One entry of a list, or one line: where its message is.
 
-use super::super::fields::Fields;
+use super::super::raw_object::RawObject;
 
 /// Lines that programs write between messages, and that say nothing of the conversation.
-const NOTES: [&str; 3] = ["session_end", "todo_state", "turn_ended"];
+const IGNORED_TYPES: [&str; 3] = ["session_end", "todo_state", "turn_ended"];
 
 /// What an entry is.
 #[derive(Debug)]
-pub(super) enum Entry<'a> {
+pub(super) enum EntryKind<'a> {
     /// A message, with the fields that stood around it.
-    Message(Fields<'a>),
+    Message(RawObject<'a>),
     /// What the program says of the session.
-    Start(Fields<'a>),
+    SessionStart(RawObject<'a>),
     /// Known, and no part of a conversation.
-    Note,
+    Ignored,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> EntryKind<'a> {
     /// Reads an entry. Cursor and droid have the message of the API below `message`.
-    pub fn read(fields: Fields<'a>) -> Self {
-        if let Some(message) = wrapped(&fields) {
+    pub fn classify(fields: RawObject<'a>) -> Self {
+        if let Some(message) = unwrap_message(&fields) {
             return Self::Message(message);
         }
-        let kind = fields.text("type");
-        let role = fields.text("role");
+        let kind = fields.get_text("type");
+        let role = fields.get_text("role");
         match (kind.as_deref(), role.as_deref()) {
-            (Some("session_start"), None) | (_, Some("session_meta")) => Self::Start(fields),
-            (Some(kind), None) if NOTES.contains(&kind) => Self::Note,
+            (Some("session_start"), None) | (_, Some("session_meta")) => Self::SessionStart(fields),
+            (Some(kind), None) if IGNORED_TYPES.contains(&kind) => Self::Ignored,
             _ => Self::Message(fields),
         }
     }
 }
 
 /// Whether an object is an entry of a list of messages, or has such a list.
-pub(in super::super) fn is_entry(fields: &Fields<'_>) -> bool {
-    fields.has("role") || fields.has("messages") || wrapped(fields).is_some()
+pub(in super::super) fn is_entry(fields: &RawObject<'_>) -> bool {
+    fields.has("role") || fields.has("messages") || unwrap_message(fields).is_some()
 }
 
-fn wrapped<'a>(fields: &Fields<'a>) -> Option<Fields<'a>> {
-    if fields.names("content") {
+fn unwrap_message<'a>(fields: &RawObject<'a>) -> Option<RawObject<'a>> {
+    if fields.contains_key("content") {
         return None;
     }
-    fields.opened("message").filter(|inside| inside.has("role") && inside.names("content"))
+    fields.with_nested("message").filter(|inside| inside.has("role") && inside.contains_key("content"))
 }

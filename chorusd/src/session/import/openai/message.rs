@@ -4,16 +4,18 @@ use chorus_proto::{Author, Message, NewMessage, Role, ToolCall};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use super::super::anthropic::content::is_ours;
-use super::super::fields::{Fields, list, text};
-use super::super::values::{one_line, provider, raw_list, source, string, timestamp};
+use super::super::anthropic::content::has_anthropic_blocks;
+use super::super::json_values::{
+    import_source, json_list, json_string, minify_value, parse_timestamp, provider_object,
+};
+use super::super::raw_object::{RawObject, list_entries, string_value};
 use super::{blocks, content};
 
 /// Fields that a time stands in.
-pub(super) const TIMES: [&str; 5] = ["timestamp", "created_at", "created", "create_time", "ts"];
+pub(super) const TIME_FIELDS: [&str; 5] = ["timestamp", "created_at", "created", "create_time", "ts"];
 
 /// Fields that have a place in a message; any other is kept in `provider`.
-const PLACED: [&str; 11] = [
+const KNOWN_FIELDS: [&str; 11] = [
     "role",
     "content",
     "name",
@@ -28,91 +30,91 @@ const PLACED: [&str; 11] = [
 ];
 
 /// Reads an entry of either shape; the reason, where there is no message in it.
-pub(super) fn messages(
-    fields: &Fields<'_>,
+pub(super) fn parse_messages(
+    fields: &RawObject<'_>,
     now: Timestamp,
     new_id: &mut dyn FnMut() -> String,
 ) -> Result<Vec<Message>, String> {
-    if let Some(raw) = fields.get("content").filter(|raw| is_ours(raw)) {
-        return blocks::messages(fields, role(fields)?, raw, time(fields).unwrap_or(now), new_id);
+    if let Some(raw) = fields.get("content").filter(|raw| has_anthropic_blocks(raw)) {
+        return blocks::parse_messages(fields, parse_role(fields)?, raw, find_time(fields).unwrap_or(now), new_id);
     }
-    Ok(vec![message(fields, now, new_id)?])
+    Ok(vec![parse_message(fields, now, new_id)?])
 }
 
-fn time(fields: &Fields<'_>) -> Option<Timestamp> {
-    TIMES.iter().find_map(|name| fields.get(name).and_then(timestamp))
+fn find_time(fields: &RawObject<'_>) -> Option<Timestamp> {
+    TIME_FIELDS.iter().find_map(|name| fields.get(name).and_then(parse_timestamp))
 }
 
 /// Reads a message of any role; the reason, where it is none.
-pub(in super::super) fn message(
-    fields: &Fields<'_>,
+pub(in super::super) fn parse_message(
+    fields: &RawObject<'_>,
     now: Timestamp,
     new_id: &mut dyn FnMut() -> String,
 ) -> Result<Message, String> {
-    let role = role(fields)?;
-    let content = content::read(fields.get("content"))?;
+    let role = parse_role(fields)?;
+    let content = content::parse(fields.get("content"))?;
     let mut message = NewMessage::text(role, content.text);
-    message.id = fields.text("id").filter(|id| !id.is_empty()).map(Into::into);
-    message.timestamp = time(fields);
+    message.id = fields.get_text("id").filter(|id| !id.is_empty()).map(Into::into);
+    message.timestamp = find_time(fields);
     message.attachments = content.attachments;
-    message.is_error = fields.flag("is_error");
-    message.source = Some(source("openai"));
+    message.is_error = fields.is_true("is_error");
+    message.source = Some(import_source("openai"));
 
     let mut kept: Vec<(String, Box<RawValue>)> = fields
         .iter()
-        .filter(|(key, value)| !PLACED.contains(key) && !TIMES.contains(key) && value.get() != "null")
-        .map(|(key, value)| (key.to_owned(), one_line(value)))
+        .filter(|(key, value)| !KNOWN_FIELDS.contains(key) && !TIME_FIELDS.contains(key) && value.get() != "null")
+        .map(|(key, value)| (key.to_owned(), minify_value(value)))
         .collect();
     if !content.others.is_empty() {
-        kept.push(("parts".into(), raw_list(&content.others)));
+        kept.push(("parts".into(), json_list(&content.others)));
     }
     if let Some(refusal) = fields.get("refusal") {
         // A refusal stands where the answer would; it stays known as one.
         if message.content.is_empty() {
-            message.content = text(refusal).unwrap_or_default().into_owned();
+            message.content = string_value(refusal).unwrap_or_default().into_owned();
         }
-        kept.push(("refusal".into(), one_line(refusal)));
+        kept.push(("refusal".into(), minify_value(refusal)));
     }
-    message.provider = provider("openai", &kept);
+    message.provider = provider_object("openai", &kept);
 
-    let name = fields.text("name").filter(|name| !name.is_empty());
+    let name = fields.get_text("name").filter(|name| !name.is_empty());
     match role {
         Role::ToolResult => {
             // The old functions had no ids: the name is what ties a result to its call.
-            message.tool_call_id = fields.text("tool_call_id").or_else(|| name.clone()).map(Into::into);
-            let named = |field: &str| fields.text(field).filter(|name| !name.is_empty());
+            message.tool_call_id = fields.get_text("tool_call_id").or_else(|| name.clone()).map(Into::into);
+            let named = |field: &str| fields.get_text(field).filter(|name| !name.is_empty());
             message.name = name.or_else(|| named("tool_name")).map(Into::into);
         }
         _ => message.author = name.map(|name| Author { id: name.to_string(), name: name.into() }),
     }
     if role == Role::Assistant {
-        message.tool_calls = calls(fields)?;
+        message.tool_calls = parse_tool_calls(fields)?;
     }
     if message.content.is_empty() && message.attachments.is_empty() && message.tool_calls.is_empty() {
-        nothing(fields, message.tool_call_id.is_some())?;
+        check_empty_message(fields, message.tool_call_id.is_some())?;
     }
     Ok(message.complete(new_id, now))
 }
 
 /// Whether an entry in which nothing was found says that there is nothing, or was not understood.
-fn nothing(fields: &Fields<'_>, answers: bool) -> Result<(), String> {
+fn check_empty_message(fields: &RawObject<'_>, answers: bool) -> Result<(), String> {
     if answers {
         // A call must not lose its result.
         return Ok(());
     }
-    match fields.get("content").map(list) {
+    match fields.get("content").map(list_entries) {
         // An empty text.
         Some(None) => Ok(()),
         Some(Some(parts)) if parts.is_empty() => Err("its content is empty".into()),
-        Some(Some(parts)) if parts.iter().any(|part| text(part).is_some() || content::is_text(part)) => Ok(()),
+        Some(Some(parts)) if parts.iter().any(|part| string_value(part).is_some() || content::is_text(part)) => Ok(()),
         Some(Some(_)) => Err("no part of its content is one that can be read".into()),
-        None if fields.names("content") || fields.has("refusal") => Ok(()),
+        None if fields.contains_key("content") || fields.has("refusal") => Ok(()),
         None => Err("no content".into()),
     }
 }
 
-fn role(fields: &Fields<'_>) -> Result<Role, String> {
-    let role = fields.text("role").ok_or("no role")?;
+fn parse_role(fields: &RawObject<'_>) -> Result<Role, String> {
+    let role = fields.get_text("role").ok_or("no role")?;
     match role.as_ref() {
         "system" | "developer" => Ok(Role::System),
         "user" => Ok(Role::User),
@@ -122,39 +124,41 @@ fn role(fields: &Fields<'_>) -> Result<Role, String> {
     }
 }
 
-fn calls(fields: &Fields<'_>) -> Result<Vec<ToolCall>, String> {
+fn parse_tool_calls(fields: &RawObject<'_>) -> Result<Vec<ToolCall>, String> {
     let mut calls = Vec::new();
     if let Some(raw) = fields.get("tool_calls") {
         // Databases keep the list as a text.
-        let inside = text(raw).and_then(|inside| RawValue::from_string(inside.into_owned()).ok());
-        for raw in list(inside.as_deref().unwrap_or(raw)).ok_or("tool_calls is not a list")? {
-            calls.push(Fields::of(raw).and_then(|call| tool_call(&call)).ok_or("a tool call has no name")?);
+        let inside = string_value(raw).and_then(|inside| RawValue::from_string(inside.into_owned()).ok());
+        for raw in list_entries(inside.as_deref().unwrap_or(raw)).ok_or("tool_calls is not a list")? {
+            calls.push(
+                RawObject::from_value(raw).and_then(|call| parse_tool_call(&call)).ok_or("a tool call has no name")?,
+            );
         }
     }
-    if let Some(old) = fields.get("function_call").and_then(Fields::of) {
-        let mut call = function(&old).ok_or("a function call has no name")?;
+    if let Some(old) = fields.get("function_call").and_then(RawObject::from_value) {
+        let mut call = parse_function(&old).ok_or("a function call has no name")?;
         call.id.clone_from(&call.name);
         calls.push(call);
     }
     Ok(calls)
 }
 
-fn tool_call(call: &Fields<'_>) -> Option<ToolCall> {
-    let inner = call.get("function").or_else(|| call.get("custom")).and_then(Fields::of);
-    let mut read = function(inner.as_ref().unwrap_or(call))?;
-    read.id = call.text("id").unwrap_or_default().into();
+fn parse_tool_call(call: &RawObject<'_>) -> Option<ToolCall> {
+    let inner = call.get("function").or_else(|| call.get("custom")).and_then(RawObject::from_value);
+    let mut read = parse_function(inner.as_ref().unwrap_or(call))?;
+    read.id = call.get_text("id").unwrap_or_default().into();
     Some(read)
 }
 
 /// A name and arguments, however they are called.
-fn function(fields: &Fields<'_>) -> Option<ToolCall> {
+fn parse_function(fields: &RawObject<'_>) -> Option<ToolCall> {
     let arguments = ["arguments", "input", "params"].iter().find_map(|name| fields.get(name));
-    let params = arguments.map_or_else(|| string(""), params);
-    Some(ToolCall { id: String::new(), name: fields.text("name")?.into(), params })
+    let params = arguments.map_or_else(|| json_string(""), parse_arguments);
+    Some(ToolCall { id: String::new(), name: fields.get_text("name")?.into(), params })
 }
 
 /// Arguments come as JSON in a string; where that is no JSON, the string itself is what the model said.
-fn params(arguments: &RawValue) -> Box<RawValue> {
-    let parsed = text(arguments).and_then(|inside| RawValue::from_string(inside.into_owned()).ok());
-    one_line(parsed.as_deref().unwrap_or(arguments))
+fn parse_arguments(arguments: &RawValue) -> Box<RawValue> {
+    let parsed = string_value(arguments).and_then(|inside| RawValue::from_string(inside.into_owned()).ok());
+    minify_value(parsed.as_deref().unwrap_or(arguments))
 }

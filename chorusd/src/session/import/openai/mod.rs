@@ -13,22 +13,22 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::error::ImportError;
-use super::lines::{Lines, TOO_LONG};
-use super::scan::{ScanError, Scanner};
-use super::writer::Writer;
-use conversation::Conversation;
+use super::json_splitter::{ScanError, Scanner};
+use super::lines::{LINE_TOO_LONG, LineReader};
+use super::writer::SessionWriter;
+use conversation::ConversationReader;
 pub(super) use entry::is_entry;
-pub(super) use message::message;
+pub(super) use message::parse_message;
 
 /// Reads every conversation of the file.
-pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>) -> Result<(), ImportError> {
+pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
     let first = Scanner::new(&mut *source).peek()?;
     source.rewind()?;
     if first == Some(b'[') {
-        return list(source, writer);
+        return import_list(source, writer);
     }
     let (whole, too_long) = {
-        let mut lines = Lines::new(&mut *source);
+        let mut lines = LineReader::new(&mut *source);
         let line = lines.next()?;
         let whole = line.as_ref().and_then(|line| line.bytes);
         let whole = whole.is_some_and(|line| serde_json::from_slice::<IgnoredAny>(line).is_ok());
@@ -36,37 +36,37 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut Writer<'_>
     };
     source.rewind()?;
     if !whole && first == Some(b'{') {
-        let before = writer.written();
-        let system = system(source)?;
+        let before = writer.message_count();
+        let system = find_system_prompt(source)?;
         source.rewind()?;
-        let broken = object(source, system.as_deref(), writer)?;
+        let broken = import_object(source, system.as_deref(), writer)?;
         match broken {
-            Some((line, reason)) if writer.written() > before => {
+            Some((line, reason)) if writer.message_count() > before => {
                 writer.skip(line, reason);
                 return Ok(());
             }
             // The first of many lines may be as long as that; the next reading begins with its end.
-            None if too_long && writer.written() > before => return jsonl(source, writer),
+            None if too_long && writer.message_count() > before => return import_jsonl(source, writer),
             None if !too_long => return Ok(()),
             // Neither one object nor messages in it: perhaps only the first line is broken, or too long.
             Some(_) | None => source.rewind()?,
         }
     }
-    jsonl(source, writer)
+    import_jsonl(source, writer)
 }
 
-fn list(source: &mut impl BufRead, writer: &mut Writer<'_>) -> Result<(), ImportError> {
-    let mut conversation = Conversation::new(writer);
+fn import_list(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
+    let mut conversation = ConversationReader::new(writer);
     let mut entries = 0;
-    let walked = Scanner::new(source).entries(|entry| {
+    let walked = Scanner::new(source).for_each_entry(|entry| {
         entries = entry.number;
-        conversation.progress(entry.position);
-        conversation.entry(entry.number, entry.bytes.ok_or(TOO_LONG))
+        conversation.report_progress(entry.position);
+        conversation.add_entry(entry.number, entry.bytes.ok_or(LINE_TOO_LONG))
     });
-    conversation.end()?;
+    conversation.end_session()?;
     if let Err(error) = walked {
-        let (line, reason) = error.place()?;
-        if writer.written() == 0 {
+        let (line, reason) = error.into_line_and_reason()?;
+        if writer.message_count() == 0 {
             return Err(ImportError::Malformed { line, reason });
         }
         writer.skip(entries + 1, reason);
@@ -75,61 +75,61 @@ fn list(source: &mut impl BufRead, writer: &mut Writer<'_>) -> Result<(), Import
 }
 
 /// The `system` of an object: it may stand behind the messages, and comes before them.
-fn system(source: &mut impl BufRead) -> Result<Option<Box<RawValue>>, ImportError> {
+fn find_system_prompt(source: &mut impl BufRead) -> Result<Option<Box<RawValue>>, ImportError> {
     let (mut value, mut found) = (Vec::new(), None);
-    let walked = Scanner::new(source).fields(|scanner, key| {
+    let walked = Scanner::new(source).for_each_field(|scanner, key| {
         if key != "system" && key != "system_prompt" {
-            return scanner.value(None).map(drop);
+            return scanner.read_value(None).map(drop);
         }
-        if scanner.value(Some(&mut value))? {
+        if scanner.read_value(Some(&mut value))? {
             found = serde_json::from_slice(&value).ok();
         }
         Ok(())
     });
     // What breaks off here breaks off again when the messages are read, where it is told.
     if let Err(error) = walked {
-        error.place()?;
+        error.into_line_and_reason()?;
     }
     Ok(found)
 }
 
 /// One object over many lines; the line and the reason, where it breaks off.
-fn object(
+fn import_object(
     source: &mut impl BufRead,
     system: Option<&RawValue>,
-    writer: &mut Writer<'_>,
+    writer: &mut SessionWriter<'_>,
 ) -> Result<Option<(u64, String)>, ImportError> {
-    let mut conversation = Conversation::new(writer);
+    let mut conversation = ConversationReader::new(writer);
     let mut value = Vec::new();
-    let walked = Scanner::new(source).fields(|scanner, key| match key {
+    let walked = Scanner::new(source).for_each_field(|scanner, key| match key {
         "messages" if scanner.peek()? == Some(b'[') => {
             if let Some(system) = system {
-                conversation.system(system)?;
+                conversation.add_system_prompt(system)?;
             }
-            scanner.entries(|entry| {
-                conversation.progress(entry.position);
-                conversation.entry(entry.number, entry.bytes.ok_or(TOO_LONG))
+            scanner.for_each_entry(|entry| {
+                conversation.report_progress(entry.position);
+                conversation.add_entry(entry.number, entry.bytes.ok_or(LINE_TOO_LONG))
             })
         }
         "model" => {
-            scanner.value(Some(&mut value))?;
-            conversation.model(serde_json::from_slice(&value).ok());
+            scanner.read_value(Some(&mut value))?;
+            conversation.set_model(serde_json::from_slice(&value).ok());
             Ok(())
         }
-        _ => scanner.value(None).map(drop),
+        _ => scanner.read_value(None).map(drop),
     });
-    conversation.end()?;
-    Ok(walked.err().map(ScanError::place).transpose()?)
+    conversation.end_session()?;
+    Ok(walked.err().map(ScanError::into_line_and_reason).transpose()?)
 }
 
-fn jsonl(source: &mut impl BufRead, writer: &mut Writer<'_>) -> Result<(), ImportError> {
-    let mut conversation = Conversation::new(writer);
-    let mut lines = Lines::new(source);
+fn import_jsonl(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
+    let mut conversation = ConversationReader::new(writer);
+    let mut lines = LineReader::new(source);
     while let Some(line) = lines.next()? {
-        conversation.progress(line.offset);
-        conversation.entry(line.number, line.bytes.ok_or(TOO_LONG))?;
+        conversation.report_progress(line.offset);
+        conversation.add_entry(line.number, line.bytes.ok_or(LINE_TOO_LONG))?;
     }
-    conversation.end()?;
+    conversation.end_session()?;
     Ok(())
 }
 

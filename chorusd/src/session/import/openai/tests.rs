@@ -4,7 +4,7 @@ use chorus_proto::methods::import::ImportFormat::Openai;
 use chorus_proto::{Message, Role};
 
 use super::super::ImportError;
-use super::super::testing::{Memory, import_as, import_into, now};
+use super::super::test_support::{RecordingSink, import_as, import_into, now};
 
 mod shapes;
 
@@ -22,7 +22,7 @@ fn roles_and_contents() {
             {"role":"assistant","content":null},{"role":"tool","tool_call_id":"c","content":["a",{"type":"text","text":"b"}]}]"#,
     )
     .unwrap();
-    let talk = found.sessions[0].talk();
+    let talk = found.sessions[0].role_texts();
     assert_eq!(talk, ["system: s", "system: d", "user: u", "assistant: ", "tool_result: a\nb"]);
     let first = &found.sessions[0].messages[0];
     assert_eq!((first.id.as_str(), first.timestamp), ("new-1", now()));
@@ -98,7 +98,7 @@ fn what_is_not_understood_does_not_come_in_empty() {
         r#"{"role":"tool","tool_call_id":"c"}"#,
     ];
     let found = import_as(Openai, format!("[{}]", entries.join(","))).unwrap();
-    assert_eq!(found.sessions[0].talk(), ["user: ", "assistant: ", "tool_result: "]);
+    assert_eq!(found.sessions[0].role_texts(), ["user: ", "assistant: ", "tool_result: "]);
     let reasons: Vec<_> = found.skipped.iter().map(|(line, reason)| format!("{line} {reason}")).collect();
     assert_eq!(
         reasons,
@@ -123,12 +123,12 @@ fn ids_and_times_of_the_source_stay() {
 fn lines_of_messages_are_one_session_and_lines_of_conversations_one_each() {
     let talk = "\u{feff}{\"role\":\"user\",\"content\":\"a\"}\r\n\r\n{\"role\":\"assistant\",\"content\":\"b\"}\r\n";
     let found = import_as(Openai, talk).unwrap();
-    assert_eq!(found.sessions[0].talk(), ["user: a", "assistant: b"]);
+    assert_eq!(found.sessions[0].role_texts(), ["user: a", "assistant: b"]);
 
     let tuning = "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},7]}\n{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}\n{\"messages\":[]}\n";
     let found = import_as(Openai, tuning).unwrap();
     assert_eq!(found.sessions.len(), 2);
-    assert_eq!(found.sessions[1].talk(), ["user: b"]);
+    assert_eq!(found.sessions[1].role_texts(), ["user: b"]);
     assert_eq!(found.sessions[1].about.model.as_deref(), Some("m"));
     assert_eq!(found.skipped, [(1, "message 2: not a JSON object".into())]);
 }
@@ -137,7 +137,7 @@ fn lines_of_messages_are_one_session_and_lines_of_conversations_one_each() {
 fn an_object_over_many_lines_is_one_session() {
     let file = "{\n \"messages\": [\n  {\"role\": \"user\",\n   \"content\": \"a\"}\n ],\n \"model\": \"m\"\n}\n";
     let found = import_as(Openai, file).unwrap();
-    assert_eq!(found.sessions[0].talk(), ["user: a"]);
+    assert_eq!(found.sessions[0].role_texts(), ["user: a"]);
     assert_eq!(found.sessions[0].about.model.as_deref(), Some("m"));
 }
 
@@ -149,7 +149,7 @@ fn a_bad_entry_does_not_take_the_others_with_it() {
         b"\xff\xfe\"},{\"role\":\"user\",\"content\":tru},{\"role\":\"assistant\",\"content\":\"b\"},{\"role\"",
     );
     let found = import_as(Openai, &file).unwrap();
-    assert_eq!(found.sessions[0].talk(), ["user: a", "assistant: b"]);
+    assert_eq!(found.sessions[0].role_texts(), ["user: a", "assistant: b"]);
     let reasons: Vec<_> = found.skipped.iter().map(|(line, reason)| format!("{line} {reason}")).collect();
     assert_eq!(
         reasons,
@@ -167,14 +167,14 @@ fn a_bad_entry_does_not_take_the_others_with_it() {
 #[test]
 fn a_broken_line_does_not_take_the_others_with_it() {
     let found = import_as(Openai, "{\"role\":\n{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"user\",").unwrap();
-    assert_eq!(found.sessions[0].talk(), ["user: a"]);
+    assert_eq!(found.sessions[0].role_texts(), ["user: a"]);
     let lines: Vec<_> = found.skipped.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [1, 3]);
 }
 
 #[test]
 fn nothing_readable_is_an_error_that_kept_its_reasons() {
-    let mut memory = Memory::default();
+    let mut memory = RecordingSink::default();
     let error = import_into(&mut memory, Openai, b"[1,2]").unwrap_err();
     assert!(matches!(error, ImportError::NoMessages));
     assert_eq!(memory.skipped.len(), 2);

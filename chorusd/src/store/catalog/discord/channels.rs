@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
-use crate::failure::Result;
+use crate::error::Result;
 use crate::store::catalog::Catalog;
 
 /// The channel of an agent.
@@ -13,7 +13,7 @@ pub struct ChannelRow {
     pub guild: u64,
     pub agent: Uuid,
     /// Chorus made it, and may delete it.
-    pub made: bool,
+    pub created_by_us: bool,
     /// The newest message up to which all were dealt with.
     pub seen: u64,
     /// Messages up to this one are not taken up, whenever they are told of: they were there before the agent, or were passed over.
@@ -24,12 +24,12 @@ const COLUMNS: &str = "channel_id, guild_id, agent_id, made, seen, skipped";
 
 impl Catalog {
     /// Notes the channel of an agent. One that is there is overwritten; how far it was read never goes back.
-    pub fn put_channel(&self, row: ChannelRow) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| put(conn, &row))
+    pub fn upsert_channel(&self, row: ChannelRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| upsert(conn, &row))
     }
 
     /// Forgets a channel; false: there was none.
-    pub fn remove_channel(&self, channel: u64) -> impl Future<Output = Result<bool>> + Send + use<> {
+    pub fn delete_channel(&self, channel: u64) -> impl Future<Output = Result<bool>> + Send + use<> {
         self.writer.submit(move |conn| {
             let gone = conn.prepare_cached("DELETE FROM discord_channels WHERE channel_id = ?1")?.execute([channel])?;
             Ok(gone == 1)
@@ -37,8 +37,8 @@ impl Catalog {
     }
 
     /// Notes that all messages of a channel up to this one were dealt with.
-    pub fn seen_in_channel(&self, channel: u64, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| seen(conn, channel, message))
+    pub fn mark_channel_seen(&self, channel: u64, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| advance_seen(conn, channel, message))
     }
 
     /// A channel.
@@ -47,7 +47,9 @@ impl Catalog {
     /// A database that cannot be read.
     pub async fn channel(&self, channel: u64) -> Result<Option<ChannelRow>> {
         let one = format!("SELECT {COLUMNS} FROM discord_channels WHERE channel_id = ?1");
-        self.reader.submit(move |conn| Ok(conn.prepare_cached(&one)?.query_row([channel], read).optional()?)).await
+        self.reader
+            .submit(move |conn| Ok(conn.prepare_cached(&one)?.query_row([channel], read_channel).optional()?))
+            .await
     }
 
     /// Channels of an agent, or of all.
@@ -60,42 +62,42 @@ impl Catalog {
         let agent = agent.map(|agent| agent.as_bytes().to_vec());
         self.reader
             .submit(move |conn| {
-                Ok(conn.prepare_cached(&wanted)?.query_map([agent], read)?.collect::<rusqlite::Result<_>>()?)
+                Ok(conn.prepare_cached(&wanted)?.query_map([agent], read_channel)?.collect::<rusqlite::Result<_>>()?)
             })
             .await
     }
 }
 
-pub(super) fn put(conn: &Connection, row: &ChannelRow) -> Result<()> {
+pub(super) fn upsert(conn: &Connection, row: &ChannelRow) -> Result<()> {
     conn.prepare_cached(
         "INSERT INTO discord_channels (channel_id, guild_id, agent_id, made, seen, skipped) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
          ON CONFLICT (channel_id) DO UPDATE SET guild_id = excluded.guild_id, agent_id = excluded.agent_id,
              made = excluded.made, seen = max(seen, excluded.seen), skipped = max(skipped, excluded.skipped)",
     )?
-    .execute(params![row.channel, row.guild, row.agent.as_bytes(), row.made, row.seen, row.skipped])?;
+    .execute(params![row.channel, row.guild, row.agent.as_bytes(), row.created_by_us, row.seen, row.skipped])?;
     Ok(())
 }
 
 /// Moves how far a channel was read, never back.
-pub(super) fn seen(conn: &Connection, channel: u64, message: u64) -> Result<()> {
+pub(super) fn advance_seen(conn: &Connection, channel: u64, message: u64) -> Result<()> {
     conn.prepare_cached("UPDATE discord_channels SET seen = ?2 WHERE channel_id = ?1 AND seen < ?2")?
         .execute(params![channel, message])?;
     Ok(())
 }
 
 /// Has messages of a channel up to this one not taken up any more, never fewer than before.
-pub(super) fn skip(conn: &Connection, channel: u64, message: u64) -> Result<()> {
+pub(super) fn advance_skipped(conn: &Connection, channel: u64, message: u64) -> Result<()> {
     conn.prepare_cached("UPDATE discord_channels SET skipped = ?2 WHERE channel_id = ?1 AND skipped < ?2")?
         .execute(params![channel, message])?;
     Ok(())
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<ChannelRow> {
+fn read_channel(row: &Row<'_>) -> rusqlite::Result<ChannelRow> {
     Ok(ChannelRow {
         channel: row.get(0)?,
         guild: row.get(1)?,
         agent: Uuid::from_bytes(row.get(2)?),
-        made: row.get(3)?,
+        created_by_us: row.get(3)?,
         seen: row.get(4)?,
         skipped: row.get(5)?,
     })

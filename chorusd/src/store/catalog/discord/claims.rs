@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
-use super::channels::{seen, skip};
+use super::channels::{advance_seen, advance_skipped};
 use super::outbox::{self, NewPost};
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 use crate::store::catalog::Catalog;
-use crate::store::journal::{KEY_DAYS, to_nanos};
+use crate::store::journal::{KEY_RETENTION_DAYS, to_nanos};
 
 /// A message that is to be taken up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,21 +17,21 @@ pub struct NewClaim {
     pub channel: u64,
     pub agent: Uuid,
     /// JSON.
-    pub asked: String,
+    pub request: String,
     pub at: Timestamp,
     /// Whatever was written before it was read, too.
-    pub whole: bool,
+    pub contiguous: bool,
 }
 
 /// What became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Claimed {
+pub enum ClaimOutcome {
     /// It waits.
-    New,
+    Queued,
     /// It was taken up before, or passed over.
-    Known,
+    AlreadyClaimed,
     /// Too many wait; it is taken up as dropped.
-    Full,
+    QueueFull,
 }
 
 /// A message that is not answered yet.
@@ -40,12 +40,12 @@ pub struct OpenClaim {
     pub message: u64,
     pub channel: u64,
     pub agent: Uuid,
-    pub asked: String,
+    pub request: String,
     /// Its turn had begun.
     pub running: bool,
 }
 
-const OPEN: &str = "state IN ('queued', 'running')";
+const OPEN_STATES: &str = "state IN ('queued', 'running')";
 
 impl Catalog {
     /// Takes a message up, and notes that its channel was read so far where it was. Where `most` of its agent wait already it is dropped,
@@ -55,18 +55,18 @@ impl Catalog {
         new: NewClaim,
         most: u32,
         full: NewPost,
-    ) -> impl Future<Output = Result<Claimed>> + Send + use<> {
+    ) -> impl Future<Output = Result<ClaimOutcome>> + Send + use<> {
         self.writer.submit(move |conn| {
-            let claimed = claim(conn, &new, most)?;
-            let told = full.about.as_deref().filter(|_| claimed != Claimed::Known);
-            let told = told.map(|about| Ok::<_, Failure>((about, outbox::is_about(conn, about)?))).transpose()?;
+            let claimed = insert_claim(conn, &new, most)?;
+            let told = full.about.as_deref().filter(|_| claimed != ClaimOutcome::AlreadyClaimed);
+            let told = told.map(|about| Ok::<_, Error>((about, outbox::has_post_about(conn, about)?))).transpose()?;
             match (claimed, told) {
-                (Claimed::Full, None | Some((_, false))) => outbox::insert(conn, &full)?,
-                (Claimed::New, Some((about, true))) => outbox::forget(conn, about)?,
+                (ClaimOutcome::QueueFull, None | Some((_, false))) => outbox::enqueue(conn, &full)?,
+                (ClaimOutcome::Queued, Some((about, true))) => outbox::finalize(conn, about)?,
                 _ => {}
             }
-            if new.whole {
-                seen(conn, new.channel, new.message)?;
+            if new.contiguous {
+                advance_seen(conn, new.channel, new.message)?;
             }
             Ok(claimed)
         })
@@ -80,18 +80,18 @@ impl Catalog {
         posts: Vec<NewPost>,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
-            seen(conn, channel, upto)?;
-            skip(conn, channel, upto)?;
-            posts.iter().try_for_each(|post| outbox::insert(conn, post))
+            advance_seen(conn, channel, upto)?;
+            advance_skipped(conn, channel, upto)?;
+            posts.iter().try_for_each(|post| outbox::enqueue(conn, post))
         })
     }
 
     /// Forgets messages that were done with so long ago that the keys of their turns are forgotten, too: what was read of their channel
     /// before is passed over from now on.
-    pub fn forget_claims(&self, now: Timestamp) -> impl Future<Output = Result<()>> + Send + use<> {
-        let before = to_nanos(now) - KEY_DAYS * 86_400 * 1_000_000_000;
+    pub fn prune_claims(&self, now: Timestamp) -> impl Future<Output = Result<()>> + Send + use<> {
+        let before = to_nanos(now) - KEY_RETENTION_DAYS * 86_400 * 1_000_000_000;
         self.writer.submit(move |conn| {
-            let old = format!("NOT {OPEN} AND claimed_at < ?1");
+            let old = format!("NOT {OPEN_STATES} AND claimed_at < ?1");
             let newest = format!(
                 "SELECT max(message_id) FROM claims
                  WHERE channel_id = discord_channels.channel_id AND {old} AND message_id <= seen"
@@ -106,7 +106,7 @@ impl Catalog {
     }
 
     /// Notes that the turn of a message has begun.
-    pub fn claim_runs(&self, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn mark_claim_running(&self, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached("UPDATE claims SET state = 'running' WHERE message_id = ?1 AND state = 'queued'")?
                 .execute([message])?;
@@ -115,7 +115,11 @@ impl Catalog {
     }
 
     /// Changes what is asked by a message whose turn has not begun; false: it has, or the message does not wait.
-    pub fn reword_claim(&self, message: u64, asked: String) -> impl Future<Output = Result<bool>> + Send + use<> {
+    pub fn update_claim_request(
+        &self,
+        message: u64,
+        asked: String,
+    ) -> impl Future<Output = Result<bool>> + Send + use<> {
         self.writer.submit(move |conn| {
             let changed = conn
                 .prepare_cached("UPDATE claims SET asked = ?2 WHERE message_id = ?1 AND state = 'queued'")?
@@ -125,16 +129,16 @@ impl Catalog {
     }
 
     /// Is done with a message, and posts what is to be said, in one commit; false: it was done with before, and nothing is posted.
-    pub fn settle_claim(&self, message: u64, posts: Vec<NewPost>) -> impl Future<Output = Result<bool>> + Send + use<> {
+    pub fn finish_claim(&self, message: u64, posts: Vec<NewPost>) -> impl Future<Output = Result<bool>> + Send + use<> {
         self.writer.submit(move |conn| {
-            let ended = end(conn, message, "done")?;
+            let ended = close_claim(conn, message, "done")?;
             if ended {
-                posts.iter().try_for_each(|post| outbox::insert(conn, post))?;
+                posts.iter().try_for_each(|post| outbox::enqueue(conn, post))?;
                 // An answer is not changed any more.
                 posts
                     .iter()
                     .filter_map(|post| post.about.as_deref())
-                    .try_for_each(|about| outbox::forget(conn, about))?;
+                    .try_for_each(|about| outbox::finalize(conn, about))?;
             }
             Ok(ended)
         })
@@ -142,7 +146,7 @@ impl Catalog {
 
     /// Is done with a message that is not to be answered any more; false: it was done with before.
     pub fn drop_claim(&self, message: u64) -> impl Future<Output = Result<bool>> + Send + use<> {
-        self.writer.submit(move |conn| end(conn, message, "dropped"))
+        self.writer.submit(move |conn| close_claim(conn, message, "dropped"))
     }
 
     /// Messages of a channel that were taken up, of those after `after`.
@@ -166,26 +170,26 @@ impl Catalog {
     /// A database that cannot be read.
     pub async fn open_claims(&self) -> Result<Vec<OpenClaim>> {
         let wanted = format!(
-            "SELECT message_id, channel_id, agent_id, asked, state = 'running' FROM claims WHERE {OPEN}
+            "SELECT message_id, channel_id, agent_id, asked, state = 'running' FROM claims WHERE {OPEN_STATES}
              ORDER BY message_id"
         );
         self.reader
             .submit(move |conn| {
-                Ok(conn.prepare_cached(&wanted)?.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
+                Ok(conn.prepare_cached(&wanted)?.query_map([], read_claim)?.collect::<rusqlite::Result<_>>()?)
             })
             .await
     }
 }
 
-fn claim(conn: &Connection, new: &NewClaim, most: u32) -> Result<Claimed> {
+fn insert_claim(conn: &Connection, new: &NewClaim, most: u32) -> Result<ClaimOutcome> {
     let skipped = "SELECT 1 FROM discord_channels WHERE channel_id = ?1 AND skipped >= ?2";
     if conn.prepare_cached(skipped)?.exists([new.channel, new.message])? {
-        return Ok(Claimed::Known);
+        return Ok(ClaimOutcome::AlreadyClaimed);
     }
-    let waiting = format!("SELECT count(*) FROM claims WHERE {OPEN} AND agent_id = ?1");
+    let waiting = format!("SELECT count(*) FROM claims WHERE {OPEN_STATES} AND agent_id = ?1");
     let waiting: u32 = conn.prepare_cached(&waiting)?.query_row([new.agent.as_bytes()], |row| row.get(0))?;
     let full = waiting >= most;
-    let (state, asked) = if full { ("dropped", None) } else { ("queued", Some(&new.asked)) };
+    let (state, asked) = if full { ("dropped", None) } else { ("queued", Some(&new.request)) };
     let added = conn
         .prepare_cached(
             "INSERT INTO claims (message_id, channel_id, agent_id, state, asked, claimed_at)
@@ -193,26 +197,26 @@ fn claim(conn: &Connection, new: &NewClaim, most: u32) -> Result<Claimed> {
         )?
         .execute(params![new.message, new.channel, new.agent.as_bytes(), state, asked, to_nanos(new.at)])?;
     Ok(match (added, full) {
-        (0, _) => Claimed::Known,
-        (_, true) => Claimed::Full,
-        _ => Claimed::New,
+        (0, _) => ClaimOutcome::AlreadyClaimed,
+        (_, true) => ClaimOutcome::QueueFull,
+        _ => ClaimOutcome::Queued,
     })
 }
 
 /// What was asked is kept no longer than it is needed.
-fn end(conn: &Connection, message: u64, state: &str) -> Result<bool> {
+fn close_claim(conn: &Connection, message: u64, state: &str) -> Result<bool> {
     let ended = conn
-        .prepare_cached(&format!("UPDATE claims SET state = ?2, asked = NULL WHERE message_id = ?1 AND {OPEN}"))?
+        .prepare_cached(&format!("UPDATE claims SET state = ?2, asked = NULL WHERE message_id = ?1 AND {OPEN_STATES}"))?
         .execute(params![message, state])?;
     Ok(ended == 1)
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<OpenClaim> {
+fn read_claim(row: &Row<'_>) -> rusqlite::Result<OpenClaim> {
     Ok(OpenClaim {
         message: row.get(0)?,
         channel: row.get(1)?,
         agent: Uuid::from_bytes(row.get(2)?),
-        asked: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
+        request: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
         running: row.get(4)?,
     })
 }
@@ -230,9 +234,9 @@ mod tests {
             message,
             channel: 7,
             agent: Uuid::from_u128(1),
-            asked: format!("{message}"),
+            request: format!("{message}"),
             at: Timestamp::UNIX_EPOCH,
-            whole: true,
+            contiguous: true,
         }
     }
 
@@ -246,52 +250,57 @@ mod tests {
     }
 
     const ROW: ChannelRow =
-        ChannelRow { channel: 7, guild: 1, agent: Uuid::from_u128(1), made: true, seen: 10, skipped: 10 };
+        ChannelRow { channel: 7, guild: 1, agent: Uuid::from_u128(1), created_by_us: true, seen: 10, skipped: 10 };
 
     #[tokio::test]
     async fn a_message_is_taken_up_once_and_done_with_once() {
         let dir = tempfile::tempdir().unwrap();
         let catalog = open(&dir);
-        catalog.put_channel(ROW).await.unwrap();
+        catalog.upsert_channel(ROW).await.unwrap();
         let claim =
             async |message: u64| catalog.claim(new(message), 2, post(&format!("full {message}"))).await.unwrap();
-        assert_eq!([claim(11).await, claim(12).await], [Claimed::New, Claimed::New]);
+        assert_eq!([claim(11).await, claim(12).await], [ClaimOutcome::Queued, ClaimOutcome::Queued]);
         assert_eq!(
             [claim(11).await, claim(13).await, claim(13).await],
-            [Claimed::Known, Claimed::Full, Claimed::Known]
+            [ClaimOutcome::AlreadyClaimed, ClaimOutcome::QueueFull, ClaimOutcome::AlreadyClaimed]
         );
         assert_eq!(catalog.channel(7).await.unwrap().unwrap().seen, 13);
-        catalog.put_channel(ROW).await.unwrap();
-        catalog.seen_in_channel(7, 3).await.unwrap();
+        catalog.upsert_channel(ROW).await.unwrap();
+        catalog.mark_channel_seen(7, 3).await.unwrap();
         assert_eq!(catalog.channel(7).await.unwrap().unwrap().seen, 13, "it never goes back");
-        catalog.claim_runs(11).await.unwrap();
-        let changed =
-            [catalog.reword_claim(11, "x".into()).await.unwrap(), catalog.reword_claim(12, "y".into()).await.unwrap()];
+        catalog.mark_claim_running(11).await.unwrap();
+        let changed = [
+            catalog.update_claim_request(11, "x".into()).await.unwrap(),
+            catalog.update_claim_request(12, "y".into()).await.unwrap(),
+        ];
         assert_eq!(changed, [false, true]);
         let open: Vec<_> = catalog.open_claims().await.unwrap();
-        let open: Vec<_> = open.iter().map(|claim| (claim.message, &*claim.asked, claim.running)).collect();
+        let open: Vec<_> = open.iter().map(|claim| (claim.message, &*claim.request, claim.running)).collect();
         assert_eq!(open, [(11, "11", true), (12, "y", false)]);
-        assert!(catalog.settle_claim(11, vec![post("answer")]).await.unwrap());
-        assert!(!catalog.settle_claim(11, vec![post("again")]).await.unwrap());
+        assert!(catalog.finish_claim(11, vec![post("answer")]).await.unwrap());
+        assert!(!catalog.finish_claim(11, vec![post("again")]).await.unwrap());
         assert!(catalog.drop_claim(12).await.unwrap() && !catalog.drop_claim(12).await.unwrap());
         assert!(catalog.open_claims().await.unwrap().is_empty());
-        let posts = catalog.channels_to_post_in().await.unwrap();
-        assert_eq!((posts, claim(14).await, claim(11).await), (vec![7], Claimed::New, Claimed::Known));
-        assert!(catalog.remove_channel(7).await.unwrap() && !catalog.remove_channel(7).await.unwrap());
+        let posts = catalog.channels_with_queued_posts().await.unwrap();
+        assert_eq!(
+            (posts, claim(14).await, claim(11).await),
+            (vec![7], ClaimOutcome::Queued, ClaimOutcome::AlreadyClaimed)
+        );
+        assert!(catalog.delete_channel(7).await.unwrap() && !catalog.delete_channel(7).await.unwrap());
     }
 
     #[tokio::test]
     async fn what_was_passed_over_is_not_taken_up_and_what_was_not_read_stays_unread() {
         let dir = tempfile::tempdir().unwrap();
         let catalog = open(&dir);
-        catalog.put_channel(ROW).await.unwrap();
+        catalog.upsert_channel(ROW).await.unwrap();
         let claim = async |new: NewClaim| catalog.claim(new, 100, post("full")).await.unwrap();
-        assert_eq!(claim(new(10)).await, Claimed::Known, "it was there before");
-        assert_eq!(claim(NewClaim { whole: false, ..new(40) }).await, Claimed::New);
+        assert_eq!(claim(new(10)).await, ClaimOutcome::AlreadyClaimed, "it was there before");
+        assert_eq!(claim(NewClaim { contiguous: false, ..new(40) }).await, ClaimOutcome::Queued);
         assert_eq!(catalog.channel(7).await.unwrap().unwrap().seen, 10);
         assert_eq!(catalog.claimed_after(7, 10).await.unwrap(), [40]);
         catalog.skip_messages(7, 20, vec![post("skipped")]).await.unwrap();
-        assert_eq!([claim(new(20)).await, claim(new(21)).await], [Claimed::Known, Claimed::New]);
+        assert_eq!([claim(new(20)).await, claim(new(21)).await], [ClaimOutcome::AlreadyClaimed, ClaimOutcome::Queued]);
         let row = catalog.channel(7).await.unwrap().unwrap();
         assert_eq!((row.seen, row.skipped), (21, 20));
         // Old ones are forgotten where all before them was read, and not taken up again.
@@ -299,12 +308,12 @@ mod tests {
             catalog.drop_claim(message).await.unwrap();
         }
         let days = |days: i64| Timestamp::from_second(days * 86_400).unwrap();
-        catalog.forget_claims(days(KEY_DAYS)).await.unwrap();
+        catalog.prune_claims(days(KEY_RETENTION_DAYS)).await.unwrap();
         assert_eq!(catalog.claimed_after(7, 0).await.unwrap(), [21, 40]);
-        catalog.forget_claims(days(KEY_DAYS + 1)).await.unwrap();
+        catalog.prune_claims(days(KEY_RETENTION_DAYS + 1)).await.unwrap();
         assert_eq!(catalog.claimed_after(7, 0).await.unwrap(), [40]);
-        assert_eq!([claim(new(21)).await, claim(new(22)).await], [Claimed::Known, Claimed::New]);
-        catalog.forget_claims(days(KEY_DAYS + 1)).await.unwrap();
+        assert_eq!([claim(new(21)).await, claim(new(22)).await], [ClaimOutcome::AlreadyClaimed, ClaimOutcome::Queued]);
+        catalog.prune_claims(days(KEY_RETENTION_DAYS + 1)).await.unwrap();
         assert_eq!(catalog.claimed_after(7, 0).await.unwrap(), [22, 40], "what waits is never forgotten");
     }
 
@@ -312,24 +321,27 @@ mod tests {
     async fn that_too_many_wait_is_said_once_until_there_is_room() {
         let dir = tempfile::tempdir().unwrap();
         let catalog = open(&dir);
-        catalog.put_channel(ROW).await.unwrap();
+        catalog.upsert_channel(ROW).await.unwrap();
         let claim = async |message: u64| {
             let full = NewPost { about: Some("full:7".into()), ..post(&format!("full {message}")) };
             catalog.claim(new(message), 1, full).await.unwrap()
         };
         let posts = async || {
             let mut count = 0;
-            while let Some(due) = catalog.take_post(7, Timestamp::UNIX_EPOCH).await.unwrap() {
-                catalog.posted(due.id, 1000).await.unwrap();
+            while let Some(due) = catalog.begin_next_post(7, Timestamp::UNIX_EPOCH).await.unwrap() {
+                catalog.mark_post_sent(due.id, 1000).await.unwrap();
                 count += 1;
             }
             count
         };
-        assert_eq!([claim(11).await, claim(12).await, claim(13).await], [Claimed::New, Claimed::Full, Claimed::Full]);
+        assert_eq!(
+            [claim(11).await, claim(12).await, claim(13).await],
+            [ClaimOutcome::Queued, ClaimOutcome::QueueFull, ClaimOutcome::QueueFull]
+        );
         assert_eq!(posts().await, 1);
-        assert_eq!((claim(14).await, posts().await), (Claimed::Full, 0));
+        assert_eq!((claim(14).await, posts().await), (ClaimOutcome::QueueFull, 0));
         catalog.drop_claim(11).await.unwrap();
-        assert_eq!([claim(15).await, claim(16).await], [Claimed::New, Claimed::Full]);
+        assert_eq!([claim(15).await, claim(16).await], [ClaimOutcome::Queued, ClaimOutcome::QueueFull]);
         assert_eq!(posts().await, 1, "it is said anew");
     }
 }

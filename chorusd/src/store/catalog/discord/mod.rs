@@ -1,12 +1,12 @@
 //! What lasts of the connection to Discord: a file for each table.
 
+mod announcements;
 mod channels;
 mod claims;
-mod identifies;
-mod news;
+mod gateway_identifies;
 pub mod outbox;
 
+pub use announcements::Announcements;
 pub use channels::ChannelRow;
-pub use claims::{Claimed, NewClaim, OpenClaim};
-pub use identifies::Identifies;
-pub use news::News;
+pub use claims::{ClaimOutcome, NewClaim, OpenClaim};
+pub use gateway_identifies::IdentifyWindow;

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::failure::Result;
+use crate::error::Result;
 use crate::store::catalog::Catalog;
 use crate::store::journal::{from_nanos, to_nanos};
 
@@ -22,18 +22,18 @@ pub struct NewPost {
 }
 
 /// How long a notice may wait: what happened longer ago is not news.
-pub const NEWS: SignedDuration = SignedDuration::from_hours(24);
+pub const MAX_NOTICE_AGE: SignedDuration = SignedDuration::from_hours(24);
 
 /// The notices that were dropped because they were too old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Dropped {
+pub struct DroppedNotices {
     pub count: u64,
     /// When the last one was.
     pub last: Option<Timestamp>,
 }
 
 /// Counts notices that are dropped.
-pub(in crate::store::catalog) fn count_dropped(conn: &Connection, count: u64, now: Timestamp) -> Result<()> {
+pub(in crate::store::catalog) fn add_dropped(conn: &Connection, count: u64, now: Timestamp) -> Result<()> {
     if count > 0 {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         conn.prepare_cached("UPDATE counters SET value = value + ?1 WHERE name = 'notices_dropped'")?
@@ -46,7 +46,7 @@ pub(in crate::store::catalog) fn count_dropped(conn: &Connection, count: u64, no
 
 /// A post that is to be sent now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Due {
+pub struct DuePost {
     pub id: i64,
     pub body: String,
     pub nonce: String,
@@ -60,21 +60,27 @@ pub struct Due {
 
 /// Adds a post behind all others. One that is about the same as an earlier row takes its place: in the table, as long as that one
 /// has not been on its way, else as a change of its message.
-pub(in crate::store::catalog) fn insert(conn: &Connection, post: &NewPost) -> Result<()> {
+pub(in crate::store::catalog) fn enqueue(conn: &Connection, post: &NewPost) -> Result<()> {
     if let Some(about) = &post.about
-        && change(conn, about, &post.body, &post.nonce)?
+        && edit(conn, about, &post.body, &post.nonce)?
     {
         return Ok(());
     }
     conn.prepare_cached(
         "INSERT INTO discord_outbox (channel_id, about, body, nonce, notice_at) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
-    .execute(params![number(post.channel_id), post.about, post.body, post.nonce, post.notice_at.map(to_nanos)])?;
+    .execute(params![
+        to_sqlite_id(post.channel_id),
+        post.about,
+        post.body,
+        post.nonce,
+        post.notice_at.map(to_nanos)
+    ])?;
     Ok(())
 }
 
 /// Has what is about `about` look like `body`, which may leave out what stays; false: there is no such row. Always of the same channel.
-pub(in crate::store::catalog) fn change(conn: &Connection, about: &str, body: &str, nonce: &str) -> Result<bool> {
+pub(in crate::store::catalog) fn edit(conn: &Connection, about: &str, body: &str, nonce: &str) -> Result<bool> {
     let found = "SELECT id, tried_at IS NULL AND sent_id IS NULL FROM discord_outbox WHERE about = ?1";
     let found: Option<(i64, bool)> =
         conn.prepare_cached(found)?.query_row([about], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
@@ -94,18 +100,18 @@ pub(in crate::store::catalog) fn change(conn: &Connection, about: &str, body: &s
 }
 
 /// Whether there is something about `about`.
-pub(in crate::store::catalog) fn is_about(conn: &Connection, about: &str) -> Result<bool> {
+pub(in crate::store::catalog) fn has_post_about(conn: &Connection, about: &str) -> Result<bool> {
     Ok(conn.prepare_cached("SELECT 1 FROM discord_outbox WHERE about = ?1")?.exists([about])?)
 }
 
 /// What is about `about` will not be changed any more; what waits is still posted.
-pub(in crate::store::catalog) fn forget(conn: &Connection, about: &str) -> Result<()> {
+pub(in crate::store::catalog) fn finalize(conn: &Connection, about: &str) -> Result<()> {
     conn.prepare_cached("UPDATE discord_outbox SET about = NULL WHERE about = ?1")?.execute([about])?;
-    tidy(conn)
+    delete_delivered(conn)
 }
 
 /// Removes what is posted and will not be changed any more.
-fn tidy(conn: &Connection) -> Result<()> {
+fn delete_delivered(conn: &Connection) -> Result<()> {
     conn.prepare_cached(
         "DELETE FROM discord_outbox WHERE sent_id IS NOT NULL AND about IS NULL
          AND NOT EXISTS (SELECT 1 FROM discord_outbox later WHERE later.changes = discord_outbox.id)",
@@ -116,19 +122,19 @@ fn tidy(conn: &Connection) -> Result<()> {
 
 impl Catalog {
     /// Adds posts, all or none.
-    pub fn put_posts(&self, posts: Vec<NewPost>) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| posts.iter().try_for_each(|post| insert(conn, post)))
+    pub fn enqueue_posts(&self, posts: Vec<NewPost>) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| posts.iter().try_for_each(|post| enqueue(conn, post)))
     }
 
     /// Has what is about `about` look like `body`; the channel it is in, or `None`: there is nothing about it.
-    pub fn change_post(
+    pub fn edit_post(
         &self,
         about: String,
         body: String,
         nonce: String,
     ) -> impl Future<Output = Result<Option<u64>>> + Send + use<> {
         self.writer.submit(move |conn| {
-            if !change(conn, &about, &body, &nonce)? {
+            if !edit(conn, &about, &body, &nonce)? {
                 return Ok(None);
             }
             let channel = "SELECT channel_id FROM discord_outbox WHERE about = ?1";
@@ -138,8 +144,8 @@ impl Catalog {
     }
 
     /// What is about `about` will not be changed any more.
-    pub fn forget_post(&self, about: String) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| forget(conn, &about))
+    pub fn finalize_post(&self, about: String) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| finalize(conn, &about))
     }
 
     /// What there are posts about, of those that begin with `prefix`.
@@ -162,7 +168,7 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn channels_to_post_in(&self) -> Result<Vec<u64>> {
+    pub async fn channels_with_queued_posts(&self) -> Result<Vec<u64>> {
         self.reader
             .submit(|conn| {
                 let channels = "SELECT DISTINCT channel_id FROM discord_outbox WHERE sent_id IS NULL";
@@ -177,21 +183,25 @@ impl Catalog {
 
     /// The next post of a channel, which counts as on its way from now on. Notices that are too old by now and have certainly not
     /// arrived are dropped and counted.
-    pub fn take_post(&self, channel: u64, now: Timestamp) -> impl Future<Output = Result<Option<Due>>> + Send + use<> {
+    pub fn begin_next_post(
+        &self,
+        channel: u64,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Option<DuePost>>> + Send + use<> {
         self.writer.submit(move |conn| {
-            let oldest = now.checked_sub(NEWS).unwrap_or(Timestamp::MIN);
+            let oldest = now.checked_sub(MAX_NOTICE_AGE).unwrap_or(Timestamp::MIN);
             let stale = "DELETE FROM discord_outbox
                          WHERE channel_id = ?1 AND sent_id IS NULL AND tried_at IS NULL AND notice_at < ?2";
-            let stale = conn.prepare_cached(stale)?.execute(params![number(channel), to_nanos(oldest)])?;
-            count_dropped(conn, stale as u64, now)?;
+            let stale = conn.prepare_cached(stale)?.execute(params![to_sqlite_id(channel), to_nanos(oldest)])?;
+            add_dropped(conn, stale as u64, now)?;
             let next =
                 "SELECT post.id, post.body, post.nonce, post.changes, changed.sent_id, post.tried_at, post.after_id
                         FROM discord_outbox post LEFT JOIN discord_outbox changed ON changed.id = post.changes
                         WHERE post.channel_id = ?1 AND post.sent_id IS NULL ORDER BY post.id LIMIT 1";
-            let due = conn.prepare_cached(next)?.query_row([number(channel)], |row| {
+            let due = conn.prepare_cached(next)?.query_row([to_sqlite_id(channel)], |row| {
                 let changes: Option<i64> = row.get(3)?;
                 let changed: Option<i64> = row.get(4)?;
-                Ok(Due {
+                Ok(DuePost {
                     id: row.get(0)?,
                     body: row.get(1)?,
                     nonce: row.get(2)?,
@@ -210,7 +220,7 @@ impl Catalog {
     }
 
     /// It has certainly not arrived: until it is on its way again, a change changes the row.
-    pub fn untake_post(&self, id: i64) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn mark_post_unsent(&self, id: i64) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached("UPDATE discord_outbox SET tried_at = NULL WHERE id = ?1")?.execute([id])?;
             Ok(())
@@ -218,9 +228,9 @@ impl Catalog {
     }
 
     /// A post is there, as this message; one that changed another is done with.
-    pub fn posted(&self, id: i64, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn mark_post_sent(&self, id: i64, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
-            let sent = number(message);
+            let sent = to_sqlite_id(message);
             // Whatever is posted behind it in its channel is newer.
             conn.prepare_cached(
                 "UPDATE discord_outbox SET after_id = max(coalesce(after_id, 0), ?2) WHERE sent_id IS NULL AND id > ?1
@@ -234,7 +244,7 @@ impl Catalog {
             .execute(params![id, sent])?;
             conn.prepare_cached("DELETE FROM discord_outbox WHERE id = ?1 AND changes IS NOT NULL")?.execute([id])?;
             conn.prepare_cached("UPDATE discord_outbox SET sent_id = ?2 WHERE id = ?1")?.execute(params![id, sent])?;
-            tidy(conn)
+            delete_delivered(conn)
         })
     }
 
@@ -242,7 +252,7 @@ impl Catalog {
     ///
     /// # Errors
     /// A database that cannot be read.
-    pub async fn notices_dropped(&self) -> Result<Dropped> {
+    pub async fn dropped_notices(&self) -> Result<DroppedNotices> {
         self.reader
             .submit(|conn| {
                 let value = |name: &str| {
@@ -251,31 +261,32 @@ impl Catalog {
                 };
                 let count = value("notices_dropped")?.and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
                 let last = value("notices_dropped_at")?.filter(|_| count > 0).map(from_nanos);
-                Ok(Dropped { count, last })
+                Ok(DroppedNotices { count, last })
             })
             .await
     }
 
     /// A post will never be there.
-    pub fn give_up_post(&self, id: i64) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn abandon_post(&self, id: i64) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached("DELETE FROM discord_outbox WHERE id = ?1")?.execute([id])?;
-            tidy(conn)
+            delete_delivered(conn)
         })
     }
 
     /// Nothing will be posted in a channel any more; says how much waited.
-    pub fn give_up_channel(&self, channel: u64) -> impl Future<Output = Result<u64>> + Send + use<> {
+    pub fn abandon_channel(&self, channel: u64) -> impl Future<Output = Result<u64>> + Send + use<> {
         self.writer.submit(move |conn| {
             let waiting = "SELECT count(*) FROM discord_outbox WHERE channel_id = ?1 AND sent_id IS NULL";
-            let waiting: u64 = conn.prepare_cached(waiting)?.query_row([number(channel)], |row| row.get(0))?;
-            conn.prepare_cached("DELETE FROM discord_outbox WHERE channel_id = ?1")?.execute([number(channel)])?;
+            let waiting: u64 = conn.prepare_cached(waiting)?.query_row([to_sqlite_id(channel)], |row| row.get(0))?;
+            conn.prepare_cached("DELETE FROM discord_outbox WHERE channel_id = ?1")?
+                .execute([to_sqlite_id(channel)])?;
             Ok(waiting)
         })
     }
 }
 
 /// An id of Discord as SQLite has numbers; they need 64 bits only in some decades.
-fn number(id: u64) -> i64 {
+fn to_sqlite_id(id: u64) -> i64 {
     id.cast_signed()
 }

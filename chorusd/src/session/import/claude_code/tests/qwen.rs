@@ -3,7 +3,7 @@
 use chorus_proto::Role;
 use chorus_proto::methods::import::ImportFormat::{Auto, ClaudeCode};
 
-use super::super::super::testing::import_as;
+use super::super::super::test_support::import_as;
 
 const CHAT: &str = concat!(
     r#"{"uuid":"a","parentUuid":null,"sessionId":"7d444840-9dc0-41d1-b245-5ffdce74fad2","timestamp":"2026-01-01T00:00:00Z","type":"user","cwd":"/w","version":"0.5.0","message":{"role":"user","parts":[{"text":"look"},{"inlineData":{"mimeType":"image/png","data":"aGk="}}]}}"#,
@@ -23,7 +23,7 @@ fn a_chat_comes_whole() {
     assert_eq!((memory.format, &memory.skipped, memory.sessions.len()), (ClaudeCode, &vec![], 1));
     let found = &memory.sessions[0];
     assert_eq!(
-        found.talk(),
+        found.role_texts(),
         ["user: look", "assistant: I look.", "tool_result: no such file", "assistant: It is gone."]
     );
     let [user, reply, result, _] = &found.messages[..] else { panic!("too few") };

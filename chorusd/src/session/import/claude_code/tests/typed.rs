@@ -3,7 +3,7 @@
 //! `absorbed_mid_turn` from version 2.1.246 on, and `attachment` lines of the kind `queued_command` whose prompt is a text or, with
 //! pictures, a list of blocks (kenn-io/agentsview pull request 406).
 
-use super::{Found, answer, call, line, main_of, part, read};
+use super::{ImportedSession, answer, call, line, main_of, part, read};
 
 fn queue(operation: &str, content: Option<&str>, more: &str) -> String {
     let content = content.map(|text| format!(r#""content":{text:?},"#)).unwrap_or_default();
@@ -62,7 +62,7 @@ fn a_message_that_a_running_turn_took_up_stands_where_the_model_got_it() {
         (vec![enqueue("typed"), queue("dequeue", None, "")], vec![loose], "r"),
     ] {
         let lines = turn(&before, &after, on);
-        assert_eq!(main_of(&lines).talk(), TURN, "{lines:#?}");
+        assert_eq!(main_of(&lines).role_texts(), TURN, "{lines:#?}");
     }
 }
 
@@ -73,7 +73,7 @@ fn a_message_that_was_sent_as_an_ordinary_one_comes_in_once() {
     let talk_of = |before: &[String], behind: &[String]| {
         let mut lines = turn(before, &[], "r");
         lines.extend_from_slice(behind);
-        main_of(&lines).talk()
+        main_of(&lines).role_texts()
     };
     let due = ["user: q", "assistant: ", "tool_result: out 1", "assistant: done", "user: typed"];
     for behind in [
@@ -87,7 +87,7 @@ fn a_message_that_was_sent_as_an_ordinary_one_comes_in_once() {
     }
     // Given to the model as an attachment, and then as a line as well.
     let twice = [turn(&[], &[attached("t", "r", r#""typed""#)], "t"), vec![next(r#""typed""#)]].concat();
-    assert_eq!(main_of(&twice).talk(), due);
+    assert_eq!(main_of(&twice).role_texts(), due);
     // Several at once become one line.
     let both = talk_of(&[enqueue("one"), enqueue("two\nlines")], &[dequeue.clone(), next(r#""one\ntwo\nlines""#)]);
     assert_eq!(both[4..], ["user: one\ntwo\nlines"]);
@@ -110,7 +110,7 @@ fn the_same_words_said_again_are_another_message() {
         ],
     ]
     .concat();
-    let said = main_of(&lines).talk();
+    let said = main_of(&lines).role_texts();
     assert_eq!(
         said[3..],
         ["user: go on", "assistant: done", "user: go on", "assistant: went on", "user: go on"],
@@ -122,7 +122,7 @@ fn the_same_words_said_again_are_another_message() {
 fn pictures_of_such_a_message_stay_with_it() {
     let prompt = r#"[{"type":"text","text":"look"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}]"#;
     let lines = turn(&[enqueue("look")], &[attached("t", "r", prompt), queue("remove", None, "")], "t");
-    let Found { messages, .. } = main_of(&lines);
+    let ImportedSession { messages, .. } = main_of(&lines);
     assert_eq!((messages[3].id.as_str(), messages[3].content.as_str()), ("t", "look"));
     assert_eq!(messages[3].attachments[0].data.as_deref(), Some("aGk="));
     assert_eq!(messages[3].timestamp.to_string(), "2026-01-01T00:00:00Z");
@@ -142,7 +142,7 @@ fn what_was_taken_back_is_told_and_an_abandoned_branch_keeps_its_own() {
         attached("t", "b", r#""to the first""#),
         line("assistant", "c", "a", r#""second""#),
     ]);
-    assert_eq!(memory.sessions[0].talk(), ["user: q", "assistant: second"]);
+    assert_eq!(memory.sessions[0].role_texts(), ["user: q", "assistant: second"]);
     let lines: Vec<_> = memory.skipped.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [2, 3]);
 }
@@ -157,12 +157,12 @@ fn other_attachments_and_operations_are_bookkeeping() {
         queue("paint", Some("x"), ""),
         line("assistant", "b", "t", r#""r""#),
     ]);
-    assert_eq!(found.talk(), ["user: q", "assistant: r"]);
+    assert_eq!(found.role_texts(), ["user: q", "assistant: r"]);
 }
 
 #[test]
 fn a_file_with_nothing_but_waiting_messages_is_a_conversation() {
-    assert_eq!(main_of(&[enqueue("one"), enqueue("two")]).talk(), ["user: one", "user: two"]);
+    assert_eq!(main_of(&[enqueue("one"), enqueue("two")]).role_texts(), ["user: one", "user: two"]);
 }
 
 /// Every message is looked for by its text among those alike.

@@ -3,7 +3,7 @@
 use chorus_proto::Message;
 use chorus_proto::methods::import::ImportFormat::{Auto, Openai};
 
-use super::super::super::testing::{Found, import_as};
+use super::super::super::test_support::{ImportedSession, import_as};
 
 /// The body of a request, as the reference of the Messages API has it.
 const REQUEST: &str = r#"{"model":"claude-x","max_tokens":9,"messages":[
@@ -25,7 +25,7 @@ const TALK: [&str; 7] = [
     "assistant: Fine.",
 ];
 
-fn one(text: &str) -> Found {
+fn one(text: &str) -> ImportedSession {
     let mut found = import_as(Auto, text).unwrap();
     assert_eq!((found.format, &found.skipped, found.sessions.len()), (Openai, &vec![], 1));
     found.sessions.remove(0)
@@ -39,7 +39,7 @@ fn calls(message: &Message) -> Vec<(&str, &str, &str)> {
 fn the_body_of_a_request_comes_whole_with_its_instructions_first() {
     let on_one_line = REQUEST.replace('\n', "");
     for text in [REQUEST, &on_one_line] {
-        let Found { messages, about, .. } = one(text);
+        let ImportedSession { messages, about, .. } = one(text);
         let talk: Vec<_> = messages.iter().map(|said| format!("{}: {}", said.role.as_str(), said.content)).collect();
         assert_eq!(talk, TALK);
         assert_eq!(about.model.as_deref(), Some("claude-x"));
@@ -59,7 +59,7 @@ fn the_body_of_a_request_comes_whole_with_its_instructions_first() {
 fn instructions_may_be_a_text_and_stand_in_each_line() {
     let line = r#"{"system":"Be brief.","messages":[{"role":"user","content":"a"}]}"#;
     let found = import_as(Auto, format!("{line}\n{line}\n")).unwrap();
-    let talks: Vec<_> = found.sessions.iter().map(Found::talk).collect();
+    let talks: Vec<_> = found.sessions.iter().map(ImportedSession::role_texts).collect();
     assert_eq!(talks, [["system: Be brief.", "user: a"], ["system: Be brief.", "user: a"]]);
 }
 
@@ -71,7 +71,10 @@ fn the_history_of_cline_and_roo_is_such_a_list() {
             {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"read_file","input":{"path":"a"}}],"ts":1749895201000},
             {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"x"}]}],"ts":1749895202000}]"#,
     );
-    assert_eq!(found.talk(), ["user: <task>\nfix\n</task>\n<environment_details/>", "assistant: ", "tool_result: x"]);
+    assert_eq!(
+        found.role_texts(),
+        ["user: <task>\nfix\n</task>\n<environment_details/>", "assistant: ", "tool_result: x"]
+    );
     assert_eq!(found.messages[2].timestamp.to_string(), "2025-06-14T10:00:02Z");
     assert_eq!(found.messages[2].name.as_deref(), Some("read_file"));
 }
@@ -90,7 +93,7 @@ fn transcripts_of_cursor_have_the_content_below_message() {
         r#"{"type":"turn_ended"}"#,
     ));
     assert_eq!(
-        found.talk(),
+        found.role_texts(),
         ["user: <user_query>\nfix\n</user_query>", "assistant: ", "tool_result: 1", "tool_result: 2"]
     );
     let names: Vec<_> = found.messages.iter().filter_map(|said| said.name.as_deref()).collect();
@@ -111,7 +114,7 @@ fn sessions_of_droid_have_the_message_below_message() {
         "\n",
         r#"{"type":"message","id":"m3","timestamp":"2025-06-14T10:00:02Z","parentId":"m2","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"x"}]}}"#,
     ));
-    assert_eq!(found.talk(), ["user: fix", "assistant: ", "tool_result: x"]);
+    assert_eq!(found.role_texts(), ["user: fix", "assistant: ", "tool_result: x"]);
     let ids: Vec<_> = found.messages.iter().map(|said| (&*said.id, said.timestamp.to_string())).collect();
     let second = |n: u8| format!("2025-06-14T10:00:0{n}Z");
     assert_eq!(ids, [("m1", second(0)), ("m2", second(1)), ("m3", second(2))]);
@@ -130,7 +133,7 @@ fn of_the_rows_of_hermes_none_is_lost() {
         r#"{"role":"tool","content":"x","tool_call_id":"c","tool_name":"f"}"#,
     ];
     let found = one(&rows.join("\n"));
-    assert_eq!(found.talk(), ["user: q", "assistant: ", "tool_result: x"]);
+    assert_eq!(found.role_texts(), ["user: q", "assistant: ", "tool_result: x"]);
     let kept = found.messages[0].provider.as_ref().unwrap().get();
     assert!(kept.starts_with(r#"{"session":{"role":"session_meta","tools":[{"#), "{kept}");
     assert_eq!((found.about.model.as_deref(), calls(&found.messages[1])), (Some("m"), vec![("c", "f", "{}")]));
@@ -142,7 +145,7 @@ fn of_the_rows_of_hermes_none_is_lost() {
         rows[1..].join(",")
     );
     let found = one(&export);
-    assert_eq!(found.talk(), ["system: Be kind.", "user: q", "assistant: ", "tool_result: x"]);
+    assert_eq!(found.role_texts(), ["system: Be kind.", "user: q", "assistant: ", "tool_result: x"]);
     assert_eq!(found.about.description.as_deref(), Some("A talk"));
     assert_eq!(found.about.started_at.unwrap().to_string(), "2025-06-14T10:00:00Z");
 }
@@ -152,6 +155,6 @@ fn of_the_rows_of_hermes_none_is_lost() {
 fn a_first_line_that_is_too_long_does_not_take_the_others_with_it() {
     let long = format!(r#"{{"role":"user","content":"{}"}}"#, "x".repeat(64 << 20));
     let found = import_as(Auto, format!("{long}\n{{\"role\":\"user\",\"content\":\"short\"}}\n")).unwrap();
-    assert_eq!(found.sessions[0].talk(), ["user: short"]);
+    assert_eq!(found.sessions[0].role_texts(), ["user: short"]);
     assert_eq!(found.skipped, [(1, "the line is longer than 64 MiB".into())]);
 }

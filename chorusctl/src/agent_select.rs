@@ -1,0 +1,43 @@
+//! Which agent is meant: `--agent`, else `$CHORUS_AGENT`, else the agent whose directory holds the current one.
+//! Where none of these says so the request names no agent, and the daemon takes the one chosen with `agent use`
+//! or the only one there is.
+
+use std::path::Path;
+
+use crate::app::App;
+
+/// The agent to name in a request.
+#[must_use]
+pub fn selected_agent(app: &App) -> Option<String> {
+    app.global.agent.clone().or_else(from_environment).or_else(|| from_current_dir(&app.paths().ok()?.home))
+}
+
+fn from_environment() -> Option<String> {
+    std::env::var("CHORUS_AGENT").ok().filter(|name| !name.is_empty())
+}
+
+fn from_current_dir(home: &Path) -> Option<String> {
+    let agents = home.join("agents").canonicalize().ok()?;
+    let current = std::env::current_dir().ok()?;
+    agent_of_dir(&agents, &current)
+}
+
+/// The agent under `agents` whose directory `current` is, or is in.
+fn agent_of_dir(agents: &Path, current: &Path) -> Option<String> {
+    let below = current.strip_prefix(agents).ok()?;
+    below.components().next()?.as_os_str().to_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_inside_an_agents_names_it() {
+        let holding = |current| agent_of_dir(Path::new("/h/agents"), Path::new(current));
+        assert_eq!(holding("/h/agents/atlas/workspace/src").as_deref(), Some("atlas"));
+        assert_eq!(holding("/h/agents/atlas").as_deref(), Some("atlas"));
+        assert_eq!(holding("/h/agents"), None);
+        assert_eq!(holding("/h/agents-of-others/atlas"), None);
+    }
+}

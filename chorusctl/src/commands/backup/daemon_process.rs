@@ -1,0 +1,64 @@
+//! Running `chorusd` for what needs no daemon: it reads and writes backups by itself, as this program has no database in it.
+
+use std::ffi::OsStr;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use chorus_proto::CallError;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::app::App;
+use crate::connect;
+use crate::error::Error;
+use crate::ui::progress::ProgressBar;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProgressLine {
+    done: u64,
+    total: u64,
+}
+
+/// Runs `chorusd` with `arguments`, for `home` if one is given, and returns the last line that it prints; those before say how far
+/// it has come.
+pub fn run_chorusd<const N: usize>(
+    app: &App,
+    label: &str,
+    arguments: [&OsStr; N],
+    home: Option<&Path>,
+) -> Result<Box<RawValue>, Error> {
+    let program = connect::daemon_program();
+    let mut command = Command::new(&program);
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if let Some(home) = home {
+        command.env("CHORUS_HOME", home).env_remove("CHORUS_SOCKET");
+    } else if let Some(socket) = &app.global.socket {
+        command.arg("--socket").arg(socket);
+    }
+    let broken =
+        |error: io::Error| Error::failed(format!("{}: {}", program.display(), crate::error::os_error_text(&error)));
+    let mut child = command.spawn().map_err(|error| connect::spawn_error(&program, &error))?;
+    let mut progress = ProgressBar::new(label.to_owned(), !app.global.quiet);
+    let mut last = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines() {
+            let line = line.map_err(broken)?;
+            match serde_json::from_str::<ProgressLine>(&line) {
+                Ok(step) => progress.update(step.done, step.total, "bytes"),
+                Err(_) => last = line,
+            }
+        }
+    }
+    let mut complaint = Vec::new();
+    if let Some(mut stderr) = child.stderr.take() {
+        stderr.read_to_end(&mut complaint).map_err(broken)?;
+    }
+    progress.finish();
+    let status = child.wait().map_err(broken)?;
+    if !status.success() {
+        return Err(connect::program_error(&program, status, &complaint));
+    }
+    RawValue::from_string(last).map_err(|error| CallError::Malformed(error).into())
+}

@@ -1,0 +1,134 @@
+//! How a conversation begins: with what it goes on.
+
+use chorus_proto::methods::approvals::{List, ListParams};
+use chorus_proto::methods::context::{Clear, ClearParams, Show, ShowParams, ShowResult};
+use chorus_proto::{ContextInfo, Message, Role};
+use jiff::Timestamp;
+
+use super::StartMode;
+use crate::app::App;
+use crate::commands::{approvals, context, format};
+use crate::error::Error;
+use crate::ui::units::pluralize;
+use crate::ui::{Style, sanitize, text};
+
+/// Messages that are shown again, and how many lines of each.
+const RECAP_MESSAGES: u64 = 2;
+const MAX_LINES_PER_MESSAGE: usize = 4;
+const MAX_RECAP_WIDTH: usize = 100;
+
+/// What is gone on with.
+#[derive(Debug)]
+pub struct ConversationStart {
+    pub agent: String,
+    /// When the live context began; `None`: there is none.
+    pub started_at: Option<Timestamp>,
+}
+
+/// Looks what there is, and says so, after it was put away where that is asked for.
+///
+/// # Errors
+/// Why there is nothing to go on with.
+pub fn open_conversation(app: &mut App, begin: StartMode<'_>, person: bool) -> Result<ConversationStart, Error> {
+    match begin {
+        StartMode::Continue => {}
+        StartMode::New => start_new(app)?,
+        StartMode::Resume(session) => context::resume::run_for_chat(session, app)?,
+    }
+    let last = if person { RECAP_MESSAGES } else { 0 };
+    let shown = app.call::<Show>(&show_params(app.agent(), last))?;
+    if !app.stdout.is_quiet() {
+        print_recap(app, &shown, person);
+    }
+    if person {
+        print_open_approvals(app, &shown.agent_name);
+    }
+    Ok(ConversationStart { started_at: started_at(shown.context.as_ref()), agent: shown.agent_name })
+}
+
+/// When the live context began, as it is now.
+///
+/// # Errors
+/// [`Failure`]: no connection, or what the daemon says.
+pub fn fetch_started_at(app: &mut App) -> Result<Option<Timestamp>, Error> {
+    let shown = app.call::<Show>(&show_params(app.agent(), 0))?;
+    Ok(started_at(shown.context.as_ref()))
+}
+
+/// Saves what is unsaved, and clears.
+///
+/// # Errors
+/// Why it was not cleared.
+pub fn start_new(app: &mut App) -> Result<(), Error> {
+    let cleared = app.call::<Clear>(&ClearParams { agent: app.agent(), save: true })?;
+    if let Some(session) = &cleared.saved {
+        let line = format!("the conversation before is kept: {}", format::plain_session(session));
+        print_note(app, &line);
+    }
+    Ok(())
+}
+
+fn show_params(agent: Option<String>, last: u64) -> ShowParams {
+    let limit = (last == 0).then_some(0);
+    ShowParams { agent, last: (last > 0).then_some(last), limit, ..ShowParams::default() }
+}
+
+fn started_at(context: Option<&ContextInfo>) -> Option<Timestamp> {
+    context.filter(|context| context.messages > 0).map(|context| context.started_at)
+}
+
+fn print_recap(app: &mut App, shown: &ShowResult, person: bool) {
+    let agent = sanitize::one_line(&shown.agent_name);
+    let help = if person { "; /help lists the commands" } else { "" };
+    let Some(context) = shown.context.as_ref().filter(|context| context.messages > 0) else {
+        return print_note(app, &format!("{agent} · a new conversation{help}"));
+    };
+    let began = app.stdout.clock().local_date_time(context.started_at);
+    let messages = pluralize(context.messages, "message");
+    print_note(app, &format!("{agent} · going on with {messages} since {began}{help}"));
+    for message in &shown.messages {
+        for line in recap_lines(message, &agent, app.stdout.width().unwrap_or(MAX_RECAP_WIDTH).min(MAX_RECAP_WIDTH)) {
+            app.stderr.styled_line(Style::Faint, &line);
+        }
+    }
+}
+
+/// A turn that was begun elsewhere may wait for an answer, and with it all that is said here.
+fn print_open_approvals(app: &mut App, agent: &str) {
+    let params = ListParams { agent: Some(agent.to_owned()), ..ListParams::default() };
+    // What cannot be told here is no reason not to talk.
+    let open = app.call::<List>(&params).map_or(0, |found| found.approvals.len());
+    if open > 0 {
+        app.stderr.line(&approvals::format::format_waiting(open as u64));
+    }
+}
+
+/// The beginning of a message.
+fn recap_lines(message: &Message, agent: &str, width: usize) -> Vec<String> {
+    let who = match message.role {
+        Role::User => "you",
+        Role::Assistant => agent,
+        Role::System => "system",
+        Role::ToolResult => "result",
+    };
+    let calls = message.tool_calls.iter().map(|call| format!("→ {}", sanitize::one_line(&call.name)));
+    let said = Some(message.content.trim())
+        .filter(|said| !said.is_empty())
+        .map(|said| sanitize::multi_line(said).into_owned());
+    let told: Vec<String> = said.into_iter().chain(calls).collect();
+    let told = format!("{who}: {}", told.join("\n"));
+    let wrapped = text::wrap(&told, width.saturating_sub(2));
+    let more = wrapped.len() > MAX_LINES_PER_MESSAGE;
+    let mut lines: Vec<String> =
+        wrapped.into_iter().take(MAX_LINES_PER_MESSAGE).map(|line| format!("  {line}")).collect();
+    if let Some(last) = lines.last_mut().filter(|_| more) {
+        last.push_str(" …");
+    }
+    lines
+}
+
+fn print_note(app: &App, line: &str) {
+    if !app.stdout.is_quiet() {
+        app.stderr.line(line);
+    }
+}

@@ -1,0 +1,129 @@
+//! Stopping a daemon that holds the lock of the home and cannot be reached by any socket.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use chorus_proto::Client;
+use chorus_proto::instance::{self, LockHolder};
+
+use crate::app::App;
+use crate::connect;
+use crate::error::Error;
+
+/// A daemon whose socket was removed listens again within a second.
+const REBIND_TIMEOUT: Duration = Duration::from_secs(3);
+/// A daemon of an earlier release does not tell if it is stopping; that takes it 10 s at most, unless configured otherwise.
+const OLD_RELEASE_STOP_TIMEOUT: Duration = Duration::from_secs(12);
+/// The time between two looks.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The outcome for a daemon that could not be reached.
+#[derive(Debug)]
+pub enum StopOutcome {
+    /// None holds the lock.
+    NotRunning,
+    /// It can be reached now.
+    Reachable(Client),
+    /// It has ended.
+    Exited(u32),
+}
+
+/// Waits until the daemon that holds the lock can be reached or has ended. One that says in the lock file that it listens, and
+/// does not, is sent SIGTERM in the end.
+///
+/// # Errors
+/// Why it still runs.
+pub fn stop(app: &App, patience: Duration) -> Result<StopOutcome, Error> {
+    let places = app.paths()?;
+    let Some((mut holder, is_earlier)) = find_holder(&places.home) else { return Ok(StopOutcome::NotRunning) };
+    let begun = Instant::now();
+    loop {
+        if places.socket_is_explicit && holder.socket.as_ref().is_some_and(|socket| *socket != places.socket) {
+            // Another one than was named; a daemon that was to listen there would have been followed.
+            return Ok(StopOutcome::NotRunning);
+        }
+        let wait = match (is_earlier, holder.pid, &holder.socket) {
+            (true, ..) => OLD_RELEASE_STOP_TIMEOUT,
+            // It starts or stops.
+            (false, Some(_), None) => patience,
+            (false, ..) => REBIND_TIMEOUT,
+        };
+        if begun.elapsed() >= wait.min(patience) {
+            break;
+        }
+        std::thread::sleep(POLL_INTERVAL);
+        if let Some(client) = connect::connect_if_running(places, &app.global)? {
+            return Ok(StopOutcome::Reachable(client));
+        }
+        match (find_holder(&places.home), holder.pid) {
+            (None, None) => return Ok(StopOutcome::NotRunning),
+            (None, Some(pid)) => return Ok(StopOutcome::Exited(pid)),
+            (Some((now, _)), Some(pid)) if now.pid.is_some_and(|now| now != pid) => {
+                return Ok(StopOutcome::Exited(pid));
+            }
+            // The lock file is gone for a moment, or being written.
+            (Some((now, _)), _) if now.pid.is_none() => {}
+            (Some((now, _)), _) => holder = now,
+        }
+    }
+    let stays = || Error::failed(holder.describe(&places.home)).with_hint("chorusctl daemon logs");
+    let pid = holder.pid.filter(|_| is_earlier || holder.socket.is_some()).ok_or_else(stays)?;
+    terminate(pid, &places.home).map_err(|why| stays().with_detail(&why))?;
+    if super::wait_exit::wait_for_exit(pid, &places.socket, patience) {
+        Ok(StopOutcome::Exited(pid))
+    } else {
+        Err(stays())
+    }
+}
+
+/// The daemon that holds the lock; true: one of an earlier release, which holds the lock file alone.
+fn find_holder(home: &Path) -> Option<(LockHolder, bool)> {
+    if let Some(holder) = instance::lock_holder(home) {
+        return Some((holder, false));
+    }
+    let holder = LockHolder::read(home).ok()?;
+    let file = home.join(instance::LOCK_FILE);
+    holder.pid.is_some_and(|pid| has_open_file(pid, &[&file])).then_some((holder, true))
+}
+
+/// Tells if the process `pid` has one of the files open, as only the holder of a lock has them for long.
+#[cfg(target_os = "linux")]
+fn has_open_file(pid: u32, files: &[&Path]) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let identity = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
+    let wanted: Vec<_> = files.iter().filter_map(|path| identity(path)).collect();
+    let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    open.flatten().any(|entry| identity(&entry.path()).is_some_and(|found| wanted.contains(&found)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_open_file(_: u32, _: &[&Path]) -> bool {
+    false
+}
+
+/// Sends SIGTERM to `pid` if that is the process that holds the lock of `home`. One that has ended is fine.
+#[cfg(target_os = "linux")]
+fn terminate(pid: u32, home: &Path) -> Result<(), String> {
+    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+    let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or("its pid is not a number of a process")?;
+    // The handle first: what is checked after it is the process that is sent the signal.
+    let handle = match pidfd_open(number, PidfdFlags::empty()) {
+        Ok(handle) => handle,
+        Err(rustix::io::Errno::SRCH) => return Ok(()),
+        Err(error) => return Err(format!("process {pid} cannot be opened: {error}")),
+    };
+    if !has_open_file(pid, &[home, &home.join(instance::LOCK_FILE)]) {
+        return Err(format!("process {pid} does not hold the lock as far as can be seen from here"));
+    }
+    match pidfd_send_signal(&handle, Signal::TERM) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(format!("process {pid} cannot be sent a signal: {error}")),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn terminate(pid: u32, _: &Path) -> Result<(), String> {
+    Err(format!("to stop it: kill {pid}"))
+}

@@ -1,0 +1,194 @@
+//! Sessions and agents in a line or two; several verbs tell of them in the same words.
+
+use chorus_proto::{AgentState, ContextInfo, Meter, RunningTurn, Session, TokenPair, ToolsShown};
+
+use crate::error::Error;
+use crate::ui::units::{format_token_count, format_tokens, pluralize};
+use crate::ui::{Cell, Stdout, Style, sanitize, text, time};
+
+/// `2026-11-21_before-the-migration (1f3a9c02, 47 messages)`.
+#[must_use]
+pub fn session(out: &Stdout, session: &Session) -> String {
+    let named = session_name(out, session);
+    format!("{}, {})", named.trim_end_matches(')'), pluralize(session.header.message_count, "message"))
+}
+
+/// `2026-11-21_before-the-migration (1f3a9c02)`.
+#[must_use]
+pub fn session_name(out: &Stdout, session: &Session) -> String {
+    format!(
+        "{} ({})",
+        out.style(Style::Strong, &sanitize::one_line(&session.header.session_id)),
+        out.style(Style::Id, &sanitize::one_line(&session.short_id)),
+    )
+}
+
+/// Says what was saved before it gave way to another conversation.
+///
+/// # Errors
+/// What standard output says.
+pub fn print_saved_first(out: &mut Stdout, saved: Option<&Session>) -> Result<(), Error> {
+    let Some(saved) = saved else { return Ok(()) };
+    let line = format!("the live conversation is kept: {}", session(out, saved));
+    out.status_line(&line)
+}
+
+/// How much of a session a live conversation of `live` messages took: `47 messages`, `the first 12 of 47 messages`.
+#[must_use]
+pub fn loaded_messages(live: u64, session: &Session) -> String {
+    match session.header.message_count {
+        all if live == all => pluralize(live, "message"),
+        all => format!("the first {live} of {all} messages"),
+    }
+}
+
+/// [`name`] without colours, for notes: those show escape sequences instead of passing them on.
+#[must_use]
+pub fn plain_session_name(session: &Session) -> String {
+    format!("{} ({})", sanitize::one_line(&session.header.session_id), sanitize::one_line(&session.short_id))
+}
+
+/// [`session`] without colours, as [`plain_name`].
+#[must_use]
+pub fn plain_session(session: &Session) -> String {
+    let named = plain_session_name(session);
+    format!("{}, {})", named.trim_end_matches(')'), pluralize(session.header.message_count, "message"))
+}
+
+/// What a session was about, in one line: its description and its summary.
+#[must_use]
+pub fn subject(description: Option<&str>, summary: Option<&str>) -> String {
+    let [description, summary] = [description, summary].map(|text| sanitize::one_line(text.unwrap_or_default()));
+    // A description that was taken from the summary says nothing new.
+    let told = description.trim_end_matches(['.', '…', '!', '?']);
+    match (description.is_empty(), summary.is_empty()) {
+        (_, true) => description,
+        (true, _) => summary,
+        _ if summary.starts_with(told) => summary,
+        _ => format!("{description} – {summary}"),
+    }
+}
+
+/// A paragraph indented by two, within the terminal; silent when asked to be quiet.
+///
+/// # Errors
+/// [`Failure`] when standard output does not take it.
+pub fn print_paragraph(out: &mut Stdout, paragraph: &str) -> Result<(), Error> {
+    if out.is_quiet() || paragraph.trim().is_empty() {
+        return Ok(());
+    }
+    let paragraph = sanitize::multi_line(paragraph.trim());
+    match out.width() {
+        Some(width) => {
+            for line in text::wrap(&paragraph, width.min(100) - 2) {
+                writeln!(out, "  {line}")?;
+            }
+        }
+        None => {
+            for line in paragraph.lines() {
+                writeln!(out, "  {line}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Tells that a session was saved, and what it was about.
+///
+/// # Errors
+/// [`Failure`] when standard output does not take it.
+pub fn print_saved(out: &mut Stdout, saved: &Session) -> Result<(), Error> {
+    let line = format!("saved {}", session(out, saved));
+    out.status_line(&line)?;
+    print_paragraph(out, saved.header.summary.as_deref().unwrap_or_default())
+}
+
+/// `active`, green, or `idle`.
+#[must_use]
+pub fn state_cell(state: AgentState) -> Cell {
+    match state {
+        AgentState::Active => Cell::new(Style::Good, "active"),
+        AgentState::Idle => Cell::new(Style::Plain, "idle"),
+        AgentState::Destroyed => Cell::new(Style::Bad, "destroyed"),
+    }
+}
+
+/// `step 3, 42 s, 1 waiting`.
+#[must_use]
+pub fn turn(turn: &RunningTurn) -> String {
+    let waiting = if turn.waiting == 0 { String::new() } else { format!(", {} waiting", turn.waiting) };
+    format!("step {}, {}{waiting}", turn.step, time::format_two_units(turn.seconds))
+}
+
+/// `47 messages, ~12k tokens, 3 unsaved`.
+#[must_use]
+pub fn context(context: &ContextInfo) -> String {
+    let mut told =
+        format!("{}, {}", pluralize(context.messages, "message"), format_token_count(context.token_estimate));
+    match context.unsaved {
+        0 if context.messages > 0 => told.push_str(", all saved"),
+        0 => {}
+        unsaved => told.push_str(&format!(", {unsaved} unsaved")),
+    }
+    if !context.restoration_tokens.is_zero() {
+        told.push_str(&format!(", {}", restoration_cost(context.restoration_tokens)));
+    }
+    if let Some(meter) = &context.meter {
+        told.push_str(&format!(", next request {}", self::prompt_size(meter)));
+    }
+    told
+}
+
+/// `resuming cost 135 tokens`.
+#[must_use]
+pub fn restoration_cost(cost: TokenPair) -> String {
+    format!("resuming cost {}", format_token_count(cost.input.saturating_add(cost.output)))
+}
+
+/// `~12k/200k`: tokens that the next request would have, of those that the model takes; with `few tools` or `no tools` where it takes too
+/// little for all.
+#[must_use]
+pub fn prompt_size(meter: &Meter) -> String {
+    let used = format_tokens(meter.used);
+    let tools = match meter.tools {
+        Some(ToolsShown::Few) => ", few tools",
+        Some(ToolsShown::None) => ", no tools",
+        None => "",
+    };
+    match meter.window {
+        Some(window) => format!("{used}/{}{tools}", format_tokens(window).trim_start_matches('~')),
+        None => used,
+    }
+}
+
+/// The name of a permission profile, or `custom`; nothing where none is known.
+#[must_use]
+pub fn permissions(permissions: &serde_json::Value) -> String {
+    if permissions.is_null() {
+        return String::new();
+    }
+    permissions.as_str().map_or_else(|| "custom".to_owned(), sanitize::one_line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_meter_tells_the_window_where_it_is_known() {
+        let told = |used, window| prompt_size(&Meter { used, window, calibrated: false, tools: None });
+        assert_eq!([told(11_800, Some(200_000)), told(950, Some(8192))], ["~11k/200k", "950/8.1k"]);
+        assert_eq!(told(11_800, None), "~11k");
+        let small = Meter { used: 950, window: Some(2048), calibrated: false, tools: Some(ToolsShown::Few) };
+        assert_eq!(prompt_size(&small), "950/2.0k, few tools");
+    }
+
+    #[test]
+    fn a_subject_says_nothing_twice() {
+        assert_eq!(subject(Some("before lunch"), Some("We ate.")), "before lunch – We ate.");
+        assert_eq!(subject(Some("We ate…"), Some("We ate. It was good.")), "We ate. It was good.");
+        assert_eq!(subject(Some(" a\nb "), None), "a b");
+        assert_eq!(subject(None, Some("We ate.")), "We ate.");
+        assert_eq!(subject(None, Some(" ")), "");
+    }
+}

@@ -1,0 +1,153 @@
+//! What a turn asks on its way: put to whoever sits at the terminal, else told with the command that answers it. While a question is
+//! open, what else is said waits.
+
+use std::collections::VecDeque;
+
+use chorus_proto::methods::approvals::{Approval, Status};
+use chorus_proto::methods::send::TurnEvent;
+use chorus_proto::paths::InstancePaths;
+
+use super::prompt::{self, Prompt};
+use super::turn_printer::TurnPrinter;
+use crate::commands::approvals::format;
+use crate::error::Error;
+use crate::ui::{Stderr, Stdout, Style, sanitize, terminal};
+
+/// The questions of one turn.
+#[derive(Debug)]
+pub struct ApprovalPrompts {
+    stderr: Stderr,
+    paths: InstancePaths,
+    current: Option<Prompt>,
+    pending: VecDeque<Approval>,
+    deferred: Vec<TurnEvent>,
+}
+
+impl ApprovalPrompts {
+    /// Answers go to the daemon of `places`.
+    #[must_use]
+    pub fn new(stderr: Stderr, paths: InstancePaths) -> Self {
+        Self { stderr, paths, current: None, pending: VecDeque::new(), deferred: Vec::new() }
+    }
+
+    /// Shows a piece, or keeps it until the question that is open is answered.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn handle_event(
+        &mut self,
+        out: &mut Stdout,
+        speech: &mut TurnPrinter,
+        said: TurnEvent,
+        show: &mut dyn FnMut(&mut Stdout, &mut TurnPrinter, &TurnEvent) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        match &said {
+            TurnEvent::Ask { approval } => {
+                self.pending.push_back((**approval).clone());
+                if self.current.is_some() {
+                    self.deferred.push(said);
+                    return Ok(());
+                }
+                show(out, speech, &said)?;
+                self.prompt_next(out, speech)
+            }
+            TurnEvent::Decided { id, status, by } => {
+                self.pending.retain(|approval| approval.id != *id);
+                if self.current.as_ref().is_some_and(|prompt| prompt.id == *id) {
+                    let here = self.current.take().is_some_and(Prompt::withdraw);
+                    if !here {
+                        // Behind the question that stands there.
+                        self.stderr.line("");
+                        self.stderr.styled_line(Style::Faint, &format_decision(*status, by.as_deref(), true));
+                    }
+                    self.deferred.push(said);
+                    self.flush_deferred(out, speech, show)?;
+                    return self.prompt_next(out, speech);
+                }
+                if self.current.is_some() {
+                    self.deferred.push(said);
+                    return Ok(());
+                }
+                show(out, speech, &said)?;
+                if !prompt::is_possible() {
+                    speech.interrupt_text(out)?;
+                    self.stderr.styled_line(
+                        Style::Faint,
+                        &format!("{}: {}", sanitize::one_line(id), format_decision(*status, by.as_deref(), false)),
+                    );
+                }
+                Ok(())
+            }
+            _ if self.current.is_some() => {
+                self.deferred.push(said);
+                Ok(())
+            }
+            _ => show(out, speech, &said),
+        }
+    }
+
+    /// The turn has ended: nothing is asked any more.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take what waited.
+    pub fn finish(
+        &mut self,
+        out: &mut Stdout,
+        speech: &mut TurnPrinter,
+        show: &mut dyn FnMut(&mut Stdout, &mut TurnPrinter, &TurnEvent) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.pending.clear();
+        if let Some(prompt) = self.current.take()
+            && !prompt.withdraw()
+        {
+            self.stderr.line("");
+        }
+        self.flush_deferred(out, speech, show)
+    }
+
+    fn flush_deferred(
+        &mut self,
+        out: &mut Stdout,
+        speech: &mut TurnPrinter,
+        show: &mut dyn FnMut(&mut Stdout, &mut TurnPrinter, &TurnEvent) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.deferred.drain(..).try_for_each(|said| show(out, speech, &said))
+    }
+
+    /// Puts the next question.
+    fn prompt_next(&mut self, out: &mut Stdout, speech: &mut TurnPrinter) -> Result<(), Error> {
+        while self.current.is_none()
+            && let Some(approval) = self.pending.pop_front()
+        {
+            speech.interrupt_text(out)?;
+            let columns = terminal::is_stderr_terminal().then(|| terminal::columns(std::io::stderr()));
+            // A question may come long after the conversation has begun.
+            out.refresh_clock();
+            let (head, below) = format::format_approval(&approval, columns, out.clock());
+            self.stderr.styled_line(Style::Strong, &head);
+            below.iter().for_each(|line| self.stderr.line(line));
+            let id = approval.id.clone();
+            if prompt::is_possible() {
+                match Prompt::spawn(approval, self.paths.clone(), self.stderr) {
+                    Ok(prompt) => self.current = Some(prompt),
+                    Err(error) => self.stderr.warning(&format!("nobody can be asked here: {error}")),
+                }
+            }
+            if self.current.is_none() {
+                self.stderr.line("it waits for an answer, from any terminal:");
+                self.stderr.hint(&format!("chorusctl approvals approve {id}, or chorusctl approvals deny {id}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn format_decision(status: Status, by: Option<&str>, elsewhere: bool) -> String {
+    let at = if elsewhere { " elsewhere" } else { "" };
+    match (status, by) {
+        (Status::Approved, Some(by)) => format!("approved{at}, by {}", sanitize::one_line(by)),
+        (Status::Denied, Some(by)) => format!("denied{at}, by {}", sanitize::one_line(by)),
+        (Status::Expired, _) => "nobody answered in time: it is denied".to_owned(),
+        _ => "it is denied: the turn has ended".to_owned(),
+    }
+}

@@ -1,0 +1,124 @@
+//! Files in a directory: each is there whole or not at all.
+
+use std::collections::HashSet;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+
+use crate::error::Error;
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteOutcome {
+    Written,
+    /// It was there and said the same.
+    Unchanged,
+}
+
+/// A directory that files are put into.
+#[derive(Debug)]
+pub struct OutputDir {
+    path: PathBuf,
+    /// Directories that are there for certain.
+    created: Mutex<HashSet<PathBuf>>,
+    /// Whether files can be written before they have a name.
+    supports_tmpfile: AtomicBool,
+    /// Temporary names that were taken.
+    temp_names_used: AtomicU64,
+}
+
+impl OutputDir {
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            created: Mutex::default(),
+            supports_tmpfile: true.into(),
+            temp_names_used: 0.into(),
+        }
+    }
+
+    /// Puts a file at `path` below the directory, unless it is there already.
+    ///
+    /// # Errors
+    /// What the disk says; the file is as it was then.
+    pub fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<WriteOutcome, Error> {
+        let target = self.path.join(path);
+        let failed = |error: &io::Error| Error::for_file(&target.to_string_lossy(), error);
+        let there = fs::metadata(&target).ok();
+        let alike = there.as_ref().is_some_and(|there| there.is_file() && there.len() == bytes.len() as u64);
+        if alike && fs::read(&target).map_err(|e| failed(&e))? == bytes {
+            return Ok(WriteOutcome::Unchanged);
+        }
+        let dir = target.parent().unwrap_or(Path::new("."));
+        self.create_dir(dir).map_err(|e| failed(&e))?;
+        if self.supports_tmpfile.load(Ordering::Relaxed) && there.is_none() {
+            match write_unnamed(dir, &target, bytes) {
+                Ok(()) => return Ok(WriteOutcome::Written),
+                // Something came there meanwhile, or leads nowhere.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                // Not every file system has them. What is wrong shows below.
+                Err(_) => self.supports_tmpfile.store(false, Ordering::Relaxed),
+            }
+        }
+        let number = self.temp_names_used.fetch_add(1, Ordering::Relaxed);
+        let temporary = dir.join(format!(".chorus-export-{}-{number}", std::process::id()));
+        let written = write_private(&temporary, bytes).and_then(|()| fs::rename(&temporary, &target));
+        if let Err(error) = written {
+            let _ = fs::remove_file(&temporary);
+            return Err(failed(&error));
+        }
+        Ok(WriteOutcome::Written)
+    }
+
+    /// Makes a directory, once.
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut made = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+        if !made.contains(dir) {
+            // Conversations are private, whoever else may look into the place.
+            DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+            made.insert(dir.to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes)
+}
+
+/// Writes a file without a name and then gives it one (open(2), O_TMPFILE): half the work of a rename, and a crash leaves
+/// nothing behind.
+fn write_unnamed(dir: &Path, target: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mode = Mode::RUSR | Mode::WUSR;
+    let file = File::from(open(dir, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, mode)?);
+    (&file).write_all(bytes)?;
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, unnamed, CWD, target, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_written_once_and_again_when_it_differs() -> Result<(), Error> {
+        let failed = |error: io::Error| Error::failed(error.to_string());
+        let outside = tempfile::tempdir().map_err(failed)?;
+        let folder = OutputDir::new(&outside.path().join("a"));
+        let path = Path::new("b/c.json");
+        assert_eq!(folder.write_file(path, b"one")?, WriteOutcome::Written);
+        assert_eq!(folder.write_file(path, b"one")?, WriteOutcome::Unchanged);
+        assert_eq!(folder.write_file(path, b"two")?, WriteOutcome::Written);
+        let there = outside.path().join("a/b");
+        assert_eq!(fs::read(there.join("c.json")).map_err(failed)?, b"two");
+        assert_eq!(fs::read_dir(there).map_err(failed)?.count(), 1, "nothing temporary stays");
+        Ok(())
+    }
+}

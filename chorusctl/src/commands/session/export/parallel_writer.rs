@@ -1,0 +1,75 @@
+//! Files that several threads put into their places.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use chorus_proto::methods::export::ExportFormat;
+
+use super::export_session::ExportSession;
+use super::output_dir::{OutputDir, WriteOutcome};
+use super::session_text::read_session_file;
+use crate::error::Error;
+
+/// Threads at most: more would wait for the same disk.
+const MAX_THREADS: usize = 4;
+
+/// Fewer files than this are put into place without another thread.
+const MIN_PARALLEL_JOBS: usize = 8;
+
+/// A session, and where it goes in the directory.
+pub type ExportJob = (ExportSession, PathBuf);
+
+/// What became of one.
+pub enum JobOutcome {
+    Written(WriteOutcome),
+    /// Its file will not do: the daemon is to be asked for the text.
+    FetchNeeded,
+    Failed(Error),
+}
+
+/// Puts `jobs` into `folder`. `told` hears what became of each, by its place among them, as they come.
+///
+/// # Errors
+/// A thread that cannot be started; those that have begun end first.
+pub fn write_parallel(
+    folder: &OutputDir,
+    jobs: &[ExportJob],
+    form: ExportFormat,
+    mut told: impl FnMut(usize, JobOutcome),
+) -> Result<(), Error> {
+    let threads = thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_THREADS));
+    if jobs.len() < MIN_PARALLEL_JOBS || threads < 2 || form != ExportFormat::Json {
+        jobs.iter().enumerate().for_each(|(at, job)| told(at, write_one(folder, job, form)));
+        return Ok(());
+    }
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let (give, take) = sync_channel(threads);
+        for _ in 0..threads {
+            let (give, next) = (give.clone(), &next);
+            let work = move || {
+                while let Some((at, job)) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, jobs.get(at)?)))
+                {
+                    if give.send((at, write_one(folder, job, form))).is_err() {
+                        return;
+                    }
+                }
+            };
+            let started = thread::Builder::new().name("export".into()).spawn_scoped(scope, work);
+            started.map_err(|error| Error::failed(format!("cannot start a thread: {error}")))?;
+        }
+        drop(give);
+        take.into_iter().for_each(|(at, done)| told(at, done));
+        Ok(())
+    })
+}
+
+fn write_one(folder: &OutputDir, (session, path): &ExportJob, form: ExportFormat) -> JobOutcome {
+    match read_session_file(session, form) {
+        None => JobOutcome::FetchNeeded,
+        Some(bytes) => folder.write_file(path, &bytes).map_or_else(JobOutcome::Failed, JobOutcome::Written),
+    }
+}

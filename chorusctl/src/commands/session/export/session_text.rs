@@ -1,0 +1,54 @@
+//! The text of one session.
+
+use std::fs;
+
+use chorus_proto::methods::export::{ExportFormat, Read, ReadParams};
+use chorus_proto::{CallError, ErrorKind};
+
+use super::export_session::ExportSession;
+use crate::app::App;
+use crate::error::Error;
+
+/// How often the text of a session that changes meanwhile is begun.
+const MAX_READ_ATTEMPTS: u32 = 5;
+
+/// All of it.
+pub fn read_session(app: &mut App, session: &ExportSession, form: ExportFormat) -> Result<Vec<u8>, Error> {
+    read_session_file(session, form).map_or_else(|| fetch_session(app, session, form), Ok)
+}
+
+/// All of it, as the daemon writes it.
+pub fn fetch_session(app: &mut App, session: &ExportSession, form: ExportFormat) -> Result<Vec<u8>, Error> {
+    let id = session.id.to_string();
+    let first = ReadParams { agent: None, session: id, form, offset: None, fingerprint: None };
+    let (mut params, mut all, mut tries) = (first.clone(), String::new(), MAX_READ_ATTEMPTS);
+    loop {
+        let read = match app.client()?.call::<Read>(&params) {
+            // It changed between two pieces: a summary came, or a tag.
+            Err(CallError::Rpc(error)) if error.kind() == ErrorKind::Conflict && tries > 1 => {
+                tries -= 1;
+                params = first.clone();
+                all.clear();
+                continue;
+            }
+            answered => answered?,
+        };
+        all.push_str(&read.data);
+        match read.next.filter(|next| Some(*next) > params.offset) {
+            Some(next) => (params.offset, params.fingerprint) = (Some(next), read.fingerprint),
+            None => return Ok(all.into_bytes()),
+        }
+    }
+}
+
+/// The session file, where this machine and this user can read it and it is as Chorus writes it. Anything else, one of
+/// schema 1 for example, the daemon reads and writes anew.
+pub fn read_session_file(session: &ExportSession, form: ExportFormat) -> Option<Vec<u8>> {
+    let bytes = match form {
+        ExportFormat::Json => fs::read(&session.file_path).ok()?,
+        ExportFormat::Jsonl | ExportFormat::Md | ExportFormat::Html => return None,
+    };
+    let start = format!("{{\n  \"schema\": 2,\n  \"id\": \"{}\",\n", session.id);
+    let ours = session.available && bytes.starts_with(start.as_bytes()) && bytes.ends_with(b"\n  ]\n}\n");
+    ours.then_some(bytes)
+}

@@ -1,0 +1,67 @@
+//! Text that a command is given: as an argument, or on standard input.
+
+use std::io::{self, IsTerminal as _, Read as _};
+
+use chorus_proto::frame::MAX_FRAME;
+
+use crate::error::{Error, os_error_text};
+use crate::ui::Stderr;
+
+/// The text of an argument; `None` where standard input is meant.
+///
+/// # Errors
+/// [`Failure`] where it looks like a slip.
+pub fn text_argument(text: Option<String>, command: &str, verb: &str) -> Result<Option<String>, Error> {
+    match text.filter(|text| text != "-") {
+        Some(text) if looks_like_option(&text) => Err(Error::usage(format!("unexpected option {text}"))
+            .with_hint(format!("chorusctl {command} --help; to {verb} just this: chorusctl {command} -- {text}"))),
+        text => Ok(text),
+    }
+}
+
+/// `- an item` is a message, `--jsnol` a slip; what stands behind `--` is what it is.
+fn looks_like_option(text: &str) -> bool {
+    text.starts_with('-') && !text.contains(char::is_whitespace) && !std::env::args_os().any(|arg| arg == "--")
+}
+
+/// What standard input holds, exactly as it comes.
+///
+/// # Errors
+/// [`Failure`] where it cannot be read, is too long, or is no text.
+pub fn read_stdin() -> Result<String, Error> {
+    let mut stdin = io::stdin().lock();
+    if stdin.is_terminal() {
+        // Somebody sits there: say what is awaited instead of looking stuck.
+        Stderr::new(Default::default()).line("type the message, then press Ctrl-D");
+    }
+    let mut bytes = Vec::new();
+    let read = stdin.by_ref().take(MAX_FRAME as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| stdin_error(&error))?;
+    if bytes.len() > MAX_FRAME {
+        return Err(Error::usage("standard input is longer than 16 MiB, the most that one request holds")
+            .with_hint("add it in parts; whole transcripts go through: chorusctl session import FILE"));
+    }
+    String::from_utf8(bytes).map_err(|error| not_utf8_error(error.utf8_error().valid_up_to()))
+}
+
+/// `text` without the one line end that editors and `echo` leave after what was meant.
+#[must_use]
+pub fn strip_last_newline(mut text: String) -> String {
+    if text.ends_with('\n') {
+        text.truncate(text.len() - if text.ends_with("\r\n") { 2 } else { 1 });
+    }
+    text
+}
+
+/// Standard input cannot be read.
+#[must_use]
+pub fn stdin_error(error: &io::Error) -> Error {
+    Error::failed(format!("failed to read standard input: {}", os_error_text(error)))
+}
+
+/// Standard input holds something else than text after so many bytes.
+#[must_use]
+pub fn not_utf8_error(valid: usize) -> Error {
+    Error::usage(format!("standard input is not UTF-8 (byte {})", valid + 1))
+        .with_hint("transcripts in other encodings go through: chorusctl session import FILE")
+}

@@ -1,0 +1,175 @@
+//! Results as they came: long ones arrive in pages and leave as one JSON value, or as one line an entry,
+//! without being read and written anew.
+
+use std::fmt;
+
+use chorus_proto::Method;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use crate::app::{App, parse_result};
+use crate::error::Error;
+use crate::ui::Stdout;
+use crate::ui::stdout::OutputFormat;
+
+/// A JSON object in the order it was written, its values unread.
+#[derive(Debug, Default)]
+pub struct RawObject(Vec<(String, Box<RawValue>)>);
+
+impl RawObject {
+    /// The value of `name` as a type.
+    ///
+    /// # Errors
+    /// [`Failure`] where it is missing or does not fit.
+    pub fn get<'a, T: Deserialize<'a>>(&'a self, name: &str) -> Result<T, Error> {
+        let raw = self.0.iter().find(|(key, _)| key == name).map_or("null", |(_, value)| value.get());
+        serde_json::from_str(raw).map_err(|error| chorus_proto::CallError::Malformed(error).into())
+    }
+}
+
+impl<'de> Deserialize<'de> for RawObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = RawObject;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawObject, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(RawObject(fields))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+/// Writes the entries of `list`, one a line.
+///
+/// # Errors
+/// [`Failure`]: not such a result, or an output that does not take it.
+pub fn print_entries(out: &mut Stdout, result: &RawValue, list: &str) -> Result<(), Error> {
+    let fields: RawObject = parse_result(result)?;
+    write_entries(out, &fields, list)
+}
+
+fn write_entries(out: &mut Stdout, fields: &RawObject, list: &str) -> Result<(), Error> {
+    for entry in fields.get::<Vec<&RawValue>>(list)? {
+        // What came in over several lines leaves in one; inside strings JSON has no bare line ends.
+        if entry.get().contains(['\n', '\r']) {
+            out.json(&entry.get().replace(['\n', '\r'], " "))?;
+        } else {
+            out.json(entry.get())?;
+        }
+        out.text("\n")?;
+    }
+    Ok(())
+}
+
+/// Asks for a result that comes in pages (`next` names the offset of the following one) and writes it as one JSON
+/// value, or one line an entry of `list`.
+///
+/// # Errors
+/// [`Failure`]: the daemon's, or an output that does not take it.
+pub fn print_all_pages<M: Method, P: Serialize>(
+    app: &mut App,
+    list: &str,
+    first: &P,
+    following: impl Fn(u64) -> P,
+) -> Result<(), Error> {
+    let raw = app.call_raw::<M>(first)?;
+    let page: RawObject = parse_result(&raw)?;
+    let next: Option<u64> = page.get("next")?;
+    if app.stdout.format() == OutputFormat::Jsonl {
+        write_entries(&mut app.stdout, &page, list)?;
+        return fetch_rest::<M, P>(app, next, following, |out, page| write_entries(out, page, list));
+    }
+    if next.is_none() {
+        return app.stdout.json_line(&raw);
+    }
+    let mut opening = "{";
+    for (name, value) in &page.0 {
+        let name = serde_json::to_string(name).unwrap_or_default();
+        write!(app.stdout, "{opening}{name}:")?;
+        opening = ",";
+        if name.trim_matches('"') == list {
+            app.stdout.text("[")?;
+            app.stdout.json(list_content(value))?;
+            fetch_rest::<M, P>(app, next, &following, |out, page| {
+                let entries: &RawValue = page.get(list)?;
+                if list_content(entries).is_empty() {
+                    return Ok(());
+                }
+                out.text(",")?;
+                out.json(list_content(entries))
+            })?;
+            app.stdout.text("]")?;
+        } else if name == "\"next\"" {
+            app.stdout.text("null")?;
+        } else {
+            app.stdout.json(value.get())?;
+        }
+    }
+    app.stdout.text("}\n")
+}
+
+/// Fetches the pages after the first.
+fn fetch_rest<M: Method, P: Serialize>(
+    app: &mut App,
+    mut next: Option<u64>,
+    following: impl Fn(u64) -> P,
+    mut write: impl FnMut(&mut Stdout, &RawObject) -> Result<(), Error>,
+) -> Result<(), Error> {
+    while let Some(offset) = next {
+        let page: RawObject = parse_result(&app.call_raw::<M>(&following(offset))?)?;
+        write(&mut app.stdout, &page)?;
+        // A page that leads nowhere ends it.
+        next = page.get::<Option<u64>>("next")?.filter(|next| *next > offset);
+    }
+    Ok(())
+}
+
+/// What is between the brackets of a JSON list.
+fn list_content(list: &RawValue) -> &str {
+    let text = list.get().trim();
+    text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).map_or("", str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).unwrap_or_default()
+    }
+
+    #[test]
+    fn fields_keep_their_order_and_digits() -> Result<(), Error> {
+        let fields: RawObject = parse_result(&raw(r#"{"z":1.10,"a":[ 1e5, 2 ],"next":null}"#))?;
+        let shown: Vec<_> = fields.0.iter().map(|(name, value)| (name.as_str(), value.get())).collect();
+        assert_eq!(shown, [("z", "1.10"), ("a", "[ 1e5, 2 ]"), ("next", "null")]);
+        assert_eq!(fields.get::<Option<u64>>("next")?, None);
+        assert_eq!(fields.get::<Option<u64>>("missing")?, None);
+        Ok(())
+    }
+
+    #[test]
+    fn every_entry_is_one_line() -> Result<(), Error> {
+        let mut out = Stdout::captured(None);
+        print_entries(&mut out, &raw("{\"agents\":[{\"a\":\n1},{\"b\":\"\\n\"}]}"), "agents")?;
+        assert_eq!(out.captured_text(), "{\"a\": 1}\n{\"b\":\"\\n\"}\n");
+        Ok(())
+    }
+
+    #[test]
+    fn lists_are_opened_without_reading_them() {
+        assert_eq!(list_content(&raw("[ 1, [2] ]")), "1, [2]");
+        assert_eq!(list_content(&raw("[]")), "");
+    }
+}

@@ -1,0 +1,34 @@
+//! Questions before something goes away.
+
+use std::io::{self, Write as _};
+
+use super::{sanitize, terminal};
+use crate::error::Error;
+
+/// Whether a destructive command may go on.
+///
+/// # Errors
+/// [`Failure`] where nobody can be asked, or the answer is no.
+pub fn ask(command: &str, question: &str) -> Result<(), Error> {
+    if !terminal::can_prompt() {
+        return Err(no_terminal_error(command));
+    }
+    let mut stderr = io::stderr().lock();
+    let asked = write!(stderr, "{} [y/N] ", sanitize::one_line(question)).and_then(|()| stderr.flush());
+    let mut answer = String::new();
+    let read = asked.and_then(|()| io::stdin().read_line(&mut answer));
+    match (read, answer.trim().to_ascii_lowercase().as_str()) {
+        (Ok(_), "y" | "yes") => Ok(()),
+        (Ok(0), _) => {
+            let _ = writeln!(stderr);
+            Err(Error::refused("not confirmed: nothing was changed"))
+        }
+        _ => Err(Error::refused("not confirmed: nothing was changed")),
+    }
+}
+
+/// The refusal where nobody can be asked.
+#[must_use]
+pub fn no_terminal_error(command: &str) -> Error {
+    Error::refused(format!("{command} wants a confirmation and this is not a terminal")).with_hint("pass --yes")
+}

@@ -1,0 +1,212 @@
+//! Standard output, held for the whole command: written in large pieces, flushed once.
+
+use std::fmt;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use clap::ValueEnum;
+use serde_json::value::RawValue;
+
+use super::sanitize;
+use super::style::{Style, StyledText, Styler};
+use super::terminal::{self, ColorWhen};
+use super::time::Clock;
+use crate::error::Error;
+
+/// Shape of the output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON value.
+    Json,
+    /// One JSON object a line, for lists.
+    Jsonl,
+}
+
+/// What is gathered before it is written.
+const FLUSH_BYTES: usize = 64 * 1024;
+
+/// Where results go.
+#[derive(Debug)]
+pub struct Stdout {
+    buffer: String,
+    /// `None` in tests of what is written. The standard library's own output would look for line ends and lock.
+    fd: Option<BorrowedFd<'static>>,
+    format: OutputFormat,
+    paint: Styler,
+    terminal: bool,
+    /// Columns of the terminal; `None` where the output is not one and nothing is cut.
+    width: Option<usize>,
+    quiet: bool,
+    clock: Option<Clock>,
+}
+
+impl Stdout {
+    /// Takes standard output.
+    #[must_use]
+    pub fn new(format: OutputFormat, color: ColorWhen, quiet: bool) -> Self {
+        let stdout = rustix::stdio::stdout();
+        let terminal = rustix::termios::isatty(stdout);
+        let text = format == OutputFormat::Text;
+        Self {
+            width: (terminal && text).then(|| terminal::columns(stdout)),
+            buffer: String::new(),
+            fd: Some(stdout),
+            format,
+            paint: Styler { enabled: text && color.is_enabled(terminal) },
+            terminal,
+            quiet,
+            clock: None,
+        }
+    }
+
+    /// The shape asked for.
+    #[must_use]
+    pub fn format(&self) -> OutputFormat {
+        self.format
+    }
+
+    /// Columns to stay within, on a terminal.
+    #[must_use]
+    pub fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// True where the output goes to a terminal.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// True where only errors are to be told.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// `text` in `style`.
+    #[must_use]
+    pub fn style<'a>(&self, style: Style, text: &'a str) -> StyledText<'a> {
+        self.paint.style(style, text)
+    }
+
+    /// Reads the time again: a conversation lasts longer than a command.
+    pub fn refresh_clock(&mut self) {
+        if let Some(clock) = &mut self.clock {
+            clock.refresh();
+        }
+    }
+
+    /// The clock of this command.
+    pub fn clock(&mut self) -> &Clock {
+        self.clock.get_or_insert_with(Clock::now)
+    }
+
+    /// For `write!` and `writeln!`.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> Result<(), Error> {
+        // Writing to a String cannot fail.
+        let _ = fmt::Write::write_fmt(&mut self.buffer, text);
+        self.write_buffer(FLUSH_BYTES)
+    }
+
+    /// Writes `text` as it is.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn text(&mut self, text: &str) -> Result<(), Error> {
+        self.buffer.push_str(text);
+        self.write_buffer(FLUSH_BYTES)
+    }
+
+    /// Tells that something was done, in one line; silent when asked to be quiet.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn status_line(&mut self, line: &str) -> Result<(), Error> {
+        if self.quiet { Ok(()) } else { writeln!(self, "{line}") }
+    }
+
+    /// Writes JSON as it came.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn json(&mut self, json: &str) -> Result<(), Error> {
+        if self.terminal { self.text(&sanitize::escape_json(json)) } else { self.text(json) }
+    }
+
+    /// Writes one JSON value and ends the line.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn json_line(&mut self, json: &RawValue) -> Result<(), Error> {
+        self.json(json.get())?;
+        self.text("\n")
+    }
+
+    /// Sends what was written on its way.
+    ///
+    /// # Errors
+    /// [`Failure`] when standard output does not take it.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.write_buffer(1)
+    }
+
+    fn write_buffer(&mut self, at_least: usize) -> Result<(), Error> {
+        let Some(stdout) = self.fd.filter(|_| self.buffer.len() >= at_least) else { return Ok(()) };
+        let written = write_all(stdout, self.buffer.as_bytes());
+        self.buffer.clear();
+        written.map_err(Error::for_stdout)
+    }
+
+    /// An output whose text stays here, as on a terminal of `width` columns without colours.
+    #[cfg(test)]
+    pub(crate) fn captured(width: Option<usize>) -> Self {
+        Self {
+            buffer: String::new(),
+            fd: None,
+            format: OutputFormat::Text,
+            paint: Styler { enabled: false },
+            terminal: width.is_some(),
+            width,
+            quiet: false,
+            clock: Some(Clock::for_tests()),
+        }
+    }
+
+    /// What a captured output holds.
+    #[cfg(test)]
+    pub(crate) fn captured_text(&self) -> &str {
+        &self.buffer
+    }
+}
+
+fn write_all(stdout: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(stdout, bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_refreshed_says_how_long_there_is_left_from_now() {
+        let mut out = Stdout::captured(None);
+        let soon = jiff::Timestamp::now().saturating_add(jiff::SignedDuration::from_secs(90)).expect("a time");
+        assert_ne!(out.clock().until(soon), "1 min");
+        out.refresh_clock();
+        assert_eq!(out.clock().until(soon), "1 min");
+    }
+}

@@ -1,0 +1,68 @@
+//! The agent's notes: the files of docs/ and of the folders in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders in docs/ that are looked into, one inside the other.
+const MAX_DEPTH: usize = 4;
+
+/// Notes that are looked at; what is beyond is not there.
+const MAX_DOCS: usize = 1000;
+
+/// One of them.
+#[derive(Debug)]
+pub struct DocFile {
+    /// Below docs/.
+    pub name: String,
+    pub path: PathBuf,
+    /// In bytes.
+    pub size: u64,
+}
+
+/// All of them by name: those of a folder behind those beside it. Links are not followed, hidden files are none. Blocks.
+#[must_use]
+pub fn list_docs(dir: &Path) -> Vec<DocFile> {
+    let mut found = Vec::new();
+    collect_docs(dir, "", MAX_DEPTH, &mut found);
+    found
+}
+
+fn collect_docs(dir: &Path, before: &str, deeper: usize, found: &mut Vec<DocFile>) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    let visible = |entry: &fs::DirEntry| !entry.file_name().as_encoded_bytes().starts_with(b".");
+    let mut entries: Vec<_> = entries.flatten().filter(visible).take(MAX_DOCS).collect();
+    entries.sort_by_key(fs::DirEntry::file_name);
+    let mut folders = Vec::new();
+    for entry in entries {
+        let (name, path) = (format!("{before}{}", entry.file_name().to_string_lossy()), entry.path());
+        let Ok(metadata) = path.symlink_metadata() else { continue };
+        if metadata.is_dir() {
+            folders.push((name, path));
+        } else if metadata.is_file() && found.len() < MAX_DOCS {
+            found.push(DocFile { name, path, size: metadata.len() });
+        }
+    }
+    for (name, path) in folders.iter().filter(|_| deeper > 0) {
+        collect_docs(path, &format!("{name}/"), deeper - 1, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_lie_in_folders_too_and_links_are_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |path: &str| {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        };
+        let _ = ["b.md", "a/z.md", "c.md", "a/b/y.md", ".git/config", "a/.hidden", "1/2/3/4/in.md", "1/2/3/4/5/out.md"]
+            .map(write);
+        std::os::unix::fs::symlink("/etc", dir.path().join("link")).unwrap();
+        let names: Vec<String> = list_docs(dir.path()).into_iter().map(|note| note.name).collect();
+        assert_eq!(names, ["b.md", "c.md", "1/2/3/4/in.md", "a/z.md", "a/b/y.md"]);
+    }
+}

@@ -1,0 +1,127 @@
+//! Notes of messages that have left a window, written down by the agent's model beside its turns. Rules stand in until they are
+//! there, and for good where they do not come: each window has one try.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chorus_proto::WorkingSet;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::AgentSettings;
+use super::compaction::CompactionPlan;
+use super::effect::CallModel;
+use super::event::AgentCommand;
+use super::extraction_result::ExtractionResult;
+use super::note_extraction::{Extraction, ExtractionOutcome, MIN_CHARS};
+use super::registry::Registry;
+use super::turn_priority::MAX_PREEMPTIONS;
+use crate::llm::ModelRef;
+use crate::message::{ContextNo, StoredMessage, Totals};
+
+/// What the receipt of a compaction says whose notes are not there yet.
+pub const NOTES_PENDING: &str = "the model's notes are made beside the turn, and take their place";
+
+/// What has left a window, and is to be written down.
+#[derive(Debug)]
+pub struct ExtractionJob {
+    facts: Arc<AgentSettings>,
+    context: ContextNo,
+    turn: Uuid,
+    plan: CompactionPlan,
+    messages: Vec<StoredMessage>,
+    working_set: WorkingSet,
+    target: ModelRef,
+}
+
+impl ExtractionJob {
+    /// Returns what a compaction takes out of the window of `call`; `None` where no model is to be asked about it, and why not where
+    /// it should.
+    ///
+    /// # Errors
+    /// The model cannot be found.
+    pub fn for_plan(registry: &Registry, call: &CallModel, plan: &CompactionPlan) -> Result<Option<Self>, String> {
+        let messages = call.messages.get(plan.from..plan.upto).unwrap_or_default();
+        let model = call.settings.model.as_deref().filter(|_| Totals::count(messages).chars >= MIN_CHARS);
+        let Some(model) = model else { return Ok(None) };
+        let target = registry.models.resolve(model).map_err(|failure| failure.message)?;
+        Ok(Some(Self {
+            facts: call.settings.clone(),
+            context: call.context,
+            turn: call.turn,
+            plan: plan.clone(),
+            // Only these: the conversation grows while the model writes.
+            messages: messages.to_vec(),
+            working_set: call.working_set.clone(),
+            target,
+        }))
+    }
+}
+
+/// What is being written down, by agent.
+#[derive(Debug, Default)]
+pub struct RunningExtractions(Mutex<HashMap<Uuid, CancellationToken>>);
+
+impl RunningExtractions {
+    /// Notes that an agent's model writes; what it wrote of an earlier window ends.
+    fn register(&self, agent: Uuid, stop: &CancellationToken) -> CancellationToken {
+        let token = stop.child_token();
+        let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(agent, token.clone());
+        before.inspect(CancellationToken::cancel);
+        token
+    }
+}
+
+/// Has the model write down what has left, behind whatever turns it is in; the agent takes it when it is there.
+pub fn spawn_extraction(registry: &Arc<Registry>, leaving: ExtractionJob) {
+    let (agent, name) = (leaving.facts.id, leaving.facts.name.clone());
+    let stop = registry.extractions.register(agent, registry.summaries.stop_token());
+    let all = registry.clone();
+    registry.spawn(async move {
+        let Some(written) = run_extraction(&all, leaving, &stop).await else { return };
+        if let Err(failure) = all.ask(agent, AgentCommand::ApplyExtraction(Box::new(written))).await {
+            tracing::warn!(agent = %name, %failure, "what a model has written down is not kept");
+        }
+    });
+}
+
+/// Returns `None` where the daemon stops, or a later window is written down.
+async fn run_extraction(
+    registry: &Registry,
+    leaving: ExtractionJob,
+    stop: &CancellationToken,
+) -> Option<ExtractionResult> {
+    let ExtractionJob { facts, context, turn, plan, messages, working_set: known, target } = leaving;
+    let tries = AtomicUsize::new(0);
+    let ask = |cancel: CancellationToken| {
+        let extraction = Extraction {
+            registry,
+            facts: &facts,
+            context_and_turn: (Some(context), Some(turn)),
+            messages: &messages,
+            range: 0..messages.len(),
+            working_set: &known,
+            single_attempt: true,
+        };
+        let last = tries.fetch_add(1, Ordering::Relaxed) >= MAX_PREEMPTIONS;
+        async move {
+            if last {
+                return Some(ExtractionOutcome::Failed("turns went before it, again and again".to_owned()));
+            }
+            match extraction.run(cancel.clone()).await {
+                ExtractionOutcome::Extracted(notes) if notes.fallback.is_none() => {
+                    Some(ExtractionOutcome::Extracted(notes))
+                }
+                extracted => (!cancel.is_cancelled()).then_some(extracted),
+            }
+        }
+    };
+    let provider = registry.models.is_self_hosted(&target).then_some(&*target.provider);
+    let notes = match registry.summaries.turn_priority.run_between_turns(provider, stop, ask).await? {
+        ExtractionOutcome::Extracted(notes) => Ok(*notes),
+        ExtractionOutcome::Failed(why) => Err(why),
+        ExtractionOutcome::Skipped => return None,
+    };
+    Some(ExtractionResult { context, plan, notes })
+}

@@ -1,0 +1,36 @@
+//! Numbers that look random and are the same for the same seed.
+
+/// SplitMix64.
+#[derive(Debug)]
+pub struct Rng {
+    pub seed: u64,
+    word: u64,
+}
+
+impl Rng {
+    pub fn new(seed: u64) -> Self {
+        Self { seed, word: seed }
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        self.word = self.word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.word;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next_u64() % end
+    }
+
+    /// True once in `n` throws.
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    pub fn index(&mut self, len: usize) -> usize {
+        usize::try_from(self.below(len as u64)).expect("an index")
+    }
+}

@@ -1,0 +1,35 @@
+//! What agents remember, on its way into their prompts.
+
+use super::AgentSettings;
+use super::window::{MAX_SHOWN_MEMORIES, MemoryBlock, RememberedEntry, build_memory_block};
+use crate::error::Result;
+use crate::store::Catalog;
+use crate::store::catalog::{MemoryRow, MemoryScope};
+
+/// Whose memory the agent is shown.
+#[must_use]
+pub fn memory_scope(facts: &AgentSettings) -> MemoryScope {
+    MemoryScope { agent: facts.id, project: facts.project.clone() }
+}
+
+/// What each of these agents remembers as a model is shown it, in the order asked.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn load_memory_blocks(catalog: &Catalog, agents: Vec<MemoryScope>) -> Result<Vec<Option<String>>> {
+    let ids: Vec<_> = agents.iter().map(|whose| whose.agent).collect();
+    // One more than are shown has a name among those that are not.
+    let all = catalog.first_memories(agents, MAX_SHOWN_MEMORIES + 1).await?;
+    Ok(ids.into_iter().zip(all).map(|(agent, (rows, total))| memory_block(agent, &rows, total).text).collect())
+}
+
+/// The block that the model of `agent` is shown of the first `rows` of `total`.
+#[must_use]
+pub fn memory_block(agent: uuid::Uuid, rows: &[MemoryRow], total: u64) -> MemoryBlock {
+    let entry = |row: &MemoryRow| RememberedEntry {
+        text: row.text.clone(),
+        path: row.path.clone(),
+        shared_by: (row.project.is_some() && row.agent != agent).then(|| row.agent_name.clone()),
+    };
+    build_memory_block(&rows.iter().map(entry).collect::<Vec<_>>(), total)
+}

@@ -1,0 +1,93 @@
+//! Asking an agent's model for the words that a context opens with: of what a fresh one goes on from, or what comes together in it.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use chorus_proto::{NewMessage, Role, TokenPair};
+use tokio_util::sync::CancellationToken;
+
+use super::AgentSettings;
+use super::redacted_stream;
+use super::registry::Registry;
+use crate::clock::new_id;
+use crate::llm::{ModelRequest, StopReason};
+use crate::summary::{acknowledgement_prompt, sanitize_acknowledgement};
+use crate::token_estimate;
+use crate::usage::{CallKind, ModelCallInfo};
+
+/// How long somebody waits for it; then Chorus acknowledges by itself.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The longest answer, in tokens: some models think aloud first.
+const MAX_REPLY_TOKENS: u32 = 1024;
+
+/// What the model said to the background, or `None` where there is none, a cap forbids it, it failed or said nothing that can be used;
+/// and what that cost.
+pub async fn request_acknowledgement(
+    registry: &Registry,
+    facts: &AgentSettings,
+    background: &str,
+    stop: CancellationToken,
+) -> (Option<String>, TokenPair) {
+    let (said, cost) =
+        request_opening(registry, facts, (CallKind::Acknowledgement, acknowledgement_prompt(background)), stop).await;
+    (said.as_deref().and_then(sanitize_acknowledgement), cost)
+}
+
+/// What the model answered to a text, or `None` where there is none, a cap forbids it, it failed or refused; and what that cost.
+pub async fn request_opening(
+    registry: &Registry,
+    facts: &AgentSettings,
+    (kind, text): (CallKind, String),
+    stop: CancellationToken,
+) -> (Option<String>, TokenPair) {
+    let nothing = (None, TokenPair::default());
+    let Some(Ok(target)) = facts.model.as_deref().map(|model| registry.models.resolve(model)) else { return nothing };
+    if let Err(failure) = registry.usage.check_limits(facts).await {
+        tracing::info!(agent = %facts.name, %failure, "no model is asked for an opening");
+        return nothing;
+    }
+    let at = registry.clock.now();
+    let asked = NewMessage::text(Role::User, text).complete(|| new_id().to_string(), at);
+    let request = ModelRequest {
+        messages: vec![asked],
+        system: facts.system_prompt.clone().into_iter().collect(),
+        max_tokens: MAX_REPLY_TOKENS,
+        ..ModelRequest::default()
+    };
+    let estimated = token_estimate::tokens_of_request(&request);
+    let mut call = pin!(registry.models.call_once(&target, &request, stop.clone()));
+    let called = match tokio::time::timeout(REPLY_TIMEOUT, &mut call).await {
+        Ok(called) => called,
+        Err(_) => {
+            tracing::warn!(agent = %facts.name, model = %target, "the model took too long for an opening");
+            stop.cancel();
+            // What it has cost until then is known only at its end.
+            call.await
+        }
+    };
+    let price = registry.models.price(&target);
+    let caller =
+        ModelCallInfo { agent: facts, context: None, turn_id: None, kind, target: &target, price, estimated, at };
+    let cost = caller.to_row(&called).map(|row| {
+        let cost = TokenPair { input: row.input, output: row.output };
+        (row, cost)
+    });
+    let cost = match cost {
+        Some((row, cost)) => {
+            registry.usage.record_call(row).await;
+            cost
+        }
+        None => TokenPair::default(),
+    };
+    let called = called.map(|reply| redacted_stream::redact_reply_text(reply, facts, &registry.models));
+    let said = match called {
+        Ok(reply) if reply.stop != StopReason::Refused => Some(reply.content),
+        Ok(_) => None,
+        Err(error) => {
+            tracing::warn!(agent = %facts.name, %error, "a model was asked for an opening in vain");
+            None
+        }
+    };
+    (said, cost)
+}

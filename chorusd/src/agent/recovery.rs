@@ -1,0 +1,184 @@
+//! Reading a live context back from the journal.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chorus_proto::{Item, Role, TokenPair, WorkingSet};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::context::{Context, Deadline};
+use super::extraction_result;
+use super::state::State;
+use super::tool_pairing::calls_without_result;
+use super::turn::OpenTurn;
+use super::window::INTERRUPTED_RESULT;
+use crate::error::{Error, Result};
+use crate::message::{StoredMessage, Totals};
+use crate::store::catalog::SessionRow;
+use crate::store::journal::{ContextRow, DecodedRecord, unreadable_record};
+use crate::store::{Store, session_files};
+use crate::tools::tool_result_message;
+
+/// The state of the agent whose context `head` is and is put away at `deadline`. Where the messages cannot be had, the state says why and lets the
+/// context only be cleared or replaced; the journal keeps it.
+pub async fn load_state(
+    store: &Store,
+    home: &Path,
+    head: &ContextRow,
+    deadline: Option<Deadline>,
+    now: Timestamp,
+) -> State {
+    let context = Context { deadline, ..context_from_head(head) };
+    match replay_records(store, home, head, context.clone()).await {
+        Ok((context, next_record)) => {
+            let left = head.turn.map(|turn| OpenTurn { turn, results: missing_results(&context.messages, now) });
+            State::recovered(context, next_record, left)
+        }
+        Err(failure) => {
+            tracing::error!(agent = %head.agent, %failure, "a live context cannot be read back");
+            State::unreadable(context, failure)
+        }
+    }
+}
+
+/// A result of `now` for each call that has none, where the conversation ends with such calls.
+fn missing_results(messages: &[StoredMessage], now: Timestamp) -> Vec<StoredMessage> {
+    let results = messages.iter().rev().take_while(|message| message.role() == Role::ToolResult).count();
+    let (before, results) = messages.split_at(messages.len() - results);
+    let Some(Ok(caller)) = before.last().filter(|last| last.role() == Role::Assistant).map(StoredMessage::to_message)
+    else {
+        return Vec::new();
+    };
+    let open = calls_without_result(caller.tool_calls, results).into_iter();
+    open.filter_map(|call| tool_result_message(&call, INTERRUPTED_RESULT.to_owned(), true, now).ok()).collect()
+}
+
+fn context_from_head(head: &ContextRow) -> Context {
+    Context {
+        number: head.context,
+        started_at: head.started_at,
+        last_activity_at: head.last_activity_at,
+        deadline: None,
+        parent: head.parent,
+        messages: Arc::default(),
+        totals: head.totals,
+        saved: head.saved_messages,
+        saved_session: head.saved_session,
+        saved_pins: Vec::new(),
+        base_session: head.base_session,
+        working_set: WorkingSet::default(),
+        rewound: Vec::new(),
+        compactions: Vec::new(),
+        no_auto_compaction_below: 0,
+        restoration: TokenPair::default(),
+    }
+}
+
+async fn replay_records(store: &Store, home: &Path, head: &ContextRow, mut context: Context) -> Result<(Context, u32)> {
+    let records = store.journal.records(head.context).await?;
+    let next_record = records.last().map_or(0, |(number, _)| number + 1);
+    Arc::make_mut(&mut context.messages).reserve(usize::try_from(head.totals.messages).unwrap_or(0).min(1 << 20));
+    for (_, entry) in records {
+        match entry {
+            DecodedRecord::Message(message) => {
+                Arc::make_mut(&mut context.messages).push(message);
+                context.rewound.clear();
+            }
+            DecodedRecord::Session { id, messages: count } => {
+                Arc::make_mut(&mut context.messages).extend(load_session_messages(store, home, id, count).await?);
+            }
+            DecodedRecord::WorkingSet(set) => {
+                if let Some(done) = context.compactions.last_mut() {
+                    extraction_result::restore_notes(&mut done.compaction, &set);
+                }
+                context.working_set = set;
+            }
+            DecodedRecord::Rewind { keep, saved } => {
+                context.saved = saved;
+                context.rewind(usize::try_from(keep).unwrap_or(usize::MAX));
+            }
+            DecodedRecord::Unrewind => {
+                context.unrewind();
+            }
+            DecodedRecord::Compact(json) => {
+                let compaction = serde_json::from_slice(&json);
+                let mut compaction = compaction.map_err(|e| unreadable_record(format_args!("a compaction: {e}")))?;
+                extraction_result::mark_notes_lost(&mut compaction);
+                context.compact(compaction);
+            }
+            DecodedRecord::Uncompact => {
+                context.uncompact();
+            }
+            DecodedRecord::Restoration { input, output } => context.restoration = TokenPair { input, output },
+        }
+    }
+    // The head knows what is saved; a rewind that was replayed saw today's number.
+    context.saved = head.saved_messages;
+    if let (Some(session), false) = (head.saved_session, context.rewound.is_empty()) {
+        // A save may have come after the rewind: what it took out is in no session that is shorter.
+        let held = store.catalog.session(session).await?.map_or(0, |row| row.header.message_count);
+        for rewound in &mut context.rewound {
+            rewound.saved = rewound.saved.min(held);
+        }
+    }
+    context.saved_pins = load_saved_pins(store, home, &context).await?;
+    context.totals = Totals::count(&context.messages);
+    let messages = &context.messages;
+    if messages.len() as u64 != head.totals.messages {
+        return Err(unreadable_record(format_args!(
+            "{} messages were expected and {} found",
+            head.totals.messages,
+            messages.len()
+        )));
+    }
+    Ok((context, next_record))
+}
+
+/// What is pinned in the session that holds the context or that it goes on from; nothing where that cannot be read, so that
+/// the pins are saved once more.
+async fn load_saved_pins(store: &Store, home: &Path, context: &Context) -> Result<Vec<Item>> {
+    let session = context.saved_session.or(context.parent);
+    let Some(id) = session.filter(|_| !context.working_set.pinned_facts.is_empty()) else { return Ok(Vec::new()) };
+    let Some((_, path)) = find_session(store, home, id).await? else { return Ok(Vec::new()) };
+    let found = tokio::task::spawn_blocking(move || session_files::read(&path))
+        .await
+        .map_err(|e| Error::internal(e.to_string()))?;
+    let file = found.ok().and_then(|found| found.file.ok());
+    Ok(file.map(|file| file.header.working_set.pinned_facts).unwrap_or_default())
+}
+
+/// The row of a session and where its file belongs; `None` where the catalog has no such session or agent.
+async fn find_session(store: &Store, home: &Path, id: Uuid) -> Result<Option<(SessionRow, PathBuf)>> {
+    let Some(row) = store.catalog.session(id).await? else { return Ok(None) };
+    let Some(agent) = store.catalog.agents_by_id(vec![row.header.agent_id]).await?.pop() else { return Ok(None) };
+    let path = session_files::path_of(&home.join(agent.dir), &row.header.session_id);
+    Ok(Some((row, path)))
+}
+
+async fn load_session_messages(store: &Store, home: &Path, id: Uuid, count: u64) -> Result<Vec<StoredMessage>> {
+    let gone = |reason: String| {
+        Error::new(
+            chorus_proto::ErrorKind::CorruptSession,
+            format!("the live context begins with the session {id}, which {reason}"),
+        )
+        .hint("put the session's file back, or `chorusctl context clear --yes` to let the context go")
+    };
+    let placed = find_session(store, home, id).await?;
+    let (row, path) = placed.ok_or_else(|| gone("is not in the catalog, or belongs to no agent".into()))?;
+    let found = tokio::task::spawn_blocking(move || session_files::read(&path))
+        .await
+        .map_err(|e| Error::internal(e.to_string()))?
+        .map_err(|e| gone(format!("cannot be read: {e}")))?;
+    let file = found.file.map_err(|e| gone(format!("cannot be used: its file {e}")))?;
+    if file.sha256 != row.sha256 {
+        tracing::warn!(session = %id, "the file of a restored session was changed since it was saved");
+    }
+    let mut messages = file.messages;
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    if messages.len() < count {
+        return Err(gone(format!("has only {} of the {count} messages it had", messages.len())));
+    }
+    messages.truncate(count);
+    Ok(messages)
+}

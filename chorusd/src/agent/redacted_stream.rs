@@ -1,0 +1,137 @@
+//! What a model says, without secrets: while it says it, and as it is kept.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chorus_proto::ToolCall;
+
+use super::AgentSettings;
+use crate::llm::{CallError, Models, Reply, StreamEvent};
+use crate::redact::{Redactor, StreamRedactor, redact_tool_calls};
+
+/// Hears an answer as it comes and passes it on.
+pub struct RedactedStream<F> {
+    /// `None`: everything goes on as it comes.
+    redactors: Option<Mutex<StreamRedactors>>,
+    forward: F,
+}
+
+struct StreamRedactors {
+    text: StreamRedactor,
+    thinking: StreamRedactor,
+    redactor: Arc<Redactor>,
+}
+
+impl<F: Fn(StreamEvent)> RedactedStream<F> {
+    pub fn new(redactor: Option<&Arc<Redactor>>, forward: F) -> Self {
+        let flows = |redactor: &Arc<Redactor>| {
+            Mutex::new(StreamRedactors {
+                text: redactor.stream(),
+                thinking: redactor.stream(),
+                redactor: redactor.clone(),
+            })
+        };
+        Self { redactors: redactor.map(flows), forward }
+    }
+
+    /// Takes a piece. What may become a secret is not passed on before that can be told.
+    pub fn push(&self, piece: StreamEvent) {
+        let Some(flows) = &self.redactors else { return (self.forward)(piece) };
+        let mut flows = flows.lock().unwrap_or_else(PoisonError::into_inner);
+        let piece = match piece {
+            StreamEvent::Text(text) => StreamEvent::Text(flows.text.push(text)),
+            StreamEvent::Thinking(text) => StreamEvent::Thinking(flows.thinking.push(text)),
+            StreamEvent::Note(note) => StreamEvent::Note(flows.redactor.redact_text(&note).into_owned()),
+            StreamEvent::Retry { attempt, wait, why } => {
+                StreamEvent::Retry { attempt, wait, why: flows.redactor.redact_text(&why).into_owned() }
+            }
+            // It is told when it runs.
+            StreamEvent::ToolCall { .. } => return,
+        };
+        self.forward_non_empty(piece);
+    }
+
+    /// Passes on what was held back. An answer may be cut off anywhere, and must not end with a piece of a secret.
+    pub fn finish(&self) {
+        let Some(flows) = &self.redactors else { return };
+        let mut flows = flows.lock().unwrap_or_else(PoisonError::into_inner);
+        let thinking = flows.thinking.finish(true);
+        self.forward_non_empty(StreamEvent::Thinking(thinking));
+        let text = flows.text.finish(true);
+        self.forward_non_empty(StreamEvent::Text(text));
+    }
+
+    fn forward_non_empty(&self, piece: StreamEvent) {
+        if !matches!(&piece, StreamEvent::Text(text) | StreamEvent::Thinking(text) if text.is_empty()) {
+            (self.forward)(piece);
+        }
+    }
+}
+
+/// An answer with the calls as they are kept; those in the reply itself run as the model wrote them.
+pub type RedactedReply = Result<(Reply, Vec<ToolCall>), CallError>;
+
+/// What came of a call, as it is kept.
+pub fn redact_reply(answered: Result<Reply, CallError>, redactor: Option<&Arc<Redactor>>) -> RedactedReply {
+    let Some(redactor) = redactor else {
+        return answered.map(|reply| {
+            let calls = reply.tool_calls.clone();
+            (reply, calls)
+        });
+    };
+    match answered {
+        Ok(mut reply) => {
+            reply.content = redactor.redact_truncated(reply.content);
+            // What goes back signed goes back as it came, or not at all.
+            reply.provider = reply.provider.filter(|blocks| redactor.redact_json(blocks.get()).1 == 0);
+            for call in &mut reply.tool_calls {
+                call.name = redactor.redact_text(&call.name).into_owned();
+                call.id = redactor.redact_text(&call.id).into_owned();
+            }
+            let kept = redact_tool_calls(&reply.tool_calls, redactor);
+            Ok((reply, kept))
+        }
+        Err(error) => Err(CallError { partial: redactor.redact_truncated(error.partial), ..error }),
+    }
+}
+
+/// An answer of which only the text counts.
+pub fn redact_reply_text(reply: Reply, facts: &AgentSettings, models: &Models) -> Reply {
+    if !facts.redact {
+        return reply;
+    }
+    Reply { content: models.redactor().redact_truncated(reply.content), ..reply }
+}
+
+#[cfg(test)]
+mod tests {
+    use chorus_proto::Usage;
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::config::Secret;
+    use crate::llm::StopReason;
+
+    #[test]
+    fn what_runs_is_what_the_model_wrote_and_what_is_kept_is_not() {
+        let redactor = Arc::new(Redactor::new(|| [1; 32]));
+        redactor.add_own_key(&Secret::new("own-key-0123456789".into()));
+        let written = r#"{"command":"curl -H 'x: own-key-0123456789'","n":1.50}"#;
+        let params = RawValue::from_string(written.into()).unwrap();
+        let tool_calls = vec![ToolCall { id: "c".into(), name: "bash".into(), params }];
+        let reply = Reply {
+            content: "with own-key-0123456789".into(),
+            tool_calls,
+            provider: None,
+            usage: Usage::default(),
+            cache_write_tokens: None,
+            stop: StopReason::ToolCalls,
+        };
+        let (reply, kept) = redact_reply(Ok(reply), Some(&redactor)).unwrap();
+        assert_eq!(reply.tool_calls[0].params.get(), written);
+        assert!(reply.content.starts_with("with [redacted:chorus-key:"), "{}", reply.content);
+        let kept = kept[0].params.get();
+        assert!(
+            kept.starts_with(r#"{"command":"curl -H 'x: [redacted:chorus-key:"#) && kept.ends_with(r#"'","n":1.50}"#)
+        );
+    }
+}

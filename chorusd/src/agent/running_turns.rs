@@ -1,0 +1,58 @@
+//! The turns that run, as whoever asks for a status sees them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use chorus_proto::RunningTurn;
+use uuid::Uuid;
+
+use super::state::State;
+use crate::clock::Ticks;
+
+/// A turn that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnSnapshot {
+    turn: Uuid,
+    step: u32,
+    since: Ticks,
+    waiting: u64,
+}
+
+impl State {
+    /// Returns the turn that runs.
+    #[must_use]
+    pub fn running_turn(&self) -> Option<TurnSnapshot> {
+        let turn = self.turn.as_ref()?;
+        Some(TurnSnapshot {
+            turn: turn.id,
+            step: turn.step,
+            since: turn.started_at,
+            waiting: self.queued_turns.len() as u64,
+        })
+    }
+}
+
+/// The turns of all agents, by agent.
+#[derive(Debug, Default)]
+pub struct RunningTurns(Mutex<HashMap<Uuid, TurnSnapshot>>);
+
+impl RunningTurns {
+    /// Notes what an agent does now.
+    pub(super) fn set(&self, agent: Uuid, running: Option<TurnSnapshot>) {
+        match running {
+            Some(running) => _ = self.lock().insert(agent, running),
+            None => _ = self.lock().remove(&agent),
+        }
+    }
+
+    /// Returns the turn of an agent as it stands at `now`.
+    #[must_use]
+    pub fn status(&self, agent: Uuid, now: Ticks) -> Option<RunningTurn> {
+        let TurnSnapshot { turn, step, since, waiting } = self.lock().get(&agent).copied()?;
+        Some(RunningTurn { turn_id: turn, step, seconds: now.since(since).as_secs(), waiting })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, TurnSnapshot>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

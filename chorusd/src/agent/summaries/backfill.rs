@@ -1,0 +1,69 @@
+//! What an earlier run of the daemon has left to be summarised: a stop calls no model, and a crash may come first.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+use super::Summaries;
+use super::request::RequestOutcome;
+use crate::error::Result;
+use crate::llm::ModelRef;
+
+/// Models that are asked about it at once.
+const CONCURRENT_REQUESTS: usize = 2;
+
+/// Providers that could not be called.
+type FailedProviders = Mutex<HashSet<String>>;
+
+impl Summaries {
+    /// Fills in what an earlier run of the daemon has left, a few at a time. A provider that fails is not asked for the rest:
+    /// another start tries again.
+    pub async fn backfill(self: Arc<Self>) {
+        let left = match self.store.catalog.pending_summaries().await {
+            Ok(left) => left,
+            Err(failure) => return tracing::warn!(%failure, "cannot tell which sessions lack a summary"),
+        };
+        let failed = FailedProviders::default();
+        futures_util::stream::iter(left)
+            .for_each_concurrent(CONCURRENT_REQUESTS, |session| {
+                let (all, failed) = (&self, &failed);
+                async move {
+                    if all.stop.is_cancelled() {
+                        return;
+                    }
+                    if let Err(failure) = all.backfill_one(session, failed).await {
+                        tracing::warn!(%session, %failure, "a session keeps the summary that it has");
+                    }
+                }
+            })
+            .await;
+    }
+
+    async fn backfill_one(&self, session: Uuid, failed: &FailedProviders) -> Result<()> {
+        let Some(row) = self.store.catalog.session(session).await? else { return Ok(()) };
+        let Some(entry) = self.agents.by_id(row.header.agent_id) else {
+            // It went with its agent's model.
+            return self.store.catalog.dequeue_summary(session).await;
+        };
+        let facts = &entry.settings;
+        let target = facts.model.as_deref().and_then(|model| self.models.resolve(model).ok());
+        let Some(ModelRef { provider, .. }) = target else { return Ok(()) };
+        if failed.lock().await.contains(&provider) || self.usage.check_limits(facts).await.is_err() {
+            return Ok(());
+        }
+        let Some(under_way) = self.in_flight.begin(session) else { return Ok(()) };
+        if self.store.catalog.pending_summary(session).await?.is_none() {
+            // A save of this run was faster.
+            return Ok(());
+        }
+        match self.request_when_free(session, facts).await {
+            None => {}
+            Some(RequestOutcome::Failed) => _ = failed.lock().await.insert(provider),
+            Some(outcome) => self.publish(under_way, facts, outcome).await,
+        }
+        Ok(())
+    }
+}

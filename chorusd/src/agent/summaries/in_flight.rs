@@ -1,0 +1,88 @@
+//! Which summaries are on their way, and waiting for them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::agent::expiry::DeadlineTimers;
+use crate::clock::{Clock, Ticks};
+
+/// The sessions whose summary is on its way.
+#[derive(Default)]
+pub struct InFlightSummaries {
+    sessions: Mutex<HashMap<Uuid, Signals>>,
+    /// How long somebody waits for which: thousands may, and each timer of its own would cost a descriptor.
+    wait_timers: DeadlineTimers,
+}
+
+#[derive(Clone, Default)]
+struct Signals {
+    /// The summary is there, or will not come.
+    done: CancellationToken,
+    /// It was waited for long enough.
+    timed_out: CancellationToken,
+}
+
+/// A summary on its way; it is no longer when this is dropped.
+pub struct InFlightGuard {
+    pub session: Uuid,
+    all: Arc<InFlightSummaries>,
+}
+
+impl Drop for InFlightGuard {
+    fn drop(&mut self) {
+        let signs = self.all.sessions().remove(&self.session);
+        self.all.wait_timers.set(self.session, None);
+        signs.inspect(|signs| signs.done.cancel());
+    }
+}
+
+impl InFlightSummaries {
+    /// Notes that it is on its way; `None` where it is already.
+    pub fn begin(self: &Arc<Self>, session: Uuid) -> Option<InFlightGuard> {
+        let mut sessions = self.sessions();
+        if sessions.contains_key(&session) {
+            return None;
+        }
+        sessions.insert(session, Signals::default());
+        Some(InFlightGuard { session, all: self.clone() })
+    }
+
+    /// Whether it is on its way.
+    pub fn contains(&self, session: Uuid) -> bool {
+        self.sessions().contains_key(&session)
+    }
+
+    /// Waits until it is not, or until `late`; whether it was.
+    pub async fn wait_until_done(&self, session: Uuid, late: Ticks) -> bool {
+        let signs = {
+            // Under the lock: a timer that nobody will take away is not set.
+            let sessions = self.sessions();
+            let Some(signs) = sessions.get(&session).cloned() else { return false };
+            self.wait_timers.set(session, Some(late));
+            signs
+        };
+        tokio::select! {
+            () = signs.done.cancelled() => {}
+            () = signs.timed_out.cancelled() => {}
+        }
+        true
+    }
+
+    /// Lets those go who have waited long enough, for ever.
+    pub async fn run_timers(&self, clock: &Clock) {
+        loop {
+            self.wait_timers.wait_for_timer(clock).await;
+            for (session, _) in self.wait_timers.take_due(clock.ticks()) {
+                let signs = self.sessions().get(&session).cloned();
+                signs.inspect(|signs| signs.timed_out.cancel());
+            }
+        }
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<Uuid, Signals>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,160 @@
+//! Asking a model for one summary: at most twice.
+
+use chorus_proto::{NewMessage, Role};
+use tokio_util::sync::CancellationToken;
+
+use super::{Summaries, SummaryInput};
+use crate::agent::{AgentSettings, redacted_stream};
+use crate::clock::new_id;
+use crate::llm::{CallError, ErrorClass, ModelRef, ModelRequest, StopReason};
+use crate::message::{StoredMessage, Totals};
+use crate::summary::{ModelSummary, parse_summary, summary_prompt};
+use crate::token_estimate;
+use crate::usage::{CallKind, ModelCallInfo};
+
+/// What the model is told that it is.
+const SYSTEM: &str = "You write short, factual summaries of conversations that others had.";
+
+/// The longest answer, in tokens: some models think aloud first.
+const MAX_REPLY_TOKENS: u32 = 1024;
+
+/// Bytes of a transcript for a model whose window is not known.
+const DEFAULT_TRANSCRIPT_BYTES: usize = 24 << 10;
+
+/// Bytes of the longest and the shortest transcript.
+const MAX_TRANSCRIPT_BYTES: usize = 48 << 10;
+const MIN_TRANSCRIPT_BYTES: usize = 2 << 10;
+
+/// A model that takes less than was thought is asked again with so much less.
+const TOO_LONG_DIVISOR: usize = 4;
+
+/// One summary to ask for.
+pub struct SummaryRequest<'a> {
+    pub summaries: &'a Summaries,
+    pub facts: &'a AgentSettings,
+    pub source: Box<SummaryInput>,
+    /// Ends it.
+    pub stop: CancellationToken,
+}
+
+/// What came of it.
+pub enum RequestOutcome {
+    Answered {
+        answer: ModelSummary,
+        source: Box<SummaryInput>,
+    },
+    /// The model could not be called, or not any more today.
+    Failed,
+    /// Nothing that it said can be used.
+    Unusable,
+    /// There is nothing to ask, or nobody.
+    Skipped,
+    /// The daemon stops.
+    Stopped,
+}
+
+/// What follows a call.
+enum AttemptResult {
+    Done(ModelSummary),
+    Unusable,
+    /// It failed; another try may help.
+    Retry,
+    /// It was too long: less may help.
+    RetryShorter,
+    Failed,
+    Stopped,
+}
+
+impl SummaryRequest<'_> {
+    /// Asks, and once more where that may help.
+    pub async fn run(mut self) -> RequestOutcome {
+        let model = self.facts.model.as_deref().or(self.source.header.model.as_deref());
+        let Some(Ok(target)) = model.map(|model| self.summaries.models.resolve(model)) else {
+            return RequestOutcome::Skipped;
+        };
+        let room = self.transcript_bytes(&target);
+        let messages = std::mem::take(&mut self.source.messages);
+        let said = Totals::count(&messages).chars;
+        let text = |room| summary_prompt(messages.len(), |number| messages[number].to_message().ok(), room);
+        let Some(mut asked) = text(room) else { return RequestOutcome::Skipped };
+        let shorter = text(room / TOO_LONG_DIVISOR).unwrap_or_default();
+        // They may be large, and a model takes its time.
+        drop::<Vec<StoredMessage>>(messages);
+        let mut last = RequestOutcome::Failed;
+        for more in [true, false] {
+            if let Err(failure) = self.summaries.usage.check_limits(self.facts).await {
+                tracing::info!(agent = %self.facts.name, %failure, "no model is asked for a summary");
+                return last;
+            }
+            match self.attempt(&target, &asked, said, more).await {
+                AttemptResult::Done(answer) => return RequestOutcome::Answered { answer, source: self.source },
+                AttemptResult::Unusable => last = RequestOutcome::Unusable,
+                AttemptResult::Retry => {}
+                AttemptResult::RetryShorter => asked.clone_from(&shorter),
+                AttemptResult::Failed => return last,
+                AttemptResult::Stopped => return RequestOutcome::Stopped,
+            }
+        }
+        last
+    }
+
+    /// Bytes of the transcript that fit into half the model's window, counting three to a token.
+    fn transcript_bytes(&self, target: &ModelRef) -> usize {
+        let window = self.summaries.models.context_length(target).and_then(|tokens| usize::try_from(tokens).ok());
+        window.map_or(DEFAULT_TRANSCRIPT_BYTES, |tokens| {
+            (tokens / 2).saturating_mul(3).clamp(MIN_TRANSCRIPT_BYTES, MAX_TRANSCRIPT_BYTES)
+        })
+    }
+
+    async fn attempt(&self, target: &ModelRef, text: &str, said: u64, more: bool) -> AttemptResult {
+        let (facts, at) = (self.facts, self.summaries.clock.now());
+        let message = NewMessage::text(Role::User, text).complete(|| new_id().to_string(), at);
+        let request = ModelRequest {
+            messages: vec![message],
+            system: vec![SYSTEM.to_owned()],
+            max_tokens: MAX_REPLY_TOKENS,
+            ..ModelRequest::default()
+        };
+        let called = self.summaries.models.call_once(target, &request, self.stop.clone()).await;
+        let estimated = token_estimate::tokens_of_request(&request);
+        let (kind, price) = (CallKind::Summary, self.summaries.models.price(target));
+        let caller = ModelCallInfo { agent: facts, context: None, turn_id: None, kind, target, price, estimated, at };
+        if let Some(row) = caller.to_row(&called) {
+            self.summaries.usage.record_call(row).await;
+        }
+        let called = called.map(|reply| redacted_stream::redact_reply_text(reply, self.facts, &self.summaries.models));
+        match called {
+            Ok(reply) => {
+                let read = match reply.stop {
+                    StopReason::Refused => Err("is a refusal"),
+                    stop => parse_summary(&reply.content, said, stop != StopReason::MaxTokens),
+                };
+                read.map_or_else(
+                    |why| {
+                        tracing::info!(agent = %facts.name, model = %target, "the model's answer {why}; it is no summary");
+                        AttemptResult::Unusable
+                    },
+                    AttemptResult::Done,
+                )
+            }
+            Err(error) => self.on_error(&error, more).await,
+        }
+    }
+
+    /// Waits as long as it takes for another try to have sense, where there may be one more.
+    async fn on_error(&self, error: &CallError, more: bool) -> AttemptResult {
+        if error.class == ErrorClass::Cancelled {
+            return AttemptResult::Stopped;
+        }
+        tracing::warn!(agent = %self.facts.name, class = error.class.as_str(), %error, "a model was asked for a summary in vain");
+        match (error.class, self.summaries.models.retry_delay(error)) {
+            (ErrorClass::ContextTooLong, _) => AttemptResult::RetryShorter,
+            (_, Some(wait)) if more => tokio::select! {
+                biased;
+                () = self.stop.cancelled() => AttemptResult::Stopped,
+                () = tokio::time::sleep(wait) => AttemptResult::Retry,
+            },
+            _ => AttemptResult::Failed,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! How many tools a turn may call, and when it is to answer without them.
+
+/// Calls of tools in one turn.
+pub const MAX_CALLS: u32 = 50;
+
+/// Calls that fail one after the other before the model is to answer.
+pub const MAX_CONSECUTIVE_FAILURES: u32 = 5;
+
+/// What is answered to calls beyond [`MAX_CALLS`].
+const CALL_LIMIT_ERROR: &str = "the turn has used its 50 calls; answer now";
+
+/// What is answered to calls behind [`MAX_FAILURES`] in the same answer.
+pub const SKIPPED_CALL_ERROR: &str = "it was not carried out: 5 calls in a row before it have failed; answer now";
+
+/// Why a model is to answer without tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolCutoff {
+    /// It has called as many as it may.
+    CallLimit,
+    /// What it tries goes wrong again and again.
+    FailureLimit,
+}
+
+/// How many calls have failed since one last went well.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct CircuitBreaker {
+    failures: u32,
+}
+
+impl CircuitBreaker {
+    /// A call has ended.
+    pub fn record_result(&mut self, is_error: bool) {
+        self.failures = if is_error { self.failures.saturating_add(1) } else { 0 };
+    }
+
+    /// How many may run now, so that no more can fail in a row; none: no more is to begin.
+    #[must_use]
+    pub fn remaining_failures(self) -> u32 {
+        MAX_CONSECUTIVE_FAILURES.saturating_sub(self.failures)
+    }
+}
+
+/// What a turn has called so far.
+#[derive(Debug, Default)]
+pub(super) struct ToolBudget {
+    calls_made: u32,
+    breaker: CircuitBreaker,
+    /// Once said it is not taken back.
+    cutoff: Option<ToolCutoff>,
+    /// The model was to answer, and went on calling.
+    pub cutoff_ignored: bool,
+}
+
+impl ToolBudget {
+    /// One more call; why it is not carried out, for the model.
+    pub fn take_call(&mut self) -> Option<&'static str> {
+        if let Some(word) = self.cutoff {
+            return Some(if word == ToolCutoff::CallLimit { CALL_LIMIT_ERROR } else { word.model_instruction() });
+        }
+        self.calls_made += 1;
+        if self.calls_made >= MAX_CALLS {
+            self.cutoff = Some(ToolCutoff::CallLimit);
+        }
+        None
+    }
+
+    /// A call has ended; `skipped`: it was not begun, because too many before it had failed.
+    pub fn record_result(&mut self, is_error: bool, skipped: bool) {
+        if skipped {
+            // Also where the answer it is of has as many calls as a turn may have.
+            self.cutoff = Some(ToolCutoff::FailureLimit);
+        } else if self.cutoff.is_none() {
+            self.breaker.record_result(is_error);
+            self.cutoff = (self.breaker.remaining_failures() == 0).then_some(ToolCutoff::FailureLimit);
+        }
+    }
+
+    /// For whoever carries the calls out.
+    pub fn breaker(&self) -> CircuitBreaker {
+        self.breaker
+    }
+
+    /// Whether the model is to answer next, and why.
+    pub fn cutoff(&self) -> Option<ToolCutoff> {
+        self.cutoff
+    }
+}
+
+impl ToolCutoff {
+    /// What the model is told.
+    #[must_use]
+    pub fn model_instruction(self) -> &'static str {
+        match self {
+            Self::CallLimit => {
+                "The turn has used its 50 calls of tools, and no more are carried out. Answer now: say what is done and what is left."
+            }
+            Self::FailureLimit => {
+                "5 calls of tools in a row have failed, and no more are carried out in this turn. Answer now: say what you tried, \
+                 what went wrong and what you need."
+            }
+        }
+    }
+
+    /// What the person is told.
+    pub(super) fn user_note(self) -> &'static str {
+        match self {
+            Self::CallLimit => "the turn has used its 50 calls of tools: the model is asked to answer",
+            Self::FailureLimit => "5 calls of tools in a row have failed: the model is asked to answer",
+        }
+    }
+
+    /// Why the turn ends, where it did not.
+    pub(super) fn ignored_message(self) -> &'static str {
+        match self {
+            Self::CallLimit => "the turn has used its 50 calls of tools, and its model goes on calling",
+            Self::FailureLimit => "5 calls of tools in a row have failed, and the model goes on calling",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_has_fifty_calls() {
+        let mut allowance = ToolBudget::default();
+        for _ in 0..MAX_CALLS {
+            assert_eq!(allowance.cutoff(), None);
+            assert_eq!(allowance.take_call(), None);
+            allowance.record_result(false, false);
+        }
+        assert_eq!((allowance.take_call(), allowance.cutoff()), (Some(CALL_LIMIT_ERROR), Some(ToolCutoff::CallLimit)));
+        for text in [
+            CALL_LIMIT_ERROR,
+            ToolCutoff::CallLimit.model_instruction(),
+            ToolCutoff::CallLimit.user_note(),
+            ToolCutoff::CallLimit.ignored_message(),
+        ] {
+            assert!(text.contains(&MAX_CALLS.to_string()));
+        }
+        for text in [
+            ToolCutoff::FailureLimit.model_instruction(),
+            ToolCutoff::FailureLimit.user_note(),
+            ToolCutoff::FailureLimit.ignored_message(),
+        ] {
+            assert!(text.starts_with(&MAX_CONSECUTIVE_FAILURES.to_string()));
+        }
+        assert!(SKIPPED_CALL_ERROR.contains(&MAX_CONSECUTIVE_FAILURES.to_string()));
+    }
+
+    #[test]
+    fn what_goes_well_between_failures_begins_the_count_anew() {
+        let mut allowance = ToolBudget::default();
+        for is_error in [true, true, true, true, false, true, true, true, true] {
+            allowance.record_result(is_error, false);
+            assert_eq!(allowance.cutoff(), None);
+        }
+        allowance.record_result(true, false);
+        assert_eq!(allowance.cutoff(), Some(ToolCutoff::FailureLimit));
+        allowance.record_result(false, false);
+        assert_eq!(allowance.cutoff(), Some(ToolCutoff::FailureLimit), "it was said");
+        for begun in [1, MAX_CALLS] {
+            let mut allowance = ToolBudget::default();
+            (0..begun).for_each(|_| assert_eq!(allowance.take_call(), None));
+            allowance.record_result(true, true);
+            assert_eq!(allowance.cutoff(), Some(ToolCutoff::FailureLimit), "whoever skips one has counted");
+        }
+    }
+
+    #[test]
+    fn no_more_run_than_may_still_fail() {
+        let mut breaker = CircuitBreaker::default();
+        for failed in 0..MAX_CONSECUTIVE_FAILURES {
+            assert_eq!(breaker.remaining_failures(), MAX_CONSECUTIVE_FAILURES - failed);
+            breaker.record_result(true);
+        }
+        assert_eq!(breaker.remaining_failures(), 0);
+        breaker.record_result(false);
+        assert_eq!(breaker.remaining_failures(), MAX_CONSECUTIVE_FAILURES);
+    }
+}

@@ -1,0 +1,64 @@
+//! A turn that a crash cut off, begun again. Part of the state machine.
+
+use chorus_proto::{ErrorKind, Role};
+use uuid::Uuid;
+
+use super::effect::{ContextHead, Effect, TurnMarker};
+use super::event::PriorTurn;
+use super::state::State;
+use super::turn::EventTime;
+use crate::error::Error;
+use crate::message::StoredMessage;
+
+/// The advice after a turn of a known key that ended without an answer.
+const UNANSWERED_HINT: &str =
+    "what came is in the context; to have it done anew send it again, under another key where it had one";
+
+/// What a turn begins again with.
+#[derive(Debug)]
+pub(super) struct TurnResumption {
+    pub message: StoredMessage,
+    pub moment: EventTime,
+}
+
+impl State {
+    /// Goes on with the turn of a known key that was cut off when only its message was kept, which still is the last one; false where it cannot
+    /// be. Once: one that is cut off again is not begun a third time.
+    pub(super) fn try_resume_turn(&mut self, known: &PriorTurn, effects: &mut Vec<Effect>) -> bool {
+        let Some(again) = self.turn.as_mut().and_then(|turn| turn.resumption.take()) else { return false };
+        let messages = self.context.as_ref().map(|context| &context.messages);
+        let last = messages.and_then(|messages| messages.len().checked_sub(1));
+        let at = last.filter(|at| messages.is_some_and(|messages| is_same_message(&messages[*at], &again.message)));
+        if at.is_none()
+            || known.result.is_some()
+            || self.resumable_turn.take_if(|unbegun| *unbegun == known.turn).is_none()
+        {
+            return false;
+        }
+        let begin = self.live_head();
+        let Some((turn, begin)) = self.turn.as_mut().zip(begin) else { return false };
+        turn.first_message = at;
+        let (facts, mark) = (turn.settings.clone(), TurnMarker::Open { turn: turn.id, key: None });
+        let begin = ContextHead { agent: facts.id, ..begin };
+        // The one that was cut off is closed: a crash in this one must find it open.
+        self.append_in_turn(begin, &facts, Vec::new(), again.moment, Some(mark), effects);
+        true
+    }
+}
+
+/// The failure of a key whose turn ended without an answer.
+pub(super) fn unanswered_key_error(turn: Uuid) -> Error {
+    Error::new(ErrorKind::Interrupted, format!("the turn {turn} of this key ended without an answer"))
+        .hint(UNANSWERED_HINT)
+}
+
+/// Whether a turn failed because that of its key ended before, without an answer.
+pub fn is_unanswered_key_error(failure: &Error) -> bool {
+    failure.kind == ErrorKind::Interrupted && failure.hint.as_deref() == Some(UNANSWERED_HINT)
+}
+
+/// Whether a message is the same as one that is kept, sent once more.
+fn is_same_message(kept: &StoredMessage, sent: &StoredMessage) -> bool {
+    let (Ok(kept), Ok(sent)) = (kept.to_message(), sent.to_message()) else { return false };
+    kept.role == Role::User && kept.source == sent.source && kept.content == sent.content
+}

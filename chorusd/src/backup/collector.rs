@@ -1,0 +1,514 @@
+//! Reading a home for a backup: first everything but workspaces, then, while nothing may move or go, what changed since, then
+//! workspaces.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use chorus_proto::methods::backup::{SPECIAL_FILE_WARNING, Summary, Unreadable};
+use jiff::Timestamp;
+use rustix::fs::{Stat, fstat};
+
+use super::home_identity::{HOME_ID_FILE, HomeIdentity};
+use super::manifest::{EntryKind, Manifest, ManifestEntry, manifest_path, percent_encode};
+use super::sink::BackupSink;
+use super::walk::{self, ItemKind, Visitor, WalkItem};
+use crate::error::{Error, Result};
+use crate::lifecycle::home_dir::RESTORE_STAGING_DIR;
+use crate::store::session_files::TEMPORARY_PREFIX;
+use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, Snapshots};
+
+/// Directories that are not in a backup: what belongs to a running daemon, its log, and what is built again.
+const EXCLUDED_DIRS: [&str; 3] = ["run", "log", "index"];
+
+/// Directories of the home that hold too much to be left out without a word.
+const DATA_DIRS: [&str; 3] = ["agents", "trash", DB_DIR];
+
+/// Of `db/`, beside the copies of the databases.
+const INCLUDED_DB_FILES: [&str; 2] = ["fingerprint.key", HOME_ID_FILE];
+
+/// How often a file that changes while it is copied is copied.
+const MAX_COPY_ATTEMPTS: usize = 3;
+
+/// A file whose inode changed in the second before the backup began is not recognized by its stamp later: it may have been changed
+/// again within the resolution of the file system's clock.
+const STAMP_SETTLE_SECS: i64 = 1;
+
+/// How far it has come, in bytes.
+pub type OnProgress = Box<dyn FnMut(u64) + Send>;
+
+/// Collects the files of a home.
+pub struct Collector<S> {
+    home: OwnedFd,
+    sink: S,
+    identity: HomeIdentity,
+    started_at: Timestamp,
+    entries: BTreeMap<String, ManifestEntry>,
+    /// Trees that are walked last: relative to the home.
+    workspaces: Vec<PathBuf>,
+    progress: OnProgress,
+    bytes_done: u64,
+    summary: Summary,
+}
+
+impl<S> std::fmt::Debug for Collector<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Collector").field("entries", &self.entries.len()).finish_non_exhaustive()
+    }
+}
+
+/// A file on its way, whatever becomes of it: exactly as many bytes as were announced, zeros for those that cannot be read.
+struct ExactReader<'a> {
+    file: &'a File,
+    offset: u64,
+    remaining: u64,
+    error: Option<io::Error>,
+}
+
+impl Read for ExactReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let wanted = usize::try_from(self.remaining).unwrap_or(usize::MAX).min(buffer.len());
+        if wanted == 0 {
+            return Ok(0);
+        }
+        let buffer = &mut buffer[..wanted];
+        let count = match &self.error {
+            Some(_) => 0,
+            None => match self.file.read_at(buffer, self.offset) {
+                Ok(0) => {
+                    self.error = Some(io::Error::other("it became shorter while it was read"));
+                    0
+                }
+                Ok(count) => count,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => return Err(e),
+                Err(e) => {
+                    self.error = Some(e);
+                    0
+                }
+            },
+        };
+        let count = if count == 0 {
+            buffer.fill(0);
+            wanted
+        } else {
+            count
+        };
+        self.offset += count as u64;
+        self.remaining -= count as u64;
+        Ok(count)
+    }
+}
+
+/// The purpose of a walk.
+enum WalkPass {
+    /// Copy everything.
+    CopyAll,
+    /// Put aside what changed since it was copied.
+    SpoolChanged(ChangedFiles),
+}
+
+/// Entries that changed since they were copied, and the paths that still exist.
+#[derive(Debug)]
+pub struct ChangedFiles {
+    existing_paths: HashSet<String>,
+    /// Each with where its bytes begin in the spool.
+    changed: Vec<(ManifestEntry, u64)>,
+    spool: File,
+    spool_length: u64,
+}
+
+/// The decision about a path of the home.
+#[derive(Debug, PartialEq, Eq)]
+enum PathRule {
+    Skip,
+    Include,
+    /// A workspace: walked last.
+    Workspace,
+}
+
+fn path_rule(path: &Path, is_dir: bool) -> PathRule {
+    let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap_or_default()).collect();
+    match parts[..] {
+        [DB_DIR] => PathRule::Include,
+        [DB_DIR, file] if INCLUDED_DB_FILES.contains(&file) => PathRule::Include,
+        [DB_DIR, ..] => PathRule::Skip,
+        [top] if EXCLUDED_DIRS.contains(&top) || top.starts_with(RESTORE_STAGING_DIR) => PathRule::Skip,
+        ["agents", _, "workspace"] | ["trash", _, "content", "workspace"] if is_dir => PathRule::Workspace,
+        [.., last] if last.starts_with(TEMPORARY_PREFIX) => PathRule::Skip,
+        _ => PathRule::Include,
+    }
+}
+
+impl<S: BackupSink> Collector<S> {
+    /// A backup of `home` that begins now. Blocks, as do all others.
+    ///
+    /// # Errors
+    /// A home that cannot be read.
+    pub fn new((home, of): (&Path, HomeIdentity), sink: S, begun: Timestamp, progress: OnProgress) -> Result<Self> {
+        let home = File::open(home).map_err(|e| Error::io(format_args!("cannot read {}", home.display()), &e))?;
+        let summary = Summary {
+            agents: 0,
+            sessions: 0,
+            files: 0,
+            bytes: 0,
+            copied_files: 0,
+            copied_bytes: 0,
+            pruned_files: 0,
+            unreadable: Vec::new(),
+            keys: Vec::new(),
+            warnings: Vec::new(),
+            duration_ms: 0,
+        };
+        let (entries, workspaces) = (BTreeMap::new(), Vec::new());
+        Ok(Self {
+            home: home.into(),
+            sink,
+            identity: of,
+            started_at: begun,
+            entries,
+            workspaces,
+            progress,
+            bytes_done: 0,
+            summary,
+        })
+    }
+
+    /// Copies everything but workspaces and databases.
+    ///
+    /// # Errors
+    /// The place of the backup does not take it.
+    pub fn copy_unlocked(mut self) -> Result<Self> {
+        self.walk_home(&mut WalkPass::CopyAll)?;
+        Ok(self)
+    }
+
+    /// Puts aside what changed since; `dir` takes an unnamed file for it. Nothing may be moved or deleted in the home
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// `disk_full`, `storage_failed`.
+    pub fn spool_changed(mut self, dir: &Path) -> Result<(Self, ChangedFiles)> {
+        // Whatever could not be read is tried again.
+        self.summary.unreadable.clear();
+        self.summary.warnings.clear();
+        self.workspaces.clear();
+        let spool = tempfile::tempfile_in(dir).map_err(|e| Error::io("cannot begin a backup", &e))?;
+        let mut pass = WalkPass::SpoolChanged(ChangedFiles {
+            existing_paths: HashSet::new(),
+            changed: Vec::new(),
+            spool,
+            spool_length: 0,
+        });
+        self.walk_home(&mut pass)?;
+        match pass {
+            WalkPass::SpoolChanged(late) => Ok((self, late)),
+            WalkPass::CopyAll => Err(Error::internal("a walk became another")),
+        }
+    }
+
+    /// Copies what was put aside, all workspaces, and the databases; returns what was done.
+    ///
+    /// # Errors
+    /// The place of the backup does not take it.
+    pub fn finish(mut self, late: ChangedFiles, copied: &Snapshots, keys: Vec<String>) -> Result<Summary> {
+        self.entries.retain(|path, _| late.existing_paths.contains(path));
+        for (entry, begins) in late.changed {
+            self.add_spooled(entry, &late.spool, begins).map_err(write_error)?;
+        }
+        for path in std::mem::take(&mut self.workspaces) {
+            self.copy_workspace(&path).map_err(write_error)?;
+        }
+        for (file, name) in [(&copied.journal, JOURNAL_FILE), (&copied.catalog, CATALOG_FILE)] {
+            let size = file.metadata().map_err(write_error)?.len();
+            let entry = ManifestEntry {
+                path: format!("{DB_DIR}/{name}"),
+                kind: EntryKind::File,
+                mode: 0o600,
+                size,
+                sha256: String::new(),
+                mtime: Some((self.started_at.as_second(), 0)),
+                target: None,
+                stamp: None,
+            };
+            self.add_spooled(entry, file, 0).map_err(write_error)?;
+        }
+        // Also where the home has a link in its place.
+        self.entries.entry(DB_DIR.to_owned()).or_insert_with(|| ManifestEntry {
+            path: DB_DIR.to_owned(),
+            kind: EntryKind::Dir,
+            mode: 0o700,
+            size: 0,
+            sha256: String::new(),
+            mtime: None,
+            target: None,
+            stamp: None,
+        });
+        let settled = self.started_at.as_second() - STAMP_SETTLE_SECS;
+        let mut entries: Vec<ManifestEntry> = self.entries.into_values().collect();
+        for entry in &mut entries {
+            entry.stamp = entry.stamp.take().filter(|stamp| ctime_second(stamp).is_some_and(|at| at < settled));
+        }
+        let manifest = Manifest::new(self.started_at, Some(self.identity.id), entries);
+        let mut summary = self.summary;
+        summary.warnings.extend(self.identity.warnings);
+        (summary.agents, summary.sessions) = manifest.agent_totals();
+        (summary.files, summary.bytes) = manifest.file_totals();
+        let has = |key: &String| manifest.entries.binary_search_by(|entry| entry.path.cmp(key)).is_ok();
+        summary.keys = keys.into_iter().filter(has).collect();
+        let done = self.sink.finish(&manifest)?;
+        summary.pruned_files = done.deleted;
+        summary.warnings.extend(done.warnings);
+        Ok(summary)
+    }
+
+    fn walk_home(&mut self, pass: &mut WalkPass) -> Result<()> {
+        let home = self.home.try_clone().map_err(write_error)?;
+        walk::walk(home.as_fd(), Path::new(""), &mut CollectVisitor { collector: self, pass, in_workspace: false })
+            .map_err(write_error)
+    }
+
+    fn copy_workspace(&mut self, path: &Path) -> io::Result<()> {
+        let opened = walk::open_below(self.home.as_fd(), path).and_then(|dir| Ok((fstat(&dir)?, dir)));
+        let (stat, dir) = match opened {
+            Ok(opened) => opened,
+            Err(e) => {
+                self.record_unreadable(path, &format!("moved or deleted while the backup was made ({e})"));
+                return Ok(());
+            }
+        };
+        let entry = entry_from_stat(path, &stat, &ItemKind::Dir);
+        self.sink.store_other(&entry)?;
+        self.entries.insert(entry.path.clone(), entry);
+        walk::walk(
+            dir.as_fd(),
+            path,
+            &mut CollectVisitor { collector: self, pass: &mut WalkPass::CopyAll, in_workspace: true },
+        )
+    }
+
+    /// Takes an entry whose bytes are in a file that nobody else changes.
+    fn add_spooled(&mut self, mut entry: ManifestEntry, file: &File, begins: u64) -> io::Result<()> {
+        if entry.kind != EntryKind::File {
+            self.sink.store_other(&entry)?;
+        } else {
+            let mut source = ExactReader { file, offset: begins, remaining: entry.size, error: None };
+            let (sha256, new) = self.sink.store_file(&entry, &mut source)?;
+            if let Some(e) = source.error {
+                return Err(e);
+            }
+            entry.sha256 = sha256;
+            self.count_copied(&entry, new);
+        }
+        self.entries.insert(entry.path.clone(), entry);
+        Ok(())
+    }
+
+    /// Copies a file that others may be changing.
+    fn copy_file(&mut self, item: &WalkItem<'_>) -> io::Result<()> {
+        for tried in 1..=MAX_COPY_ATTEMPTS {
+            let (file, stat) = match item.open().and_then(|file| Ok((fstat(&file)?, file))) {
+                Ok((stat, file)) => (file, stat),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+                Err(e) => {
+                    self.record_unreadable(item.path, &e.to_string());
+                    return Ok(());
+                }
+            };
+            let mut entry = entry_from_stat(item.path, &stat, &ItemKind::File);
+            let known = entry.stamp.as_deref().and_then(|stamp| self.sink.unchanged_sha256(&entry.path, stamp));
+            if let Some(sha256) = known {
+                entry.sha256 = sha256;
+                self.count_copied(&entry, false);
+                self.entries.insert(entry.path.clone(), entry);
+                return Ok(());
+            }
+            let mut source = ExactReader { file: &file, offset: 0, remaining: entry.size, error: None };
+            let (sha256, new) = self.sink.store_file(&entry, &mut source)?;
+            let after = entry_from_stat(item.path, &fstat(&file)?, &ItemKind::File);
+            let same = after.stamp == entry.stamp;
+            if let Some(e) = source.error.filter(|_| same) {
+                self.record_unreadable(item.path, &e.to_string());
+                return Ok(());
+            }
+            if same || tried == MAX_COPY_ATTEMPTS {
+                if !same {
+                    self.summary.warnings.push(format!("{} changed while it was copied", entry.path));
+                }
+                entry.sha256 = sha256;
+                self.count_copied(&entry, new);
+                self.entries.insert(entry.path.clone(), entry);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn count_copied(&mut self, entry: &ManifestEntry, new: bool) {
+        if new {
+            self.summary.copied_files += 1;
+            self.summary.copied_bytes += entry.size;
+        }
+        self.bytes_done += entry.size;
+        (self.progress)(self.bytes_done);
+    }
+
+    fn record_unreadable(&mut self, path: &Path, reason: &str) {
+        self.entries.remove(&manifest_path(path));
+        self.summary.unreadable.push(Unreadable { path: manifest_path(path), reason: reason.to_owned() });
+    }
+}
+
+fn write_error(error: io::Error) -> Error {
+    Error::io("cannot write the backup", &error).for_backup_target()
+}
+
+fn entry_from_stat(path: &Path, stat: &Stat, what: &ItemKind) -> ManifestEntry {
+    let (kind, target) = match what {
+        ItemKind::Dir => (EntryKind::Dir, None),
+        ItemKind::Link(target) => (EntryKind::Link, Some(percent_encode(target))),
+        ItemKind::File | ItemKind::Special => (EntryKind::File, None),
+    };
+    let is_file = kind == EntryKind::File;
+    let nanos = |nanos| u32::try_from(nanos).unwrap_or(0);
+    #[expect(clippy::useless_conversion, reason = "the fields have other types on other machines")]
+    let (size, mtime) =
+        (u64::try_from(stat.st_size).unwrap_or(0), (i64::from(stat.st_mtime), nanos(stat.st_mtime_nsec)));
+    let stamp = || {
+        let (ctime, part) = (stat.st_ctime, nanos(stat.st_ctime_nsec));
+        format!("{}:{}:{size}:{}.{:09}:{ctime}.{part:09}", stat.st_dev, stat.st_ino, mtime.0, mtime.1)
+    };
+    ManifestEntry {
+        path: manifest_path(path),
+        kind,
+        mode: stat.st_mode & 0o777,
+        size: if is_file { size } else { 0 },
+        sha256: String::new(),
+        mtime: is_file.then_some(mtime),
+        target,
+        stamp: is_file.then(stamp),
+    }
+}
+
+/// The second in which the inode of a stamp changed.
+fn ctime_second(stamp: &str) -> Option<i64> {
+    stamp.rsplit(':').next()?.split('.').next()?.parse().ok()
+}
+
+/// A walk of the home, or of a workspace.
+struct CollectVisitor<'a, S> {
+    collector: &'a mut Collector<S>,
+    pass: &'a mut WalkPass,
+    /// In a workspace, where everything is taken.
+    in_workspace: bool,
+}
+
+impl<S: BackupSink> Visitor for CollectVisitor<'_, S> {
+    fn visit(&mut self, item: &WalkItem<'_>) -> io::Result<bool> {
+        let is_dir = matches!(item.kind, ItemKind::Dir);
+        let place = if self.in_workspace { PathRule::Include } else { path_rule(item.path, is_dir) };
+        match place {
+            PathRule::Skip => return Ok(false),
+            PathRule::Workspace => {
+                self.collector.workspaces.push(item.path.to_owned());
+                return Ok(false);
+            }
+            PathRule::Include => {}
+        }
+        if !self.in_workspace
+            && matches!(item.kind, ItemKind::Link(_))
+            && DATA_DIRS.iter().any(|tree| item.path == Path::new(tree))
+        {
+            self.collector.record_unreadable(item.path, "it is a link, and a backup follows none");
+            return Ok(false);
+        }
+        if matches!(item.kind, ItemKind::Special) {
+            let told = format!("{} {SPECIAL_FILE_WARNING}", manifest_path(item.path));
+            self.collector.summary.warnings.push(told);
+            return Ok(false);
+        }
+        match self.pass {
+            WalkPass::SpoolChanged(late) => self.collector.spool_if_changed(item, late)?,
+            WalkPass::CopyAll if matches!(item.kind, ItemKind::File) => self.collector.copy_file(item)?,
+            WalkPass::CopyAll => {
+                let entry = entry_from_stat(item.path, &item.stat, &item.kind);
+                self.collector.sink.store_other(&entry)?;
+                self.collector.entries.insert(entry.path.clone(), entry);
+            }
+        }
+        Ok(true)
+    }
+
+    fn visit_unreadable(&mut self, path: &Path, error: &io::Error) {
+        self.collector.record_unreadable(path, &error.to_string());
+    }
+}
+
+impl<S: BackupSink> Collector<S> {
+    /// Puts an item aside if it is not as it was copied.
+    fn spool_if_changed(&mut self, item: &WalkItem<'_>, late: &mut ChangedFiles) -> io::Result<()> {
+        let now = entry_from_stat(item.path, &item.stat, &item.kind);
+        late.existing_paths.insert(now.path.clone());
+        let same = self
+            .entries
+            .get(&now.path)
+            .is_some_and(|known| ManifestEntry { sha256: String::new(), ..known.clone() } == now);
+        if same {
+            return Ok(());
+        }
+        if now.kind != EntryKind::File {
+            late.changed.push((now, 0));
+            return Ok(());
+        }
+        let (file, stat) = match item.open().and_then(|file| Ok((fstat(&file)?, file))) {
+            Ok((stat, file)) => (file, stat),
+            Err(e) => {
+                self.record_unreadable(item.path, &e.to_string());
+                return Ok(());
+            }
+        };
+        let entry = entry_from_stat(item.path, &stat, &item.kind);
+        let mut source = ExactReader { file: &file, offset: 0, remaining: entry.size, error: None };
+        let copied = io::copy(&mut source, &mut late.spool)?;
+        if let Some(e) = source.error {
+            self.record_unreadable(item.path, &e.to_string());
+        } else {
+            late.changed.push((entry, late.spool_length));
+        }
+        late.spool_length += copied;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_of_a_running_daemon_stays_out_and_workspaces_come_last() {
+        for (path, is_dir, due) in [
+            ("run", true, PathRule::Skip),
+            ("log", true, PathRule::Skip),
+            ("db", true, PathRule::Include),
+            ("db/live.db-wal", false, PathRule::Skip),
+            ("db/fingerprint.key", false, PathRule::Include),
+            ("db/home.id", false, PathRule::Include),
+            ("agents/a/workspace", true, PathRule::Workspace),
+            ("agents/a/workspace", false, PathRule::Include),
+            ("agents/a/docs/workspace", true, PathRule::Include),
+            ("agents/a/sessions/.new-1", false, PathRule::Skip),
+            ("trash/x/content/workspace", true, PathRule::Workspace),
+            ("trash/x/content", true, PathRule::Include),
+            ("config.toml", false, PathRule::Include),
+        ] {
+            assert_eq!(path_rule(Path::new(path), is_dir), due, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_second_of_a_stamp_is_read_back() {
+        assert_eq!(ctime_second("1:2:3:4.000000005:678.000000009"), Some(678));
+    }
+}

@@ -1,0 +1,182 @@
+//! Values of the configuration, from TOML or from the environment.
+
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+/// A value as it was given. From the environment everything is text.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RawConfigValue {
+    Text(String),
+    Integer(i64),
+    Float(f64),
+    Boolean(bool),
+    /// Texts.
+    List(Vec<String>),
+    /// Of no type that any key has.
+    Other,
+}
+
+impl RawConfigValue {
+    pub fn from_toml(value: &DeValue<'_>) -> Self {
+        match value {
+            DeValue::String(text) => Self::Text(text.to_string()),
+            DeValue::Integer(number) => {
+                i64::from_str_radix(number.as_str(), number.radix()).map_or(Self::Other, Self::Integer)
+            }
+            DeValue::Float(number) => number.as_str().parse().map_or(Self::Other, Self::Float),
+            DeValue::Boolean(value) => Self::Boolean(*value),
+            DeValue::Array(list) => {
+                let texts = list.iter().map(|entry| match entry.get_ref() {
+                    DeValue::String(text) => Some(text.to_string()),
+                    DeValue::Integer(number) => Some(number.to_string()),
+                    _ => None,
+                });
+                texts.collect::<Option<_>>().map_or(Self::Other, Self::List)
+            }
+            _ => Self::Other,
+        }
+    }
+
+    pub fn text(&self) -> Result<String, String> {
+        match self {
+            Self::Text(text) => Ok(text.clone()),
+            _ => Err("must be a text in quotes".into()),
+        }
+    }
+
+    /// A list of texts; from the environment, with commas between them.
+    pub fn list(&self) -> Result<Vec<String>, String> {
+        match self {
+            Self::List(texts) => Ok(texts.clone()),
+            Self::Text(text) => {
+                Ok(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect())
+            }
+            _ => Err("must be a list of texts such as [\"a\", \"b\"]".into()),
+        }
+    }
+
+    pub fn boolean(&self) -> Result<bool, String> {
+        match self {
+            Self::Boolean(value) => Ok(*value),
+            Self::Text(text) if text == "true" => Ok(true),
+            Self::Text(text) if text == "false" => Ok(false),
+            _ => Err("must be true or false".into()),
+        }
+    }
+
+    pub fn count(&self) -> Result<u64, String> {
+        let count = match self {
+            Self::Integer(number) => u64::try_from(*number).ok(),
+            Self::Text(text) => text.parse().ok(),
+            _ => None,
+        };
+        count.ok_or_else(|| "must be a whole number of 0 or more".into())
+    }
+
+    /// An amount of money.
+    pub fn amount(&self) -> Result<f64, String> {
+        let amount = match self {
+            // No sum of money is so large that this would round it.
+            Self::Integer(number) => Some(*number as f64),
+            Self::Float(number) => Some(*number),
+            Self::Text(text) => text.parse().ok(),
+            _ => None,
+        };
+        let amount = amount.filter(|amount| amount.is_finite() && *amount >= 0.0);
+        amount.ok_or_else(|| "must be a number of 0 or more, in US dollars".into())
+    }
+
+    /// A duration such as `30m` or `1h30m`.
+    pub fn duration(&self) -> Result<Duration, String> {
+        match self {
+            Self::Text(text) => parse_duration(text),
+            Self::Integer(0) => Ok(Duration::ZERO),
+            _ => Err("must be a duration such as \"30m\" or \"1h30m\"".into()),
+        }
+    }
+
+    /// A size in bytes such as `16MiB`.
+    pub fn size(&self) -> Result<usize, String> {
+        let wrong = || "must be a size such as \"16MiB\" or \"64KiB\"".to_owned();
+        match self {
+            Self::Integer(bytes) => usize::try_from(*bytes).map_err(|_| wrong()),
+            Self::Text(text) => {
+                let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+                let (number, unit) = text.split_at(digits);
+                let scale = match unit.trim() {
+                    "" | "B" => 1,
+                    "KiB" => 1 << 10,
+                    "MiB" => 1 << 20,
+                    "GiB" => 1 << 30,
+                    _ => return Err(wrong()),
+                };
+                number.parse::<usize>().ok().and_then(|n| n.checked_mul(scale)).ok_or_else(wrong)
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// Reads a duration; `0` needs no unit.
+///
+/// # Errors
+/// What a person should know.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    humantime::parse_duration(text).map_err(|_| format!("`{text}` is not a duration such as 30m, 1h30m or 7d"))
+}
+
+/// The shortest time after which a session that nobody uses goes: a slip of the unit must not cost what was said today.
+const ONE_DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Takes a duration as the time that nobody has used a session before it goes.
+///
+/// # Errors
+/// What it must be.
+pub fn validate_retention(duration: Duration) -> Result<Duration, String> {
+    if duration < ONE_DAY {
+        return Err("must be at least one day, such as \"30d\"".into());
+    }
+    Ok(duration)
+}
+
+/// Writes such a duration: `30d`, or with other units where it is not whole days.
+#[must_use]
+pub fn format_days(duration: Duration) -> String {
+    let day = ONE_DAY.as_secs();
+    if duration.subsec_nanos() == 0 && duration.as_secs().is_multiple_of(day) {
+        return format!("{}d", duration.as_secs() / day);
+    }
+    humantime::format_duration(duration).to_string().replace(' ', "")
+}
+
+/// Reads an idle timeout: 0 is never.
+///
+/// # Errors
+/// As [`duration`].
+pub fn parse_idle_timeout(text: &str) -> Result<Option<Duration>, String> {
+    Ok(Some(parse_duration(text)?).filter(|timeout| !timeout.is_zero()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_durations() {
+        assert_eq!(RawConfigValue::Text("16MiB".into()).size(), Ok(16 << 20));
+        assert_eq!(RawConfigValue::Integer(512).size(), Ok(512));
+        assert!(RawConfigValue::Text("16MB".into()).size().is_err());
+        assert!(RawConfigValue::Text("99999999999GiB".into()).size().is_err());
+        assert_eq!(RawConfigValue::Integer(3).amount(), Ok(3.0));
+        assert_eq!(RawConfigValue::Text("0.25".into()).amount(), Ok(0.25));
+        assert!(RawConfigValue::Float(-1.0).amount().is_err() && RawConfigValue::Text("nan".into()).amount().is_err());
+        assert_eq!(parse_idle_timeout("0"), Ok(None));
+        assert_eq!(parse_idle_timeout("1h30m"), Ok(Some(Duration::from_secs(5400))));
+        assert!(parse_idle_timeout("soon").is_err());
+    }
+}

@@ -1,0 +1,120 @@
+//! What is noted of channels follows what Discord says of them.
+
+use std::sync::Arc;
+
+use serenity::model::id::{ChannelId, GuildId};
+
+use super::super::app::DiscordApp;
+use super::super::rest::RestError;
+use crate::agent::agent_index::AgentEntry;
+use crate::error::Result;
+use crate::ops::agent::discord_channel;
+use crate::ops::discord::channels::{self, ChannelRow};
+
+/// A server was told of: looks after the agents that have channels in it, or whose channels are in none.
+pub async fn sync_guild(bridge: Arc<DiscordApp>, guild: GuildId) {
+    let rooms = &bridge.channels;
+    let whole = rooms.guild_cache.is_complete();
+    let concerns = |entry: &Arc<AgentEntry>| {
+        let Some(channel) = entry.channel() else { return false };
+        let noted = entry.guild_id.as_deref() == Some(&guild.to_string());
+        noted || rooms.guild_cache.guild_of(ChannelId::new(channel)).map_or(whole, |of| of == guild)
+    };
+    let agents: Vec<Arc<AgentEntry>> = bridge.ops.agents.all().into_iter().filter(concerns).collect();
+    sync_agents(&bridge, agents, true).await;
+}
+
+/// A connection of the daemon before was taken up again: what changed since is told, so that only what was not noted is looked at.
+pub async fn sync_all(bridge: Arc<DiscordApp>) {
+    let agents = bridge.ops.agents.all();
+    sync_agents(&bridge, agents, false).await;
+}
+
+/// Looks after one agent.
+pub async fn sync_agent(bridge: Arc<DiscordApp>, agent: uuid::Uuid) {
+    let agents = bridge.ops.agents.by_id(agent).into_iter().collect();
+    sync_agents(&bridge, agents, true).await;
+}
+
+/// A channel is said to be gone.
+pub async fn on_channel_deleted(bridge: Arc<DiscordApp>, channel: ChannelId) {
+    if let Err(failure) = discord_channel::detach_channel(&bridge.ops, channel.get()).await {
+        tracing::error!(%channel, %failure, "an agent keeps a channel that is gone");
+    }
+}
+
+/// A post found no channel: unless it is there all the same, its agent goes on without one.
+pub async fn verify_deleted(bridge: Arc<DiscordApp>, channel: ChannelId) {
+    if matches!(bridge.rest.background().channel(channel).await, Err(RestError::Gone { .. })) {
+        on_channel_deleted(bridge, channel).await;
+    }
+}
+
+async fn sync_agents(bridge: &Arc<DiscordApp>, agents: Vec<Arc<AgentEntry>>, doubt: bool) {
+    let rows = match channels::list(&bridge.ops).await {
+        Ok(rows) => rows,
+        Err(failure) => return tracing::error!(%failure, "the channels of agents cannot be looked after"),
+    };
+    for agent in agents {
+        if bridge.stop.is_cancelled() {
+            return;
+        }
+        if let Err(failure) = sync_channel(bridge, &agent, &rows, doubt).await {
+            tracing::error!(agent = %agent.settings.name, %failure, "its channel cannot be looked after");
+        }
+    }
+}
+
+/// Has the table say of an agent's channel what is so. `doubt`: one that no server is known to have may be gone.
+async fn sync_channel(
+    bridge: &Arc<DiscordApp>,
+    agent: &Arc<AgentEntry>,
+    rows: &[ChannelRow],
+    doubt: bool,
+) -> Result<()> {
+    let (ops, id) = (&bridge.ops, agent.settings.id);
+    // What was noted may be old by now: a channel that is another agent's stays its.
+    let left = |channel| ops.agents.by_channel(channel).is_none_or(|owner| owner.settings.id == id);
+    for row in rows.iter().filter(|row| row.agent == id && Some(row.channel) != agent.channel() && left(row.channel)) {
+        channels::delete(ops, row.channel).await?;
+    }
+    let Some(channel) = agent.channel().filter(|channel| {
+        // Another agent may name it, too: it is that one's.
+        ops.agents.by_channel(*channel).is_some_and(|owner| owner.settings.id == id)
+    }) else {
+        return Ok(());
+    };
+    let row = rows.iter().find(|row| row.channel == channel && row.agent == id);
+    let known = bridge.channels.guild_cache.guild_of(ChannelId::new(channel));
+    let noted = row.filter(|row| agent.guild_id.as_deref() == Some(&row.guild.to_string()));
+    if noted.is_some_and(|row| known.map_or(!doubt, |known| known.get() == row.guild)) {
+        return Ok(());
+    }
+    let found = match bridge.rest.background().channel(ChannelId::new(channel)).await {
+        Ok(found) => found,
+        Err(RestError::Gone { .. }) => {
+            on_channel_deleted(bridge.clone(), ChannelId::new(channel)).await;
+            return Ok(());
+        }
+        Err(error) => {
+            tracing::warn!(agent = %agent.settings.name, channel, %error, "its channel cannot be looked at");
+            return Ok(());
+        }
+    };
+    let Some(guild) = found.guild_id.filter(|guild| bridge.channels.serves(*guild)) else {
+        tracing::warn!(agent = %agent.settings.name, channel, "its channel is in no server that Chorus serves");
+        return Ok(());
+    };
+    if ops.agents.by_channel(channel).is_none_or(|owner| owner.settings.id != id) {
+        return Ok(());
+    }
+    let newest = found.last_message_id.map_or(channel, |message| message.get());
+    let (seen, skipped) = row.map_or((newest, newest), |row| (row.seen, row.skipped));
+    let made = row.is_some_and(|row| row.created_by_us);
+    channels::upsert(ops, ChannelRow { channel, guild: guild.get(), agent: id, created_by_us: made, seen, skipped })
+        .await?;
+    if row.is_none() {
+        discord_channel::post_welcome(ops, agent, channel).await;
+    }
+    discord_channel::record_guild(ops, channel, guild.get()).await
+}

@@ -1,0 +1,67 @@
+//! What a new channel says about its agent.
+
+/// Characters of a topic, as Discord counts.
+const MAX_TOPIC_CHARS: usize = 1024;
+
+/// Characters of a system prompt that the welcome shows.
+const MAX_PROMPT_CHARS: usize = 1200;
+
+/// What an agent is for, in one line: the beginning of its system prompt, up to the end of a sentence or at least of a word.
+#[must_use]
+pub fn channel_topic(prompt: &str) -> String {
+    let line = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
+    shorten(&line, MAX_TOPIC_CHARS)
+}
+
+/// The first post in the channel of an agent. `permissions`: the name of its profile, or `None`: it has one of its own.
+#[must_use]
+pub fn welcome_text(name: &str, prompt: Option<&str>, permissions: Option<&str>) -> String {
+    let mut text = format!("**{name}** is here. Write in this channel to talk to it.\n");
+    if let Some(prompt) = prompt {
+        // Quoted line by line, so that nothing in it passes for a line of ours.
+        let quoted: Vec<String> = prompt.trim().lines().map(|line| format!("> {line}")).collect();
+        text.push_str("System prompt:\n");
+        text.push_str(&shorten(&quoted.join("\n"), MAX_PROMPT_CHARS));
+        text.push('\n');
+    }
+    let permissions = permissions.map_or_else(|| "of its own".to_owned(), |name| format!("`{name}`"));
+    text.push_str(&format!("Permission profile: {permissions}. `/context save` keeps the conversation."));
+    text
+}
+
+/// At most `most` characters of a text; where some are left out, up to the end of a sentence that is not far, else of a word, and `…`.
+fn shorten(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(most - 2).collect();
+    let sentence = cut.rfind(". ").map(|at| at + 1).filter(|at| *at >= cut.len() / 2);
+    let word = || cut.rfind(char::is_whitespace).filter(|at| *at >= cut.len() / 2);
+    let end = sentence.or_else(word).unwrap_or(cut.len());
+    format!("{} …", cut[..end].trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topic_is_one_line_that_fits() {
+        assert_eq!(channel_topic("You keep\n  maps.  "), "You keep maps.");
+        for long in ["Word. ".repeat(400), "ä".repeat(3000), format!("{} {}", "a".repeat(900), "b".repeat(900))] {
+            let topic = channel_topic(&long);
+            assert!(topic.chars().count() <= 1024 && topic.ends_with('…'), "{}", topic.chars().count());
+        }
+        assert!(channel_topic(&"Word. ".repeat(400)).ends_with("Word. …"));
+        assert!(channel_topic(&format!("{} {}", "a".repeat(900), "b".repeat(900))).ends_with("a …"));
+    }
+
+    #[test]
+    fn the_welcome_fits_and_quotes_the_prompt() {
+        let text = welcome_text("maps", Some("You keep maps.\n**x**"), Some("standard"));
+        assert!(text.contains("> You keep maps.\n> **x**\n") && text.contains("profile: `standard`"), "{text}");
+        assert!(welcome_text("maps", None, None).contains("of its own"));
+        let lines = "x\n".repeat(5000);
+        assert!(welcome_text(&"n".repeat(64), Some(&lines), Some("standard")).chars().count() <= 2000);
+    }
+}

@@ -1,0 +1,135 @@
+//! What is offered while a command is typed.
+
+use std::time::Duration;
+
+use chorus_proto::methods::models::ModelsParams;
+use tokio::time::timeout;
+
+use super::definitions::{Completion, OptionKind, Subcommand};
+use super::invocation::{Arguments, Caller};
+use super::text_format::{Redact, session_title, truncate};
+use crate::ops::{discord, models};
+
+/// How long sessions are looked for: Discord waits three seconds.
+const SESSIONS_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Most that is offered, and characters of each.
+const MAX_CHOICES: usize = 25;
+const MAX_CHOICE_CHARS: usize = 100;
+
+/// The newest sessions, of which those that fit are offered.
+const MAX_SESSIONS: u64 = 500;
+
+/// Idle timeouts that are offered.
+const IDLE_TIMEOUTS: [&str; 5] = ["10m", "30m", "2h", "1d", "0"];
+
+/// Names and values for what is typed into the option `name`; nothing where anything is amiss.
+pub async fn suggest_choices(
+    by: &Caller,
+    action: &Subcommand,
+    given: &Arguments,
+    name: &str,
+    typed: &str,
+) -> Vec<(String, String)> {
+    let offer = action.options.iter().find(|option| option.name == name).map(|option| option.kind);
+    let Some(OptionKind::Autocomplete(offer)) = offer else { return Vec::new() };
+    if by.check_right(action.right).is_err() {
+        return Vec::new();
+    }
+    let found = match offer {
+        Completion::Agents => agent_choices(by),
+        Completion::Sessions => session_choices(by, given).await,
+        Completion::Models => model_choices(by).await,
+        Completion::Profiles => profile_choices(by),
+        Completion::Values => match given.text("key") {
+            Some("model") => model_choices(by).await,
+            Some("permissions") => profile_choices(by),
+            Some("idle_timeout") => as_choices(IDLE_TIMEOUTS.map(str::to_owned)),
+            Some("checkpoint_workspace") => as_choices(["true", "false"].map(str::to_owned)),
+            _ => Vec::new(),
+        },
+    };
+    matching_choices(by, found, typed)
+}
+
+/// Values that are shown as they are.
+fn as_choices(values: impl IntoIterator<Item = String>) -> Vec<(String, String)> {
+    values.into_iter().map(|value| (value.clone(), value)).collect()
+}
+
+fn agent_choices(by: &Caller) -> Vec<(String, String)> {
+    as_choices(by.visible_agents().iter().map(|entry| entry.settings.name.clone()))
+}
+
+async fn session_choices(by: &Caller, given: &Arguments) -> Vec<(String, String)> {
+    let Ok(agent) = by.resolve_agent(given.text("agent")) else { return Vec::new() };
+    let found =
+        timeout(SESSIONS_TIMEOUT, discord::command_support::newest_sessions(by.ops(), agent.settings.id, MAX_SESSIONS))
+            .await;
+    let sessions = found.ok().and_then(Result::ok).unwrap_or_default();
+    let choice = |session: &chorus_proto::Session| {
+        (
+            format!("{} · {}", session.short_id, session_title(by, session, MAX_CHOICE_CHARS)),
+            session.header.session_id.clone(),
+        )
+    };
+    sessions.iter().map(choice).collect()
+}
+
+async fn model_choices(by: &Caller) -> Vec<(String, String)> {
+    let Ok(found) = models::list::list(by.ops(), ModelsParams {}).await else { return Vec::new() };
+    let listed = found.providers.into_iter().flat_map(|provider| provider.models).map(|model| model.name);
+    as_choices(found.aliases.into_keys().chain(listed))
+}
+
+/// The profiles that they may grant.
+fn profile_choices(by: &Caller) -> Vec<(String, String)> {
+    let config = &by.ops().config;
+    let granted = |name: &&str| config.grants.check_grant(&by.member.requester, &(*name).into()).is_ok();
+    as_choices(config.profiles.iter().map(|(name, _)| name).filter(granted).map(str::to_owned))
+}
+
+/// Those in which what was typed is found; those that begin with it first.
+fn matching_choices(clean: &impl Redact, found: Vec<(String, String)>, typed: &str) -> Vec<(String, String)> {
+    let typed = typed.trim().to_lowercase();
+    // What is chosen must be the value: one with a secret in it is not offered.
+    let whole = |value: &str| value.chars().count() <= MAX_CHOICE_CHARS && clean.redact(value) == value;
+    let (begin, hold): (Vec<_>, Vec<_>) = found
+        .into_iter()
+        .map(|(name, value)| (clean.redact(&name), value))
+        .filter(|(name, value)| {
+            whole(value) && (name.to_lowercase().contains(&typed) || value.to_lowercase().contains(&typed))
+        })
+        .partition(|(name, value)| name.to_lowercase().starts_with(&typed) || value.to_lowercase().starts_with(&typed));
+    begin
+        .into_iter()
+        .chain(hold)
+        .take(MAX_CHOICES)
+        .map(|(name, value)| (truncate(&name, MAX_CHOICE_CHARS), value))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::text_format::tests::StarRedactor;
+    use super::*;
+
+    #[test]
+    fn no_secret_is_offered() {
+        let found = [("x of a_secret".to_owned(), "x".to_owned()), ("y".to_owned(), "a_secret".to_owned())];
+        assert_eq!(matching_choices(&StarRedactor, found.into(), ""), [("x of *".to_owned(), "x".to_owned())]);
+        assert!(matching_choices(&StarRedactor, vec![("x of a_secret".to_owned(), "x".to_owned())], "a_se").is_empty());
+    }
+
+    #[test]
+    fn at_most_25_are_offered_none_longer_than_discord_takes_and_beginnings_first() {
+        let many = as_choices((0..40).map(|n| format!("model-{n}")));
+        assert_eq!(matching_choices(&StarRedactor, many.clone(), "").len(), MAX_CHOICES);
+        assert_eq!(matching_choices(&StarRedactor, many, "L-39"), as_choices(["model-39".to_owned()]));
+        let long = vec![("ä".repeat(300), "short".to_owned()), ("x".to_owned(), "y".repeat(101))];
+        let found = matching_choices(&StarRedactor, long, "");
+        assert_eq!((found.len(), found[0].0.chars().count()), (1, MAX_CHOICE_CHARS));
+        let order = matching_choices(&StarRedactor, as_choices(["a fox".to_owned(), "fox".to_owned()]), "Fox");
+        assert_eq!(order, as_choices(["fox".to_owned(), "a fox".to_owned()]));
+    }
+}

@@ -1,0 +1,181 @@
+//! Advice in Discord's words: what verbs advise names commands of the terminal, and a front door names its own. Pure.
+
+use super::definitions::{OptionKind, Subcommand};
+use super::registry::{AGENT_CONFIG_KEYS, find_subcommand};
+
+/// Advice that names no command, and what it is here.
+const PHRASES: [(&str, &str); 4] = [
+    ("end it: Ctrl-C where it was sent, `send.cancel` on the socket", "end it with the Stop button below its answer"),
+    ("name the agent that is to use it: --agent NAME", "only the agent that a session is of can use it here"),
+    ("approve it once, without --always", "*Allow once* allows it this time"),
+    ("name one with --agent, or choose one with `chorusctl agent use NAME`", "name one with `agent`"),
+];
+
+/// Commands of the terminal that have another name here.
+const RENAMED_COMMANDS: [(&[&str], &[&str]); 2] =
+    [(&["models", "validate"], &["settings", "validate-keys"]), (&["agent", "show"], &["status"])];
+
+/// Words that say nothing here, or are there anyway: whom a command is about, and that it was meant.
+const IGNORED_FLAGS: [&str; 2] = ["--all-agents", "--yes"];
+
+const PROGRAM: &str = "chorusctl ";
+
+/// How the audit log begins the id of somebody.
+const PERSON_PREFIX: &str = "discord:";
+
+/// `advice` as it is true in a channel: commands that there are here by the names that they have here, others as those of the terminal.
+#[must_use]
+pub fn rewrite_commands(advice: &str) -> String {
+    // It says itself where it is to be done.
+    if advice.contains("at the terminal") || advice.contains("at a terminal") {
+        return advice.to_owned();
+    }
+    let mut rest = PHRASES.iter().fold(advice.to_owned(), |text, (there, here)| text.replace(there, here));
+    let mut said = String::with_capacity(rest.len());
+    while let Some(at) = rest.find(PROGRAM) {
+        let quoted = rest[..at].ends_with('`');
+        said.push_str(rest[..at].strip_suffix('`').unwrap_or(&rest[..at]));
+        let tail = rest.split_off(at);
+        let end = if quoted { tail.find('`') } else { tail.find([';', ',', '(', '\n']) }.unwrap_or(tail.len());
+        let command = tail[PROGRAM.len()..end].trim_end();
+        said.push_str(&rewrite_command(command));
+        // A blank before what follows an unquoted one stays.
+        let blank = if quoted { "" } else { &tail[PROGRAM.len() + command.len()..end] };
+        said.push_str(blank);
+        rest = tail[(end + usize::from(quoted)).min(tail.len())..].to_owned();
+    }
+    said + &rest
+}
+
+/// `text` with people as Discord names them: `discord:ID` is how the audit log has them. Nobody is called by that.
+#[must_use]
+pub fn mention_people(text: &str) -> String {
+    let (mut said, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find(PERSON_PREFIX) {
+        let id = &rest[at + PERSON_PREFIX.len()..];
+        let digits = id.bytes().take_while(u8::is_ascii_digit).count();
+        let begins = !rest[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let taken = at + PERSON_PREFIX.len() + digits;
+        match begins && digits > 0 {
+            true => said.push_str(&format!("{}<@{}>", &rest[..at], &id[..digits])),
+            false => said.push_str(&rest[..taken]),
+        }
+        rest = &rest[taken..];
+    }
+    said + rest
+}
+
+/// One command of the terminal.
+fn rewrite_command(command: &str) -> String {
+    if command.split_whitespace().next() == Some("cancel") {
+        return "the Stop button below its answer".to_owned();
+    }
+    to_slash_command(command).unwrap_or_else(|| format!("`{PROGRAM}{command}` at the terminal"))
+}
+
+/// What a command is here; `None`: there is none for it.
+fn to_slash_command(command: &str) -> Option<String> {
+    let mut words: Vec<&str> = command.split_whitespace().filter(|word| !IGNORED_FLAGS.contains(word)).collect();
+    if let Some(at) = words.iter().position(|word| *word == "--agent") {
+        words.drain(at..(at + 2).min(words.len()));
+    }
+    for (there, here) in RENAMED_COMMANDS {
+        if words.starts_with(there) {
+            drop(words.splice(..there.len(), here.iter().copied()));
+        }
+    }
+    let (&name, given) = words.split_first()?;
+    let (action, sub, given) = match find_subcommand(name, None) {
+        Some(action) => (action, None, given),
+        None => (find_subcommand(name, given.first().copied())?, given.first(), &given[1..]),
+    };
+    let sub = sub.map_or_else(String::new, |sub| format!(" {sub}"));
+    Some(format!("`/{name}{sub}{}`", to_slash_options(action, given)?))
+}
+
+/// What is given with a command, as it is given here; `None`: that cannot be.
+fn to_slash_options(action: &Subcommand, given: &[&str]) -> Option<String> {
+    let mut open = action.options.iter().filter(|option| option.kind != OptionKind::Bool);
+    let mut said = String::new();
+    for word in given {
+        if let Some(flag) = word.strip_prefix("--") {
+            let known = action.options.iter().find(|option| option.name == flag && option.kind == OptionKind::Bool)?;
+            said.push_str(&format!(" {}:True", known.name));
+            continue;
+        }
+        let option = open.next()?;
+        match (option.kind, *word) {
+            (OptionKind::OneOf(words), word) if words == AGENT_CONFIG_KEYS && !AGENT_CONFIG_KEYS.contains(&word) => {
+                return None;
+            }
+            (_, "\"\"") => said.push_str(" reset:True"),
+            (_, word) => said.push_str(&format!(" {}:{word}", option.name)),
+        }
+    }
+    Some(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_mentioned() {
+        for (there, due) in [
+            ("k7 was approved already, by discord:81", "k7 was approved already, by <@81>"),
+            ("(discord:81)", "(<@81>)"),
+            ("discord:x xdiscord:1 discord:", "discord:x xdiscord:1 discord:"),
+            ("", ""),
+        ] {
+            assert_eq!(mention_people(there), due);
+        }
+    }
+
+    #[test]
+    fn commands_of_the_terminal_are_those_that_there_are_here() {
+        for (there, due) in [
+            ("`chorusctl context history` shows them", "`/context history` shows them"),
+            ("run `chorusctl context history` first, or use its name", "run `/context history` first, or use its name"),
+            (
+                "`chorusctl --agent maps context restore k7mq2x` has every message",
+                "`/context restore session:k7mq2x` has every message",
+            ),
+            ("`chorusctl context compact --undo` shows them again", "`/context compact undo:True` shows them again"),
+            ("`chorusctl tasks list --all-agents` shows them", "`/tasks list` shows them"),
+            (
+                "`chorusctl models` lists them; `chorusctl agent config maps model NAME` chooses one",
+                "`/models` lists them; `/agent config name:maps key:model value:NAME` chooses one",
+            ),
+            (
+                "`chorusctl agent config maps channel_id \"\"` frees it",
+                "`/agent config name:maps key:channel_id reset:True` frees it",
+            ),
+            ("check the key, then `chorusctl models validate`", "check the key, then `/settings validate-keys`"),
+            ("`chorusctl agent show maps`, or choose another", "`/status agent:maps`, or choose another"),
+            ("make one: chorusctl agent init NAME", "make one: `/agent init name:NAME`"),
+            (
+                "take a preset: chorusctl permissions list (or mend it)",
+                "take a preset: `chorusctl permissions list` at the terminal (or mend it)",
+            ),
+            ("`chorusctl context show` lists them", "`chorusctl context show` at the terminal lists them"),
+            (
+                "`chorusctl agent config maps project NAME`",
+                "`chorusctl agent config maps project NAME` at the terminal",
+            ),
+            (
+                "take it up at the terminal: `chorusctl agent init maps`, or not",
+                "take it up at the terminal: `chorusctl agent init maps`, or not",
+            ),
+            (
+                "wait for its end, or end it: Ctrl-C where it was sent, `send.cancel` on the socket",
+                "wait for its end, or end it with the Stop button below its answer",
+            ),
+            ("end it: `chorusctl cancel maps`", "end it: the Stop button below its answer"),
+            ("try again in a moment", "try again in a moment"),
+            ("an open ` and `chorusctl ping", "an open ` and `/ping`"),
+            ("", ""),
+        ] {
+            assert_eq!(rewrite_commands(there), due);
+        }
+    }
+}

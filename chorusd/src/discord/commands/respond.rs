@@ -1,0 +1,77 @@
+//! Bringing answers to Discord.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::response::Response;
+use super::text_format::{error_text, truncate};
+use super::wait_stop_grace;
+use crate::discord::app::DiscordApp;
+use crate::discord::rest::RestError;
+use crate::discord::rest::interactions::{InitialResponse, InteractionRef};
+use crate::error::Result;
+
+/// How often an answer is sent that does not arrive, and how long it may take with all limits: then its token is over.
+const MAX_TRIES: u32 = 5;
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(14 * 60);
+
+/// Gives the first answer; whether it arrived. What has no answer is not done.
+pub async fn send_initial_response(bridge: &DiscordApp, way: &InteractionRef, answer: &InitialResponse) -> bool {
+    let given = bridge.rest.create_response(way, answer).await;
+    if let Err(error) = &given {
+        tracing::warn!(%error, "an interaction cannot be answered; nothing is done for it");
+    }
+    given.is_ok()
+}
+
+/// Tells what came of a command. What failed is told to who asked only.
+pub async fn send_outcome(bridge: &DiscordApp, way: &InteractionRef, private: bool, done: Result<Response>) {
+    match done {
+        Ok(reply) => send_edit(bridge, way, &reply).await,
+        Err(failure) if private => send_edit(bridge, way, &Response::new(error_text(bridge, &failure))).await,
+        Err(failure) => {
+            // While the promise stands, Discord would put what follows in its place, for all to see.
+            send_with_retries(bridge, || bridge.rest.delete_response(way)).await;
+            send_followup(bridge, way, &error_text(bridge, &failure), true).await;
+        }
+    }
+}
+
+/// Puts the answer in the place of the promise, or of the message whose button was pressed.
+pub async fn send_edit(bridge: &DiscordApp, way: &InteractionRef, reply: &Response) {
+    let (body, file) = Response { text: bridge.redact(&reply.text), ..reply.clone() }.to_request();
+    send_with_retries(bridge, || bridge.rest.edit_response(way, body.clone(), file.clone())).await;
+    if let Some(aloud) = &reply.public_text {
+        send_followup(bridge, way, aloud, false).await;
+    }
+}
+
+/// Says something more, `private` to who asked and nobody else.
+pub async fn send_followup(bridge: &DiscordApp, way: &InteractionRef, text: &str, private: bool) {
+    let text = truncate(&bridge.redact(text), 2000);
+    send_with_retries(bridge, || bridge.rest.create_followup(way, &text, private)).await;
+}
+
+/// Sends something, again where that may help, until the daemon stops.
+async fn send_with_retries<F: Future<Output = Result<(), RestError>>>(bridge: &DiscordApp, send: impl Fn() -> F) {
+    let sent = async {
+        let mut wait = Duration::from_millis(500);
+        for tries in 1.. {
+            match send().await {
+                Err(error) if error.is_transient() && tries < MAX_TRIES => {
+                    sleep(wait).await;
+                    wait *= 2;
+                }
+                Err(error) => return tracing::warn!(%error, "an answer did not arrive"),
+                Ok(()) => return,
+            }
+        }
+    };
+    tokio::select! {
+        () = sent => {}
+        () = sleep(RESPONSE_TIMEOUT) => tracing::warn!("an answer would come too late"),
+        () = wait_stop_grace(bridge) => tracing::warn!("an answer did not arrive before the stop"),
+    }
+}

@@ -1,0 +1,107 @@
+//! The answer to a command, as Discord takes it.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::text_format::truncate;
+
+/// Characters of a message.
+pub const MAX_MESSAGE_CHARS: usize = 2000;
+
+/// How much of a longer one stands above its file.
+const MAX_EXCERPT_CHARS: usize = 1500;
+
+/// A message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Response {
+    pub text: String,
+    /// In one row.
+    pub buttons: Vec<Button>,
+    /// More of them, a row each; with that of `buttons` five at most.
+    pub rows: Vec<Vec<Button>>,
+    /// Said to everybody in the channel, too.
+    pub public_text: Option<String>,
+    /// It says something else once this session has its summary; the text stays below.
+    pub summary_of: Option<(Uuid, String)>,
+}
+
+/// What can be pressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Button {
+    pub id: String,
+    pub label: String,
+    pub style: Style,
+    pub disabled: bool,
+}
+
+/// How a button looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    Secondary = 2,
+    Danger = 4,
+}
+
+impl Response {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// The body, and the file where it is too long for a message.
+    pub fn to_request(&self) -> (Value, Option<(String, Vec<u8>)>) {
+        let long = self.text.chars().count() > MAX_MESSAGE_CHARS;
+        let content = if long {
+            format!("{}\n\nThe whole of it is in the file.", excerpt(&self.text))
+        } else {
+            self.text.clone()
+        };
+        let rows = std::iter::once(&self.buttons).chain(&self.rows).filter(|row| !row.is_empty());
+        let row =
+            |row: &Vec<Button>| json!({"type": 1, "components": row.iter().map(Button::to_json).collect::<Vec<_>>()});
+        let rows: Vec<Value> = rows.map(row).collect();
+        let body = json!({"content": content, "components": rows, "allowed_mentions": {"parse": []}});
+        (body, long.then(|| ("answer.md".to_owned(), self.text.clone().into_bytes())))
+    }
+}
+
+impl Button {
+    fn to_json(&self) -> Value {
+        let style = self.style as u8;
+        json!({"type": 2, "style": style, "label": self.label, "custom_id": self.id, "disabled": self.disabled})
+    }
+}
+
+/// Whole lines from its beginning; a block of code that is cut is closed.
+fn excerpt(text: &str) -> String {
+    let start = truncate(text, MAX_EXCERPT_CHARS);
+    // A line that is long by itself is cut.
+    let end = start.rfind('\n').filter(|end| *end > start.len() / 2);
+    let whole = end.map_or(&*start, |end| &start[..end]);
+    let open = whole.lines().filter(|line| line.starts_with("```")).count() % 2 == 1;
+    if open { format!("{whole}\n```") } else { whole.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_is_a_message_and_what_does_not_is_a_file_below_its_beginning() {
+        let (body, file) = Response::new("ä".repeat(2000)).to_request();
+        assert_eq!(body["content"].as_str().map(|text| text.chars().count()), Some(2000));
+        assert_eq!((file, &body["components"], &body["allowed_mentions"]["parse"]), (None, &json!([]), &json!([])));
+        let text = format!("head\n```\n{}```", "a line of it\n".repeat(400));
+        let (body, file) = Response::new(text.clone()).to_request();
+        let content = body["content"].as_str().unwrap();
+        assert!(content.chars().count() <= 2000 && content.starts_with("head\n```\na line"));
+        assert_eq!(content.matches("```").count(), 2);
+        assert_eq!(file, Some(("answer.md".to_owned(), text.into_bytes())));
+    }
+
+    #[test]
+    fn buttons_stand_in_one_row() {
+        let button = Button { id: "history:x:2".into(), label: "▶".into(), style: Style::Secondary, disabled: true };
+        let (body, _) = Response { buttons: vec![button.clone(), button], ..Response::new("x") }.to_request();
+        let row = body["components"][0]["components"].as_array().unwrap();
+        assert_eq!((row.len(), &row[0]["style"], &row[0]["disabled"]), (2, &json!(2), &json!(true)));
+    }
+}

@@ -1,0 +1,57 @@
+//! What it means that Discord closed the connection.
+
+/// Why there is no use in trying again, and what a person can do about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PermanentClose {
+    pub why: &'static str,
+    pub hint: &'static str,
+}
+
+/// The token is none.
+pub const INVALID_TOKEN: PermanentClose = PermanentClose {
+    why: "Discord does not take the token",
+    hint: "make a new one in Discord's developer portal (Bot, Reset Token), set it where chorusd starts, then `chorusctl daemon restart`",
+};
+
+/// A code after which the same could only fail again.
+pub fn permanent_close(code: u16) -> Option<PermanentClose> {
+    Some(match code {
+        4004 => INVALID_TOKEN,
+        4010 | 4011 => PermanentClose {
+            why: "the application is in too many servers for one connection",
+            hint: "take it out of servers that need it not, then `chorusctl daemon restart`",
+        },
+        4012 => PermanentClose {
+            why: "Discord no longer speaks this version of its protocol",
+            hint: "install a newer version of Chorus",
+        },
+        4013 => PermanentClose {
+            why: "Discord does not know what Chorus asks to hear",
+            hint: "install a newer version of Chorus",
+        },
+        4014 => PermanentClose {
+            why: "the application may not read messages",
+            hint: "in Discord's developer portal turn on Bot, Privileged Gateway Intents, Message Content Intent, then `chorusctl daemon restart`",
+        },
+        _ => return None,
+    })
+}
+
+/// Whether the session cannot be taken up after this code.
+pub fn ends_session(code: u16) -> bool {
+    matches!(code, 4003 | 4007 | 4009)
+}
+
+/// A code in words.
+pub fn describe_close(code: Option<u16>) -> String {
+    let why = match code {
+        None => return "Discord closed the connection".to_owned(),
+        Some(1006) => return "the connection broke".to_owned(),
+        Some(1000 | 1001) => "Discord closed the connection",
+        Some(4000) => "an error of Discord",
+        Some(4007 | 4009) => "the session is over",
+        Some(4008) => "Discord wants fewer messages",
+        Some(_) => "Discord closed the connection",
+    };
+    code.map_or_else(|| why.to_owned(), |code| format!("{why} ({code})"))
+}

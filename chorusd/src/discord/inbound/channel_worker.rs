@@ -1,0 +1,323 @@
+//! What is heard in one channel, in its order: each message is taken up on the disk before anybody works on it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serenity::model::channel::Message;
+use serenity::model::event::MessageUpdateEvent;
+use serenity::model::id::{ChannelId, GuildId, MessageId};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, sleep};
+
+use super::backfill::{self, Backlog};
+use super::queue::{PendingEdit, QueuePosition};
+use super::request::{self, Incoming};
+use super::{Claim, INITIAL_BACKOFF, MAX_BACKOFF, service_messages};
+use crate::agent::agent_index::AgentEntry;
+use crate::discord::app::DiscordApp;
+use crate::error::Result;
+use crate::ops::discord::claims::{self, ClaimOutcome, NewClaim};
+use crate::ops::discord::{channels, outbox};
+
+/// Things that may wait to be looked at; where there are more, the channel is read anew.
+const EVENT_QUEUE_LEN: usize = 256;
+/// Messages for nobody that are passed before that is noted.
+const MAX_UNRECORDED_MESSAGES: u32 = 64;
+
+/// One thing that happened in a channel.
+#[derive(Debug)]
+pub enum ChannelEvent {
+    Message(Box<Message>),
+    Edited(Box<MessageUpdateEvent>),
+    Deleted(Vec<MessageId>),
+    /// There is a new connection: what happened before it may not have been told.
+    Connected,
+    /// Chorus may have other rights now.
+    RightsChanged,
+}
+
+/// The way to the task of a channel.
+#[derive(Debug)]
+pub struct ChannelHandle {
+    tx: mpsc::Sender<ChannelEvent>,
+    overflow: Arc<Overflow>,
+}
+
+/// Whether something was dropped because too much waited.
+#[derive(Debug, Default)]
+struct Overflow {
+    has_dropped: AtomicBool,
+    dropped: Notify,
+}
+
+impl ChannelHandle {
+    /// Starts the task.
+    pub fn start(bridge: &Arc<DiscordApp>, id: ChannelId) -> Self {
+        let (tx, rx) = mpsc::channel(EVENT_QUEUE_LEN);
+        let overflow = Arc::<Overflow>::default();
+        let intake = ChannelWorker {
+            app: bridge.clone(),
+            id,
+            overflow: overflow.clone(),
+            needs_backfill: true,
+            denied: None,
+            unrecorded: 0,
+            newest: 0,
+        };
+        bridge.tasks.spawn(intake.run(rx));
+        Self { tx, overflow }
+    }
+
+    /// Passes something on; where there is no room, everything is dropped until the channel is read anew, so that nothing overtakes.
+    pub fn send(&self, note: ChannelEvent) {
+        if self.overflow.has_dropped.load(Ordering::SeqCst) || self.tx.try_send(note).is_err() {
+            self.overflow.has_dropped.store(true, Ordering::SeqCst);
+            self.overflow.dropped.notify_one();
+        }
+    }
+}
+
+struct ChannelWorker {
+    app: Arc<DiscordApp>,
+    id: ChannelId,
+    overflow: Arc<Overflow>,
+    /// The channel is to be read first. As long as it is not, how far it was read stays as it is.
+    needs_backfill: bool,
+    /// Discord does not let it be read: what comes is heard meanwhile.
+    denied: Option<ReadDenied>,
+    /// Messages for nobody since it was noted how far the channel was read, and the newest.
+    unrecorded: u32,
+    newest: u64,
+}
+
+/// When it is worth a try again without a sign of other rights.
+struct ReadDenied {
+    until: Instant,
+    pause: Duration,
+}
+
+impl ChannelWorker {
+    async fn run(mut self, mut rx: mpsc::Receiver<ChannelEvent>) {
+        let stop = self.app.stop.clone();
+        let work = async {
+            loop {
+                let note = tokio::select! {
+                    biased;
+                    note = rx.recv() => match note {
+                        Some(note) => note,
+                        None => return,
+                    },
+                    () = self.overflow.dropped.notified() => ChannelEvent::Connected,
+                };
+                self.handle_event(note).await;
+                // From here on all is heard again, and what was not is read.
+                if rx.is_empty() && self.overflow.has_dropped.swap(false, Ordering::SeqCst) {
+                    self.handle_event(ChannelEvent::Connected).await;
+                }
+            }
+        };
+        // What is under way is in the database, or comes again.
+        tokio::select! {
+            () = work => {}
+            () = stop.cancelled() => {}
+        }
+        if self.unrecorded > 0
+            && !self.needs_backfill
+            && let Err(failure) = channels::mark_seen(&self.app.ops, self.id.get(), self.newest).await
+        {
+            tracing::debug!(channel = %self.id, %failure, "how far it was read is not noted");
+        }
+    }
+
+    async fn handle_event(&mut self, note: ChannelEvent) {
+        let Some(agent) = self.app.channels.agent_of(self.id) else { return };
+        match &note {
+            ChannelEvent::Connected => (self.needs_backfill, self.denied) = (true, None),
+            ChannelEvent::RightsChanged => self.denied = None,
+            _ => {}
+        }
+        if self.needs_backfill && self.denied.as_ref().is_none_or(|closed| closed.until <= Instant::now()) {
+            let told = if let ChannelEvent::Message(message) = &note { Some(&**message) } else { None };
+            self.catch_up(told).await;
+        }
+        match note {
+            ChannelEvent::Message(message) => self.handle_message(&agent, *message).await,
+            ChannelEvent::Edited(event) => self.handle_edit(&agent, &event).await,
+            ChannelEvent::Deleted(messages) => {
+                for message in messages {
+                    apply_edit(&self.app, message, PendingEdit::Deleted).await;
+                }
+            }
+            ChannelEvent::Connected | ChannelEvent::RightsChanged => {}
+        }
+    }
+
+    /// Reads the channel until it is known what was written there, or that Discord does not let it be read. `told`: a message that the
+    /// gateway has told of, with more of its author than can be read.
+    async fn catch_up(&mut self, told: Option<&Message>) {
+        let mut pause = INITIAL_BACKOFF;
+        loop {
+            let mut missing = match backfill::read_channel(&self.app, self.id).await {
+                Ok(missing) => missing,
+                Err(backfill::BackfillError::Denied(why)) => {
+                    let pause =
+                        self.denied.as_ref().map_or(INITIAL_BACKOFF, |closed| (closed.pause * 2).min(MAX_BACKOFF));
+                    if self.denied.is_none() {
+                        tracing::warn!(channel = %self.id, why, "a channel cannot be read; only what comes from now on is heard");
+                    }
+                    self.denied = Some(ReadDenied { until: Instant::now() + pause, pause });
+                    return;
+                }
+                Err(backfill::BackfillError::Transient { why, after }) => {
+                    tracing::warn!(channel = %self.id, why, "a channel cannot be read now");
+                    sleep(after.unwrap_or(pause)).await;
+                    pause = (pause * 2).min(MAX_BACKOFF);
+                    continue;
+                }
+            };
+            if let Some(told) = told
+                && let Some(read) = missing.messages.iter_mut().find(|read| read.id == told.id)
+            {
+                *read = told.clone();
+            }
+            (self.needs_backfill, self.denied) = (false, None);
+            self.apply_backlog(missing).await;
+            return;
+        }
+    }
+
+    async fn apply_backlog(&mut self, missing: Backlog) {
+        for (message, wish) in missing.edits {
+            apply_edit(&self.app, message, wish).await;
+        }
+        let room = |agent: &AgentEntry| {
+            let waiting = self.app.inbound.queues.pending_count(agent.settings.id);
+            (claims::MAX_WAITING_CLAIMS as usize).saturating_sub(waiting)
+        };
+        let Some(agent) = self.app.channels.agent_of(self.id) else { return };
+        let said = missing.messages.len();
+        let skipped = said.saturating_sub(room(&agent));
+        if skipped > 0 || missing.has_more {
+            let upto = missing.messages.get(skipped).map_or(missing.newest, |next| next.id.get() - 1);
+            let line = service_messages::skipped_messages(self.id, skipped, missing.has_more);
+            self.retry_until_ok(|| claims::skip_messages(&self.app.ops, self.id.get(), upto, line.clone())).await;
+            self.app.outbox.wake_sender(self.id);
+        }
+        for message in missing.messages.into_iter().skip(skipped) {
+            self.handle_message(&agent, message).await;
+        }
+        if missing.newest > 0 {
+            self.retry_until_ok(|| channels::mark_seen(&self.app.ops, self.id.get(), missing.newest)).await;
+        }
+    }
+
+    async fn handle_message(&mut self, agent: &AgentEntry, message: Message) {
+        let guild = channel_guild(&self.app, agent, message.guild_id);
+        // After a connection that was taken up again nobody has told how roles are called.
+        if let Err(error) = self.app.roles.ensure_loaded(&self.app.rest, guild).await {
+            tracing::warn!(%error, %guild, "Discord did not say which roles there are: they are known by their ids");
+        }
+        match request::classify(&self.app, guild, &message) {
+            Incoming::Ignored => self.record_read(message.id).await,
+            Incoming::Unreadable => self.handle_unreadable(message.id).await,
+            Incoming::Request(asked) => {
+                let claim = Claim {
+                    message: message.id,
+                    channel: self.id,
+                    agent: agent.settings.id,
+                    request: asked,
+                    is_inherited: false,
+                };
+                self.claim_message(claim).await;
+            }
+        }
+    }
+
+    /// A message that is for nobody.
+    async fn record_read(&mut self, message: MessageId) {
+        if self.needs_backfill {
+            return;
+        }
+        (self.unrecorded, self.newest) = (self.unrecorded + 1, self.newest.max(message.get()));
+        if self.unrecorded >= MAX_UNRECORDED_MESSAGES {
+            self.retry_until_ok(|| channels::mark_seen(&self.app.ops, self.id.get(), self.newest)).await;
+            self.unrecorded = 0;
+        }
+    }
+
+    /// Somebody wrote, but Discord does not say what.
+    async fn handle_unreadable(&mut self, message: MessageId) {
+        if self.app.inbound.mark_unreadable(self.id) {
+            tracing::warn!(channel = %self.id, "Discord keeps what people write from Chorus: turn the Message Content intent on");
+            if let Some(line) = service_messages::content_withheld(self.id) {
+                self.retry_until_ok(|| outbox::enqueue(&self.app.ops, vec![line.clone()])).await;
+                self.app.outbox.wake_sender(self.id);
+            }
+        }
+        self.record_read(message).await;
+    }
+
+    async fn claim_message(&mut self, claim: Claim) {
+        let Ok(asked) = serde_json::to_string(&claim.request) else { return };
+        let new = NewClaim {
+            message: claim.message.get(),
+            channel: self.id.get(),
+            agent: claim.agent,
+            request: asked,
+            at: self.app.ops.clock.now(),
+            contiguous: !self.needs_backfill,
+        };
+        let Some(full) = service_messages::queue_full(self.id, claim.message) else { return };
+        let claimed = self.retry_until_ok(|| claims::claim(&self.app.ops, new.clone(), full.clone())).await;
+        self.unrecorded = 0;
+        match claimed {
+            ClaimOutcome::Queued => self.app.inbound.queues.enqueue(&self.app, claim),
+            ClaimOutcome::AlreadyClaimed => {}
+            ClaimOutcome::QueueFull => self.app.outbox.wake_sender(self.id),
+        }
+    }
+
+    async fn handle_edit(&self, agent: &AgentEntry, event: &MessageUpdateEvent) {
+        let guild = channel_guild(&self.app, agent, event.guild_id);
+        let waiting = self.app.inbound.queues.requests_in_channel(self.id);
+        let Some((_, before)) = waiting.into_iter().find(|(message, _)| *message == event.id) else { return };
+        if let Some(asked) = request::apply_update(&self.app, guild, &before, event) {
+            apply_edit(&self.app, event.id, PendingEdit::Changed(asked)).await;
+        }
+    }
+
+    /// Does something in the database until it is done: nothing goes on before.
+    async fn retry_until_ok<T, F: Future<Output = Result<T>>>(&self, work: impl Fn() -> F) -> T {
+        let mut pause = INITIAL_BACKOFF;
+        loop {
+            match work().await {
+                Ok(done) => return done,
+                Err(failure) => tracing::warn!(channel = %self.id, %failure, "what was heard cannot be kept now"),
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(MAX_BACKOFF);
+        }
+    }
+}
+
+/// The server of a channel, as far as it is known.
+pub fn channel_guild(bridge: &DiscordApp, agent: &AgentEntry, told: Option<GuildId>) -> GuildId {
+    let known = || bridge.channels.channel_of(agent.settings.id).and_then(|(_, guild)| guild);
+    told.or_else(known).unwrap_or(GuildId::new(1))
+}
+
+/// Takes a change of a message in, where that still waits.
+async fn apply_edit(bridge: &DiscordApp, message: MessageId, wish: PendingEdit) {
+    if bridge.inbound.queues.apply_edit(message, &wish) != Some(QueuePosition::Waiting) {
+        return;
+    }
+    match wish {
+        PendingEdit::Changed(asked) => super::store_edit(bridge, message, &asked).await,
+        PendingEdit::Deleted => {
+            if let Err(failure) = claims::drop_claim(&bridge.ops, message.get()).await {
+                tracing::warn!(%message, %failure, "a deleted message stays taken up");
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Hears whether the turn of a message has begun, besides whoever shows its answer.
+
+use std::sync::Arc;
+
+use chorus_proto::methods::send::TurnEvent;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use crate::agent::turn_stream::TurnListener;
+
+/// How far the turn of a message has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TurnStage {
+    /// It has not reached its agent.
+    #[default]
+    Pending,
+    /// It waits for other turns.
+    Queued(Uuid),
+    Started,
+}
+
+/// Passes on what is said, and remembers the stage.
+#[derive(Debug)]
+pub struct StageListener {
+    inner: Arc<dyn TurnListener>,
+    stage: watch::Sender<TurnStage>,
+}
+
+impl StageListener {
+    pub fn new(inner: Arc<dyn TurnListener>) -> Self {
+        Self { inner, stage: watch::channel(TurnStage::Pending).0 }
+    }
+
+    /// Where the stage is heard.
+    pub fn subscribe(&self) -> watch::Receiver<TurnStage> {
+        self.stage.subscribe()
+    }
+}
+
+impl TurnListener for StageListener {
+    fn try_send(&self, said: &TurnEvent) -> bool {
+        match said {
+            TurnEvent::Queued { turn_id: Some(turn), .. } => _ = self.stage.send_replace(TurnStage::Queued(*turn)),
+            TurnEvent::Started { .. } => _ = self.stage.send_replace(TurnStage::Started),
+            _ => {}
+        }
+        self.inner.try_send(said)
+    }
+
+    fn send_when_ready(&self, said: TurnEvent) {
+        self.inner.send_when_ready(said);
+    }
+}

@@ -1,0 +1,53 @@
+//! How a turn ends in a channel.
+
+use chorus_proto::methods::send::SendResult;
+
+use crate::discord::commands::rewrite_commands;
+use crate::discord::outbox::{File, MessageBody};
+use crate::discord::render::{RenderedText, render_text, split};
+use crate::error::{Error, Result};
+use crate::redact::Redactor;
+
+/// The messages that an answer is in the end; at least one.
+pub fn final_bodies(
+    result: &Result<SendResult>,
+    so_far: &str,
+    stopped_by: Option<&str>,
+    redactor: &Redactor,
+) -> Vec<MessageBody> {
+    let looks = match result {
+        Ok(result) => render_text(&redactor.redact_text(&result.reply)),
+        Err(failure) => {
+            let line = match stopped_by {
+                Some(name) => format!("-# Stopped by {}.", collapse_whitespace(name)),
+                None => error_text(failure, redactor),
+            };
+            if so_far.trim().is_empty() {
+                RenderedText::Messages(split(&line))
+            } else {
+                render_text(&redactor.redact_truncated(so_far.to_owned())).with_last_line(&line)
+            }
+        }
+    };
+    match looks {
+        RenderedText::Messages(parts) => parts.into_iter().map(MessageBody::from_text).collect(),
+        RenderedText::File { beginning, file } => {
+            let file = Some(File { name: "answer.md".into(), bytes: file });
+            vec![MessageBody { content: beginning, buttons: Vec::new(), file }]
+        }
+    }
+}
+
+/// What happened, and what to do.
+fn error_text(failure: &Error, redactor: &Redactor) -> String {
+    let what = format!("**Error:** {}", collapse_whitespace(&redactor.redact_message(&failure.message)));
+    match &failure.hint {
+        Some(hint) => format!("{what}\n-# {}", rewrite_commands(&collapse_whitespace(&redactor.redact_message(hint)))),
+        None => what,
+    }
+}
+
+/// On one line.
+fn collapse_whitespace(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,87 @@
+//! Answers in channels: one message that grows with what the model says, and what is left of it in the end.
+
+mod final_message;
+mod live_message;
+mod progress;
+mod running_turns;
+mod turn_listener;
+
+use std::sync::Arc;
+
+use chorus_proto::methods::send::SendResult;
+pub use running_turns::{RunningTurns, TurnOwner, stop_turn};
+use serenity::all::{ChannelId, MessageId};
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use self::live_message::ReplyTarget;
+use self::turn_listener::ReplyListener;
+use super::app::DiscordApp;
+use super::outbox::{MessageBody, Post};
+use crate::agent::turn_stream;
+use crate::error::Result;
+use crate::ops::discord::finish_claim;
+
+/// The answer to one message. Dropped before it is finished, it leaves what is shown as it is; after a restart it is taken up again.
+#[derive(Debug)]
+pub struct LiveReply {
+    app: Arc<DiscordApp>,
+    target: ReplyTarget,
+    listener: Arc<ReplyListener>,
+    live_task: JoinHandle<()>,
+    live_stop: DropGuard,
+}
+
+impl LiveReply {
+    /// Begins to answer `message`, which asked for a turn.
+    #[must_use]
+    pub fn start(bridge: &Arc<DiscordApp>, channel: ChannelId, message: MessageId, asked: TurnOwner) -> Self {
+        let target = ReplyTarget { channel, message, about: format!("answer:{message}") };
+        let listener = Arc::new(ReplyListener::new(bridge.running_turns.clone(), asked));
+        let end = CancellationToken::new();
+        let live = live_message::show_progress(bridge.clone(), target.clone(), listener.clone(), end.clone());
+        let live_task = bridge.tasks.spawn(live);
+        Self { app: bridge.clone(), target, listener, live_task, live_stop: end.drop_guard() }
+    }
+
+    /// Who hears the turn.
+    #[must_use]
+    pub fn turn_listener(&self) -> Arc<dyn turn_stream::TurnListener> {
+        self.listener.clone()
+    }
+
+    /// There is nothing to answer any more: what was shown says so.
+    ///
+    /// # Errors
+    /// `busy`, `disk_full`, `storage_failed`.
+    pub async fn withdraw(self) -> Result<()> {
+        drop(self.live_stop);
+        let _ = self.live_task.await;
+        let posts = &self.app.outbox;
+        posts.update(&self.target.about, MessageBody::from_text("-# The message was taken back.")).await?;
+        posts.forget_key(&self.target.about).await
+    }
+
+    /// Posts what came of the turn, in the place of what was shown of it, and is done with the message, in one commit.
+    ///
+    /// # Errors
+    /// `busy`, `disk_full`, `storage_failed`: nothing is posted, and the message is not done with.
+    pub async fn finish(self, result: Result<SendResult>) -> Result<()> {
+        drop(self.live_stop);
+        // So that nothing it says comes after the end. A request of it has a deadline of its own.
+        let _ = self.live_task.await;
+        let heard = self.listener.progress();
+        let redactor = self.app.ops.models.redactor();
+        let bodies = final_message::final_bodies(&result, &heard.text, self.listener.stopped_by().as_deref(), redactor);
+        let ReplyTarget { channel, message, about } = self.target;
+        let mut rows = Vec::with_capacity(bodies.len());
+        for (at, body) in bodies.into_iter().enumerate() {
+            let first = at == 0;
+            let about = first.then(|| about.clone());
+            rows.push(Post { channel, about, body, reply_to: first.then_some(message) }.into_row()?);
+        }
+        finish_claim(&self.app.ops, message.get(), rows).await?;
+        self.app.outbox.wake_sender(channel);
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! Which requests Discord counts together.
+
+use serenity::http::{LightMethod, Request};
+
+/// A request as limits see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteKey {
+    /// The method and the path, without the ids in it.
+    pub route: String,
+    /// The channel, server or webhook, each of which is counted for itself.
+    pub major: String,
+    /// Answers to interactions: no limit holds for them.
+    pub is_exempt: bool,
+    /// It goes by a token in its path, not by the application's.
+    pub has_own_token: bool,
+}
+
+impl RouteKey {
+    pub fn of(request: &Request<'_>) -> Self {
+        let path = request.route_ref().path();
+        let path = path.split_once("/api/").map_or(&*path, |(_, path)| path);
+        Self::new(method_name(request.method_ref()), path)
+    }
+
+    /// `path` begins with the version.
+    fn new(method: &str, path: &str) -> Self {
+        let mut parts = path.split('?').next().unwrap_or(path).split('/').skip(1);
+        let kind = parts.next().unwrap_or_default();
+        let mut major = String::new();
+        let mut route = format!("{method} /{kind}");
+        let has_own_token = matches!(kind, "interactions" | "webhooks");
+        if matches!(kind, "channels" | "guilds" | "interactions" | "webhooks") {
+            let id = parts.next().unwrap_or_default();
+            major.push_str(id);
+            route.push_str("/*");
+            if has_own_token && let Some(token) = parts.next() {
+                major.push('/');
+                major.push_str(token);
+                route.push_str("/*");
+            }
+        }
+        for part in parts {
+            let id = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+            route.push('/');
+            route.push_str(if id { "*" } else { part });
+            // What follows is a symbol and a person.
+            if part == "reactions" {
+                break;
+            }
+        }
+        Self { route, major, is_exempt: kind == "interactions", has_own_token }
+    }
+}
+
+fn method_name(method: &LightMethod) -> &'static str {
+    match method {
+        LightMethod::Delete => "DELETE",
+        LightMethod::Get => "GET",
+        LightMethod::Patch => "PATCH",
+        LightMethod::Post => "POST",
+        LightMethod::Put => "PUT",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_taken_out_and_majors_kept() {
+        for (path, route, major) in [
+            ("v10/channels/12/messages/345", "GET /channels/*/messages/*", "12"),
+            ("v10/channels/12/messages/3/reactions/x%3A9/@me", "GET /channels/*/messages/*/reactions", "12"),
+            ("v10/guilds/7/channels", "GET /guilds/*/channels", "7"),
+            ("v10/applications/1/guilds/2/commands", "GET /applications/*/guilds/*/commands", ""),
+            ("v10/gateway/bot", "GET /gateway/bot", ""),
+            ("v10/users/@me", "GET /users/@me", ""),
+        ] {
+            let read = RouteKey::new("GET", path);
+            assert_eq!((&*read.route, &*read.major, read.is_exempt, read.has_own_token), (route, major, false, false));
+        }
+        let answer = RouteKey::new("POST", "v10/interactions/5/aW50/callback");
+        assert_eq!((&*answer.route, &*answer.major), ("POST /interactions/*/*/callback", "5/aW50"));
+        assert!(answer.is_exempt && answer.has_own_token);
+        let follow = RouteKey::new("PATCH", "v10/webhooks/5/tok/messages/@original");
+        assert_eq!((&*follow.major, follow.is_exempt, follow.has_own_token), ("5/tok", false, true));
+    }
+}

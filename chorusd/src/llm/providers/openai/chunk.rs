@@ -1,0 +1,127 @@
+//! The shapes of a chunk, and of an answer in one piece.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A chunk of a stream, or a whole answer: the latter has `message` where the former has `delta`.
+#[derive(Debug, Deserialize)]
+pub struct Chunk {
+    #[serde(default)]
+    pub choices: Option<Vec<Choice>>,
+    #[serde(default)]
+    pub usage: Option<UsageCounts>,
+    #[serde(default)]
+    pub error: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Choice {
+    #[serde(default)]
+    pub index: u64,
+    #[serde(default, alias = "message")]
+    pub delta: Option<Delta>,
+    #[serde(default)]
+    pub finish_reason: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub struct Delta {
+    #[serde(default)]
+    pub content: Option<Text>,
+    #[serde(default)]
+    pub refusal: Option<String>,
+    /// llama.cpp, vLLM, DeepSeek.
+    #[serde(default)]
+    pub reasoning_content: Option<String>,
+    /// OpenRouter, Ollama.
+    #[serde(default)]
+    pub reasoning: Option<String>,
+    /// OpenRouter: to be sent back as they came.
+    #[serde(default)]
+    pub reasoning_details: Option<Vec<Box<RawValue>>>,
+    #[serde(default)]
+    pub tool_calls: Option<Vec<ToolCallDelta>>,
+}
+
+/// A text, or in a few servers a list of parts.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Text {
+    Plain(String),
+    Parts(Vec<TextPart>),
+}
+
+#[derive(Debug, Deserialize)]
+pub struct TextPart {
+    #[serde(default)]
+    text: String,
+}
+
+impl Text {
+    pub fn into_string(self) -> String {
+        match self {
+            Self::Plain(text) => text,
+            Self::Parts(parts) => parts.into_iter().map(|part| part.text).collect(),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub struct ToolCallDelta {
+    #[serde(default)]
+    pub index: Option<u64>,
+    #[serde(default)]
+    pub id: Option<String>,
+    #[serde(default)]
+    pub function: Option<Function>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub struct Function {
+    #[serde(default)]
+    pub name: Option<String>,
+    /// A text; an object in a few servers.
+    #[serde(default)]
+    pub arguments: Option<Box<RawValue>>,
+}
+
+impl Function {
+    /// The arguments as text.
+    pub fn arguments(&self) -> String {
+        let Some(raw) = &self.arguments else { return String::new() };
+        match serde_json::from_str::<Option<String>>(raw.get()) {
+            Ok(text) => text.unwrap_or_default(),
+            Err(_) => raw.get().to_owned(),
+        }
+    }
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+pub struct UsageCounts {
+    #[serde(default)]
+    pub prompt_tokens: Option<u64>,
+    #[serde(default)]
+    pub completion_tokens: Option<u64>,
+    #[serde(default)]
+    prompt_tokens_details: Option<Details>,
+    /// DeepSeek.
+    #[serde(default)]
+    prompt_cache_hit_tokens: Option<u64>,
+    /// OpenRouter: what the call cost, in US dollars.
+    #[serde(default)]
+    pub cost: Option<f64>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+struct Details {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+}
+
+impl UsageCounts {
+    /// Of the prompt, what came out of the cache.
+    pub fn cached(&self) -> Option<u64> {
+        self.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens).or(self.prompt_cache_hit_tokens)
+    }
+}

@@ -1,0 +1,126 @@
+//! The calls of an answer, from the pieces they come in.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use chorus_proto::ToolCall;
+use serde_json::value::RawValue;
+
+use crate::session::json_minify::minify_json;
+
+/// A call as far as it has come.
+#[derive(Debug, Default)]
+pub struct PartialToolCall {
+    pub id: String,
+    pub name: String,
+    /// Its parameters, as text.
+    pub params: String,
+}
+
+/// Ids that are taken in one answer.
+#[derive(Debug, Default)]
+pub struct UniqueIds(HashSet<String>);
+
+impl UniqueIds {
+    /// `id`, or where it is taken or nothing, another: a result must find its call.
+    pub fn make_unique(&mut self, id: &str) -> String {
+        let base = if id.is_empty() { format!("call_{}", uuid::Uuid::new_v4().simple()) } else { id.to_owned() };
+        let mut name = base.clone();
+        let mut number = 1;
+        while !self.0.insert(name.clone()) {
+            number += 1;
+            name = format!("{base}-{number}");
+        }
+        name
+    }
+}
+
+/// The calls as messages have them. Where the answer was cut, what is no object is the end of a call that was cut, and
+/// left out. Else the model made a mistake, and must hear of it: its text is kept as a JSON string.
+#[must_use]
+pub fn finish_calls(begun: impl IntoIterator<Item = PartialToolCall>, cut: bool) -> Vec<ToolCall> {
+    begun
+        .into_iter()
+        .filter_map(|call| {
+            let params = match parse_object(&call.params) {
+                Some(params) => params,
+                None if cut => return None,
+                None => serde_json::value::to_raw_value(&call.params).ok()?,
+            };
+            let name = if call.name.is_empty() { "unknown".to_owned() } else { call.name };
+            Some(ToolCall { id: call.id, name, params })
+        })
+        .collect()
+}
+
+/// `text` where it is a JSON object, on one line and digit for digit; nothing at all is an empty one.
+fn parse_object(text: &str) -> Option<Box<RawValue>> {
+    let text = match text.trim() {
+        "" => "{}",
+        text => text,
+    };
+    if !text.starts_with('{') {
+        return None;
+    }
+    let raw: &RawValue = serde_json::from_str(text).ok()?;
+    RawValue::from_string(minify_json(raw.get())).ok()
+}
+
+/// Parameters as the object that every server wants. What is none, a model's slip or the text of a call that was imported, is wrapped in
+/// one: a server that cannot read a call refuses the whole conversation, now and later.
+#[must_use]
+pub fn ensure_object(params: &RawValue) -> Cow<'_, RawValue> {
+    if params.get().trim_start().starts_with('{') {
+        return Cow::Borrowed(params);
+    }
+    let text = serde_json::from_str(params.get()).unwrap_or_else(|_| params.get().to_owned());
+    match serde_json::value::to_raw_value(&serde_json::json!({"invalid": text})) {
+        Ok(wrapped) => Cow::Owned(wrapped),
+        Err(_) => Cow::Borrowed(params),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(params: &str) -> PartialToolCall {
+        PartialToolCall { id: "1".into(), name: "view".into(), params: params.into() }
+    }
+
+    #[test]
+    fn parameters_are_kept_digit_for_digit() {
+        let one = |params: &str| finish_calls([call(params)], false).remove(0).params.get().to_owned();
+        assert_eq!(one("{ \"n\": 1.50e400,\n\"m\":-0 }"), r#"{"n":1.50e400,"m":-0}"#);
+        assert_eq!(one("  "), "{}");
+        assert_eq!(one("{\"a\": tru"), r#""{\"a\": tru""#);
+        assert_eq!(one("[1]"), "\"[1]\"");
+    }
+
+    #[test]
+    fn parameters_go_out_as_an_object() {
+        for (kept, sent) in [
+            (r#"{"n":1.50e400}"#, r#"{"n":1.50e400}"#),
+            (r#""{\"a\": tru""#, r#"{"invalid":"{\"a\": tru"}"#),
+            (r#""*** Begin Patch\n""#, r#"{"invalid":"*** Begin Patch\n"}"#),
+            ("[1, 2]", r#"{"invalid":"[1, 2]"}"#),
+            ("null", r#"{"invalid":"null"}"#),
+            ("-0", r#"{"invalid":"-0"}"#),
+        ] {
+            let params = RawValue::from_string(kept.to_owned()).unwrap();
+            assert_eq!(ensure_object(&params).get(), sent);
+        }
+    }
+
+    #[test]
+    fn a_call_that_was_cut_is_left_out() {
+        assert_eq!(finish_calls([call("{}"), call("{\"a\": \"b")], true).len(), 1);
+    }
+
+    #[test]
+    fn every_call_has_an_id_of_its_own() {
+        let mut ids = UniqueIds::default();
+        assert_eq!(["a", "a", "b", "a"].map(|id| ids.make_unique(id)), ["a", "a-2", "b", "a-3"]);
+        assert_ne!(ids.make_unique(""), ids.make_unique(""));
+    }
+}

@@ -1,0 +1,73 @@
+//! The context meter: how many tokens the next request of an agent would have, of those that its model takes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chorus_proto::Meter;
+use uuid::Uuid;
+
+use super::{Ops, run_blocking};
+use crate::agent::agent_index::AgentEntry;
+use crate::agent::prompt::{conversation_budget, max_tool_tokens, to_estimated_tokens};
+use crate::agent::{AgentSettings, memory_prompt, prompt_size};
+use crate::error::Result;
+use crate::tools;
+
+/// What is known of a model.
+#[derive(Clone, Copy)]
+struct ModelLimits {
+    /// Tokens that it takes.
+    context_length: Option<u64>,
+    /// Tokens that it counts for each that is estimated.
+    calibration: Option<f64>,
+}
+
+/// The meters of those that have a live context and a model. No request is built: a thousand cost some milliseconds.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn measure(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<HashMap<Uuid, Meter>> {
+    let shown = ops.registry.prompt_tokens(entries.iter().map(|entry| (entry.settings.id, entry.settings.window)));
+    let live: Vec<_> =
+        entries.iter().zip(shown).filter_map(|(entry, shown)| Some((entry.settings.clone(), shown?))).collect();
+    if live.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let remembered = memory_prompt::load_memory_blocks(
+        &ops.store.catalog,
+        live.iter().map(|(facts, _)| memory_prompt::memory_scope(facts)).collect(),
+    )
+    .await?;
+    let measured = run_blocking(move || {
+        let fixed = |((facts, shown), remembered): ((Arc<AgentSettings>, u64), Option<String>)| {
+            (prompt_size::fixed_tokens(&facts, remembered.as_deref()), shown, facts)
+        };
+        Ok(live.into_iter().zip(remembered).map(fixed).collect::<Vec<_>>())
+    });
+    let (mut models, mut meters) = (HashMap::new(), HashMap::new());
+    for (fixed, shown, facts) in measured.await? {
+        let Some(name) = &facts.model else { continue };
+        if !models.contains_key(name) {
+            models.insert(name.clone(), find_model(ops, name).await?);
+        }
+        let Some(Some(ModelLimits { context_length: window, calibration: ratio })) = models.get(name).copied() else {
+            continue;
+        };
+        // As the prompt is cut for a model that takes little.
+        let takes = window.map(|window| to_estimated_tokens(window, ratio));
+        let tools = tools::offer_tools(facts.permission_profile(), max_tool_tokens(takes, fixed));
+        let shown = shown.min(conversation_budget(&facts, takes, fixed + tools.tokens));
+        let due = fixed + tools.tokens + shown;
+        // Far below what a float counts exactly.
+        let used = (due as f64 * ratio.unwrap_or(1.0)).round() as u64;
+        meters.insert(facts.id, Meter { used, window, calibrated: ratio.is_some(), tools: tools.reduced_to });
+    }
+    Ok(meters)
+}
+
+/// `None` where no model has the name.
+async fn find_model(ops: &Ops, name: &str) -> Result<Option<ModelLimits>> {
+    let Ok(target) = ops.models.resolve(name) else { return Ok(None) };
+    let ratio = ops.usage.calibration_ratio(&target.to_string()).await?;
+    Ok(Some(ModelLimits { context_length: ops.models.context_length(&target), calibration: ratio }))
+}

@@ -1,0 +1,31 @@
+//! What keeps posts from channels though there is a connection: Discord takes none, or Chorus may not write there.
+
+use crate::ops::Ops;
+
+/// What is to be done about posts that wait.
+pub const BLOCKED_POSTS_HINT: &str = "nothing has to be done: they are posted as soon as Discord takes them";
+/// What is to be done about channels without rights.
+pub const UNUSABLE_CHANNELS_HINT: &str = "give Chorus these permissions there; docs/DISCORD.md lists them";
+
+/// Channels of agents that Chorus may not use, each as a person reads it.
+#[must_use]
+pub fn unusable_channels(ops: &Ops) -> Vec<String> {
+    let Some(face) = ops.discord.channel_api.get() else { return Vec::new() };
+    let agents = ops.agents.all().into_iter();
+    agents
+        .filter_map(|agent| Some(format!("{}: {}", agent.settings.name, face.unusable_reason(agent.channel()?)?)))
+        .collect()
+}
+
+/// Channels that posts wait for, each as a person reads it; those of [`channels`] have their reason there.
+#[must_use]
+pub fn blocked_posts(ops: &Ops) -> Vec<String> {
+    let Some(face) = ops.discord.channel_api.get() else { return Vec::new() };
+    let waiting =
+        ops.discord.blocked_posts().into_iter().filter(|(channel, _)| face.unusable_reason(*channel).is_none());
+    let said = waiting.map(|(channel, why)| match ops.agents.by_channel(channel) {
+        Some(agent) => format!("posts for {} wait: {why}", agent.settings.name),
+        None => format!("posts for the channel {channel} wait: {why}"),
+    });
+    said.collect()
+}

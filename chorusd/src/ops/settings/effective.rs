@@ -1,0 +1,48 @@
+//! The configuration with what `settings set` has put on top.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::config::{Config, RUNTIME_SETTINGS};
+use crate::error::Result;
+use crate::store::Store;
+
+/// The configuration in force.
+#[derive(Debug)]
+pub struct EffectiveConfig(RwLock<Arc<Config>>);
+
+impl EffectiveConfig {
+    /// `config` with the settings of `store`. One that does not fit any more is left out, and logged.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn load(store: &Store, config: &Config) -> Result<Self> {
+        Ok(Self(RwLock::new(Arc::new(apply_settings(store, config).await?))))
+    }
+
+    /// Reads the settings of `store` again.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn reload(&self, store: &Store, config: &Config) -> Result<()> {
+        let new = Arc::new(apply_settings(store, config).await?);
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = new;
+        Ok(())
+    }
+
+    #[must_use]
+    pub fn current(&self) -> Arc<Config> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+async fn apply_settings(store: &Store, config: &Config) -> Result<Config> {
+    let mut config = config.clone();
+    for (name, _) in RUNTIME_SETTINGS {
+        let Some(value) = store.catalog.setting(name).await? else { continue };
+        match config.with_setting(name, &value) {
+            Ok(with) => config = with,
+            Err(problem) => tracing::warn!(setting = name, "a setting is left out: it {problem}"),
+        }
+    }
+    Ok(config)
+}

@@ -1,0 +1,26 @@
+//! The agents there are, as one of them sees the others.
+
+use std::fmt::Write as _;
+
+use uuid::Uuid;
+
+use crate::ops::Ops;
+
+/// The most that are shown.
+const MAX_AGENTS: usize = 200;
+
+/// A line for each: its name, its model, and whether it is in a conversation.
+pub async fn describe_agents(ops: &Ops, asker: Uuid) -> String {
+    let all = ops.agents.all();
+    let mut text = String::new();
+    for entry in all.iter().take(MAX_AGENTS) {
+        let model = entry.settings.model.as_deref().unwrap_or("without a model");
+        let state = if ops.registry.context_info(entry.settings.id).is_some() { "active" } else { "idle" };
+        let own = if entry.settings.id == asker { " (you)" } else { "" };
+        let _ = writeln!(text, "{}{own}: {model}, {state}", entry.settings.name);
+    }
+    if all.len() > MAX_AGENTS {
+        let _ = writeln!(text, "and {} more", all.len() - MAX_AGENTS);
+    }
+    text
+}

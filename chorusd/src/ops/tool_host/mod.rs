@@ -1,0 +1,33 @@
+//! What tools ask of the daemon: verbs that no person asks for.
+
+mod agent_messages;
+mod list_agents;
+mod search_sessions;
+mod self_edit;
+
+use futures_util::future::{BoxFuture, FutureExt as _};
+use uuid::Uuid;
+
+pub use agent_messages::AgentMessageLimits;
+
+use super::Ops;
+use crate::error::Result;
+use crate::tools::{SelfEdit, ToolCaller, ToolHost};
+
+impl ToolHost for Ops {
+    fn list_agents(&self, asker: Uuid) -> BoxFuture<'_, String> {
+        list_agents::describe_agents(self, asker).boxed()
+    }
+
+    fn self_edit(&self, asker: ToolCaller, edit: SelfEdit) -> BoxFuture<'_, Result<()>> {
+        self_edit::self_edit(self, asker, edit).boxed()
+    }
+
+    fn search_sessions(&self, asker: ToolCaller, query: String) -> BoxFuture<'_, Result<String>> {
+        search_sessions::search(self, asker, query).boxed()
+    }
+
+    fn send_to_agent(&self, asker: ToolCaller, agent: String, message: String) -> BoxFuture<'_, Result<String>> {
+        agent_messages::send_message(self, asker, agent, message).boxed()
+    }
+}

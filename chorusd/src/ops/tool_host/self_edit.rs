@@ -1,0 +1,77 @@
+//! An agent changes its own configuration: as `agent config` would, as far as whoever asked for the turn may grant it, and only
+//! with a note in the audit log.
+
+use chorus_proto::ErrorKind;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::ops::agent::config;
+use crate::ops::agent::reload_locked;
+use crate::ops::approvals::deny_outdated;
+use crate::ops::{Ops, run_blocking};
+use crate::store::catalog::AuditDecision;
+use crate::tools::{SelfEdit, ToolCaller};
+
+/// Makes the change.
+///
+/// # Errors
+/// `denied` where it may not be granted, else as `agent.config`.
+pub async fn self_edit(ops: &Ops, asker: ToolCaller, edit: SelfEdit) -> Result<()> {
+    let (key, value) = match edit {
+        SelfEdit::SystemPrompt(prompt) => ("system_prompt", Value::String(prompt)),
+        SelfEdit::Permissions(wanted) => {
+            ops.config
+                .grants
+                .check_grant(&asker.requester, &wanted)
+                .map_err(|why| Error::new(ErrorKind::Denied, why))?;
+            ("permissions", wanted)
+        }
+        SelfEdit::Model(model) => {
+            ensure_callable(ops, &model).await?;
+            ("model", Value::String(model))
+        }
+    };
+    // Whoever destroys the agent holds the lock until this turn has ended.
+    let _one_at_a_time = tokio::select! {
+        biased;
+        () = asker.cancel.cancelled() => {
+            return Err(Error::new(ErrorKind::Interrupted, "the turn ended before it was changed"));
+        }
+        lock = ops.agents_lock.lock() => lock,
+    };
+    let gone = || Error::agent_destroyed();
+    let agent = reload_locked(ops, ops.agents.by_id(asker.agent).ok_or_else(gone)?).await?;
+    let row = AuditDecision {
+        at: ops.clock.now(),
+        agent: asker.agent,
+        agent_name: asker.agent_name,
+        turn: Some(asker.turn),
+        action: asker.action,
+        decision: "changed".into(),
+        rule: "the agent changed itself".into(),
+        user: asker.requester.to_string(),
+        old: None,
+        new: None,
+    };
+    config::set_key(ops, &agent, key.into(), value, Some(row)).await?;
+    deny_outdated(ops, &agent).await;
+    tracing::info!(agent = %agent.settings.name, key, "the agent changed itself");
+    Ok(())
+}
+
+/// Whether a model can be called: it has a provider, and that a key.
+async fn ensure_callable(ops: &Ops, model: &str) -> Result<()> {
+    let target = ops.models.resolve(model)?;
+    let models = ops.models.clone();
+    let keys = run_blocking(move || Ok(models.check_keys())).await?;
+    match keys.into_iter().find(|key| key.provider == target.provider).map(|key| key.found) {
+        Some(Err(error)) => {
+            let failure = Error::new(ErrorKind::ModelUnavailable, error.message);
+            Err(match error.hint {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,162 @@
+//! Completes or undoes what a crash cut short between the trash and the catalog.
+//!
+//! A verb that moves something in or out hides the entry first, and shows or removes it last. In between, the note, the place
+//! of the content and the row tell how far it came, whichever verb it was:
+//!
+//! | content | row | the verb | what becomes of it |
+//! |---|---|---|---|
+//! | at its place | there | a delete that moved nothing, or a restore that is done | the entry goes |
+//! | at its place | gone | a restore without its row | the row is added, the entry goes |
+//! | in the trash | there | a delete without its commit | of a session the row goes; an agent goes back to its place |
+//! | in the trash | gone | a delete that is done, or a restore that moved nothing | the entry is shown |
+
+use std::path::PathBuf;
+
+use chorus_proto::methods::trash::TrashKind;
+use chorus_proto::{AgentStatus, ErrorKind};
+
+use super::restore::add_session_row;
+use crate::error::{Error, Result};
+use crate::ops::{Ops, run_blocking};
+use crate::store::catalog::SessionRow;
+use crate::store::session_files::path_of;
+use crate::store::trash::{self, EntryMetadata, SessionMetadata, Stage, TrashItem};
+
+/// The decision about an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resolution {
+    /// It is shown.
+    Show,
+    /// Its content is elsewhere: it goes.
+    Discard,
+    /// Its deletion is completed.
+    Delete,
+}
+
+/// Settles the entries whose move or deletion did not end. Nothing else may change the trash meanwhile.
+///
+/// # Errors
+/// A trash that cannot be read. An entry that cannot be settled is left for the next start.
+pub async fn recover_unfinished(ops: &Ops) -> Result<()> {
+    let home = ops.home.clone();
+    let entries =
+        run_blocking(move || trash::list_unfinished(&home).map_err(|e| Error::io("cannot read the trash", &e)));
+    for entry in entries.await? {
+        recover_entry(ops, entry).await;
+    }
+    Ok(())
+}
+
+/// Settles every entry: earlier versions hid none.
+///
+/// # Errors
+/// As [`unfinished`].
+pub async fn recover_all(ops: &Ops) -> Result<()> {
+    for entry in super::list_entries(ops).await? {
+        // One at a time, so that nobody waits for long.
+        let _one_at_a_time = ops.agents_lock.lock().await;
+        let _no_restores = ops.sessions_lock.write().await;
+        if entry.dir.is_dir() {
+            recover_entry(ops, entry).await;
+        }
+    }
+    Ok(())
+}
+
+async fn recover_entry(ops: &Ops, entry: TrashItem) {
+    let id = entry.id.clone();
+    let was = entry.stage;
+    let settled = async {
+        let fate = resolve(ops, &entry).await?;
+        match fate {
+            Resolution::Show if was == Stage::Settled => return Ok(None),
+            Resolution::Show => drop(super::make_visible(entry).await),
+            Resolution::Delete => super::delete_entry(ops, entry).await?,
+            Resolution::Discard => {
+                let discarded = run_blocking(move || {
+                    trash::remove_if_empty(&entry);
+                    Ok(())
+                });
+                discarded.await?;
+            }
+        }
+        Ok::<_, Error>(Some(fate))
+    };
+    match settled.await {
+        Ok(None) => {}
+        Ok(Some(fate)) => {
+            tracing::info!(entry = %id, ?fate, "a move into or out of the trash that was cut short is settled")
+        }
+        Err(failure) => tracing::error!(entry = %id, %failure, "a move into or out of the trash cannot be settled"),
+    }
+}
+
+async fn resolve(ops: &Ops, entry: &TrashItem) -> Result<Resolution> {
+    let Some(note) = &entry.metadata else {
+        let empty = entry.stage != Stage::Settled && !entry.has_content();
+        return Ok(if empty { Resolution::Discard } else { Resolution::Show });
+    };
+    match (note.kind, &note.session, &note.memory) {
+        _ if entry.stage == Stage::Deleting => Ok(Resolution::Delete),
+        (TrashKind::Memory, _, Some(row)) => {
+            let remembered = entry.stage == Stage::Moving && ops.store.catalog.has_memory(row.id).await?;
+            Ok(if remembered { Resolution::Discard } else { Resolution::Show })
+        }
+        (TrashKind::Session, Some(of), _) => resolve_session(ops, entry, note, of).await,
+        _ => resolve_agent(ops, entry, note).await,
+    }
+}
+
+async fn resolve_session(
+    ops: &Ops,
+    entry: &TrashItem,
+    note: &EntryMetadata,
+    of: &SessionMetadata,
+) -> Result<Resolution> {
+    let catalog = &ops.store.catalog;
+    let own = |row: &SessionRow| row.header.agent_id == note.agent_id && row.header.session_id == note.name;
+    let row = catalog.session(of.id).await?.filter(own);
+    let agent = ops.agents.by_id(note.agent_id);
+    let place =
+        agent.as_ref().map_or_else(|| ops.home.join(&note.from), |agent| path_of(&agent.settings.dir, &note.name));
+    let at_its_place = exists(place.clone()).await?;
+    if entry.has_content() {
+        if row.is_some() && !at_its_place {
+            catalog.delete_session(of.id).await?;
+            tracing::warn!(session = %note.name, "a delete that was cut short is completed; the session is in the trash");
+        }
+        return Ok(Resolution::Show);
+    }
+    if let (None, true, Some(agent)) = (&row, at_its_place, agent) {
+        match add_session_row(ops, &agent.settings, &note.name, of, place).await {
+            // Another session has its id or its name: the scan gives it others.
+            Err(failure) if failure.kind != ErrorKind::AlreadyExists => return Err(failure),
+            _ => {}
+        }
+    }
+    Ok(if at_its_place || entry.stage == Stage::Moving { Resolution::Discard } else { Resolution::Show })
+}
+
+async fn resolve_agent(ops: &Ops, entry: &TrashItem, note: &EntryMetadata) -> Result<Resolution> {
+    let place = ops.home.join(&note.from);
+    let at_its_place = exists(place.clone()).await?;
+    if !entry.has_content() {
+        return Ok(if at_its_place || entry.stage == Stage::Moving { Resolution::Discard } else { Resolution::Show });
+    }
+    let row = ops.store.catalog.agents_by_id(vec![note.agent_id]).await?.pop();
+    let active = row.is_some_and(|row| row.status == AgentStatus::Active && ops.home.join(row.dir) == place);
+    if !active || at_its_place {
+        return Ok(Resolution::Show);
+    }
+    let moved = entry.clone();
+    let back = run_blocking(move || {
+        trash::move_out(&moved, &place).map_err(|e| Error::io(format_args!("cannot make {}", place.display()), &e))
+    });
+    back.await?;
+    tracing::warn!(agent = %note.name, "a destroy that was cut short is undone; the agent is there as before");
+    Ok(Resolution::Discard)
+}
+
+async fn exists(path: PathBuf) -> Result<bool> {
+    run_blocking(move || Ok(path.symlink_metadata().is_ok())).await
+}

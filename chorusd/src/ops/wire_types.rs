@@ -1,0 +1,231 @@
+//! Rows as the wire shows them.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, Session, SessionHeader, SessionRef, TodayUsage};
+use uuid::Uuid;
+
+use super::{Ops, context_meter};
+use crate::agent::agent_index::AgentEntry;
+use crate::config::agent::AgentConfig;
+use crate::error::Result;
+use crate::store::catalog::{AgentRow, SessionRow};
+use crate::store::session_files;
+use crate::usage::Spending;
+
+/// Sessions with their short ids, and whether their files are there.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn sessions(ops: &Ops, rows: Vec<SessionRow>) -> Result<Vec<Session>> {
+    let short = ops.store.catalog.short_ids(rows.iter().map(|row| row.header.id).collect()).await?;
+    sessions_with_short_ids(ops, rows, short).await
+}
+
+/// As [`sessions`], with short ids that are known already.
+///
+/// # Errors
+/// As [`sessions`].
+pub async fn sessions_with_short_ids(ops: &Ops, rows: Vec<SessionRow>, short: Vec<String>) -> Result<Vec<Session>> {
+    let dirs = agent_dirs(ops, rows.iter().map(|row| row.header.agent_id)).await?;
+    Ok(rows
+        .into_iter()
+        .zip(short)
+        .map(|(row, short_id)| {
+            let path = dirs
+                .get(&row.header.agent_id)
+                .map(|dir| session_files::path_of(dir, &row.header.session_id))
+                .unwrap_or_default();
+            let available = row.corrupt.is_none() && path.is_file();
+            Session {
+                header: row.header,
+                short_id,
+                file_path: path.to_string_lossy().into_owned(),
+                available,
+                corrupt: row.corrupt,
+            }
+        })
+        .collect())
+}
+
+/// One session, as [`sessions`].
+///
+/// # Errors
+/// As [`sessions`].
+pub async fn session(ops: &Ops, row: SessionRow) -> Result<Session> {
+    let mut sessions = sessions(ops, vec![row]).await?;
+    sessions.pop().ok_or_else(|| crate::error::Error::internal("a session was lost on its way"))
+}
+
+/// Directories of agents, destroyed ones too.
+async fn agent_dirs(ops: &Ops, ids: impl Iterator<Item = Uuid>) -> Result<HashMap<Uuid, PathBuf>> {
+    let mut dirs = HashMap::new();
+    let mut others = Vec::new();
+    for id in ids {
+        if dirs.contains_key(&id) || others.contains(&id) {
+            continue;
+        }
+        match ops.agents.by_id(id) {
+            Some(entry) => {
+                dirs.insert(id, entry.settings.dir.clone());
+            }
+            None => others.push(id),
+        }
+    }
+    if !others.is_empty() {
+        for row in ops.store.catalog.agents_by_id(others).await? {
+            dirs.insert(row.id, ops.home.join(row.dir));
+        }
+    }
+    Ok(dirs)
+}
+
+/// The directory of the agent that has a session.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn session_agent_dir(ops: &Ops, session: &SessionHeader) -> Result<PathBuf> {
+    let id = session.agent_id;
+    Ok(agent_dirs(ops, std::iter::once(id)).await?.remove(&id).unwrap_or_default())
+}
+
+/// Where the file of a session is.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn session_path(ops: &Ops, session: &SessionHeader) -> Result<PathBuf> {
+    Ok(session_files::path_of(&session_agent_dir(ops, session).await?, &session.session_id))
+}
+
+/// Agents, each with its live context and its newest session.
+///
+/// # Errors
+/// A database that cannot be read.
+pub async fn agents(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<Vec<Agent>> {
+    if entries.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<Uuid> = entries.iter().map(|entry| entry.settings.id).collect();
+    let last = ops.store.catalog.newest_session_of_each(ids).await?;
+    let today = ops.usage.today_totals().await?;
+    let shown: Vec<Uuid> = last.iter().flatten().map(|row| row.header.id).collect();
+    let mut short = ops.store.catalog.short_ids(shown).await?.into_iter();
+    let infos = match entries {
+        // One is asked for more often than all.
+        [one] => ops.registry.context_info(one.settings.id).map(|info| (one.settings.id, info)).into_iter().collect(),
+        _ => ops.registry.context_infos(),
+    };
+    let mut meters = context_meter::measure(ops, entries).await?;
+    Ok(entries
+        .iter()
+        .zip(last)
+        .map(|(entry, last)| {
+            let last = last.map(|row| to_session_ref(row, short.next().unwrap_or_default()));
+            let used = today.get(&entry.settings.id).map(to_today_usage);
+            let meter = meters.remove(&entry.settings.id);
+            let context = infos.get(&entry.settings.id).cloned().map(|info| ContextInfo { meter, ..info });
+            active_agent(ops, entry, context, last, used)
+        })
+        .collect())
+}
+
+/// One agent, as [`agents`].
+///
+/// # Errors
+/// As [`agents`].
+pub async fn agent(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Agent> {
+    let mut agents = agents(ops, std::slice::from_ref(entry)).await?;
+    agents.pop().ok_or_else(|| crate::error::Error::internal("an agent was lost on its way"))
+}
+
+/// An agent that was just made or changed: that it cannot be looked up must not pass for a failure of the change, so it
+/// is shown without its newest session then.
+pub async fn changed_agent(ops: &Ops, entry: &Arc<AgentEntry>) -> Agent {
+    match agent(ops, entry).await {
+        Ok(agent) => agent,
+        Err(failure) => {
+            tracing::warn!(agent = %entry.settings.name, %failure, "an agent's newest session cannot be looked up");
+            active_agent(ops, entry, ops.registry.context_info(entry.settings.id), None, None)
+        }
+    }
+}
+
+fn active_agent(
+    ops: &Ops,
+    entry: &AgentEntry,
+    context: Option<ContextInfo>,
+    last_session: Option<SessionRef>,
+    today: Option<TodayUsage>,
+) -> Agent {
+    Agent {
+        id: entry.settings.id,
+        name: entry.settings.name.clone(),
+        status: AgentStatus::Active,
+        state: if context.is_some() { AgentState::Active } else { AgentState::Idle },
+        model: entry.settings.model.clone(),
+        permissions: entry.permissions.clone(),
+        created_at: entry.created_at,
+        channel_id: entry.channel_id.clone(),
+        guild_id: entry.guild_id.clone(),
+        path: entry.settings.dir.to_string_lossy().into_owned(),
+        context,
+        last_session,
+        today,
+        turn: ops.registry.running.status(entry.settings.id, ops.clock.ticks()),
+        approvals: ops.registry.services.approvals.count_open(entry.settings.id),
+        problem: entry.config_problem.clone(),
+    }
+}
+
+/// A destroyed agent, from its row.
+#[must_use]
+pub fn destroyed_agent(ops: &Ops, row: &AgentRow) -> Agent {
+    let config: serde_json::Value = serde_json::from_str(&row.config).unwrap_or_default();
+    let text = |key: &str| config.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
+    // agent.json says null where the defaults hold.
+    let permissions = match AgentConfig::parse(&row.config, &ops.defaults()) {
+        Ok(config) => config.permissions,
+        Err(_) => config.get("permissions").cloned().unwrap_or_default(),
+    };
+    Agent {
+        id: row.id,
+        name: row.name.clone(),
+        status: AgentStatus::Destroyed,
+        state: AgentState::Destroyed,
+        model: text("model"),
+        permissions,
+        created_at: row.created_at,
+        channel_id: text("channel_id"),
+        guild_id: text("guild_id"),
+        path: ops.home.join(&row.dir).to_string_lossy().into_owned(),
+        context: None,
+        last_session: None,
+        today: None,
+        turn: None,
+        approvals: 0,
+        problem: None,
+    }
+}
+
+fn to_today_usage(spent: &Spending) -> TodayUsage {
+    TodayUsage {
+        tokens: spent.tokens,
+        cost_usd: (spent.unpriced < spent.calls).then_some(spent.cost),
+        calls: spent.calls,
+        unpriced_calls: spent.unpriced,
+    }
+}
+
+fn to_session_ref(row: SessionRow, short_id: String) -> SessionRef {
+    SessionRef {
+        id: row.header.id,
+        short_id,
+        session_id: row.header.session_id,
+        saved_at: row.header.saved_at,
+        description: row.header.description,
+        summary: row.header.summary,
+        message_count: row.header.message_count,
+    }
+}

@@ -1,0 +1,157 @@
+//! Options that a program may be given.
+
+/// The options of one program, as programs.txt has them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AllowedOptions {
+    /// All of them.
+    Any,
+    Getopt {
+        letters: Vec<(char, OptionValue)>,
+        numbers: bool,
+        long: Vec<&'static str>,
+    },
+    /// Every word with a dash is one of these, or a number.
+    Words(Vec<&'static str>),
+}
+
+/// What an option of one letter has for a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptionValue {
+    None,
+    /// What follows it in its word, else the next word.
+    Rest,
+    /// The next word, whatever follows it in its own.
+    Next,
+}
+
+impl AllowedOptions {
+    /// Reads what stands behind the names: `: …` or `= …`.
+    pub fn parse(text: &'static str) -> Self {
+        let words = || text[1..].split_whitespace();
+        if text.starts_with('=') {
+            return Self::Words(words().collect());
+        }
+        if words().eq(["*"]) {
+            return Self::Any;
+        }
+        let mut letters: Vec<(char, OptionValue)> = Vec::new();
+        let short = words().filter(|word| !word.starts_with("--")).filter_map(|word| word.strip_prefix('-'));
+        for letter in short.flat_map(str::chars) {
+            match (letter, letters.last_mut()) {
+                (':', Some((_, value))) => *value = OptionValue::Rest,
+                ('+', Some((_, value))) => *value = OptionValue::Next,
+                _ => letters.push((letter, OptionValue::None)),
+            }
+        }
+        let numbers = letters.iter().any(|(letter, _)| *letter == '#');
+        Self::Getopt { letters, numbers, long: words().filter_map(|word| word.strip_prefix("--")).collect() }
+    }
+
+    /// Checks the words of a command behind its program. A value that is a word of its own is checked as if it was an
+    /// option, unless it is a number: so a mistake in the table cannot hide an option. `--` that may be a value ends nothing.
+    ///
+    /// # Errors
+    /// The first word that is not listed.
+    pub fn check<'a>(&self, given: &[&'a str]) -> Result<(), &'a str> {
+        // Whether the word before wants this one as its value, or may want it.
+        let (mut valued, mut may) = (false, false);
+        // Whether it certainly does: it may itself be the value of the word before it.
+        let mut sure = false;
+        for word in given {
+            let number = word.strip_prefix('-').is_some_and(is_number);
+            let dashed = word.len() > 1 && word.starts_with('-');
+            let good = match self {
+                Self::Any => return Ok(()),
+                Self::Words(words) => !dashed || number || words.contains(word),
+                Self::Getopt { .. } if *word == "--" && !valued && !may => return Ok(()),
+                Self::Getopt { .. } if *word == "--" => {
+                    (valued, may) = (false, false);
+                    continue;
+                }
+                Self::Getopt { .. } if number && valued && sure => true,
+                Self::Getopt { long, .. } if word.starts_with("--") => {
+                    long.contains(&word[2..].split('=').next().unwrap_or_default())
+                }
+                Self::Getopt { .. } if !dashed => true,
+                Self::Getopt { letters, numbers, .. } => match check_letters(&word[1..], letters, *numbers) {
+                    Some(open) => {
+                        (valued, may, sure) = (open, false, !valued && !may);
+                        continue;
+                    }
+                    None => false,
+                },
+            };
+            if !good {
+                return Err(word);
+            }
+            valued = false;
+            may = word.starts_with("--") && !word.contains('=');
+        }
+        Ok(())
+    }
+}
+
+/// Returns `Some(true)` if the last of some letters wants the next word as its value; `None` if one of them is not
+/// listed. `numbers`: digits may stand among them.
+fn check_letters(word: &str, letters: &[(char, OptionValue)], numbers: bool) -> Option<bool> {
+    let mut rest = word.chars();
+    let mut next = false;
+    while let Some(letter) = rest.next() {
+        if numbers && letter.is_ascii_digit() {
+            continue;
+        }
+        let (_, value) = letters.iter().find(|(known, _)| *known == letter && letter != '#')?;
+        match value {
+            OptionValue::None => {}
+            OptionValue::Rest => return Some(next || rest.as_str().is_empty()),
+            OptionValue::Next => next = true,
+        }
+    }
+    Some(next)
+}
+
+/// Returns true if digits follow the dash, and then at most one letter that says of what.
+fn is_number(text: &str) -> bool {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    !digits.is_empty() && text.len() - digits.len() <= 1 && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_as_getopt_reads_them() {
+        let options = AllowedOptions::parse(": -#ab:cn+ --long --longer");
+        for (words, wanted) in [
+            (&["-a", "-ac", "-abx", "-b", "x", "--long=5", "x", "-"][..], None),
+            (&["-b", "-5", "-7"], None),
+            (&["-b", "-x"], Some("-x")),
+            (&["-abx", "-d"], Some("-d")),
+            (&["-ad"], Some("-ad")),
+            (&["--lon"], Some("--lon")),
+            (&["--", "-d"], None),
+            (&["x", "-#"], Some("-#")),
+            (&["-b", "--", "-d"], Some("-d")),
+            (&["-ab", "--", "--", "-d"], None),
+            (&["-bx", "--", "-d"], None),
+            (&["-n", "--", "-d"], Some("-d")),
+            (&["-na", "--", "-d"], Some("-d")),
+            (&["-nd", "x"], Some("-nd")),
+            (&["--long", "--", "-d"], Some("-d")),
+            (&["--long=x", "--", "-d"], None),
+            (&["-5"], None),
+            (&["-5a", "-a5"], None),
+            (&["-5d"], Some("-5d")),
+            (&["-b", "-5d"], None),
+            (&["-b", "-b", "-5d"], Some("-5d")),
+            (&["--long", "-b", "-5d"], Some("-5d")),
+        ] {
+            assert_eq!(options.check(words).err(), wanted, "{words:?}");
+        }
+        assert_eq!(AllowedOptions::parse(": -b:").check(&["-b", "-5"]), Ok(()));
+        assert_eq!(AllowedOptions::parse(": -b:").check(&["-5"]), Err("-5"));
+        assert_eq!(AllowedOptions::parse("= -name").check(&["-name", "-7d", "--"]), Err("--"));
+        assert_eq!(AllowedOptions::parse(": *").check(&["-x"]), Ok(()));
+    }
+}

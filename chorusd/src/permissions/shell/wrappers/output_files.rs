@@ -1,0 +1,76 @@
+//! Programs that write files which their words name.
+//!
+//! Only those that are taken for readers, or for part of a redirection: what `cp` or `touch` write, a pattern that allows
+//! them says.
+
+use super::base_name;
+
+/// Files that a command writes because its words say so.
+#[must_use]
+pub fn written_files(words: &[&str]) -> Vec<String> {
+    let Some((name, given)) = words.split_first() else { return Vec::new() };
+    let files: Vec<&str> = match base_name(name).to_lowercase().as_str() {
+        "tee" => operands(given, &[], false),
+        "dd" => given.iter().filter_map(|word| word.strip_prefix("of=")).collect(),
+        "uniq" => after_first(&operands(given, &["-f", "-s", "-w"], false)),
+        "xxd" => after_first(&operands(given, &["-c", "-g", "-l", "-n", "-o", "-s", "-R"], true)),
+        _ => Vec::new(),
+    };
+    files.into_iter().map(str::to_owned).collect()
+}
+
+/// What comes behind the file that is read; `-` is no file there. More than one may only seem so, so all of them count.
+fn after_first<'a>(operands: &[&'a str]) -> Vec<&'a str> {
+    operands.iter().skip(1).filter(|word| **word != "-").copied().collect()
+}
+
+/// The words that are no options. `valued`: options whose value is the next word. `first`: they end where the first other
+/// word stands; else only at `--`.
+fn operands<'a>(given: &[&'a str], valued: &[&str], first: bool) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    let mut rest = given.iter();
+    while let Some(word) = rest.next() {
+        if *word == "--" {
+            break;
+        } else if valued.contains(word) {
+            rest.next();
+        } else if *word == "-" || !word.starts_with('-') {
+            found.push(*word);
+            if first {
+                break;
+            }
+        }
+    }
+    found.extend(rest);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_told_from_options() {
+        for (command, wanted) in [
+            ("tee -a x y", "x y"),
+            ("tee -- -d/../q x", "-d/../q x"),
+            ("tee x -- -a", "x -a"),
+            ("tee - x", "- x"),
+            ("dd if=x of=y", "y"),
+            ("uniq -c x", ""),
+            ("uniq x y", "y"),
+            ("uniq -f 1 x", ""),
+            ("uniq -f 1 x -c y", "y"),
+            ("uniq - -- -x", "-x"),
+            ("uniq x -", ""),
+            ("xxd -c 8 x", ""),
+            ("xxd -r x y", "y"),
+            ("xxd x -y", "-y"),
+            ("xxd -- x -y", "-y"),
+            ("cat x y", ""),
+        ] {
+            let words: Vec<&str> = command.split(' ').collect();
+            assert_eq!(written_files(&words).join(" "), wanted, "{command}");
+        }
+    }
+}

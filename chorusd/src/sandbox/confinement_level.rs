@@ -1,0 +1,166 @@
+//! How far commands are confined on this machine.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::protocol::{AppliedConfinement, MemoryBound, ProcessBound};
+
+/// What makes the view that a command has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    Bubblewrap,
+    /// Namespaces of our own.
+    Namespaces,
+    /// Nothing: a command sees what the daemon's user sees.
+    None,
+}
+
+impl Isolation {
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bubblewrap => "bubblewrap",
+            Self::Namespaces => "namespaces",
+            Self::None => "none",
+        }
+    }
+}
+
+impl fmt::Display for Isolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What was reached, found out by running a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfinementLevel {
+    pub isolation: Isolation,
+    /// The version of Landlock's interface.
+    pub landlock: Option<u32>,
+    pub seccomp: bool,
+    pub processes: ProcessBound,
+    pub memory: MemoryBound,
+    /// What is not there, worst first.
+    pub missing: Vec<MissingProtection>,
+}
+
+/// Something that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingProtection {
+    /// What, and why.
+    pub description: String,
+    /// What would mend it.
+    pub remedy: Option<String>,
+}
+
+/// From this version on Landlock keeps abstract sockets of others out of reach.
+const MIN_SCOPES_ABI: u32 = 6;
+
+impl ConfinementLevel {
+    /// `failed`: the ways that did not work, and why.
+    pub(super) fn new(isolation: Isolation, reached: AppliedConfinement, failed: &[(Isolation, String)]) -> Self {
+        let AppliedConfinement { landlock, seccomp, processes, memory } = reached;
+        let mut missing = Vec::new();
+        let mut lacks =
+            |what: String, mend: Option<String>| missing.push(MissingProtection { description: what, remedy: mend });
+        if isolation == Isolation::None {
+            let why: Vec<String> = failed.iter().map(|(way, why)| format!("{way}: {why}")).collect();
+            lacks(format!("commands see all that you see ({})", why.join("; ")), super::launcher::isolation_remedy());
+        }
+        match landlock {
+            None => lacks("the kernel has no Landlock".into(), Some("a kernel with Landlock (5.13 or newer)".into())),
+            Some(abi) if abi < MIN_SCOPES_ABI => lacks(
+                "with the network, abstract sockets of other programs can be reached".into(),
+                Some("a kernel with Landlock ABI 6 (6.12 or newer)".into()),
+            ),
+            Some(_) => {}
+        }
+        if !seccomp {
+            lacks("system calls are not filtered".into(), None);
+        }
+        if processes == ProcessBound::Unbounded {
+            let why = if rustix::process::geteuid().is_root() { ": limits do not bind root" } else { "" };
+            lacks(format!("the number of processes is not bounded{why}"), Some(process_bound_remedy()));
+        }
+        if memory == MemoryBound::Rlimit {
+            lacks(
+                "memory is bounded for each process, not for a command as a whole".into(),
+                Some(CGROUP_REMEDY.into()),
+            );
+        }
+        Self { isolation, landlock, seccomp, processes, memory, missing }
+    }
+
+    /// Where nothing can be found out.
+    pub(super) fn unconfined(failed: &[(Isolation, String)]) -> Self {
+        let reached = AppliedConfinement {
+            landlock: None,
+            seccomp: false,
+            processes: ProcessBound::Unbounded,
+            memory: MemoryBound::Rlimit,
+        };
+        Self::new(Isolation::None, reached, failed)
+    }
+}
+
+/// What lets a command be bounded as a whole.
+const CGROUP_REMEDY: &str =
+    "run chorusd as a service that has control groups of its own, as `chorusctl daemon install` writes it";
+
+fn process_bound_remedy() -> String {
+    if rustix::process::geteuid().is_root() {
+        "run chorusd as a user that is not root, with control groups of its own, or on Linux 6.14 or newer".into()
+    } else {
+        "Linux 5.14 or newer".into()
+    }
+}
+
+impl fmt::Display for ConfinementLevel {
+    /// `bubblewrap, Landlock 7, seccomp, memory by cgroup, processes by namespace`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.isolation)?;
+        if let Some(abi) = self.landlock {
+            write!(f, ", Landlock {abi}")?;
+        }
+        if self.seccomp {
+            f.write_str(", seccomp")?;
+        }
+        write!(f, ", memory by {}, processes by {}", self.memory.as_str(), self.processes.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_said_with_what_mends_it() {
+        let all = AppliedConfinement {
+            landlock: Some(7),
+            seccomp: true,
+            processes: ProcessBound::Namespace,
+            memory: MemoryBound::Cgroup,
+        };
+        let level =
+            ConfinementLevel::new(Isolation::Namespaces, all, &[(Isolation::Bubblewrap, "not installed".into())]);
+        let shown = "namespaces, Landlock 7, seccomp, memory by cgroup, processes by namespace";
+        assert_eq!((level.to_string().as_str(), level.missing.len()), (shown, 0));
+        let level = ConfinementLevel::new(Isolation::Bubblewrap, AppliedConfinement { landlock: Some(5), ..all }, &[]);
+        assert!(level.missing[0].description.contains("abstract"));
+        let level = ConfinementLevel::new(
+            Isolation::Bubblewrap,
+            AppliedConfinement { memory: MemoryBound::Rlimit, ..all },
+            &[],
+        );
+        assert!(level.missing[0].description.contains("not for a command as a whole"));
+        let level = ConfinementLevel::unconfined(&[
+            (Isolation::Bubblewrap, "not installed".into()),
+            (Isolation::Namespaces, "EPERM".into()),
+        ]);
+        assert!(level.missing[0].description.contains("bubblewrap: not installed; namespaces: EPERM"), "{level:?}");
+        assert_eq!((level.missing.len(), level.to_string().as_str()), (5, "none, memory by rlimit, processes by none"));
+    }
+}

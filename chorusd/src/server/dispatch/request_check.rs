@@ -1,0 +1,60 @@
+//! Frames that are no requests, or none of this protocol.
+
+use chorus_proto::error::{CODE_INVALID_REQUEST, CODE_PARSE};
+use chorus_proto::rpc::{Request, VERSION};
+use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
+use serde_json::value::RawValue;
+
+use crate::error::{Error, Result};
+use crate::server::reply::to_rpc_error;
+
+/// Looks whether it is a request of this protocol that can be answered.
+///
+/// # Errors
+/// What it is instead.
+pub fn check_request(request: &Request<'_>) -> Result<(), RpcError> {
+    let wrong = |message: &str| RpcError { code: CODE_INVALID_REQUEST, message: message.into(), data: None };
+    if request.jsonrpc != VERSION {
+        return Err(wrong("`jsonrpc` must be \"2.0\""));
+    }
+    if request.id.is_some_and(|id| !is_id(id)) {
+        return Err(wrong("`id` must be a number, a string or null"));
+    }
+    let in_params = || {
+        #[derive(serde::Deserialize)]
+        struct Carried {
+            protocol: Option<u64>,
+        }
+        let text = request.params.map(RawValue::get).filter(|text| text.contains("\"protocol\""))?;
+        serde_json::from_str::<Carried>(text).ok()?.protocol
+    };
+    let protocol = request.protocol.map(u64::from).or_else(in_params);
+    match protocol {
+        Some(protocol) if protocol > u64::from(PROTOCOL) => Err(to_rpc_error(
+            &Error::new(
+                ErrorKind::Unsupported,
+                format!("the client speaks protocol {protocol}, this daemon protocol {PROTOCOL}"),
+            )
+            .hint("start the newer daemon: chorusctl daemon restart"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// True for what may be the id of a request: a number, a text or null.
+pub fn is_id(id: &RawValue) -> bool {
+    matches!(id.get().as_bytes().first(), Some(b'0'..=b'9' | b'-' | b'"' | b'n'))
+}
+
+/// The error for a frame that is no request.
+pub fn not_a_request_error(body: &[u8], error: &serde_json::Error) -> RpcError {
+    let (code, what) =
+        if error.is_data() { (CODE_INVALID_REQUEST, "not a JSON-RPC 2.0 request") } else { (CODE_PARSE, "not JSON") };
+    let batch = body.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[');
+    let message = if batch && error.is_data() {
+        "batches are not taken; requests on one connection may overlap instead".to_owned()
+    } else {
+        format!("{what}: {error}")
+    };
+    RpcError { code, message, data: None }
+}

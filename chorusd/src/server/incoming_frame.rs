@@ -1,0 +1,351 @@
+//! Limits for frames that have begun and not ended: how slowly one may arrive, and how much all connections may receive at once.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use chorus_proto::frame::{HEADER_BYTES, decode_header};
+use chorus_proto::{ErrorKind, RpcError};
+use futures_util::future::BoxFuture;
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
+
+use super::frame_budget::{FrameBudget, FramePermit};
+use super::reply;
+use crate::error::Error;
+
+/// Frames up to this length need no room.
+const MAX_SHORT_FRAME_BYTES: usize = 64 << 10;
+/// Bytes a second that a client must send of a frame that it has begun.
+const MIN_BYTES_PER_SECOND: u128 = 64 << 10;
+/// The part of `frame_timeout` after which a frame that holds room leaves it to one that waits.
+const HOLD_DIVISOR: u32 = 5;
+
+/// Room that was given, or that it took too long.
+pub type PermitOutcome = Result<FramePermit, Elapsed>;
+
+/// The frame that one connection is receiving.
+pub struct IncomingFrame {
+    budget: FrameBudget,
+    permit: PermitState,
+    /// The longest wait for room, and the time in which a client must send `quota` bytes.
+    limit: Duration,
+    quota: usize,
+    /// Length of the frame with its header, once that is known and long.
+    total_length: usize,
+    /// The rest of that time, and the bytes that have come in it.
+    time_left: Duration,
+    quota_received: usize,
+}
+
+/// The part of the room that the frame has.
+enum PermitState {
+    /// None: its length is not known yet, or it needs none.
+    None,
+    Waiting(BoxFuture<'static, PermitOutcome>),
+    Held(FramePermit),
+}
+
+impl IncomingFrame {
+    /// No frame has begun. `limit` is `frame_timeout`.
+    #[must_use]
+    pub fn new(budget: FrameBudget, limit: Duration) -> Self {
+        let quota =
+            usize::try_from(limit.as_millis().saturating_mul(MIN_BYTES_PER_SECOND) / 1000).unwrap_or(usize::MAX);
+        Self {
+            budget,
+            permit: PermitState::None,
+            limit,
+            quota: quota.max(1),
+            total_length: 0,
+            time_left: limit,
+            quota_received: 0,
+        }
+    }
+
+    /// Notes that the frame ended; the next one begins with a full time limit.
+    pub fn finish(&mut self) {
+        self.permit = PermitState::None;
+        (self.time_left, self.quota_received) = (self.limit, 0);
+    }
+
+    /// Looks at the beginning of the frame. Once its length is known and long, room is asked for.
+    pub fn request_permit(&mut self, begun: &BytesMut, max_frame: usize) {
+        let PermitState::None = self.permit else { return };
+        let length = begun.first_chunk::<HEADER_BYTES>().and_then(|header| decode_header(*header, max_frame).ok());
+        let Some(length) = length.filter(|length| *length > MAX_SHORT_FRAME_BYTES) else { return };
+        self.total_length = HEADER_BYTES + length;
+        self.permit = match self.budget.try_acquire(length) {
+            Some(held) => PermitState::Held(held),
+            None => PermitState::Waiting(Box::pin(timeout(
+                self.limit,
+                self.budget.clone().acquire(length, self.limit / HOLD_DIVISOR),
+            ))),
+        };
+    }
+
+    /// Makes `begun` large enough for a frame that has room: one that grew as bytes came would be there twice while it is copied.
+    pub fn reserve_buffer(&self, begun: &mut BytesMut) {
+        if let PermitState::Held(_) = self.permit {
+            begun.reserve(self.total_length.saturating_sub(begun.len()));
+        }
+    }
+
+    /// Returns true if the frame must not be read before there is room for it.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.permit, PermitState::Waiting(_))
+    }
+
+    /// Waits for room; forever if the frame needs none. Can be dropped and called again without losing its place.
+    pub async fn wait_for_permit(&mut self) -> PermitOutcome {
+        match &mut self.permit {
+            PermitState::Waiting(wanted) => wanted.await,
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Takes the room that was waited for.
+    ///
+    /// # Errors
+    /// `busy`: it took too long.
+    pub fn accept_permit(&mut self, given: PermitOutcome) -> Result<(), RpcError> {
+        if let Ok(held) = given {
+            self.permit = PermitState::Held(held);
+            return Ok(());
+        }
+        self.permit = PermitState::None;
+        Err(busy_error("too many long frames are being received"))
+    }
+
+    /// Waits until the frame has to leave its room to another; forever if it has none.
+    pub fn evicted(&self) -> impl Future<Output = ()> + use<> {
+        let evicted = match &self.permit {
+            PermitState::Held(held) => Some(held.evicted()),
+            _ => None,
+        };
+        async move {
+            match evicted {
+                Some(evicted) => evicted.await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Writes to the client while part of the frame is received. Its wait for room goes on meanwhile, so that nobody behind
+    /// it in the line waits for the write.
+    ///
+    /// # Errors
+    /// Those of `write`; `TimedOut`: the client took nothing, and the frame has to leave its room to another.
+    pub async fn run_write(&mut self, write: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+        let (mut write, mut late) = (std::pin::pin!(write), false);
+        loop {
+            let evicted = self.evicted();
+            let given = tokio::select! {
+                biased;
+                written = &mut write => return written,
+                () = evicted => return Err(io::ErrorKind::TimedOut.into()),
+                given = self.wait_for_permit(), if !late => given,
+            };
+            self.permit = match given {
+                Ok(held) => PermitState::Held(held),
+                Err(elapsed) => {
+                    late = true;
+                    // It is told once the write is over.
+                    PermitState::Waiting(Box::pin(std::future::ready(Err(elapsed))))
+                }
+            };
+        }
+    }
+
+    /// The time within which more must arrive.
+    #[must_use]
+    pub fn time_left(&self) -> Duration {
+        self.time_left
+    }
+
+    /// Notes that the connection waited so long for bytes of the frame.
+    pub fn count_wait(&mut self, time: Duration) {
+        self.time_left = self.time_left.saturating_sub(time);
+    }
+
+    /// Notes that bytes of the frame came. The client gets its full time again for each quota that it sends.
+    pub fn count_received(&mut self, bytes: usize) {
+        self.quota_received += bytes;
+        if self.quota_received >= self.quota {
+            (self.time_left, self.quota_received) = (self.limit, 0);
+        }
+    }
+}
+
+/// Makes the answer to a frame that is not received for want of room.
+#[must_use]
+pub fn busy_error(why: &str) -> RpcError {
+    reply::to_rpc_error(&Error::new(ErrorKind::Busy, why).hint("try again in a moment"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(5);
+    const MIB: usize = 1 << 20;
+
+    fn header(length: usize) -> BytesMut {
+        BytesMut::from(&u32::try_from(length).unwrap().to_be_bytes()[..])
+    }
+
+    fn begun(room: &FrameBudget, length: usize) -> IncomingFrame {
+        let mut frame = IncomingFrame::new(room.clone(), LIMIT);
+        frame.request_permit(&header(length), 16 * MIB);
+        frame
+    }
+
+    /// Returns true if a client that sends `bytes` every `pause` is let on for a minute.
+    fn lasts(bytes: usize, pause: Duration) -> bool {
+        let mut frame = IncomingFrame::new(FrameBudget::new(MIB), LIMIT);
+        let mut time = Duration::ZERO;
+        while time < Duration::from_secs(60) {
+            if pause >= frame.time_left() {
+                return false;
+            }
+            frame.count_wait(pause);
+            frame.count_received(bytes);
+            time += pause;
+        }
+        true
+    }
+
+    #[test]
+    fn a_client_must_keep_a_least_rate() {
+        let ms = Duration::from_millis;
+        for (bytes, pause) in [(1, ms(1)), (1, ms(4900)), (1000, ms(100)), (60_000, ms(1000)), (1 << 18, ms(4990))] {
+            assert!(!lasts(bytes, pause), "{bytes} bytes every {pause:?}");
+        }
+        for (bytes, pause) in [(7000, ms(100)), (83_000, ms(1000)), (MIB, ms(1000)), (MIB, ms(4900)), (1000, ms(10))] {
+            assert!(lasts(bytes, pause), "{bytes} bytes every {pause:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn long_frames_share_the_room_and_small_ones_need_none() {
+        let room = FrameBudget::new(16 * MIB);
+        let mut held: Vec<_> = (0..8).map(|_| begun(&room, 16 * MIB)).collect();
+        assert!(held.iter().all(|frame| !frame.is_waiting()));
+        assert!(!begun(&room, MAX_SHORT_FRAME_BYTES).is_waiting() && !begun(&room, 0).is_waiting());
+        let (mut first, mut second) = (begun(&room, 16 * MIB), begun(&room, MAX_SHORT_FRAME_BYTES + 1));
+        assert!(first.is_waiting() && second.is_waiting(), "in the order in which they came, however long they are");
+        // A wait that is dropped and begun again keeps its place.
+        for _ in 0..3 {
+            assert!(timeout(Duration::from_millis(300), first.wait_for_permit()).await.is_err());
+        }
+        held[0].finish();
+        let given = first.wait_for_permit().await;
+        assert!(first.accept_permit(given).is_ok() && !first.is_waiting());
+        // Nobody who has to leave does: it is told after the whole time.
+        let given = second.wait_for_permit().await;
+        let refused = second.accept_permit(given).unwrap_err();
+        assert_eq!(refused.data.unwrap().kind, ErrorKind::Busy);
+        // A frame that is dropped gives its room back.
+        drop(held);
+        drop(first);
+        assert!((0..8).map(|_| begun(&room, 16 * MIB)).all(|frame| !frame.is_waiting()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_frame_that_holds_room_for_longest_leaves_it_to_one_that_waits() {
+        let room = FrameBudget::new(16 * MIB);
+        let mut held = Vec::new();
+        for _ in 0..8 {
+            held.push(begun(&room, 16 * MIB));
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let evicted = async |frame: &IncomingFrame| timeout(Duration::ZERO, frame.evicted()).await.is_ok();
+        tokio::time::sleep(LIMIT).await;
+        assert!(!evicted(&held[0]).await, "nobody waits");
+        let mut waiting: Vec<_> = (0..3).map(|_| begun(&room, 12 * MIB)).collect();
+        for (oldest, frame) in waiting.iter_mut().enumerate() {
+            assert!(timeout(Duration::from_millis(1), frame.wait_for_permit()).await.is_err());
+            for (at, other) in held.iter().enumerate() {
+                assert_eq!(evicted(other).await, at == oldest, "one only, the oldest");
+            }
+            held[oldest].finish();
+            let given = frame.wait_for_permit().await;
+            assert!(frame.accept_permit(given).is_ok());
+        }
+        // 12 of 128 MiB are free, and those that came last have their time.
+        held.drain(..3);
+        held.iter_mut().for_each(IncomingFrame::finish);
+        let mut last: Vec<_> = (0..6).map(|_| begun(&room, 16 * MIB)).collect();
+        assert_eq!(last.iter().filter(|frame| frame.is_waiting()).count(), 1);
+        let began = tokio::time::Instant::now();
+        tokio::select! {
+            _ = last[5].wait_for_permit() => panic!("nobody left"),
+            () = waiting[0].evicted() => assert!(began.elapsed() <= LIMIT / HOLD_DIVISOR),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_has_to_leave_for_room_that_came_back_by_itself() {
+        let room = FrameBudget::new(32 * MIB);
+        let mut held = Vec::new();
+        for _ in 0..8 {
+            held.push(begun(&room, 16 * MIB));
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let mut waiting = IncomingFrame::new(room.clone(), LIMIT);
+        waiting.request_permit(&header(32 * MIB), 32 * MIB);
+        let evicted = async |frame: &IncomingFrame| timeout(Duration::ZERO, frame.evicted()).await.is_ok();
+        tokio::select! {
+            biased;
+            _ = waiting.wait_for_permit() => panic!("nobody left"),
+            () = held[0].evicted() => {}
+        }
+        // The other half of what it needs.
+        held[7].finish();
+        assert!(timeout(LIMIT / HOLD_DIVISOR, waiting.wait_for_permit()).await.is_err());
+        for frame in &held[1..7] {
+            assert!(!evicted(frame).await);
+        }
+        held[0].finish();
+        assert!(waiting.wait_for_permit().await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_frame_that_waits_while_its_client_takes_nothing_keeps_nobody_waiting() {
+        let room = FrameBudget::new(128 * MIB);
+        let [held, mut stuck, mut behind] = std::array::from_fn(|_| {
+            let mut frame = IncomingFrame::new(room.clone(), LIMIT);
+            frame.request_permit(&header(128 * MIB), 128 * MIB);
+            frame
+        });
+        let writes = async move { stuck.run_write(std::future::pending()).await };
+        let leaves = async move { held.evicted().await };
+        let (written, (), given) = tokio::join!(writes, leaves, behind.wait_for_permit());
+        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!(given.is_ok(), "it had to wait for the write");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_that_ends_during_a_write_is_told_after_it() {
+        let room = FrameBudget::new(MIB);
+        let (_held, mut late) = (begun(&room, 16 * MIB), IncomingFrame::new(room.clone(), LIMIT));
+        let _rest: Vec<_> = (0..7).map(|_| begun(&room, 16 * MIB)).collect();
+        late.request_permit(&header(MIB), MIB);
+        let write = async {
+            tokio::time::sleep(LIMIT * 2).await;
+            Ok(())
+        };
+        assert!(late.run_write(write).await.is_ok());
+        assert!(late.is_waiting());
+        let given = late.wait_for_permit().await;
+        assert!(late.accept_permit(given).is_err() && !late.is_waiting());
+    }
+
+    #[test]
+    fn the_longest_frame_that_is_allowed_fits() {
+        let mut frame = IncomingFrame::new(FrameBudget::new(1 << 30), LIMIT);
+        frame.request_permit(&header(1 << 30), 1 << 30);
+        assert!(!frame.is_waiting());
+    }
+}

@@ -1,0 +1,68 @@
+//! What goes to a client while its request is carried out.
+
+use std::sync::Arc;
+
+use chorus_proto::methods::send::{self, TurnEvent};
+use chorus_proto::rpc::Progress;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use super::reply::{self, Frame};
+use super::writer::ClientWriter;
+use crate::agent::turn_stream::TurnListener;
+use crate::ops::session::import::OnProgress;
+
+/// Passes what is said in a turn on to request `id`.
+#[derive(Debug)]
+struct ProgressListener {
+    id: u64,
+    writer: Arc<ClientWriter>,
+}
+
+impl ProgressListener {
+    fn to_frame(&self, said: TurnEvent) -> Frame {
+        reply::notification_frame("progress", send::Progress { id: self.id, said })
+    }
+}
+
+impl TurnListener for ProgressListener {
+    fn try_send(&self, said: &TurnEvent) -> bool {
+        self.writer.offer(|| self.to_frame(said.clone()))
+    }
+
+    fn send_when_ready(&self, said: TurnEvent) {
+        self.writer.enqueue(self.to_frame(said));
+    }
+}
+
+/// Who hears what is said in the turn of request `id`, where it asks for that; only number ids can be named.
+pub fn turn_listener(
+    id: Option<&RawValue>,
+    params: Option<&RawValue>,
+    line: Arc<ClientWriter>,
+) -> Option<Arc<dyn TurnListener>> {
+    #[derive(serde::Deserialize)]
+    struct Carried {
+        #[serde(default)]
+        stream: bool,
+    }
+    let id: u64 = id.and_then(|id| id.get().parse().ok())?;
+    let carried: Carried = serde_json::from_str(params?.get()).ok()?;
+    carried.stream.then(|| -> Arc<dyn TurnListener> { Arc::new(ProgressListener { id, writer: line }) })
+}
+
+/// Sends `progress` notifications for request `id`; only number ids can be named in them.
+pub fn progress_callback(id: Option<&RawValue>, notify: mpsc::Sender<Frame>) -> OnProgress {
+    let id: Option<u64> = id.and_then(|id| id.get().parse().ok());
+    let mut told = 0;
+    Box::new(move |done, total| {
+        // Every hundredth is enough for a bar.
+        if let Some(id) = id
+            && done.saturating_sub(told) * 100 >= total
+        {
+            told = done;
+            let progress = Progress { id, done, total, unit: "bytes".into() };
+            let _ = notify.try_send(reply::notification_frame("progress", progress));
+        }
+    })
+}

@@ -1,0 +1,94 @@
+//! The head of the page: what the session says of itself.
+
+use std::io::{self, Write};
+
+use chorus_proto::{Item, SessionHeader, TokenPair};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::super::ParentSession;
+use super::text::{escape, truncate_line};
+
+const STYLE: &str = include_str!("style.css");
+
+/// Nothing may be fetched, run or sent, whatever a page says; pictures are in the page.
+const CONTENT_SECURITY_POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+
+/// Writes everything before the first message.
+pub(super) fn write(out: &mut impl Write, header: &SessionHeader, parent: Option<&ParentSession>) -> io::Result<()> {
+    let title = header.description.as_deref().filter(|title| !title.trim().is_empty());
+    let title = escape(&truncate_line(title.unwrap_or(&header.session_id), 200));
+    writeln!(
+        out,
+        "<!doctype html>\n<html>\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{CONTENT_SECURITY_POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>"
+    )?;
+    let messages = match header.message_count {
+        1 => "1 message".to_owned(),
+        count => format!("{count} messages"),
+    };
+    writeln!(
+        out,
+        "<p class=\"line\">{} · {} · {messages}</p>",
+        escape(&header.agent_name),
+        format_time(header.started_at)
+    )?;
+    if let Some(summary) = header.summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
+        writeln!(out, "<p class=\"summary\">{}</p>", escape(summary))?;
+    }
+    let set = &header.working_set;
+    for (name, items) in [
+        ("Pinned", &set.pinned_facts),
+        ("Facts", &set.facts),
+        ("Topics", &set.topics),
+        ("Decisions", &set.decisions),
+        ("Open tasks", &set.open_tasks),
+        ("Contradictions", &set.conflicts),
+    ] {
+        write_items(out, name, items)?;
+    }
+    write_details(out, header, parent)?;
+    out.write_all(b"</header>\n")
+}
+
+fn format_time(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+fn write_items(out: &mut impl Write, name: &str, items: &[Item]) -> io::Result<()> {
+    if items.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<h2>{name}</h2>\n<ul>")?;
+    items.iter().try_for_each(|item| writeln!(out, "<li>{}</li>", escape(&item.text)))?;
+    out.write_all(b"</ul>\n")
+}
+
+fn write_details(out: &mut impl Write, header: &SessionHeader, parent: Option<&ParentSession>) -> io::Result<()> {
+    out.write_all(b"<details class=\"facts\"><summary>About this conversation</summary>\n<dl>\n")?;
+    let mut fact = |name: &str, value: &str| writeln!(out, "<dt>{name}</dt><dd>{}</dd>", escape(value));
+    fact("Session", &header.session_id)?;
+    fact("Id", &header.id.to_string())?;
+    fact("Started", &format_time(header.started_at))?;
+    fact("Saved", &format!("{} ({})", format_time(header.saved_at), header.trigger.as_str()))?;
+    if let Some(model) = &header.model {
+        fact("Model", model)?;
+    }
+    if let Some(id) = header.parent_id {
+        fact("Goes on from", &parent.map_or_else(|| id.to_string(), |parent| parent.session_id.clone()))?;
+    }
+    if header.restoration_tokens != TokenPair::default() {
+        let TokenPair { input, output } = header.restoration_tokens;
+        fact("Restoration", &format!("{input} tokens in, {output} out"))?;
+    }
+    fact("Queries", &header.query_count.to_string())?;
+    fact("Tokens", &format!("about {}", header.token_estimate))?;
+    if !header.tags.is_empty() {
+        fact("Tags", &header.tags.join(", "))?;
+    }
+    out.write_all(b"</dl>\n</details>\n")
+}

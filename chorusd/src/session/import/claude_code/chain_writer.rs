@@ -1,0 +1,167 @@
+//! One chain becomes one session.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, Seek};
+
+use chorus_proto::{Message, Role};
+use jiff::Timestamp;
+
+use super::super::anthropic::message_builder::{MessageBuilder, tool_result_message};
+use super::super::json_values::{import_source, program_source};
+use super::super::sink::ImportedMetadata;
+use super::super::writer::SessionWriter;
+use super::index::{FLAG_SIDE, TranscriptIndex};
+use super::line::{self, LineKind, Program, Speaker, TranscriptMessage};
+use super::line_seeker::LineSeeker;
+use super::main_branch::BranchPath;
+use super::message_builder::{add_line, speaker_role};
+use super::parents::find_node;
+use super::queue::QueueOperation;
+use super::sidechains::Chain;
+use super::titles::LeafOwner;
+
+/// A side chain without a name is called by its first words, up to this many characters.
+const MAX_TITLE_CHARS: usize = 80;
+
+/// Reads the lines of a path again and writes them as messages.
+pub(super) fn write_chain<S: BufRead + Seek>(
+    reader: &mut LineSeeker<'_, S>,
+    index: &TranscriptIndex,
+    chain: &Chain,
+    path: &BranchPath,
+    writer: &mut SessionWriter<'_>,
+) -> io::Result<()> {
+    let mut session = ChainWriter {
+        writer,
+        about: ImportedMetadata::default(),
+        reply: None,
+        call_names: HashMap::new(),
+        first_words: None,
+    };
+    for &(node, unit) in &path.order {
+        session.writer.sink.report_progress(reader.progress());
+        let node = &index.nodes[node as usize];
+        let (place, kind) = line::parse(reader.read_line_at(node.offset)?);
+        let (LineKind::Message(talk)
+        | LineKind::QueuedMessage(talk)
+        | LineKind::QueueOperation(QueueOperation::Enqueue(Some(talk)))) = kind
+        else {
+            session.writer.skip(u64::from(node.line), "the line changed while it was read");
+            continue;
+        };
+        let uuid = place.and_then(|place| place.uuid).map(String::from);
+        session.add_line(*talk, uuid, unit)?;
+    }
+    session.flush_reply()?;
+    let ChainWriter { mut about, first_words, .. } = session;
+    about.description = index.titles.description(!chain.side, |leaf| summary_owner(index, chain, leaf));
+    if chain.side {
+        about.side_chain = true;
+        about.tags = vec!["side-chain".into()];
+        about.parent_id = about.id.take();
+        about.description = about.description.or(first_words);
+    }
+    writer.end_session(about)
+}
+
+fn summary_owner(index: &TranscriptIndex, chain: &Chain, leaf: u64) -> LeafOwner {
+    match find_node(index, leaf) {
+        None => LeafOwner::Missing,
+        Some(node) if index.nodes[node as usize].has_flag(FLAG_SIDE) != chain.side => LeafOwner::Another,
+        Some(node) if chain.side && chain.members.binary_search(&node).is_err() => LeafOwner::Another,
+        Some(_) => LeafOwner::This,
+    }
+}
+
+/// A reply that is being gathered.
+struct PendingReply {
+    unit: u32,
+    id: String,
+    timestamp: Timestamp,
+    program: Program,
+    draft: MessageBuilder,
+}
+
+struct ChainWriter<'w, 'a> {
+    writer: &'w mut SessionWriter<'a>,
+    about: ImportedMetadata,
+    reply: Option<PendingReply>,
+    /// Ids and names of calls without a result.
+    call_names: HashMap<String, String>,
+    first_words: Option<String>,
+}
+
+impl ChainWriter<'_, '_> {
+    fn add_line(&mut self, mut talk: TranscriptMessage<'_>, uuid: Option<String>, unit: u32) -> io::Result<()> {
+        self.update_metadata(&mut talk);
+        let timestamp = talk.timestamp.or(self.about.saved_at).unwrap_or(self.writer.now);
+        let id = uuid.unwrap_or_else(|| (self.writer.new_id)());
+        let program = talk.program;
+        if talk.speaker == Speaker::Assistant {
+            if self.reply.as_ref().is_none_or(|reply| reply.unit != unit) {
+                self.flush_reply()?;
+                let draft = MessageBuilder::new(program.api());
+                self.reply = Some(PendingReply { unit, id, timestamp, program, draft });
+            }
+            if let Some(reply) = &mut self.reply {
+                add_line(&mut reply.draft, talk);
+            }
+            return Ok(());
+        }
+        self.flush_reply()?;
+        let speaker = talk.speaker;
+        let from = if speaker == Speaker::User && !talk.by_person {
+            program_source(program.format())
+        } else {
+            import_source(program.format())
+        };
+        let mut words = MessageBuilder::new(program.api());
+        let mut number = 0;
+        let mut next_id = || {
+            number += 1;
+            if number == 1 { id.clone() } else { format!("{id}-{number}") }
+        };
+        for output in add_line(&mut words, talk) {
+            let name = self.call_names.remove(output.call.as_ref());
+            let message = tool_result_message(output, name, next_id(), timestamp, import_source(program.format()));
+            self.writer.write_message(&message)?;
+        }
+        if words.is_empty() {
+            return Ok(());
+        }
+        let message = words.finish(speaker_role(speaker), next_id(), timestamp, from);
+        self.record_first_words(&message);
+        self.writer.write_message(&message)
+    }
+
+    /// Notes what a line says about the session.
+    fn update_metadata(&mut self, talk: &mut TranscriptMessage<'_>) {
+        if let Some(timestamp) = talk.timestamp {
+            self.about.started_at.get_or_insert(timestamp);
+            self.about.saved_at = Some(timestamp);
+        }
+        if let Some(model) = talk.model.take() {
+            self.about.model = Some(model.into());
+        }
+        if let Some(id) = talk.session_id.take() {
+            self.about.id = id.parse().ok();
+        }
+    }
+
+    fn record_first_words(&mut self, message: &Message) {
+        if self.first_words.is_none() && message.role == Role::User {
+            let line = message.content.split_whitespace().collect::<Vec<_>>().join(" ");
+            let end = line.char_indices().nth(MAX_TITLE_CHARS).map_or(line.len(), |(at, _)| at);
+            self.first_words = Some(line[..end].trim_end().to_owned()).filter(|words| !words.is_empty());
+        }
+    }
+
+    /// Writes the reply that was being gathered.
+    fn flush_reply(&mut self) -> io::Result<()> {
+        let Some(reply) = self.reply.take() else { return Ok(()) };
+        self.call_names.extend(reply.draft.calls().iter().map(|call| (call.id.clone(), call.name.clone())));
+        let message =
+            reply.draft.finish(Role::Assistant, reply.id, reply.timestamp, import_source(reply.program.format()));
+        self.writer.write_message(&message)
+    }
+}

@@ -1,0 +1,233 @@
+//! Which line carries a message that was typed while the program worked: each comes in once.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+
+use super::super::anthropic::content::Content;
+use super::index::NO_NODE;
+use super::line::TranscriptMessage;
+use super::queue::{QueueOperation, command_as_typed};
+
+/// So many of the messages that wait are looked for in a line that may hold several.
+const MAX_MERGED_CANDIDATES: usize = 16;
+
+/// So many messages of one text are told apart; the older ones are long done with.
+const MAX_SAME_TEXT: usize = 32;
+
+/// Where a line stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LinePosition {
+    pub line: u64,
+    pub offset: u64,
+    /// The node that it would become.
+    pub next: u32,
+}
+
+/// What an operation changes.
+#[derive(Debug, Default)]
+pub(super) struct CarrierChange {
+    /// Nodes that carry their message no more.
+    pub released_nodes: Vec<u32>,
+    /// The line that carries it from here on, as the next node.
+    pub new_carrier: Option<LinePosition>,
+}
+
+/// One message that was typed.
+#[derive(Debug)]
+struct QueuedMessage {
+    text_hash: u64,
+    length: usize,
+    at: LinePosition,
+    /// The node that carries it; none: the ordinary line does, or nobody.
+    node: u32,
+    is_waiting: bool,
+    /// It has an attachment.
+    attached: bool,
+    /// It may still come as an ordinary line.
+    may_be_sent: bool,
+    taken_back: bool,
+}
+
+/// The messages that were typed so far. Texts are kept as hashes with random keys.
+#[derive(Debug, Default)]
+pub(super) struct QueuedMessages {
+    messages: Vec<QueuedMessage>,
+    by_text: HashMap<u64, VecDeque<u32>>,
+    /// Those that wait, the oldest first; some wait no more.
+    waiting: VecDeque<u32>,
+    /// Those that stopped waiting since the last ordinary line, to become one or to be edited.
+    dequeued: Vec<u32>,
+    /// Those that got an attachment since the last ordinary line.
+    newly_attached: Vec<u32>,
+    hasher: RandomState,
+}
+
+impl QueuedMessages {
+    /// Takes an operation on the queue.
+    pub fn apply_operation(&mut self, operation: QueueOperation<'_>, at: LinePosition) -> CarrierChange {
+        match operation {
+            QueueOperation::Enqueue(talk) => {
+                let text = talk.as_ref().and_then(|talk| first_text(&talk.content)).unwrap_or_default();
+                let message = self.add(text, at);
+                if talk.is_none() {
+                    self.messages[message as usize].node = NO_NODE;
+                }
+                self.waiting.push_back(message);
+                CarrierChange { new_carrier: talk.map(|_| at), ..CarrierChange::default() }
+            }
+            QueueOperation::Dequeue => {
+                if let Some(first) = self.first_waiting() {
+                    self.messages[first as usize].is_waiting = false;
+                    self.dequeued.push(first);
+                }
+                CarrierChange::default()
+            }
+            QueueOperation::Remove { content, absorbed } => {
+                let named = content.as_ref().and_then(first_text).map(|text| self.hasher.hash_one(text));
+                let message = match named {
+                    Some(text) => self.find(text, |message| message.is_waiting),
+                    None => self.first_waiting(),
+                };
+                message.map_or_else(CarrierChange::default, |message| self.remove_message(message, absorbed, at))
+            }
+            QueueOperation::TakeBack => {
+                let mut change = CarrierChange::default();
+                for number in std::mem::take(&mut self.waiting) {
+                    let message = &mut self.messages[number as usize];
+                    if std::mem::take(&mut message.is_waiting) && !message.attached && message.node != NO_NODE {
+                        message.taken_back = true;
+                        change.released_nodes.push(std::mem::replace(&mut message.node, NO_NODE));
+                        self.dequeued.push(number);
+                    }
+                }
+                change
+            }
+        }
+    }
+
+    fn remove_message(&mut self, message: u32, absorbed: bool, at: LinePosition) -> CarrierChange {
+        let message = &mut self.messages[message as usize];
+        message.is_waiting = false;
+        message.may_be_sent &= !absorbed && !message.attached;
+        if message.attached || message.node == NO_NODE {
+            return CarrierChange::default();
+        }
+        // Here the model got it.
+        let before = std::mem::replace(&mut message.node, at.next);
+        CarrierChange { released_nodes: vec![before], new_carrier: Some(LinePosition { next: at.next, ..message.at }) }
+    }
+
+    /// Takes an attachment that is the node `node`. Gives the node that carried the message until now.
+    pub fn add_attachment(&mut self, talk: &TranscriptMessage<'_>, node: u32) -> Option<u32> {
+        let said = first_text(&talk.content).unwrap_or_default();
+        let hash = self.hasher.hash_one(said);
+        let known = self.find(hash, |message| !message.attached && (message.may_be_sent || message.node != NO_NODE));
+        let message = known.unwrap_or_else(|| self.add(said, LinePosition { line: 0, offset: 0, next: node }));
+        self.newly_attached.push(message);
+        let message = &mut self.messages[message as usize];
+        (message.attached, message.taken_back) = (true, false);
+        message.is_waiting &= known.is_some();
+        let before = std::mem::replace(&mut message.node, node);
+        (before != node && before != NO_NODE).then_some(before)
+    }
+
+    /// Takes an ordinary line of the user. Gives the nodes whose message it is.
+    pub fn match_user_line(&mut self, talk: &TranscriptMessage<'_>) -> Vec<u32> {
+        let mut sent = Vec::new();
+        if talk.content.result_ids().next().is_some() {
+            return sent;
+        }
+        for said in talk.content.texts().map(str::trim) {
+            let whole = self.find(self.hasher.hash_one(said), |message| message.may_be_sent);
+            let whole = whole.or_else(|| {
+                let typed = command_as_typed(said)?;
+                let with_mark = self.hasher.hash_one(format!("!{typed}"));
+                let find = |text| self.find(text, |message| message.may_be_sent);
+                find(self.hasher.hash_one(&*typed)).or_else(|| find(with_mark))
+            });
+            match whole {
+                Some(message) => sent.extend(self.mark_sent(message)),
+                None => sent.extend(self.match_merged_messages(said)),
+            }
+        }
+        if !talk.by_person {
+            return sent;
+        }
+        self.dequeued.clear();
+        for message in self.newly_attached.drain(..) {
+            // What comes later and reads the same is another message.
+            self.messages[message as usize].may_be_sent = false;
+        }
+        sent
+    }
+
+    /// Messages that waited together may be sent as one, a line or more for each.
+    fn match_merged_messages(&mut self, mut said: &str) -> Vec<u32> {
+        while self.waiting.front().is_some_and(|message| !self.messages[*message as usize].is_waiting) {
+            self.waiting.pop_front();
+        }
+        let candidates: Vec<u32> =
+            self.dequeued.iter().chain(&self.waiting).copied().take(MAX_MERGED_CANDIDATES).collect();
+        let mut sent = Vec::new();
+        for number in candidates {
+            let message = &self.messages[number as usize];
+            let Some((part, rest)) = said.split_at_checked(message.length).filter(|_| message.may_be_sent) else {
+                continue;
+            };
+            let ends = rest.is_empty() || rest.starts_with('\n');
+            if ends && message.length > 0 && self.hasher.hash_one(part) == message.text_hash {
+                said = rest.trim_start();
+                sent.extend(self.mark_sent(number));
+            }
+        }
+        sent
+    }
+
+    fn mark_sent(&mut self, message: u32) -> Option<u32> {
+        let message = &mut self.messages[message as usize];
+        (message.may_be_sent, message.is_waiting, message.taken_back) = (false, false, false);
+        Some(std::mem::replace(&mut message.node, NO_NODE)).filter(|node| *node != NO_NODE)
+    }
+
+    /// Lines of messages that were taken back and not sent as they were.
+    pub fn taken_back(&self) -> impl Iterator<Item = u64> {
+        self.messages.iter().filter(|message| message.taken_back).map(|message| message.at.line)
+    }
+
+    fn add(&mut self, text: &str, at: LinePosition) -> u32 {
+        let number = self.messages.len() as u32;
+        let (length, text) = (text.len(), self.hasher.hash_one(text));
+        let (waits, attached, open, taken_back) = (true, false, true, false);
+        self.messages.push(QueuedMessage {
+            text_hash: text,
+            length,
+            at,
+            node: at.next,
+            is_waiting: waits,
+            attached,
+            may_be_sent: open,
+            taken_back,
+        });
+        let alike = self.by_text.entry(text).or_default();
+        if alike.len() == MAX_SAME_TEXT {
+            alike.pop_front();
+        }
+        alike.push_back(number);
+        number
+    }
+
+    /// The oldest message with that text for which it holds.
+    fn find(&self, text: u64, holds: impl Fn(&QueuedMessage) -> bool) -> Option<u32> {
+        let of_text = self.by_text.get(&text)?;
+        of_text.iter().copied().find(|message| holds(&self.messages[*message as usize]))
+    }
+
+    fn first_waiting(&mut self) -> Option<u32> {
+        std::iter::from_fn(|| self.waiting.pop_front()).find(|message| self.messages[*message as usize].is_waiting)
+    }
+}
+
+/// The words of a message.
+fn first_text<'c>(content: &'c Content<'_>) -> Option<&'c str> {
+    content.texts().map(str::trim).find(|text| !text.is_empty())
+}

@@ -1,0 +1,40 @@
+//! The one way in: look at the source, then hand it to its format.
+
+use std::io::{BufRead, Seek};
+
+use chorus_proto::methods::import::ImportFormat;
+use jiff::Timestamp;
+
+use super::error::ImportError;
+use super::sink::ImportSink;
+use super::writer::SessionWriter;
+use super::{chatgpt, chorus, claude_code, codex, detect, goose, markdown, openai};
+
+/// Reads every conversation of `source` into `sink` and says which format it was.
+///
+/// `now` and `new_id` stand in where the source gives no time or no id. What cannot be read is skipped with its
+/// reason; an error means that nothing came in, or that the source or the sink failed.
+pub fn import(
+    source: &mut (impl BufRead + Seek),
+    format: ImportFormat,
+    now: Timestamp,
+    new_id: &mut dyn FnMut() -> String,
+    sink: &mut dyn ImportSink,
+) -> Result<ImportFormat, ImportError> {
+    let format = match format {
+        ImportFormat::Auto => detect::detect(source)?,
+        named => named,
+    };
+    source.rewind()?;
+    let mut writer = SessionWriter::new(now, new_id, sink);
+    match format {
+        ImportFormat::Chorus => chorus::import(source, &mut writer)?,
+        ImportFormat::ClaudeCode => claude_code::import(source, &mut writer)?,
+        ImportFormat::Codex => codex::import(source, &mut writer)?,
+        ImportFormat::Chatgpt => chatgpt::import(source, &mut writer)?,
+        ImportFormat::Goose => goose::import(source, &mut writer)?,
+        ImportFormat::Markdown => markdown::import(source, &mut writer)?,
+        ImportFormat::Openai | ImportFormat::Auto => openai::import(source, &mut writer)?,
+    }
+    if writer.message_count() == 0 { Err(ImportError::NoMessages) } else { Ok(format) }
+}

@@ -1,0 +1,283 @@
+//! Splits JSON too large to hold: an outer list or object comes apart into its entries, each of them whole.
+//!
+//! Only brackets and strings are looked at. So one broken entry, or one that is not UTF-8, is found out when it is
+//! parsed, and does not take the rest with it.
+
+use std::io::{self, BufRead};
+
+use super::lines::MAX_LINE_BYTES;
+
+/// Why the outer list or object could not be followed further.
+#[derive(Debug)]
+pub(super) enum ScanError {
+    Io(io::Error),
+    /// The file ends in the middle.
+    UnexpectedEnd {
+        line: u64,
+    },
+    /// Something stands where it cannot.
+    Unexpected {
+        line: u64,
+        found: char,
+    },
+}
+
+impl From<io::Error> for ScanError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl ScanError {
+    /// The line and what is wrong there; an error of the reader stays one.
+    pub fn into_line_and_reason(self) -> io::Result<(u64, String)> {
+        match self {
+            Self::Io(error) => Err(error),
+            Self::UnexpectedEnd { line } => Ok((line, "the file ends in the middle".into())),
+            Self::Unexpected { line, found } => Ok((line, format!("unexpected {found:?} between the values"))),
+        }
+    }
+}
+
+/// One entry of a list.
+#[derive(Debug)]
+pub(super) struct ListEntry<'a> {
+    /// Counted from 1.
+    pub number: u64,
+    /// Bytes of the source read so far.
+    pub position: u64,
+    /// `None` where it is too long.
+    pub bytes: Option<&'a [u8]>,
+}
+
+/// Walks over JSON text.
+#[derive(Debug)]
+pub(super) struct Scanner<R> {
+    reader: R,
+    line: u64,
+    position: u64,
+}
+
+impl<R: BufRead> Scanner<R> {
+    pub fn new(reader: R) -> Self {
+        Self { reader, line: 1, position: 0 }
+    }
+
+    /// Bytes read so far.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The next byte that is not white space, left where it is.
+    pub fn peek(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            let chunk = self.reader.fill_buf()?;
+            let Some(&first) = chunk.first() else { return Ok(None) };
+            // The mark is three bytes that mean nothing anywhere outside a string.
+            if !is_space(first) && !matches!(first, 0xef | 0xbb | 0xbf) {
+                return Ok(Some(first));
+            }
+            self.consume(1);
+        }
+    }
+
+    fn consume(&mut self, count: usize) {
+        if let Ok(chunk) = self.reader.fill_buf() {
+            self.line += chunk[..count].iter().filter(|byte| **byte == b'\n').count() as u64;
+        }
+        self.reader.consume(count);
+        self.position += count as u64;
+    }
+
+    fn peek_required(&mut self) -> Result<u8, ScanError> {
+        self.peek()?.ok_or(ScanError::UnexpectedEnd { line: self.line })
+    }
+
+    /// Steps over `byte`, if it comes next.
+    fn accept(&mut self, byte: u8) -> Result<bool, ScanError> {
+        let found = self.peek_required()? == byte;
+        if found {
+            self.consume(1);
+        }
+        Ok(found)
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), ScanError> {
+        if self.accept(byte)? { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    fn unexpected(&mut self) -> ScanError {
+        match self.peek_required() {
+            Ok(found) => ScanError::Unexpected { line: self.line, found: found.into() },
+            Err(error) => error,
+        }
+    }
+
+    /// Walks over a list and gives each entry away.
+    pub fn for_each_entry(&mut self, mut each: impl FnMut(ListEntry<'_>) -> io::Result<()>) -> Result<(), ScanError> {
+        let mut value = Vec::new();
+        let mut number = 0;
+        self.expect(b'[')?;
+        while !self.accept(b']')? {
+            if number > 0 {
+                self.expect(b',')?;
+            }
+            number += 1;
+            let fits = self.read_value(Some(&mut value))?;
+            each(ListEntry { number, position: self.position, bytes: fits.then_some(&value) })?;
+        }
+        Ok(())
+    }
+
+    /// Walks over an object; `each` is told the key and has to read the value.
+    pub fn for_each_field(
+        &mut self,
+        mut each: impl FnMut(&mut Self, &str) -> Result<(), ScanError>,
+    ) -> Result<(), ScanError> {
+        let mut key = Vec::new();
+        let mut first = true;
+        self.expect(b'{')?;
+        while !self.accept(b'}')? {
+            if !first {
+                self.expect(b',')?;
+            }
+            first = false;
+            if self.peek_required()? != b'"' {
+                return Err(self.unexpected());
+            }
+            self.read_value(Some(&mut key))?;
+            self.expect(b':')?;
+            let name: String = serde_json::from_slice(&key).unwrap_or_default();
+            each(self, &name)?;
+        }
+        Ok(())
+    }
+
+    /// Reads one value, into `into` if it is wanted; false where it is too long to be kept.
+    pub fn read_value(&mut self, mut into: Option<&mut Vec<u8>>) -> Result<bool, ScanError> {
+        if let Some(into) = into.as_deref_mut() {
+            into.clear();
+            into.shrink_to(1 << 20);
+        }
+        let mut end = match self.peek_required()? {
+            b',' | b':' | b']' | b'}' => return Err(self.unexpected()),
+            b'{' | b'[' | b'"' => ValueEndFinder::default(),
+            _ => ValueEndFinder { scalar: true, ..ValueEndFinder::default() },
+        };
+        let mut fits = true;
+        loop {
+            let chunk = self.reader.fill_buf()?;
+            if chunk.is_empty() {
+                return if end.scalar { Ok(fits) } else { Err(ScanError::UnexpectedEnd { line: self.line }) };
+            }
+            let found = end.find_end(chunk);
+            let used = found.unwrap_or(chunk.len());
+            if let Some(into) = into.as_deref_mut() {
+                fits = fits && (into.len() + used) as u64 <= MAX_LINE_BYTES;
+                if fits {
+                    into.extend_from_slice(&chunk[..used]);
+                }
+            }
+            self.consume(used);
+            if found.is_some() {
+                return Ok(fits);
+            }
+        }
+    }
+}
+
+/// White space of JSON (RFC 8259, section 2); ASCII has more. A value must not end before a byte that may begin one.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}
+
+/// Looks for the end of a value, chunk after chunk.
+#[derive(Debug, Default)]
+struct ValueEndFinder {
+    scalar: bool,
+    depth: u64,
+    quoted: bool,
+    escaped: bool,
+}
+
+impl ValueEndFinder {
+    /// The length of what belongs to the value, if it ends in this chunk.
+    fn find_end(&mut self, chunk: &[u8]) -> Option<usize> {
+        if self.scalar {
+            // What begins another value was never part of this one.
+            return chunk.iter().position(|byte| is_space(*byte) || b",]}{[\"".contains(byte));
+        }
+        let mut at = 0;
+        while at < chunk.len() {
+            if self.quoted && !self.escaped {
+                // Most of a file is the inside of strings.
+                let Some(plain) = chunk[at..].iter().position(|byte| matches!(byte, b'"' | b'\\')) else { break };
+                at += plain;
+            }
+            self.advance(chunk[at]);
+            at += 1;
+            if self.depth == 0 && !self.quoted {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    fn advance(&mut self, byte: u8) {
+        match byte {
+            _ if self.escaped => self.escaped = false,
+            b'\\' if self.quoted => self.escaped = true,
+            b'"' => self.quoted = !self.quoted,
+            b'{' | b'[' if !self.quoted => self.depth += 1,
+            b'}' | b']' if !self.quoted => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufReader;
+
+    use super::*;
+
+    fn entries(json: &str) -> (Vec<String>, Option<(u64, String)>) {
+        // Two bytes at a time: every value is cut somewhere.
+        let mut scanner = Scanner::new(BufReader::with_capacity(2, json.as_bytes()));
+        let mut found = Vec::new();
+        let walked = scanner.for_each_entry(|entry| {
+            found.push(String::from_utf8(entry.bytes.unwrap().to_vec()).unwrap());
+            Ok(())
+        });
+        let error = walked.err().map(|error| error.into_line_and_reason().unwrap());
+        (found, error)
+    }
+
+    #[test]
+    fn a_list_comes_apart() {
+        let (found, error) = entries(" [ {\"a\":\"]}\\\"\"} ,\n12, \"x\\\\\",[1,[2]] , null]");
+        assert_eq!(found, ["{\"a\":\"]}\\\"\"}", "12", "\"x\\\\\"", "[1,[2]]", "null"]);
+        assert_eq!(error, None);
+    }
+
+    #[test]
+    fn a_cut_list_gives_what_was_whole() {
+        let (found, error) = entries("[1,\n{\"a\":");
+        assert_eq!(found, ["1"]);
+        assert_eq!(error.unwrap(), (2, "the file ends in the middle".into()));
+        assert_eq!(entries("[1 2]").1.unwrap().1, "unexpected '2' between the values");
+        assert_eq!(entries("{}").0.len(), 0);
+    }
+
+    #[test]
+    fn an_object_gives_its_keys() {
+        let mut scanner = Scanner::new("\u{feff}{\"a\" : 1, \"b\\u0041\":[2]}".as_bytes());
+        let mut keys = Vec::new();
+        let walked = scanner.for_each_field(|scanner, key| {
+            keys.push(key.to_owned());
+            scanner.read_value(None).map(drop)
+        });
+        walked.unwrap();
+        assert_eq!(keys, ["a", "bA"]);
+    }
+}

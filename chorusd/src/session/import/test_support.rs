@@ -1,0 +1,91 @@
+//! What the tests of the formats share: a sink that remembers.
+
+use std::io::{self, Cursor};
+
+use chorus_proto::Message;
+use chorus_proto::methods::import::ImportFormat;
+use jiff::Timestamp;
+
+use super::{ImportError, ImportSink, ImportedMetadata, import};
+
+/// One session as it came in.
+#[derive(Debug, Default)]
+pub(super) struct ImportedSession {
+    pub messages: Vec<Message>,
+    pub json: Vec<String>,
+    pub about: ImportedMetadata,
+}
+
+impl ImportedSession {
+    /// Role and text of each message, for short comparisons.
+    pub fn role_texts(&self) -> Vec<String> {
+        self.messages.iter().map(|message| format!("{}: {}", message.role.as_str(), message.content)).collect()
+    }
+}
+
+/// Remembers all that comes.
+#[derive(Debug, Default)]
+pub(super) struct RecordingSink {
+    pub sessions: Vec<ImportedSession>,
+    pub skipped: Vec<(u64, String)>,
+    pub format: ImportFormat,
+    open: bool,
+}
+
+impl ImportSink for RecordingSink {
+    fn begin_session(&mut self) -> io::Result<()> {
+        assert!(!self.open, "a session begins inside another");
+        self.open = true;
+        self.sessions.push(ImportedSession::default());
+        Ok(())
+    }
+
+    fn add_message(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
+        assert!(self.open);
+        assert!(!json.contains(&b'\n'), "a message on several lines");
+        let again: Message = serde_json::from_slice(json).expect("the serialised form is a message");
+        assert_eq!((&again.id, &again.content), (&message.id, &message.content));
+        let session = self.sessions.last_mut().expect("open");
+        session.messages.push(message.clone());
+        session.json.push(String::from_utf8(json.to_vec()).expect("UTF-8"));
+        Ok(())
+    }
+
+    fn end_session(&mut self, about: ImportedMetadata) -> io::Result<()> {
+        assert!(std::mem::take(&mut self.open), "an end without a beginning");
+        self.sessions.last_mut().expect("open").about = about;
+        Ok(())
+    }
+
+    fn report_skipped(&mut self, line: u64, reason: String) {
+        self.skipped.push((line, reason));
+    }
+}
+
+/// The time of every test import.
+pub(super) fn now() -> Timestamp {
+    "2030-01-01T00:00:00Z".parse().expect("a time")
+}
+
+/// Imports `text`; new ids are `new-1`, `new-2` and so on.
+pub(super) fn import_as(format: ImportFormat, text: impl AsRef<[u8]>) -> Result<RecordingSink, ImportError> {
+    let mut memory = RecordingSink::default();
+    let format = import_into(&mut memory, format, text.as_ref())?;
+    memory.format = format;
+    assert!(!memory.open, "a session was not ended");
+    Ok(memory)
+}
+
+/// The same into a given sink, for what an import that fails has skipped.
+pub(super) fn import_into(
+    memory: &mut RecordingSink,
+    format: ImportFormat,
+    text: &[u8],
+) -> Result<ImportFormat, ImportError> {
+    let mut count = 0;
+    let mut new_id = || {
+        count += 1;
+        format!("new-{count}")
+    };
+    import(&mut Cursor::new(text), format, now(), &mut new_id, memory)
+}

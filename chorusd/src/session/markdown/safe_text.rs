@@ -1,0 +1,69 @@
+//! Which texts can stand in a file as they are.
+
+use super::escape::needs_escape;
+use super::fenced_block::MIN_FENCE_LEN;
+use super::{FencedBlock, Section, Timing, heading_form};
+
+/// Whether `text` reads back as it is, and leaves what follows it readable.
+#[must_use]
+pub fn is_safe_text(text: &str) -> bool {
+    if text.trim() != text || needs_escape(text) {
+        return false;
+    }
+    let mut open: Option<&str> = None;
+    for line in text.split('\n') {
+        if is_structural_line(line) {
+            return false;
+        }
+        let start = line.trim_start_matches(' ');
+        let run = start.len() - start.trim_start_matches(['`', '~']).len();
+        if run >= MIN_FENCE_LEN {
+            open = match open {
+                None => Some(&start[..run]),
+                Some(fence) if start.starts_with(fence) && start[run..].trim().is_empty() => None,
+                still => still,
+            };
+        }
+    }
+    open.is_none()
+}
+
+/// Whether a reader would take the line for one of the file's own.
+fn is_structural_line(line: &str) -> bool {
+    line.contains("<!--")
+        || Section::parse(line).is_some()
+        || heading_form::Heading::parse(line).is_some()
+        || FencedBlock::parse(line).is_some()
+        || Timing::parse(line).is_some()
+}
+
+/// `text` without line breaks.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    super::escape::escape_comments(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_be_misread_is_not_plain() {
+        for text in ["", "a\n\n# b", "```rust\nfn\n```", "~~~\n```\n~~~", "a\n---\nb", "**You:** x"] {
+            assert!(is_safe_text(text), "{text}");
+        }
+        for text in [
+            "## User",
+            "## Query 7 (10:00:00)",
+            "*Time: 2.1s*",
+            "x\n```text content\ny",
+            "```\nleft open",
+            "<!-- hidden",
+            " a",
+            "a\n",
+            "a\rb",
+        ] {
+            assert!(!is_safe_text(text), "{text}");
+        }
+    }
+}

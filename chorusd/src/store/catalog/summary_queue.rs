@@ -1,0 +1,76 @@
+//! Sessions that a model is to summarise yet. A row goes with its session, and when the summary is there or given up.
+
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use uuid::Uuid;
+
+use super::Catalog;
+use crate::error::Result;
+
+/// A summary that is to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PendingSummary {
+    /// Somebody gave the description: it stays.
+    pub described: bool,
+}
+
+impl Catalog {
+    /// Notes that a session is to be summarised; one that is gone is not.
+    pub fn enqueue_summary(&self, id: Uuid, wanted: PendingSummary) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| enqueue(conn, id, wanted))
+    }
+
+    /// Forgets that a session is to be summarised.
+    pub fn dequeue_summary(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached("DELETE FROM summaries_wanted WHERE id = ?1")?.execute([id.as_bytes()])?;
+            Ok(())
+        })
+    }
+
+    /// Whether and how a session is to be summarised.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn pending_summary(&self, id: Uuid) -> Result<Option<PendingSummary>> {
+        self.reader
+            .submit(move |conn| {
+                Ok(conn
+                    .prepare_cached("SELECT described FROM summaries_wanted WHERE id = ?1")?
+                    .query_row([id.as_bytes()], |row| Ok(PendingSummary { described: row.get(0)? }))
+                    .optional()?)
+            })
+            .await
+    }
+
+    /// All sessions that are to be summarised, the newest first.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub async fn pending_summaries(&self) -> Result<Vec<Uuid>> {
+        self.reader
+            .submit(|conn| {
+                let mut statement = conn
+                    .prepare_cached("SELECT id FROM summaries_wanted JOIN sessions USING (id) ORDER BY place DESC")?;
+                let ids = statement
+                    .query_map([], |row| row.get(0).map(Uuid::from_bytes))?
+                    .collect::<rusqlite::Result<_>>()?;
+                Ok(ids)
+            })
+            .await
+    }
+}
+
+/// All of them.
+pub(super) fn list_pending(conn: &Connection) -> Result<Vec<(Uuid, PendingSummary)>> {
+    let mut statement = conn.prepare_cached("SELECT id, described FROM summaries_wanted")?;
+    let read = |row: &Row<'_>| Ok((Uuid::from_bytes(row.get(0)?), PendingSummary { described: row.get(1)? }));
+    Ok(statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(super) fn enqueue(conn: &Connection, id: Uuid, wanted: PendingSummary) -> Result<()> {
+    conn.prepare_cached(
+        "INSERT OR REPLACE INTO summaries_wanted (id, described) SELECT id, ?2 FROM sessions WHERE id = ?1",
+    )?
+    .execute(params![id.as_bytes(), wanted.described])?;
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Small things that are noted by name beside the live contexts.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::Journal;
+use crate::error::Result;
+
+impl Journal {
+    /// What notes `name`, without waiting for it.
+    pub(in crate::store) fn value_writer(&self, name: &'static str) -> impl Fn(String) + Send + Sync + 'static {
+        let writer = self.writer.clone();
+        move |value| drop(writer.submit(move |conn| upsert_value(conn, name, &value)))
+    }
+
+    /// Notes `name`.
+    pub(in crate::store) fn set_value(
+        &self,
+        name: &'static str,
+        value: String,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| upsert_value(conn, name, &value))
+    }
+
+    /// What was noted.
+    ///
+    /// # Errors
+    /// A database that cannot be read.
+    pub(in crate::store) async fn value(&self, name: &'static str) -> Result<Option<String>> {
+        self.reader
+            .submit(move |conn| {
+                Ok(conn
+                    .prepare_cached("SELECT value FROM marks WHERE name = ?1")?
+                    .query_row([name], |row| row.get(0))
+                    .optional()?)
+            })
+            .await
+    }
+}
+
+pub(super) fn upsert_value(conn: &Connection, name: &str, value: &str) -> Result<()> {
+    conn.prepare_cached(
+        "INSERT INTO marks (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+    )?
+    .execute(params![name, value])?;
+    Ok(())
+}

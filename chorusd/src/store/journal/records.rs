@@ -1,0 +1,324 @@
+//! The records of a context: a chain from the newest back to the first. Its end stands in the head.
+
+use std::panic::resume_unwind;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
+use uuid::Uuid;
+
+use super::record::RecordPosition;
+use super::{NewContextRow, Record, unreadable_record};
+use crate::error::{Error, Result};
+use crate::message::{ContextNo, StoredMessage};
+use bytes::Bytes;
+use chorus_proto::WorkingSet;
+
+/// The end of a chain, to add to. Whoever adds writes [`Chain::newest`] into the head.
+#[derive(Debug)]
+pub struct RecordChain {
+    context: ContextNo,
+    newest: Option<i64>,
+}
+
+/// A record that was read back.
+#[derive(Debug, Clone)]
+pub enum DecodedRecord {
+    Message(StoredMessage),
+    /// The first messages of a session.
+    Session {
+        id: Uuid,
+        messages: u64,
+    },
+    WorkingSet(WorkingSet),
+    Rewind {
+        keep: u64,
+        saved: u64,
+    },
+    Unrewind,
+    /// JSON of a compaction.
+    Compact(Bytes),
+    Uncompact,
+    Restoration {
+        input: u64,
+        output: u64,
+    },
+}
+
+impl RecordChain {
+    /// A chain of `context` without records.
+    pub fn new(context: ContextNo) -> Self {
+        Self { context, newest: None }
+    }
+
+    /// The chain of `context`; where there is no such context, `begin` is made its head.
+    pub fn open_or_create(conn: &Connection, context: ContextNo, begin: &NewContextRow) -> Result<Self> {
+        if let Some(chain) = find_chain(conn, context)? {
+            return Ok(chain);
+        }
+        begin.insert(conn, context)?;
+        Ok(Self::new(context))
+    }
+
+    /// The chain of a context that there is.
+    pub fn open(conn: &Connection, context: ContextNo) -> Result<Option<Self>> {
+        find_chain(conn, context)
+    }
+
+    /// The row of the newest record.
+    pub fn newest(&self) -> Option<i64> {
+        self.newest
+    }
+
+    pub fn append(&mut self, conn: &Connection, number: u32, record: &Record<'_>) -> Result<()> {
+        let place = RecordPosition { before: self.newest, number };
+        conn.prepare_cached("INSERT INTO records (before, number, envelope) VALUES (?1, ?2, ?3)")?.execute(params![
+            self.newest,
+            number,
+            record.encode(self.context, place)?
+        ])?;
+        self.newest = Some(conn.last_insert_rowid());
+        Ok(())
+    }
+}
+
+fn find_chain(conn: &Connection, context: ContextNo) -> Result<Option<RecordChain>> {
+    let newest = conn
+        .prepare_cached("SELECT last_record FROM contexts WHERE id = ?1")?
+        .query_row([context.0], |row| row.get(0))
+        .optional()?;
+    Ok(newest.map(|newest| RecordChain { context, newest }))
+}
+
+/// Records that are read in one go, and decoded while the next ones are read.
+const RECORDS_PER_BATCH: usize = 1024;
+
+/// Batches that wait to be decoded.
+const MAX_QUEUED_BATCHES: usize = 4;
+
+/// The records of a context in order, each with its number. Many are decoded by a thread of their own.
+pub fn load(conn: &Connection, context: ContextNo) -> Result<Vec<(u32, DecodedRecord)>> {
+    let mut walk = BackwardReader::new(conn, context)?;
+    let mut entries = decode_batch(context, &walk.read_batch()?)?;
+    if walk.next.is_some() {
+        let more = thread::scope(|scope| -> Result<Vec<_>> {
+            let (give, take) = sync_channel::<Vec<EncodedRecord>>(MAX_QUEUED_BATCHES);
+            let decoding = scope
+                .spawn(move || take.into_iter().map(|batch| decode_batch(context, &batch)).collect::<Result<Vec<_>>>());
+            // Where it cannot go on, it says why.
+            while walk.next.is_some() && give.send(walk.read_batch()?).is_ok() {}
+            drop(give);
+            decoding.join().unwrap_or_else(|panic| resume_unwind(panic))
+        })?;
+        entries.extend(more.into_iter().flatten());
+    }
+    entries.reverse();
+    Ok(entries)
+}
+
+/// A record as it is stored.
+type EncodedRecord = (RecordPosition, Vec<u8>);
+
+/// The way from the newest record of a context back to the first.
+struct BackwardReader<'a> {
+    statement: CachedStatement<'a>,
+    next: Option<i64>,
+    /// The number of the record behind it.
+    after: Option<u32>,
+}
+
+impl<'a> BackwardReader<'a> {
+    fn new(conn: &'a Connection, context: ContextNo) -> Result<Self> {
+        let statement = conn.prepare_cached("SELECT before, number, envelope FROM records WHERE id = ?1")?;
+        let next = find_chain(conn, context)?.and_then(|chain| chain.newest);
+        Ok(Self { statement, next, after: None })
+    }
+
+    fn read_batch(&mut self) -> Result<Vec<EncodedRecord>> {
+        let mut batch = Vec::new();
+        while let Some(id) = self.next
+            && batch.len() < RECORDS_PER_BATCH
+        {
+            let mut rows = self.statement.query([id])?;
+            let row = rows.next()?.ok_or_else(|| unreadable_record("one in the middle of a context is missing"))?;
+            let place = RecordPosition { before: row.get(0)?, number: row.get(1)? };
+            // A damaged link could lead in a circle.
+            if self.after.is_some_and(|after| after <= place.number) {
+                return Err(unreadable_record(format_args!("number {} is out of order", place.number)));
+            }
+            let envelope = row.get_ref(2)?.as_blob().map_err(|e| Error::internal(e.to_string()))?;
+            batch.push((place, envelope.to_vec()));
+            (self.next, self.after) = (place.before, Some(place.number));
+        }
+        Ok(batch)
+    }
+}
+
+fn decode_batch(context: ContextNo, batch: &[EncodedRecord]) -> Result<Vec<(u32, DecodedRecord)>> {
+    let decoded = batch.iter().map(|(place, envelope)| {
+        let (of, entry) = decode_record(envelope, *place)?;
+        if of.is_some_and(|of| of != context) {
+            return Err(unreadable_record(format_args!("number {} belongs to another context", place.number)));
+        }
+        Ok((place.number, entry))
+    });
+    decoded.collect()
+}
+
+/// Reads a record, and the context that it names.
+pub(super) fn decode_record(envelope: &[u8], place: RecordPosition) -> Result<(Option<ContextNo>, DecodedRecord)> {
+    let (context, record) = Record::decode(envelope, place)?;
+    let entry = match record {
+        Record::Message { json } => {
+            let message = StoredMessage::parse(Bytes::copy_from_slice(json));
+            DecodedRecord::Message(
+                message.map_err(|e| unreadable_record(format_args!("message {}: {e}", place.number)))?,
+            )
+        }
+        Record::Session { id, messages } => DecodedRecord::Session { id: Uuid::from_bytes(id), messages },
+        Record::WorkingSet { json } => DecodedRecord::WorkingSet(
+            serde_json::from_slice(json).map_err(|e| unreadable_record(format_args!("pins: {e}")))?,
+        ),
+        Record::Rewind { keep, saved } => DecodedRecord::Rewind { keep, saved },
+        Record::Unrewind => DecodedRecord::Unrewind,
+        Record::Compact { json } => DecodedRecord::Compact(Bytes::copy_from_slice(json)),
+        Record::Uncompact => DecodedRecord::Uncompact,
+        Record::Restoration { input, output } => DecodedRecord::Restoration { input, output },
+    };
+    Ok((context, entry))
+}
+
+/// Marks a context as ended; its records are trimmed later.
+pub fn mark_ended(conn: &Connection, context: ContextNo) -> Result<()> {
+    conn.prepare_cached("UPDATE contexts SET ended = 1 WHERE id = ?1")?.execute([context.0])?;
+    Ok(())
+}
+
+/// Contexts that have ended and are not trimmed.
+pub fn list_ended(conn: &Connection) -> Result<Vec<ContextNo>> {
+    let mut statement = conn.prepare("SELECT id FROM contexts WHERE ended")?;
+    let found = statement.query_map([], |row| row.get(0).map(ContextNo))?.collect::<rusqlite::Result<_>>()?;
+    Ok(found)
+}
+
+/// Deletes at most `most` records of contexts that have ended, the newest of each first, and with its last one the head;
+/// which are left.
+pub fn trim(conn: &Connection, mut contexts: Vec<ContextNo>, mut most: usize) -> Result<Vec<ContextNo>> {
+    while let Some(context) = contexts.last().copied() {
+        let mut newest = find_chain(conn, context)?.and_then(|chain| chain.newest);
+        delete_newest(conn, &mut newest, &mut most)?;
+        if newest.is_some() {
+            conn.prepare_cached("UPDATE contexts SET last_record = ?2 WHERE id = ?1 AND ended")?
+                .execute(params![context.0, newest])?;
+            break;
+        }
+        conn.prepare_cached("DELETE FROM contexts WHERE id = ?1 AND ended")?.execute([context.0])?;
+        contexts.pop();
+    }
+    Ok(contexts)
+}
+
+/// Deletes all records of a context.
+pub fn delete_all(conn: &Connection, context: ContextNo) -> Result<()> {
+    let mut newest = find_chain(conn, context)?.and_then(|chain| chain.newest);
+    let mut all = usize::MAX;
+    delete_newest(conn, &mut newest, &mut all)
+}
+
+/// Deletes at most `most` records from `newest` backwards, which then is the newest that is left; `most` becomes what may
+/// still be deleted.
+fn delete_newest(conn: &Connection, newest: &mut Option<i64>, most: &mut usize) -> Result<()> {
+    let mut statement = conn.prepare_cached("DELETE FROM records WHERE id = ?1 RETURNING before")?;
+    while *most > 0
+        && let Some(id) = *newest
+    {
+        *newest = statement.query_row([id], |row| row.get(0)).optional()?.flatten();
+        *most -= 1;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::journal::{context_row, schema::MIGRATIONS};
+    use jiff::Timestamp;
+
+    fn database() -> Connection {
+        let conn = Connection::open_in_memory().unwrap();
+        MIGRATIONS.iter().for_each(|step| conn.execute_batch(step).unwrap());
+        conn
+    }
+
+    fn add(conn: &Connection, context: ContextNo, numbers: std::ops::Range<u32>) {
+        let at = Timestamp::UNIX_EPOCH;
+        let begin = NewContextRow { agent: Uuid::nil(), started_at: at, idle_deadline_at: None, parent: None };
+        let mut chain = RecordChain::open_or_create(conn, context, &begin).unwrap();
+        for number in numbers {
+            chain.append(conn, number, &Record::Rewind { keep: u64::from(number), saved: 0 }).unwrap();
+        }
+        context_row::add_totals(conn, context, crate::message::Totals::default(), at, None, chain.newest()).unwrap();
+    }
+
+    fn numbers(conn: &Connection, context: ContextNo) -> Vec<u32> {
+        load(conn, context).unwrap().into_iter().map(|(number, _)| number).collect()
+    }
+
+    fn count(conn: &Connection, table: &str) -> u64 {
+        conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn each_context_has_its_own_records_in_order() {
+        let (conn, one, two) = (database(), ContextNo(1), ContextNo(2));
+        add(&conn, one, 0..2);
+        add(&conn, two, 0..3);
+        add(&conn, one, 2..5);
+        assert_eq!(numbers(&conn, one), [0, 1, 2, 3, 4]);
+        assert_eq!(numbers(&conn, two), [0, 1, 2]);
+        assert_eq!(numbers(&conn, ContextNo(3)), [0; 0]);
+    }
+
+    #[test]
+    fn a_context_that_ended_is_trimmed_in_steps_and_others_stay() {
+        let (conn, one, two) = (database(), ContextNo(1), ContextNo(2));
+        add(&conn, one, 0..3);
+        add(&conn, two, 0..3);
+        add(&conn, one, 3..6);
+        mark_ended(&conn, one).unwrap();
+        assert_eq!(list_ended(&conn).unwrap(), [one]);
+        assert_eq!(trim(&conn, vec![one], 4).unwrap(), [one]);
+        assert_eq!((count(&conn, "records"), numbers(&conn, two)), (5, vec![0, 1, 2]));
+        assert_eq!(trim(&conn, vec![one], 4).unwrap(), []);
+        assert_eq!((count(&conn, "records"), count(&conn, "contexts")), (3, 1));
+        assert!(list_ended(&conn).unwrap().is_empty());
+        // Rows that are used again belong to nobody else.
+        add(&conn, ContextNo(3), 0..4);
+        assert_eq!(numbers(&conn, ContextNo(3)), [0, 1, 2, 3]);
+        assert_eq!(numbers(&conn, two), [0, 1, 2]);
+        delete_all(&conn, two).unwrap();
+        assert_eq!(count(&conn, "records"), 4);
+    }
+
+    #[test]
+    fn many_records_come_in_order_and_damage_far_back_is_found() {
+        let (conn, one) = (database(), ContextNo(1));
+        let count = RECORDS_PER_BATCH as u32 * 3 + 7;
+        add(&conn, one, 0..count);
+        assert_eq!(numbers(&conn, one), (0..count).collect::<Vec<_>>());
+        conn.execute("UPDATE records SET envelope = x'0200' WHERE id = 12", []).unwrap();
+        assert!(load(&conn, one).unwrap_err().message.contains("cannot be read"));
+        conn.execute("DELETE FROM records WHERE id = 12", []).unwrap();
+        assert!(load(&conn, one).unwrap_err().message.contains("missing"));
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_or_in_a_circle_is_an_error() {
+        let (conn, one) = (database(), ContextNo(1));
+        add(&conn, one, 0..3);
+        conn.execute("UPDATE records SET before = 3 WHERE id = 2", []).unwrap();
+        assert!(load(&conn, one).is_err());
+        conn.execute("UPDATE records SET before = 77 WHERE id = 2", []).unwrap();
+        assert!(load(&conn, one).is_err());
+    }
+}

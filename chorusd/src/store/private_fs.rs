@@ -1,0 +1,108 @@
+//! Directories of agents: making, moving and removing them.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use uuid::Uuid;
+
+use super::session_files::{TEMPORARY_PREFIX, sync, sync_dir};
+
+/// Makes `dir` and what is missing above it, each of mode 0700.
+///
+/// # Errors
+/// What the system says.
+pub fn create_private(dir: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Writes `bytes` in place of `path` (mode 0600): a reader sees the old file or the new one.
+///
+/// # Errors
+/// What the system says; the old file is untouched then.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use std::io::Write as _;
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let temporary = dir.join(format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4()));
+    let written = (|| {
+        let mut new = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+        new.write_all(bytes)?;
+        sync(&new)?;
+        fs::rename(&temporary, path)?;
+        sync_dir(dir)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// A file as it was, its time of change included: put back, it passes for one that was never touched.
+#[derive(Debug, Clone)]
+pub struct FileSnapshot {
+    path: PathBuf,
+    pub text: String,
+    modified: SystemTime,
+}
+
+impl FileSnapshot {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn read(path: PathBuf) -> io::Result<Self> {
+        Ok(Self { text: fs::read_to_string(&path)?, modified: fs::metadata(&path)?.modified()?, path })
+    }
+
+    /// Puts it back, where it was changed.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn restore(&self) -> io::Result<()> {
+        if fs::metadata(&self.path).is_ok_and(|now| now.modified().is_ok_and(|at| at == self.modified)) {
+            return Ok(());
+        }
+        write_private(&self.path, self.text.as_bytes())?;
+        fs::File::options().append(true).open(&self.path)?.set_modified(self.modified)
+    }
+}
+
+/// Moves a directory to a name that must be free, and makes that durable; where that fails, it is moved back.
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`] where the name is taken, else what the system says.
+pub fn move_dir(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?;
+    let synced = [from.parent(), to.parent()].into_iter().flatten().try_for_each(sync_dir);
+    if synced.is_err() {
+        let _ = renameat_with(CWD, to, CWD, from, RenameFlags::NOREPLACE);
+    }
+    synced
+}
+
+/// Deletes a directory and all in it, also where directories in it may not be written, as those of many package caches.
+///
+/// # Errors
+/// What the system says; what could not be deleted is left.
+pub fn remove_dir(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            make_writable(dir);
+            fs::remove_dir_all(dir)
+        }
+        other => other,
+    }
+}
+
+/// As far as it goes: what stays as it is, is told by the deletion.
+fn make_writable(dir: &Path) {
+    let _ = fs::set_permissions(dir, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            make_writable(&entry.path());
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What is being given to somebody right now, so that nobody else is given it.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The keys that are reserved.
+#[derive(Debug, Clone)]
+pub struct Reservations<K>(Arc<Mutex<HashSet<K>>>);
+
+impl<K> Default for Reservations<K> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+/// A key that nobody else is given while this lives.
+#[derive(Debug)]
+pub struct Reservation<K: Eq + Hash> {
+    all: Reservations<K>,
+    key: K,
+}
+
+impl<K: Clone + Eq + Hash> Reservations<K> {
+    /// Reserves `key`; `None` where somebody has it.
+    #[must_use]
+    pub fn try_reserve(&self, key: K) -> Option<Reservation<K>> {
+        self.lock().insert(key.clone()).then(|| Reservation { all: self.clone(), key })
+    }
+}
+
+impl<K: Eq + Hash> Reservations<K> {
+    /// Whether somebody has it.
+    #[must_use]
+    pub fn is_reserved(&self, key: &K) -> bool {
+        self.lock().contains(key)
+    }
+}
+
+impl<K> Reservations<K> {
+    fn lock(&self) -> MutexGuard<'_, HashSet<K>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Eq + Hash> Reservation<K> {
+    /// What is reserved.
+    #[must_use]
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+}
+
+impl<K: Eq + Hash> Drop for Reservation<K> {
+    fn drop(&mut self) {
+        self.all.lock().remove(&self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_free_again_when_its_holder_is_gone() {
+        let all = Reservations::default();
+        let one = all.try_reserve(1).unwrap();
+        assert!(all.is_reserved(&1) && all.try_reserve(1).is_none() && all.try_reserve(2).is_some());
+        drop(one);
+        assert!(!all.is_reserved(&1));
+        assert_eq!(*all.try_reserve(1).unwrap().key(), 1);
+    }
+}

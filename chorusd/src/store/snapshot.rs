@@ -1,0 +1,278 @@
+//! Copies of databases in use. The thread that owns a database's connection makes them in bounded steps between its commits, so
+//! that no other connection is needed and nobody waits for long. SQLite passes on to the copy whatever that connection changes
+//! in pages that were copied already.
+
+use std::fs::File;
+use std::path::Path;
+
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
+use tokio::sync::oneshot;
+
+use super::db_thread::DbThread;
+use crate::error::{Error, Result};
+
+/// Pages that are copied between two commits: 256 KiB.
+const PAGES_PER_STEP: i32 = 64;
+
+/// How often the end of a copy is tried while another connection holds the database.
+const MAX_FINISH_RETRIES: usize = 50;
+
+/// A request to a worker about a copy.
+pub(super) enum SnapshotRequest {
+    Begin(BeginSnapshot),
+    /// Copy the rest and answer.
+    Finish(oneshot::Sender<Result<()>>),
+    Abandon,
+}
+
+/// A copy to begin.
+pub(super) struct BeginSnapshot {
+    pub to: Connection,
+    /// Told when nearly all pages are copied.
+    pub ready: oneshot::Sender<Result<()>>,
+}
+
+/// Answers a request for a copy while another is being made.
+fn refuse_busy(begin: BeginSnapshot) {
+    let _ = begin.ready.send(Err(busy()));
+}
+
+fn busy() -> Error {
+    Error::new(chorus_proto::ErrorKind::Busy, "a copy of the database is being made").hint("try again in a moment")
+}
+
+/// The next step of a worker after the messages that it took.
+pub(super) enum AfterBatch {
+    Continue,
+    Copy(SnapshotRequest),
+    /// Ends, and says so.
+    Close(oneshot::Sender<()>),
+}
+
+/// Copies a database on its thread: a bounded step after each turn of `serve`, which carries out what waits for the thread. Once
+/// nearly all is copied, `serve` is told to wait, until the word comes to copy the rest; that is the moment that the copy shows.
+/// Returns who is to hear that the worker ends, if it is to.
+pub(super) fn run_snapshot(
+    conn: &Connection,
+    request: SnapshotRequest,
+    mut serve: impl FnMut(bool) -> Option<AfterBatch>,
+) -> Option<oneshot::Sender<()>> {
+    // Any other is about a copy that has ended; dropping it says so.
+    let SnapshotRequest::Begin(BeginSnapshot { mut to, ready }) = request else { return None };
+    let mut copy = ActiveSnapshot::new(conn, &mut to, ready)?;
+    loop {
+        match serve(copy.is_ready()) {
+            Some(AfterBatch::Close(done)) => return Some(done),
+            Some(AfterBatch::Copy(SnapshotRequest::Finish(reply))) => {
+                copy.finish(reply);
+                return None;
+            }
+            Some(AfterBatch::Copy(SnapshotRequest::Abandon)) => return None,
+            Some(AfterBatch::Copy(SnapshotRequest::Begin(another))) => refuse_busy(another),
+            // Nobody can send any more.
+            None if copy.is_ready() => return None,
+            Some(AfterBatch::Continue) | None => {}
+        }
+        if !copy.is_ready() && !copy.step() {
+            return None;
+        }
+    }
+}
+
+/// A copy on its way, on the thread of the database.
+struct ActiveSnapshot<'a> {
+    backup: Backup<'a, 'a>,
+    /// Taken once it was told.
+    ready: Option<oneshot::Sender<Result<()>>>,
+}
+
+impl<'a> ActiveSnapshot<'a> {
+    /// Starts; if that fails, `ready` hears why.
+    fn new(from: &'a Connection, to: &'a mut Connection, ready: oneshot::Sender<Result<()>>) -> Option<Self> {
+        // Zero pages: it only counts them.
+        let begun = Backup::new(from, to).and_then(|backup| backup.step(0).map(|_| backup));
+        match begun {
+            Ok(backup) => Some(Self { backup, ready: Some(ready) }),
+            Err(e) => {
+                let _ = ready.send(Err(Error::from_sqlite(&e)));
+                None
+            }
+        }
+    }
+
+    /// Returns true if only the end is missing.
+    fn is_ready(&self) -> bool {
+        self.ready.is_none()
+    }
+
+    /// Copies some pages, or says that it is ready; false: it failed, which was told.
+    fn step(&mut self) -> bool {
+        let done = if self.backup.progress().remaining > PAGES_PER_STEP {
+            self.backup.step(PAGES_PER_STEP)
+        } else {
+            Ok(StepResult::More)
+        };
+        let told = match done {
+            // The database became smaller all at once: it is not for this step to say which moment is copied.
+            Ok(StepResult::Done) => Err(busy()),
+            Ok(_) if self.backup.progress().remaining > PAGES_PER_STEP => return true,
+            Ok(_) => Ok(()),
+            Err(e) => Err(Error::from_sqlite(&e)),
+        };
+        let goes_on = told.is_ok();
+        if let Some(ready) = self.ready.take() {
+            // Nobody who waits: nobody who will finish it.
+            return ready.send(told).is_ok() && goes_on;
+        }
+        goes_on
+    }
+
+    /// Copies the rest.
+    fn finish(self, reply: oneshot::Sender<Result<()>>) {
+        let mut tried = 0;
+        let result = loop {
+            match self.backup.step(-1) {
+                Ok(StepResult::Done) => break Ok(()),
+                Ok(_) if tried < MAX_FINISH_RETRIES => {
+                    tried += 1;
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+                Ok(_) => break Err(busy()),
+                Err(e) => break Err(Error::from_sqlite(&e)),
+            }
+        };
+        // Ends the transaction in the copy.
+        drop(self.backup);
+        let _ = reply.send(result);
+    }
+}
+
+/// A copy of one database that waits to be finished. Dropped, it is given up.
+#[derive(Debug)]
+pub(super) struct PendingSnapshot {
+    worker: DbThread,
+    file: Option<File>,
+}
+
+impl PendingSnapshot {
+    /// Copies nearly all of the database that `worker` writes into an unnamed file in `dir`.
+    pub(super) async fn begin(worker: &DbThread, dir: &Path) -> Result<Self> {
+        let dir = dir.to_owned();
+        let opened = tokio::task::spawn_blocking(move || open_unnamed_database(&dir)).await;
+        let (to, file) = opened.map_err(|e| Error::internal(e.to_string()))??;
+        let (ready, answer) = oneshot::channel();
+        worker.request_snapshot(SnapshotRequest::Begin(BeginSnapshot { to, ready }))?;
+        answer.await.unwrap_or_else(|_| Err(Error::stopping()))?;
+        Ok(Self { worker: worker.clone(), file: Some(file) })
+    }
+
+    /// Copies the rest. The copy shows the database as it is when this answers, or a moment before.
+    pub(super) async fn finish(mut self) -> Result<File> {
+        let (reply, answer) = oneshot::channel();
+        self.worker.request_snapshot(SnapshotRequest::Finish(reply))?;
+        answer.await.unwrap_or_else(|_| Err(Error::stopping()))?;
+        self.file.take().ok_or_else(|| Error::internal("a copy was finished twice"))
+    }
+}
+
+impl Drop for PendingSnapshot {
+    fn drop(&mut self) {
+        if self.file.is_some() {
+            let _ = self.worker.request_snapshot(SnapshotRequest::Abandon);
+        }
+    }
+}
+
+/// A database in a file that has no name any more, so that nothing is left behind whatever happens.
+fn open_unnamed_database(dir: &Path) -> Result<(Connection, File)> {
+    let failed = |e: std::io::Error| Error::io("cannot begin a copy of a database", &e);
+    let file = tempfile::Builder::new().prefix(".copy-").tempfile_in(dir).map_err(failed)?;
+    let to = Connection::open(file.path())?;
+    // It is either finished or thrown away: no journal beside it, and no sync.
+    to.pragma_update(None, "journal_mode", "OFF")?;
+    to.pragma_update(None, "synchronous", "OFF")?;
+    // Opens the file now, while it has a name.
+    to.pragma_update(None, "cache_size", -512)?;
+    to.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    let (file, path) = file.into_parts();
+    path.close().map_err(failed)?;
+    Ok((to, file))
+}
+
+/// Copies of both databases that wait to be finished.
+#[derive(Debug)]
+pub struct PendingSnapshots {
+    pub(super) journal: PendingSnapshot,
+    pub(super) catalog: PendingSnapshot,
+}
+
+/// Both databases as they were at nearly one moment; the files have no name.
+#[derive(Debug)]
+pub struct Snapshots {
+    pub journal: File,
+    pub catalog: File,
+}
+
+impl PendingSnapshots {
+    /// Finishes them, the journal first: the catalog then has every session and every row of the audit log that the journal
+    /// refers to.
+    ///
+    /// # Errors
+    /// `disk_full`, `busy`, `storage_failed`.
+    pub async fn finish(self) -> Result<Snapshots> {
+        let journal = self.journal.finish().await?;
+        Ok(Snapshots { journal, catalog: self.catalog.finish().await? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::sync::Arc;
+
+    use super::super::db_thread::FileGuards;
+    use super::*;
+
+    fn count(file: &File) -> Result<(i64, String), Box<dyn std::error::Error>> {
+        let mut named = tempfile::NamedTempFile::new()?;
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut &*file, &mut bytes)?;
+        named.write_all(&bytes)?;
+        let conn = super::super::sqlite::open_copy(named.path()).map_err(|e| e.to_string())?;
+        let sound = conn.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+        Ok((conn.query_row("SELECT count(*) FROM t", [], |row| row.get(0))?, sound))
+    }
+
+    #[tokio::test]
+    async fn a_copy_shows_what_was_committed_when_it_was_finished() -> Result<(), Box<dyn std::error::Error>> {
+        let dir = tempfile::tempdir()?;
+        let conn = Connection::open(dir.path().join("live.db"))?;
+        conn.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (n INTEGER PRIMARY KEY, x)")?;
+        let worker =
+            DbThread::writer("test", conn, Arc::new(|_| ()), FileGuards::default()).map_err(|e| e.to_string())?;
+        let insert = || worker.submit(|conn| Ok(conn.execute("INSERT INTO t (x) VALUES (randomblob(3000))", [])?));
+        for _ in 0..200 {
+            insert().await?;
+        }
+        let copy = PendingSnapshot::begin(&worker, dir.path()).await?;
+        assert!(PendingSnapshot::begin(&worker, dir.path()).await.is_err(), "one at a time");
+        // Pages that were copied already change with these.
+        for _ in 0..50 {
+            insert().await?;
+        }
+        worker.submit(|conn| Ok(conn.execute("DELETE FROM t WHERE n <= 10", [])?)).await?;
+        let file = copy.finish().await?;
+        insert().await?;
+        assert_eq!(count(&file)?, (240, "ok".to_owned()));
+        assert_eq!(
+            std::fs::read_dir(dir.path())?.filter_map(Result::ok).filter(|e| e.path().extension().is_none()).count(),
+            0
+        );
+        // One that is dropped makes room for the next.
+        drop(PendingSnapshot::begin(&worker, dir.path()).await?);
+        let file = PendingSnapshot::begin(&worker, dir.path()).await?.finish().await?;
+        assert_eq!(count(&file)?, (241, "ok".to_owned()));
+        Ok(())
+    }
+}

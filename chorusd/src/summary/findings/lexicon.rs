@@ -1,0 +1,260 @@
+//! Words that tell a decision or something left to do. They are English, Chinese and Japanese, with the commonest of a few neighbours.
+//! All of them are looked for in one pass.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+/// Each is one word or several in a row.
+const DECISIONS: &[&str] = &[
+    "decided",
+    "decision",
+    "agreed",
+    "chose",
+    "chosen",
+    "settled on",
+    "opted",
+    "we'll use",
+    "we will use",
+    "i'll use",
+    "i will use",
+    "let's use",
+    "let's go with",
+    "go with",
+    "going with",
+    "stick with",
+    "switched to",
+    "from now on",
+    "we keep",
+    "we'll keep",
+    "we will keep",
+    "rejected",
+    "entschieden",
+    "beschlossen",
+    "décidé",
+    "decidido",
+];
+
+const TASKS: &[&str] = &[
+    "todo",
+    "to do",
+    "fixme",
+    "still need",
+    "still needs",
+    "still have to",
+    "still has to",
+    "must still",
+    "needs to be",
+    "need to be",
+    "remains to",
+    "remains open",
+    "left to do",
+    "left open",
+    "next step",
+    "next steps",
+    "don't forget",
+    "do not forget",
+    "remember to",
+    "follow up",
+    "open question",
+    "pending",
+];
+
+/// The same in scripts that put no space between words: wherever they stand.
+const DECISIONS_UNSPACED: &[&str] = &[
+    // Chinese, in simplified and traditional characters.
+    "决定",
+    "決定",
+    "选定",
+    "選定",
+    "选择了",
+    "選擇了",
+    "采用",
+    "採用",
+    "改用",
+    "沿用",
+    "一致同意",
+    "达成一致",
+    "達成一致",
+    "今后使用",
+    "今後使用",
+    // Japanese; some of the above are Japanese as well.
+    "決めた",
+    "決めました",
+    "決まった",
+    "決まりました",
+    "にしましょう",
+    "ことにした",
+    "ことにしました",
+    "ことにする",
+    "ことにします",
+    "合意し",
+    "使うことに",
+];
+
+const TASKS_UNSPACED: &[&str] = &[
+    // Chinese.
+    "待办",
+    "待辦",
+    "待处理",
+    "待處理",
+    "还需要",
+    "還需要",
+    "仍需",
+    "仍然需要",
+    "尚未完成",
+    "还没有完成",
+    "還沒有完成",
+    "下一步",
+    "别忘了",
+    "別忘了",
+    "不要忘记",
+    "不要忘記",
+    "记得要",
+    "記得要",
+    "未解决",
+    "未解決",
+    // Japanese.
+    "やること",
+    "残タスク",
+    "残っている",
+    "残っています",
+    "まだ必要",
+    "する必要がある",
+    "する必要があります",
+    "次のステップ",
+    "忘れずに",
+    "忘れないで",
+    "未完了",
+    "未対応",
+    "要対応",
+    "今後の課題",
+    "後で対応",
+];
+
+/// Ends of questions in Chinese and Japanese that need no question mark.
+const QUESTION_ENDINGS: &[char] = &['か', '吗', '嗎'];
+
+/// What a text tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CueMatches {
+    pub decision: bool,
+    pub task: bool,
+}
+
+/// All cues, those of decisions first.
+struct CueMatcher {
+    /// `None` never happens: these are few patterns.
+    search: Option<AhoCorasick>,
+    /// How many of the patterns are of decisions.
+    decisions: usize,
+}
+
+static CUES: LazyLock<CueMatcher> = LazyLock::new(|| {
+    let spaced = |cues: &[&str]| cues.iter().map(|cue| format!(" {cue} ")).collect::<Vec<_>>();
+    let unspaced = |cues: &[&str]| cues.iter().map(|cue| (*cue).to_owned()).collect::<Vec<_>>();
+    let mut patterns = [spaced(DECISIONS), unspaced(DECISIONS_UNSPACED)].concat();
+    let decisions = patterns.len();
+    patterns.extend([spaced(TASKS), unspaced(TASKS_UNSPACED)].concat());
+    CueMatcher { search: AhoCorasick::new(&patterns).ok(), decisions }
+});
+
+/// What the words of a text tell: of a sentence, or of a whole message at once.
+#[must_use]
+pub fn find_cues(text: &str) -> CueMatches {
+    let mut tells = CueMatches::default();
+    let CueMatcher { search: Some(search), decisions } = &*CUES else { return tells };
+    for cue in search.find_overlapping_iter(&normalize_words(text)) {
+        let of_decision = cue.pattern().as_usize() < *decisions;
+        tells.decision |= of_decision;
+        tells.task |= !of_decision;
+        if tells.decision && tells.task {
+            break;
+        }
+    }
+    tells
+}
+
+/// A text in lower case, with one space before, between and behind its words. What stands between letters belongs to a word where
+/// Unicode says so: `todo.md` and `don't` are one.
+fn normalize_words(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len() + 2);
+    plain.push(' ');
+    let mut before = ' ';
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let c = if c == '’' { '\'' } else { c };
+        let inside = matches!(c, '\'' | '.' | '_' | ':')
+            && before.is_alphanumeric()
+            && rest.peek().is_some_and(|next| next.is_alphanumeric() || *next == '_');
+        if c.is_ascii() && (c.is_ascii_alphanumeric() || inside) {
+            plain.push(c.to_ascii_lowercase());
+        } else if c.is_alphanumeric() {
+            plain.extend(c.to_lowercase());
+        } else if !plain.ends_with(' ') {
+            plain.push(' ');
+        }
+        before = if inside { 'x' } else { c };
+    }
+    if !plain.ends_with(' ') {
+        plain.push(' ');
+    }
+    plain
+}
+
+/// Whether a sentence asks: a question decides nothing, and leaves nothing to do.
+pub fn is_question(sentence: &str) -> bool {
+    sentence.ends_with(['?', '？']) || sentence.trim_end_matches(['。', '.', ' ']).ends_with(QUESTION_ENDINGS)
+}
+
+/// The task of a line such as `- [ ] write the test`.
+pub fn open_checkbox_task(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let item = line.strip_prefix(['-', '*', '+']).unwrap_or(line).trim_start();
+    item.strip_prefix("[ ]").map(str::trim).filter(|task| !task.is_empty())
+}
+
+/// Whether a sentence was such a line, open or ticked off.
+pub fn is_checkbox(text: &str) -> bool {
+    ["[ ]", "[x]", "[X]"].iter().any(|mark| text.starts_with(mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> (bool, bool) {
+        let CueMatches { decision, task } = find_cues(text);
+        (decision, task)
+    }
+
+    #[test]
+    fn cues_are_whole_words_in_a_row_whatever_stands_between_and_around_them() {
+        for text in ["We decided.", "DECIDED", "let’s use it", "'go  with' that", "**Going**\nwith it", "il a DÉCIDÉ"]
+        {
+            assert_eq!(told(text), (true, false), "{text}");
+        }
+        for text in ["TODO: it", "a to-do", "follow-up", "don’t forget it", "(pending)"] {
+            assert_eq!(told(text), (false, true), "{text}");
+        }
+        for text in ["", "undecided", "todo.md", "to_do", "decisions", "go on with", "spending", "go. Without"] {
+            assert_eq!(told(text), (false, false), "{text}");
+        }
+        assert_eq!(told("we agreed to go with what still needs to be done"), (true, true));
+    }
+
+    #[test]
+    fn chinese_and_japanese_cues_stand_anywhere() {
+        for text in
+            ["我们决定保留旧的表。", "我們決定採用這個方案", "PostgreSQLを使うことにしました。", "来週に決まりました"]
+        {
+            assert_eq!(told(text), (true, false), "{text}");
+        }
+        for text in ["还需要写测试。", "下一步：部署", "テストが残っています。", "索引を忘れずに"]
+        {
+            assert_eq!(told(text), (false, true), "{text}");
+        }
+        assert_eq!(told("今天天气很好。東京は晴れです。"), (false, false));
+        assert!(is_question("もう決定しましたか。") && is_question("决定了吗？") && !is_question("決定しました。"));
+    }
+}

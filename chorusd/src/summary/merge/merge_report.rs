@@ -1,0 +1,126 @@
+//! The account of two lines of one conversation, as the context that goes on from both begins with it.
+
+use std::fmt::Write as _;
+
+use chorus_proto::{Item, WorkingSet};
+
+use crate::summary::text_limit::{format_message_count, one_line, truncate_chars};
+
+/// The longest summary of a line, in characters.
+const MAX_SUMMARY_CHARS: usize = 1000;
+
+/// Items of each kind, the newest.
+const MAX_ITEMS: usize = 8;
+
+/// The longest item, in characters.
+const MAX_ITEM_CHARS: usize = 200;
+
+/// The longest that is kept of a model's words, in characters.
+const MAX_REPORT_CHARS: usize = 4000;
+
+/// One of the two.
+#[derive(Debug, Clone)]
+pub struct Branch {
+    /// The session_id.
+    pub name: String,
+    /// Messages behind what both begin with.
+    pub messages: u64,
+    /// Of those.
+    pub summary: Option<String>,
+    /// What those name.
+    pub found: WorkingSet,
+}
+
+/// The account in Chorus's own words, or around those of a model: what was brought together, what each line did, and where the two
+/// contradict each other.
+#[must_use]
+pub fn build_merge_report(common: u64, lines: [&Branch; 2], conflicts: &[Item], told: Option<&str>) -> String {
+    let [a, b] = lines.map(|line| format!("{} ({} of its own)", line.name, format_message_count(line.messages)));
+    let mut text = format!("Two lines of this conversation come together here: {a} and {b}. ");
+    match common {
+        0 => text.push_str("They have no message in common."),
+        _ => text.push_str(&format!("Both begin with the {} before this one.", format_message_count(common))),
+    }
+    match told {
+        Some(told) => text.push_str(&format!("\n\n{told}")),
+        None => lines.into_iter().for_each(|line| text.push_str(&describe_branch(line))),
+    }
+    if !conflicts.is_empty() {
+        text.push_str("\n\nThe two may contradict each other here; nothing was chosen, that is for the user to say:");
+        for conflict in conflicts {
+            let _ = write!(text, "\n- {}", truncate_line(&conflict.text, MAX_ITEM_CHARS * 3));
+        }
+    }
+    text
+}
+
+fn describe_branch(line: &Branch) -> String {
+    let mut text = format!("\n\nIn {}", line.name);
+    // Writing to a text cannot fail.
+    let summary = line.summary.as_deref().unwrap_or(if line.messages == 0 { "Nothing more was said." } else { "" });
+    let _ = write!(text, ": {}", truncate_line(summary, MAX_SUMMARY_CHARS));
+    let WorkingSet { decisions, open_tasks, files_touched, .. } = &line.found;
+    for (title, items) in [("Decisions", decisions), ("Open tasks", open_tasks), ("Files", files_touched)] {
+        let newest = &items[items.len().saturating_sub(MAX_ITEMS)..];
+        if !newest.is_empty() {
+            let items: Vec<String> = newest.iter().map(|item| truncate_line(&item.text, MAX_ITEM_CHARS)).collect();
+            let _ = write!(text, "\n{title}: {}", items.join(" · "));
+        }
+    }
+    text
+}
+
+/// What is kept of a model's account; `None` where it said nothing.
+#[must_use]
+pub fn sanitize_merge_report(answer: &str) -> Option<String> {
+    let answer = answer.trim();
+    answer.chars().any(char::is_alphanumeric).then(|| truncate_chars(answer, MAX_REPORT_CHARS))
+}
+
+fn truncate_line(text: &str, most: usize) -> String {
+    truncate_chars(&one_line(text), most)
+}
+
+#[cfg(test)]
+mod tests {
+    use chorus_proto::ItemSource;
+
+    use super::*;
+
+    fn line(name: &str, messages: u64) -> Branch {
+        Branch { name: name.into(), messages, summary: None, found: WorkingSet::default() }
+    }
+
+    fn item(text: &str) -> Item {
+        Item { id: "1".into(), text: text.into(), source: ItemSource::Rule, message_id: None }
+    }
+
+    #[test]
+    fn both_lines_are_told_and_what_contradicts() {
+        let decisions = vec![item("Keep\nthe rows.")];
+        let a = Branch {
+            summary: Some("The rows were kept.".into()),
+            found: WorkingSet { decisions, ..WorkingSet::default() },
+            ..line("one", 3)
+        };
+        let text = build_merge_report(2, [&a, &line("two", 0)], &[item("one: “x” – two: “y”")], None);
+        assert_eq!(
+            text,
+            "Two lines of this conversation come together here: one (3 messages of its own) and two (0 messages of its own). Both \
+             begin with the 2 messages before this one.\n\nIn one: The rows were kept.\nDecisions: Keep the rows.\n\nIn two: Nothing \
+             more was said.\n\nThe two may contradict each other here; nothing was chosen, that is for the user to say:\n- one: “x” – \
+             two: “y”"
+        );
+    }
+
+    #[test]
+    fn a_models_words_take_the_place_of_ours_and_contradictions_stay() {
+        let text = build_merge_report(1, [&line("one", 1), &line("two", 1)], &[item("x")], Some("Both did much."));
+        assert!(text.contains("\n\nBoth did much.\n\nThe two may") && !text.contains("In one"), "{text}");
+        assert_eq!(sanitize_merge_report(" \n"), None);
+        assert_eq!(
+            sanitize_merge_report(&"word ".repeat(5000)).map(|text| text.chars().count() <= MAX_REPORT_CHARS),
+            Some(true)
+        );
+    }
+}

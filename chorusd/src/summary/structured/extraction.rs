@@ -1,0 +1,115 @@
+//! What was found, from one piece or from all.
+
+use chorus_proto::{Item, ItemSource, WorkingSet};
+
+use crate::summary::findings::Findings;
+use crate::summary::text_limit::truncate_chars;
+
+/// The longest summary, in characters.
+const MAX_SUMMARY_CHARS: usize = 1000;
+
+/// What was written down of the messages that leave.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExtractionNotes {
+    pub found: ExtractedItems,
+    /// Why not all of it is of the model, for people.
+    pub fallback: Option<String>,
+}
+
+/// What a model wrote down of the messages that leave, and rules of those that it was not asked about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExtractedItems {
+    /// What it was about and how it stands.
+    pub summary: Option<String>,
+    pub topics: Vec<Item>,
+    pub facts: Vec<Item>,
+    pub decisions: Vec<Item>,
+    pub open_tasks: Vec<Item>,
+    pub files_touched: Vec<Item>,
+    /// Where two of them contradict each other: both, in one text.
+    pub conflicts: Vec<Item>,
+    /// Ids of open tasks that are done.
+    pub done: Vec<String>,
+}
+
+impl ExtractedItems {
+    /// Takes what was found in the next piece.
+    pub fn append(&mut self, next: Self) {
+        next.remove_done(&mut self.open_tasks);
+        self.summary = match (self.summary.take(), next.summary) {
+            (Some(before), Some(then)) => Some(join_summaries(&before, &then)),
+            (before, then) => before.or(then),
+        };
+        self.topics.extend(next.topics);
+        self.facts.extend(next.facts);
+        self.decisions.extend(next.decisions);
+        self.open_tasks.extend(next.open_tasks);
+        self.files_touched.extend(next.files_touched);
+        self.conflicts.extend(next.conflicts);
+        self.done.extend(next.done);
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.summary.is_none() && self.done.is_empty() && self.items().next().is_none()
+    }
+
+    /// Whether a model has a part in it.
+    #[must_use]
+    pub fn has_model_items(&self) -> bool {
+        let by_model = |item: &Item| item.source == ItemSource::Model;
+        self.summary.is_some() || !self.done.is_empty() || self.items().any(by_model)
+    }
+
+    /// Characters of all texts.
+    #[must_use]
+    pub fn chars(&self) -> u64 {
+        let texts = self.summary.iter().chain(self.items().map(|item| &item.text));
+        texts.map(|text| text.chars().count() as u64).sum()
+    }
+
+    /// Adds the items to those of a working set; the summary takes the place of that there, and what is done leaves.
+    pub fn add_to(self, set: &mut WorkingSet) {
+        self.remove_done(&mut set.open_tasks);
+        set.summary = self.summary.or(set.summary.take());
+        set.topics.extend(self.topics);
+        set.facts.extend(self.facts);
+        set.decisions.extend(self.decisions);
+        set.open_tasks.extend(self.open_tasks);
+        set.files_touched.extend(self.files_touched);
+        set.conflicts.extend(self.conflicts);
+    }
+
+    /// Takes out what is done; what people put there never is.
+    fn remove_done(&self, tasks: &mut Vec<Item>) {
+        tasks.retain(|task| task.source == ItemSource::Hand || !self.done.contains(&task.id));
+    }
+
+    fn items(&self) -> impl Iterator<Item = &Item> {
+        let Self { topics, facts, decisions, open_tasks, files_touched, conflicts, .. } = self;
+        [topics, facts, decisions, open_tasks, files_touched, conflicts].into_iter().flatten()
+    }
+}
+
+impl From<Findings> for ExtractedItems {
+    fn from(findings: Findings) -> Self {
+        let Findings { decisions, open_tasks, files_touched } = findings;
+        Self { decisions, open_tasks, files_touched, ..Self::default() }
+    }
+}
+
+impl From<ExtractedItems> for ExtractionNotes {
+    fn from(found: ExtractedItems) -> Self {
+        Self { found, fallback: None }
+    }
+}
+
+/// Two summaries as one: the beginning of what was before, and all of what comes then, which knows how it stands.
+fn join_summaries(before: &str, then: &str) -> String {
+    let then = truncate_chars(then, MAX_SUMMARY_CHARS);
+    match MAX_SUMMARY_CHARS.saturating_sub(then.chars().count() + 1) {
+        0 => then,
+        room => format!("{} {then}", truncate_chars(before, room)),
+    }
+}

@@ -1,0 +1,79 @@
+//! What the user wanted: the first real request, and what made it particular later.
+
+use std::rc::Rc;
+
+use chorus_proto::Role;
+
+use super::lexicon;
+use super::sample::{ConversationSample, SampledMessage, split_at_char};
+use super::sentence::{Sentence, SentenceCache};
+
+/// Characters of later user messages that are looked at; what is longer was pasted.
+const MAX_LATER_BYTES: usize = 600;
+
+/// The user's own sentences.
+#[derive(Debug, Default)]
+pub(super) struct UserGoal {
+    /// The sentences of the first message that asks for something.
+    pub first: Vec<Rc<Sentence>>,
+    /// Later ones, in order.
+    pub later: Vec<Rc<Sentence>>,
+}
+
+/// Finds them.
+pub(super) fn find_user_goal(digest: &ConversationSample, reading: &SentenceCache) -> UserGoal {
+    let mut request = UserGoal::default();
+    let mut fallback = Vec::new();
+    for said in digest.messages().filter(|said| said.role == Role::User) {
+        if !request.first.is_empty() && is_terminal_output(said) {
+            continue;
+        }
+        let first = request.first.is_empty();
+        let (telling, others) = read_message(said, first, reading);
+        if !first {
+            request.later.extend(telling);
+        } else if telling.is_empty() && fallback.is_empty() {
+            fallback = others;
+        } else {
+            request.first = telling;
+        }
+    }
+    if request.first.is_empty() {
+        request.first = fallback;
+    }
+    request
+}
+
+/// A user message that is the screen of a terminal: it ends with its prompt.
+fn is_terminal_output(said: &SampledMessage) -> bool {
+    said.text.trim_end().ends_with(['$', '#']) && !said.text.trim_end().ends_with("###")
+}
+
+/// The sentences of a message that ask or tell something, and the others.
+fn read_message(said: &SampledMessage, first: bool, reading: &SentenceCache) -> (Vec<Rc<Sentence>>, Vec<Rc<Sentence>>) {
+    let text = if first { &said.text } else { split_at_char(&said.text, MAX_LATER_BYTES).0 };
+    let pieces = reading.parse(text);
+    // What follows a heading in capitals is instructions to anybody, if something was said before it.
+    let (mut end, mut told) = (pieces.len(), false);
+    for (at, piece) in pieces.iter().enumerate() {
+        if piece.opens_section && told {
+            end = at;
+            break;
+        }
+        told = told || piece.sentences.iter().any(is_telling);
+    }
+    let all: Vec<_> = pieces[..end].iter().flat_map(|piece| &piece.sentences).cloned().collect();
+    if all.first().is_some_and(|sentence| lexicon::is_preamble(&sentence.words)) {
+        return (Vec::new(), all);
+    }
+    all.into_iter().partition(is_telling)
+}
+
+/// Whether a sentence says something about the matter.
+fn is_telling(sentence: &Rc<Sentence>) -> bool {
+    let words = &sentence.words;
+    !(lexicon::is_greeting(words)
+        || lexicon::is_closing(words)
+        || lexicon::is_introduction(words, &sentence.text)
+        || sentence.content_words().len() == 0)
+}

@@ -1,0 +1,149 @@
+//! How many tokens something is, guessed from its length: every budget is measured by this. What a provider counts is
+//! known only after a call; `usage::Calibration` says by how much its models differ.
+//!
+//! A token is taken to be four bytes of UTF-8: four letters of English, two of Greek or Cyrillic, and rather more than one
+//! character of Chinese, Japanese or Korean, which is about what the vocabularies in use make of them.
+
+use std::sync::Arc;
+
+use chorus_proto::{Attachment, Message, Role, SourceKind};
+
+use crate::agent::window::has_author_label;
+use crate::llm::{ModelRequest, ToolSpec, text_attachments};
+
+/// What stands around a piece of the system prompt.
+const PIECE_OVERHEAD: u64 = 4;
+/// What stands around a message: `{"role":"assistant","content":""},`.
+pub const MESSAGE_OVERHEAD: u64 = 8;
+/// What stands around a call besides its name and parameters: its id and the names of four fields.
+const CALL_OVERHEAD: u64 = 28;
+/// What a result has besides its text: the id of its call, and the name of a field.
+const RESULT_OVERHEAD: u64 = 12;
+/// What stands around a tool besides its name, description and parameters.
+const TOOL_OVERHEAD: u64 = 12;
+/// An image of usual size; providers count between 85 and 1,600.
+const IMAGE_TOKENS: u64 = 1200;
+/// Bytes of the name of an author, about.
+const MAX_NAME_BYTES: usize = 64;
+/// The name, type and size of a file that no model looks at.
+const FILE_TOKENS: u64 = 20;
+
+/// A text of so many bytes.
+#[must_use]
+pub fn tokens_of_bytes(length: u64) -> u64 {
+    length.div_ceil(4)
+}
+
+/// A text.
+#[must_use]
+pub fn tokens_of_text(text: &str) -> u64 {
+    tokens_of_bytes(text.len() as u64)
+}
+
+/// Bytes that a text has between the quotes of JSON.
+#[must_use]
+pub fn json_escaped_len(text: &str) -> u64 {
+    let more = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 1,
+        0..0x20 => 5,
+        _ => 0,
+    };
+    text.len() as u64 + text.bytes().map(more).sum::<u64>()
+}
+
+/// What a message is made of, as far as its length goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MessageSize {
+    /// Of its content, and of the names and parameters of its calls, as JSON has them: these are texts in a text, so
+    /// quotes and line ends count twice.
+    pub bytes: u64,
+    pub calls: u64,
+    /// Whether it is the result of a call.
+    pub is_result: bool,
+    pub images: u64,
+    /// Other attachments.
+    pub files: u64,
+}
+
+impl MessageSize {
+    /// Those of a message.
+    #[must_use]
+    pub fn of_message(message: &Message) -> Self {
+        let is_result = message.role == Role::ToolResult;
+        let mut parts = Self { bytes: json_escaped_len(&message.content), is_result, ..Self::default() };
+        for call in &message.tool_calls {
+            parts.add_call(&call.name, call.params.get());
+        }
+        for Attachment { media_type, data, .. } in &message.attachments {
+            parts.add_attachment(media_type.as_deref(), data.as_ref().map_or(0, String::len));
+        }
+        if let Some(author) = &message.author {
+            parts.add_author(message.role, message.source.as_ref().map(|source| source.kind), &author.name);
+        }
+        parts
+    }
+
+    /// Its author, where they are named.
+    pub fn add_author(&mut self, role: Role, source: Option<SourceKind>, name: &str) {
+        if has_author_label(role, source) {
+            self.bytes += name.len().min(MAX_NAME_BYTES) as u64 + 3;
+        }
+    }
+
+    /// One more call.
+    pub fn add_call(&mut self, name: &str, params: &str) {
+        self.calls += 1;
+        self.bytes += name.len() as u64 + json_escaped_len(params);
+    }
+
+    /// One more attachment, with so many characters of base64.
+    pub fn add_attachment(&mut self, media_type: Option<&str>, encoded: usize) {
+        if text_attachments::is_text(media_type) {
+            self.bytes += text_attachments::shown_bytes(encoded);
+        }
+        let image = media_type.is_some_and(|kind| kind.starts_with("image/") && kind != "image/svg+xml");
+        *(if image { &mut self.images } else { &mut self.files }) += 1;
+    }
+
+    /// Tokens of the whole message.
+    #[must_use]
+    pub fn tokens(self) -> u64 {
+        let result = if self.is_result { RESULT_OVERHEAD } else { 0 };
+        MESSAGE_OVERHEAD
+            + result
+            + tokens_of_bytes(self.bytes)
+            + CALL_OVERHEAD * self.calls
+            + IMAGE_TOKENS * self.images
+            + FILE_TOKENS * self.files
+    }
+}
+
+/// One piece of the system prompt, of so many bytes.
+#[must_use]
+pub fn tokens_of_piece(length: u64) -> u64 {
+    PIECE_OVERHEAD + tokens_of_bytes(length)
+}
+
+/// A whole request.
+#[must_use]
+pub fn tokens_of_request(request: &ModelRequest) -> u64 {
+    let system = request.system.iter().map(|text| tokens_of_piece(text.len() as u64));
+    let messages = request.messages.iter().map(|message| MessageSize::of_message(message).tokens());
+    system.chain(messages).sum::<u64>() + tokens_of_tools(&request.tools)
+}
+
+/// The tools that a model is shown.
+#[must_use]
+pub fn tokens_of_tools(tools: &[Arc<ToolSpec>]) -> u64 {
+    tools.iter().map(|spec| tokens_of_tool(spec)).sum()
+}
+
+/// One of them.
+#[must_use]
+pub fn tokens_of_tool(tool: &ToolSpec) -> u64 {
+    TOOL_OVERHEAD
+        + tokens_of_bytes((tool.name.len() + tool.description.len() + tool.parameters.to_string().len()) as u64)
+}
+
+#[cfg(test)]
+mod tests;

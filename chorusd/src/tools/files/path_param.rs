@@ -1,0 +1,48 @@
+//! A path among the parameters of a tool.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+
+use super::WorkspacePath;
+use crate::tools::ToolContext;
+
+/// A path as the model wrote it. It is cleaned once: what was judged is what is opened.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(from = "String")]
+pub struct PathParam {
+    given: String,
+    place: OnceLock<Result<WorkspacePath, String>>,
+}
+
+impl From<String> for PathParam {
+    fn from(given: String) -> Self {
+        Self { given, place: OnceLock::new() }
+    }
+}
+
+impl PathParam {
+    /// Where in the workspace it leads.
+    ///
+    /// # Errors
+    /// Why it leads nowhere there.
+    pub fn resolve(&self, scene: &ToolContext) -> Result<&WorkspacePath, String> {
+        self.place.get_or_init(|| WorkspacePath::parse(&self.given, &scene.workspace())).as_ref().map_err(Clone::clone)
+    }
+}
+
+impl JsonSchema for PathParam {
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}

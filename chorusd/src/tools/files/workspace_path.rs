@@ -1,0 +1,182 @@
+//! A path as a model writes it, made into the one that is judged and opened.
+
+use std::fmt;
+use std::path::Path;
+
+/// Bytes of a path.
+const MAX_PATH_LEN: usize = 4096;
+
+/// Folders inside each other: each is held open while it is walked.
+const MAX_DEPTH: usize = 64;
+
+/// A place in a workspace: names below it, none of them `.`, `..` or git's own. Without any it is the workspace itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspacePath {
+    components: Vec<String>,
+    /// It was written with a slash at its end.
+    trailing_slash: bool,
+}
+
+impl WorkspacePath {
+    /// Cleans a path: no `.`, `..` or doubled slashes. Symbolic links are followed nowhere, so `..` takes the name before it
+    /// away. An absolute path that leads into `workspace` is one in it.
+    ///
+    /// # Errors
+    /// Why it is no path in the workspace, for the model.
+    pub fn parse(given: &str, workspace: &Path) -> Result<Self, String> {
+        if given.is_empty() {
+            return Err("the path is empty; `.` is the workspace itself".into());
+        }
+        if given.len() > MAX_PATH_LEN {
+            return Err(format!("the path has {} bytes; {MAX_PATH_LEN} are the most", given.len()));
+        }
+        if given.chars().any(char::is_control) {
+            return Err(format!("the path {given:?} has control characters in it; no file tool takes them"));
+        }
+        if given == "~" || given.starts_with("~/") {
+            return Err(format!("{given} is outside of the workspace: paths begin there, and `~` is not expanded"));
+        }
+        let inside = match given.starts_with('/') {
+            false => given.to_owned(),
+            true => strip_workspace(given, workspace)?,
+        };
+        let mut parts: Vec<String> = Vec::new();
+        for part in inside.split('/') {
+            match part {
+                "" | "." => {}
+                ".." if parts.pop().is_none() => {
+                    return Err(format!("{given} leads out of the workspace; file tools reach nothing outside of it"));
+                }
+                ".." => {}
+                _ if is_git_dir(part) => {
+                    return Err(format!(
+                        "{given} lies in git's own directory, which no file tool touches; use git's tools"
+                    ));
+                }
+                _ => parts.push(part.to_owned()),
+            }
+        }
+        if parts.len() > MAX_DEPTH {
+            return Err(format!("the path has {} folders inside each other; {MAX_DEPTH} are the most", parts.len()));
+        }
+        Ok(Self { components: parts, trailing_slash: given.ends_with('/') })
+    }
+
+    /// The names that lead there.
+    #[must_use]
+    pub fn components(&self) -> &[String] {
+        &self.components
+    }
+
+    /// The folder that a file is to lie in, and the file's name.
+    ///
+    /// # Errors
+    /// It is meant to be a folder.
+    pub fn split_file(&self) -> Result<(&[String], &str), String> {
+        match self.components.split_last() {
+            Some((name, folder)) if !self.trailing_slash => Ok((folder, name)),
+            _ => Err(format!("{self} is a folder; name a file")),
+        }
+    }
+}
+
+impl fmt::Display for WorkspacePath {
+    /// As actions have it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.components.is_empty() { f.write_str(".") } else { f.write_str(&self.components.join("/")) }
+    }
+}
+
+/// What is left of an absolute path when the workspace's own is taken off.
+fn strip_workspace(given: &str, workspace: &Path) -> Result<String, String> {
+    let left = |workspace: &Path| Path::new(given).strip_prefix(workspace).ok().map(Path::to_path_buf);
+    // A command sees it under the name without links.
+    let left = left(workspace).or_else(|| left(&workspace.canonicalize().ok()?));
+    left.and_then(|left| left.to_str().map(str::to_owned)).ok_or_else(|| {
+        let workspace = workspace.display();
+        format!("{given} is outside of the workspace ({workspace}); file tools reach nothing outside of it")
+    })
+}
+
+/// Whether git takes `.git` to be meant, on this or on any file system: letters of either size, dots and blanks behind it, characters
+/// that are not seen, a short name of Windows, a stream of NTFS.
+fn is_git_dir(part: &str) -> bool {
+    part.split('\\').any(|part| {
+        let name = part.split(':').next().unwrap_or_default();
+        let seen: String = name.chars().filter(|c| !is_ignored_by_hfs(*c)).collect();
+        let name = seen.trim_end_matches(['.', ' ']).to_ascii_lowercase();
+        let short = name.strip_prefix("git~").or_else(|| name.strip_prefix("gi7eba~"));
+        name == ".git" || short.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+    })
+}
+
+/// Characters that HFS+ leaves out when it compares names.
+fn is_ignored_by_hfs(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(given: &str) -> Result<String, String> {
+        WorkspacePath::parse(given, Path::new("/home/agents/a/workspace")).map(|place| place.to_string())
+    }
+
+    #[test]
+    fn paths_are_cleaned_into_what_is_opened() {
+        for (given, clean) in [
+            ("a", "a"),
+            ("./a", "a"),
+            ("a//b/./c", "a/b/c"),
+            ("a/../b", "b"),
+            ("a/b/../../c/", "c"),
+            (".", "."),
+            ("a/..", "."),
+            ("/home/agents/a/workspace", "."),
+            ("/home/agents/a/workspace/x/y", "x/y"),
+            ("/home/agents//a/./workspace/x", "x"),
+            ("a b/ü", "a b/ü"),
+            (".gitignore", ".gitignore"),
+            (".github/x.yml", ".github/x.yml"),
+            ("git~x", "git~x"),
+            ("x~", "x~"),
+            ("...", "..."),
+        ] {
+            assert_eq!(read(given).as_deref(), Ok(clean), "{given}");
+        }
+    }
+
+    #[test]
+    fn what_leads_out_or_to_git_is_refused_with_the_reason() {
+        for (given, why) in [
+            ("", "empty"),
+            ("..", "leads out"),
+            ("a/../../b", "leads out"),
+            ("../workspace/a", "leads out"),
+            ("/etc/passwd", "outside of the workspace (/home/agents/a/workspace)"),
+            ("/home/agents/a/workspace2/x", "outside"),
+            ("/home/agents/a/workspace/../agent.json", "leads out"),
+            ("/", "outside"),
+            ("~", "not expanded"),
+            ("~/x", "not expanded"),
+            ("a\0b", "control"),
+            ("a\nb", "control"),
+            (".git", "git"),
+            ("sub/.git/hooks/x", "git"),
+            (".GIT/config", "git"),
+            (".git./config", "git"),
+            (".git . /config", "git"),
+            (".g\u{200c}it/config", "git"),
+            (".git::$INDEX_ALLOCATION/config", "git"),
+            ("GIT~1/config", "git"),
+            ("a\\.git\\config", "git"),
+        ] {
+            let wrong = read(given).expect_err(given);
+            assert!(wrong.contains(why), "{given}: {wrong}");
+        }
+        assert!(read(&"x/".repeat(3000)).is_err());
+        assert!(WorkspacePath::parse("src/", Path::new("/w")).unwrap().split_file().is_err());
+        assert!(WorkspacePath::parse(".", Path::new("/w")).unwrap().split_file().is_err());
+    }
+}

@@ -1,0 +1,127 @@
+//! Short words for what nearly every test does with a client.
+
+use chorus_proto::methods::{agent, context, daemon, session};
+use chorus_proto::{Agent, CallError, Client, ErrorKind, Message, NewMessage, Role, Session};
+
+/// A client with verbs; each panics where the daemon refuses.
+pub trait ClientExt {
+    fn init(&mut self, name: &str);
+    fn append(&mut self, agent: &str, text: &str) -> u64;
+    fn append_all(&mut self, agent: &str, messages: Vec<NewMessage>) -> u64;
+    fn message_texts(&mut self, agent: &str) -> Vec<String>;
+    fn messages(&mut self, agent: &str) -> Vec<Message>;
+    fn pinned_facts(&mut self, agent: &str) -> Vec<String>;
+    fn agent_status(&mut self, agent: &str) -> Agent;
+    fn save(&mut self, agent: &str, description: &str) -> Session;
+    fn history(&mut self, agent: &str) -> Vec<Session>;
+    fn get_session(&mut self, agent: &str, selector: &str) -> (Session, Vec<Message>);
+    fn restore(&mut self, agent: &str, selector: &str) -> context::RestoreResult;
+}
+
+impl ClientExt for Client {
+    fn init(&mut self, name: &str) {
+        let params = agent::InitParams { name: name.into(), ..Default::default() };
+        self.call::<agent::Init>(&params).expect("agent.init");
+    }
+
+    fn append(&mut self, agent: &str, text: &str) -> u64 {
+        self.append_all(agent, vec![NewMessage::text(Role::User, text)])
+    }
+
+    fn append_all(&mut self, agent: &str, messages: Vec<NewMessage>) -> u64 {
+        let params = context::AppendParams { agent: Some(agent.into()), messages, ..Default::default() };
+        self.call::<context::Append>(&params).expect("context.append").messages
+    }
+
+    fn message_texts(&mut self, agent: &str) -> Vec<String> {
+        self.messages(agent).into_iter().map(|message| message.content).collect()
+    }
+
+    fn messages(&mut self, agent: &str) -> Vec<Message> {
+        let mut all = Vec::new();
+        let mut offset = Some(0);
+        while offset.is_some() {
+            let params = context::ShowParams { agent: Some(agent.into()), offset, ..Default::default() };
+            let page = self.call::<context::Show>(&params).expect("context.show");
+            assert!(page.next.is_none_or(|next| next > offset.unwrap_or(0)), "a page that does not end");
+            all.extend(page.messages);
+            offset = page.next;
+        }
+        all
+    }
+
+    fn pinned_facts(&mut self, agent: &str) -> Vec<String> {
+        let params = context::ShowParams { agent: Some(agent.into()), ..Default::default() };
+        let shown = self.call::<context::Show>(&params).expect("context.show");
+        shown.working_set.pinned_facts.into_iter().map(|fact| fact.text).collect()
+    }
+
+    fn agent_status(&mut self, agent: &str) -> Agent {
+        let params = daemon::StatusParams { agent: Some(agent.into()), limit: None };
+        self.call::<daemon::Status>(&params).expect("status").agents.pop().expect("the agent")
+    }
+
+    fn save(&mut self, agent: &str, description: &str) -> Session {
+        let params = context::SaveParams {
+            agent: Some(agent.into()),
+            description: (!description.is_empty()).then(|| description.into()),
+            ..Default::default()
+        };
+        self.call::<context::Save>(&params).expect("context.save").session
+    }
+
+    fn history(&mut self, agent: &str) -> Vec<Session> {
+        let mut all = Vec::new();
+        for page in 1.. {
+            let params = context::HistoryParams {
+                agent: Some(agent.into()),
+                page: Some(page),
+                limit: Some(1000),
+                ..Default::default()
+            };
+            let result = self.call::<context::History>(&params).expect("context.history");
+            all.extend(result.sessions);
+            if page >= result.pages {
+                break;
+            }
+        }
+        all
+    }
+
+    fn get_session(&mut self, agent: &str, selector: &str) -> (Session, Vec<Message>) {
+        let mut all = Vec::new();
+        let mut offset = 0;
+        loop {
+            let params = session::GetParams {
+                agent: Some(agent.into()),
+                session: selector.into(),
+                offset: Some(offset),
+                ..Default::default()
+            };
+            let page = self.call::<session::Get>(&params).expect("session.get");
+            all.extend(page.messages);
+            match page.next {
+                Some(next) if next > offset => offset = next,
+                Some(next) => panic!("page {next} after {offset}"),
+                None => return (page.session, all),
+            }
+        }
+    }
+
+    fn restore(&mut self, agent: &str, selector: &str) -> context::RestoreResult {
+        let params =
+            context::RestoreParams { agent: Some(agent.into()), session: selector.into(), ..Default::default() };
+        self.call::<context::Restore>(&params).expect("context.restore")
+    }
+}
+
+/// The kind of an error that the daemon must have answered with.
+///
+/// # Panics
+/// Where it answered with a result, or not at all.
+pub fn expect_error_kind<T: std::fmt::Debug>(answer: Result<T, CallError>) -> ErrorKind {
+    match answer {
+        Err(CallError::Rpc(error)) => error.kind(),
+        other => panic!("an error was due, not {other:?}"),
+    }
+}

@@ -1,0 +1,158 @@
+//! What people and the application do, and who is told of it.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::gateway::session::{GUILD_MESSAGES, GUILDS};
+use super::messages::Message;
+use super::objects::{Channel, Guild, Role, TEXT_CHANNEL, THREAD_CHANNEL, User};
+use super::permissions::VIEW_CHANNEL;
+use super::state::State;
+
+impl State {
+    /// A server as GUILD_CREATE tells of it: of its members only the application itself, which is all it is told without asking.
+    pub fn guild_json(&self, guild: &Guild) -> Value {
+        let seen = |channel: &&Channel| {
+            if channel.kind == THREAD_CHANNEL {
+                return false;
+            }
+            let base = guild.permissions(self.application_id);
+            channel.guild == guild.id && channel.permissions(base, self.application_id) & VIEW_CHANNEL != 0
+        };
+        let channels: Vec<Value> = self.channels.values().filter(seen).map(Channel::to_json).collect();
+        let mut own = guild.member_json(self.application_id);
+        own["user"] = self.users[&self.application_id].to_json();
+        let mut json = guild.to_json();
+        for (name, value) in [
+            ("joined_at", guild.joined_at.to_string().into()),
+            ("large", false.into()),
+            ("unavailable", false.into()),
+            ("member_count", guild.members.len().into()),
+            ("members", json!([own])),
+            ("channels", channels.into()),
+        ] {
+            json[name] = value;
+        }
+        for name in ["threads", "presences", "voice_states", "stage_instances", "guild_scheduled_events"] {
+            json[name] = json!([]);
+        }
+        json
+    }
+
+    /// Somebody in a server may this beside what others give: by a role that is theirs alone, of which everybody is told.
+    pub fn grant_permissions(&mut self, guild: u64, user: u64, permissions: u64) {
+        let id = self.snowflakes.next();
+        let Some(server) = self.guild_mut(guild) else { return };
+        let Some(member) = server.member_mut(user) else { return };
+        let (own, kind) = match member.own_role {
+            Some(own) => (own, "GUILD_ROLE_UPDATE"),
+            None if permissions == 0 => return,
+            None => (id, "GUILD_ROLE_CREATE"),
+        };
+        if member.own_role.replace(own).is_none() {
+            member.roles.push(own);
+        }
+        let role = Role { id: own, name: format!("of {user}"), permissions, managed: false };
+        server.roles.retain(|role| role.id != own);
+        server.roles.push(role.clone());
+        let told = json!({"guild_id": guild.to_string(), "role": role.to_json(1)});
+        self.dispatch(kind, GUILDS, &told);
+    }
+
+    pub fn add_user(&mut self, name: &str, bot: bool) -> u64 {
+        let id = self.snowflakes.next();
+        self.users.insert(id, User { id, name: name.to_owned(), bot });
+        id
+    }
+
+    pub fn add_channel(
+        &mut self,
+        guild: u64,
+        kind: u64,
+        name: &str,
+        topic: Option<String>,
+        parent: Option<u64>,
+    ) -> u64 {
+        let id = self.snowflakes.next();
+        let position = self.channels.values().filter(|channel| channel.guild == guild).count() as u64;
+        let channel = Channel {
+            id,
+            guild,
+            kind,
+            name: if kind == TEXT_CHANNEL { normalize_channel_name(name) } else { name.to_owned() },
+            topic,
+            parent,
+            position,
+            overwrites: Vec::new(),
+            last_message: None,
+            direct_with: None,
+        };
+        self.channels.insert(id, channel);
+        self.dispatch_channel(if kind == THREAD_CHANNEL { "THREAD_CREATE" } else { "CHANNEL_CREATE" }, id);
+        id
+    }
+
+    /// Takes a channel away with what is in it.
+    pub fn remove_channel(&mut self, id: u64) -> Option<Channel> {
+        self.dispatch_channel("CHANNEL_DELETE", id);
+        let removed = self.channels.remove(&id)?;
+        self.messages.retain(|_, message| message.channel != id);
+        for channel in self.channels.values_mut().filter(|channel| channel.parent == Some(id)) {
+            channel.parent = None;
+        }
+        Some(removed)
+    }
+
+    /// Puts a message into its channel.
+    pub fn post_message(&mut self, message: Message) -> u64 {
+        let id = message.id;
+        if let Some(channel) = self.channels.get_mut(&message.channel).filter(|_| message.ephemeral_for.is_none()) {
+            channel.last_message = Some(id);
+        }
+        self.dispatch_message("MESSAGE_CREATE", &message);
+        self.messages.insert(id, message);
+        id
+    }
+
+    /// Changes a message; what it said before is kept.
+    pub fn edit_message(&mut self, id: u64, edit: impl FnOnce(&mut Message)) {
+        let Some(message) = self.messages.get_mut(&id) else { return };
+        let before = message.content.clone();
+        edit(message);
+        message.previous_contents.push(before);
+        message.edited = Some(Timestamp::now());
+        let message = message.clone();
+        self.dispatch_message("MESSAGE_UPDATE", &message);
+    }
+
+    /// Takes a message away.
+    pub fn delete_message(&mut self, id: u64) -> bool {
+        let Some(message) = self.messages.remove(&id) else { return false };
+        let guild = self.channels.get(&message.channel).filter(|channel| channel.direct_with.is_none());
+        let mut told = json!({"id": id.to_string(), "channel_id": message.channel.to_string()});
+        if let Some(guild) = guild.map(|channel| channel.guild) {
+            told["guild_id"] = guild.to_string().into();
+        }
+        let seen = self.permissions(message.channel, self.application_id) & VIEW_CHANNEL != 0;
+        if message.ephemeral_for.is_none() && seen {
+            self.dispatch("MESSAGE_DELETE", GUILD_MESSAGES, &told);
+        }
+        self.deleted.push(message);
+        true
+    }
+
+    /// The application is told of a server, as when it is invited.
+    pub fn dispatch_guild(&mut self, guild: u64) {
+        if let Some(json) = self.guild(guild).map(|guild| self.guild_json(guild)) {
+            self.dispatch("GUILD_CREATE", GUILDS, &json);
+        }
+    }
+}
+
+/// The name that a text channel gets: small letters, and lines for spaces.
+#[must_use]
+pub fn normalize_channel_name(name: &str) -> String {
+    let kept = |c: &char| !"!\"#$%&'()*+,./:;<=>?@[\\]^`{|}~".contains(*c);
+    let name: String = name.trim().to_lowercase().chars().filter(kept).collect();
+    name.split_whitespace().collect::<Vec<_>>().join("-")
+}

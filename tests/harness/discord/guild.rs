@@ -1,0 +1,192 @@
+//! A server, as a test builds it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::channel::ChannelHandle;
+use super::objects::{CATEGORY_CHANNEL, Guild, Member, Role, TEXT_CHANNEL, THREAD_CHANNEL};
+use super::permissions as may;
+use super::state::Shared;
+use super::user::UserHandle;
+use crate::wait::{DEADLINE, wait_until};
+
+/// A server that the application was invited to. Copies are the same server.
+#[derive(Debug, Clone)]
+pub struct GuildHandle {
+    pub(super) shared: Arc<Shared>,
+    pub id: u64,
+}
+
+impl GuildHandle {
+    pub(super) fn new(shared: &Arc<Shared>, name: &str) -> Self {
+        let id = shared.change(|state| {
+            let (id, owner, own) = (state.snowflakes.next(), state.add_user("owner", false), state.snowflakes.next());
+            let role = |id, name: &str, permissions, managed| Role { id, name: name.into(), permissions, managed };
+            let member = |user, roles| Member { user, nick: None, roles, own_role: None };
+            state.guilds.push(Guild {
+                id,
+                name: name.to_owned(),
+                owner,
+                roles: vec![
+                    role(id, "@everyone", may::EVERYONE_DEFAULT, false),
+                    role(own, "Chorus", may::APPLICATION_DEFAULT, true),
+                ],
+                members: vec![member(owner, vec![]), member(state.application_id, vec![own])],
+                joined_at: Timestamp::now(),
+                is_left: false,
+            });
+            state.dispatch_guild(id);
+            id
+        });
+        Self { shared: shared.clone(), id }
+    }
+
+    /// Somebody with these roles, which are made where they are not there, and these permissions beside those of everybody, by a role of
+    /// their own.
+    pub fn add_member(&self, name: &str, roles: &[&str], permissions: u64) -> UserHandle {
+        let roles = roles.iter().map(|name| self.find_or_create_role(name)).collect();
+        let user = self.shared.change(|state| {
+            let user = state.add_user(name, false);
+            if let Some(guild) = state.guild_mut(self.id) {
+                guild.members.push(Member { user, nick: None, roles, own_role: None });
+            }
+            state.grant_permissions(self.id, user, permissions);
+            user
+        });
+        UserHandle { shared: self.shared.clone(), id: user }
+    }
+
+    /// Who owns it.
+    ///
+    /// # Panics
+    /// Where the server has gone.
+    #[must_use]
+    pub fn owner(&self) -> UserHandle {
+        let id = self.shared.state().guild(self.id).expect("the server").owner;
+        UserHandle { shared: self.shared.clone(), id }
+    }
+
+    /// Another application.
+    pub fn add_bot(&self, name: &str) -> UserHandle {
+        let person = self.add_member(name, &[], 0);
+        self.shared.change(|state| {
+            if let Some(user) = state.users.get_mut(&person.id) {
+                user.bot = true;
+            }
+        });
+        person
+    }
+
+    /// The number of a role, which is made where it is not there.
+    ///
+    /// # Panics
+    /// Where the server has gone.
+    pub fn find_or_create_role(&self, name: &str) -> u64 {
+        self.shared.change(|state| {
+            let id = state.snowflakes.next();
+            let guild = state.guild_mut(self.id).expect("the server");
+            if let Some(role) = guild.roles.iter().find(|role| role.name == name) {
+                return role.id;
+            }
+            let role = Role { id, name: name.to_owned(), permissions: 0, managed: false };
+            guild.roles.push(role.clone());
+            let told = serde_json::json!({"guild_id": self.id.to_string(), "role": role.to_json(1)});
+            state.dispatch("GUILD_ROLE_CREATE", super::gateway::session::GUILDS, &told);
+            id
+        })
+    }
+
+    /// A text channel that somebody made.
+    pub fn create_channel(&self, name: &str) -> ChannelHandle {
+        let id = self.shared.change(|state| state.add_channel(self.id, TEXT_CHANNEL, name, None, None));
+        ChannelHandle { shared: self.shared.clone(), id }
+    }
+
+    /// A thread that somebody began below a channel.
+    pub fn create_thread(&self, below: &ChannelHandle, name: &str) -> ChannelHandle {
+        let id = self.shared.change(|state| state.add_channel(self.id, THREAD_CHANNEL, name, None, Some(below.id)));
+        ChannelHandle { shared: self.shared.clone(), id }
+    }
+
+    /// A category that somebody made.
+    pub fn create_category(&self, name: &str) -> u64 {
+        self.shared.change(|state| state.add_channel(self.id, CATEGORY_CHANNEL, name, None, None))
+    }
+
+    /// A text channel that somebody made in a category.
+    pub fn create_channel_in(&self, name: &str, category: u64) {
+        self.shared.change(|state| _ = state.add_channel(self.id, TEXT_CHANNEL, name, None, Some(category)));
+    }
+
+    /// The categories that there are: numbers and names.
+    #[must_use]
+    pub fn categories(&self) -> Vec<(u64, String)> {
+        let state = self.shared.state();
+        let channels =
+            state.channels.values().filter(|channel| channel.guild == self.id && channel.kind == CATEGORY_CHANNEL);
+        channels.map(|channel| (channel.id, channel.name.clone())).collect()
+    }
+
+    /// Waits for a text channel of this name.
+    ///
+    /// # Panics
+    /// Where there is none in time.
+    #[must_use]
+    pub fn wait_for_channel(&self, name: &str) -> ChannelHandle {
+        wait_until(name, DEADLINE, || self.text_channels().into_iter().find(|room| room.name() == name))
+    }
+
+    /// The text channels that there are.
+    #[must_use]
+    pub fn text_channels(&self) -> Vec<ChannelHandle> {
+        let state = self.shared.state();
+        let channels =
+            state.channels.values().filter(|channel| channel.guild == self.id && channel.kind == TEXT_CHANNEL);
+        channels.map(|channel| ChannelHandle { shared: self.shared.clone(), id: channel.id }).collect()
+    }
+
+    /// What the application may in the whole server, from now on.
+    pub fn set_application_permissions(&self, permissions: u64) {
+        self.shared.change(|state| {
+            let guild = state.guild_mut(self.id).expect("the server");
+            for role in guild.roles.iter_mut().filter(|role| role.managed || role.id == self.id) {
+                role.permissions = permissions;
+            }
+        });
+    }
+
+    /// The application is thrown out.
+    pub fn remove_application(&self) {
+        self.shared.change(|state| {
+            if let Some(guild) = state.guild_mut(self.id) {
+                guild.is_left = true;
+            }
+            let told = serde_json::json!({"id": self.id.to_string()});
+            state.dispatch("GUILD_DELETE", super::gateway::session::GUILDS, &told);
+        });
+    }
+
+    /// An outage on Discord's side: the server is not there for a while.
+    pub fn start_outage(&self) {
+        let told = serde_json::json!({"id": self.id.to_string(), "unavailable": true});
+        self.shared.change(|state| state.dispatch("GUILD_DELETE", super::gateway::session::GUILDS, &told));
+    }
+
+    /// The application is told of it again.
+    pub fn make_available(&self) {
+        self.shared.change(|state| {
+            if let Some(guild) = state.guild_mut(self.id) {
+                guild.is_left = false;
+            }
+            state.dispatch_guild(self.id);
+        });
+    }
+
+    /// The commands that are registered here or for all servers.
+    #[must_use]
+    pub fn commands(&self) -> Vec<serde_json::Value> {
+        let state = self.shared.state();
+        [self.id, 0].iter().filter_map(|guild| state.commands.get(guild)).flatten().cloned().collect()
+    }
+}

@@ -1,0 +1,120 @@
+//! Somebody who writes, gives commands and presses buttons.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::channel::ChannelHandle;
+use super::interaction::Interaction;
+use super::permissions as may;
+use super::state::Shared;
+use super::{invocations, visible_message};
+use crate::wait::{DEADLINE, wait_until};
+
+/// A person, or another application. Copies are the same one.
+#[derive(Debug, Clone)]
+pub struct UserHandle {
+    pub(super) shared: Arc<Shared>,
+    pub id: u64,
+}
+
+impl UserHandle {
+    pub(super) fn application(shared: &Arc<Shared>) -> Self {
+        let id = shared.state().application_id;
+        Self { shared: shared.clone(), id }
+    }
+
+    /// Their name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.shared.state().users.get(&self.id).map(|user| user.name.clone()).unwrap_or_default()
+    }
+
+    /// What they may in every server, from now on, beside what their roles give.
+    pub fn grant_permissions(&self, permissions: u64) {
+        self.shared.change(|state| {
+            let guilds: Vec<u64> = state.guilds.iter().map(|guild| guild.id).collect();
+            guilds
+                .into_iter()
+                .for_each(|guild| state.grant_permissions(guild, self.id, permissions & !may::EVERYONE_DEFAULT));
+        });
+    }
+
+    /// What they are called in every server.
+    pub fn set_nick(&self, name: &str) {
+        self.shared.change(|state| {
+            for member in state.guilds.iter_mut().filter_map(|guild| guild.member_mut(self.id)) {
+                member.nick = Some(name.to_owned());
+            }
+        });
+    }
+
+    /// Gives a command such as `context save` with these options, as soon as it is registered.
+    ///
+    /// # Panics
+    /// Where there is no such command or option, or a value is none of its kind: nobody could give it.
+    #[track_caller]
+    pub fn run_slash_command(&self, room: &ChannelHandle, command: &str, options: &[(&str, &str)]) -> Interaction {
+        let definition = self.wait_for_command(room, command);
+        let data = invocations::command_data(&self.shared.state(), &definition, command, options, None);
+        self.interact(room, 2, None, data)
+    }
+
+    /// What is offered while the last of `options` is being typed: names and values.
+    ///
+    /// # Panics
+    /// As `slash`, and where nothing is offered in time.
+    #[track_caller]
+    pub fn autocomplete(&self, room: &ChannelHandle, command: &str, options: &[(&str, &str)]) -> Vec<(String, Value)> {
+        let definition = self.wait_for_command(room, command);
+        let focused = options.last().map(|(name, _)| *name);
+        let data = invocations::command_data(&self.shared.state(), &definition, command, options, focused);
+        self.interact(room, 4, None, data).choices()
+    }
+
+    /// Presses a button, by its label or number, of a message as it stands now.
+    ///
+    /// # Panics
+    /// Where there is no such button to be pressed.
+    #[track_caller]
+    pub fn press_button(&self, message: impl Into<u64>, button: &str) -> Interaction {
+        let id = message.into();
+        let (room, custom_id) = {
+            let state = self.shared.state();
+            let message = state.messages.get(&id).expect("the message");
+            let seen = message.ephemeral_for.is_none_or(|only| only == self.id);
+            assert!(seen, "{} does not see the message", self.id);
+            let shown = visible_message::VisibleMessage::from_message(&state, message);
+            let found = shown.button(button).unwrap_or_else(|| panic!("no button {button:?} at {shown:?}"));
+            assert!(!found.disabled, "the button {button:?} is disabled");
+            (ChannelHandle { shared: self.shared.clone(), id: message.channel }, found.custom_id.clone())
+        };
+        self.press_stale_button(&room, id, &custom_id)
+    }
+
+    /// Presses a button that was there when the finger began to move.
+    pub fn press_stale_button(&self, room: &ChannelHandle, message: impl Into<u64>, custom_id: &str) -> Interaction {
+        let data = json!({"custom_id": custom_id, "component_type": 2});
+        self.interact(room, 3, Some(message.into()), data)
+    }
+
+    /// Waits for a command that this one begins with.
+    #[track_caller]
+    fn wait_for_command(&self, room: &ChannelHandle, command: &str) -> Value {
+        let name = command.split(' ').next().unwrap_or_default();
+        wait_until(&format!("/{name} to be registered"), DEADLINE, || {
+            let state = self.shared.state();
+            let guild = state.channels.get(&room.id).map_or(0, |channel| channel.guild);
+            // In a conversation with the application there are only those that are for all servers, or any in one of them.
+            let lists = state.commands.iter().filter(|(of, _)| guild == 0 || **of == guild || **of == 0);
+            lists.flat_map(|(_, list)| list).find(|command| command["name"] == name).cloned()
+        })
+    }
+
+    fn interact(&self, room: &ChannelHandle, kind: u64, message: Option<u64>, data: Value) -> Interaction {
+        let id = self
+            .shared
+            .change(|state| invocations::dispatch_interaction(state, (room.id, self.id), kind, message, data));
+        Interaction { shared: self.shared.clone(), id }
+    }
+}

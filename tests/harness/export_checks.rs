@@ -1,0 +1,186 @@
+//! What must hold for a session that leaves: as Markdown it comes back, as a page it is only text.
+
+use std::io::{self, Cursor};
+
+use bytes::Bytes;
+use chorus_proto::Message;
+use chorus_proto::methods::export::ExportFormat;
+use chorus_proto::methods::import::ImportFormat;
+use chorusd::session::import::{ImportSink, ImportedMetadata, import};
+use chorusd::session::{SessionFile, export, file};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+const ROLES: [&str; 4] = ["user", "assistant", "tool_result", "system"];
+
+/// Elements that a page is made of.
+const ALLOWED_ELEMENTS: &[&str] = &[
+    "html",
+    "head",
+    "body",
+    "header",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "p",
+    "ul",
+    "ol",
+    "li",
+    "dl",
+    "dt",
+    "dd",
+    "details",
+    "summary",
+    "main",
+    "article",
+    "span",
+    "time",
+    "div",
+    "b",
+    "pre",
+    "code",
+    "img",
+    "a",
+    "em",
+    "strong",
+    "del",
+    "blockquote",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "hr",
+    "br",
+    "input",
+];
+
+/// A session of these texts, in all roles and places.
+///
+/// # Panics
+/// Where it is none.
+#[must_use]
+pub fn build_session(texts: &[&str]) -> SessionFile {
+    let message = |(n, text): (usize, &&str)| {
+        let role = ROLES[n % ROLES.len()];
+        let mut message = json!({"id": format!("m{n}"), "role": role, "content": text,
+            "timestamp": format!("2026-01-02T03:{:02}:{:02}.{:06}Z", n / 60 % 60, n % 60, n)});
+        match role {
+            "assistant" => {
+                let params: Value = serde_json::from_str(text).unwrap_or_else(|_| json!({"text": text}));
+                message["tool_calls"] = json!([{"id": text, "name": text, "params": params}]);
+            }
+            "tool_result" => message["tool_call_id"] = (*text).into(),
+            _ => message["author"] = json!({"id": "1", "name": text}),
+        }
+        message
+    };
+    let messages: Vec<Value> = texts.iter().enumerate().map(message).collect();
+    let text = texts.first().copied().unwrap_or_default();
+    let whole = json!({"schema": 2, "id": "7d444840-9dc0-41d1-b245-5ffdce74fad2", "session_id": "2026-01-02_a-talk",
+        "agent_name": text, "description": text, "summary": text, "summary_source": "given", "model": text, "tags": [text],
+        "saved_at": "2026-01-02T03:04:05Z", "message_count": messages.len(), "messages": messages,
+        "working_set": {"background": text, "decisions": [{"id": "1", "text": text, "source": "rule"}]}});
+    file::parse(&Bytes::from(whole.to_string())).expect("a session")
+}
+
+/// The session in a form.
+///
+/// # Panics
+/// Where it cannot be written.
+#[must_use]
+pub fn export_text(session: &SessionFile, form: ExportFormat) -> String {
+    let mut out = Vec::new();
+    export::write(&mut out, session, None, form).expect("memory takes it");
+    String::from_utf8(out).expect("text")
+}
+
+/// Markdown comes back with every byte of its messages; a page has no markup but its own.
+///
+/// # Panics
+/// Where that does not hold.
+pub fn check_exports(session: &SessionFile) {
+    let markdown = export_text(session, ExportFormat::Md);
+    let marks = |mark: &str| markdown.matches(mark).count();
+    assert!(marks("<!-- SESSION_SUMMARY_START -->") <= 1 && marks("<!-- SESSION_SUMMARY_END -->") <= 1, "{markdown}");
+    let mut back = CollectingSink::default();
+    let mut new_id = || "none".to_owned();
+    let source = &mut Cursor::new(&markdown);
+    import(source, ImportFormat::Auto, Timestamp::UNIX_EPOCH, &mut new_id, &mut back).expect("it is read back");
+    let before: Vec<String> =
+        session.messages.iter().map(|stored| to_json(&stored.to_message().expect("one"))).collect();
+    assert_eq!(back.messages, before, "{markdown}");
+    let about = back.about.expect("an end");
+    assert_eq!(
+        (about.description, about.summary),
+        (session.header.description.clone(), session.header.summary.clone())
+    );
+    assert_eq!(about.working_set.as_ref(), Some(&session.header.working_set));
+    check_only_text(&export_text(session, ExportFormat::Html));
+}
+
+/// The time of day of an instant, as a heading shows it.
+#[must_use]
+pub fn format_time(at: Timestamp) -> String {
+    at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M:%S").to_string()
+}
+
+fn to_json(message: &Message) -> String {
+    serde_json::to_string(message).expect("serialises")
+}
+
+fn check_only_text(page: &str) {
+    let (_, body) = page.split_once("</style>").expect("a style");
+    for tag in body.split('<').skip(1) {
+        let inside = tag.split('>').next().unwrap_or_default();
+        let name = inside.trim_start_matches('/').split([' ', '/']).next().unwrap_or_default();
+        assert!(ALLOWED_ELEMENTS.contains(&name), "<{inside}>");
+        for attribute in [" on", " src=", " href=", " style="] {
+            let value = inside.split_once(attribute).map(|(_, value)| value);
+            let fine = value.is_none_or(|value| match attribute {
+                " href=" => {
+                    ["\"http:", "\"https:", "\"mailto:"].iter().any(|scheme| value.to_lowercase().starts_with(scheme))
+                }
+                // Where a column of a table stands.
+                " style=" => value.starts_with("\"text-align: "),
+                " src=" => value.starts_with("\"data:image/"),
+                _ => inside.contains('"') && !inside.split('"').step_by(2).any(|outside| outside.contains(" on")),
+            });
+            assert!(fine, "<{inside}>");
+        }
+    }
+    let unseen =
+        page.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{202a}'..='\u{202e}'));
+    assert_eq!(unseen, None, "{page}");
+}
+
+/// What comes back.
+#[derive(Debug, Default)]
+struct CollectingSink {
+    messages: Vec<String>,
+    about: Option<ImportedMetadata>,
+}
+
+impl ImportSink for CollectingSink {
+    fn begin_session(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn add_message(&mut self, message: &Message, _json: &[u8]) -> io::Result<()> {
+        self.messages.push(to_json(message));
+        Ok(())
+    }
+
+    fn end_session(&mut self, about: ImportedMetadata) -> io::Result<()> {
+        self.about = Some(about);
+        Ok(())
+    }
+
+    fn report_skipped(&mut self, line: u64, reason: String) {
+        panic!("line {line} is skipped: {reason}");
+    }
+}

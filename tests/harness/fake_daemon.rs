@@ -1,0 +1,137 @@
+//! A peer in the daemon's place that speaks the protocol and answers as it is told.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::{Arc, Mutex};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+/// What follows a request: its result, then notifications; the connection ends where `gone` says so.
+#[derive(Debug, Default)]
+pub struct FakeReply {
+    pub result: Value,
+    /// Methods with their params.
+    pub notifications: Vec<(&'static str, Value)>,
+    pub disconnect: bool,
+}
+
+impl From<Value> for FakeReply {
+    fn from(result: Value) -> Self {
+        Self { result, ..Self::default() }
+    }
+}
+
+/// Listens where the daemon of `home` would; `answer` is given each request's method and params.
+///
+/// # Panics
+/// Where there can be no socket.
+pub fn start_fake_daemon(home: &Home, answer: impl FnMut(&str, &Value) -> FakeReply + Send + 'static) {
+    let answer = Mutex::new(answer);
+    start_fake_daemon_with(home, move |mut asked| {
+        let answer = (answer.lock().expect("no answer panicked"))(&asked.method, &asked.params);
+        asked.send_result(answer.result);
+        for (method, params) in answer.notifications {
+            asked.send_notification(method, params);
+        }
+        if answer.disconnect {
+            asked.disconnect();
+        }
+    });
+}
+
+/// A request, and the connection it came by.
+#[derive(Debug)]
+pub struct FakeRequest<'a> {
+    pub method: String,
+    pub params: Value,
+    id: Value,
+    stream: &'a mut UnixStream,
+}
+
+/// Listens where the daemon of `home` would, until that is taken away. `play` has each request as it comes: those of one connection
+/// one after the other, those of several at once, so that one may wait for another.
+///
+/// # Panics
+/// Where there can be no socket.
+pub fn start_fake_daemon_with(home: &Home, play: impl Fn(FakeRequest<'_>) + Send + Sync + 'static) {
+    fs::create_dir_all(home.socket().parent().expect("a directory")).expect("run/");
+    let listener = UnixListener::bind(home.socket()).expect("a socket");
+    let play = Arc::new(play);
+    let serve = move |mut stream: UnixStream| {
+        let play = play.clone();
+        std::thread::spawn(move || {
+            while let Some(mut request) = read_message(&mut stream) {
+                let method = request["method"].as_str().expect("a method").to_owned();
+                let (params, id) = (request["params"].take(), request["id"].take());
+                play(FakeRequest { method, params, id, stream: &mut stream });
+            }
+        })
+    };
+    std::thread::spawn(move || listener.incoming().map_while(Result::ok).map(serve).for_each(drop));
+}
+
+impl FakeRequest<'_> {
+    /// Says how far it has come, in the form of `send`.
+    ///
+    /// # Panics
+    /// Where `said` is no object.
+    pub fn send_progress(&mut self, mut said: Value) {
+        said.as_object_mut().expect("an object").insert("id".into(), self.id.clone());
+        self.send_notification("progress", said);
+    }
+
+    /// Sends a notification.
+    pub fn send_notification(&mut self, method: &str, params: Value) {
+        write_message(self.stream, &json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+
+    /// Answers it.
+    pub fn send_result(&mut self, result: Value) {
+        write_message(self.stream, &json!({"jsonrpc": "2.0", "id": self.id, "result": result}));
+    }
+
+    /// Refuses it.
+    pub fn send_error(&mut self, kind: &str, message: &str, hint: &str) {
+        let error = json!({"code": -32000, "message": message, "data": {"kind": kind, "hint": hint}});
+        write_message(self.stream, &json!({"jsonrpc": "2.0", "id": self.id, "error": error}));
+    }
+
+    /// Whether whoever asked still listens.
+    #[must_use]
+    pub fn is_client_connected(&self) -> bool {
+        let mut waiting = [PollFd::new(&*self.stream, PollFlags::RDHUP)];
+        poll(&mut waiting, Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 })).is_ok_and(|gone| gone == 0)
+    }
+
+    /// Answers nothing, until whoever asked has gone.
+    pub fn wait_for_disconnect(self) {
+        // It says nothing more, so what comes is the end.
+        let _ = self.stream.read(&mut [0]);
+    }
+
+    /// Closes the connection.
+    pub fn disconnect(self) {
+        // Whoever asked may have gone.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+fn read_message(stream: &mut UnixStream) -> Option<Value> {
+    let mut header = [0; 4];
+    stream.read_exact(&mut header).ok()?;
+    let mut body = vec![0; u32::from_be_bytes(header) as usize];
+    stream.read_exact(&mut body).ok()?;
+    serde_json::from_slice(&body).ok()
+}
+
+fn write_message(stream: &mut UnixStream, value: &Value) {
+    let body = value.to_string();
+    let header = u32::try_from(body.len()).expect("a length").to_be_bytes();
+    // Whoever asked may have gone.
+    let _ = stream.write_all(&[&header[..], body.as_bytes()].concat());
+}
