@@ -1,12 +1,12 @@
-//! Which agent is meant: `--agent`, else `$CHORUS_AGENT`, else the agent whose directory holds the current one.
-//! Where none of these says so the request names no agent, and the daemon takes the one chosen with `agent use`
-//! or the only one there is.
+//! Selects the agent to name in a request: `--agent`, else `$CHORUS_AGENT`, else the agent whose directory contains the
+//! current one. If none applies the request names no agent, and the daemon takes the one chosen with `agent use` or the
+//! only one that exists.
 
 use std::path::Path;
 
 use crate::app::App;
 
-/// The agent to name in a request.
+/// Returns the agent to name in a request.
 #[must_use]
 pub fn selected_agent(app: &App) -> Option<String> {
     app.global.agent.clone().or_else(from_environment).or_else(|| from_current_dir(&app.paths().ok()?.home))
@@ -22,7 +22,7 @@ fn from_current_dir(home: &Path) -> Option<String> {
     agent_of_dir(&agents, &current)
 }
 
-/// The agent under `agents` whose directory `current` is, or is in.
+/// Returns the agent under `agents` whose directory is `current` or contains it.
 fn agent_of_dir(agents: &Path, current: &Path) -> Option<String> {
     let below = current.strip_prefix(agents).ok()?;
     below.components().next()?.as_os_str().to_str().map(str::to_owned)

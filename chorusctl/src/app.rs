@@ -1,4 +1,4 @@
-//! What every verb needs: the options, the output, and a connection once it asks for one.
+//! State of one `chorusctl` run: options, output streams, and a connection that is made on first use.
 
 use std::cell::OnceCell;
 use std::time::Instant;
@@ -22,15 +22,15 @@ pub struct App {
     pub stderr: Stderr,
     paths: OnceCell<InstancePaths>,
     client: Option<Client>,
-    /// The agent that all that follows is about, whatever is chosen elsewhere meanwhile.
+    /// Agent set by [`App::set_agent`]. It stays the same even if another client changes the chosen agent.
     fixed_agent: Option<String>,
 }
 
-/// Why a call that was listened to ended without a result.
+/// Error of [`App::call_streaming`].
 #[derive(Debug)]
 pub enum StreamingError {
     Call(CallError),
-    /// What it said could not be shown.
+    /// The progress callback failed, for example because standard output is closed.
     Output(Error),
 }
 
@@ -47,7 +47,7 @@ impl From<Error> for StreamingError {
 }
 
 impl App {
-    /// A run with these options; nothing is connected yet.
+    /// Creates the state from the global options. Does not connect.
     #[must_use]
     pub fn new(global: GlobalOptions) -> Self {
         let stdout = Stdout::new(global.output_format(), global.color, global.quiet);
@@ -55,10 +55,10 @@ impl App {
         Self { global, stdout, stderr, paths: OnceCell::new(), client: None, fixed_agent: None }
     }
 
-    /// Where this instance lives.
+    /// Returns the paths of this instance, resolved on first use.
     ///
     /// # Errors
-    /// [`Failure`] where no home directory is known.
+    /// No home directory is known (exit status 2).
     pub fn paths(&self) -> Result<&InstancePaths, Error> {
         if let Some(places) = self.paths.get() {
             return Ok(places);
@@ -70,21 +70,18 @@ impl App {
         Ok(self.paths.get_or_init(|| found))
     }
 
-    /// The agent that is meant, where anything here says so; else the daemon decides.
+    /// Returns the agent to name in requests, or `None` to let the daemon decide.
     #[must_use]
     pub fn agent(&self) -> Option<String> {
         self.fixed_agent.clone().or_else(|| agent_select::selected_agent(self))
     }
 
-    /// Stays with the agent of that name.
+    /// Uses `agent` for all following requests.
     pub fn set_agent(&mut self, agent: String) {
         self.fixed_agent = Some(agent);
     }
 
-    /// The connection; a daemon is started where none runs.
-    ///
-    /// # Errors
-    /// [`Failure`] where none can be reached.
+    /// Returns the connection. Connects if there is none, and starts a daemon if none is running.
     pub fn client(&mut self) -> Result<&mut Client, Error> {
         let client = self.take_client()?;
         Ok(self.client.insert(client))
@@ -97,35 +94,28 @@ impl App {
         }
     }
 
-    /// Takes over a connection that was made.
+    /// Uses an existing connection.
     pub fn set_client(&mut self, client: Client) {
         self.client = Some(client);
     }
 
-    /// Whether there is a connection.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.client.is_some()
     }
 
-    /// Closes the connection.
     pub fn disconnect(&mut self) {
         self.client = None;
     }
 
-    /// Calls `M` and returns its result as it came.
-    ///
-    /// # Errors
-    /// [`Failure`]: no connection, or what the daemon says.
+    /// Calls `M` and returns its result as unparsed JSON.
     pub fn call_raw<M: Method>(&mut self, params: &(impl Serialize + ?Sized)) -> Result<Box<RawValue>, Error> {
         Ok(self.client()?.call_raw(M::NAME, params, &mut |_| ())?)
     }
 
-    /// Calls `M` and returns its result as it came; `on_progress` hears what comes before it, and may write. `--timeout` is
-    /// how long all of it may take. A connection that broke is closed.
-    ///
-    /// # Errors
-    /// [`Unanswered`].
+    /// Calls `M` and returns its result as unparsed JSON. `on_progress` receives each progress message and may write to
+    /// standard output. `--timeout` limits the whole call. The connection is closed unless the daemon answered, with a
+    /// result or an error.
     pub fn call_streaming<M: Method>(
         &mut self,
         params: &M::Params,
@@ -139,7 +129,7 @@ impl App {
             on_progress(out, said).map_err(StreamingError::Output)
         });
         client.set_deadline(None);
-        // Of one that gave up listening, the rest would come before the next answer.
+        // If `on_progress` failed, the rest of this answer would arrive before the next one: drop the connection.
         if matches!(answer, Ok(_) | Err(StreamingError::Call(CallError::Rpc(_)))) {
             let _ = client.set_timeout(timeout);
             self.client = Some(client);
@@ -147,18 +137,12 @@ impl App {
         answer
     }
 
-    /// Calls `M`.
-    ///
-    /// # Errors
-    /// [`Failure`]: no connection, or what the daemon says.
+    /// Calls `M` and parses its result.
     pub fn call<M: Method>(&mut self, params: &M::Params) -> Result<M::Result, Error> {
         parse_result(&self.call_raw::<M>(params)?)
     }
 
-    /// Calls `M` and shows the result: as JSON just as it came, else as `text` writes it.
-    ///
-    /// # Errors
-    /// [`Failure`]: no connection, what the daemon says, or an output that does not take it.
+    /// Calls `M` and prints the result: with a JSON format the unparsed JSON, otherwise through `text`.
     pub fn call_and_print<M: Method>(
         &mut self,
         params: &(impl Serialize + ?Sized),
@@ -172,10 +156,7 @@ impl App {
     }
 }
 
-/// Reads a result as its type.
-///
-/// # Errors
-/// [`Failure`] where it does not fit.
+/// Parses the JSON of a result.
 pub fn parse_result<T: serde::de::DeserializeOwned>(raw: &RawValue) -> Result<T, Error> {
     serde_json::from_str(raw.get()).map_err(|error| CallError::Malformed(error).into())
 }

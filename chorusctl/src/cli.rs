@@ -1,5 +1,5 @@
-//! The command line: what is common to all verbs. The verbs are in [`crate::commands`]; their doc comments are
-//! the help.
+//! The command line: global options and parsing. The subcommands are defined in [`crate::commands`]; clap shows their
+//! doc comments as help.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -67,14 +67,14 @@ pub struct GlobalOptions {
 }
 
 impl GlobalOptions {
-    /// The shape of the output, `--json` included.
+    /// Returns the output format; `--json` stands for `--format json`.
     #[must_use]
     pub fn output_format(&self) -> OutputFormat {
         if self.json && self.format == OutputFormat::Text { OutputFormat::Json } else { self.format }
     }
 }
 
-/// The whole command line, every verb described.
+/// Returns the complete clap command with all subcommands built.
 #[must_use]
 pub fn command_tree() -> clap::Command {
     let mut tree = Cli::command();
@@ -82,9 +82,9 @@ pub fn command_tree() -> clap::Command {
     tree
 }
 
-/// The plain forms of `status` and of `context history`, read by hand: prompts of shells and scripts ask them all the
-/// time, and describing the whole command line takes longer than the answer. Everything else, mistakes included, is for
-/// the full parser.
+/// Parses the common forms of `status` and `context history` by hand. Shell prompts and scripts run them often, and
+/// building the complete clap command takes longer than the request. Returns `None` for everything else, including
+/// errors; the caller then uses clap.
 #[must_use]
 pub fn parse_fast_path(mut arguments: impl Iterator<Item = OsString>) -> Option<Cli> {
     const HISTORY: &[&str] = &["context", "history"];
@@ -116,7 +116,7 @@ pub fn parse_fast_path(mut arguments: impl Iterator<Item = OsString>) -> Option<
     Some(Cli { global, command })
 }
 
-/// `1` and up, in plain digits.
+/// Parses a positive number that consists of ASCII digits only.
 fn parse_page_number(text: &OsStr) -> Option<u64> {
     let text = text.to_str().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
     text.parse().ok().filter(|number| *number > 0)

@@ -1,5 +1,5 @@
-//! Completion of the command line: the script of the shell runs `chorusctl` with [`VARIABLE`] set, and the words typed
-//! so far after `--`. What fails is silent: nobody wants an error in the middle of a prompt.
+//! Shell completion. The shell's script runs `chorusctl` with [`COMPLETE_VARIABLE`] set and the words typed so far
+//! after `--`. Errors are silent, because they would appear in the middle of a prompt.
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -15,10 +15,10 @@ mod names;
 use names::NameKind;
 pub use names::session_names;
 
-/// Set by the scripts that `chorusctl completions` prints, to the name of the shell.
+/// Environment variable with the name of the shell, set by the scripts of `chorusctl completions`.
 pub const COMPLETE_VARIABLE: &str = "CHORUSCTL_COMPLETE";
 
-/// Completes where a shell asks for it; how the process is to end then.
+/// Prints completions if a shell asks for them, and returns the exit code; otherwise `None`.
 #[must_use]
 pub fn complete_if_requested() -> Option<ExitCode> {
     std::env::var_os(COMPLETE_VARIABLE).filter(|shell| !shell.is_empty())?;
@@ -29,7 +29,7 @@ pub fn complete_if_requested() -> Option<ExitCode> {
     Some(if completed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The command line, with the names that the daemon knows.
+/// Returns the command line with completers for names that the daemon knows.
 fn command_with_completers() -> Command {
     add_completers(cli::command_tree(), "")
 }
@@ -46,7 +46,8 @@ fn add_completers(command: Command, above: &str) -> Command {
         .fold(command, |command, below| command.mut_subcommand(below, |below| add_completers(below, &name)))
 }
 
-/// What an argument of `command` takes: told by its name and place, so that a new verb has it without asking.
+/// Returns what kind of name an argument of `command` takes. Derived from ids and value names, so new subcommands need
+/// no extra code.
 fn names_for_arg(arg: &Arg, command: &str, above: &str) -> Option<NameKind> {
     let value = arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str());
     match (arg.get_id().as_str(), value) {

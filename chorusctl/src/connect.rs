@@ -1,5 +1,5 @@
-//! Reaching the daemon, and starting one where none runs. It happens before the first request; once a request
-//! was sent nothing is started and nothing is sent again.
+//! Connects to the daemon and starts one if none is running. This happens only before the first request: after a
+//! request was sent, no daemon is started and nothing is sent again.
 
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
@@ -20,17 +20,14 @@ mod spawn;
 use spawn::{StartError, StartingDaemon};
 pub use spawn::{daemon_program, program_error, run_repair, spawn_error, to_timespec};
 
-/// How long a daemon may take to get ready unless `--timeout` says otherwise.
+/// How long a daemon may take to start unless `--timeout` is given.
 pub const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long to wait for a daemon that somebody else is starting.
+/// How long to wait for a daemon that another process is starting.
 const RIVAL_START_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest path of a socket that the system takes.
+/// Longest path of a Unix socket, in bytes.
 const MAX_SOCKET_PATH_BYTES: usize = 107;
 
-/// Connects to the daemon, or starts one.
-///
-/// # Errors
-/// [`Failure`] where none can be reached.
+/// Connects to the daemon, or starts one unless `--no-autostart` is given.
 pub fn connect(places: &InstancePaths, global: &GlobalOptions) -> Result<Client, Error> {
     match connect_if_running(places, global)? {
         Some(client) => Ok(client),
@@ -39,10 +36,10 @@ pub fn connect(places: &InstancePaths, global: &GlobalOptions) -> Result<Client,
     }
 }
 
-/// Connects to a daemon that runs, wherever it listens; `None` where none does.
+/// Connects to a running daemon on whatever socket it listens; `None` if none is running.
 ///
 /// # Errors
-/// [`Failure`] where one may run but cannot be reached.
+/// A daemon may be running but cannot be reached.
 pub fn connect_if_running(places: &InstancePaths, global: &GlobalOptions) -> Result<Option<Client>, Error> {
     let client = match Client::connect_to(places) {
         Ok(client) => client,
@@ -54,7 +51,7 @@ pub fn connect_if_running(places: &InstancePaths, global: &GlobalOptions) -> Res
     Ok(Some(client))
 }
 
-/// `Ok` where the error says that nobody listens.
+/// Returns `Ok` if the error means that no daemon listens.
 fn ensure_not_listening(socket: &Path, error: &io::Error) -> Result<(), Error> {
     let shown = socket.display();
     match error.kind() {
@@ -71,7 +68,7 @@ fn ensure_not_listening(socket: &Path, error: &io::Error) -> Result<(), Error> {
     }
 }
 
-/// The failure where another user's program listens.
+/// The error if another user's program listens on the socket.
 #[must_use]
 pub fn untrusted_error(error: &io::Error) -> Error {
     let failure = Error::refused(error.to_string());
@@ -84,7 +81,7 @@ pub fn untrusted_error(error: &io::Error) -> Error {
     }
 }
 
-/// The failure where no daemon can be reached and none is to be started.
+/// The error if no daemon can be reached and none is to be started.
 #[must_use]
 pub fn no_daemon_error(places: &InstancePaths) -> Error {
     let failure = Error::no_daemon(format!("no daemon listens at {}", places.socket.display()));
@@ -94,31 +91,28 @@ pub fn no_daemon_error(places: &InstancePaths) -> Error {
     }
 }
 
-/// Says of a failure to reach a daemon who serves the home instead.
+/// Adds to the error which daemon holds the home's lock.
 fn describe_holder(failure: Error, places: &InstancePaths, holder: &LockHolder) -> Error {
     let failure = failure.with_detail(&holder.describe(&places.home));
     match holder.socket.as_ref().filter(|socket| **socket != places.socket) {
         Some(socket) if places.socket_is_explicit => {
             failure.with_hint(format!("use that one: --socket {}", socket.display()))
         }
-        // It was tried.
+        // This socket was tried already.
         Some(_) => failure.with_hint("chorusctl daemon restart"),
         None => failure.with_hint("it is starting, stopping or about to listen again: try again in a second"),
     }
 }
 
-/// A daemon that listens now, and who started it.
+/// A daemon that listens now.
 #[derive(Debug)]
 pub struct StartedDaemon {
     pub client: Client,
-    /// False: another daemon ran already, or was started at the same moment.
+    /// False if another process started the daemon.
     pub is_ours: bool,
 }
 
 /// Starts a daemon and connects to it.
-///
-/// # Errors
-/// [`Failure`] where it does not get ready.
 pub fn start(places: &InstancePaths, global: &GlobalOptions) -> Result<StartedDaemon, Error> {
     let deadline = Instant::now() + global.timeout.unwrap_or(START_TIMEOUT);
     let daemon = StartingDaemon::new(global.socket.as_deref())?;
@@ -138,14 +132,14 @@ pub fn start(places: &InstancePaths, global: &GlobalOptions) -> Result<StartedDa
     }
 }
 
-/// The daemon that somebody else started at the same moment, once it listens.
+/// Waits for the daemon that another process started at the same moment; `None` if it does not listen in time.
 fn wait_for_rival(places: &InstancePaths, global: &GlobalOptions, deadline: Instant) -> Result<Option<Client>, Error> {
     let deadline = deadline.min(Instant::now() + RIVAL_START_TIMEOUT);
     loop {
         if let Some(client) = connect_if_running(places, global)? {
             return Ok(Some(client));
         }
-        // Something that is no socket will never answer, and a daemon that listens elsewhere will not listen here.
+        // Give up early if the path is not a socket, or the daemon of the home listens elsewhere.
         let hopeless = places.socket.symlink_metadata().is_ok_and(|there| !there.file_type().is_socket())
             || (places.socket_is_explicit && listens_elsewhere(places));
         if hopeless || Instant::now() >= deadline {
@@ -155,7 +149,7 @@ fn wait_for_rival(places: &InstancePaths, global: &GlobalOptions, deadline: Inst
     }
 }
 
-/// Tells if the daemon of the home listens at another socket than that of `places`.
+/// Returns true if the daemon of the home listens on another socket than that of `places`.
 fn listens_elsewhere(places: &InstancePaths) -> bool {
     instance::lock_holder(&places.home).and_then(|holder| holder.socket).is_some_and(|socket| socket != places.socket)
 }

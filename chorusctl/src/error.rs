@@ -1,4 +1,4 @@
-//! Why a command failed: one line that says what, one that says what to do, and the exit status.
+//! Errors of commands: a message, a hint, and the exit status.
 
 use std::borrow::Cow;
 use std::io;
@@ -10,7 +10,7 @@ use chorus_proto::{CallError, ErrorKind, RpcError};
 use crate::connect;
 use crate::ui::Stderr;
 
-/// A command that did not succeed. Commands return it; only `main` prints it and ends the process.
+/// Error of a command. Commands return it; only `main` prints it and ends the process.
 #[derive(Debug)]
 pub struct Error(Box<Reason>);
 
@@ -21,34 +21,34 @@ enum Reason {
         hint: Option<Cow<'static, str>>,
         status: u8,
     },
-    /// Everything was told already.
+    /// The message was printed already.
     Reported {
         status: u8,
     },
-    /// Nobody reads standard output any more (`| head`): no failure of ours.
+    /// Nobody reads standard output any more (`| head`). This counts as success.
     StdoutClosed,
 }
 
 impl Error {
-    /// A failure that ends with `status`.
+    /// Creates an error with this exit status.
     #[must_use]
     pub fn new(status: u8, what: impl Into<Cow<'static, str>>) -> Self {
         Self(Box::new(Reason::Message { what: what.into(), hint: None, status }))
     }
 
-    /// Something did not work: exit status 1.
+    /// The operation failed: exit status 1.
     #[must_use]
     pub fn failed(what: impl Into<Cow<'static, str>>) -> Self {
         Self::new(exit::FAILED, what)
     }
 
-    /// The command line cannot be meant like this: exit status 2.
+    /// The command line is invalid: exit status 2.
     #[must_use]
     pub fn usage(what: impl Into<Cow<'static, str>>) -> Self {
         Self::new(exit::USAGE, what)
     }
 
-    /// No daemon, and none could be started: exit status 4.
+    /// No daemon runs and none could be started: exit status 4.
     #[must_use]
     pub fn no_daemon(what: impl Into<Cow<'static, str>>) -> Self {
         Self::new(exit::NO_DAEMON, what)
@@ -60,13 +60,13 @@ impl Error {
         Self::new(exit::REFUSED, what)
     }
 
-    /// A failure that was told when it happened.
+    /// An error whose message was printed already.
     #[must_use]
     pub fn reported(status: u8) -> Self {
         Self(Box::new(Reason::Reported { status }))
     }
 
-    /// A file that cannot be read.
+    /// The error for a file that cannot be read or written.
     #[must_use]
     pub fn for_file(name: &str, error: &io::Error) -> Self {
         let what = format!("{name}: {}", os_error_text(error));
@@ -78,7 +78,7 @@ impl Error {
         }
     }
 
-    /// Standard output did not take what was written.
+    /// The error for a failed write to standard output. A closed pipe ends the program successfully.
     #[must_use]
     pub fn for_stdout(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
@@ -88,7 +88,7 @@ impl Error {
         }
     }
 
-    /// Says what to do about it.
+    /// Adds a hint: what the user can do about it.
     #[must_use]
     pub fn with_hint(mut self, advice: impl Into<Cow<'static, str>>) -> Self {
         if let Reason::Message { hint, .. } = &mut *self.0 {
@@ -97,7 +97,7 @@ impl Error {
         self
     }
 
-    /// Says `more` after what failed.
+    /// Appends `more` to the message.
     #[must_use]
     pub fn with_detail(mut self, more: &str) -> Self {
         if let Reason::Message { what, .. } = &mut *self.0 {
@@ -106,7 +106,7 @@ impl Error {
         self
     }
 
-    /// Puts `place` before what failed, where it is not named yet.
+    /// Puts `place` before the message, unless the message contains it.
     #[must_use]
     pub fn with_context(mut self, place: &str) -> Self {
         if let Reason::Message { what, .. } = &mut *self.0
@@ -117,7 +117,7 @@ impl Error {
         self
     }
 
-    /// The exit status.
+    /// Returns the exit status.
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         match *self.0 {
@@ -126,13 +126,13 @@ impl Error {
         }
     }
 
-    /// Whether nobody reads standard output any more.
+    /// Returns true if nobody reads standard output any more.
     #[must_use]
     pub fn is_stdout_closed(&self) -> bool {
         matches!(*self.0, Reason::StdoutClosed)
     }
 
-    /// Prints `error:` and `hint:`.
+    /// Prints the `error:` and `hint:` lines.
     pub fn print(&self, notes: Stderr) {
         if let Reason::Message { what, hint, .. } = &*self.0 {
             notes.error(what);
@@ -166,7 +166,7 @@ impl From<CallError> for Error {
             CallError::Malformed(error) => Self::failed(format!("the daemon's answer cannot be read: {error}"))
                 .with_hint("chorusctl and chorusd may be of different releases: chorusctl daemon restart"),
             CallError::Io(error) => match error.kind() {
-                // Refused before anything was sent.
+                // The client refused the request before sending anything.
                 io::ErrorKind::InvalidInput => Self::usage(format!("the request is too long: {error}"))
                     .with_hint("send it in parts; whole transcripts go through: chorusctl session import FILE"),
                 io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -184,7 +184,7 @@ impl From<CallError> for Error {
     }
 }
 
-/// An error of the system without its number.
+/// Formats a system error without its number, with a lower-case first letter.
 #[must_use]
 pub fn os_error_text(error: &io::Error) -> String {
     let text = error.to_string();

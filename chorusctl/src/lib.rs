@@ -1,7 +1,8 @@
-//! `chorusctl`, the command line of Chorus: it reads the command line, asks `chorusd`, and shows the answer.
+//! `chorusctl`, the command line of Chorus: parses the command line, sends requests to `chorusd`, and prints the
+//! results.
 //!
-//! Every verb is one file under [`commands`], named as its handler in the daemon. A command returns what went
-//! wrong as a [`error::Failure`]; only [`main`] prints it and decides how the process ends.
+//! Each subcommand is a module under [`commands`]. It returns errors as [`error::Error`]; only [`main`] prints them and
+//! sets the exit status.
 
 use std::process::ExitCode;
 
@@ -20,7 +21,7 @@ pub mod ui;
 use app::App;
 use cli::Cli;
 
-/// The whole program.
+/// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
     if let Some(ended) = complete::complete_if_requested() {
@@ -30,14 +31,14 @@ pub fn main() -> ExitCode {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
-            // Help goes to standard output and usage errors to standard error; who closed either wants neither.
+            // Help goes to standard output, usage errors to standard error. Ignore it if either is closed.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(chorus_proto::error::exit::USAGE));
         }
     };
     let mut app = App::new(cli.global);
     let done = commands::run(cli.command, &mut app);
-    // What was written before a failure is shown before it is told.
+    // Flush output that was written before an error, then print the error.
     let flushed = app.stdout.flush();
     match done.and(flushed) {
         Ok(()) => ExitCode::SUCCESS,

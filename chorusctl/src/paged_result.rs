@@ -1,5 +1,5 @@
-//! Results as they came: long ones arrive in pages and leave as one JSON value, or as one line an entry,
-//! without being read and written anew.
+//! Prints results that arrive in pages, as one JSON value or one line per entry, without parsing and re-serializing
+//! them.
 
 use std::fmt;
 
@@ -13,15 +13,12 @@ use crate::error::Error;
 use crate::ui::Stdout;
 use crate::ui::stdout::OutputFormat;
 
-/// A JSON object in the order it was written, its values unread.
+/// A JSON object with its fields in their original order and unparsed values.
 #[derive(Debug, Default)]
 pub struct RawObject(Vec<(String, Box<RawValue>)>);
 
 impl RawObject {
-    /// The value of `name` as a type.
-    ///
-    /// # Errors
-    /// [`Failure`] where it is missing or does not fit.
+    /// Parses the value of `name`; a missing field counts as null.
     pub fn get<'a, T: Deserialize<'a>>(&'a self, name: &str) -> Result<T, Error> {
         let raw = self.0.iter().find(|(key, _)| key == name).map_or("null", |(_, value)| value.get());
         serde_json::from_str(raw).map_err(|error| chorus_proto::CallError::Malformed(error).into())
@@ -50,10 +47,7 @@ impl<'de> Deserialize<'de> for RawObject {
     }
 }
 
-/// Writes the entries of `list`, one a line.
-///
-/// # Errors
-/// [`Failure`]: not such a result, or an output that does not take it.
+/// Prints the entries of `list`, one per line.
 pub fn print_entries(out: &mut Stdout, result: &RawValue, list: &str) -> Result<(), Error> {
     let fields: RawObject = parse_result(result)?;
     write_entries(out, &fields, list)
@@ -61,7 +55,7 @@ pub fn print_entries(out: &mut Stdout, result: &RawValue, list: &str) -> Result<
 
 fn write_entries(out: &mut Stdout, fields: &RawObject, list: &str) -> Result<(), Error> {
     for entry in fields.get::<Vec<&RawValue>>(list)? {
-        // What came in over several lines leaves in one; inside strings JSON has no bare line ends.
+        // Put an entry on one line. JSON strings contain no raw line breaks, so replacing them is safe.
         if entry.get().contains(['\n', '\r']) {
             out.json(&entry.get().replace(['\n', '\r'], " "))?;
         } else {
@@ -72,11 +66,8 @@ fn write_entries(out: &mut Stdout, fields: &RawObject, list: &str) -> Result<(),
     Ok(())
 }
 
-/// Asks for a result that comes in pages (`next` names the offset of the following one) and writes it as one JSON
-/// value, or one line an entry of `list`.
-///
-/// # Errors
-/// [`Failure`]: the daemon's, or an output that does not take it.
+/// Fetches a paged result (`next` is the offset of the following page) and prints it as one JSON value, or one line per
+/// entry of `list`.
 pub fn print_all_pages<M: Method, P: Serialize>(
     app: &mut App,
     list: &str,
@@ -129,13 +120,13 @@ fn fetch_rest<M: Method, P: Serialize>(
     while let Some(offset) = next {
         let page: RawObject = parse_result(&app.call_raw::<M>(&following(offset))?)?;
         write(&mut app.stdout, &page)?;
-        // A page that leads nowhere ends it.
+        // Stop at a page whose next offset does not advance.
         next = page.get::<Option<u64>>("next")?.filter(|next| *next > offset);
     }
     Ok(())
 }
 
-/// What is between the brackets of a JSON list.
+/// Returns the text between the brackets of a JSON list.
 fn list_content(list: &RawValue) -> &str {
     let text = list.get().trim();
     text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).map_or("", str::trim)

@@ -1,4 +1,4 @@
-//! The command line of the daemon. People use `chorusctl`; this is for it and for service managers.
+//! The command line of the daemon, for `chorusctl` and service managers. People use `chorusctl`.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ struct Args {
 
 /// Runs the daemon until it is stopped.
 pub fn main() -> ExitCode {
-    // Not in the help: the daemon runs its own program inside the sandbox of a command.
+    // Not in the help: the daemon runs its own program as the helper inside a command's sandbox.
     #[cfg(target_os = "linux")]
     if let Some(ended) = crate::sandbox::helper::run_stage(std::env::args_os().skip(1)) {
         return ended;
@@ -94,7 +94,8 @@ fn print_json(found: &impl serde::Serialize) -> Result<()> {
     writeln!(std::io::stdout(), "{found}").map_err(|e| Error::io("cannot print what was found", &e))
 }
 
-/// Prints how far work with a backup has come, as lines of JSON before the result; every 16 MiB is enough for a bar.
+/// Returns a callback that prints the progress of work on a backup as lines of JSON before the result, one per 16 MiB,
+/// which is enough for a progress bar.
 fn print_progress() -> impl FnMut(u64, u64) {
     let mut told = 0;
     move |done, total| {

@@ -1,4 +1,4 @@
-//! Where the time comes from, so that tests can bring their own.
+//! The source of the time, which tests replace by their own.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -12,25 +12,25 @@ use rustix::time::{
 use tokio::io::unix::AsyncFd;
 use uuid::Uuid;
 
-/// Nanoseconds of a clock that never jumps and that goes on while the machine sleeps.
+/// Nanoseconds of a monotonic clock that also counts while the machine sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticks(pub i64);
 
 impl Ticks {
-    /// So much later.
+    /// Returns the time `wait` later.
     #[must_use]
     pub fn after(self, wait: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(wait.as_nanos()).unwrap_or(i64::MAX)))
     }
 
-    /// Returns the time since `earlier`; zero where that is not earlier.
+    /// Returns the time since `earlier`, or zero if that is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 }
 
-/// Makes an id that sorts by the machine's time of day. That of a machine whose clock is before 1970 sorts first.
+/// Creates an id that sorts by the wall clock. On a machine whose clock is before 1970 the ids have the time 0.
 #[must_use]
 pub fn new_id() -> Uuid {
     new_id_at(SystemTime::now())
@@ -46,20 +46,20 @@ fn new_id_at(now: SystemTime) -> Uuid {
 
 /// A source of time.
 pub trait TimeSource: Send + Sync {
-    /// The time of day.
+    /// Returns the wall-clock time.
     fn now(&self) -> Timestamp;
-    /// The clock that counts sleep.
+    /// Returns the time of the clock that counts sleep.
     fn ticks(&self) -> Ticks;
-    /// Waits until that clock says `at`; may end early.
+    /// Waits until that clock reaches `at`; may end early.
     fn sleep_until(&self, at: Ticks) -> BoxFuture<'_, ()>;
 }
 
-/// Tells the time.
+/// A shared handle to a source of time.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn TimeSource>);
 
 impl Clock {
-    /// The machine's clocks; times of day in whole milliseconds.
+    /// Returns the clock of the system. Wall-clock times are in whole milliseconds.
     #[must_use]
     pub fn system() -> Self {
         Self::new(SystemTimeSource)
@@ -105,7 +105,7 @@ impl TimeSource for SystemTimeSource {
 
     fn sleep_until(&self, at: Ticks) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            // The runtime's own timers stand still while the machine sleeps.
+            // The timers of the runtime do not count while the machine sleeps.
             if wait_for_boottime(at).await.is_err() {
                 let left = u64::try_from(at.0.saturating_sub(self.ticks().0)).unwrap_or(0);
                 tokio::time::sleep(Duration::from_nanos(left)).await;
@@ -114,9 +114,10 @@ impl TimeSource for SystemTimeSource {
     }
 }
 
+/// Waits with a timerfd on the boot-time clock.
 async fn wait_for_boottime(at: Ticks) -> std::io::Result<()> {
     let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-    // All zeroes would disarm it.
+    // Zero would disarm the timer.
     let at = at.0.max(1);
     let it_value = Timespec { tv_sec: at / 1_000_000_000, tv_nsec: at % 1_000_000_000 };
     let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };

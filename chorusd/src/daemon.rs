@@ -1,4 +1,4 @@
-//! The composition root: the one file that names every part, and the order of start and stop.
+//! The composition root: the one file that names every part of the daemon, and the order of start and stop.
 
 mod repair;
 
@@ -46,16 +46,13 @@ use crate::tasks::{self, RecoveredTasks};
 use crate::tools::{ToolHost, ToolServices};
 use crate::usage::UsageTracker;
 
-/// Contexts that are saved at once when the daemon stops.
+/// The limit on contexts that are saved concurrently when the daemon stops.
 const MAX_CONCURRENT_SAVES: usize = 16;
 
-/// How long a stop waits for answers to be taken.
+/// The time that a stop waits until clients have read their last replies.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Runs the daemon of `places` until it is stopped.
-///
-/// # Errors
-/// Why it could not start, or had to end.
+/// Runs the daemon of `places` until it is stopped. Returns the reason if it could not start or had to end.
 pub fn run(places: &InstancePaths, detached: bool) -> Result<()> {
     if detached {
         detach::start_session();
@@ -88,17 +85,14 @@ pub fn run(places: &InstancePaths, detached: bool) -> Result<()> {
     if let Err(failure) = &ended {
         tracing::error!(%failure, "the daemon ends");
     }
-    // Threads that block on a disk which no longer answers are not waited for.
+    // Do not wait for threads that block on a disk which no longer answers.
     runtime.shutdown_background();
     ended
 }
 
-/// Runs a daemon inside a program that has a clock for it and says when it stops. What belongs to the whole process is
-/// left as it is: signals, umask, log, the environment. `program` is a `chorusd`, which runs again inside sandboxes; `ready`
-/// is called when connections are taken.
-///
-/// # Errors
-/// As [`run`].
+/// Runs a daemon within a program that supplies its clock and stop signals, such as a test. It leaves alone what
+/// belongs to the whole process: signals, umask, log and environment. `program` is the path of a `chorusd`, which runs
+/// again inside sandboxes. `ready` is called when the daemon accepts connections.
 pub fn run_in_process(
     places: &InstancePaths,
     program: &Path,
@@ -137,11 +131,12 @@ fn build_runtime() -> Result<tokio::runtime::Runtime> {
         .map_err(|e| Error::io("cannot start", &e))
 }
 
-/// What takes secrets out. It knows Discord's token, wherever that is, and learns the keys of providers as they are read.
+/// Builds the redactor. It knows Discord's token, wherever that is stored, and learns the keys of providers as they are
+/// read.
 fn build_redactor(places: &InstancePaths, config: &Config) -> Arc<Redactor> {
     let home = places.home.clone();
     let redactor = Redactor::new(move || fingerprint_key::load_or_create_key(&home));
-    // What is no token Discord's part complains of.
+    // An unreadable token is reported when the Discord connection starts.
     if let Ok(Some(token)) = config.discord.read_token() {
         redactor.add_own_key(&token);
     }
@@ -151,16 +146,16 @@ fn build_redactor(places: &InstancePaths, config: &Config) -> Arc<Redactor> {
 struct Daemon {
     ops: Arc<Ops>,
     tasks: TaskTracker,
-    /// Commands in the background that the daemon before left.
+    /// Background tasks that the previous daemon left running.
     recovered_tasks: RecoveredTasks,
-    /// Set when storage can no longer be trusted.
+    /// Cancelled when storage can no longer be trusted.
     fatal: CancellationToken,
     fatal_error: Arc<OnceLock<Error>>,
     on_fatal: crate::store::OnFatal,
 }
 
 impl Daemon {
-    /// Opens the store and recovers what was live.
+    /// Opens the store and recovers the live contexts.
     async fn start(
         places: &InstancePaths,
         config: Config,
@@ -234,16 +229,16 @@ impl Daemon {
         in_background.set_host(Arc::downgrade(&(ops.clone() as Arc<dyn tasks::TaskHost>)));
         let recovered = in_background.recover().await?;
         load_agents(&ops).await?;
-        // Before the directories are looked through: what goes back to its place is one of them.
+        // Before the scan of the directories: a directory that is moved back must be found by it.
         if let Err(failure) = ops::trash::recovery::recover_unfinished(&ops).await {
             tracing::error!(%failure, "moves into or out of the trash that were cut short are not settled");
         }
         ops::catalog_sync::sync_agents(&ops).await?;
-        // Before anything is written into the log: the note of its newest row goes with the next.
+        // Before anything is written to the audit log: the anchor of its newest row is replaced by the next write.
         if let Err(failure) = ops.store.record_lost_audits(ops.clock.now()).await {
             tracing::warn!(%failure, "cannot tell whether the audit log is whole");
         }
-        // What cannot be written now is denied all the same: nobody waits for it.
+        // An approval that cannot be closed now counts as denied nevertheless, since nobody waits for it.
         if let Err(failure) = ops.registry.services.approvals.deny_left_open().await {
             tracing::warn!(%failure, "what was asked before the start cannot be closed");
         }
@@ -263,15 +258,16 @@ impl Daemon {
         Ok(Self { ops, tasks, recovered_tasks: recovered, fatal, fatal_error: why, on_fatal })
     }
 
-    /// Takes connections until a word, a request or a fault ends it, then stops in order. The socket is bound, and was asked for
-    /// at a path that may be another.
+    /// Serves connections until a signal, a request or a storage failure ends the daemon, then stops in order. `asked`
+    /// is the path at which the socket was requested; the socket may be bound at another.
     async fn serve(
         mut self,
         (bound, asked, lock): (BoundSocket, &Path, &Arc<InstanceLock>),
         mut stops: StopSignals,
         ready: impl FnOnce(),
     ) -> Result<()> {
-        // Before the first message can come: what it sets must not be set again from what was found.
+        // Before the first message can arrive: otherwise these timers, which come from recovered state, would overwrite
+        // the ones that a message sets.
         self.ops.registry.start_timers();
         let stop = CancellationToken::new();
         let server = Arc::new(Server::new(self.ops.clone(), stop.clone()));
@@ -312,13 +308,13 @@ impl Daemon {
         systemd_notify::notify_stopping("saving every conversation");
         let deadline = Moment::now() + self.ops.config.stop_timeout;
         self.ops.registry.emit_event(EventType::DaemonStopping, None, json!({}));
-        // The store must have time left.
+        // The store needs time after Discord.
         let discord_until = Moment::now() + self.ops.config.stop_timeout.mul_f64(0.7);
         let discord = tokio::spawn(async move { discord.stop(discord_until).await });
         unclean_stop::set_marker(&self.ops.home);
         watch.stop();
         stop.cancel();
-        // Not waited for: an agent that is busy holds up nobody.
+        // Not awaited: one busy agent must not delay the others.
         tokio::spawn({
             let registry = self.ops.registry.clone();
             async move { registry.end_turns().await }
@@ -335,12 +331,13 @@ impl Daemon {
         });
         let orderly = async {
             let _ = accepting.await;
-            // Answers that are under way get a moment; a client that takes none must not cost the saves their time.
+            // Pending replies get a moment to be sent. A client that does not read must not cost the contexts the time
+            // to be saved.
             let _ = timeout_at(deadline.min(Moment::now() + DRAIN_TIMEOUT), server.drain()).await;
             let ended = timeout_at(deadline, ending).await.ok().and_then(Result::ok).unwrap_or_default();
             let saved = async {
                 tokio::join!(in_background.notify_agents(ended), save_contexts(&self.ops));
-                // Who had nothing to save has something since it heard of its task.
+                // A second pass, for contexts to which the end of a task has added a message since.
                 if save_contexts(&self.ops).await {
                     unclean_stop::clear_marker(&self.ops.home);
                 }
@@ -371,14 +368,14 @@ impl Daemon {
     }
 }
 
-/// What commands do not see wherever it lies: the socket, the configuration, files with keys.
+/// Paths that commands must not see wherever they lie: the socket, the configuration, files with keys.
 fn hidden_paths(places: &InstancePaths, config: &Config) -> Vec<PathBuf> {
     let keys = config.providers.values().filter_map(|provider| provider.key.file()).map(Path::to_owned);
     let token = config.discord.token.file().map(Path::to_owned);
     [places.socket.clone(), places.config.clone()].into_iter().chain(keys).chain(token).collect()
 }
 
-/// Fills the directory from the catalog.
+/// Fills the agent index from the catalog.
 async fn load_agents(ops: &Ops) -> Result<()> {
     for row in ops.store.catalog.agents(false).await? {
         match AgentConfig::parse(&row.config, &ops.defaults()) {
@@ -398,8 +395,8 @@ async fn load_agents(ops: &Ops) -> Result<()> {
     Ok(())
 }
 
-/// Saves every context that has unsaved messages; they stay live in the journal. What cannot be saved now is noted, and
-/// saved at the next start; false: there is such.
+/// Saves every context that has unsaved messages; the contexts stay live in the journal. Returns false if some could
+/// not be saved; the next start saves those.
 async fn save_contexts(ops: &Ops) -> bool {
     let unsaved = ops.registry.unsaved_agents();
     let count = unsaved.len();
@@ -423,7 +420,7 @@ async fn save_contexts(ops: &Ops) -> bool {
     failed == 0
 }
 
-/// Lets agents start idle: saves and ends every context.
+/// Saves and ends every context, so that all agents start idle.
 async fn save_and_clear_all(ops: &Ops) {
     for agent in ops.registry.live_agents() {
         let verb = AgentCommand::SaveIfUnsaved { trigger: Trigger::Shutdown, end: true };
@@ -433,7 +430,7 @@ async fn save_and_clear_all(ops: &Ops) {
     }
 }
 
-/// Tells of the commands in the background that the daemon before left.
+/// Reports the background tasks that the previous daemon left running.
 async fn announce_recovered_tasks(ops: Arc<Ops>, recovered: RecoveredTasks) {
     if let Err(failure) = ops::tasks::agent_json_sync::mark_outdated(&ops).await {
         tracing::warn!(%failure, "cannot tell which agents list tasks that do not run");
@@ -441,7 +438,7 @@ async fn announce_recovered_tasks(ops: Arc<Ops>, recovered: RecoveredTasks) {
     ops.registry.services.tasks.notify_recovered(recovered).await;
 }
 
-/// What is done beside the requests.
+/// Does the housekeeping after the start, and with `durability = "interval"` syncs the journal from then on.
 async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
     let store = &ops.store;
     if let Err(failure) = ops::trash::recovery::recover_all(&ops).await {
@@ -466,7 +463,7 @@ async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
         ops::catalog_sync::try_sync_sessions(&ops, &entry.settings).await;
     }
     malloc_trim::schedule_trim(store);
-    // After the scan: it finds what the stop wrote and did not come to list.
+    // After the scan, which indexes sessions that the last stop wrote but could not index.
     if unclean_stop::is_marked(&ops.home) {
         tracing::info!("the last stop did not save everything");
         if save_contexts(&ops).await {
@@ -474,7 +471,7 @@ async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
         }
     }
     tokio::spawn(ops.registry.summaries.clone().backfill());
-    // After the scan, too: what it finds counts as used now.
+    // After the scan as well, since a session that it finds counts as used now.
     tokio::spawn(ops::session::expire::run_daily(ops.clone(), stop));
     if ops.config.durability == DurabilityMode::Interval {
         let mut interval = tokio::time::interval(ops.config.autosave_interval);

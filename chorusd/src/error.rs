@@ -1,81 +1,82 @@
-//! What went wrong, for a person: one line that says what happened and one that says what to do.
+//! The error type of the daemon: a message on what happened and a hint on what to do.
 
 use chorus_proto::ErrorKind;
 use chorus_proto::error::exit;
 
-/// An error on its way to whoever asked.
+/// An error for whoever made the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
     pub kind: ErrorKind,
     pub message: String,
     pub hint: Option<String>,
-    /// A sync failed: what is on the disk is not known any more, so nothing may be acknowledged after this.
+    /// A sync failed. What is on the disk is unknown, so nothing may be acknowledged after this.
     pub fatal: bool,
-    /// Files of the home are not where they were: nothing gets better by another start before a person has looked.
+    /// Files of the home are not where they belong. Restarting the daemon does not help; a person has to look.
     pub misplaced: bool,
 }
 
-/// A sync that failed, as the source of an [`std::io::Error`].
+/// A failed sync, as the source of an [`std::io::Error`].
 #[derive(Debug, thiserror::Error)]
 #[error("it cannot be brought to the disk: {0}")]
 pub struct SyncError(pub std::io::Error);
 
-/// The advice after a write or sync that failed: the disk may have it all the same.
+/// Hint after a failed write or sync, which may have reached the disk nevertheless.
 pub const MAYBE_STORED_HINT: &str = "it may have been kept all the same: look, or send it again with the same key";
 
-/// A result that a person may have to read.
+/// A result whose error may be shown to a user.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A failure without a hint; add one with [`Failure::hint`] where something can be done.
+    /// Creates an error without a hint; add one with [`Error::hint`] if there is something to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, fatal: false, misplaced: false }
     }
 
-    /// Says what to do.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The exit status of a daemon that ends with it. A service manager does not start it again after a refusal.
+    /// Returns the exit status of a daemon that ends with this error. A service manager does not restart it after a
+    /// refusal.
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         if self.misplaced { exit::REFUSED } else { self.kind.exit_status() }
     }
 
-    /// A fault of Chorus itself.
+    /// Creates the error for a bug in Chorus.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message).hint("this is a fault of chorusd; see `chorusctl daemon logs`")
     }
 
-    /// A parameter that cannot be used.
+    /// Creates the error for an invalid parameter.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidParams, message)
     }
 
-    /// The agent went away while something waited for it.
+    /// Creates the error that the agent was destroyed in the meantime.
     #[must_use]
     pub fn agent_destroyed() -> Self {
         Self::new(ErrorKind::AgentNotFound, "the agent was destroyed in the meantime")
             .hint("`chorusctl agent list --all` shows it and those that are there")
     }
 
-    /// A queue is full.
+    /// Creates the error that a queue is full.
     #[must_use]
     pub fn busy() -> Self {
         Self::new(ErrorKind::Busy, "too many requests are waiting").hint("try again in a moment")
     }
 
-    /// The daemon is going down.
+    /// Creates the error that the daemon is stopping.
     #[must_use]
     pub fn stopping() -> Self {
         Self::new(ErrorKind::Stopping, "the daemon is stopping").hint("try again when it has started anew")
     }
 
-    /// A file or directory operation failed; a full disk is told apart.
+    /// Creates the error for a failed operation on a file or directory. A full disk has its own kind.
     pub fn io(what: impl std::fmt::Display, error: &std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Self::disk_full(),
@@ -88,7 +89,7 @@ impl Error {
         }
     }
 
-    /// There is no room left.
+    /// Creates the error that the disk is full.
     #[must_use]
     pub fn disk_full() -> Self {
         Self::new(ErrorKind::DiskFull, "the disk is full; nothing was changed").hint("free some space and try again")

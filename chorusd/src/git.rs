@@ -1,4 +1,4 @@
-//! git, through the `git` program.
+//! Creates git repositories with the `git` program.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,11 +7,11 @@ use chorus_proto::ErrorKind;
 
 use crate::error::{Error, Result};
 
-/// Makes `dir` a repository with everything in it as the first commit. It needs no git identity and heeds no
-/// configuration of the user. Blocks.
+/// Makes `dir` a repository with everything in it as the first commit. Needs no git identity and ignores the user's
+/// configuration. Blocks.
 ///
 /// # Errors
-/// `git_failed` with what git said.
+/// `git_failed` with the first line of git's output.
 pub fn init_repository(dir: &Path) -> Result<()> {
     run_git(dir, &["init", "--quiet", "--initial-branch=main"])?;
     run_git(dir, &["add", "--all"])?;
@@ -24,7 +24,7 @@ fn run_git(dir: &Path, args: &[&str]) -> Result<()> {
             .hint("install git and try again; nothing was left behind")
     };
     let mut command = Command::new("git");
-    // Variables such as GIT_DIR would lead into another repository.
+    // Variables such as GIT_DIR would redirect git to another repository.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("GIT_") {
             command.env_remove(name);

@@ -1,4 +1,4 @@
-//! The Chorus daemon. docs/ARCHITECTURE.md is the map.
+//! The Chorus daemon. See docs/ARCHITECTURE.md.
 
 pub mod agent;
 pub mod agent_archive;

@@ -1,9 +1,10 @@
-//! Names of locales, as `LANG` and `LC_ALL` hold them.
+//! Checks names of locales as in `LANG` and `LC_ALL`.
 //!
-//! A shell reads its commands in the character set of its locale. In UTF-8 and in the C locale every byte below 128 is the
-//! ASCII character that it looks like; in GBK, Big5 or Shift-JIS the second byte of a character can be a backslash.
+//! A shell parses its commands in the character set of its locale. In UTF-8 and in the C locale every byte below 128 is
+//! the ASCII character with that code; in GBK, Big5 or Shift-JIS it can be the second byte of a character, for example
+//! a backslash.
 
-/// Returns true if the locale of this name reads ASCII bytes as ASCII: it is `C`, `POSIX`, or its character set is UTF-8.
+/// Whether the locale reads ASCII bytes as ASCII: it is `C` or `POSIX`, or its character set is UTF-8.
 #[must_use]
 pub fn is_ascii_compatible(name: &str) -> bool {
     if matches!(name, "C" | "POSIX") {
@@ -17,7 +18,7 @@ pub fn is_ascii_compatible(name: &str) -> bool {
         && ["utf-8", "utf8"].iter().any(|utf8| charset.eq_ignore_ascii_case(utf8))
 }
 
-/// Returns true if every language of a `LANGUAGE` list is the name of a language, without a path or another character set.
+/// Whether each entry of a `LANGUAGE` list is the name of a language, without a path or another character set.
 #[must_use]
 pub fn is_language_list(names: &str) -> bool {
     let plain = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'@'));

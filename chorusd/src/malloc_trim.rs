@@ -1,5 +1,5 @@
-//! Memory that is free again goes back to the system: the allocator keeps it otherwise, in every thread's arena. So do
-//! the pages in SQLite's own caches: the kernel's has them, too.
+//! Returns free memory to the system. Otherwise glibc's allocator keeps it in the arenas of the threads, and SQLite
+//! keeps pages in its own caches although the kernel caches them too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,21 +7,22 @@ use std::time::Duration;
 
 use crate::store::Store;
 
-/// What was freed in this time goes back in one go.
+/// Frees within this time are returned together.
 const TRIM_DELAY: Duration = Duration::from_millis(500);
 
 static TRIM_SCHEDULED: AtomicBool = AtomicBool::new(false);
 
-/// Bytes from which a block is mapped by itself, so that freeing it returns it to the system.
+/// Blocks of at least this many bytes are mapped separately, so that freeing one returns it to the system.
 #[cfg(target_env = "gnu")]
 const MMAP_THRESHOLD_BYTES: core::ffi::c_int = 1 << 20;
 
-/// Has the allocator return large blocks as soon as they are freed. Otherwise it takes the first that is freed as a reason to keep up to
-/// twice as much of such blocks in every arena: 32 MiB a thread after a frame of 16 MiB. For the start of the process.
+/// Makes the allocator return large blocks as soon as they are freed. By default, freeing the first one makes it keep
+/// up to twice as much of such blocks in every arena: 32 MiB per thread after a frame of 16 MiB. Call it when the
+/// process starts.
 #[cfg(target_env = "gnu")]
 #[expect(unsafe_code, reason = "the allocator of glibc is told so by a call that no safe wrapper has")]
 pub fn set_malloc_thresholds() {
-    // SAFETY: takes no pointer and sets two numbers. One that is refused leaves the default.
+    // SAFETY: passes no pointers and sets two numbers. If a call is refused, the default stays.
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
         libc::mallopt(libc::M_TRIM_THRESHOLD, MMAP_THRESHOLD_BYTES);
@@ -32,7 +33,7 @@ pub fn set_malloc_thresholds() {
 #[cfg(not(target_env = "gnu"))]
 pub fn return_large_blocks() {}
 
-/// Gives it back in a moment, once for all who ask until then.
+/// Returns free memory to the system in a moment, once for all calls until then.
 pub fn schedule_trim(store: &Arc<Store>) {
     if TRIM_SCHEDULED.swap(true, Ordering::Relaxed) {
         return;
@@ -49,7 +50,7 @@ pub fn schedule_trim(store: &Arc<Store>) {
 #[cfg(target_env = "gnu")]
 #[expect(unsafe_code, reason = "the allocator of glibc is told so by a call that no safe wrapper has")]
 fn trim_heap() {
-    // SAFETY: takes no pointer; it looks for whole pages among what is free, under the allocator's own locks.
+    // SAFETY: passes no pointers. It releases whole free pages, under the allocator's own locks.
     unsafe { libc::malloc_trim(0) };
 }
 

@@ -1,4 +1,4 @@
-//! A message as it is held in memory: the bytes it is kept in, and the little that is asked often.
+//! Messages in memory: their serialised bytes, with the few properties that are needed often.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::token_estimate::{MessageSize, json_escaped_len};
 
-/// One message in its serialised form: one line of JSON, shared and never changed.
+/// A message in its serialised form: one line of JSON, shared and immutable.
 #[derive(Debug, Clone)]
 pub struct StoredMessage {
     json: Bytes,
@@ -22,7 +22,7 @@ pub struct StoredMessage {
     chars: u64,
 }
 
-/// What the rules of [`crate::summary::findings()`] may find in a message.
+/// The kinds of findings that the rules of [`crate::summary::collect_findings()`] may find in a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FindingKinds {
     pub files: bool,
@@ -30,7 +30,7 @@ pub struct FindingKinds {
     pub tasks: bool,
 }
 
-/// [`Names`], once somebody has looked.
+/// [`FindingKinds`], computed at most once.
 #[derive(Debug, Default)]
 struct CachedFindingKinds(AtomicU8);
 
@@ -61,7 +61,7 @@ impl Clone for CachedFindingKinds {
     }
 }
 
-/// What is checked of a message that is read back; everything else stays in the bytes.
+/// The fields that are checked when a message is parsed; everything else stays in the bytes.
 #[derive(Deserialize)]
 struct MessageProbe<'a> {
     #[serde(borrow, rename = "id")]
@@ -73,7 +73,7 @@ struct MessageProbe<'a> {
     _timestamp: Timestamp,
     #[serde(borrow, default)]
     tool_calls: Vec<CallProbe<'a>>,
-    /// Counted where they are what they should be.
+    /// Counted if they have the expected form.
     #[serde(borrow, default)]
     attachments: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -97,7 +97,7 @@ struct SourceProbe {
 struct AttachmentProbe<'a> {
     #[serde(borrow, default)]
     media_type: Option<Cow<'a, str>>,
-    /// Base64, which has no escapes.
+    /// Base64, which needs no escapes in JSON.
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
 }
@@ -116,15 +116,12 @@ impl StoredMessage {
     /// Serialises `message`.
     ///
     /// # Errors
-    /// What serde_json says; a message that was read from JSON does not fail.
+    /// The error of serde_json. A message that was read from JSON does not fail.
     pub fn new(message: &Message) -> serde_json::Result<Self> {
         Ok(Self::from_serialised(message, serde_json::to_vec(message)?.into()))
     }
 
-    /// Serialises `messages` into one piece of memory that they share.
-    ///
-    /// # Errors
-    /// As [`Stored::new`].
+    /// Serialises `messages` into one buffer that they share.
     pub fn from_messages(messages: &[Message]) -> serde_json::Result<Vec<Self>> {
         let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(messages.len()));
         for message in messages {
@@ -144,10 +141,7 @@ impl StoredMessage {
         Self { json, role: message.role, finding_kinds: CachedFindingKinds::default(), tokens, chars }
     }
 
-    /// Takes the bytes of one message, which must be on one line.
-    ///
-    /// # Errors
-    /// Where they are not a message.
+    /// Parses the bytes of one message, which must be on one line.
     pub fn parse(json: Bytes) -> serde_json::Result<Self> {
         let skim: MessageProbe<'_> = serde_json::from_slice(&json)?;
         let params: u64 = skim.tool_calls.iter().map(|call| count_chars(call.params.get())).sum();
@@ -172,7 +166,7 @@ impl StoredMessage {
         Ok(Self { json, role, finding_kinds: CachedFindingKinds::default(), tokens, chars })
     }
 
-    /// The serialised form, without a newline.
+    /// Returns the serialised form, without a newline.
     #[must_use]
     pub fn json(&self) -> &Bytes {
         &self.json
@@ -183,19 +177,19 @@ impl StoredMessage {
         self.role
     }
 
-    /// Characters of content and tool parameters.
+    /// Returns the characters of content and tool parameters.
     #[must_use]
     pub fn chars(&self) -> u64 {
         self.chars
     }
 
-    /// Estimated, with what a model is shown besides the text ([`crate::estimate`]).
+    /// Returns the estimated tokens, including those of everything besides the text ([`crate::token_estimate`]).
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.tokens.into()
     }
 
-    /// What it may name: what `find` says the first time, and kept from then on.
+    /// Returns what it may contain: computes it with `find` the first time, and caches it.
     pub fn finding_kinds(&self, find: impl FnOnce(&Self) -> FindingKinds) -> FindingKinds {
         self.finding_kinds.get().unwrap_or_else(|| {
             let names = find(self);
@@ -204,10 +198,10 @@ impl StoredMessage {
         })
     }
 
-    /// The message in parts.
+    /// Deserialises the message.
     ///
     /// # Errors
-    /// Never for bytes that [`Stored::parse`] took, unless an optional field has a wrong type.
+    /// Fails only if an optional field has a wrong type; everything else was checked by [`StoredMessage::parse`].
     pub fn to_message(&self) -> serde_json::Result<Message> {
         serde_json::from_slice(&self.json)
     }
@@ -217,10 +211,10 @@ fn saturating_tokens(parts: MessageSize) -> u32 {
     u32::try_from(parts.tokens()).unwrap_or(u32::MAX)
 }
 
-/// How long a text is.
+/// The length of a text.
 struct TextLengths {
     chars: u64,
-    /// As JSON has it, in UTF-8.
+    /// UTF-8 bytes as escaped in JSON.
     bytes: u64,
 }
 
@@ -230,9 +224,9 @@ impl TextLengths {
     }
 }
 
-/// Those of a JSON string, given as it stands in the JSON.
+/// Measures a JSON string, given with its quotes and escapes.
 fn measure_json_string(raw: &str) -> serde_json::Result<TextLengths> {
-    // Most contents are long and have only escapes of one character: they are counted where they stand.
+    // Most contents are long and have only single-character escapes, so they are counted without unescaping them.
     let Some(inner) = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) else {
         return serde_json::from_str::<&str>(raw).map(TextLengths::measure);
     };
@@ -243,7 +237,7 @@ fn measure_json_string(raw: &str) -> serde_json::Result<TextLengths> {
             return serde_json::from_str::<Cow<'_, str>>(raw).map(|text| TextLengths::measure(&text));
         }
         escapes += 1;
-        // The one that nobody needs, and that is not sent.
+        // Escaping a slash is optional, and it is sent unescaped.
         slashes += u64::from(rest.get(at + 1) == Some(&b'/'));
         rest = rest.get(at + 2..).unwrap_or_default();
     }
@@ -261,7 +255,7 @@ impl Serialize for StoredMessage {
     }
 }
 
-/// Totals of a list of messages, as heads and session headers carry them.
+/// Totals of a list of messages, as in journal heads and session headers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     pub messages: u64,
@@ -288,21 +282,21 @@ impl Totals {
         self.chars += chars;
     }
 
-    /// Adds what another list counted.
+    /// Adds the totals of another list.
     pub fn merge(&mut self, other: Self) {
         self.messages += other.messages;
         self.queries += other.queries;
         self.chars += other.chars;
     }
 
-    /// Four characters are counted as one token.
+    /// Returns the estimated tokens: one per four characters.
     #[must_use]
     pub fn tokens(self) -> u64 {
         self.chars / 4
     }
 }
 
-/// Number of a live context in the journal; never used again.
+/// Number of a live context in the journal; never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContextNo(pub i64);
 

@@ -4,39 +4,39 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Stands among the roles of whoever owns the server that they speak in. No role of Discord passes for it.
+/// The role that the owner of a Discord server gets in addition. No real role can have this name.
 pub const SERVER_OWNER: &str = "@owner";
 
-/// Who asked for a turn, or answers an approval.
+/// The requester of a turn, or the person who answers an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Requester {
-    /// The daemon's own user, or root, at the socket.
+    /// The user of the daemon, or root, at the socket.
     Owner,
-    /// Somebody in a channel.
+    /// A member who wrote in a Discord channel.
     Person { id: String, name: String, roles: Vec<String> },
-    /// No person: another agent, a timer.
+    /// No person: another agent or a timer.
     Nobody,
 }
 
-/// Who answers what somebody else may have asked, with the right that the front door found them to have. Nothing that a request says
-/// makes one of these.
+/// Someone who answers an approval, with the rights that the socket or the Discord connection has established. Nothing
+/// within a request can set these rights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answerer {
     pub requester: Requester,
-    /// They may answer for everybody.
+    /// Whether they may answer for everybody.
     pub is_approver: bool,
 }
 
 impl From<Requester> for Answerer {
-    /// With no more right than to answer for themselves.
+    /// Converts without the right to answer for others.
     fn from(who: Requester) -> Self {
         Self { requester: who, is_approver: false }
     }
 }
 
 impl fmt::Display for Requester {
-    /// As the audit log has it.
+    /// Formats it as in the audit log.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Owner => f.write_str("owner"),

@@ -1,4 +1,4 @@
-//! The template of an agent's directory: built in, or `template/` of the home in its place.
+//! The template of an agent's directory: the built-in one, or `template/` of the home instead.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::config::agent::AGENT_FILE;
 use crate::store::private_fs::{create_private, write_private};
 
-/// The built-in template, path by path.
+/// The built-in template: paths and contents.
 const FILES: [(&str, &str); 3] = [
     (AGENT_FILE, include_str!("../../template/agent.json")),
     ("docs/README.md", include_str!("../../template/docs/README.md")),
@@ -17,11 +17,8 @@ const FILES: [(&str, &str); 3] = [
 /// Directories that every agent has, whatever the template.
 const DIRS: [&str; 3] = ["docs", "sessions", "workspace"];
 
-/// Fills `dir`, which must be empty, from `<home>/template`, or from the built-in template where there is none.
-/// Answers the text of agent.json. Blocks.
-///
-/// # Errors
-/// What the disk says.
+/// Fills the empty directory `dir` from `<home>/template`, or from the built-in template if that does not exist.
+/// Returns the text of agent.json, which the caller adapts and writes. Blocks.
 pub fn fill_agent_dir(dir: &Path, home: &Path) -> io::Result<String> {
     let own = home.join("template");
     let mut config = FILES[0].1.to_owned();
@@ -47,7 +44,7 @@ pub fn fill_agent_dir(dir: &Path, home: &Path) -> io::Result<String> {
     Ok(config)
 }
 
-/// Copies files and directories; links are not followed and not copied.
+/// Copies files and directories. Skips symbolic links.
 fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
     create_private(to)?;
     for entry in fs::read_dir(from)? {

@@ -1,8 +1,8 @@
-//! How many tokens something is, guessed from its length: every budget is measured by this. What a provider counts is
-//! known only after a call; `usage::Calibration` says by how much its models differ.
+//! Estimates the number of tokens of texts, messages and requests from their length. Every budget is based on this. The
+//! provider's own count is known only after a call; `usage::Calibration` has the ratio of the two for each model.
 //!
-//! A token is taken to be four bytes of UTF-8: four letters of English, two of Greek or Cyrillic, and rather more than one
-//! character of Chinese, Japanese or Korean, which is about what the vocabularies in use make of them.
+//! A token is assumed to be four bytes of UTF-8: four letters of English, two of Greek or Cyrillic, and a bit more than
+//! one character of Chinese, Japanese or Korean. That is about what the vocabularies in use achieve.
 
 use std::sync::Arc;
 
@@ -11,36 +11,36 @@ use chorus_proto::{Attachment, Message, Role, SourceKind};
 use crate::agent::window::has_author_label;
 use crate::llm::{ModelRequest, ToolSpec, text_attachments};
 
-/// What stands around a piece of the system prompt.
+/// Overhead of a piece of the system prompt.
 const PIECE_OVERHEAD: u64 = 4;
-/// What stands around a message: `{"role":"assistant","content":""},`.
+/// Overhead of a message: `{"role":"assistant","content":""},`.
 pub const MESSAGE_OVERHEAD: u64 = 8;
-/// What stands around a call besides its name and parameters: its id and the names of four fields.
+/// Overhead of a tool call besides its name and parameters: its id and the names of four fields.
 const CALL_OVERHEAD: u64 = 28;
-/// What a result has besides its text: the id of its call, and the name of a field.
+/// Overhead of a tool result: the id of its call, and the name of a field.
 const RESULT_OVERHEAD: u64 = 12;
-/// What stands around a tool besides its name, description and parameters.
+/// Overhead of a tool besides its name, description and parameters.
 const TOOL_OVERHEAD: u64 = 12;
-/// An image of usual size; providers count between 85 and 1,600.
+/// Tokens of an image of common size; providers count between 85 and 1,600.
 const IMAGE_TOKENS: u64 = 1200;
-/// Bytes of the name of an author, about.
+/// Maximum bytes of an author's name, approximately.
 const MAX_NAME_BYTES: usize = 64;
-/// The name, type and size of a file that no model looks at.
+/// Tokens of the name, type and size of a file whose content no model reads.
 const FILE_TOKENS: u64 = 20;
 
-/// A text of so many bytes.
+/// Returns the tokens of a text of `length` bytes.
 #[must_use]
 pub fn tokens_of_bytes(length: u64) -> u64 {
     length.div_ceil(4)
 }
 
-/// A text.
+/// Returns the tokens of a text.
 #[must_use]
 pub fn tokens_of_text(text: &str) -> u64 {
     tokens_of_bytes(text.len() as u64)
 }
 
-/// Bytes that a text has between the quotes of JSON.
+/// Returns the bytes of a text as the content of a JSON string.
 #[must_use]
 pub fn json_escaped_len(text: &str) -> u64 {
     let more = |byte: u8| match byte {
@@ -51,22 +51,22 @@ pub fn json_escaped_len(text: &str) -> u64 {
     text.len() as u64 + text.bytes().map(more).sum::<u64>()
 }
 
-/// What a message is made of, as far as its length goes.
+/// The numbers on which the tokens of a message depend.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MessageSize {
-    /// Of its content, and of the names and parameters of its calls, as JSON has them: these are texts in a text, so
-    /// quotes and line ends count twice.
+    /// Bytes of the content and of the names and parameters of tool calls, as escaped in JSON. Parameters are JSON
+    /// within a JSON string, so their quotes and line ends count twice.
     pub bytes: u64,
     pub calls: u64,
-    /// Whether it is the result of a call.
+    /// Whether it is a tool result.
     pub is_result: bool,
     pub images: u64,
-    /// Other attachments.
+    /// Number of other attachments.
     pub files: u64,
 }
 
 impl MessageSize {
-    /// Those of a message.
+    /// Measures a message.
     #[must_use]
     pub fn of_message(message: &Message) -> Self {
         let is_result = message.role == Role::ToolResult;
@@ -83,20 +83,20 @@ impl MessageSize {
         parts
     }
 
-    /// Its author, where they are named.
+    /// Adds the author's name, if the window shows it.
     pub fn add_author(&mut self, role: Role, source: Option<SourceKind>, name: &str) {
         if has_author_label(role, source) {
             self.bytes += name.len().min(MAX_NAME_BYTES) as u64 + 3;
         }
     }
 
-    /// One more call.
+    /// Adds a tool call.
     pub fn add_call(&mut self, name: &str, params: &str) {
         self.calls += 1;
         self.bytes += name.len() as u64 + json_escaped_len(params);
     }
 
-    /// One more attachment, with so many characters of base64.
+    /// Adds an attachment with `encoded` characters of base64.
     pub fn add_attachment(&mut self, media_type: Option<&str>, encoded: usize) {
         if text_attachments::is_text(media_type) {
             self.bytes += text_attachments::shown_bytes(encoded);
@@ -105,7 +105,7 @@ impl MessageSize {
         *(if image { &mut self.images } else { &mut self.files }) += 1;
     }
 
-    /// Tokens of the whole message.
+    /// Returns the tokens of the whole message.
     #[must_use]
     pub fn tokens(self) -> u64 {
         let result = if self.is_result { RESULT_OVERHEAD } else { 0 };
@@ -118,13 +118,13 @@ impl MessageSize {
     }
 }
 
-/// One piece of the system prompt, of so many bytes.
+/// Returns the tokens of one piece of the system prompt of `length` bytes.
 #[must_use]
 pub fn tokens_of_piece(length: u64) -> u64 {
     PIECE_OVERHEAD + tokens_of_bytes(length)
 }
 
-/// A whole request.
+/// Returns the tokens of a whole request.
 #[must_use]
 pub fn tokens_of_request(request: &ModelRequest) -> u64 {
     let system = request.system.iter().map(|text| tokens_of_piece(text.len() as u64));
@@ -132,13 +132,13 @@ pub fn tokens_of_request(request: &ModelRequest) -> u64 {
     system.chain(messages).sum::<u64>() + tokens_of_tools(&request.tools)
 }
 
-/// The tools that a model is shown.
+/// Returns the tokens of the tools of a request.
 #[must_use]
 pub fn tokens_of_tools(tools: &[Arc<ToolSpec>]) -> u64 {
     tools.iter().map(|spec| tokens_of_tool(spec)).sum()
 }
 
-/// One of them.
+/// Returns the tokens of one tool.
 #[must_use]
 pub fn tokens_of_tool(tool: &ToolSpec) -> u64 {
     TOOL_OVERHEAD

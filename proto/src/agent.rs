@@ -1,4 +1,4 @@
-//! An agent as answers show it.
+//! Agents in results: state, live context and usage.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! A blocking client: no runtime, one request at a time.
+//! A blocking client without a runtime; one request at a time.
 
 use std::io;
 use std::path::Path;
@@ -17,14 +17,14 @@ use crate::paths::InstancePaths;
 use crate::rpc::{IncomingMessage, OutgoingRequest, Progress, VERSION};
 use crate::server::{self, ForeignServer};
 
-/// Why a call has no result.
+/// Error of a call.
 #[derive(Debug)]
 pub enum CallError {
     /// The daemon answered with an error.
     Rpc(RpcError),
-    /// The connection failed; whether the daemon carried the request out is not known.
+    /// The connection failed. It is unknown whether the daemon carried out the request.
     Io(io::Error),
-    /// The answer does not fit the method.
+    /// The answer does not have the method's type.
     Malformed(serde_json::Error),
 }
 
@@ -70,11 +70,11 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the socket at `path`. A server of another user, root's excepted, is sent nothing.
+    /// Connects to the socket at `path`. Sends nothing to a server of another user, unless that user is root.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`] where no daemon listens,
-    /// [`crate::server::ForeignServer`] where another user's program does.
+    /// [`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`] if no daemon listens,
+    /// [`crate::server::ForeignServer`] if another user's program does.
     pub fn connect(path: &Path) -> io::Result<Self> {
         server::check_directory(path)?;
         let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?)?;
@@ -82,11 +82,11 @@ impl Client {
         Ok(Self { stream, next_id: 1, deadline: None, body: Vec::new() })
     }
 
-    /// Connects to the daemon of `places`: at its socket or, if nobody listens there, at the one that the lock file of its
-    /// home names.
+    /// Connects to the daemon of `places`: at its socket or, if nobody listens there, at the socket that the lock file
+    /// of its home names.
     ///
     /// # Errors
-    /// As [`Client::connect`].
+    /// The same as [`Client::connect`].
     pub fn connect_to(places: &InstancePaths) -> io::Result<Self> {
         let nobody = match Self::connect(&places.socket) {
             Err(error) if is_not_listening(&error) => error,
@@ -94,32 +94,29 @@ impl Client {
         };
         match instance::socket_elsewhere(places).map(|socket| Self::connect(&socket)) {
             None => Err(nobody),
-            // It is going, or has gone, since it wrote that.
+            // The daemon of the lock file is stopping or has stopped.
             Some(Err(error)) if is_not_listening(&error) => Err(nobody),
             Some(connected) => connected,
         }
     }
 
-    /// Longest wait for bytes of an answer; `None` waits for ever. A wait that runs out is
+    /// Sets the longest wait for bytes of an answer; `None` waits forever. A wait that times out returns
     /// [`io::ErrorKind::WouldBlock`] or [`io::ErrorKind::TimedOut`].
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.stream.set_recv_timeout(timeout)?;
         self.stream.set_send_timeout(timeout)
     }
 
-    /// When every answer has to be there, however much comes before it; `None`: no such limit. What runs out is
-    /// [`io::ErrorKind::WouldBlock`] or [`io::ErrorKind::TimedOut`].
+    /// Sets when each answer must be complete, even if other messages keep arriving before it; `None` for no limit. A
+    /// call that takes longer returns [`io::ErrorKind::WouldBlock`] or [`io::ErrorKind::TimedOut`].
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
     }
 
-    /// Waits for the next notification: its method and its `params`.
+    /// Waits for the next notification and returns its method and `params`.
     ///
     /// # Errors
-    /// [`CallError::Io`] with [`io::ErrorKind::UnexpectedEof`] when the daemon goes away.
+    /// [`CallError::Io`] with [`io::ErrorKind::UnexpectedEof`] if the daemon closes the connection.
     pub fn next_notification(&mut self) -> Result<(String, Box<RawValue>), CallError> {
         loop {
             if !self.read_frame()? {
@@ -133,18 +130,12 @@ impl Client {
     }
 
     /// Calls `M` and returns its result.
-    ///
-    /// # Errors
-    /// [`CallError`].
     pub fn call<M: Method>(&mut self, params: &M::Params) -> Result<M::Result, CallError> {
         let raw = self.call_raw(M::NAME, params, &mut |_| ())?;
         Ok(serde_json::from_str(raw.get())?)
     }
 
-    /// Calls `method` and returns its result as it came; `on_progress` hears how far long work has come.
-    ///
-    /// # Errors
-    /// [`CallError`].
+    /// Calls `method` and returns its result as unparsed JSON. `on_progress` receives its progress.
     pub fn call_raw<P: Serialize + ?Sized>(
         &mut self,
         method: &str,
@@ -159,11 +150,9 @@ impl Client {
         })
     }
 
-    /// Calls `method` and returns its result as it came; `on_progress` is given the `params` of each `progress` notification
-    /// of this request. An error of it ends the wait, not what the daemon does.
-    ///
-    /// # Errors
-    /// [`CallError`], or that of `on_progress`.
+    /// Calls `method` and returns its result as unparsed JSON. `on_progress` receives the `params` of each `progress`
+    /// notification of this request. If it returns an error the wait ends, but the daemon continues to carry out the
+    /// request.
     pub fn call_streaming<P: Serialize + ?Sized, E: From<CallError>>(
         &mut self,
         method: &str,
@@ -181,7 +170,7 @@ impl Client {
                 }
                 continue;
             }
-            // An error without an id concerns the connection, so it is ours.
+            // An error without an id concerns the connection, so it belongs to this request, too.
             if let Some(error) = incoming.error {
                 if incoming.id.is_none_or(|answered| answered == id) {
                     return Err(CallError::Rpc(error).into());
@@ -193,8 +182,8 @@ impl Client {
         }
     }
 
-    /// Sends a request. A daemon that takes no more connections says so and closes, perhaps before anything was written here:
-    /// then it is told why nothing could be, and there may be an answer all the same.
+    /// Sends a request. A daemon that accepts no more connections sends an error and closes, perhaps before the request
+    /// was written. So a failed write is returned as `Some`: there may be an answer to read.
     fn send_request<P: Serialize + ?Sized>(
         &mut self,
         method: &str,
@@ -212,7 +201,7 @@ impl Client {
         }
     }
 
-    /// Reads the next frame.
+    /// Reads the next frame. `unsent` is the error to return if there is none.
     fn read_answer(&mut self, unsent: Option<io::ErrorKind>) -> Result<(), CallError> {
         match (self.read_frame(), unsent) {
             (Ok(true), _) => Ok(()),
@@ -234,14 +223,14 @@ impl Client {
     }
 }
 
-/// Tells if `error` says that nobody listens at a path, or that the path is another user's.
+/// Returns true if `error` says that nobody listens at a path, or that the path belongs to another user.
 pub(crate) fn is_not_listening(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound, PermissionDenied};
     matches!(error.kind(), NotFound | ConnectionRefused | NotADirectory | PermissionDenied)
         && !ForeignServer::is_cause_of(error)
 }
 
-/// Whether the `params` of a notification name the request `id`.
+/// Returns true if the `params` of a notification name the request `id`.
 fn is_progress_of(id: u64, params: &RawValue) -> bool {
     #[derive(Deserialize)]
     struct RequestId {

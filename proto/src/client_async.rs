@@ -1,4 +1,4 @@
-//! An asynchronous client for programs that run on tokio: one request at a time, cheap to open many of.
+//! An asynchronous client for tokio; one request at a time, cheap to open many of.
 
 use std::io;
 use std::path::Path;
@@ -30,10 +30,10 @@ pub struct AsyncClient {
 }
 
 impl AsyncClient {
-    /// Connects to the socket at `path`. A server of another user, root's excepted, is sent nothing.
+    /// Connects to the socket at `path`. Sends nothing to a server of another user, unless that user is root.
     ///
     /// # Errors
-    /// As [`crate::Client::connect`].
+    /// The same as [`crate::Client::connect`].
     pub async fn connect(path: &Path) -> io::Result<Self> {
         server::check_directory(path)?;
         let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?).await?;
@@ -41,11 +41,11 @@ impl AsyncClient {
         Ok(Self { stream, codec: FrameCodec::default(), incoming: BytesMut::new(), next_id: 1 })
     }
 
-    /// Connects to the daemon of `places`: at its socket or, if nobody listens there, at the one that the lock file of its
-    /// home names.
+    /// Connects to the daemon of `places`: at its socket or, if nobody listens there, at the socket that the lock file
+    /// of its home names.
     ///
     /// # Errors
-    /// As [`crate::Client::connect`].
+    /// The same as [`crate::Client::connect`].
     pub async fn connect_to(places: &InstancePaths) -> io::Result<Self> {
         let nobody = match Self::connect(&places.socket).await {
             Err(error) if is_not_listening(&error) => error,
@@ -59,18 +59,12 @@ impl AsyncClient {
     }
 
     /// Calls `M` and returns its result.
-    ///
-    /// # Errors
-    /// [`CallError`].
     pub async fn call<M: Method>(&mut self, params: &M::Params) -> Result<M::Result, CallError> {
         let raw = self.call_raw(M::NAME, params).await?;
         Ok(serde_json::from_str(raw.get())?)
     }
 
-    /// Calls `method` and returns its result as it came.
-    ///
-    /// # Errors
-    /// [`CallError`].
+    /// Calls `method` and returns its result as unparsed JSON.
     pub async fn call_raw<P: Serialize + ?Sized>(
         &mut self,
         method: &str,

@@ -1,4 +1,4 @@
-//! The frame as a `tokio-util` codec.
+//! A `tokio-util` codec for frames.
 
 use std::io;
 
@@ -7,18 +7,18 @@ use tokio_util::codec::{Decoder, Encoder};
 
 use crate::frame::{self, HEADER_BYTES};
 
-/// Cuts a byte stream into frame bodies and back. It reserves at most [`RESERVE`] bytes ahead of what has arrived,
-/// so an announced length costs nothing.
+/// Encodes and decodes frames. The decoder reserves at most [`MAX_RESERVE_BYTES`] more than has arrived, or as much
+/// again as has arrived, so an announced length costs no memory.
 #[derive(Debug, Clone, Copy)]
 pub struct FrameCodec {
     limit: usize,
 }
 
-/// Room made ahead of the bytes that have arrived.
+/// Bytes reserved before the body arrives.
 const MAX_RESERVE_BYTES: usize = 64 * 1024;
 
 impl FrameCodec {
-    /// A codec for frames of at most `limit` bytes.
+    /// Creates a codec for frames of at most `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self { limit }

@@ -1,4 +1,4 @@
-//! Errors as they travel, and the exit status each kind has on a command line.
+//! Errors of the protocol, and the exit status of each kind.
 
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +56,7 @@ pub mod exit {
 }
 
 impl ErrorKind {
-    /// The exit status a command ends with after this error.
+    /// Returns the exit status of a command that fails with this error.
     #[must_use]
     pub fn exit_status(self) -> u8 {
         match self {
@@ -89,19 +89,19 @@ pub struct RpcError {
     pub data: Option<ErrorData>,
 }
 
-/// Code of every error that carries a [`ErrorKind`] of Chorus's own.
+/// Code of all errors that carry an [`ErrorKind`] in their data.
 pub const CODE_CHORUS: i32 = -32000;
 /// JSON-RPC: the frame is not JSON.
 pub const CODE_PARSE: i32 = -32700;
 /// JSON-RPC: the JSON is not a request.
 pub const CODE_INVALID_REQUEST: i32 = -32600;
-/// JSON-RPC: no such method.
+/// JSON-RPC: unknown method.
 pub const CODE_METHOD_NOT_FOUND: i32 = -32601;
-/// JSON-RPC: the parameters do not fit the method.
+/// JSON-RPC: the parameters do not have the method's type.
 pub const CODE_INVALID_PARAMS: i32 = -32602;
 
 impl RpcError {
-    /// The kind, also for the standard codes.
+    /// Returns the kind; derives it from the code for the standard JSON-RPC errors.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match (&self.data, self.code) {

@@ -1,4 +1,4 @@
-//! What happened, as observers hear it.
+//! Events, as subscribers receive them.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ macro_rules! event_types {
         }
 
         impl EventType {
-            /// The name on the wire.
+            /// Returns the name on the wire.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -25,7 +25,7 @@ macro_rules! event_types {
                 }
             }
 
-            /// The type of that name.
+            /// Returns the type of that name, or [`Self::Unknown`].
             #[must_use]
             pub fn parse(name: &str) -> Self {
                 match name {

@@ -1,17 +1,17 @@
-//! Frames: a 4-byte big-endian length and that many bytes.
+//! Frames: a 4-byte big-endian length, then that many bytes.
 
 use std::io::{self, Read, Write};
 
-/// Longest frame unless the configuration says otherwise: 16 MiB.
+/// Default for the longest frame: 16 MiB.
 pub const MAX_FRAME: usize = 16 * 1024 * 1024;
 
 /// Length of the header in bytes.
 pub const HEADER_BYTES: usize = 4;
 
-/// What a reader makes room for before anything has come.
+/// Initial capacity of the reader's buffer in bytes.
 const INITIAL_CAPACITY: usize = 16 * 1024;
 
-/// A frame longer than the limit was announced.
+/// A frame is longer than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameTooLong {
     pub length: usize,
@@ -26,19 +26,19 @@ impl std::fmt::Display for FrameTooLong {
 
 impl std::error::Error for FrameTooLong {}
 
-/// The length a header announces, checked before anything is allocated for it.
+/// Decodes the length of a body and checks it before memory is allocated for it.
 ///
 /// # Errors
-/// [`TooLong`] above `limit`.
+/// [`FrameTooLong`] above `limit`.
 pub fn decode_header(header: [u8; HEADER_BYTES], limit: usize) -> Result<usize, FrameTooLong> {
     let length = u32::from_be_bytes(header) as usize;
     if length > limit { Err(FrameTooLong { length, limit }) } else { Ok(length) }
 }
 
-/// The header for a body of `length` bytes.
+/// Encodes the header for a body of `length` bytes.
 ///
 /// # Errors
-/// [`TooLong`] above `limit`, or above what four bytes can say.
+/// [`FrameTooLong`] above `limit`, or above the largest number of four bytes.
 pub fn encode_header(length: usize, limit: usize) -> Result<[u8; HEADER_BYTES], FrameTooLong> {
     match u32::try_from(length) {
         Ok(word) if length <= limit => Ok(word.to_be_bytes()),
@@ -46,10 +46,10 @@ pub fn encode_header(length: usize, limit: usize) -> Result<[u8; HEADER_BYTES], 
     }
 }
 
-/// Writes `body` as one frame, in one write.
+/// Writes `body` as one frame with a single write.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidInput`] for a body over `limit`, else what the writer says.
+/// [`io::ErrorKind::InvalidInput`] for a body longer than `limit`, or the writer's error.
 pub fn write(writer: &mut impl Write, body: &[u8], limit: usize) -> io::Result<()> {
     let header = encode_header(body.len(), limit).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
     let mut frame = Vec::with_capacity(HEADER_BYTES + body.len());
@@ -59,11 +59,11 @@ pub fn write(writer: &mut impl Write, body: &[u8], limit: usize) -> io::Result<(
     writer.flush()
 }
 
-/// Reads one frame into `body`, which grows with what arrives and not with what is announced.
-/// `Ok(false)`: the other side closed between two frames.
+/// Reads one frame into `body`, whose memory grows with the bytes that arrive, not with the announced length. Returns
+/// `Ok(false)` if the other side closed between two frames.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidData`] for a length over `limit`, [`io::ErrorKind::UnexpectedEof`] inside a frame.
+/// [`io::ErrorKind::InvalidData`] for a length above `limit`, [`io::ErrorKind::UnexpectedEof`] inside a frame.
 pub fn read(reader: &mut impl Read, body: &mut Vec<u8>, limit: usize) -> io::Result<bool> {
     let mut header = [0; HEADER_BYTES];
     let mut filled = 0;

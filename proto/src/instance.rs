@@ -1,8 +1,9 @@
-//! The lock of a home and its lock file: one daemon serves a home, and the file says which one and at which socket. The
-//! daemon writes it; a client reads it if nobody listens where it looks first.
+//! The lock of a home and its lock file. One daemon serves a home; the file says which one and on which socket. The
+//! daemon writes it, and a client reads it if nobody listens on the socket that it tries first.
 //!
-//! The daemon holds an exclusive `flock` on the home directory itself and on the lock file. Lines of the file: the pid; while
-//! the daemon listens, the path of its socket; the path that it was asked to listen at, if that is another. More lines may follow.
+//! The daemon holds an exclusive `flock` on the home directory itself and on the lock file. Lines of the file: the pid;
+//! while the daemon listens, the path of its socket; the path that it was asked to listen on, if that is another one.
+//! More lines may follow in later releases.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _};
@@ -10,30 +11,27 @@ use std::path::{Path, PathBuf};
 
 use crate::paths::InstancePaths;
 
-/// The lock file in the home.
+/// Path of the lock file relative to the home.
 pub const LOCK_FILE: &str = "run/chorusd.lock";
 
-/// Longer than any lock file.
+/// No lock file is longer, in bytes.
 const MAX_LOCK_FILE_BYTES: u64 = 16 * 1024;
 
 /// The content of a lock file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LockHolder {
     pub pid: Option<u32>,
-    /// The socket it listens at.
+    /// The socket on which it listens.
     pub socket: Option<PathBuf>,
-    /// The socket that it was asked to listen at, if that is another.
+    /// The socket on which it was asked to listen, if that is another one.
     pub requested_socket: Option<PathBuf>,
 }
 
 impl LockHolder {
-    /// Reads the lock file of `home`, which must be a file of the own user's or root's.
-    ///
-    /// # Errors
-    /// The error of the system.
+    /// Reads the lock file of `home`. It must be a regular file that belongs to this user or root.
     pub fn read(home: &Path) -> io::Result<Self> {
         let path = home.join(LOCK_FILE);
-        // Not opened before it is known to be a file: a pipe would never open.
+        // Check the type before opening: opening a pipe would block forever.
         check_file(&path.metadata()?)?;
         let file = File::open(path)?;
         check_file(&file.metadata()?)?;
@@ -42,7 +40,7 @@ impl LockHolder {
         Ok(Self::parse(&text))
     }
 
-    /// Reads the text of a lock file. A line without its end is still being written and does not count.
+    /// Parses the text of a lock file. Ignores a last line without newline, which is still being written.
     #[must_use]
     pub fn parse(text: &[u8]) -> Self {
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
@@ -54,7 +52,7 @@ impl LockHolder {
         Self { pid, socket, requested_socket }
     }
 
-    /// Writes the text of a lock file. A path that does not fit on a line of its own is left out.
+    /// Formats the text of a lock file. Leaves out paths that contain a newline.
     #[must_use]
     pub fn to_text(&self) -> Vec<u8> {
         let mut text = self.pid.map(|pid| pid.to_string()).unwrap_or_default().into_bytes();
@@ -70,7 +68,8 @@ impl LockHolder {
         text
     }
 
-    /// Says who uses `home`, for a person: `another daemon (pid 7) uses /home/ada/.chorus-agents on socket /run/user/7/s`.
+    /// Describes who uses `home`, for people: `another daemon (pid 7) uses /home/ada/.chorus-agents on socket
+    /// /run/user/7/s`.
     #[must_use]
     pub fn describe(&self, home: &Path) -> String {
         let pid = self.pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
@@ -78,33 +77,34 @@ impl LockHolder {
         format!("another daemon{pid} uses {}{socket}", home.display())
     }
 
-    /// The socket that clients of `places` are to use: that of the holder, unless they were told to use another one.
+    /// Returns the socket that clients of `places` should use instead of theirs: that of the holder, unless another one
+    /// was named explicitly.
     fn socket_for_clients(self, places: &InstancePaths) -> Option<PathBuf> {
         let is_meant = !places.socket_is_explicit || self.requested_socket.as_ref() == Some(&places.socket);
         self.socket.filter(|socket| is_meant && *socket != places.socket)
     }
 }
 
-/// The daemon that holds `home` now, as far as its lock file tells; `None` if none does, or only one of a release that knew no
-/// lock on the home.
+/// Returns the daemon that holds the lock of `home`, as far as its lock file tells. `None` if no daemon holds it, or
+/// only one of a release that did not lock the home.
 #[must_use]
 pub fn lock_holder(home: &Path) -> Option<LockHolder> {
     match is_locked(home) {
         Ok(false) => None,
         Ok(true) => Some(LockHolder::read(home).unwrap_or_default()),
-        // A file system that locks no directories does not tell: the file is all there is.
+        // Without locks on directories (some file systems have none), rely on the file alone.
         Err(_) => LockHolder::read(home).ok(),
     }
 }
 
-/// The socket of the daemon that serves the home of `places` elsewhere than at its socket.
+/// Returns the socket of the daemon that serves the home of `places`, if it is not the socket of `places`.
 #[must_use]
 pub fn socket_elsewhere(places: &InstancePaths) -> Option<PathBuf> {
     lock_holder(&places.home)?.socket_for_clients(places)
 }
 
-/// Tells if a daemon holds the lock on the directory `home`. Asking takes the lock for a moment, shared; a daemon that starts
-/// in that moment waits for it.
+/// Returns true if a daemon holds the lock on the directory `home`. The check takes a shared lock for a moment; a
+/// daemon that starts at that moment waits for it.
 fn is_locked(home: &Path) -> io::Result<bool> {
     let directory = File::open(home)?;
     match directory.try_lock_shared() {

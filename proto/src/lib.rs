@@ -1,7 +1,7 @@
 //! The contract between `chorusd` and its clients: wire types, framing and two small clients.
 //!
-//! This crate holds shapes and no policy. Each frame on the socket is a 4-byte big-endian length and that many
-//! bytes of UTF-8 JSON ([`frame`]); inside is JSON-RPC 2.0 ([`rpc`]); each verb has one [`Method`] with its
+//! This crate contains types and no policy. Each frame on the socket is a 4-byte big-endian length and that many bytes
+//! of UTF-8 JSON ([`frame`]). The JSON is JSON-RPC 2.0 ([`rpc`]). Each method of the protocol is a [`Method`] with its
 //! parameters and result in [`methods`].
 
 pub mod agent;
@@ -36,6 +36,6 @@ pub use window::{
 };
 pub use working_set::{Item, ItemSource, Receipt, TokenBudget, WorkingSet};
 
-/// Number of the protocol this crate speaks. It is not the release number: it changes only when an older client
-/// or daemon could no longer understand the other.
+/// Version of the protocol. It is independent of the release, and changes only when an older client or daemon could no
+/// longer understand the other.
 pub const PROTOCOL: u32 = 1;

@@ -1,4 +1,4 @@
-//! One entry of a conversation.
+//! Messages of a conversation, complete and as clients send them.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The name on the wire: `system`, `user`, `assistant` or `tool_result`.
+    /// Returns the name on the wire: `system`, `user`, `assistant` or `tool_result`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -188,8 +188,8 @@ pub struct NewMessage {
     pub provider: Option<Box<RawValue>>,
 }
 
-/// Messages as a list of objects. serde would read a list as the fields of a message in their order, which nobody
-/// means.
+/// Deserializes messages from a list of objects. serde alone would also accept a list of values as the fields of a
+/// message in their order.
 pub(crate) fn objects<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<NewMessage>, D::Error> {
     struct Object(NewMessage);
     struct OnlyMap;
@@ -215,7 +215,7 @@ fn user() -> Role {
 }
 
 impl NewMessage {
-    /// A plain message of `role`.
+    /// Creates a message of `role` with only text.
     #[must_use]
     pub fn text(role: Role, content: impl Into<String>) -> Self {
         Self {
@@ -237,7 +237,7 @@ impl NewMessage {
         }
     }
 
-    /// The complete message: `id` and `now` stand in where the sender gave none.
+    /// Completes the message with `id` and `now` where the sender gave none.
     #[must_use]
     pub fn complete(self, id: impl FnOnce() -> String, now: Timestamp) -> Message {
         Message {
@@ -261,7 +261,8 @@ impl NewMessage {
 }
 
 impl Message {
-    /// Characters of the content and of all tool parameters: four of them are counted as one token.
+    /// Counts the characters of the content and of all tool parameters; token estimates count four characters as one
+    /// token.
     #[must_use]
     pub fn char_count(&self) -> u64 {
         let params: usize = self.tool_calls.iter().map(|call| call.params.get().chars().count()).sum();

@@ -1,26 +1,26 @@
-//! Where an instance of Chorus lives. `chorusd` and `chorusctl` must agree on it, so the rule is here, once.
+//! Paths of an instance of Chorus. `chorusd` and `chorusctl` must agree on them, so they are resolved here.
 //!
-//! A set `CHORUS_HOME` isolates a whole instance: its socket and its configuration lie inside. An empty variable
-//! counts as unset.
+//! If `CHORUS_HOME` is set, the whole instance is isolated: its socket and configuration are inside the home. An empty
+//! variable counts as unset.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The socket inside a home: of an isolated instance, and of a daemon that cannot listen where it should.
+/// Socket path relative to the home: for an isolated instance, and for a daemon that cannot listen on its usual socket.
 pub const HOME_SOCKET: &str = "run/chorusd.sock";
 
-/// The places of one instance.
+/// The paths of one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstancePaths {
     pub home: PathBuf,
     pub socket: PathBuf,
     pub config: PathBuf,
-    /// `--socket` or `CHORUS_SOCKET` names the socket.
+    /// True if `--socket` or `CHORUS_SOCKET` names the socket.
     pub socket_is_explicit: bool,
 }
 
-/// Neither `CHORUS_HOME` nor a home directory of the user is known.
+/// Error: neither `CHORUS_HOME` nor a home directory of the user is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoHomeError;
 
@@ -32,12 +32,9 @@ impl std::fmt::Display for NoHomeError {
 
 impl std::error::Error for NoHomeError {}
 
-/// Finds the places. `env` looks a variable up, `home_dir` is the user's, `config_dir` the platform's directory for
-/// configuration (`home_dir/.config` where it is not known). `is_runtime_dir` tells if the directory that `XDG_RUNTIME_DIR`
-/// names can be used; see [`is_runtime_dir`].
-///
-/// # Errors
-/// [`NoHome`].
+/// Resolves the paths. `env` looks up a variable, `home_dir` is the user's home, `config_dir` the platform's directory
+/// for configuration (`home_dir/.config` if unknown). `is_runtime_dir` checks whether the directory of
+/// `XDG_RUNTIME_DIR` can be used; see [`is_runtime_dir`].
 pub fn resolve(
     socket_flag: Option<&Path>,
     env: impl Fn(&str) -> Option<OsString>,
@@ -52,7 +49,7 @@ pub fn resolve(
         (None, Some(user)) => user.join(".chorus-agents"),
         (None, None) => return Err(NoHomeError),
     };
-    // A runtime directory must be absolute to count (XDG Base Directory Specification).
+    // Relative runtime directories are invalid (XDG Base Directory Specification).
     let runtime = || path("XDG_RUNTIME_DIR").filter(|dir| dir.is_absolute() && is_runtime_dir(dir));
     let named = socket_flag.map(Path::to_path_buf).or_else(|| path("CHORUS_SOCKET"));
     let socket_is_named = named.is_some();
@@ -75,9 +72,9 @@ pub fn resolve(
     Ok(InstancePaths { home, socket, config, socket_is_explicit: socket_is_named })
 }
 
-/// Tells if a socket can lie below `dir`: it is a directory of the own user's, or one of root's that everybody may write to and
-/// nobody may clear (sticky). A session that has ended leaves `XDG_RUNTIME_DIR` behind without its directory, and `su` leaves it
-/// with that of another user: neither counts.
+/// Returns true if a socket may be created below `dir`: the directory belongs to this user, or it belongs to root and
+/// is world-writable and sticky, so that others cannot delete files in it. After a session has ended, `XDG_RUNTIME_DIR`
+/// may name a directory that no longer exists, and after `su` that of another user; neither is accepted.
 #[cfg(unix)]
 #[must_use]
 pub fn is_runtime_dir(dir: &Path) -> bool {
@@ -85,7 +82,7 @@ pub fn is_runtime_dir(dir: &Path) -> bool {
     let us = rustix::process::geteuid().as_raw();
     let shared = |mode: u32| mode & 0o1002 == 0o1002;
     let found = match dir.symlink_metadata() {
-        // The owner of a link leads it elsewhere.
+        // The owner of a symbolic link can point it elsewhere.
         Ok(link) if link.is_symlink() && link.uid() != us && link.uid() != 0 => return false,
         Ok(link) if link.is_symlink() => dir.metadata(),
         found => found,
@@ -94,10 +91,7 @@ pub fn is_runtime_dir(dir: &Path) -> bool {
 }
 
 impl InstancePaths {
-    /// The same places as absolute paths, so that they hold in any working directory.
-    ///
-    /// # Errors
-    /// Where the working directory is needed and cannot be told.
+    /// Makes all paths absolute, so that they are valid in any working directory.
     pub fn absolute(self) -> io::Result<Self> {
         Ok(Self {
             home: std::path::absolute(self.home)?,

@@ -10,7 +10,7 @@ use crate::error::RpcError;
 /// The only value of `jsonrpc`.
 pub const VERSION: &str = "2.0";
 
-/// A request as it is read. Without an `id` it is a notification: it is carried out and not answered.
+/// A request as it is received. Without an `id` it is a notification: it is carried out but not answered.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request<'a> {
@@ -22,12 +22,12 @@ pub struct Request<'a> {
     pub method: Cow<'a, str>,
     #[serde(borrow, default)]
     pub params: Option<&'a RawValue>,
-    /// The protocol number the sender speaks; a newer one than the daemon's is refused.
+    /// Protocol version of the sender; the daemon refuses versions newer than its own.
     #[serde(default)]
     pub protocol: Option<u32>,
 }
 
-/// A request as it is written.
+/// A request as it is sent.
 #[derive(Debug, Serialize)]
 pub struct OutgoingRequest<'a, P: Serialize + ?Sized> {
     pub jsonrpc: &'static str,
@@ -36,7 +36,7 @@ pub struct OutgoingRequest<'a, P: Serialize + ?Sized> {
     pub params: &'a P,
 }
 
-/// Whatever a daemon sends: the answer to a request, or a notification.
+/// A message from the daemon: the answer to a request, or a notification.
 #[derive(Debug, Deserialize)]
 pub struct IncomingMessage<'a> {
     #[serde(default)]

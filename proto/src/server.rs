@@ -1,4 +1,4 @@
-//! Who may be the server: the own user or root. Everybody else would be given what is said.
+//! Checks that the server belongs to this user or root. Any other server must not receive the requests.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use interprocess::local_socket::traits::StreamCommon;
 
-/// The server, or the directory of its socket, belongs to another user: nothing was sent. It travels inside an
+/// The server, or the directory of its socket, belongs to another user; nothing was sent. It is the source of an
 /// [`io::Error`] of kind [`io::ErrorKind::PermissionDenied`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignServer {
@@ -28,29 +28,29 @@ impl fmt::Display for ForeignServer {
 impl std::error::Error for ForeignServer {}
 
 impl ForeignServer {
-    /// Tells if `error` is one.
+    /// Returns true if `error` contains a [`ForeignServer`].
     #[must_use]
     pub fn is_cause_of(error: &io::Error) -> bool {
         Self::find_in(error).is_some()
     }
 
-    /// Finds the one in `error`.
+    /// Returns the [`ForeignServer`] in `error`.
     #[must_use]
     pub fn find_in(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 
-    /// Returns the other user, if this one is root and so may become that one.
+    /// Returns the other user if this one is root, who can run commands as that user.
     #[must_use]
     pub fn owner_for_root(&self) -> Option<u32> {
         (self.user == 0).then_some(self.owner)
     }
 }
 
-/// Refuses a socket in a directory, or behind a link, that another user made: who owns that can lead the path elsewhere.
+/// Rejects a socket in a directory, or behind a link, of another user, who could replace the socket.
 ///
 /// # Errors
-/// [`ForeignServer`], or what the system says.
+/// [`ForeignServer`], or the system's error.
 #[cfg(unix)]
 pub(crate) fn check_directory(socket: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
@@ -59,17 +59,17 @@ pub(crate) fn check_directory(socket: &Path) -> io::Result<()> {
     refuse_others(dir.symlink_metadata()?.uid(), || dir.display().to_string())
 }
 
-/// Refuses a server of another user at the other end of `stream`.
+/// Rejects a server of another user at the other end of `stream`.
 ///
 /// # Errors
-/// [`ForeignServer`], or what the system says.
+/// [`ForeignServer`], or the system's error.
 #[cfg(unix)]
 pub(crate) fn check_peer(stream: &impl StreamCommon, path: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
 
     let owner = match stream.peer_creds() {
         Ok(peer) => peer.euid(),
-        // Its process is outside this namespace of processes, as that of a machine is for a container.
+        // The server's process is in another pid namespace, for example on the host of this container.
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => None,
         Err(error) => return Err(error),
     };
@@ -95,7 +95,7 @@ pub(crate) fn check_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Accepts every server: where the system does not tell its user, permissions of its pipes decide.
+/// Accepts every server: on systems without peer credentials, the permissions of the pipe decide.
 #[cfg(not(unix))]
 #[expect(clippy::unnecessary_wraps, reason = "the signature is that of the systems that check")]
 pub(crate) fn check_peer(_: &impl StreamCommon, _: &Path) -> io::Result<()> {

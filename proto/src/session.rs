@@ -1,4 +1,4 @@
-//! A context that was saved.
+//! Saved contexts: session header and row.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::working_set::WorkingSet;
 
-/// The schema of the session files this version writes.
+/// Schema version of the session files that this release writes.
 pub const SESSION_SCHEMA: u32 = 2;
 
 /// Why a session was saved.
@@ -26,7 +26,7 @@ pub enum Trigger {
 }
 
 impl Trigger {
-    /// The name on the wire and in session files.
+    /// Returns the name on the wire and in session files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ pub enum SummarySource {
 }
 
 impl SummarySource {
-    /// The name on the wire and in session files.
+    /// Returns the name on the wire and in session files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ pub struct TokenPair {
 }
 
 impl TokenPair {
-    /// Whether nothing was counted.
+    /// Returns true if nothing was counted.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         *self == Self::default()

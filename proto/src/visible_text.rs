@@ -1,9 +1,9 @@
-//! Text of others with nothing in it that cannot be seen: what somebody is to approve is shown by every front door in this form.
+//! Makes every character of an untrusted text visible. Every interface shows approvals in this form.
 
 use std::fmt::Write as _;
 
-/// `text` with every control character, every character that reorders others and every one that cannot be seen as a visible sign. A line
-/// end stays one, with `␤` before it, so that it is told from where a display broke a line. Nothing is left out.
+/// Replaces control characters, characters that reorder others and invisible characters by visible signs. A newline
+/// stays, with `␤` before it to distinguish it from a line that the display wrapped. Nothing is left out.
 #[must_use]
 pub fn make_visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len() + 16);
@@ -22,19 +22,19 @@ pub fn make_visible(text: &str) -> String {
     shown
 }
 
-/// Characters that are not seen, look like a plain space, or change how others are shown.
+/// Returns true for characters that are invisible, look like a plain space, or change how others are displayed.
 #[must_use]
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
-        // Spaces that are none of the keyboard's.
+        // Spaces other than the ASCII space.
         '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
-        // Without width, and joiners.
+        // Zero-width characters and joiners.
         | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
         | '\u{fe00}'..='\u{fe0f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
         // Marks, embeddings, overrides and isolates; line and paragraph separators.
         | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}'
-        // Annotations, what stands for nothing, blank patterns, tags.
+        // Annotations, placeholders, blank patterns, tags.
         | '\u{fff0}'..='\u{fffc}' | '\u{2800}' | '\u{e0000}'..='\u{e0fff}')
 }
 

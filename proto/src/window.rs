@@ -1,4 +1,4 @@
-//! What a model would be sent next, piece by piece, with what each piece costs. Tokens are estimated.
+//! The window that the next model call would send, piece by piece, with estimated tokens.
 
 use serde::{Deserialize, Serialize};
 

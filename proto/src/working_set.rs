@@ -1,4 +1,4 @@
-//! The compact state of a context: what stays in view when messages leave the window.
+//! The working set of a context: what stays visible to the model when messages leave the window.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,10 @@
-//! Frames as a hostile or a slow peer sends them.
+//! Frames from hostile and slow peers.
 
 use std::io::{self, Read};
 
 use chorus_proto::frame::{self, HEADER_BYTES};
 
-/// A reader that gives one byte at a time.
+/// A reader that returns one byte at a time.
 struct OneByteReader<'a>(&'a [u8]);
 
 impl Read for OneByteReader<'_> {

@@ -1,8 +1,8 @@
-//! The bytes in `golden/v1/` must load for ever, and come out as the very bytes they were.
+//! Checks that the files in `golden/v1/` parse in every release and serialize to the same bytes.
 //!
-//! One file is one frame body on one line: `<method>.request.json` and `<method>.result.json`, with a word before
-//! `.json` where a method has several. `message.*`, `session.header.*`, `error.*`, `event.*`, `progress.json` and
-//! `send.progress.*` hold the parts that have no method of their own, `frame.bin` a whole frame.
+//! Each file is one frame body on one line: `<method>.request.json` and `<method>.result.json`, with a word before
+//! `.json` if a method has several. `message.*`, `session.header.*`, `error.*`, `event.*`, `progress.json` and
+//! `send.progress.*` contain the types that belong to no method, `frame.bin` a whole frame.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, Sess
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// How one method's file is read and written again.
+/// How the files of one method are parsed and serialized again.
 struct MethodCase {
     name: &'static str,
     request: fn(&str) -> String,
@@ -28,7 +28,7 @@ fn method_case<M: Method>() -> MethodCase {
     MethodCase { name: M::NAME, request: round_trip_request::<M>, result: round_trip_result::<M> }
 }
 
-/// Every method of the protocol; `every_method_is_listed` compares it with the source.
+/// Lists every method of the protocol; `every_method_is_listed` compares the list with the source.
 fn methods() -> Vec<MethodCase> {
     vec![
         method_case::<daemon::Hello>(),
@@ -106,7 +106,7 @@ fn methods() -> Vec<MethodCase> {
     ]
 }
 
-/// Reads a request with `M`'s parameters and writes it again.
+/// Parses a request with `M`'s parameters and serializes it again.
 fn round_trip_request<M: Method>(text: &str) -> String {
     let read: Request<'_> = serde_json::from_str(text).expect("a request");
     assert_eq!((&*read.jsonrpc, &*read.method), (VERSION, M::NAME));
@@ -116,7 +116,7 @@ fn round_trip_request<M: Method>(text: &str) -> String {
     serde_json::to_string(&out).expect("serialises")
 }
 
-/// Reads an answer with `M`'s result and writes it again.
+/// Parses an answer with `M`'s result and serializes it again.
 fn round_trip_result<M: Method>(text: &str) -> String {
     let read: IncomingMessage<'_> = serde_json::from_str(text).expect("an answer");
     let id = read.id.expect("the id of the request");
@@ -124,7 +124,7 @@ fn round_trip_result<M: Method>(text: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
 }
 
-/// Reads a `T` and writes it again.
+/// Parses a `T` and serializes it again.
 fn round_trip<T: Serialize + DeserializeOwned>(text: &str) -> String {
     let value: T = serde_json::from_str(text).expect("loads");
     serde_json::to_string(&value).expect("serialises")
@@ -134,7 +134,7 @@ fn golden_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/v1")
 }
 
-/// The text of each file whose name begins with `prefix`, without the line end.
+/// Returns name and text (without newline) of each file whose name begins with `prefix`.
 fn golden_files(prefix: &str) -> Vec<(String, String)> {
     let mut found: Vec<_> = golden_names()
         .into_iter()
@@ -253,7 +253,7 @@ fn a_frame_keeps_its_bytes() {
     assert_eq!(again, bytes);
 }
 
-/// Whoever adds a method adds it here too.
+/// A new method must be added to [`methods`], too.
 #[test]
 fn every_method_is_listed() {
     let mut declared = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Durable appends of 1 KB: one client, 64 clients, and contexts of growing length.
+//! Bench: durable appends of 1 KB by one client, by 64 clients, and to contexts of growing length.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -23,7 +23,7 @@ fn append_message(client: &mut Client, agent: &str, text: &str) {
     client.call::<Append>(&params).expect("appended");
 }
 
-/// A file that each write is flushed to, as bare as can be.
+/// Opens a plain file for the floor.
 fn open_floor_log(folder: &Path) -> File {
     File::options().create(true).append(true).open(folder.join("floor.log")).expect("a file")
 }
@@ -33,7 +33,7 @@ fn write_synced(file: &mut File, bytes: &[u8]) {
     file.sync_data().expect("flushed");
 }
 
-/// One client: the round trip over a bare write and flush of the same bytes.
+/// One client: a request compared with a plain write and sync of the same bytes.
 fn one_client(daemon: &Daemon, folder: &Path) -> Measurement {
     let mut client = daemon.client();
     client.init("one");
@@ -47,7 +47,7 @@ fn one_client(daemon: &Daemon, folder: &Path) -> Measurement {
     )
 }
 
-/// 64 clients: their rate over that of one writer that flushes each time.
+/// 64 clients: their appends per second, and those of one writer that syncs after each write.
 fn many_clients(daemon: &Daemon, folder: &Path) -> (f64, f64) {
     const EACH: usize = 10;
     for n in 0..CLIENTS {
@@ -71,7 +71,7 @@ fn many_clients(daemon: &Daemon, folder: &Path) -> (f64, f64) {
     (rate(CLIENTS * EACH / 4, floor), rate(CLIENTS * EACH, ours))
 }
 
-/// The cost of one more message in contexts of growing length.
+/// Measures an append to contexts of growing length.
 fn cost_by_length(daemon: &Daemon) -> Vec<(usize, Duration)> {
     let (mut client, text) = (daemon.client(), text_1kb());
     for length in LENGTHS {

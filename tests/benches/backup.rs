@@ -1,4 +1,4 @@
-//! Backup of 1,000 sessions of 100 KB into a directory, the first time and again, against `cp -a` of the same home.
+//! Bench: backup of 1,000 sessions of 100 KB into a directory, first and again, compared with `cp -a` of the same home.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn copy_home(home: &Home, to: &Path) -> Duration {
     time(|| {
         let done = Command::new("cp").arg("-a").arg(&home.path).arg(to).status().expect("cp runs");
         assert!(done.success());
-        // A backup is on the disk when it says so.
+        // A finished backup is on the disk, so the copy must be synced, too.
         assert!(Command::new("sync").arg("-f").arg(to).status().expect("sync runs").success());
     })
 }

@@ -1,4 +1,4 @@
-//! A thousand slash commands at once while every disk and model is held shut: how long until each has its first answer.
+//! Bench: 1,000 slash commands at once while disk and model are frozen; measures the time to the first responses.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use chorus_tests::{DEADLINE, Daemon, home, wait_until};
 
 const INTERACTIONS: usize = 1000;
 const ROUNDS: usize = 5;
-/// From the first interaction to the last first answer.
+/// Longest time from the first interaction to the last first response.
 const TARGET: Duration = Duration::from_secs(1);
 
 fn main() {

@@ -1,4 +1,4 @@
-//! 10,000 contexts that fall due in one second, and somebody else who goes on appending.
+//! Bench: 10,000 contexts expire in the same second while another client keeps appending.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ fn append_timed(client: &mut Client, agent: &str) -> Duration {
     time(|| _ = client.call::<Append>(&params).expect("appended"))
 }
 
-/// Appends of an agent that is not idle, each with the moment of its answer.
+/// Appends to another agent until `stop` is set; returns when each append was answered and how long it took.
 fn append_until_stopped(client: &mut Client, stop: &AtomicBool) -> Vec<(Instant, Duration)> {
     let mut took = Vec::new();
     while !stop.load(Ordering::Relaxed) {
@@ -45,10 +45,11 @@ fn main() {
         }
     });
     daemon.kill9();
-    // What making 10,000 agents left to be written is not what is measured, nor what the run before left to be deleted.
+    // Write out the dirty pages of creating 10,000 agents and of deleting the previous run, which are not to be
+    // measured.
     rustix::fs::sync();
-    // Not under a scheduler of its own: what is measured is how the daemon shares the machine with itself.
-    // A timeout that is shorter now: each context has just this left, all of them from the same moment on.
+    // No real-time scheduler: this measures how the daemon shares the machine with itself. The shorter timeout makes
+    // all contexts expire four seconds after the start.
     let daemon = Daemon::start_with(&home, "[defaults]\nidle_timeout = \"4s\"\n");
     let stop = AtomicBool::new(false);
     let (first, done, appended) = std::thread::scope(|scope| {
@@ -70,12 +71,12 @@ fn main() {
     });
 }
 
-/// When the first context was saved, and when all were.
+/// Returns when the first context was saved, and when all were.
 fn wait_for_saves(client: &mut Client) -> (Instant, Instant) {
     let params = HistoryParams { all_agents: true, limit: Some(1), ..HistoryParams::default() };
     let (mut first, mut asked) = (None, Instant::now());
     let ended = wait_until("every context to be saved", DEADLINE * 4, || {
-        // Often enough to be right within a hundredth, and no load.
+        // Poll every 20 ms: precise enough, and hardly any load.
         if asked.elapsed() < Duration::from_millis(20) {
             return None;
         }

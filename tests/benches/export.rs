@@ -1,5 +1,6 @@
-//! Export of 1,000 sessions, against copying their files. Nothing is deleted meanwhile: ext4 does not give away the numbers
-//! of files that were deleted in the last minutes, and looking for others takes longer than all the rest.
+//! Bench: export of 1,000 sessions, compared with copying their files. Deletes nothing in between: ext4 does not reuse
+//! inode numbers of files that were deleted in the last minutes, and searching for others takes longer than everything
+//! else.
 
 use std::cell::Cell;
 use std::fs;
@@ -16,7 +17,7 @@ use chorus_tests::{Daemon, Home, home};
 const SESSIONS: usize = 1000;
 const ROUNDS: usize = 11;
 
-/// Sessions of 40 messages of a length that is usual in transcripts.
+/// Saves sessions of 40 messages with the usual length of transcripts.
 fn create_sessions(daemon: &Daemon) -> Vec<Session> {
     let mut client = daemon.client();
     client.init("a");

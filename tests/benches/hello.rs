@@ -1,4 +1,4 @@
-//! The round trip of `hello` over a raw echo through the same kind of socket, served by a process of its own.
+//! Bench: round trip of `hello`, compared with a raw echo over the same kind of socket, served by another process.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 const ROUNDS: usize = 20_000;
 const REQUEST: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"hello","params":{}}"#;
 
-/// Sends back whatever comes.
+/// Echoes everything that arrives.
 async fn echo(mut stream: Stream) -> std::io::Result<()> {
     let mut buffer = [0; 4096];
     loop {
@@ -28,7 +28,7 @@ async fn echo(mut stream: Stream) -> std::io::Result<()> {
     }
 }
 
-/// The echo process: the same runtime and the same crate for its socket as `chorusd`.
+/// Runs the echo server with the same runtime and socket crate as `chorusd`.
 fn serve_echo(socket: &Path) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -47,7 +47,7 @@ fn start_echo(socket: &Path) -> Child {
     child
 }
 
-/// One frame there and one back.
+/// Sends a frame and receives one.
 fn round_trip(stream: &mut UnixStream, frame: &[u8], buffer: &mut Vec<u8>) -> Duration {
     time(|| {
         stream.write_all(frame).expect("sent");

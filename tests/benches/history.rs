@@ -1,4 +1,4 @@
-//! `chorusctl context history` with 1,000,000 sessions, over `chorusctl status`: whole processes.
+//! Bench: the whole `chorusctl context history` process with 1,000,000 sessions, compared with `chorusctl status`.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use rusqlite::Connection;
 const SESSIONS: u64 = 1_000_000;
 const ROUNDS: usize = 400;
 
-/// Multiplies the only row of the catalog; the files are not there, which a list does not need to know.
+/// Multiplies the only session row of the catalog. The files do not exist, which the list does not check.
 fn multiply_rows(home: &Home) {
     let catalog = Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
     catalog
@@ -45,7 +45,7 @@ fn main() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     let params = HistoryParams { agent: Some("a".into()), ..HistoryParams::default() };
-    // The scan that follows a start looks at every row.
+    // The catalog sync after a start reads every row; wait until it is done.
     wait_until("the start to calm down", DEADLINE * 4, || {
         let took = time(|| assert_eq!(client.call::<History>(&params).expect("a page").total, SESSIONS));
         (took < Duration::from_millis(5)).then_some(())

@@ -1,4 +1,5 @@
-//! Sessions of 10,000, 100,000 and 1,000,000 messages: a page from anywhere, over the first one; exports, by the message.
+//! Bench: sessions of 10,000, 100,000 and 1,000,000 messages. Compares any page with the first one, and the export time
+//! per message.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -14,10 +15,10 @@ use chorus_tests::{Daemon, home};
 const SIZES: [u64; 3] = [10_000, 100_000, 1_000_000];
 const ROUNDS: usize = 21;
 
-/// Messages of a page, as `session show` asks for them.
+/// Messages per page, as in `session show`.
 const PAGE_SIZE: u64 = 200;
 
-/// Gives a session so many messages, of a length that is usual in transcripts.
+/// Rewrites a session file with `count` messages of the usual length of transcripts.
 fn write_messages(session: &Session, count: u64) {
     let text = fs::read_to_string(&session.file_path).expect("the file");
     let (head, _) = text.split_once("  \"messages\": [\n").expect("the layout");
@@ -54,7 +55,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// All pieces; how long it took and how many bytes it was.
+/// Exports all pieces; returns the time and the number of bytes.
 fn export(client: &mut Client, id: &str, form: ExportFormat) -> (Duration, usize) {
     let mut params = ReadParams { session: id.into(), form, ..ReadParams::default() };
     let mut bytes = 0;

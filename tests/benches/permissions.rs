@@ -1,4 +1,4 @@
-//! What a check against a profile of 100 rules costs, and one of what is made to be hard to parse.
+//! Bench: a verdict from a profile with 100 rules, and verdicts on commands that are hard to parse.
 
 use std::hint::black_box;
 
@@ -7,10 +7,10 @@ use chorusd::permissions::{Profile, ProfileSpec};
 
 const ROUNDS: usize = 20_000;
 
-/// Bytes of a command that is made to be hard to parse: the longest that is taken apart.
+/// Bytes of the commands that are hard to parse: the longest that is parsed.
 const MAX_COMMAND_BYTES: usize = 64 << 10;
 
-/// 100 rules as people write them.
+/// Builds a profile with 100 typical rules.
 fn profile() -> Profile {
     let numbered = |count: usize, pattern: &str| -> Vec<String> {
         (0..count).map(|at| pattern.replace('#', &at.to_string())).collect()

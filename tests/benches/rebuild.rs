@@ -1,4 +1,4 @@
-//! `doctor --rebuild` of 1,000 sessions, over reading and parsing their files.
+//! Bench: `doctor --rebuild` of 1,000 sessions, compared with reading and parsing their files.
 
 use std::fs;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const MESSAGES: usize = 50;
 const ROUNDS: usize = 9;
 const TARGET: Duration = Duration::from_secs(5);
 
-/// Read and parse: what nobody who lists the files can do without.
+/// Floor: reads and parses the files.
 fn time_parsing(files: &[std::path::PathBuf]) -> Duration {
     #[derive(serde::Deserialize)]
     struct Session {

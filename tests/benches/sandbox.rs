@@ -1,4 +1,4 @@
-//! What a `true` costs inside the sandbox, by each way that the machine has, over one outside.
+//! Bench: running `true` in the sandbox, compared with running it outside.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Save and restore of 10,000 messages, and the end of a context of 100,000.
+//! Bench: save and restore of 10,000 messages, and reading the end of a context of 100,000.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -19,7 +19,7 @@ const MESSAGES: usize = 10_000;
 const LONG_MESSAGES: usize = 100_000;
 const ROUNDS: usize = 31;
 
-/// A context of `count` messages of a length that is usual in transcripts.
+/// Fills a context with `count` messages of the usual length of transcripts.
 fn fill_context(client: &mut Client, agent: &str, count: usize) {
     client.init(agent);
     let text = "The nightly import dropped every row whose country was empty, \"quoted\" or not.\n".repeat(6);
@@ -30,7 +30,7 @@ fn fill_context(client: &mut Client, agent: &str, count: usize) {
     }
 }
 
-/// Serialise, hash, write, flush, rename, flush the directory: what no durable save can do without.
+/// Floor of a durable save: serialize, hash, write, sync, rename, sync the directory.
 fn time_bare_save(messages: &[Message], folder: &Path) -> Duration {
     time(|| {
         let bytes = serde_json::to_vec(messages).expect("serialises");
@@ -47,7 +47,7 @@ fn time_bare_save(messages: &[Message], folder: &Path) -> Duration {
 fn time_save(client: &mut Client) -> Duration {
     let params = SaveParams { agent: Some("a".into()), description: Some("bench".into()), ..Default::default() };
     let took = time(|| _ = client.call::<Save>(&params).expect("saved"));
-    // The summary follows the answer; the next measurement begins when it is there.
+    // The summary is made after the answer; wait for it, so that it does not disturb the next measurement.
     let newest = HistoryParams { agent: Some("a".into()), limit: Some(1), ..Default::default() };
     wait_until("the summary", DEADLINE, || {
         client.call::<History>(&newest).expect("the history").sessions.pop()?.header.summary
@@ -55,7 +55,7 @@ fn time_save(client: &mut Client) -> Duration {
     took
 }
 
-/// Read and parse: what no restore can do without.
+/// Floor of a restore: read and parse.
 fn time_bare_restore(path: &str) -> Duration {
     #[derive(serde::Deserialize)]
     struct Session {
@@ -74,7 +74,7 @@ fn time_restore(client: &mut Client, session: &str) -> Duration {
     time(|| assert_eq!(client.call::<Restore>(&params).expect("restored").messages, MESSAGES as u64))
 }
 
-/// What the daemon itself needs for the end of a long context: the round trip but for what any round trip takes.
+/// Returns the time that the daemon needs to show the end of a long context, without the time of a plain round trip.
 fn time_show_last(client: &mut Client) -> Duration {
     let params = ShowParams { agent: Some("long".into()), last: Some(50), ..Default::default() };
     let (mut shown, mut hello) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! The start of a daemon with 2,000 live contexts, over the start of one with none.
+//! Bench: start of a daemon with 2,000 live contexts, compared with a start without any.
 
 use std::time::Duration;
 

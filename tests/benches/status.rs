@@ -1,4 +1,5 @@
-//! `chorusctl status`, the whole process, over a minimal program that connects, asks once and prints.
+//! Bench: the whole `chorusctl status` process, compared with a minimal program that connects, sends one request and
+//! prints the answer.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -10,7 +11,7 @@ use chorus_tests::{Daemon, Home, home};
 
 const ROUNDS: usize = 400;
 
-/// Builds the floor: a program without any crate.
+/// Builds the floor program, which uses no crates.
 fn build_floor(home: &Home) -> PathBuf {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/floor/status.rs");
     let program = home.temp_dir().join("floor");

@@ -1,4 +1,4 @@
-//! What a token costs on its way from the model to who listens: one fast stream, the first token, and a hundred agents.
+//! Bench: the cost of a token from the model to the client, for one fast stream, the first token, and 100 agents.
 
 #[path = "floor/relay.rs"]
 mod relay;
@@ -23,7 +23,7 @@ const ROUNDS: u32 = 5;
 const AGENTS: usize = 100;
 const MEGABYTE: f64 = 1_048_576.0;
 
-/// An answer of so many tokens, `every` so long.
+/// Creates a response of `tokens` tokens, one per interval `every`.
 fn paced_response(tokens: u32, every: Duration) -> Response {
     (0..tokens).fold(Response::empty(), |answer, _| answer.step(Step::Pace(every)).then_text("token "))
 }
@@ -36,7 +36,7 @@ fn verdict(met: bool) -> &'static str {
     if met { "met" } else { "MISSED" }
 }
 
-/// A turn, counting the pieces that it comes in.
+/// Runs a turn and counts the pieces in which it arrives.
 fn run_turn(client: &mut Client, params: &SendParams, pieces: &mut u32) -> SendResult {
     let counted = |_: &RawValue| -> Result<(), CallError> {
         *pieces += 1;
@@ -46,7 +46,7 @@ fn run_turn(client: &mut Client, params: &SendParams, pieces: &mut u32) -> SendR
     serde_json::from_str(raw.get()).expect("a result")
 }
 
-/// Processor time a token at 1,000 tokens a second: of the least there is to do, and of the daemon.
+/// Measures the processor time per token at 1,000 tokens per second, of the floor and of the daemon.
 fn one_stream(server: &ModelServer, daemon: &Daemon) {
     let mut client = daemon.client();
     client.set_timeout(None).expect("no time-out");
@@ -77,7 +77,7 @@ fn one_stream(server: &ModelServer, daemon: &Daemon) {
     }
 }
 
-/// From the moment the model's server lets its first token go to the moment `chorusctl send` has printed it.
+/// Measures the time from the model server's first token until `chorusctl send` has printed it.
 fn first_token(server: &ModelServer, home: &Home) {
     let times = (0..21).map(|n| {
         let gate = format!("gate-{n}");
@@ -106,7 +106,7 @@ fn first_token(server: &ModelServer, home: &Home) {
     ));
 }
 
-/// A hundred agents that stream 50 tokens a second each.
+/// Measures 100 agents that stream 50 tokens per second each.
 fn hundred_agents(server: &ModelServer, daemon: &Daemon) {
     let seconds = 8;
     server.anthropic().set_fallback(paced_response(50 * seconds, Duration::from_millis(20)));
@@ -137,7 +137,7 @@ fn main() {
     let (server, home) = (ModelServer::start(), home!());
     create_agents(&home, AGENTS);
     let daemon = Daemon::start_with(&home, &server.config_toml());
-    // The first call builds the client.
+    // The first call creates the HTTP client; do it before the measurement.
     server.anthropic().queue_text(["Hello."]);
     daemon.client().call::<Send>(&params("agent-0", false)).expect("a turn");
     assert_eq!(daemon.client().message_texts("agent-0").len(), 2);

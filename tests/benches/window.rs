@@ -1,5 +1,5 @@
-//! What the next request of a conversation of 100,000 messages costs to put together, against the same for one of 1,000; and what a
-//! compaction by rules costs, against reading the messages that leave.
+//! Bench: building the next request from a context of 100,000 messages, compared with 1,000; and a compaction by rules,
+//! compared with parsing the messages that leave the window.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ const LONG_MESSAGES: usize = 100_000;
 const SHORT_MESSAGES: usize = 1000;
 const ROUNDS: usize = 51;
 
-/// Most that a window of 100,000 messages may take, and a compaction of 1,000.
+/// Targets for the window of 100,000 messages and for the compaction of 1,000.
 const WINDOW_TARGET: Duration = Duration::from_millis(2);
 const COMPACTION_TARGET: Duration = Duration::from_millis(100);
 
-/// Messages of a length that is usual in transcripts, some of which decide something.
+/// Creates messages of the usual length of transcripts, some of which contain decisions.
 fn create_messages(count: usize) -> Arc<Vec<StoredMessage>> {
     let message = |n: usize| {
         let role = if n.is_multiple_of(2) { Role::User } else { Role::Assistant };
@@ -37,7 +37,7 @@ fn create_messages(count: usize) -> Arc<Vec<StoredMessage>> {
     Arc::new((0..count).map(message).collect())
 }
 
-/// A call whose window is not compacted, as after an undo: all messages may be shown.
+/// Creates a model call without compaction, as after an undo: all messages may be in the window.
 fn model_call(record: &Arc<Vec<StoredMessage>>) -> CallModel {
     let facts = Arc::new(AgentSettings::default());
     CallModel {
@@ -56,7 +56,7 @@ fn time_window(record: &Arc<Vec<StoredMessage>>) -> Duration {
     })
 }
 
-/// Of all messages but the last twenty.
+/// Compacts all messages except the last twenty.
 fn time_compaction(record: &[StoredMessage]) -> Duration {
     let set = WorkingSet::default();
     time(|| {

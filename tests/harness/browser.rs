@@ -1,4 +1,4 @@
-//! A real browser without a window, where the machine has one.
+//! Runs pages in a real headless browser, if one is installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::{Home, skip};
 
 const BROWSER_NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// Quiet: what the browser asks of others for itself is no part of a test.
+/// Flags that keep the browser from making network requests of its own.
 const FLAGS: [&str; 11] = [
     "--headless",
     "--no-sandbox",
@@ -26,14 +26,14 @@ const FLAGS: [&str; 11] = [
     "--dump-dom",
 ];
 
-/// The browser.
+/// An installed browser.
 #[derive(Debug)]
 pub struct Browser {
     program: PathBuf,
 }
 
 impl Browser {
-    /// The one that is installed, or `None` with a message where there is none.
+    /// Finds an installed browser; skips the test and returns `None` if there is none.
     #[must_use]
     pub fn find() -> Option<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -45,10 +45,7 @@ impl Browser {
         Some(Self { program: found? })
     }
 
-    /// Opens a page and gives what it is when it has loaded.
-    ///
-    /// # Panics
-    /// Where the browser fails.
+    /// Opens a page and returns its DOM after loading.
     #[must_use]
     pub fn dump_dom(&self, home: &Home, page: &Path) -> String {
         let profile = tempfile::Builder::new().prefix("profile").tempdir_in(home.temp_dir()).expect("a profile");
@@ -58,11 +55,8 @@ impl Browser {
         run_command(command, b"").expect_success()
     }
 
-    /// Opens `page` in a frame of this width, and gives what `script` makes of its `document` and its `window`. The page has its own
-    /// policy; the script runs around it.
-    ///
-    /// # Panics
-    /// Where the browser fails, or the script does.
+    /// Opens `page` in a frame of this width and returns the JSON value of `script`, which can use the page's
+    /// `document` and `window`. The script runs outside the frame, so the page's own policy does not restrict it.
     #[must_use]
     pub fn evaluate(&self, home: &Home, page: &str, width: u32, script: &str) -> Value {
         let page = page.replace('&', "&amp;").replace('"', "&quot;");

@@ -1,9 +1,9 @@
-//! Short words for what nearly every test does with a client.
+//! Short forms of the calls that nearly every test makes.
 
 use chorus_proto::methods::{agent, context, daemon, session};
 use chorus_proto::{Agent, CallError, Client, ErrorKind, Message, NewMessage, Role, Session};
 
-/// A client with verbs; each panics where the daemon refuses.
+/// Short forms of requests; they panic if the daemon answers with an error.
 pub trait ClientExt {
     fn init(&mut self, name: &str);
     fn append(&mut self, agent: &str, text: &str) -> u64;
@@ -115,10 +115,7 @@ impl ClientExt for Client {
     }
 }
 
-/// The kind of an error that the daemon must have answered with.
-///
-/// # Panics
-/// Where it answered with a result, or not at all.
+/// Returns the kind of the error that the daemon answered with; panics on any other outcome.
 pub fn expect_error_kind<T: std::fmt::Debug>(answer: Result<T, CallError>) -> ErrorKind {
     match answer {
         Err(CallError::Rpc(error)) => error.kind(),

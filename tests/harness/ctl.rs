@@ -1,4 +1,4 @@
-//! The command line, run to its end.
+//! Runs commands to their end and checks their output.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::home::Home;
 use crate::wait::{DEADLINE, wait_until};
 
-/// What a command said and how it ended.
+/// Output and exit status of a command.
 #[derive(Debug)]
 pub struct Output {
     pub status: i32,
@@ -17,18 +17,12 @@ pub struct Output {
     pub stderr: String,
 }
 
-/// Runs `chorusctl` with nothing on its standard input.
-///
-/// # Panics
-/// Where it does not end in time.
+/// Runs `chorusctl` with empty standard input.
 pub fn chorusctl<S: AsRef<OsStr>>(home: &Home, args: impl IntoIterator<Item = S>) -> Output {
     chorusctl_with(home, args, b"")
 }
 
 /// Runs `chorusctl` with `stdin`.
-///
-/// # Panics
-/// Where it does not end in time.
 pub fn chorusctl_with<S: AsRef<OsStr>>(home: &Home, args: impl IntoIterator<Item = S>, stdin: &[u8]) -> Output {
     let mut command = home.command(home.bins.chorusctl);
     command.args(args);
@@ -36,9 +30,6 @@ pub fn chorusctl_with<S: AsRef<OsStr>>(home: &Home, args: impl IntoIterator<Item
 }
 
 /// Runs any command with `stdin`.
-///
-/// # Panics
-/// Where it does not end in time.
 pub fn run_command(mut command: Command, stdin: &[u8]) -> Output {
     let mut child = command
         .stdin(Stdio::piped())
@@ -48,7 +39,7 @@ pub fn run_command(mut command: Command, stdin: &[u8]) -> Output {
         .expect("the command starts");
     let mut pipe = child.stdin.take().expect("a pipe");
     let stdin = stdin.to_vec();
-    // A command that does not read its input closes it, which is its right.
+    // A command may close its input without reading it.
     let writer = std::thread::spawn(move || _ = pipe.write_all(&stdin));
     let pid = child.id();
     let reader = std::thread::spawn(move || child.wait_with_output().expect("its output"));
@@ -64,28 +55,20 @@ pub fn run_command(mut command: Command, stdin: &[u8]) -> Output {
 }
 
 impl Output {
-    /// Standard output of a command that must have succeeded.
-    ///
-    /// # Panics
-    /// Where it did not.
+    /// Checks that the command succeeded and returns its standard output.
     pub fn expect_success(self) -> String {
         assert_eq!(self.status, 0, "{}{}", self.stdout, self.stderr);
         self.stdout
     }
 
-    /// The JSON of a command that must have succeeded.
-    ///
-    /// # Panics
-    /// Where it did not, or where standard output is not one JSON value.
+    /// Checks that the command succeeded and parses its standard output as one JSON value.
     #[must_use]
     pub fn expect_json(self) -> Value {
         serde_json::from_str(&self.expect_success()).expect("one JSON value")
     }
 
-    /// Checks a failure: its status, an `error:` line, and nothing on standard output.
-    ///
-    /// # Panics
-    /// Where it is another.
+    /// Checks the exit status of a failed command, that it printed an `error:` line and nothing on standard output.
+    /// Returns its standard error.
     pub fn expect_failure(&self, status: i32) -> &str {
         assert_eq!(self.status, status, "{}{}", self.stdout, self.stderr);
         assert!(self.stderr.lines().any(|line| line.starts_with("error: ")), "no error line: {}", self.stderr);
@@ -93,10 +76,7 @@ impl Output {
         &self.stderr
     }
 
-    /// The same, and there is a hint.
-    ///
-    /// # Panics
-    /// Where there is none.
+    /// The same as [`Output::expect_failure`], and checks that there is a `hint:` line.
     pub fn expect_failure_with_hint(&self, status: i32) -> &str {
         let said = self.expect_failure(status);
         assert!(said.lines().any(|line| line.starts_with("hint: ")), "no hint: {said}");

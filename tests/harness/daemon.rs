@@ -1,4 +1,4 @@
-//! A `chorusd` in the foreground that a test owns.
+//! A `chorusd` process in the foreground, owned by a test.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
@@ -14,52 +14,40 @@ use crate::process;
 use crate::raw::RawConnection;
 use crate::wait::DEADLINE;
 
-/// Dropping it is `kill -9`.
+/// A running daemon. Dropping it sends SIGKILL.
 #[derive(Debug)]
 pub struct Daemon {
     child: Child,
-    /// Of `chorusd` itself, also where it runs under another program.
+    /// Pid of `chorusd` itself, even if it runs under another program such as `strace`.
     pub pid: u32,
     socket: PathBuf,
     log: PathBuf,
 }
 
 impl Daemon {
-    /// Starts it and waits until it accepts connections.
-    ///
-    /// # Panics
-    /// With its log where it does not become ready.
+    /// Starts the daemon and waits until it accepts connections. Panics with its log if it does not.
     #[must_use]
     pub fn start(home: &Home) -> Self {
         Self::start_command(home, home.command(home.bins.chorusd))
     }
 
-    /// The same with `config` as config.toml.
-    ///
-    /// # Panics
-    /// As `start`.
+    /// Writes `config` to config.toml and starts the daemon.
     #[must_use]
     pub fn start_with(home: &Home, config: &str) -> Self {
         home.write_config(config);
         Self::start(home)
     }
 
-    /// The same by a command of one's own, for example under `strace`.
-    ///
-    /// # Panics
-    /// As `start`.
+    /// Starts the daemon with another command, for example under `strace`.
     #[must_use]
     pub fn start_command(home: &Home, command: Command) -> Self {
         Self::try_start(home, command).unwrap_or_else(|(status, said)| panic!("chorusd ended with {status}: {said}"))
     }
 
-    /// The daemon, or how it ended and what it wrote on standard error.
+    /// Starts the daemon.
     ///
     /// # Errors
-    /// Where it ends before it is ready.
-    ///
-    /// # Panics
-    /// Where it is neither ready nor ends in time.
+    /// The exit status and standard error of a daemon that ended before it was ready.
     pub fn try_start(home: &Home, mut command: Command) -> Result<Self, (ExitStatus, String)> {
         let log = home.temp_dir().join("chorusd.err");
         let file = File::options().create(true).append(true).open(&log).expect("a log file");
@@ -68,7 +56,7 @@ impl Daemon {
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(file).spawn().expect("chorusd starts");
         let stdout = child.stdout.take().expect("a pipe");
         let (ready, says) = mpsc::sync_channel(1);
-        // The pipe is read to its end, so that the daemon never writes into a closed one.
+        // Read the pipe to its end, so that the daemon never writes into a closed one.
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 if line.trim() == "ready" {
@@ -93,10 +81,7 @@ impl Daemon {
         }
     }
 
-    /// A client with a time-out.
-    ///
-    /// # Panics
-    /// Where the daemon does not accept.
+    /// Connects a client with a timeout of [`DEADLINE`].
     #[must_use]
     pub fn client(&self) -> Client {
         let client = Client::connect(&self.socket).expect("the daemon accepts");
@@ -104,62 +89,47 @@ impl Daemon {
         client
     }
 
-    /// A connection for bytes of one's own.
+    /// Opens a connection for raw bytes.
     #[must_use]
     pub fn raw_connection(&self) -> RawConnection {
         RawConnection::connect(&self.socket)
     }
 
-    /// Resident memory in bytes.
+    /// Returns the resident memory in bytes.
     #[must_use]
     pub fn rss(&self) -> u64 {
         process::rss(self.pid)
     }
 
-    /// What it wrote on standard error, by all starts in this home.
+    /// Returns the standard error of all daemons that were started in this home.
     #[must_use]
     pub fn read_log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// `kill -9`, and wait for the end.
-    ///
-    /// # Panics
-    /// Where it does not end.
+    /// Sends SIGKILL and waits for the exit.
     pub fn kill9(mut self) {
         process::kill(self.pid);
         process::wait_for_exit(&mut self.child, "a killed chorusd");
     }
 
-    /// SIGTERM, and wait for the end.
-    ///
-    /// # Panics
-    /// Where it does not end in time.
+    /// Sends SIGTERM and waits for the exit.
     pub fn terminate(mut self) -> ExitStatus {
         self.terminate_in_place()
     }
 
-    /// The same where another is put in its place.
-    ///
-    /// # Panics
-    /// Where it does not end in time.
+    /// The same as [`Daemon::terminate`] without consuming the daemon.
     pub fn terminate_in_place(&mut self) -> ExitStatus {
         process::signal(self.pid, Signal::TERM);
         self.wait()
     }
 
-    /// Waits for an end that something else brings about.
-    ///
-    /// # Panics
-    /// Where it does not end in time.
+    /// Waits for an exit that something else causes.
     pub fn wait(&mut self) -> ExitStatus {
         process::wait_for_exit(&mut self.child, "chorusd")
     }
 
-    /// Panics with the log unless it still answers.
-    ///
-    /// # Panics
-    /// See above.
+    /// Panics with the log unless the daemon still answers.
     pub fn assert_alive(&mut self) {
         let ended = self.child.try_wait().expect("a child to ask");
         assert!(ended.is_none(), "chorusd ended with {ended:?}: {}", self.read_log());
@@ -169,7 +139,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // A child that was waited for has given its number back, and somebody else may have it by now.
+        // After a child was waited for, its pid may belong to another process.
         if matches!(self.child.try_wait(), Ok(None)) {
             process::kill(self.pid);
             _ = self.child.kill();

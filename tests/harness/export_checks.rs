@@ -1,4 +1,4 @@
-//! What must hold for a session that leaves: as Markdown it comes back, as a page it is only text.
+//! Checks of exported sessions: Markdown can be imported again, HTML contains only text.
 
 use std::io::{self, Cursor};
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 const ROLES: [&str; 4] = ["user", "assistant", "tool_result", "system"];
 
-/// Elements that a page is made of.
+/// The only elements that a page may contain.
 const ALLOWED_ELEMENTS: &[&str] = &[
     "html",
     "head",
@@ -59,10 +59,7 @@ const ALLOWED_ELEMENTS: &[&str] = &[
     "input",
 ];
 
-/// A session of these texts, in all roles and places.
-///
-/// # Panics
-/// Where it is none.
+/// Builds a session from these texts, in all roles and fields.
 #[must_use]
 pub fn build_session(texts: &[&str]) -> SessionFile {
     let message = |(n, text): (usize, &&str)| {
@@ -88,10 +85,7 @@ pub fn build_session(texts: &[&str]) -> SessionFile {
     file::parse(&Bytes::from(whole.to_string())).expect("a session")
 }
 
-/// The session in a form.
-///
-/// # Panics
-/// Where it cannot be written.
+/// Exports the session in a form.
 #[must_use]
 pub fn export_text(session: &SessionFile, form: ExportFormat) -> String {
     let mut out = Vec::new();
@@ -99,10 +93,8 @@ pub fn export_text(session: &SessionFile, form: ExportFormat) -> String {
     String::from_utf8(out).expect("text")
 }
 
-/// Markdown comes back with every byte of its messages; a page has no markup but its own.
-///
-/// # Panics
-/// Where that does not hold.
+/// Checks that the Markdown export imports with every byte of its messages, and that the HTML page contains no markup
+/// from the texts.
 pub fn check_exports(session: &SessionFile) {
     let markdown = export_text(session, ExportFormat::Md);
     let marks = |mark: &str| markdown.matches(mark).count();
@@ -123,7 +115,7 @@ pub fn check_exports(session: &SessionFile) {
     check_only_text(&export_text(session, ExportFormat::Html));
 }
 
-/// The time of day of an instant, as a heading shows it.
+/// Formats the UTC time of day, as headings show it.
 #[must_use]
 pub fn format_time(at: Timestamp) -> String {
     at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M:%S").to_string()
@@ -145,7 +137,7 @@ fn check_only_text(page: &str) {
                 " href=" => {
                     ["\"http:", "\"https:", "\"mailto:"].iter().any(|scheme| value.to_lowercase().starts_with(scheme))
                 }
-                // Where a column of a table stands.
+                // The alignment of a table column.
                 " style=" => value.starts_with("\"text-align: "),
                 " src=" => value.starts_with("\"data:image/"),
                 _ => inside.contains('"') && !inside.split('"').step_by(2).any(|outside| outside.contains(" on")),
@@ -158,7 +150,7 @@ fn check_only_text(page: &str) {
     assert_eq!(unseen, None, "{page}");
 }
 
-/// What comes back.
+/// Collects an imported session.
 #[derive(Debug, Default)]
 struct CollectingSink {
     messages: Vec<String>,

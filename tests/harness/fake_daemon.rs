@@ -1,4 +1,4 @@
-//! A peer in the daemon's place that speaks the protocol and answers as it is told.
+//! A fake daemon that implements the protocol and answers as the test says.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::home::Home;
 
-/// What follows a request: its result, then notifications; the connection ends where `gone` says so.
+/// The answer to a request: its result, then notifications; disconnects if `gone` is set.
 #[derive(Debug, Default)]
 pub struct FakeReply {
     pub result: Value,
@@ -26,10 +26,7 @@ impl From<Value> for FakeReply {
     }
 }
 
-/// Listens where the daemon of `home` would; `answer` is given each request's method and params.
-///
-/// # Panics
-/// Where there can be no socket.
+/// Listens on the socket of `home`. `answer` receives each request's method and params and returns the reply.
 pub fn start_fake_daemon(home: &Home, answer: impl FnMut(&str, &Value) -> FakeReply + Send + 'static) {
     let answer = Mutex::new(answer);
     start_fake_daemon_with(home, move |mut asked| {
@@ -44,7 +41,7 @@ pub fn start_fake_daemon(home: &Home, answer: impl FnMut(&str, &Value) -> FakeRe
     });
 }
 
-/// A request, and the connection it came by.
+/// A request, and the connection on which it arrived.
 #[derive(Debug)]
 pub struct FakeRequest<'a> {
     pub method: String,
@@ -53,11 +50,8 @@ pub struct FakeRequest<'a> {
     stream: &'a mut UnixStream,
 }
 
-/// Listens where the daemon of `home` would, until that is taken away. `play` has each request as it comes: those of one connection
-/// one after the other, those of several at once, so that one may wait for another.
-///
-/// # Panics
-/// Where there can be no socket.
+/// Listens on the socket of `home` until that is removed. Calls `play` for each request. Requests of one connection are
+/// handled one after the other, those of several connections concurrently, so that one may wait for another.
 pub fn start_fake_daemon_with(home: &Home, play: impl Fn(FakeRequest<'_>) + Send + Sync + 'static) {
     fs::create_dir_all(home.socket().parent().expect("a directory")).expect("run/");
     let listener = UnixListener::bind(home.socket()).expect("a socket");
@@ -76,10 +70,7 @@ pub fn start_fake_daemon_with(home: &Home, play: impl Fn(FakeRequest<'_>) + Send
 }
 
 impl FakeRequest<'_> {
-    /// Says how far it has come, in the form of `send`.
-    ///
-    /// # Panics
-    /// Where `said` is no object.
+    /// Sends `said` as a `progress` notification of `send`; it must be an object.
     pub fn send_progress(&mut self, mut said: Value) {
         said.as_object_mut().expect("an object").insert("id".into(), self.id.clone());
         self.send_notification("progress", said);
@@ -90,33 +81,33 @@ impl FakeRequest<'_> {
         write_message(self.stream, &json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Answers it.
+    /// Answers with a result.
     pub fn send_result(&mut self, result: Value) {
         write_message(self.stream, &json!({"jsonrpc": "2.0", "id": self.id, "result": result}));
     }
 
-    /// Refuses it.
+    /// Answers with an error.
     pub fn send_error(&mut self, kind: &str, message: &str, hint: &str) {
         let error = json!({"code": -32000, "message": message, "data": {"kind": kind, "hint": hint}});
         write_message(self.stream, &json!({"jsonrpc": "2.0", "id": self.id, "error": error}));
     }
 
-    /// Whether whoever asked still listens.
+    /// Returns true if the client is still connected.
     #[must_use]
     pub fn is_client_connected(&self) -> bool {
         let mut waiting = [PollFd::new(&*self.stream, PollFlags::RDHUP)];
         poll(&mut waiting, Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 })).is_ok_and(|gone| gone == 0)
     }
 
-    /// Answers nothing, until whoever asked has gone.
+    /// Sends nothing and waits until the client disconnects.
     pub fn wait_for_disconnect(self) {
-        // It says nothing more, so what comes is the end.
+        // The client sends nothing more, so the read returns at the end of the connection.
         let _ = self.stream.read(&mut [0]);
     }
 
     /// Closes the connection.
     pub fn disconnect(self) {
-        // Whoever asked may have gone.
+        // The client may have disconnected already.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
@@ -132,6 +123,6 @@ fn read_message(stream: &mut UnixStream) -> Option<Value> {
 fn write_message(stream: &mut UnixStream, value: &Value) {
     let body = value.to_string();
     let header = u32::try_from(body.len()).expect("a length").to_be_bytes();
-    // Whoever asked may have gone.
+    // The client may have disconnected already.
     let _ = stream.write_all(&[&header[..], body.as_bytes()].concat());
 }

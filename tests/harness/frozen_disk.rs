@@ -1,19 +1,19 @@
-//! The disk of a daemon, held shut: the threads that work with files stand still.
+//! Freezes the disk of a daemon by stopping the threads that access files.
 
 use crate::home::Home;
 use crate::strace::{Strace, threads};
 
-/// Longer than any test: the first call that a held thread makes takes so long, in microseconds.
+/// Delays the first system call of each thread by 600 s (in microseconds), which is longer than any test.
 const INJECT_DELAY: &str = "inject=all:delay_enter=600000000";
 
-/// Every thread that reads or writes files or databases stands still. Dropping it lets them go on.
+/// All threads of a daemon that access files or databases are frozen. Dropping it releases them.
 #[derive(Debug)]
 pub struct FrozenDisk {
     _strace: Strace,
 }
 
 impl FrozenDisk {
-    /// Holds those of the daemon `pid`; `None` where `strace` may not be used.
+    /// Freezes the threads of the daemon `pid`; `None` if `strace` may not be used.
     #[must_use]
     pub fn freeze(home: &Home, pid: u32) -> Option<Self> {
         let of_files = threads(pid).into_iter().filter(|(role, _)| role != "worker").flat_map(|(_, ids)| ids);

@@ -1,4 +1,4 @@
-//! What must hold for any bytes: the bodies of the fuzz targets in fuzz/, and bytes that are bent at random.
+//! Properties that hold for any bytes: the bodies of the fuzz targets in fuzz/, and a mutator for random bytes.
 
 use std::io::{self, Cursor};
 
@@ -20,13 +20,10 @@ use tokio_util::codec::Decoder as _;
 use crate::export_checks;
 use crate::rng::Rng;
 
-/// Longest frame in [`frames`]: small, so that both sides of the limit are met.
+/// Longest frame in [`frames`]: small, so that inputs on both sides of the limit occur.
 const MAX_FRAME_BYTES: usize = 1 << 16;
 
-/// Frames come out the same however the bytes arrive, and what is only announced takes no room.
-///
-/// # Panics
-/// Where that does not hold.
+/// Frames decode the same however the bytes arrive, and an announced length reserves no memory.
 pub fn frames(data: &[u8]) {
     let decode = |step: usize| {
         let (mut codec, mut incoming, mut found) = (FrameCodec::new(MAX_FRAME_BYTES), BytesMut::new(), Vec::new());
@@ -61,10 +58,7 @@ pub fn frames(data: &[u8]) {
     assert_eq!(whole, (found, failed), "the blocking reader");
 }
 
-/// A request is taken or refused with a code of JSON-RPC, and so are its parameters, whatever method they are for.
-///
-/// # Panics
-/// Where it is refused with anything else.
+/// A request is accepted or refused with a JSON-RPC code, and so are its parameters for any method.
 pub fn requests(data: &[u8]) {
     let request = match parse_request(data) {
         Ok(request) => request,
@@ -95,10 +89,7 @@ pub fn requests(data: &[u8]) {
     read::<import::Add>(params);
 }
 
-/// A session file is refused with a reason, or read; then it can be written, and read again as the same session.
-///
-/// # Panics
-/// Where that does not hold.
+/// A session file is refused with a reason, or parses; then it can be written and parsed again as the same session.
 pub fn session_file(data: &[u8]) {
     let read = match file::parse(&Bytes::copy_from_slice(data)) {
         Ok(read) => read,
@@ -121,10 +112,7 @@ pub fn session_file(data: &[u8]) {
     assert_eq!(value(&again.header), value(&read.header));
 }
 
-/// A command of the shell gets a verdict, and none that allows what one of its parts does not.
-///
-/// # Panics
-/// Where that does not hold.
+/// A shell command gets a verdict, which is never milder than the verdict on one of its parts.
 pub fn shell_command(data: &[u8]) {
     let Ok(command) = std::str::from_utf8(data) else { return };
     let pattern = |text: &str| vec![text.to_owned()];
@@ -134,7 +122,7 @@ pub fn shell_command(data: &[u8]) {
     assert!(verdict.parts.iter().all(|part| verdict.decision <= part.decision), "{verdict:?}");
 }
 
-/// Holds an import to the order of its calls.
+/// Checks that an import calls its sink in the right order.
 #[derive(Debug, Default)]
 struct StrictSink {
     open: bool,
@@ -166,10 +154,7 @@ impl ImportSink for StrictSink {
     }
 }
 
-/// A transcript comes in as whole sessions of whole messages, or is refused; in every format, meant or not.
-///
-/// # Panics
-/// Where that does not hold.
+/// A transcript is imported as complete sessions of complete messages, or refused, in every format.
 pub fn transcript(data: &[u8]) {
     for format in [
         ImportFormat::Auto,
@@ -193,14 +178,11 @@ pub fn transcript(data: &[u8]) {
     }
 }
 
-/// Longest event in [`event_stream`]: small, so that both sides of the limit are met.
+/// Longest event in [`event_stream`]: small, so that inputs on both sides of the limit occur.
 const MAX_EVENT_BYTES: usize = 1 << 10;
 
-/// Events come out the same however the bytes arrive, none is longer than the limit, and both wire formats take
-/// them or refuse them with a reason.
-///
-/// # Panics
-/// Where that does not hold.
+/// Events are the same however the bytes arrive, none is longer than the limit, and both wire formats accept them or
+/// refuse them with a reason.
 pub fn event_stream(data: &[u8]) {
     let cut = |step: usize| {
         let (mut cutter, mut found) = (SseParser::new(MAX_EVENT_BYTES), Vec::new());
@@ -218,13 +200,13 @@ pub fn event_stream(data: &[u8]) {
         (found, false)
     };
     let whole = cut(data.len());
-    // Where an event is too long, what is lost with it depends on the pieces.
+    // If an event is too long, how much is dropped with it depends on the pieces.
     let (bytewise, pieces) = (cut(1), cut(7));
     if !(whole.1 || bytewise.1 || pieces.1) {
         assert_eq!(whole, bytewise, "byte by byte");
         assert_eq!(whole, pieces, "in pieces");
     }
-    // What is no UTF-8 becomes longer when it is replaced.
+    // Replacing invalid UTF-8 makes the text longer.
     assert!(whole.0.iter().all(|event| event.data.len() <= 4 * MAX_EVENT_BYTES));
     for kind in [ProviderKind::Anthropic, ProviderKind::Openai] {
         match read_events(kind, &whole.0) {
@@ -234,7 +216,7 @@ pub fn event_stream(data: &[u8]) {
     }
 }
 
-/// Bytes that mean something in JSON, so that what is bent gets further than the first brace.
+/// Tokens of JSON, so that mutated inputs get further than the first brace.
 const JSON_TOKENS: [&[u8]; 17] = [
     b"{",
     b"}",
@@ -255,10 +237,7 @@ const JSON_TOKENS: [&[u8]; 17] = [
     b"18446744073709551616",
 ];
 
-/// `seed`, bent in up to five places.
-///
-/// # Panics
-/// Where `seed` is empty.
+/// Mutates `seed` in one to four places. `seed` must not be empty.
 pub fn mutate(seed: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for _ in 0..=rng.below(4) {
@@ -289,10 +268,7 @@ pub fn mutate(seed: &[u8], rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// A session of any texts comes back from Markdown as it was, and its page is only text.
-///
-/// # Panics
-/// Where that does not hold.
+/// A session of any texts survives the Markdown round trip, and its HTML page contains only text.
 pub fn exported(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let texts: Vec<&str> = text.split("\n\n").collect();

@@ -1,4 +1,4 @@
-//! What one thread waits for and another lets go on.
+//! A gate on which one thread waits until another opens it.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -14,10 +14,7 @@ impl Gate {
         self.0.1.notify_all();
     }
 
-    /// Waits until it is open.
-    ///
-    /// # Panics
-    /// Where it is not in time.
+    /// Waits until the gate is open; panics after [`DEADLINE`].
     pub fn wait(&self) {
         let state = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (open, _) = self.0.1.wait_timeout_while(state, DEADLINE, |open| !*open).expect("no panic at the gate");

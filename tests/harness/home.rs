@@ -1,4 +1,4 @@
-//! A home of its own for each test, in an environment that nothing leaks into.
+//! A home for each test, in an isolated environment.
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
@@ -20,7 +20,8 @@ pub struct Bins {
     pub chorusctl: &'static str,
 }
 
-/// An empty home around the binaries of the package: only its tests and benches know where they are.
+/// Creates an empty home for the binaries of the package. A macro, because only the package's tests and benches know
+/// their paths.
 #[macro_export]
 macro_rules! home {
     () => {
@@ -31,22 +32,19 @@ macro_rules! home {
     };
 }
 
-/// A temporary directory with a `CHORUS_HOME` and a user's `HOME` in it. What still runs there ends with it.
+/// A temporary directory with a `CHORUS_HOME` and a user's `HOME`. Dropping it kills a daemon that still runs there.
 #[derive(Debug)]
 pub struct Home {
     pub bins: Bins,
     /// `CHORUS_HOME`.
     pub path: PathBuf,
-    /// `HOME`, and the directory commands run in.
+    /// `HOME`, also the working directory of commands.
     pub user_home: PathBuf,
     temp: TempDir,
 }
 
 impl Home {
-    /// An empty home. `CHORUS_HOME` does not exist yet: the daemon makes it.
-    ///
-    /// # Panics
-    /// Where no temporary directory can be made.
+    /// Creates a temporary directory. `CHORUS_HOME` does not exist yet; the daemon creates it.
     #[must_use]
     pub fn new(bins: Bins) -> Self {
         process::reset_signals_of_children();
@@ -56,7 +54,7 @@ impl Home {
         Self { bins, path, user_home, temp }
     }
 
-    /// The directory around it all, for things that are not Chorus's.
+    /// Returns the temporary directory around both homes, for files that do not belong to Chorus.
     #[must_use]
     pub fn temp_dir(&self) -> &Path {
         self.temp.path()
@@ -77,18 +75,12 @@ impl Home {
         self.agent_dir(agent).join("sessions")
     }
 
-    /// Makes `CHORUS_HOME` as the daemon would, before the daemon does.
-    ///
-    /// # Panics
-    /// Where it cannot be made.
+    /// Creates `CHORUS_HOME` as the daemon would.
     pub fn create(&self) {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.path).expect("CHORUS_HOME");
     }
 
     /// Writes config.toml.
-    ///
-    /// # Panics
-    /// Where it cannot be written.
     pub fn write_config(&self, config: &str) {
         self.create();
         let file = self.path.join("config.toml");
@@ -96,7 +88,7 @@ impl Home {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("its mode");
     }
 
-    /// `program` in the sealed environment: of the caller's only PATH is left.
+    /// Returns a command for `program` in the isolated environment; only PATH is inherited.
     #[must_use]
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
@@ -109,14 +101,15 @@ impl Home {
             .env("TZ", "UTC")
             .env("LANG", "C.UTF-8")
             .env("NO_COLOR", "1")
-            // No TLS connection comes about, and reading the machine's certificates is a fifth of all that the tests compute.
+            // No TLS connections are made, and loading the system's certificates took a fifth of the tests' processor
+            // time.
             .env("SSL_CERT_FILE", "/dev/null")
             .current_dir(&self.user_home);
         command
     }
 
-    /// `chorusd` as somebody whom the permissions of files hold back, also where the tests run as root; `None` with a
-    /// message where that cannot be had.
+    /// Returns a command for `chorusd` without the capabilities that bypass file permissions, even if the tests run as
+    /// root. Skips the test and returns `None` if they cannot be dropped.
     #[must_use]
     pub fn unprivileged_daemon(&self) -> Option<Command> {
         if !process::is_root() {
@@ -135,7 +128,7 @@ impl Home {
         None
     }
 
-    /// The pid of whatever daemon answers on the socket.
+    /// Returns the pid of the daemon that answers on the socket.
     #[must_use]
     pub fn running_pid(&self) -> Option<u32> {
         let mut client = Client::connect(&self.socket()).ok()?;
@@ -145,9 +138,9 @@ impl Home {
 }
 
 impl Drop for Home {
-    /// A daemon that a command started by itself has no other owner.
+    /// Kills a daemon that a command started, because nothing else owns it.
     fn drop(&mut self) {
-        // One inside this very process belongs to its test.
+        // A daemon inside this process belongs to its test.
         if let Some(pid) = self.running_pid().filter(|pid| *pid != std::process::id()) {
             process::kill(pid);
             if !std::thread::panicking() {

@@ -1,4 +1,4 @@
-//! A transcript on its way in, in chunks.
+//! Uploads a transcript in chunks.
 
 use chorus_proto::methods::import::{
     Add, AddParams, Begin, BeginParams, Commit, CommitParams, CommitResult, ImportFormat,
@@ -8,10 +8,7 @@ use chorus_proto::{CallError, Client};
 /// Imports `text` for `agent` in chunks of at most `chunk` bytes, cut between characters.
 ///
 /// # Errors
-/// What the daemon answers.
-///
-/// # Panics
-/// Where the daemon counts other bytes than were sent.
+/// The error that the daemon answered with.
 pub fn import_transcript(
     client: &mut Client,
     agent: &str,

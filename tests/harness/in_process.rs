@@ -1,4 +1,4 @@
-//! A `chorusd` inside the test's own process, by a clock that the test moves; real socket, databases and files.
+//! A `chorusd` inside the test's process with a manual clock; socket, databases and files are real.
 
 use std::path::PathBuf;
 use std::sync::mpsc as blocking;
@@ -14,7 +14,7 @@ use crate::home::Home;
 use crate::manual_clock::ManualClock;
 use crate::wait::{DEADLINE, wait_until};
 
-/// Dropping it stops it in order.
+/// A daemon in a thread. Dropping it stops it in order.
 #[derive(Debug)]
 pub struct InProcessDaemon {
     socket: PathBuf,
@@ -23,11 +23,9 @@ pub struct InProcessDaemon {
 }
 
 impl InProcessDaemon {
-    /// Starts it by `hands` and waits until it takes connections. The lock of one that has ended may be held for a moment:
-    /// by a process that another test has forked and that has not begun its program yet.
-    ///
-    /// # Panics
-    /// Where it does not become ready.
+    /// Starts the daemon with the clock `hands` and waits until it accepts connections. Retries while the home is
+    /// locked: a process that another test has forked but not yet executed may hold the lock of an earlier daemon for a
+    /// moment.
     #[must_use]
     pub fn start(home: &Home, hands: &ManualClock) -> Self {
         wait_until("the lock of the home to be free", DEADLINE, || match Self::try_start(home, hands) {
@@ -62,10 +60,7 @@ impl InProcessDaemon {
         Ok(inside)
     }
 
-    /// A client with a time-out.
-    ///
-    /// # Panics
-    /// Where the daemon does not accept.
+    /// Connects a client with a timeout of [`DEADLINE`].
     #[must_use]
     pub fn client(&self) -> Client {
         let client = Client::connect(&self.socket).expect("the daemon accepts");
@@ -73,21 +68,15 @@ impl InProcessDaemon {
         client
     }
 
-    /// An orderly stop, and how it ended.
+    /// Stops the daemon in order.
     ///
     /// # Errors
-    /// Why the daemon had to end.
-    ///
-    /// # Panics
-    /// Where the daemon did.
+    /// The error with which the daemon ended.
     pub fn stop(mut self) -> Result<()> {
         self.stop_and_join().expect("a thread to wait for").expect("the daemon's thread")
     }
 
-    /// A stop that is asked for twice: it ends at once, and this process goes on without it.
-    ///
-    /// # Panics
-    /// Where the daemon did.
+    /// Stops the daemon with a second stop request, so that it ends at once.
     pub fn stop_at_once(mut self) {
         _ = self.stop.try_send("the test");
         _ = self.stop_and_join();

@@ -1,4 +1,4 @@
-//! A command that runs, watched and typed into: through pipes, or at a terminal of its own.
+//! Runs a command interactively, through pipes or on a pseudo-terminal.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -15,53 +15,44 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::process::{kill, signal, wait_for_exit};
 use crate::wait::{DEADLINE, wait_until};
 
-/// A command that runs. It ends with its owner.
+/// A running command. Dropping it kills the command.
 #[derive(Debug)]
 pub struct InteractiveCommand {
     child: Child,
     input: Option<File>,
-    /// Standard output, or what the terminal was shown.
+    /// Standard output, or everything that the terminal shows.
     pub stdout: CapturedOutput,
-    /// Standard error, where it is not the terminal.
+    /// Standard error; empty on a terminal.
     pub stderr: CapturedOutput,
 }
 
-/// What was written so far.
+/// Output captured so far.
 #[derive(Debug, Clone, Default)]
 pub struct CapturedOutput(Arc<Mutex<Vec<u8>>>);
 
 impl CapturedOutput {
-    /// All of it.
+    /// Returns the whole output.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
-    /// Waits until it holds `what`.
-    ///
-    /// # Panics
-    /// Where it does not in time.
+    /// Waits until the output contains `what`.
     pub fn wait_for(&self, what: &str) {
         self.wait_for_after(0, what);
     }
 
-    /// Waits until it holds `what` after its first `length` bytes.
-    ///
-    /// # Panics
-    /// Where it does not in time.
+    /// Waits until the output contains `what` after its first `length` bytes.
     pub fn wait_for_after(&self, length: usize, what: &str) {
         self.wait_for_match(what, |text| text.get(length..).is_some_and(|text| text.contains(what)));
     }
 
-    /// Waits until it ends with `what`.
-    ///
-    /// # Panics
-    /// Where it does not in time.
+    /// Waits until the output ends with `what`.
     pub fn wait_for_end(&self, what: &str) {
         self.wait_for_match(what, |text| text.ends_with(what));
     }
 
-    /// Whoever waits in vain wants to see what there was.
+    /// Waits until `found` accepts the output; panics with the output after [`DEADLINE`].
     fn wait_for_match(&self, what: &str, found: impl Fn(&str) -> bool) {
         let end = Instant::now() + DEADLINE;
         wait_until(what, DEADLINE * 2, || {
@@ -72,12 +63,12 @@ impl CapturedOutput {
         });
     }
 
-    /// Takes what comes, until the other end is closed.
+    /// Reads the output in a thread until the other end is closed.
     fn spawn_reader(&self, mut from: impl Read + Send + 'static) {
         let shown = self.clone();
         std::thread::spawn(move || {
             let mut piece = [0; 4096];
-            // A terminal whose last writer has gone is an error to read.
+            // Reading from a terminal fails after its last writer has closed it.
             while let Ok(length @ 1..) = from.read(&mut piece) {
                 shown.0.lock().unwrap_or_else(PoisonError::into_inner).extend(&piece[..length]);
             }
@@ -87,9 +78,6 @@ impl CapturedOutput {
 
 impl InteractiveCommand {
     /// Starts `command` with pipes.
-    ///
-    /// # Panics
-    /// Where it does not start.
     #[must_use]
     pub fn piped(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -101,10 +89,7 @@ impl InteractiveCommand {
         Self { child, input: Some(input), stdout, stderr }
     }
 
-    /// Starts `command` at a terminal of its own, which Ctrl-C reaches.
-    ///
-    /// # Panics
-    /// Where there can be no terminal, or it does not start.
+    /// Starts `command` in a new session on its own pseudo-terminal, so that Ctrl-C reaches it.
     #[must_use]
     pub fn on_terminal(command: &Command) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
@@ -114,7 +99,8 @@ impl InteractiveCommand {
         tcsetwinsize(&master, size).expect("its size");
         let path = std::ffi::OsStr::from_bytes(name.as_bytes());
         let open = || Stdio::from(OpenOptions::new().read(true).write(true).open(path).expect("its other end"));
-        // It makes its standard input the terminal of a new session, and becomes the command.
+        // `setsid --ctty` makes its standard input the controlling terminal of a new session, then executes the
+        // command.
         let mut inside = Command::new("setsid");
         inside.arg("--ctty").arg(command.get_program()).args(command.get_args()).env_clear();
         inside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
@@ -128,18 +114,12 @@ impl InteractiveCommand {
     }
 
     /// Types `text`.
-    ///
-    /// # Panics
-    /// Where nobody takes it.
     pub fn type_text(&mut self, text: &str) {
         let input = self.input.as_mut().expect("an open input");
         input.write_all(text.as_bytes()).and_then(|()| input.flush()).expect("it is taken");
     }
 
-    /// Types `text` and waits until `what` is shown after it; what was shown from there on.
-    ///
-    /// # Panics
-    /// Where it is not in time.
+    /// Types `text`, waits until `what` is shown after it, and returns the output since then.
     pub fn type_and_wait(&mut self, text: &str, what: &str) -> String {
         let before = self.stdout.text().len();
         self.type_text(text);
@@ -147,7 +127,7 @@ impl InteractiveCommand {
         self.stdout.text()[before..].to_owned()
     }
 
-    /// Nothing more is typed.
+    /// Closes the input.
     pub fn close_input(&mut self) {
         self.input = None;
     }
@@ -156,13 +136,10 @@ impl InteractiveCommand {
         signal(self.child.id(), Signal::INT);
     }
 
-    /// Waits for its end; how it ended, and what it had written.
-    ///
-    /// # Panics
-    /// Where it does not end in time.
+    /// Waits for the exit; returns the status, standard output and standard error.
     pub fn wait_for_exit(&mut self) -> (ExitStatus, String, String) {
         let status = wait_for_exit(&mut self.child, "the command");
-        // What was read last is there when the readers have let go.
+        // The output is complete once the reader threads have dropped their handles.
         wait_until("its output", DEADLINE, || {
             [&self.stdout, &self.stderr].into_iter().all(|shown| Arc::strong_count(&shown.0) == 1).then_some(())
         });

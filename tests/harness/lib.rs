@@ -1,5 +1,7 @@
-//! What the end-to-end tests and the benches share: a sealed home, a running daemon, the command line, raw
-//! connections, and waiting for a condition with a deadline.
+//! Shared code of the end-to-end tests and benches: isolated homes, running daemons, the command line, raw connections,
+//! and waiting for conditions with a deadline.
+//!
+//! Helpers panic if a step fails or takes longer than [`DEADLINE`].
 
 pub mod browser;
 pub mod bulk_data;
@@ -41,11 +43,11 @@ pub use manual_clock::ManualClock;
 pub use raw::RawConnection;
 pub use wait::{DEADLINE, wait_until};
 
-/// Says why a test is not run here, past the capture of test output, and notes it in the file that `CHORUS_TEST_SKIPS`
-/// names, one line each: `.ci/run` shows and counts them.
+/// Reports why a test is skipped on standard error, past the capture of test output, and appends a line to the file
+/// that `CHORUS_TEST_SKIPS` names. `.ci/run` prints and counts these lines.
 pub fn skip(why: &str) {
     let line = format!("{}: {why}\n", std::thread::current().name().unwrap_or("a test"));
-    // Only the macros that print are captured.
+    // The test harness captures only the printing macros.
     let _ = std::io::stderr().write_all(format!("skipped {line}").as_bytes());
     let Some(list) = std::env::var_os("CHORUS_TEST_SKIPS") else { return };
     let noted =

@@ -1,4 +1,4 @@
-//! A clock whose hands a test moves.
+//! A clock that tests move by hand.
 
 use std::fmt;
 use std::pin::{Pin, pin};
@@ -9,7 +9,7 @@ use chorusd::clock::{Clock, Ticks, TimeSource};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 
-/// Stands still until it is moved; whoever sleeps by it wakes when it is.
+/// A clock that stands still until a test moves it, which wakes everything that sleeps on it.
 #[derive(Clone)]
 pub struct ManualClock(Arc<Inner>);
 
@@ -25,20 +25,20 @@ struct ClockState {
 }
 
 impl ManualClock {
-    /// A clock at `now`, on a machine that has run for a day.
+    /// Creates a clock at `now`, on a machine that was booted a day ago.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         let ticks = Ticks(0).after(Duration::from_secs(24 * 60 * 60));
         Self(Arc::new(Inner { state: Mutex::new(ClockState { now, ticks }), changed: Notify::new() }))
     }
 
-    /// What a daemon is given.
+    /// Returns the clock to pass to a daemon.
     #[must_use]
     pub fn clock(&self) -> Clock {
         Clock::new(self.clone())
     }
 
-    /// Time passes, all at once, as over a sleep of the machine.
+    /// Advances both clocks at once, as after the machine was suspended.
     pub fn advance(&self, time: Duration) {
         self.update(|stand| {
             stand.now += time;
@@ -46,7 +46,7 @@ impl ManualClock {
         });
     }
 
-    /// Somebody sets the time of day; no time passes.
+    /// Changes the time of day; the monotonic clock stays.
     pub fn shift_time_of_day(&self, by: SignedDuration) {
         self.update(|stand| stand.now += by);
     }
@@ -73,7 +73,7 @@ impl TimeSource for ManualClock {
     fn sleep_until(&self, at: Ticks) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
             loop {
-                // Listens before it looks: a move in between is not missed.
+                // Register for the notification before checking the time, so that no move in between is missed.
                 let mut moved = pin!(self.0.changed.notified());
                 moved.as_mut().enable();
                 if self.ticks() >= at {

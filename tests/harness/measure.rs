@@ -1,35 +1,31 @@
-//! Measuring against a floor: what the machine itself needs for the same work, in the same minutes.
+//! Measures against a floor: the time that the machine needs for the same work without Chorus.
 //!
-//! Floor and Chorus take turns, so that whatever else the machine does falls on both; what counts is the ratio of
-//! the two medians.
+//! Floor and Chorus are measured in turn, so that other load affects both. The result is the ratio of the two medians.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// How long `work` takes.
+/// Returns how long `work` takes.
 pub fn time(work: impl FnOnce()) -> Duration {
     let begun = Instant::now();
     work();
     begun.elapsed()
 }
 
-/// The middle of `times`.
-///
-/// # Panics
-/// Where there are none.
+/// Returns the median of `times`.
 #[must_use]
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]
 }
 
-/// The time of Chorus over that of its floor.
+/// Times of Chorus and of its floor.
 #[derive(Debug, Clone)]
 pub struct Measurement {
     pub name: String,
     pub floor: Duration,
     pub ours: Duration,
-    /// The most that is promised; infinite where nothing is.
+    /// Highest ratio that is promised; infinite if there is no target.
     pub target: f64,
 }
 
@@ -52,8 +48,8 @@ impl fmt::Display for Measurement {
     }
 }
 
-/// Runs `floor` and `ours` in turn, `rounds` times each after a few to warm up. Each says how long it took, so that
-/// it may prepare something first.
+/// Measures `floor` and `ours` in turn, `rounds` times each after a warm-up of a tenth. Both return the time that they
+/// measured, so that preparations do not count.
 pub fn measure_paired(
     name: impl Into<String>,
     target: f64,
@@ -75,7 +71,8 @@ pub fn print_report(line: impl fmt::Display) {
     println!("{line}");
 }
 
-/// Asks for the scheduler that lets nothing else run in between, for this process and all it starts.
+/// Switches this process and its children to a real-time scheduler, if permitted, so that other processes do not
+/// disturb the measurement.
 pub fn use_realtime_scheduler() {
     let pid = std::process::id().to_string();
     let chrt = std::process::Command::new("chrt").args(["-f", "-p", "20", &pid]).output();

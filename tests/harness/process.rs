@@ -1,4 +1,4 @@
-//! Processes by their pid.
+//! Processes by pid.
 
 use std::fs;
 use std::process::{Child, ExitStatus};
@@ -10,23 +10,21 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::wait::{DEADLINE, wait_until};
 
-/// `kill -9`. A process that is gone already is fine.
+/// Sends SIGKILL to `pid`. Succeeds if the process has already ended.
 pub fn kill(pid: u32) {
     signal(pid, Signal::KILL);
 }
 
-/// Sends `what` to `pid`. A process that is gone already is fine.
+/// Sends the signal `what` to `pid`. Succeeds if the process has already ended.
 pub fn signal(pid: u32, what: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         _ = kill_process(pid, what);
     }
 }
 
-/// Has what is started from here on heed the signals that a shell has its `&` commands ignore, or `nohup`: Ctrl-C has to
-/// reach the commands of a suite in the background, too. The suite itself goes on ignoring them: a handler is not inherited.
-///
-/// # Panics
-/// Where the system refuses a handler.
+/// Makes child processes react to signals that this process ignores, as a shell's `&` or `nohup` arranges: Ctrl-C must
+/// reach the commands that a test suite in the background starts. Installs a handler, which children do not inherit, so
+/// this process still ignores them.
 pub fn reset_signals_of_children() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -41,7 +39,7 @@ pub fn reset_signals_of_children() {
     });
 }
 
-/// Whether `pid` is there and not a zombie.
+/// Returns true if `pid` exists and is not a zombie.
 #[must_use]
 pub fn is_running(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
@@ -50,32 +48,23 @@ pub fn is_running(pid: u32) -> bool {
     })
 }
 
-/// Resident memory of `pid` in bytes.
-///
-/// # Panics
-/// Where the process is not there.
+/// Returns the resident memory of `pid` in bytes.
 #[must_use]
 pub fn rss(pid: u32) -> u64 {
     read_status_bytes(pid, "VmRSS:")
 }
 
-/// The most resident memory `pid` ever had, in bytes.
-///
-/// # Panics
-/// Where the process is not there.
+/// Returns the highest resident memory of `pid` so far, in bytes.
 #[must_use]
 pub fn peak_rss(pid: u32) -> u64 {
     read_status_bytes(pid, "VmHWM:")
 }
 
-/// Processor time that all threads of `pid` have had.
-///
-/// # Panics
-/// Where the process is not there.
+/// Returns the processor time of all threads of `pid`.
 #[must_use]
 pub fn cpu_time(pid: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process's stat");
-    // proc_pid_stat(5): utime and stime are the 14th and 15th field; the 2nd may hold spaces, and ends in `)`.
+    // proc_pid_stat(5): utime and stime are fields 14 and 15; field 2 may contain spaces and ends in `)`.
     let fields: Vec<_> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
     let ticks = |field: usize| fields[field - 3].parse::<u64>().expect("a number");
     let per_second = rustix::param::clock_ticks_per_second();
@@ -88,10 +77,7 @@ fn read_status_bytes(pid: u32, what: &str) -> u64 {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") * 1024
 }
 
-/// Waits for `child`.
-///
-/// # Panics
-/// Where it does not end in time.
+/// Waits for the exit of `child`.
 pub fn wait_for_exit(child: &mut Child, what: &str) -> ExitStatus {
     wait_until(&format!("{what} to end"), DEADLINE, || child.try_wait().expect("a child to wait for"))
 }
@@ -101,10 +87,7 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Bytes that a process has read so far, from files and whatever else.
-///
-/// # Panics
-/// Where the system does not tell.
+/// Returns the bytes that a process has read so far, from files and elsewhere.
 #[must_use]
 pub fn bytes_read(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).expect("what it reads and writes");

@@ -1,4 +1,4 @@
-//! A connection that sends whatever bytes a test wants.
+//! A connection that sends arbitrary bytes.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::Shutdown;
@@ -11,15 +11,13 @@ use serde_json::{Value, json};
 
 use crate::wait::DEADLINE;
 
-/// A connection below the protocol.
+/// A connection below the level of the protocol.
 #[derive(Debug)]
 pub struct RawConnection {
     stream: UnixStream,
 }
 
 impl RawConnection {
-    /// # Panics
-    /// Where nobody accepts.
     #[must_use]
     pub fn connect(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).expect("the daemon accepts");
@@ -28,10 +26,7 @@ impl RawConnection {
         Self { stream }
     }
 
-    /// Sends bytes as they are. That the daemon has closed already shows when the answer is read.
-    ///
-    /// # Panics
-    /// On any other failure.
+    /// Sends raw bytes. If the daemon has closed the connection, that shows when the answer is read.
     pub fn send_bytes(&mut self, bytes: &[u8]) {
         match self.stream.write_all(bytes) {
             Err(e) if !matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => panic!("write: {e}"),
@@ -39,10 +34,8 @@ impl RawConnection {
         }
     }
 
-    /// Sends `piece` up to `times` times, one every so often, until the daemon closes; returns how many it took.
-    ///
-    /// # Panics
-    /// On any other failure, and on an answer.
+    /// Sends `piece` up to `times` times at an interval, until the daemon closes the connection. Returns how many it
+    /// sent before that. Panics if the daemon answers.
     pub fn drip(&mut self, piece: &[u8], every: Duration, times: usize) -> usize {
         self.stream.set_read_timeout(Some(every)).expect("a time-out");
         let taken = (0..times).find(|_| {
@@ -59,11 +52,8 @@ impl RawConnection {
         taken.unwrap_or(times)
     }
 
-    /// Sends `piece` again and again, one every so often, for as long as `go_on` says; returns the first answer, `None` if there
-    /// was none until then or until the daemon closed.
-    ///
-    /// # Panics
-    /// On any other failure.
+    /// Sends `piece` repeatedly at an interval while `go_on` returns true. Returns the first answer; `None` if there
+    /// was none by then or the daemon closed the connection.
     pub fn drip_while(&mut self, piece: &[u8], every: Duration, go_on: impl Fn() -> bool) -> Option<Vec<u8>> {
         self.stream.set_read_timeout(Some(every)).expect("a time-out");
         let mut header = [0; frame::HEADER_BYTES];
@@ -94,10 +84,7 @@ impl RawConnection {
         self.send_bytes(&[&header[..], body].concat());
     }
 
-    /// Sends `body` up to `times` times, until the daemon takes no more.
-    ///
-    /// # Panics
-    /// Where the socket takes no time-out.
+    /// Sends `body` up to `times` times, until the daemon accepts no more.
     pub fn send_until_blocked(&mut self, body: &str, times: usize) {
         self.stream.set_write_timeout(Some(Duration::from_millis(300))).expect("a time-out");
         let frame = [&u32::try_from(body.len()).expect("a length").to_be_bytes()[..], body.as_bytes()].concat();
@@ -108,18 +95,12 @@ impl RawConnection {
         }
     }
 
-    /// Says that nothing more will come.
-    ///
-    /// # Panics
-    /// Where the socket cannot be shut down.
+    /// Closes the sending side of the connection.
     pub fn shutdown_write(&mut self) {
         self.stream.shutdown(Shutdown::Write).expect("a shutdown");
     }
 
-    /// The next frame; `None` where the daemon closed.
-    ///
-    /// # Panics
-    /// Where neither comes in time, and on a frame cut short.
+    /// Receives the next frame; `None` if the daemon closed the connection.
     pub fn receive(&mut self) -> Option<Vec<u8>> {
         let mut header = [0; frame::HEADER_BYTES];
         match self.stream.read_exact(&mut header) {
@@ -132,36 +113,30 @@ impl RawConnection {
         Some(body)
     }
 
-    /// The next frame as JSON.
-    ///
-    /// # Panics
-    /// Where the daemon closed or sent something else.
+    /// Receives the next frame as JSON.
     pub fn receive_json(&mut self) -> Value {
         let body = self.receive().expect("an answer, not the end of the connection");
         serde_json::from_slice(&body).expect("JSON")
     }
 
-    /// Sends `body`, receives the answer.
+    /// Sends `body` and receives the answer.
     pub fn exchange(&mut self, body: impl AsRef<[u8]>) -> Value {
         self.send_frame(body);
         self.receive_json()
     }
 
-    /// Calls a method, receives the whole answer.
+    /// Calls a method and receives the whole answer.
     pub fn call(&mut self, method: &str, params: Value) -> Value {
         self.exchange(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string())
     }
 
-    /// Shows that the connection works.
-    ///
-    /// # Panics
-    /// Where it does not.
+    /// Checks that the connection works by calling `hello`.
     pub fn check_hello(&mut self) {
         let answer = self.call("hello", json!({}));
         assert_eq!(answer["result"]["server"], "chorusd", "{answer}");
     }
 
-    /// Whether the daemon closes, maybe after frames that nobody wants any more.
+    /// Reads until the daemon closes the connection; returns true.
     pub fn wait_until_closed(&mut self) -> bool {
         while self.receive().is_some() {}
         true

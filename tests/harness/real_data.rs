@@ -1,11 +1,11 @@
-//! Real conversations that lie beside the project and are no part of it.
+//! Real conversations in a directory beside the project; they are not part of it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::skip;
 
-/// The folder, or `None` with a message where there is none.
+/// Returns the directory; skips the test and returns `None` if there is none.
 #[must_use]
 pub fn data_dir() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
@@ -16,10 +16,7 @@ pub fn data_dir() -> Option<PathBuf> {
     None
 }
 
-/// The files of `extension` in one folder of the data, by name.
-///
-/// # Panics
-/// Where the folder is there and cannot be read.
+/// Lists the files with this extension in a directory, sorted by name.
 #[must_use]
 pub fn files_with_extension(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a readable folder");

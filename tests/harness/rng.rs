@@ -1,6 +1,6 @@
-//! Numbers that look random and are the same for the same seed.
+//! Reproducible pseudo-random numbers.
 
-/// SplitMix64.
+/// The SplitMix64 generator.
 #[derive(Debug, Clone)]
 pub struct Rng(u64);
 
@@ -18,16 +18,13 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next_u64() % end
     }
 }
 
-/// How many rounds a test runs: the variable `name`, else `default`.
-///
-/// # Panics
-/// Where the variable is not a number.
+/// Returns how many rounds a test runs: the variable `name`, else `default`.
 #[must_use]
 pub fn rounds_from_env(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |value| value.parse().expect("a number of rounds"))

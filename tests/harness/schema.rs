@@ -1,4 +1,4 @@
-//! The JSON Schema of the protocol, generated from the wire types.
+//! Generates the JSON Schema of the protocol from the wire types.
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
@@ -11,11 +11,11 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-/// Collects the schema of one method after the other.
+/// Collects the schemas of the methods.
 struct Collector {
-    /// What a request may hold: fields with a default may be left out.
+    /// Schemas of requests: fields with a default are optional.
     requests: SchemaGenerator,
-    /// What an answer holds: fields with a default are always there.
+    /// Schemas of answers: fields with a default are always present.
     answers: SchemaGenerator,
     methods: Map<String, Value>,
 }
@@ -28,10 +28,8 @@ impl Collector {
     }
 }
 
-/// `{protocol, methods: {"context.append": {params, result}, …}, error, progress, send_progress, message, session_header, $defs}`.
-///
-/// # Panics
-/// Where one name would stand for two shapes.
+/// Returns `{protocol, methods: {"context.append": {params, result}, …}, error, progress, send_progress, message,
+/// session_header, $defs}`. Panics if a type has different schemas in requests and answers.
 #[must_use]
 pub fn protocol_schema() -> Value {
     let mut all = Collector {
@@ -140,7 +138,7 @@ pub fn protocol_schema() -> Value {
     }))
 }
 
-/// The same with its keys in alphabetical order, however this build keeps them.
+/// Sorts the keys of all objects alphabetically, because their order depends on the features of the build.
 fn sort_keys(value: Value) -> Value {
     match value {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! A small disk of its own, to be filled.
+//! A small file system that tests can fill.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,14 +6,15 @@ use std::process::Command;
 use crate::process::is_root;
 use crate::skip;
 
-/// A mounted file system in memory. Dropping it unmounts it.
+/// A mounted tmpfs. Dropping it unmounts it.
 #[derive(Debug)]
 pub struct SmallDisk {
     path: PathBuf,
 }
 
 impl SmallDisk {
-    /// Mounts one of `kib` KiB at `path`, which must be there; `None` with a message where that is not permitted.
+    /// Mounts a file system of `kib` KiB at `path`, which must exist. Skips the test and returns `None` if mounting is
+    /// not permitted.
     #[must_use]
     pub fn mount(path: &Path, kib: u64) -> Option<Self> {
         let options = format!("size={kib}k,mode=0700");
@@ -28,15 +29,12 @@ impl SmallDisk {
         None
     }
 
-    /// A directory above it was moved: it is at `path` now.
+    /// Tells the new path after a parent directory was moved.
     pub fn set_path(&mut self, path: PathBuf) {
         self.path = path;
     }
 
-    /// Bytes that are free.
-    ///
-    /// # Panics
-    /// Where the file system cannot be asked.
+    /// Returns the free bytes.
     #[must_use]
     pub fn free_bytes(&self) -> u64 {
         let stat = rustix::fs::statvfs(&self.path).expect("the file system");
@@ -46,7 +44,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: what still runs there keeps it until it ends.
+        // Unmount lazily: processes that still use it keep it until they end.
         _ = Command::new("umount").arg("-l").arg(&self.path).output();
     }
 }

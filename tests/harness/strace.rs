@@ -1,4 +1,4 @@
-//! System calls of a running process: counted, and struck at the Nth, by `strace`.
+//! Traces system calls of a running process with `strace`, counts them, and injects errors at the Nth.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,14 +10,14 @@ use crate::process;
 use crate::skip;
 use crate::wait::{DEADLINE, wait_until};
 
-/// The calls that change files or bring them to the disk.
+/// System calls that change files or sync them to the disk.
 pub const FILE_CHANGING_CALLS: &str =
     "write,pwrite64,writev,pwritev2,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,ftruncate";
 
-/// A thread of the daemon by what it does: its name, and of the runtime's which kind it is.
+/// Role of a daemon's thread: its name, or for threads of the runtime which kind it is.
 pub type ThreadRole = String;
 
-/// One call among those that a verb makes: the Nth of its kind in threads of one role.
+/// One system call of an operation: the Nth of its kind in threads of one role.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallPoint {
     pub role: ThreadRole,
@@ -25,14 +25,14 @@ pub struct CallPoint {
     pub number: u32,
 }
 
-/// `strace` on some threads of a process. Dropping it lets them go.
+/// A running `strace`. Dropping it detaches it.
 #[derive(Debug)]
 pub struct Strace {
     child: Child,
     output: PathBuf,
 }
 
-/// Whether programs may be traced here; says so where not.
+/// Returns true if processes may be traced here; otherwise skips the test.
 #[must_use]
 pub fn is_permitted(home: &Home) -> bool {
     let permitted = can_attach(home);
@@ -51,10 +51,7 @@ fn can_attach(home: &Home) -> bool {
 }
 
 impl Strace {
-    /// Attaches to `threads`; `None` where that is not permitted.
-    ///
-    /// # Panics
-    /// Where it neither attaches nor ends.
+    /// Attaches to `threads`; `None` if that is not permitted.
     #[must_use]
     pub fn attach(home: &Home, threads: &[u32], args: &[&str]) -> Option<Self> {
         let output = home.temp_dir().join("strace.out");
@@ -73,16 +70,13 @@ impl Strace {
         attached.then_some(this)
     }
 
-    /// The output, once the traced process has ended or as far as it is written.
-    ///
-    /// # Panics
-    /// Where there is none.
+    /// Returns the output; it is complete once the traced process has ended.
     #[must_use]
     pub fn read_output(&self) -> String {
         fs::read_to_string(&self.output).expect("the trace")
     }
 
-    /// Waits for the end of what it traces.
+    /// Waits for the exit of `strace`, when what it traces has ended.
     pub fn wait_for_exit(&mut self) {
         process::wait_for_exit(&mut self.child, "strace");
     }
@@ -90,11 +84,11 @@ impl Strace {
 
 impl Drop for Strace {
     fn drop(&mut self) {
-        // A child that was waited for has given its number back, and somebody else may have it by now.
+        // After a child was waited for, its pid may belong to another process.
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;
         }
-        // SIGTERM, so that it lets its threads go before it ends.
+        // Use SIGTERM, so that `strace` detaches from its threads before it ends.
         process::signal(self.child.id(), rustix::process::Signal::TERM);
         if !std::thread::panicking() {
             process::wait_for_exit(&mut self.child, "strace");
@@ -108,16 +102,13 @@ fn is_traced(thread: u32) -> bool {
         .is_ok_and(|status| status.lines().any(|line| line.starts_with("TracerPid:") && !line.ends_with("\t0")))
 }
 
-/// The threads of a daemon by role.
-///
-/// # Panics
-/// Where the process is not there.
+/// Returns the threads of a daemon by role.
 #[must_use]
 pub fn threads(pid: u32) -> BTreeMap<ThreadRole, Vec<u32>> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the daemon's threads");
     let mut ids: Vec<u32> = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok()).collect();
     ids.sort_unstable();
-    // The runtime names its workers and its threads for blocking work alike; the workers come first.
+    // The runtime gives its workers and its blocking threads the same name; the workers come first.
     let mut workers = std::thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4));
     let mut found: BTreeMap<ThreadRole, Vec<u32>> = BTreeMap::new();
     for id in ids {
@@ -136,10 +127,10 @@ pub fn threads(pid: u32) -> BTreeMap<ThreadRole, Vec<u32>> {
     found
 }
 
-/// Threads that work with files, apart from the databases.
+/// Role of the runtime's threads for blocking file work, apart from the databases.
 const BLOCKING_ROLE: &str = "blocking";
 
-/// The points of a trace (`-f`) that lie on files below `home`; logs are not among them.
+/// Returns the calls in a trace (`-f`) on files below `home`, without logs.
 #[must_use]
 pub fn call_points(trace: &str, threads: &BTreeMap<ThreadRole, Vec<u32>>, home: &Path) -> BTreeSet<CallPoint> {
     let below = home.to_string_lossy().into_owned();
@@ -157,7 +148,7 @@ pub fn call_points(trace: &str, threads: &BTreeMap<ThreadRole, Vec<u32>>, home: 
         let number = counts.entry((thread, call.to_owned())).or_default();
         *number += 1;
         if arguments.contains(&below) && !arguments.contains(&log) {
-            // A thread that came since is one for blocking work: no other kind comes.
+            // Threads that were started after the list was made are for blocking work; no other kind is started later.
             let role = threads.iter().find(|(_, ids)| ids.contains(&thread)).map_or(BLOCKING_ROLE, |(role, _)| role);
             points.insert(CallPoint { role: role.to_owned(), call: call.to_owned(), number: *number });
         }
@@ -165,10 +156,7 @@ pub fn call_points(trace: &str, threads: &BTreeMap<ThreadRole, Vec<u32>>, home: 
     points
 }
 
-/// Waits until no thread of `pid` does anything any more; one that has ended does nothing.
-///
-/// # Panics
-/// Where that does not come.
+/// Waits until the threads of `pid` do no more context switches.
 pub fn wait_until_quiet(pid: u32) {
     let switches = || -> u64 {
         let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();

@@ -1,14 +1,11 @@
-//! Waiting for a condition, never for a time.
+//! Waits for conditions instead of fixed times.
 
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes here; a test that reaches it has failed.
+/// Longer than any single step takes; a test that reaches it has failed.
 pub const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Asks `condition` until it gives something.
-///
-/// # Panics
-/// With `what` after `deadline`.
+/// Polls `condition` until it returns a value; panics with `what` after `deadline`.
 pub fn wait_until<T>(what: &str, deadline: Duration, mut condition: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + deadline;
     loop {
@@ -20,7 +17,7 @@ pub fn wait_until<T>(what: &str, deadline: Duration, mut condition: impl FnMut()
     }
 }
 
-/// The one place that polls: what it waits for has no channel to wait on.
+/// Sleeps between two polls. Only for conditions that have no channel to wait on.
 fn sleep_between_polls() {
     std::thread::sleep(Duration::from_millis(2));
 }

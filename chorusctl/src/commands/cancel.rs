@@ -1,4 +1,4 @@
-//! `chorusctl cancel`.
+//! `chorusctl cancel`: cancels an agent's turn.
 
 use chorus_proto::error::exit;
 use chorus_proto::methods::send::{Cancel, CancelParams, CancelResult};
@@ -22,19 +22,15 @@ pub struct Args {
     turn: Option<Uuid>,
 }
 
-/// Ends it.
-///
-/// # Errors
-/// Why it goes on, or that there is none.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let agent = args.agent.or_else(|| app.agent());
     cancel_turn(CancelParams { agent, turn_id: args.turn }, app)
 }
 
-/// Ends the turn that `params` name.
+/// Cancels the turn of `params` and prints the result.
 ///
 /// # Errors
-/// Why it goes on, or that there is none.
+/// No such turn runs or waits (exit status 5).
 pub fn cancel_turn(params: CancelParams, app: &mut App) -> Result<(), Error> {
     let raw = app.call_raw::<Cancel>(&params)?;
     let text = app.stdout.format() == OutputFormat::Text;

@@ -1,4 +1,4 @@
-//! `chorusctl completions`.
+//! `chorusctl completions`: prints a shell's completion script.
 
 use clap::ValueEnum;
 use clap_complete::env::Shells;
@@ -32,15 +32,11 @@ pub enum Shell {
     Fish,
 }
 
-/// Prints the script.
-///
-/// # Errors
-/// An output that does not take it.
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     app.stdout.text(&completion_script(args.shell))
 }
 
-/// The script for `shell`.
+/// Returns the completion script for `shell`.
 #[must_use]
 pub fn completion_script(shell: Shell) -> String {
     let name = match shell {

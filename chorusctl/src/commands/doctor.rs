@@ -1,4 +1,4 @@
-//! `chorusctl doctor`.
+//! `chorusctl doctor`: checks databases, files, models and the machine.
 
 use chorus_proto::error::exit;
 use chorus_proto::methods::doctor::{Check, Doctor, DoctorParams, DoctorResult, Rebuilt, Salvaged, Verdict};
@@ -29,13 +29,9 @@ pub struct Args {
     salvage: bool,
 }
 
-/// Checks, and shows what was found.
-///
-/// # Errors
-/// A check that failed, or why nothing could be checked.
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let raw = match connect::connect_if_running(app.paths()?, &app.global)? {
-        // The daemon may be the one that cannot start.
+        // Repairs run `chorusd` directly, because the damage may keep the daemon from starting.
         None if args.rebuild => connect::run_repair("--rebuild", app.global.socket.as_deref())?,
         None if args.salvage => connect::run_repair("--salvage", app.global.socket.as_deref())?,
         None => app.call_raw::<Doctor>(&DoctorParams::default())?,

@@ -1,4 +1,4 @@
-//! `chorusctl events`.
+//! `chorusctl events`: lists events and follows new ones.
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::events::{List, ListParams, ListResult, Subscribe, SubscribeParams};
@@ -23,10 +23,6 @@ pub struct Args {
     after: Option<u64>,
 }
 
-/// Shows them.
-///
-/// # Errors
-/// Why they cannot be shown.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if args.follow { follow_events(&args, app) } else { list_events(&args, app) }
 }

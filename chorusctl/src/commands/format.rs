@@ -1,4 +1,4 @@
-//! Sessions and agents in a line or two; several verbs tell of them in the same words.
+//! Formats sessions and agents in the words that several commands share.
 
 use chorus_proto::{AgentState, ContextInfo, Meter, RunningTurn, Session, TokenPair, ToolsShown};
 
@@ -6,14 +6,14 @@ use crate::error::Error;
 use crate::ui::units::{format_token_count, format_tokens, pluralize};
 use crate::ui::{Cell, Stdout, Style, sanitize, text, time};
 
-/// `2026-11-21_before-the-migration (1f3a9c02, 47 messages)`.
+/// Formats `2026-11-21_before-the-migration (1f3a9c02, 47 messages)`.
 #[must_use]
 pub fn session(out: &Stdout, session: &Session) -> String {
     let named = session_name(out, session);
     format!("{}, {})", named.trim_end_matches(')'), pluralize(session.header.message_count, "message"))
 }
 
-/// `2026-11-21_before-the-migration (1f3a9c02)`.
+/// Formats `2026-11-21_before-the-migration (1f3a9c02)`.
 #[must_use]
 pub fn session_name(out: &Stdout, session: &Session) -> String {
     format!(
@@ -23,17 +23,15 @@ pub fn session_name(out: &Stdout, session: &Session) -> String {
     )
 }
 
-/// Says what was saved before it gave way to another conversation.
-///
-/// # Errors
-/// What standard output says.
+/// Prints which session holds the live context that was replaced, if one was saved.
 pub fn print_saved_first(out: &mut Stdout, saved: Option<&Session>) -> Result<(), Error> {
     let Some(saved) = saved else { return Ok(()) };
     let line = format!("the live conversation is kept: {}", session(out, saved));
     out.status_line(&line)
 }
 
-/// How much of a session a live conversation of `live` messages took: `47 messages`, `the first 12 of 47 messages`.
+/// Formats how many of a session's messages a live context of `live` messages has: `47 messages`, `the first 12 of 47
+/// messages`.
 #[must_use]
 pub fn loaded_messages(live: u64, session: &Session) -> String {
     match session.header.message_count {
@@ -42,24 +40,24 @@ pub fn loaded_messages(live: u64, session: &Session) -> String {
     }
 }
 
-/// [`name`] without colours, for notes: those show escape sequences instead of passing them on.
+/// Formats [`session_name`] without colours. Standard error shows escape sequences instead of passing them on.
 #[must_use]
 pub fn plain_session_name(session: &Session) -> String {
     format!("{} ({})", sanitize::one_line(&session.header.session_id), sanitize::one_line(&session.short_id))
 }
 
-/// [`session`] without colours, as [`plain_name`].
+/// Formats [`session`] without colours.
 #[must_use]
 pub fn plain_session(session: &Session) -> String {
     let named = plain_session_name(session);
     format!("{}, {})", named.trim_end_matches(')'), pluralize(session.header.message_count, "message"))
 }
 
-/// What a session was about, in one line: its description and its summary.
+/// Joins description and summary of a session into one line.
 #[must_use]
 pub fn subject(description: Option<&str>, summary: Option<&str>) -> String {
     let [description, summary] = [description, summary].map(|text| sanitize::one_line(text.unwrap_or_default()));
-    // A description that was taken from the summary says nothing new.
+    // Skip a description that repeats the beginning of the summary.
     let told = description.trim_end_matches(['.', '…', '!', '?']);
     match (description.is_empty(), summary.is_empty()) {
         (_, true) => description,
@@ -69,10 +67,7 @@ pub fn subject(description: Option<&str>, summary: Option<&str>) -> String {
     }
 }
 
-/// A paragraph indented by two, within the terminal; silent when asked to be quiet.
-///
-/// # Errors
-/// [`Failure`] when standard output does not take it.
+/// Prints a paragraph indented by two columns and wrapped to the terminal; nothing with --quiet.
 pub fn print_paragraph(out: &mut Stdout, paragraph: &str) -> Result<(), Error> {
     if out.is_quiet() || paragraph.trim().is_empty() {
         return Ok(());
@@ -93,17 +88,14 @@ pub fn print_paragraph(out: &mut Stdout, paragraph: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Tells that a session was saved, and what it was about.
-///
-/// # Errors
-/// [`Failure`] when standard output does not take it.
+/// Prints that a session was saved, and its summary.
 pub fn print_saved(out: &mut Stdout, saved: &Session) -> Result<(), Error> {
     let line = format!("saved {}", session(out, saved));
     out.status_line(&line)?;
     print_paragraph(out, saved.header.summary.as_deref().unwrap_or_default())
 }
 
-/// `active`, green, or `idle`.
+/// Formats an agent's state as a table cell; `active` is green.
 #[must_use]
 pub fn state_cell(state: AgentState) -> Cell {
     match state {
@@ -113,14 +105,14 @@ pub fn state_cell(state: AgentState) -> Cell {
     }
 }
 
-/// `step 3, 42 s, 1 waiting`.
+/// Formats `step 3, 42 s, 1 waiting`.
 #[must_use]
 pub fn turn(turn: &RunningTurn) -> String {
     let waiting = if turn.waiting == 0 { String::new() } else { format!(", {} waiting", turn.waiting) };
     format!("step {}, {}{waiting}", turn.step, time::format_two_units(turn.seconds))
 }
 
-/// `47 messages, ~12k tokens, 3 unsaved`.
+/// Formats `47 messages, ~12k tokens, 3 unsaved`.
 #[must_use]
 pub fn context(context: &ContextInfo) -> String {
     let mut told =
@@ -134,19 +126,19 @@ pub fn context(context: &ContextInfo) -> String {
         told.push_str(&format!(", {}", restoration_cost(context.restoration_tokens)));
     }
     if let Some(meter) = &context.meter {
-        told.push_str(&format!(", next request {}", self::prompt_size(meter)));
+        told.push_str(&format!(", next request {}", prompt_size(meter)));
     }
     told
 }
 
-/// `resuming cost 135 tokens`.
+/// Formats `resuming cost 135 tokens`.
 #[must_use]
 pub fn restoration_cost(cost: TokenPair) -> String {
     format!("resuming cost {}", format_token_count(cost.input.saturating_add(cost.output)))
 }
 
-/// `~12k/200k`: tokens that the next request would have, of those that the model takes; with `few tools` or `no tools` where it takes too
-/// little for all.
+/// Formats `~12k/200k`: tokens of the next request, and the model's context length. Adds `few tools` or `no tools` if
+/// the context length is too small for all tools.
 #[must_use]
 pub fn prompt_size(meter: &Meter) -> String {
     let used = format_tokens(meter.used);
@@ -161,7 +153,7 @@ pub fn prompt_size(meter: &Meter) -> String {
     }
 }
 
-/// The name of a permission profile, or `custom`; nothing where none is known.
+/// Formats the name of a permission profile, or `custom`; empty if unknown.
 #[must_use]
 pub fn permissions(permissions: &serde_json::Value) -> String {
     if permissions.is_null() {

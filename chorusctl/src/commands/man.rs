@@ -1,4 +1,4 @@
-//! `chorusctl man`.
+//! `chorusctl man`: renders manual pages from the clap command.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,6 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
-/// Prints the page, or writes the pages.
-///
-/// # Errors
-/// A directory or an output that does not take them.
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let tree = cli::command_tree();
     let Some(dir) = &args.output else {
@@ -39,7 +35,7 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     app.stdout.status_line(&format!("written: {pages} pages in {}", sanitize::one_line(&dir.to_string_lossy())))
 }
 
-/// Writes the page of `command` and of all below it; how many there are.
+/// Writes the page of `command` and of all its subcommands; returns how many were written.
 fn write_pages(command: &clap::Command, dir: &Path) -> std::io::Result<usize> {
     let mut pages = 1;
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {

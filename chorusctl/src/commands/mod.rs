@@ -1,4 +1,4 @@
-//! The verbs. One file each, named as its handler in the daemon; a verb is one line of the tree and one match arm.
+//! The subcommands, one module each. A new one needs a variant in [`Command`] and an arm in [`run`].
 
 use clap::Subcommand;
 
@@ -84,10 +84,6 @@ pub enum Command {
     Man(man::Args),
 }
 
-/// Carries a command out.
-///
-/// # Errors
-/// Why it did not succeed.
 pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
     match command {
         Command::Agent(args) => agent::run(args, app),

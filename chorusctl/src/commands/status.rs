@@ -1,5 +1,5 @@
-//! `chorusctl status`. It is asked often, by people and by prompts of shells: no local time is shown here, because
-//! reading the time zone would take longer than everything else.
+//! `chorusctl status`: prints the daemon and its agents. Shell prompts run it often, so it shows no local times:
+//! loading the time zone would take longer than everything else.
 
 use chorus_proto::methods::daemon::{
     AgentTotals, DaemonInfo, DiscordInfo, DiscordState, SandboxInfo, Status, StatusParams, StatusResult,
@@ -14,7 +14,7 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{self, pluralize};
 use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize, time};
 
-/// Agents that are shown, at most.
+/// Maximum number of agents in the text output.
 const MAX_AGENTS: u64 = 50;
 
 /// Show the daemon and its agents
@@ -29,17 +29,13 @@ pub struct Args {
 }
 
 impl Args {
-    /// Only `agent`, where one is named.
+    /// Shows only `agent` if one is given.
     #[must_use]
     pub fn for_agent(agent: Option<String>) -> Self {
         Self { agent }
     }
 }
 
-/// Shows them.
-///
-/// # Errors
-/// Why there is nothing to show.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let agent = args.agent.or_else(|| app.global.agent.clone());
     let only = agent.is_some();
@@ -62,10 +58,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     Ok(())
 }
 
-/// Asks for the daemon and at most `limit` agents. A daemon of an earlier release knows no limit, and is asked for all.
-///
-/// # Errors
-/// No connection, or what the daemon says.
+/// Requests the status with at most `limit` agents. Daemons of earlier releases reject `limit`; they are asked again
+/// without it.
 pub fn fetch_status(app: &mut App, limit: u64) -> Result<StatusResult, Error> {
     match app.client()?.call::<Status>(&StatusParams { agent: None, limit: Some(limit) }) {
         Err(CallError::Rpc(error)) if error.kind() == ErrorKind::InvalidParams => {
@@ -75,7 +69,7 @@ pub fn fetch_status(app: &mut App, limit: u64) -> Result<StatusResult, Error> {
     }
 }
 
-/// `chorusd 0.1.0 · pid 4711 · up 3 h 12 min · 14 MiB`.
+/// Formats `chorusd 0.1.0 · pid 4711 · up 3 h 12 min · 14 MiB`.
 #[must_use]
 pub fn daemon_line(out: &Stdout, daemon: &DaemonInfo) -> String {
     format!(
@@ -88,7 +82,7 @@ pub fn daemon_line(out: &Stdout, daemon: &DaemonInfo) -> String {
     )
 }
 
-/// `bubblewrap, Landlock 7, seccomp, memory by cgroup, processes by namespace`, and what is missing.
+/// Formats `bubblewrap, Landlock 7, seccomp, memory by cgroup, processes by namespace`, and what is missing.
 fn describe_sandbox(sandbox: &SandboxInfo) -> String {
     let mut text = sanitize::one_line(&sandbox.way);
     if let Some(version) = sandbox.landlock {
@@ -107,7 +101,7 @@ fn describe_sandbox(sandbox: &SandboxInfo) -> String {
     text
 }
 
-/// `connected, 2 servers`.
+/// Formats the state of the Discord connection, for example `connected, 2 servers`; `None` if there is nothing to say.
 fn describe_discord(out: &mut Stdout, info: &DiscordInfo) -> Option<String> {
     let why = info.why.as_deref().map(|why| format!(": {}", sanitize::one_line(why))).unwrap_or_default();
     let next = info.until.map(|at| format!("; next try in {}", out.clock().until(at))).unwrap_or_default();
@@ -116,7 +110,7 @@ fn describe_discord(out: &mut Stdout, info: &DiscordInfo) -> Option<String> {
         return Some(format!("connected, {}{why}{hint}", pluralize(info.guilds, "server")));
     }
     match info.state? {
-        // Older daemons do not say why.
+        // Older daemons send no reason.
         DiscordState::Off => info.why.as_ref().map(|_| format!("off{why}")),
         DiscordState::Connecting => Some("connecting".to_owned()),
         DiscordState::Connected | DiscordState::Waiting => Some(format!("not connected{why}{next}")),
@@ -172,7 +166,7 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
     }
 }
 
-/// `and 9,940 idle (all: chorusctl agent list)`; nothing where all are shown.
+/// Formats `and 9,940 idle (all: chorusctl agent list)`; `None` if all agents are shown.
 fn hidden_agents_line(totals: AgentTotals, shown: &[Agent]) -> Option<String> {
     let active = shown.iter().filter(|agent| agent.context.is_some()).count() as u64;
     let idle = shown.len() as u64 - active;
@@ -182,7 +176,7 @@ fn hidden_agents_line(totals: AgentTotals, shown: &[Agent]) -> Option<String> {
     (!parts.is_empty()).then(|| format!("and {} (all: chorusctl agent list)", parts.join(", ")))
 }
 
-/// What the one agent has running in the background.
+/// Prints the running tasks of the one agent that is shown.
 fn print_running_tasks(app: &mut App, status: &StatusResult) -> Result<(), Error> {
     let agent = status.agents.first().map(|agent| agent.name.clone());
     let params = ListParams { agent, limit: Some(status.tasks.running), ..Default::default() };
@@ -223,7 +217,7 @@ fn agent_row(out: &mut Stdout, agent: &Agent) -> Vec<Cell> {
     cells
 }
 
-/// `~12k $0.04`: what calls of models used today.
+/// Formats tokens and cost of today's model calls: `~12k $0.04`.
 fn format_usage(used: &TodayUsage) -> String {
     let tokens = units::format_tokens(used.tokens);
     used.cost_usd.map_or_else(|| tokens.clone(), |cost| format!("{tokens} {}", units::format_dollars(cost)))

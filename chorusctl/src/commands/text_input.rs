@@ -1,4 +1,4 @@
-//! Text that a command is given: as an argument, or on standard input.
+//! Text input of a command: an argument or standard input.
 
 use std::io::{self, IsTerminal as _, Read as _};
 
@@ -7,10 +7,10 @@ use chorus_proto::frame::MAX_FRAME;
 use crate::error::{Error, os_error_text};
 use crate::ui::Stderr;
 
-/// The text of an argument; `None` where standard input is meant.
+/// Returns the text of an argument; `None` if standard input is to be read (no argument, or `-`).
 ///
 /// # Errors
-/// [`Failure`] where it looks like a slip.
+/// The text looks like a mistyped option (exit status 2).
 pub fn text_argument(text: Option<String>, command: &str, verb: &str) -> Result<Option<String>, Error> {
     match text.filter(|text| text != "-") {
         Some(text) if looks_like_option(&text) => Err(Error::usage(format!("unexpected option {text}"))
@@ -19,19 +19,19 @@ pub fn text_argument(text: Option<String>, command: &str, verb: &str) -> Result<
     }
 }
 
-/// `- an item` is a message, `--jsnol` a slip; what stands behind `--` is what it is.
+/// Returns true for a single word with a leading `-` such as `--jsnol`, unless `--` was given. `- an item` is text.
 fn looks_like_option(text: &str) -> bool {
     text.starts_with('-') && !text.contains(char::is_whitespace) && !std::env::args_os().any(|arg| arg == "--")
 }
 
-/// What standard input holds, exactly as it comes.
+/// Reads standard input to its end, unchanged.
 ///
 /// # Errors
-/// [`Failure`] where it cannot be read, is too long, or is no text.
+/// It cannot be read, is longer than [`MAX_FRAME`] (16 MiB), or is not UTF-8.
 pub fn read_stdin() -> Result<String, Error> {
     let mut stdin = io::stdin().lock();
     if stdin.is_terminal() {
-        // Somebody sits there: say what is awaited instead of looking stuck.
+        // At a terminal, say what is expected instead of waiting silently.
         Stderr::new(Default::default()).line("type the message, then press Ctrl-D");
     }
     let mut bytes = Vec::new();
@@ -44,7 +44,7 @@ pub fn read_stdin() -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|error| not_utf8_error(error.utf8_error().valid_up_to()))
 }
 
-/// `text` without the one line end that editors and `echo` leave after what was meant.
+/// Removes one newline at the end, which editors and `echo` add.
 #[must_use]
 pub fn strip_last_newline(mut text: String) -> String {
     if text.ends_with('\n') {
@@ -53,13 +53,13 @@ pub fn strip_last_newline(mut text: String) -> String {
     text
 }
 
-/// Standard input cannot be read.
+/// The error for a failed read of standard input.
 #[must_use]
 pub fn stdin_error(error: &io::Error) -> Error {
     Error::failed(format!("failed to read standard input: {}", os_error_text(error)))
 }
 
-/// Standard input holds something else than text after so many bytes.
+/// The error for standard input that is not UTF-8 after `valid` bytes.
 #[must_use]
 pub fn not_utf8_error(valid: usize) -> Error {
     Error::usage(format!("standard input is not UTF-8 (byte {})", valid + 1))

@@ -1,4 +1,4 @@
-//! A conversation for reading.
+//! Prints the messages of a conversation.
 
 use std::collections::HashMap;
 
@@ -7,36 +7,33 @@ use chorus_proto::{Message, Role};
 use crate::error::Error;
 use crate::ui::{Stdout, Style, sanitize, text, units};
 
-/// Messages fetched at a time: the first lines appear at once, however long the conversation is.
+/// Messages per request, so that the first lines of a long conversation appear at once.
 pub const PAGE_SIZE: u64 = 500;
 
 const INDENT: usize = 4;
-/// Lines longer than this are hard to read, however wide the terminal is.
+/// Longer lines are hard to read on a wide terminal.
 const MAX_WIDTH: usize = 100;
-/// Lines of a tool's result, and of a call's parameters, that a terminal is shown.
+/// Lines of a tool result, and of a call's parameters, that are printed on a terminal.
 const MAX_RESULT_LINES: usize = 12;
 const MAX_CALL_LINES: usize = 3;
 
-/// Writes messages one after the other.
+/// Prints messages one after the other, with numbers and dates.
 #[derive(Debug)]
 pub struct TranscriptPrinter {
     number: u64,
     date: String,
-    /// Names of the tools called last, by the call's id: results do not always bring a name.
+    /// Tool names by call id of the last calls, for results without a name.
     tool_names: HashMap<String, String>,
 }
 
 impl TranscriptPrinter {
-    /// A transcript of which `before` messages are not shown.
+    /// Creates a printer whose first message has the number `before` + 1.
     #[must_use]
     pub fn new(before: u64) -> Self {
         Self { number: before, date: String::new(), tool_names: HashMap::new() }
     }
 
-    /// Writes one message.
-    ///
-    /// # Errors
-    /// [`Failure`] when standard output does not take it.
+    /// Prints one message.
     pub fn print_message(&mut self, out: &mut Stdout, message: &Message) -> Result<(), Error> {
         self.number += 1;
         let date = out.clock().local_date(message.timestamp);
@@ -100,10 +97,7 @@ impl TranscriptPrinter {
     }
 }
 
-/// Writes a text, indented; on a terminal not more than `most` lines, where that is said.
-///
-/// # Errors
-/// [`Failure`] when standard output does not take it.
+/// Prints an indented text; on a terminal at most `most` lines, if given.
 pub fn print_body(out: &mut Stdout, content: &str, mark: &str, most: Option<usize>) -> Result<(), Error> {
     let content = sanitize::multi_line(content.trim_end());
     if content.is_empty() {

@@ -1,4 +1,4 @@
-//! `chorusctl usage`.
+//! `chorusctl usage`: prints tokens and cost of model calls.
 
 use chorus_proto::methods::usage::{Show, UsageParams, UsageResult, UsageSums};
 
@@ -23,12 +23,8 @@ pub struct Args {
     since: Option<String>,
 }
 
-/// Shows it.
-///
-/// # Errors
-/// Why there is nothing to show.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    // As in `status`, the agent of the current directory narrows nothing down.
+    // As in `status`, only `--agent` filters; the agent of the current directory does not.
     let params = UsageParams { agent: args.agent.or_else(|| app.global.agent.clone()), since: args.since };
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Show>(&params)?;

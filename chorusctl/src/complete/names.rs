@@ -1,4 +1,4 @@
-//! Names that the daemon knows: asked briefly, silent where it does not answer, and no daemon is started for it.
+//! Completes names that the daemon knows. The query has a short timeout, errors are silent, and no daemon is started.
 
 use std::ffi::OsString;
 use std::sync::mpsc;
@@ -20,14 +20,14 @@ use crate::cli::GlobalOptions;
 use crate::commands::format;
 use crate::ui::sanitize;
 
-/// Longer than this nobody waits for a name.
+/// Longest time that a completion may take.
 const QUERY_TIMEOUT: Duration = Duration::from_millis(45);
-/// More sessions than fit a screen help nobody.
+/// More names than fit a screen are useless.
 const MAX_NAMES: u64 = 100;
-/// Characters of an action that is shown beside its id.
+/// Characters of an action or text that are shown beside its id.
 const MAX_HELP_CHARS: usize = 80;
 
-/// What is asked for.
+/// Kind of name to complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameKind {
     Agents,
@@ -41,7 +41,7 @@ pub enum NameKind {
 }
 
 impl NameKind {
-    /// Those that there are, now.
+    /// Fetches the names of this kind.
     #[must_use]
     pub fn fetch(self) -> Vec<CompletionCandidate> {
         match self {
@@ -70,12 +70,12 @@ fn agents() -> Vec<CompletionCandidate> {
     })
 }
 
-/// The newest sessions of the agent that is meant.
+/// Returns the newest sessions of the selected agent.
 fn sessions() -> Vec<CompletionCandidate> {
     run_query(newest_sessions)
 }
 
-/// The newest sessions of `agent`, and what they are about; none where the daemon of `places` does not answer soon.
+/// Returns the newest sessions of `agent` with their subjects; empty if the daemon at `places` does not answer in time.
 #[must_use]
 pub fn session_names(places: &InstancePaths, agent: &str) -> NamesWithHelp {
     query_daemon(places.clone(), Some(agent.to_owned()), Instant::now(), newest_sessions)
@@ -92,7 +92,7 @@ fn newest_sessions(client: &mut Client, agent: Option<String>) -> Option<NamesWi
     Some(named.chain([("latest".to_owned(), "the newest one".to_owned())]).collect())
 }
 
-/// Aliases, then every model that was found.
+/// Returns aliases, then all discovered models.
 fn models() -> Vec<CompletionCandidate> {
     run_query(|client, _| {
         let found = client.call::<Models>(&ModelsParams {}).ok()?;
@@ -109,7 +109,7 @@ fn profiles() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Those of the agent that is meant; where none is, of all.
+/// Returns the tasks of the selected agent, or of all agents if none is selected.
 fn tasks() -> Vec<CompletionCandidate> {
     run_query(|client, agent| {
         let params = TasksParams { all_agents: agent.is_none(), agent, limit: Some(MAX_NAMES), ..Default::default() };
@@ -125,7 +125,7 @@ fn tasks() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Those that are open, of the agent that is named; as in `approvals`, the agent of the directory narrows nothing down.
+/// Returns open approvals, filtered by `--agent` only, as in `approvals`.
 fn approvals() -> Vec<CompletionCandidate> {
     run_query(|client, agent| {
         let open = client.call::<Approvals>(&ApprovalsParams { agent, ..ApprovalsParams::default() }).ok()?.approvals;
@@ -141,7 +141,7 @@ fn approvals() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Those that the newest sessions of the agent that is meant carry.
+/// Returns the tags of the selected agent's newest sessions.
 fn tags() -> Vec<CompletionCandidate> {
     run_query(|client, agent| {
         let params = HistoryParams { agent, limit: Some(MAX_NAMES), ..Default::default() };
@@ -153,7 +153,7 @@ fn tags() -> Vec<CompletionCandidate> {
     })
 }
 
-/// What the agent that is meant remembers.
+/// Returns the memory entries of the selected agent.
 fn memory() -> Vec<CompletionCandidate> {
     run_query(|client, agent| {
         let params = MemoryParams { agent, limit: Some(MAX_NAMES), ..Default::default() };
@@ -163,16 +163,16 @@ fn memory() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Only what needs no quoting in any shell.
+/// Returns true if no shell needs quotes around the name.
 fn needs_no_quotes(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
 }
 
-/// A name, and what it is.
+/// Names, each with a help text.
 pub type NamesWithHelp = Vec<(String, String)>;
 type Query = fn(&mut Client, Option<String>) -> Option<NamesWithHelp>;
 
-/// Asks for what completes the words typed so far.
+/// Runs a query for the agent and socket in the words typed so far.
 fn run_query(question: Query) -> Vec<CompletionCandidate> {
     let asked = Instant::now();
     let app = App::new(parse_typed_options(std::env::args_os()));
@@ -180,13 +180,13 @@ fn run_query(question: Query) -> Vec<CompletionCandidate> {
     let names = query_daemon(places.clone(), app.agent(), asked, question);
     let candidate = |(index, (name, about)): (usize, (String, String))| {
         let about = Some(about).filter(|about| !about.is_empty()).map(|about| sanitize::one_line(&about).into());
-        // The newest first: not in alphabetical order.
+        // Keep the order (newest first) instead of sorting alphabetically.
         CompletionCandidate::new(name).help(about).display_order(Some(index))
     };
     names.into_iter().enumerate().map(candidate).collect()
 }
 
-/// Asks in a thread of its own: connecting to a daemon that hangs may take for ever.
+/// Runs the query in a separate thread, because connecting to a daemon that hangs may never return.
 fn query_daemon(places: InstancePaths, agent: Option<String>, asked: Instant, question: Query) -> NamesWithHelp {
     let (answer, answered) = mpsc::sync_channel(1);
     std::thread::spawn(move || {
@@ -196,7 +196,7 @@ fn query_daemon(places: InstancePaths, agent: Option<String>, asked: Instant, qu
     answered.recv_timeout(QUERY_TIMEOUT.saturating_sub(asked.elapsed())).unwrap_or_default()
 }
 
-/// The options among the words typed so far that say where to ask.
+/// Parses `--agent` and `--socket` from the words typed so far.
 fn parse_typed_options(words: impl Iterator<Item = OsString>) -> GlobalOptions {
     let mut global = GlobalOptions::default();
     let mut words = words.skip_while(|word| word != "--").skip(1).peekable();

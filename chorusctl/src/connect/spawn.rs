@@ -1,5 +1,5 @@
-//! Starting `chorusd`. It detaches itself, writes `ready` to its standard output once it takes connections, and
-//! lets go of it; where it fails, it says why on standard error and exits.
+//! Starts `chorusd`. It detaches, writes `ready` to its standard output once it accepts connections, and closes it. If
+//! it fails it writes the reason to standard error and exits.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, os_error_text};
 
-/// More than a daemon that cannot start has to say.
+/// Maximum bytes kept of the daemon's output; an error message is much shorter.
 const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
 /// A daemon that was started and is not ready yet.
@@ -24,7 +24,7 @@ pub struct StartingDaemon {
     program: PathBuf,
 }
 
-/// Why it is not.
+/// Why the daemon did not get ready.
 #[derive(Debug)]
 pub enum StartError {
     Exited { status: u8, failure: Error },
@@ -32,10 +32,7 @@ pub enum StartError {
 }
 
 impl StartingDaemon {
-    /// Starts `chorusd`, for `socket` where the command line names one.
-    ///
-    /// # Errors
-    /// [`Failure`] where the program is not found or cannot be run.
+    /// Starts `chorusd`, with `--socket` if one is given.
     pub fn new(socket: Option<&Path>) -> Result<Self, Error> {
         let program = daemon_program();
         let mut command = Command::new(&program);
@@ -49,10 +46,7 @@ impl StartingDaemon {
         }
     }
 
-    /// Waits for `ready`.
-    ///
-    /// # Errors
-    /// [`NotReady`].
+    /// Waits until the daemon writes `ready`.
     pub fn wait_until_ready(mut self, deadline: Instant) -> Result<(), StartError> {
         let mut said = PipeOutput::new(self.child.stdout.take().map(OwnedFd::from));
         let mut complaint = PipeOutput::new(self.child.stderr.take().map(OwnedFd::from));
@@ -76,7 +70,7 @@ impl StartingDaemon {
     fn exit_error(&mut self, complaint: &[u8]) -> StartError {
         let code = self.child.wait().ok().and_then(|status| status.code());
         let status = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED);
-        // Refusals and conflicts are told as such; anything else means that there is no daemon.
+        // Keep the statuses for refusals and conflicts; all others mean that no daemon runs.
         let shown = if matches!(status, exit::REFUSED | exit::CONFLICT) { status } else { exit::NO_DAEMON };
         let failure = parse_daemon_error(shown, complaint).unwrap_or_else(|| {
             let how = code.map_or_else(|| "by a signal".to_owned(), |code| format!("with status {code}"));
@@ -87,10 +81,10 @@ impl StartingDaemon {
     }
 }
 
-/// Runs `chorusd` with `flag`, `--rebuild` or `--salvage`, to its end and returns what it found.
+/// Runs `chorusd` with `flag` (`--rebuild` or `--salvage`) to its end and returns its JSON result.
 ///
 /// # Errors
-/// [`Failure`] where the program is not found or did not succeed; in its own words, where it has any.
+/// The program cannot be run, or failed; its own error message is used if it printed one.
 pub fn run_repair(flag: &str, socket: Option<&Path>) -> Result<Box<RawValue>, Error> {
     let program = daemon_program();
     let mut command = Command::new(&program);
@@ -106,7 +100,7 @@ pub fn run_repair(flag: &str, socket: Option<&Path>) -> Result<Box<RawValue>, Er
     RawValue::from_string(found).map_err(|error| chorus_proto::CallError::Malformed(error).into())
 }
 
-/// The failure of a program that ended with `status`, in its own words if it has any.
+/// The error for a program that ended with `status`: its own message, if it printed one.
 #[must_use]
 pub fn program_error(program: &Path, status: ExitStatus, complaint: &[u8]) -> Error {
     let status = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::FAILED);
@@ -116,14 +110,14 @@ pub fn program_error(program: &Path, status: ExitStatus, complaint: &[u8]) -> Er
     })
 }
 
-/// The failure of a program that cannot be started.
+/// The error for a program that cannot be started.
 #[must_use]
 pub fn spawn_error(program: &Path, error: &io::Error) -> Error {
     Error::no_daemon(format!("no daemon runs, and {} cannot be started: {}", program.display(), os_error_text(error)))
         .with_hint("put chorusd beside chorusctl or into PATH, or set CHORUSD")
 }
 
-/// What comes out of a pipe; `pipe` is gone once it ended.
+/// Output read from a pipe; `pipe` is `None` at its end.
 struct PipeOutput {
     pipe: Option<File>,
     text: Vec<u8>,
@@ -147,7 +141,7 @@ impl PipeOutput {
     }
 }
 
-/// Reads from whichever has something to say; `false` where the deadline passed first.
+/// Reads from the pipes that have data. Returns false if the deadline passed first.
 fn read_ready(sources: &mut [&mut PipeOutput], deadline: Instant) -> io::Result<bool> {
     let left = deadline.saturating_duration_since(Instant::now());
     let heard: Vec<bool> = {
@@ -168,7 +162,7 @@ fn read_ready(sources: &mut [&mut PipeOutput], deadline: Instant) -> io::Result<
     Ok(true)
 }
 
-/// A duration as the system wants it.
+/// Converts a duration for system calls.
 #[must_use]
 pub fn to_timespec(duration: Duration) -> Timespec {
     Timespec { tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX), tv_nsec: duration.subsec_nanos().into() }
@@ -179,7 +173,7 @@ fn timeout_error(complaint: &[u8]) -> Error {
         .unwrap_or_else(|| Error::no_daemon("the daemon was not ready in time").with_hint("chorusctl daemon logs"))
 }
 
-/// The daemon's own words: its last `error:`, and the `hint:` after it.
+/// Parses the daemon's `error:` and `hint:` lines.
 fn parse_daemon_error(status: u8, complaint: &[u8]) -> Option<Error> {
     let complaint = String::from_utf8_lossy(complaint);
     let complaint = complaint.trim();
@@ -198,7 +192,7 @@ fn parse_daemon_error(status: u8, complaint: &[u8]) -> Option<Error> {
     })
 }
 
-/// `$CHORUSD`, else the one beside this program, else whichever PATH holds.
+/// Returns the path of `chorusd`: `$CHORUSD`, otherwise beside this program, otherwise from PATH.
 #[must_use]
 pub fn daemon_program() -> PathBuf {
     if let Some(given) = std::env::var_os("CHORUSD").filter(|given| !given.is_empty()) {

@@ -1,14 +1,14 @@
-//! Questions before something goes away.
+//! Confirmation of destructive commands.
 
 use std::io::{self, Write as _};
 
 use super::{sanitize, terminal};
 use crate::error::Error;
 
-/// Whether a destructive command may go on.
+/// Asks a yes/no question on the terminal.
 ///
 /// # Errors
-/// [`Failure`] where nobody can be asked, or the answer is no.
+/// There is no terminal, or the answer is not yes (exit status 6).
 pub fn ask(command: &str, question: &str) -> Result<(), Error> {
     if !terminal::can_prompt() {
         return Err(no_terminal_error(command));
@@ -27,7 +27,7 @@ pub fn ask(command: &str, question: &str) -> Result<(), Error> {
     }
 }
 
-/// The refusal where nobody can be asked.
+/// The error if there is no terminal to ask on.
 #[must_use]
 pub fn no_terminal_error(command: &str) -> Error {
     Error::refused(format!("{command} wants a confirmation and this is not a terminal")).with_hint("pass --yes")

@@ -1,5 +1,5 @@
-//! The local time zone, read from its own file: to look a zone up by its name, jiff first goes through the folder of all
-//! of them, which takes longer than everything else here.
+//! Loads the local time zone from its file. Looking a zone up by name in jiff scans the directory of all zones first,
+//! which takes longer than everything else here.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,16 +7,16 @@ use std::path::{Component, Path, PathBuf};
 
 use jiff::tz::TimeZone;
 
-/// Where the files of the zones lie, by tzset(3) and common practice.
+/// Directories of zone files, by tzset(3) and common practice.
 const ZONE_DIRS: [&str; 2] = ["/usr/share/zoneinfo", "/etc/zoneinfo"];
 
-/// The zone that `$TZ` or the machine says.
+/// Returns the zone of `$TZ` or of the system.
 pub fn load() -> TimeZone {
     load_quick(std::env::var_os("TZ")).unwrap_or_else(TimeZone::system)
 }
 
-/// As tzset(3) has it: unset is the machine's, empty is UTC, else a file by its path or by its name below the folder of
-/// zones. Anything else is left to the thorough way.
+/// Loads the zone as tzset(3) defines it: unset `$TZ` is the system's zone, empty is UTC, otherwise a file by its path
+/// or its name below the zone directories. `None` for anything else, which is left to jiff.
 fn load_quick(variable: Option<OsString>) -> Option<TimeZone> {
     let Some(said) = variable else { return load_file(Path::new("/etc/localtime")) };
     let said = said.into_string().ok()?;

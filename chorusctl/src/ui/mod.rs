@@ -1,4 +1,4 @@
-//! Everything a person sees: text made safe and measured, tables, colour, time, questions and progress.
+//! Output for people: sanitized and measured text, tables, colours, times, confirmations and progress.
 
 pub mod confirm;
 mod local_timezone;

@@ -1,4 +1,4 @@
-//! A bar on standard error for work that takes longer than a second.
+//! A progress bar on standard error for work that takes longer than a second.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ const SHOW_DELAY: Duration = Duration::from_secs(1);
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 const BAR_COLUMNS: usize = 24;
 
-/// A bar; it shows itself only on a terminal.
+/// A progress bar, shown only on a terminal.
 #[derive(Debug)]
 pub struct ProgressBar {
     label: String,
@@ -18,14 +18,14 @@ pub struct ProgressBar {
 }
 
 impl ProgressBar {
-    /// A bar named `label`; `wanted` is false where a person asked for quiet.
+    /// Creates a bar with this label; `wanted` is false with --quiet.
     #[must_use]
     pub fn new(label: String, wanted: bool) -> Self {
         let shown = wanted && io::stderr().is_terminal();
         Self { label, next_draw: shown.then(|| Instant::now() + SHOW_DELAY), drawn: false }
     }
 
-    /// How far the work has come. `total` 0 means that nobody knows how much there is.
+    /// Updates the bar. `total` 0 means that the total is unknown.
     pub fn update(&mut self, done: u64, total: u64, unit: &str) {
         let now = Instant::now();
         if self.next_draw.is_none_or(|next| now < next) {
@@ -37,7 +37,7 @@ impl ProgressBar {
         let _ = io::stderr().flush();
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(&mut self) {
         self.next_draw = None;
         if std::mem::take(&mut self.drawn) {

@@ -1,13 +1,14 @@
-//! Text of others, made harmless: what a conversation holds must not drive the terminal it is shown on.
+//! Sanitizes untrusted text, so that a conversation cannot control the terminal it is shown on.
 //!
-//! Text output is cleaned wherever it goes, because a pipe most often ends in a terminal (`| less -R`, `| head`);
-//! whoever wants the bytes asks for JSON.
+//! Text output is sanitized in pipes, too, because these often end in a terminal (`| less -R`, `| head`). Exceptions
+//! are a model's reply and exported sessions, which a pipe receives unchanged. JSON output has the original characters,
+//! escaped on a terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Text with every control character but newline and tab, and every character that reorders what follows, shown
-/// as a visible sign. `\r\n` becomes a newline.
+/// Replaces control characters except newline and tab, and characters that reorder text, by visible signs. `\r\n`
+/// becomes a newline.
 #[must_use]
 pub fn multi_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
@@ -25,7 +26,7 @@ pub fn multi_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The same in one line: every run of white space becomes one space.
+/// Sanitizes and joins to one line: every run of white space becomes one space.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
@@ -38,10 +39,10 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// JSON for a terminal: what JSON may hold bare and a terminal may obey is escaped. The value stays the same.
+/// Escapes the characters in JSON that a terminal may interpret. The value stays the same.
 #[must_use]
 pub fn escape_json(json: &str) -> Cow<'_, str> {
-    // Outside strings JSON has only spaces, tabs and line ends of this kind, which are never escaped here.
+    // Outside strings JSON contains only spaces, tabs and line breaks, which are not escaped here.
     let obeyed = |c: char| is_unsafe(c) && !c.is_ascii_whitespace();
     if !json.chars().any(obeyed) {
         return Cow::Borrowed(json);
@@ -65,7 +66,7 @@ fn is_unsafe(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         c if c.is_control() => true,
-        // Embeddings, overrides and isolates, line and paragraph separators, tags nobody sees.
+        // Embeddings, overrides and isolates, line and paragraph separators, invisible tags.
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}' => true,
         '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => true,
         _ => false,

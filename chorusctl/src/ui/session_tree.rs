@@ -1,21 +1,21 @@
-//! A tree of lines of work, drawn downwards: what goes on from one stands below it in its column, what branches off in a column of its
-//! own. So a chain of thousands stays as narrow as one.
+//! Lays out a tree of sessions, drawn downwards. A session that continues another stands below it in the same column;
+//! branches get columns of their own. So a chain of thousands is as narrow as one of two.
 
 use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
-/// Columns that are drawn; what branches off further is told by `…`.
+/// Maximum number of columns; deeper branches are marked with `…`.
 const MAX_COLUMNS: usize = 16;
 
 /// What a row shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowKind {
-    /// Something that others hang from and that is not there.
+    /// A parent that does not exist.
     MissingParent(Uuid),
     /// The node with this index.
     Node(usize),
-    /// The end that is worked on.
+    /// The live context.
     Live,
 }
 
@@ -23,16 +23,17 @@ pub enum RowKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeRow {
     pub kind: RowKind,
-    /// From 0.
+    /// Counted from 0.
     pub column: usize,
-    /// It branches off from the column before its own.
+    /// The row branches off from the column to its left.
     is_branch: bool,
-    /// Nothing is above it.
+    /// The row has no parent.
     is_root: bool,
 }
 
-/// The rows of `nodes`, each an id and what it hangs from, in the order of a drawing: each behind what it hangs from, and what goes on
-/// in the same column last. `leaf`: what the end hangs from that is worked on, where there is one.
+/// Lays out `nodes`, each an id and its parent. Nodes must be in drawing order: after their parent, and the child that
+/// continues in the parent's column last. `gaps` are missing parents; `leaf` is the parent of the live context, if
+/// there is one.
 #[must_use]
 pub fn layout(nodes: &[(Uuid, Option<Uuid>)], gaps: &[Uuid], leaf: Option<Option<Uuid>>) -> Vec<TreeRow> {
     let there: HashSet<Uuid> = nodes.iter().map(|(id, _)| *id).chain(gaps.iter().copied()).collect();
@@ -49,7 +50,7 @@ pub fn layout(nodes: &[(Uuid, Option<Uuid>)], gaps: &[Uuid], leaf: Option<Option
             None => top(RowKind::Node(index)),
             Some(above) => {
                 let column = *columns.entry(above).or_insert_with(|| {
-                    // A node comes behind what it hangs from: this is a gap.
+                    // A node always comes after its parent, so this parent is a gap.
                     rows.push(top(RowKind::MissingParent(above)));
                     0
                 });
@@ -73,7 +74,7 @@ pub fn layout(nodes: &[(Uuid, Option<Uuid>)], gaps: &[Uuid], leaf: Option<Option
     rows
 }
 
-/// The end goes below whatever branched off from what it hangs from.
+/// Inserts the live context below all branches of its parent.
 fn insert_live(rows: &mut Vec<TreeRow>, nodes: &[(Uuid, Option<Uuid>)], above: Option<Uuid>) {
     let Some(above) = above else {
         rows.push(TreeRow { kind: RowKind::Live, column: 0, is_branch: false, is_root: true });
@@ -95,7 +96,7 @@ fn insert_live(rows: &mut Vec<TreeRow>, nodes: &[(Uuid, Option<Uuid>)], above: O
 }
 
 impl TreeRow {
-    /// What stands before the text of the row; `boxes`: with characters that only some terminals have.
+    /// Returns the lines and the mark before the row's text; with box-drawing characters if `boxes`.
     #[must_use]
     pub fn prefix(&self, boxes: bool) -> String {
         let (line, branch, deeper) = if boxes { ("│ ", "├─", "… ") } else { ("| ", "|-", ". ") };

@@ -1,4 +1,4 @@
-//! Standard error: what is not a result.
+//! Standard error: messages that are not results.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -6,49 +6,49 @@ use super::sanitize;
 use super::style::{Style, Styler};
 use super::terminal::ColorWhen;
 
-/// Writes to standard error. Nothing can be done where that fails, so nothing is.
+/// Writes to standard error. Errors of the write are ignored.
 #[derive(Debug, Clone, Copy)]
 pub struct Stderr {
     color: ColorWhen,
 }
 
 impl Stderr {
-    /// Notes coloured as `color` says.
+    /// Creates it with this colour setting.
     #[must_use]
     pub fn new(color: ColorWhen) -> Self {
         Self { color }
     }
 
-    /// A line as it is.
+    /// Prints a plain line.
     pub fn line(self, text: &str) {
         let _ = writeln!(io::stderr().lock(), "{}", sanitize::multi_line(text));
     }
 
-    /// A line in `style`.
+    /// Prints a line in `style`.
     pub fn styled_line(self, style: Style, text: &str) {
         let mut stderr = io::stderr().lock();
         let paint = Styler { enabled: self.color.is_enabled(stderr.is_terminal()) };
         let _ = writeln!(stderr, "{}", paint.style(style, &sanitize::multi_line(text)));
     }
 
-    /// A part of a line, in `style`.
+    /// Prints a part of a line in `style` and flushes it.
     pub fn styled_part(self, style: Style, text: &str) {
         let mut stderr = io::stderr().lock();
         let paint = Styler { enabled: self.color.is_enabled(stderr.is_terminal()) };
         let _ = write!(stderr, "{}", paint.style(style, &sanitize::multi_line(text))).and_then(|()| stderr.flush());
     }
 
-    /// `error: what`.
+    /// Prints `error: what`.
     pub fn error(self, what: &str) {
         self.labelled_line(Style::Bad, "error:", what);
     }
 
-    /// `warning: what`.
+    /// Prints `warning: what`.
     pub fn warning(self, what: &str) {
         self.labelled_line(Style::Strong, "warning:", what);
     }
 
-    /// `hint: what to do`.
+    /// Prints `hint: what`.
     pub fn hint(self, what: &str) {
         self.labelled_line(Style::Good, "hint:", what);
     }

@@ -1,4 +1,4 @@
-//! Standard output, held for the whole command: written in large pieces, flushed once.
+//! Standard output, buffered for the whole command and written in large blocks.
 
 use std::fmt;
 use std::io;
@@ -25,26 +25,27 @@ pub enum OutputFormat {
     Jsonl,
 }
 
-/// What is gathered before it is written.
+/// The buffer is written once it holds this many bytes.
 const FLUSH_BYTES: usize = 64 * 1024;
 
-/// Where results go.
+/// Writes results to standard output.
 #[derive(Debug)]
 pub struct Stdout {
     buffer: String,
-    /// `None` in tests of what is written. The standard library's own output would look for line ends and lock.
+    /// `None` in tests, which read the buffer. Written directly, because the standard library's handle scans for
+    /// newlines and locks.
     fd: Option<BorrowedFd<'static>>,
     format: OutputFormat,
     paint: Styler,
     terminal: bool,
-    /// Columns of the terminal; `None` where the output is not one and nothing is cut.
+    /// Width of the terminal in columns; `None` if the output is not a terminal, so nothing is cut.
     width: Option<usize>,
     quiet: bool,
     clock: Option<Clock>,
 }
 
 impl Stdout {
-    /// Takes standard output.
+    /// Creates it for the process's standard output.
     #[must_use]
     pub fn new(format: OutputFormat, color: ColorWhen, quiet: bool) -> Self {
         let stdout = rustix::stdio::stdout();
@@ -62,96 +63,78 @@ impl Stdout {
         }
     }
 
-    /// The shape asked for.
+    /// Returns the output format.
     #[must_use]
     pub fn format(&self) -> OutputFormat {
         self.format
     }
 
-    /// Columns to stay within, on a terminal.
+    /// Returns the width in columns to stay within, on a terminal.
     #[must_use]
     pub fn width(&self) -> Option<usize> {
         self.width
     }
 
-    /// True where the output goes to a terminal.
+    /// Returns true if the output is a terminal.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.terminal
     }
 
-    /// True where only errors are to be told.
+    /// Returns true with --quiet.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// `text` in `style`.
+    /// Formats `text` in `style`.
     #[must_use]
     pub fn style<'a>(&self, style: Style, text: &'a str) -> StyledText<'a> {
         self.paint.style(style, text)
     }
 
-    /// Reads the time again: a conversation lasts longer than a command.
+    /// Reads the time again, because a chat lasts longer than a command.
     pub fn refresh_clock(&mut self) {
         if let Some(clock) = &mut self.clock {
             clock.refresh();
         }
     }
 
-    /// The clock of this command.
+    /// Returns the clock of this command.
     pub fn clock(&mut self) -> &Clock {
         self.clock.get_or_insert_with(Clock::now)
     }
 
-    /// For `write!` and `writeln!`.
-    ///
-    /// # Errors
-    /// [`Failure`] when standard output does not take it.
+    /// Supports `write!` and `writeln!`.
     pub fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> Result<(), Error> {
         // Writing to a String cannot fail.
         let _ = fmt::Write::write_fmt(&mut self.buffer, text);
         self.write_buffer(FLUSH_BYTES)
     }
 
-    /// Writes `text` as it is.
-    ///
-    /// # Errors
-    /// [`Failure`] when standard output does not take it.
+    /// Writes `text` unchanged.
     pub fn text(&mut self, text: &str) -> Result<(), Error> {
         self.buffer.push_str(text);
         self.write_buffer(FLUSH_BYTES)
     }
 
-    /// Tells that something was done, in one line; silent when asked to be quiet.
-    ///
-    /// # Errors
-    /// [`Failure`] when standard output does not take it.
+    /// Prints one line that reports success; nothing with --quiet.
     pub fn status_line(&mut self, line: &str) -> Result<(), Error> {
         if self.quiet { Ok(()) } else { writeln!(self, "{line}") }
     }
 
-    /// Writes JSON as it came.
-    ///
-    /// # Errors
-    /// [`Failure`] when standard output does not take it.
+    /// Writes JSON. On a terminal, characters that could control it are escaped.
     pub fn json(&mut self, json: &str) -> Result<(), Error> {
         if self.terminal { self.text(&sanitize::escape_json(json)) } else { self.text(json) }
     }
 
-    /// Writes one JSON value and ends the line.
-    ///
-    /// # Errors
-    /// [`Failure`] when standard output does not take it.
+    /// Writes one JSON value and a newline.
     pub fn json_line(&mut self, json: &RawValue) -> Result<(), Error> {
         self.json(json.get())?;
         self.text("\n")
     }
 
-    /// Sends what was written on its way.
-    ///
-    /// # Errors
-    /// [`Failure`] when standard output does not take it.
+    /// Writes the buffer.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.write_buffer(1)
     }
@@ -163,7 +146,7 @@ impl Stdout {
         written.map_err(Error::for_stdout)
     }
 
-    /// An output whose text stays here, as on a terminal of `width` columns without colours.
+    /// Creates an output that keeps its text, as a terminal of `width` columns without colours.
     #[cfg(test)]
     pub(crate) fn captured(width: Option<usize>) -> Self {
         Self {
@@ -178,7 +161,7 @@ impl Stdout {
         }
     }
 
-    /// What a captured output holds.
+    /// Returns the text of a captured output.
     #[cfg(test)]
     pub(crate) fn captured_text(&self) -> &str {
         &self.buffer

@@ -1,25 +1,25 @@
-//! Colour, sparingly: every style must read on dark and on light ground, and nothing is told by colour alone.
+//! Colours. Every style is readable on dark and light backgrounds, and no information is in the colour alone.
 
 use std::fmt;
 
-/// How a piece of text looks on a terminal.
+/// Style of a piece of text on a terminal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Style {
     #[default]
     Plain,
     /// Names and headings.
     Strong,
-    /// What may be overlooked: times, numbers, frames.
+    /// Less important: times, numbers, frames.
     Faint,
-    /// What can be copied into the next command: ids.
+    /// Can be copied into the next command: ids.
     Id,
     Good,
     Bad,
-    /// The person's part of a conversation.
+    /// The user's part of a conversation.
     User,
     /// The model's part of it.
     Assistant,
-    /// Calls of tools and what they gave.
+    /// Tool calls and their results.
     Tool,
 }
 
@@ -39,21 +39,21 @@ impl Style {
     }
 }
 
-/// Whether colours are used.
+/// Applies styles if colours are enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Styler {
     pub enabled: bool,
 }
 
 impl Styler {
-    /// `text` in `style`, or plain where colours are off.
+    /// Formats `text` in `style`, or plain if colours are disabled.
     #[must_use]
     pub fn style<'a>(self, style: Style, text: &'a str) -> StyledText<'a> {
         StyledText { style: if self.enabled { style } else { Style::Plain }, text }
     }
 }
 
-/// Text with a style; see [`Paint::paint`].
+/// Text with a style; see [`Styler::style`].
 #[derive(Debug, Clone, Copy)]
 pub struct StyledText<'a> {
     style: Style,

@@ -1,4 +1,4 @@
-//! Aligned columns.
+//! Tables with aligned columns.
 
 use std::borrow::Cow;
 
@@ -8,12 +8,12 @@ use super::text;
 use crate::error::Error;
 
 const COLUMN_GAP: usize = 2;
-/// No column is cut below this, however narrow the terminal.
+/// Minimum width of a column on a narrow terminal.
 const MIN_COLUMN_WIDTH: usize = 6;
-/// The column that gives way first is not cut below this while others can give.
+/// Minimum width of the flexible column while other columns can be cut.
 const MIN_FLEXIBLE_WIDTH: usize = 24;
 
-/// A column.
+/// A column and its layout options.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
     title: &'static str,
@@ -23,32 +23,32 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of text.
+    /// Creates a left-aligned column.
     #[must_use]
     pub fn new(title: &'static str) -> Self {
         Self { title, right: false, flexible: false, optional: false }
     }
 
-    /// Aligned to the right, as numbers are.
+    /// Aligns the column to the right, for numbers.
     #[must_use]
     pub fn align_right(self) -> Self {
         Self { right: true, ..self }
     }
 
-    /// The first to be cut where the terminal is too narrow.
+    /// Makes this the first column to be cut on a narrow terminal.
     #[must_use]
     pub fn flexible(self) -> Self {
         Self { flexible: true, ..self }
     }
 
-    /// Left out where the terminal is too narrow for it; the last such column first.
+    /// Drops the column on a narrow terminal, beginning with the last such column.
     #[must_use]
     pub fn optional(self) -> Self {
         Self { optional: true, ..self }
     }
 }
 
-/// One field of a table.
+/// One cell of a table.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
     text: Cow<'static, str>,
@@ -56,7 +56,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A field in `style`. The text must be clean and of one line.
+    /// Creates a cell in `style`. The text must be sanitized and have one line.
     #[must_use]
     pub fn new(style: Style, text: impl Into<Cow<'static, str>>) -> Self {
         Self { text: text.into(), style }
@@ -69,7 +69,7 @@ impl<T: Into<Cow<'static, str>>> From<T> for Cell {
     }
 }
 
-/// Rows under headings. A column that is empty in every row is left out.
+/// Rows under headings. Columns that are empty in every row are left out.
 #[derive(Debug)]
 pub struct Table {
     columns: Vec<Column>,
@@ -77,21 +77,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table.
+    /// Creates an empty table.
     #[must_use]
     pub fn new(columns: impl Into<Vec<Column>>) -> Self {
         Self { columns: columns.into(), rows: Vec::new() }
     }
 
-    /// Adds a row; it has one cell a column.
+    /// Adds a row with one cell per column.
     pub fn add_row(&mut self, cells: impl Into<Vec<Cell>>) {
         self.rows.push(cells.into());
     }
 
     /// Writes the table.
-    ///
-    /// # Errors
-    /// [`Failure`] when standard output does not take it.
     pub fn write(&self, out: &mut Stdout) -> Result<(), Error> {
         let (used, widths) = self.layout(out.width());
         let titles: Vec<Cell> = self.columns.iter().map(|column| Cell::new(Style::Strong, column.title)).collect();
@@ -110,7 +107,7 @@ impl Table {
             let shown = text::truncate(&cell.text, *columns);
             plain.clear();
             text::pad(&mut plain, &shown, *columns, self.columns[*at].right);
-            // Colour is put around the text only, and no line ends with spaces.
+            // Style only the text, not the padding, and end no line with spaces.
             let start = plain.len() - plain.trim_start_matches(' ').len();
             let body = plain.trim_matches(' ');
             if !body.is_empty() {
@@ -125,7 +122,7 @@ impl Table {
         line
     }
 
-    /// The columns that are shown and how wide they are.
+    /// Returns the indexes and widths of the columns that are shown.
     fn layout(&self, room: Option<usize>) -> (Vec<usize>, Vec<usize>) {
         let mut used: Vec<usize> = (0..self.columns.len())
             .filter(|at| self.rows.iter().any(|row| row.get(*at).is_some_and(|cell| !cell.text.is_empty())))
@@ -158,7 +155,7 @@ impl Table {
         (used, widths)
     }
 
-    /// How wide a column is where nothing is cut.
+    /// Returns the width of a column if nothing is cut.
     fn natural_width(&self, at: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| text::width(&cell.text));
         cells.fold(text::width(self.columns[at].title), usize::max)

@@ -1,4 +1,4 @@
-//! What kind of place the output goes to.
+//! Properties of the terminal.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
@@ -17,7 +17,7 @@ pub enum ColorWhen {
 }
 
 impl ColorWhen {
-    /// Whether output to a terminal, or not, is coloured.
+    /// Returns true if output is to be coloured; `terminal` says whether it goes to a terminal.
     #[must_use]
     pub fn is_enabled(self, terminal: bool) -> bool {
         match self {
@@ -34,7 +34,7 @@ fn is_unset(name: &str) -> bool {
     std::env::var_os(name).is_none_or(|value| value.is_empty())
 }
 
-/// Columns of the terminal: what COLUMNS says, else what the terminal says, else 80.
+/// Returns the width in columns: COLUMNS, else the terminal's size, else 80; at least 20.
 #[must_use]
 pub fn columns(terminal: impl AsFd) -> usize {
     let told = std::env::var_os("COLUMNS").map(OsString::into_string).and_then(Result::ok);
@@ -45,7 +45,7 @@ pub fn columns(terminal: impl AsFd) -> usize {
         .max(20)
 }
 
-/// Whether the terminal shows what lines are drawn with: its characters are UTF-8, and it is not a dumb one.
+/// Returns true if the terminal can show box-drawing characters: the locale is UTF-8 and TERM is not `dumb`.
 #[must_use]
 pub fn has_box_drawing() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find(|name| !is_unset(name)).and_then(std::env::var_os);
@@ -56,19 +56,19 @@ pub fn has_box_drawing() -> bool {
     utf8 && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// True where standard error is seen.
+/// Returns true if standard error is a terminal.
 #[must_use]
 pub fn is_stderr_terminal() -> bool {
     io::stderr().is_terminal()
 }
 
-/// True where somebody types and reads.
+/// Returns true if a chat is possible: standard input and output are terminals.
 #[must_use]
 pub fn can_chat() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// True where a question can be asked and answered.
+/// Returns true if a question can be asked: standard input and error are terminals.
 #[must_use]
 pub fn can_prompt() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()

@@ -1,17 +1,17 @@
-//! Text measured in terminal columns: cut, padded and wrapped.
+//! Measures, cuts, pads and wraps text in terminal columns.
 
 use std::borrow::Cow;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Columns that `text` takes on a terminal.
+/// Returns the width of `text` in terminal columns.
 #[must_use]
 pub fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
 }
 
-/// `text` in at most `max` columns; what was cut is told by `…`.
+/// Cuts `text` to at most `max` columns, ending in `…` if it was cut.
 #[must_use]
 pub fn truncate(text: &str, max: usize) -> Cow<'_, str> {
     if width(text) <= max {
@@ -35,8 +35,8 @@ pub fn pad(line: &mut String, text: &str, columns: usize, right: bool) {
     }
 }
 
-/// Breaks `text` into lines of at most `max` columns, at spaces where there are any. The lines it has stay; a
-/// continued line keeps the indentation of its beginning.
+/// Wraps `text` into lines of at most `max` columns, at spaces if possible. Existing line breaks stay; continued lines
+/// keep the indentation of their line.
 #[must_use]
 pub fn wrap(text: &str, max: usize) -> Vec<Cow<'_, str>> {
     let mut lines = Vec::new();
@@ -52,7 +52,7 @@ fn wrap_line<'a>(line: &'a str, max: usize, lines: &mut Vec<Cow<'a, str>>) {
     }
     let line = line.replace('\t', "    ");
     let indent = line.len() - line.trim_start_matches(' ').len();
-    // An indentation that leaves no room is not kept.
+    // Drop an indentation that would leave too little room.
     let indent = if indent * 2 > max { 0 } else { indent };
     let mut rest = line.as_str();
     let mut first = true;
@@ -61,9 +61,9 @@ fn wrap_line<'a>(line: &'a str, max: usize, lines: &mut Vec<Cow<'a, str>>) {
         let (fits, _) = fitting_prefix(rest, max - hang);
         let cut = match fits.rfind(' ') {
             _ if fits.len() == rest.len() => rest.len(),
-            // A space directly behind is a fine place, too.
+            // Break at a space directly after the text that fits.
             _ if rest[fits.len()..].starts_with(' ') => fits.len(),
-            // A word that fits on no line is broken here rather than leave this one half empty.
+            // Break a word that fits on no line here, rather than leave this line half empty.
             Some(space)
                 if !fits[..space].trim().is_empty()
                     && (width(&fits[..space]) * 2 >= max || {
@@ -73,7 +73,7 @@ fn wrap_line<'a>(line: &'a str, max: usize, lines: &mut Vec<Cow<'a, str>>) {
             {
                 space
             }
-            // A single character wider than the room.
+            // A single character is wider than the line.
             _ if fits.is_empty() => rest.graphemes(true).next().map_or(rest.len(), str::len),
             _ => fits.len(),
         };
@@ -88,13 +88,13 @@ fn wrap_line<'a>(line: &'a str, max: usize, lines: &mut Vec<Cow<'a, str>>) {
     }
 }
 
-/// `text` in pieces of at most `max` columns, broken wherever they are full; put together they are the text.
+/// Splits `text` into pieces of at most `max` columns, wherever they are full. Joined they are the text.
 #[must_use]
 pub fn split_columns(text: &str, max: usize) -> Vec<&str> {
     let (mut pieces, mut rest) = (Vec::new(), text);
     loop {
         let (fits, _) = fitting_prefix(rest, max);
-        // A single character wider than the room.
+        // A single character is wider than `max`.
         let cut = if fits.is_empty() { rest.graphemes(true).next().map_or(0, str::len) } else { fits.len() };
         let (piece, after) = rest.split_at(cut);
         pieces.push(piece);
@@ -105,7 +105,7 @@ pub fn split_columns(text: &str, max: usize) -> Vec<&str> {
     }
 }
 
-/// The longest beginning of `text` that fits into `max` columns, and its width.
+/// Returns the longest prefix of `text` that fits into `max` columns, and its width.
 fn fitting_prefix(text: &str, max: usize) -> (&str, usize) {
     let mut used = 0;
     for (at, grapheme) in text.grapheme_indices(true) {

@@ -1,4 +1,4 @@
-//! Times for people. The time zone is read only when a local time is shown: it costs more than the rest of a
+//! Formats times. The time zone is loaded only when a local time is shown, because that takes longer than the rest of a
 //! short command.
 
 use std::cell::OnceCell;
@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use super::local_timezone;
 
-/// The present, and the time zone once it is needed.
+/// The current time, and the time zone once it is needed.
 #[derive(Debug)]
 pub struct Clock {
     now: Timestamp,
@@ -16,37 +16,37 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that stands at the present.
+    /// Creates a clock with the current time.
     #[must_use]
     pub fn now() -> Self {
         Self { now: Timestamp::now(), zone: OnceCell::new() }
     }
 
-    /// Reads the time again; the zone stays.
+    /// Reads the current time again; keeps the zone.
     pub fn refresh(&mut self) {
         self.now = Timestamp::now();
     }
 
-    /// The clock of tests: one o'clock on 2026-11-21, in UTC.
+    /// A clock for tests: 2026-11-21 13:00 UTC.
     #[cfg(test)]
     pub(crate) fn for_tests() -> Self {
         let now = "2026-11-21T13:00:00Z".parse().unwrap_or_default();
         Self { now, zone: OnceCell::from(TimeZone::UTC) }
     }
 
-    /// Local date and time, for example `2026-11-21 14:03`.
+    /// Formats local date and time, for example `2026-11-21 14:03`.
     #[must_use]
     pub fn local_date_time(&self, time: Timestamp) -> String {
         self.format(time, "%Y-%m-%d %H:%M")
     }
 
-    /// Local date.
+    /// Formats the local date.
     #[must_use]
     pub fn local_date(&self, time: Timestamp) -> String {
         self.format(time, "%Y-%m-%d")
     }
 
-    /// Local time of the day, for example `14:03`.
+    /// Formats the local time of day, for example `14:03`.
     #[must_use]
     pub fn local_time(&self, time: Timestamp) -> String {
         self.format(time, "%H:%M")
@@ -57,17 +57,17 @@ impl Clock {
         time.to_zoned(zone.clone()).strftime(format).to_string()
     }
 
-    /// How long ago, for example `3 min ago`.
+    /// Formats how long ago `time` was, for example `3 min ago`.
     #[must_use]
     pub fn ago(&self, time: Timestamp) -> String {
         match self.now.as_second() - time.as_second() {
-            // Clocks are set; a second from tomorrow is no reason for a stir.
+            // Clocks may be adjusted: times slightly in the future are fine.
             ..10 => "just now".to_owned(),
             seconds => format!("{} ago", format_rounded(seconds.unsigned_abs())),
         }
     }
 
-    /// How long until `time`, for example `27 min`.
+    /// Formats how long it is until `time`, for example `27 min`.
     #[must_use]
     pub fn until(&self, time: Timestamp) -> String {
         match time.as_second() - self.now.as_second() {
@@ -77,7 +77,7 @@ impl Clock {
     }
 }
 
-/// A duration in its largest unit, rounded down.
+/// Formats a duration in its largest unit, rounded down.
 #[must_use]
 pub fn format_rounded(seconds: u64) -> String {
     const MINUTE: u64 = 60;
@@ -94,7 +94,7 @@ pub fn format_rounded(seconds: u64) -> String {
     format!("{count} {unit}")
 }
 
-/// A duration in its two largest units, for example `3 h 12 min`.
+/// Formats a duration in its two largest units, for example `3 h 12 min`.
 #[must_use]
 pub fn format_two_units(seconds: u64) -> String {
     let units = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];

@@ -1,12 +1,12 @@
-//! Numbers in sentences.
+//! Formats numbers with their units.
 
-/// `1 message`, `2 messages`.
+/// Formats `1 message`, `2 messages`.
 #[must_use]
 pub fn pluralize(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A number with its digits in groups: `9,940`.
+/// Groups digits: `9,940`.
 #[must_use]
 pub fn group_digits(number: u64) -> String {
     let digits = number.to_string();
@@ -20,13 +20,13 @@ pub fn group_digits(number: u64) -> String {
     text
 }
 
-/// `1 token`, `~12k tokens`.
+/// Formats `1 token`, `~12k tokens`.
 #[must_use]
 pub fn format_token_count(number: u64) -> String {
     format!("{} token{}", format_tokens(number), if number == 1 { "" } else { "s" })
 }
 
-/// A number of tokens, rounded: `950`, `~12k`, `~1.2M`.
+/// Formats a rounded number of tokens: `950`, `~12k`, `~1.2M`.
 #[must_use]
 pub fn format_tokens(number: u64) -> String {
     match number {
@@ -37,13 +37,13 @@ pub fn format_tokens(number: u64) -> String {
     }
 }
 
-/// US dollars: `$12.50`, and below one dollar `$0.0042`.
+/// Formats US dollars: `$12.50`, and below one dollar `$0.0042`.
 #[must_use]
 pub fn format_dollars(amount: f64) -> String {
     if amount >= 1.0 || amount == 0.0 { format!("${amount:.2}") } else { format!("${amount:.4}") }
 }
 
-/// A number of bytes, rounded: `512 B`, `14 MiB`.
+/// Formats a rounded number of bytes: `512 B`, `14 MiB`.
 #[must_use]
 pub fn format_bytes(number: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"];

@@ -1,4 +1,4 @@
-//! The task of one active agent: takes requests and completions, asks the state what to do, and does it.
+//! The task of one active agent: passes requests and completions to the state machine and carries out its effects.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,50 +34,51 @@ use crate::store::journal::{
     self, ContextRow, Continuation, EditRecord, NewContextRow, NewEvent, SessionReference, TrailingRecords, TurnMark,
 };
 
-/// A request on its way to an actor.
+/// A command on its way to an actor.
 #[derive(Debug)]
 pub struct Envelope {
-    /// Boxed: a mailbox has room for some letters even while it is empty.
+    /// Boxed, because a mailbox reserves space for some envelopes even while it is empty.
     pub command: Box<AgentCommand>,
-    /// Said by a caller that has taken the agent out of the directory already.
+    /// Set by a caller that has already removed the agent from the index.
     pub settings: Option<Arc<AgentSettings>>,
     pub reply: oneshot::Sender<Result<CommandReply>>,
 }
 
-/// A reply, and for [`Verb::Hold`] what keeps the agent held: it is let go when this is dropped.
+/// The outcome of a command. For [`AgentCommand::Hold`] it also has the guard: the agent is unlocked when it is
+/// dropped.
 #[derive(Debug)]
 pub struct CommandReply {
     pub reply: CommandOutcome,
     pub hold: Option<oneshot::Sender<()>>,
 }
 
-/// One active agent.
+/// The actor of one agent.
 #[derive(Debug)]
 pub struct Actor {
     agent: Uuid,
-    /// Of the agent when the last request came.
+    /// The agent's name at the last request.
     name: String,
     window: WindowBudget,
-    /// What the next request would show of the context.
+    /// Size of what the next request would send of the context.
     prompt_size: Option<ConversationSize>,
     state: State,
     mailbox: mpsc::Receiver<Envelope>,
     registry: Arc<Registry>,
     replies: HashMap<RequestId, oneshot::Sender<Result<CommandReply>>>,
     next_request: RequestId,
-    /// When the last request came.
+    /// Time of the last request.
     last_request_at: Ticks,
-    /// It leaves memory as soon as nothing is under way, unless a request comes first.
+    /// The context is evicted as soon as nothing is in progress, unless a request comes first.
     evictable: bool,
-    /// Who hears what is said while a request waits.
+    /// Where the events of a turn go, for each pending request.
     sinks: HashMap<RequestId, TurnSink>,
-    /// The turn that runs: what ends it, and who listens.
+    /// The running turn, the token that cancels it, and its listeners.
     turn: Option<(Uuid, CancellationToken, TurnSinks)>,
-    /// While its model is called.
+    /// Held while the turn calls its model.
     turn_guard: Option<TurnGuard>,
-    /// Appends under way, in order.
+    /// Pending appends, in order.
     appends: FuturesOrdered<BoxFuture<'static, Event>>,
-    /// Everything else under way.
+    /// All other work in progress.
     running: FuturesUnordered<BoxFuture<'static, Event>>,
 }
 
@@ -103,13 +104,13 @@ impl Actor {
         }
     }
 
-    /// Runs until the agent has nothing going on. `head`: the context to read back first.
+    /// Runs until the agent has nothing in progress and no context. `head` is the context to load first.
     pub async fn run(mut self, head: Option<ContextRow>) {
         self.last_request_at = self.registry.clock.ticks();
         self.registry.eviction_timers.set(self.agent, Some(self.last_request_at.after(EVICT_AFTER)));
         if let Some(head) = head {
             let deadline = self.registry.deadline_after_restart(&head);
-            // Boxed: this task lives as long as the context, and need not be as large as reading it back.
+            // Boxed: loading needs a large future, and this task lives as long as the context.
             let (registry, now) = (&self.registry, self.registry.clock.now());
             self.state = Box::pin(recovery::load_state(&registry.store, &registry.home, &head, deadline, now)).await;
         }
@@ -127,7 +128,7 @@ impl Actor {
             let retired = if self.state.is_empty() {
                 self.registry.retire(self.agent, &self.mailbox)
             } else {
-                // What was in the way may be gone at the next request, which reads the context back anew.
+                // The next request loads an unreadable context again; the obstacle may be gone by then.
                 let steps_back = self.state.is_unreadable_and_idle() || (self.evictable && self.state.is_quiescent());
                 steps_back && self.registry.unload(self.agent, &self.mailbox)
             };
@@ -172,7 +173,7 @@ impl Actor {
         self.handle_event(Event::Request(Box::new(Request { meta: asked, command: *letter.command })));
     }
 
-    /// Steps back soon, or where somebody came meanwhile, is asked again.
+    /// Marks the context for eviction if no request came since, else sets the eviction timer anew.
     fn check_eviction(&mut self, now: Ticks) {
         let due = self.last_request_at.after(EVICT_AFTER);
         self.evictable = due <= now && self.state.context().is_some_and(eviction::is_evictable);
@@ -181,10 +182,11 @@ impl Actor {
         }
     }
 
+    /// Passes an event to the state machine, publishes the new state and carries out the effects.
     fn handle_event(&mut self, event: Event) {
         let effects = self.state.handle(event);
         self.update_turn_priority();
-        // Whoever hears the answer must find the numbers that go with it.
+        // A caller that receives its reply must find the matching numbers published.
         self.prompt_size =
             self.state.context().map(|context| ConversationSize::measure(context, self.window, self.prompt_size));
         self.registry.publish_context(self.agent, self.state.context().zip(self.prompt_size));
@@ -197,7 +199,7 @@ impl Actor {
         }
     }
 
-    /// Lets a turn that calls its model go before what is asked of the same server in the background.
+    /// Acquires or releases the turn's priority over background requests to the same provider.
     fn update_turn_priority(&mut self) {
         let calls = self.state.is_waiting_for_model();
         if calls == self.turn_guard.is_some() {
@@ -209,7 +211,7 @@ impl Actor {
         self.turn_guard = target.map(|target| registry.summaries.turn_priority.begin_turn(&target.provider));
     }
 
-    /// All that one step has to tell goes as one job.
+    /// Emits all events of one step as one journal job.
     fn emit_events(&self, news: Vec<Effect>) {
         let at = self.registry.clock.now();
         let event = |effect| match effect {
@@ -231,7 +233,7 @@ impl Actor {
             }
             Effect::WriteSession(draft) => {
                 let registry = self.registry.clone();
-                // A task of its own: writing must go on when this one has other things to do.
+                // In a task of its own, so that writing goes on while this actor is busy.
                 let task = tokio::spawn(async move {
                     let checkpoint = workspace_checkpoint::checkpoint_workspace(&registry, &draft);
                     save::save(&registry.store, &registry.summaries, *draft, checkpoint).await
@@ -307,7 +309,7 @@ impl Actor {
                 let done = store.journal.append_edit(to_journal_edit(*change));
                 self.running.push(done.map(Event::EditRecorded).boxed());
             }
-            // Queued by the call; a deadline that is lost in a crash is only an older one.
+            // The call enqueues the write. If a crash loses it, the journal only has an older deadline.
             Effect::SetDeadline { context, deadline } => {
                 drop(store.journal.set_deadline(context, deadline.map(|deadline| deadline.at)));
             }
@@ -362,13 +364,13 @@ impl Actor {
     }
 
     fn call_model(&mut self, mut asked: CallModel) {
-        // What was changed in the turn, by the agent itself too, holds from this call on.
+        // Settings that changed during the turn, also by the agent itself, apply from this call on.
         if let Some(entry) = self.registry.agents.by_id(self.agent) {
             asked.settings = entry.settings.clone();
         }
         let (of, registry) = ((asked.turn, asked.step), self.registry.clone());
         let Some((_, cancel, voices)) = self.turn.clone() else { return };
-        // A task of its own: it goes on while this one has other things to do.
+        // In a task of its own, so that it goes on while this actor is busy.
         let task = tokio::spawn(async move {
             let ended = model_call::run(&registry, asked, voices, cancel).await;
             let moment = model_call::current_moment(&registry);
@@ -401,7 +403,7 @@ impl Actor {
         }
         let of = (run.turn, run.step);
         let (registry, agent, name) = (self.registry.clone(), self.agent, self.name.clone());
-        // Nothing comes between calls and their results: they stand in the newest message.
+        // The newest message is the one with the calls: nothing is appended between calls and their results.
         let newest = self.state.context().and_then(|context| context.messages.last());
         let message = newest.and_then(|message| message.to_message().ok()).map(|message| message.id);
         let batch = ToolRunner {
@@ -426,17 +428,18 @@ impl Actor {
             hold = Some(guard);
             self.running.push(dropped.map(|_| Event::HoldReleased).boxed());
         }
-        // A caller that went away has its request carried out all the same.
+        // If the caller is gone, the command was carried out all the same.
         let _ = reply.send(result.map(|reply| CommandReply { reply, hold }));
     }
 }
 
 fn to_json_bytes(what: &impl Serialize) -> Bytes {
-    // Texts and numbers: always serialises.
+    // Strings and numbers always serialise.
     serde_json::to_vec(what).unwrap_or_default().into()
 }
 
-/// What is written behind the messages of a context, so that what is read back can take its compactions back too.
+/// Builds the records that follow the messages of a materialised context, so that its compactions can still be undone
+/// after a reload.
 fn trailing_records(context: &Context) -> TrailingRecords {
     let before = context.compactions.first().map(|first| {
         let mut set = context.working_set.clone();

@@ -1,25 +1,25 @@
-//! The agent's notes: the files of docs/ and of the folders in it.
+//! Lists the agent's docs: the files in docs/ and its folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders in docs/ that are looked into, one inside the other.
+/// Maximum depth of folders in docs/.
 const MAX_DEPTH: usize = 4;
 
-/// Notes that are looked at; what is beyond is not there.
+/// Maximum number of files; the others are ignored.
 const MAX_DOCS: usize = 1000;
 
-/// One of them.
+/// A file in docs/.
 #[derive(Debug)]
 pub struct DocFile {
-    /// Below docs/.
+    /// Path relative to docs/.
     pub name: String,
     pub path: PathBuf,
-    /// In bytes.
+    /// Size in bytes.
     pub size: u64,
 }
 
-/// All of them by name: those of a folder behind those beside it. Links are not followed, hidden files are none. Blocks.
+/// Lists the files by name, those of a folder after those beside it. Skips symbolic links and hidden files. Blocks.
 #[must_use]
 pub fn list_docs(dir: &Path) -> Vec<DocFile> {
     let mut found = Vec::new();

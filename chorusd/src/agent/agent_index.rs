@@ -1,4 +1,4 @@
-//! The agents there are, in memory: every request begins here, so it costs no query.
+//! The in-memory index of all agents. Every request starts here, so looking up an agent costs no query.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,9 +17,9 @@ pub struct AgentEntry {
     pub created_at: Timestamp,
     pub channel_id: Option<String>,
     pub guild_id: Option<String>,
-    /// Of the agent.json that was looked at last.
+    /// Stamp of the agent.json that was last read.
     pub config_stamp: String,
-    /// What is wrong with that agent.json, if the one before it is still in force.
+    /// The error in that agent.json; the settings of the version before it stay in force.
     pub config_problem: Option<String>,
 }
 
@@ -27,13 +27,13 @@ pub struct AgentEntry {
 struct Inner {
     names: BTreeMap<String, Uuid>,
     entries: HashMap<Uuid, Arc<AgentEntry>>,
-    /// Of a channel that more than one names, only the first.
+    /// If several agents name the same channel, only the first.
     channels: HashMap<u64, Uuid>,
     selected: Option<Uuid>,
 }
 
 impl AgentEntry {
-    /// The channel that it has in Discord.
+    /// Returns the id of the agent's Discord channel.
     #[must_use]
     pub fn channel(&self) -> Option<u64> {
         self.channel_id.as_ref()?.parse().ok().filter(|id| *id != 0)
@@ -41,7 +41,7 @@ impl AgentEntry {
 }
 
 impl Inner {
-    /// Its channel is another's now, where another names it too.
+    /// Removes the agent's channel. If another agent names it too, that one gets it.
     fn release_channel(&mut self, entry: &AgentEntry) {
         let Some(channel) = entry.channel().filter(|channel| self.channels.get(channel) == Some(&entry.settings.id))
         else {
@@ -69,7 +69,7 @@ impl AgentIndex {
         self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an agent, or puts it in place of the one with its id.
+    /// Inserts an agent, or replaces the one with its id.
     pub fn insert(&self, entry: AgentEntry) -> Arc<AgentEntry> {
         let entry = Arc::new(entry);
         let mut inner = self.write();
@@ -89,7 +89,7 @@ impl AgentIndex {
         entry
     }
 
-    /// Takes an agent out.
+    /// Removes an agent.
     pub fn remove(&self, id: Uuid) {
         let mut inner = self.write();
         if let Some(old) = inner.entries.remove(&id) {
@@ -112,27 +112,27 @@ impl AgentIndex {
         self.read().entries.get(&id).cloned()
     }
 
-    /// The agent that has this channel.
+    /// Returns the agent that has this channel.
     #[must_use]
     pub fn by_channel(&self, channel: u64) -> Option<Arc<AgentEntry>> {
         let inner = self.read();
         inner.channels.get(&channel).and_then(|id| inner.entries.get(id)).cloned()
     }
 
-    /// All of them, by name.
+    /// Returns all agents, sorted by name.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<AgentEntry>> {
         let inner = self.read();
         inner.names.values().filter_map(|id| inner.entries.get(id)).cloned().collect()
     }
 
-    /// Names, sorted.
+    /// Returns all names, sorted.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.read().names.keys().cloned().collect()
     }
 
-    /// The agent that is meant when none is named: the chosen one, else the only one.
+    /// Returns the agent for requests that name none: the selected one, else the only one.
     #[must_use]
     pub fn default_agent(&self) -> Option<Arc<AgentEntry>> {
         let inner = self.read();
@@ -140,14 +140,14 @@ impl AgentIndex {
         inner.selected.or_else(only).and_then(|id| inner.entries.get(&id)).cloned()
     }
 
-    /// The agent chosen with `agent use`.
+    /// Returns the agent selected with `agent use`.
     #[must_use]
     pub fn selected(&self) -> Option<Arc<AgentEntry>> {
         let inner = self.read();
         inner.selected.and_then(|id| inner.entries.get(&id)).cloned()
     }
 
-    /// Chooses an agent.
+    /// Selects an agent.
     pub fn select(&self, id: Option<Uuid>) {
         self.write().selected = id;
     }

@@ -1,5 +1,5 @@
-//! Notes of messages that have left a window, written down by the agent's model beside its turns. Rules stand in until they are
-//! there, and for good where they do not come: each window has one try.
+//! Extracts notes from messages that have left a window, with the agent's model, in the background. Until the notes are
+//! there, and if they never come, the findings of the rules stand in. Each window has one attempt.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,10 +20,10 @@ use super::turn_priority::MAX_PREEMPTIONS;
 use crate::llm::ModelRef;
 use crate::message::{ContextNo, StoredMessage, Totals};
 
-/// What the receipt of a compaction says whose notes are not there yet.
+/// Note in a compaction's receipt while the model is making its notes.
 pub const NOTES_PENDING: &str = "the model's notes are made beside the turn, and take their place";
 
-/// What has left a window, and is to be written down.
+/// Messages that have left a window and are to be extracted.
 #[derive(Debug)]
 pub struct ExtractionJob {
     facts: Arc<AgentSettings>,
@@ -36,11 +36,11 @@ pub struct ExtractionJob {
 }
 
 impl ExtractionJob {
-    /// Returns what a compaction takes out of the window of `call`; `None` where no model is to be asked about it, and why not where
-    /// it should.
+    /// Builds the job for a compaction of the window of `call`. Returns `None` if the messages are too short or the
+    /// agent has no model.
     ///
     /// # Errors
-    /// The model cannot be found.
+    /// The reason if the model cannot be resolved.
     pub fn for_plan(registry: &Registry, call: &CallModel, plan: &CompactionPlan) -> Result<Option<Self>, String> {
         let messages = call.messages.get(plan.from..plan.upto).unwrap_or_default();
         let model = call.settings.model.as_deref().filter(|_| Totals::count(messages).chars >= MIN_CHARS);
@@ -51,7 +51,7 @@ impl ExtractionJob {
             context: call.context,
             turn: call.turn,
             plan: plan.clone(),
-            // Only these: the conversation grows while the model writes.
+            // Copied, because the conversation grows while the model works.
             messages: messages.to_vec(),
             working_set: call.working_set.clone(),
             target,
@@ -59,12 +59,12 @@ impl ExtractionJob {
     }
 }
 
-/// What is being written down, by agent.
+/// The running extractions, by agent.
 #[derive(Debug, Default)]
 pub struct RunningExtractions(Mutex<HashMap<Uuid, CancellationToken>>);
 
 impl RunningExtractions {
-    /// Notes that an agent's model writes; what it wrote of an earlier window ends.
+    /// Registers an extraction and cancels the agent's earlier one.
     fn register(&self, agent: Uuid, stop: &CancellationToken) -> CancellationToken {
         let token = stop.child_token();
         let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(agent, token.clone());
@@ -73,7 +73,7 @@ impl RunningExtractions {
     }
 }
 
-/// Has the model write down what has left, behind whatever turns it is in; the agent takes it when it is there.
+/// Extracts notes in the background, giving way to turns, and sends the result to the agent.
 pub fn spawn_extraction(registry: &Arc<Registry>, leaving: ExtractionJob) {
     let (agent, name) = (leaving.facts.id, leaving.facts.name.clone());
     let stop = registry.extractions.register(agent, registry.summaries.stop_token());
@@ -86,7 +86,7 @@ pub fn spawn_extraction(registry: &Arc<Registry>, leaving: ExtractionJob) {
     });
 }
 
-/// Returns `None` where the daemon stops, or a later window is written down.
+/// Runs the extraction. Returns `None` if the daemon stops or a later extraction took its place.
 async fn run_extraction(
     registry: &Registry,
     leaving: ExtractionJob,

@@ -1,4 +1,4 @@
-//! The live conversation of an agent.
+//! The live conversation of an agent, and pages of it.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use super::tool_pairing::calls_without_result;
 use crate::clock::Ticks;
 use crate::message::{ContextNo, StoredMessage, Totals};
 
-/// When a context is put away.
+/// When a context expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadline {
-    /// On the clock that counts sleep: when it is, and what tells this deadline from all others.
+    /// On the clock that also counts while the machine sleeps. It identifies this deadline among all others.
     pub due: Ticks,
-    /// The time of day that this was expected to be: shown, and kept for restarts.
+    /// The wall-clock time that this was expected to be: shown to users, and stored for restarts.
     pub at: Timestamp,
 }
 
@@ -27,54 +27,54 @@ pub struct Context {
     pub started_at: Timestamp,
     pub last_activity_at: Timestamp,
     pub deadline: Option<Deadline>,
-    /// The session it was restored out of.
+    /// The session that it was restored from or continues from.
     pub parent: Option<Uuid>,
-    /// Shared with whoever reads it beside: a copy of the context costs no copy of the conversation.
+    /// Shared with readers, so that a copy of the context does not copy the conversation.
     pub messages: Arc<Vec<StoredMessage>>,
     pub totals: Totals,
-    /// The first messages, as many as `saved_session` holds.
+    /// How many of the first messages `saved_session` holds.
     pub saved: u64,
     pub saved_session: Option<Uuid>,
-    /// The facts that are pinned in that session, or where there is none, in the one that it goes on from.
+    /// The facts pinned in that session or, without one, in the session that the context continues from.
     pub saved_pins: Vec<Item>,
     /// The session that the journal refers to instead of holding its messages.
     pub base_session: Option<Uuid>,
     pub working_set: WorkingSet,
-    /// What rewinds took out, the last one at the end.
+    /// Messages dropped by rewinds; the last rewind is at the end.
     pub rewound: Vec<Rewound>,
-    /// What took messages out of the window, the last one at the end.
+    /// Compactions in place; the last one is at the end.
     pub compactions: Vec<AppliedCompaction>,
-    /// With fewer messages the window is not compacted by itself: somebody has just taken a compaction back.
+    /// Below this number of messages the window is not compacted automatically, because a compaction was just undone.
     pub no_auto_compaction_below: u64,
-    /// What resuming cost.
+    /// Tokens that resuming cost.
     pub restoration: TokenPair,
 }
 
-/// Messages that a rewind took out.
+/// Messages that a rewind dropped.
 #[derive(Debug, Clone)]
 pub struct Rewound {
     pub messages: Vec<StoredMessage>,
-    /// Compactions that ended behind what is left, the last one first.
+    /// Compactions that ended behind the remaining messages, the last one first.
     pub compactions: Vec<Compaction>,
-    /// `saved` before.
+    /// `saved` before the rewind.
     pub saved: u64,
 }
 
-/// Which messages a page is made of.
+/// Which messages a page consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageRange {
     /// The newest ones.
     Last(u64),
-    /// From an index, at most so many.
+    /// At most `limit` messages from an index on.
     From { offset: u64, limit: u64 },
 }
 
-/// How much fits into an answer whose frame may have so many bytes.
+/// How many bytes fit into a reply, which is one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageBudget {
-    /// Bytes of messages in a page: there is room to spare for the rest.
+    /// Maximum bytes of messages in a page; the rest of the frame is left for the other fields.
     pub page_bytes: usize,
-    /// Bytes of one message, with what the answer has around it.
+    /// Maximum bytes of one message.
     pub message_bytes: usize,
 }
 
@@ -86,47 +86,47 @@ impl PageBudget {
 }
 
 impl Context {
-    /// Messages that no session holds yet.
+    /// Returns how many messages no session holds yet.
     #[must_use]
     pub fn unsaved(&self) -> u64 {
         self.totals.messages.saturating_sub(self.saved)
     }
 
-    /// Whether all that was said in it are the words that a link of a chain opens with.
+    /// Whether the context continues from a session and has nothing but its opening message.
     #[must_use]
     pub fn has_only_opening_message(&self) -> bool {
         let begun = self.parent.is_some() && self.working_set.background.is_some() && self.saved_session.is_none();
         begun && self.totals.messages == 1 && self.totals.queries == 0
     }
 
-    /// Whether somebody would miss something that no session holds: a message, or a fact that was pinned or unpinned since.
+    /// Whether something would be lost that no session holds: a message, or a change of the pinned facts.
     #[must_use]
     pub fn has_unsaved_changes(&self) -> bool {
         let pins = self.totals.messages > 0 && self.working_set.pinned_facts != self.saved_pins;
         pins || (self.unsaved() > 0 && !self.has_only_opening_message())
     }
 
-    /// Takes messages that are durable.
+    /// Appends messages that are durable.
     pub fn push(&mut self, messages: Vec<StoredMessage>, at: Timestamp, deadline: Option<Deadline>) {
         self.totals.merge(Totals::count(&messages));
         Arc::make_mut(&mut self.messages).extend(messages);
         self.last_activity_at = at;
         self.deadline = deadline;
-        // There is no way back over what was said since.
+        // A rewind cannot be undone once a message followed it.
         self.rewound.clear();
     }
 
-    /// Takes note that `session` holds the first `count` messages, and what is pinned.
+    /// Records that `session` holds the first `count` messages and the pinned facts.
     pub fn mark_saved(&mut self, session: Uuid, count: u64) {
         (self.saved, self.saved_session) = (count, Some(session));
         self.saved_pins.clone_from(&self.working_set.pinned_facts);
-        // What a rewind took out is not in that session, whatever the one before it held.
+        // The new session does not hold what the rewind dropped, even if the session before it did.
         for rewound in &mut self.rewound {
             rewound.saved = count;
         }
     }
 
-    /// Where a rewind of `turns` user turns cuts: the index of the user message that the first of them begins with.
+    /// Returns the index of the user message that starts the last `turns` user turns.
     #[must_use]
     pub fn rewind_index(&self, turns: u64) -> Option<usize> {
         let nth = usize::try_from(turns.checked_sub(1)?).ok()?;
@@ -139,18 +139,18 @@ impl Context {
         let keep = keep.min(self.messages.len());
         let messages = Arc::make_mut(&mut self.messages).split_off(keep);
         self.totals = Totals::count(&self.messages);
-        // A window that would begin behind its end shows again what there is.
+        // Undo compactions whose window would start behind the last message.
         let mut compactions = Vec::new();
         while let Some(done) = self.compactions.pop_if(|done| done.compaction.upto >= self.totals.messages) {
             done.previous.apply_to(&mut self.working_set);
             compactions.push(done.compaction);
         }
         self.rewound.push(Rewound { messages, compactions, saved: self.saved });
-        // What follows is not what the session holds after this point.
+        // The session holds other messages after this point than those that follow.
         self.saved = self.saved.min(self.totals.messages);
     }
 
-    /// Takes the last rewind back; false where there is none.
+    /// Undoes the last rewind. Returns false if there is none.
     pub fn unrewind(&mut self) -> bool {
         let Some(rewound) = self.rewound.pop() else { return false };
         Arc::make_mut(&mut self.messages).extend(rewound.messages);
@@ -162,21 +162,21 @@ impl Context {
         true
     }
 
-    /// The number of the message that the window begins with, at the earliest.
+    /// Returns the index of the first message that no compaction removed from the window.
     #[must_use]
     pub fn window_start(&self) -> usize {
         let upto = self.compactions.last().map_or(0, |done| done.compaction.upto);
         usize::try_from(upto).unwrap_or(usize::MAX).min(self.messages.len())
     }
 
-    /// Lets older messages leave the window.
+    /// Removes older messages from the window.
     pub fn compact(&mut self, compaction: Compaction) {
         let before = DerivedState::from_working_set(&self.working_set);
         compaction.derived.clone().apply_to(&mut self.working_set);
         self.compactions.push(AppliedCompaction { compaction, previous: before });
     }
 
-    /// Takes the last compaction back; what it had done, or `None` where there is none.
+    /// Undoes the last compaction and returns its receipt, or `None` if there is none.
     pub fn uncompact(&mut self) -> Option<Receipt> {
         let done = self.compactions.pop()?;
         done.previous.apply_to(&mut self.working_set);
@@ -184,13 +184,13 @@ impl Context {
         Some(done.compaction.receipt)
     }
 
-    /// Facts that are pinned.
+    /// Returns the number of pinned facts.
     #[must_use]
     pub fn pin_count(&self) -> u64 {
         self.working_set.pinned_facts.len() as u64
     }
 
-    /// The context in numbers.
+    /// Returns the numbers that describe the context.
     #[must_use]
     pub fn info(&self) -> ContextInfo {
         ContextInfo {
@@ -221,7 +221,7 @@ impl PageBuilder {
         Self { budget, bytes: 0, messages: Vec::new() }
     }
 
-    /// Takes the next message; false where it has no room for it.
+    /// Adds the next message. Returns false if it does not fit.
     pub fn push(&mut self, message: &StoredMessage) -> bool {
         let message = fit_message(message, self.budget);
         self.bytes += message.json().len();
@@ -233,7 +233,7 @@ impl PageBuilder {
     }
 }
 
-/// The messages of a page and the offset of the next one. A page is cut before it has more bytes than there is room for.
+/// Returns the messages of a page and the offset of the next one. The page ends before it exceeds its bytes.
 #[must_use]
 pub fn read_page(messages: &[StoredMessage], pick: PageRange, room: PageBudget) -> (Vec<StoredMessage>, Option<u64>) {
     let count = messages.len() as u64;
@@ -248,13 +248,13 @@ pub fn read_page(messages: &[StoredMessage], pick: PageRange, room: PageBudget) 
     (page.messages, (next < count).then_some(next))
 }
 
-/// The message, or what is shown of it where no frame holds it, as an import may bring it.
+/// Returns the message, or a placeholder if it is too long for a frame, as one from an import may be.
 #[must_use]
 pub fn fit_message(message: &StoredMessage, room: PageBudget) -> StoredMessage {
     if message.json().len() > room.message_bytes { oversized_placeholder(message) } else { message.clone() }
 }
 
-/// What is shown of a message that no frame holds.
+/// Returns a placeholder for a message that is too long for a frame.
 fn oversized_placeholder(message: &StoredMessage) -> StoredMessage {
     let Ok(mut shown) = message.to_message() else { return message.clone() };
     shown.content =
@@ -266,12 +266,12 @@ fn oversized_placeholder(message: &StoredMessage) -> StoredMessage {
     StoredMessage::new(&shown).unwrap_or_else(|_| message.clone())
 }
 
-/// How many of the first `at` messages can be kept so that no call lacks its result: the cut goes back to before the
-/// assistant message whose calls are not all answered by what directly follows it.
+/// Returns how many of the first `at` messages can be kept so that no tool call lacks its result: `at`, or the index of
+/// the assistant message whose calls are not all answered by the results that directly follow it.
 #[must_use]
 pub fn complete_calls_prefix(messages: &[StoredMessage], at: usize) -> usize {
     let at = at.min(messages.len());
-    // Walk back over the results that end the cut to the message that made the calls.
+    // Walk back over the results at the end of the range to the message that made the calls.
     let mut start = at;
     while start > 0 && messages[start - 1].role() == Role::ToolResult {
         start -= 1;
@@ -282,7 +282,7 @@ pub fn complete_calls_prefix(messages: &[StoredMessage], at: usize) -> usize {
     if calls_without_result(caller.tool_calls, &messages[start..at]).is_empty() { at } else { start - 1 }
 }
 
-/// The working set with one more fact pinned by hand.
+/// Returns the working set with one more fact pinned by hand.
 #[must_use]
 pub fn with_pinned_fact(set: &WorkingSet, id: String, text: String) -> WorkingSet {
     let mut set = set.clone();

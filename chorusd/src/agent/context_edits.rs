@@ -1,4 +1,4 @@
-//! Changes of a context that are no messages: pins and rewinds. Part of the state machine.
+//! Edits of a context that add no messages: pins and rewinds. Part of the state machine.
 
 use chorus_proto::{ErrorKind, WorkingSet};
 
@@ -9,13 +9,13 @@ use super::state::{ExclusiveOp, State, context_from_head, deadline_of_request, e
 use crate::error::{Error, Result};
 
 impl State {
-    /// Pins a fact by hand. On an agent without a context this begins one, without a timer.
+    /// Pins a fact by hand. If the agent has no context, this starts one, without an idle timer.
     pub(super) fn pin(&mut self, asked: &RequestMeta, item: String, text: String, effects: &mut Vec<Effect>) {
         let set = self.context.as_ref().map(|context| context.working_set.clone()).unwrap_or_default();
         self.edit_working_set(asked, with_pinned_fact(&set, item, text), effects);
     }
 
-    /// Takes out the `number`th pinned fact.
+    /// Removes the `number`th pinned fact, counted from 1.
     pub(super) fn unpin(&mut self, asked: &RequestMeta, number: u64, effects: &mut Vec<Effect>) {
         let mut set = self.context.as_ref().map(|context| context.working_set.clone()).unwrap_or_default();
         let index = number.checked_sub(1).and_then(|n| usize::try_from(n).ok());
@@ -42,7 +42,7 @@ impl State {
         self.record_edit(asked, begin, context, what, CommandOutcome::Pinned(Box::new(set)), effects);
     }
 
-    /// The context that a change goes into: the live one, or one that begins without a timer.
+    /// Returns the head of the context that an edit goes into: the live one, or a new one without an idle timer.
     pub(super) fn head_for_edit(&self, asked: &RequestMeta) -> ContextHead {
         let agent = asked.settings.id;
         match &self.context {
@@ -59,7 +59,7 @@ impl State {
         }
     }
 
-    /// Drops the last user turns from the context; they can be had back until the next message.
+    /// Drops the last user turns from the context. Until the next message they can be brought back.
     pub(super) fn rewind(&mut self, asked: &RequestMeta, turns: u64, effects: &mut Vec<Effect>) {
         let Some(context) = self.context.as_ref().filter(|context| context.totals.messages > 0) else {
             effects.push(Effect::Reply(asked.id, Err(empty_context_error(&asked.settings.name))));
@@ -81,7 +81,7 @@ impl State {
         );
     }
 
-    /// Takes the last rewind back.
+    /// Undoes the last rewind.
     pub(super) fn unrewind(&mut self, asked: &RequestMeta, effects: &mut Vec<Effect>) {
         let before = self.context.as_ref().map_or(0, |context| context.totals.messages);
         let mut after = self.context.clone();
@@ -105,7 +105,7 @@ impl State {
         moved: u64,
         effects: &mut Vec<Effect>,
     ) {
-        // A context without messages has nothing to put away.
+        // A context without messages does not expire.
         context.deadline = deadline_of_request(asked).filter(|_| context.totals.messages > 0);
         context.last_activity_at = asked.now;
         let reply = CommandOutcome::Rewound { moved_messages: moved, messages: context.totals.messages };
@@ -147,7 +147,7 @@ impl State {
     }
 }
 
-/// Why a context cannot be rewound so far, and what has what came before.
+/// Returns the error that a context has fewer turns, with a hint at the session that has the earlier ones.
 fn rewind_too_far_error(agent: &str, context: &Context, turns: u64) -> Error {
     let there_are = context.totals.queries;
     let there_are = format!("{there_are} user turn{}", if there_are == 1 { "" } else { "s" });

@@ -1,4 +1,5 @@
-//! What saves, clears or replaces the context: one at a time, and no append beside it. Part of the state machine.
+//! Exclusive operations, which save, clear or replace the context: one at a time, with no append pending. Part of the
+//! state machine.
 
 use std::sync::Arc;
 
@@ -17,11 +18,11 @@ use crate::clock::Ticks;
 use crate::message::Totals;
 
 impl State {
-    /// Begins an exclusive request: no append is under way.
+    /// Starts an exclusive request. No append is pending.
     pub(super) fn start_exclusive(&mut self, request: Request, effects: &mut Vec<Effect>) {
         let Request { meta: asked, command: verb } = request;
         let id = asked.id;
-        // Without its messages a context can be cleared or replaced, and nothing else.
+        // A context whose messages could not be loaded can only be cleared or replaced.
         let can_do_without = match &verb {
             AgentCommand::Clear { save } => !save,
             AgentCommand::Restore(restore) => restore.discard,
@@ -122,7 +123,7 @@ impl State {
         }
     }
 
-    /// Saves without being asked for a description.
+    /// Saves the context without a description or tags from the user.
     pub(super) fn save_automatically(
         &mut self,
         asked: &RequestMeta,
@@ -133,6 +134,7 @@ impl State {
         self.start_save(asked, trigger, then, None, Vec::new(), effects);
     }
 
+    /// Writes the context as a session; `then` says what follows.
     pub(super) fn start_save(
         &mut self,
         asked: &RequestMeta,
@@ -163,13 +165,13 @@ impl State {
         })));
     }
 
-    /// Puts the context away that is due then.
+    /// Handles an idle timer: saves and clears the context if its deadline is still `due`.
     fn expire(&mut self, asked: &RequestMeta, due: Ticks, effects: &mut Vec<Effect>) {
         let timeout = asked.settings.idle_timeout.unwrap_or_default();
         match &self.context {
-            // The end of a turn sets the timer anew.
+            // The timer is set again when the turn ends.
             _ if self.turn.is_some() => effects.push(Effect::Reply(asked.id, Ok(CommandOutcome::TurnRunning))),
-            // A message that came in that instant has moved the deadline: the timer lost the race.
+            // If a message just came in, the deadline has moved and this timer is out of date.
             Some(context) if context.deadline.is_some_and(|deadline| deadline.due == due) => {
                 if context.has_unsaved_changes() {
                     self.save_automatically(asked, Trigger::IdleTimeout, AfterSave::Expire { timeout }, effects);
@@ -183,7 +185,7 @@ impl State {
         }
     }
 
-    /// Ends the context, if there is one; then the notice and the reply.
+    /// Ends the context if there is one, then posts the notice and replies.
     pub(super) fn end_context(
         &mut self,
         request: RequestId,
@@ -200,6 +202,7 @@ impl State {
         }
     }
 
+    /// Replaces the context by one that refers to a session.
     pub(super) fn replace_with_session(
         &mut self,
         request: RequestId,
@@ -210,7 +213,7 @@ impl State {
     ) {
         let Restore { session, session_id, mut messages, appended: added, mut working_set, restoration, .. } = *restore;
         let (held, held_pins) = (Totals::count(&messages), working_set.pinned_facts.clone());
-        // Pins without a conversation are in no session yet: they come along.
+        // Pinned facts of a context without messages are in no session yet, so the new context keeps them.
         if let Some(context) = self.context.as_ref().filter(|context| context.totals.messages == 0) {
             working_set.pinned_facts.extend(context.working_set.pinned_facts.iter().cloned());
         }
@@ -223,7 +226,8 @@ impl State {
             working_set: Box::new(working_set.clone()),
             restoration,
         });
-        // Record 0 is the reference to the session, record 1 the working set; what resuming cost follows where it did.
+        // Record 0 is the reference to the session, record 1 the working set, then the tokens that resuming cost, if
+        // any.
         let first = if restoration.is_zero() { 2 } else { 3 };
         let next_record = u32::try_from(added.len()).unwrap_or(u32::MAX).saturating_add(first);
         messages.extend(added);
@@ -244,7 +248,7 @@ impl State {
     }
 }
 
-/// A context that begins because somebody asked, and comes from `session`.
+/// Returns the head of a new context that a user asked for and that comes from `session`.
 pub(super) fn new_head(asked: &RequestMeta, session: Uuid) -> ContextHead {
     ContextHead {
         context: asked.new_context,

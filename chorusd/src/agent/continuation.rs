@@ -1,4 +1,4 @@
-//! Links of a chain, and compactions in place. Part of the state machine.
+//! Continuations of sessions, and compaction in place. Part of the state machine.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::message::Totals;
 
 impl State {
-    /// Lets a fresh context go on from a session.
+    /// Starts a fresh context that continues from a session; saves the current one first if needed.
     pub(super) fn resume(&mut self, asked: &RequestMeta, resume: Box<Resume>, effects: &mut Vec<Effect>) {
         let begin = new_head(asked, resume.session);
         let context = self.context.as_ref();
@@ -39,7 +39,7 @@ impl State {
         }
     }
 
-    /// Begins it.
+    /// Replaces the context by a fresh one that has only the opening message.
     pub(super) fn replace_with_messages(
         &mut self,
         request: RequestId,
@@ -60,11 +60,11 @@ impl State {
         if let Some(context) = &self.context {
             let pins = &context.working_set.pinned_facts;
             if let Some(CompactionTarget { receipt, .. }) = &mut compacts {
-                // They may be younger than the save.
+                // Facts may have been pinned or unpinned since the save.
                 working_set.pinned_facts.clone_from(pins);
                 receipt.pins = pins.iter().map(|fact| fact.text.clone()).collect();
             } else if context.totals.messages == 0 {
-                // Pins without a conversation are in no session yet: they come along.
+                // Pinned facts of a context without messages are in no session yet, so the new context keeps them.
                 working_set.pinned_facts.extend(pins.iter().cloned());
             }
         }
@@ -86,7 +86,7 @@ impl State {
             restoration: cost,
             event: news,
         });
-        // The working set, what it cost, and the messages.
+        // The working set, the cost, and the messages.
         let next_record = u32::try_from(messages.len()).unwrap_or(u32::MAX).saturating_add(2);
         let totals = Totals::count(&messages);
         let messages = Arc::new(messages);
@@ -104,7 +104,7 @@ impl State {
             Some(ExclusiveOp::Replacing { request, context: Box::new(context), replacement: by, saved_first });
     }
 
-    /// Shows the messages again that the last compaction took out of the window.
+    /// Brings the messages back into the window that the last compaction removed.
     pub(super) fn uncompact(&mut self, asked: &RequestMeta, effects: &mut Vec<Effect>) {
         let mut after = self.context.clone();
         let Some((receipt, mut context)) = after.as_mut().and_then(Context::uncompact).zip(after) else {
@@ -127,7 +127,7 @@ impl State {
         self.record_edit(asked, begin, context, ContextEdit::Uncompact, reply, effects);
     }
 
-    /// Journals that messages leave the window, before the model is asked.
+    /// Records a compaction in the journal, before the model is called.
     pub(super) fn start_compaction(
         &mut self,
         (id, step): (Uuid, u32),
@@ -155,7 +155,7 @@ impl State {
         effects.push(Effect::RecordCompaction { context, record_number: number, compaction, at: moment.now });
     }
 
-    /// Messages have left the window, or could not.
+    /// Applies a compaction that the journal has recorded.
     pub(super) fn on_compaction_recorded(
         &mut self,
         compaction: Compaction,
@@ -172,7 +172,8 @@ impl State {
     }
 }
 
-/// Why a link of a chain that only opened is not compacted: the next one would know nothing of what was before.
+/// Returns the error for compacting a continuation that has only its opening message: the next context would know
+/// nothing of the earlier sessions.
 pub(super) fn nothing_to_compact_error(agent: &str) -> Error {
     Error::new(
         ErrorKind::NothingToSave,
@@ -181,13 +182,13 @@ pub(super) fn nothing_to_compact_error(agent: &str) -> Error {
     .hint("there is nothing to compact before the next message")
 }
 
-/// What a turn is asked about its window.
+/// Returns the mode for the next call, which takes into account that a compaction may just have been undone.
 pub(super) fn effective_compaction_mode(context: Option<&Context>, wish: CompactionMode) -> CompactionMode {
     let held = |context: &Context| context.totals.messages < context.no_auto_compaction_below;
     if wish == CompactionMode::IfLong && context.is_some_and(held) { CompactionMode::Off } else { wish }
 }
 
-/// A receipt in a line.
+/// Formats a receipt as one line for the user.
 fn receipt_text(receipt: &Receipt) -> String {
     let Receipt { tokens_before, tokens_after, left, source, fallback, offered, done, dropped, .. } = receipt;
     let mut told = format!(
@@ -211,7 +212,7 @@ fn receipt_text(receipt: &Receipt) -> String {
     told
 }
 
-/// What observers hear; `from`: the session that a fresh context goes on from.
+/// Returns the data of the event. `from` is the session that a fresh context continues from.
 #[must_use]
 pub fn compaction_event_data(receipt: &Receipt, from: Option<(Uuid, &str)>) -> Value {
     let mut data = json!(receipt);
@@ -222,5 +223,5 @@ pub fn compaction_event_data(receipt: &Receipt, from: Option<(Uuid, &str)>) -> V
     data
 }
 
-/// The event of a compaction in place.
+/// The type of the event for a compaction.
 pub const COMPACTION_EVENT: EventType = EventType::ContextCompacted;

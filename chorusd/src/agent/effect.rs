@@ -1,4 +1,4 @@
-//! What the state machine wants done.
+//! The outputs of an agent's state machine: what the actor has to do.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -18,90 +18,91 @@ use crate::error::Result;
 use crate::message::{ContextNo, StoredMessage, Totals};
 use crate::requester::Requester;
 
-/// Something to do; what is waited for comes back as an event.
+/// Something the actor does. If the state machine needs the outcome, it comes back as an event.
 #[derive(Debug)]
 pub enum Effect {
-    /// Journal messages. Appends end in the order in which they began.
+    /// Append messages to the journal. Appends complete in the order in which they started.
     Append(Box<Append>),
-    /// Write a session.
+    /// Write a session file.
     WriteSession(Box<SessionDraft>),
-    /// End a context in the journal.
+    /// Record the end of a context in the journal.
     EndContext(ContextNo),
-    /// End the old context and begin one that refers to a session, in one step.
+    /// End the old context and start one that refers to a session, in one commit.
     ReplaceWithSession {
         old: Option<ContextNo>,
         new: Box<ContextHead>,
         session: Uuid,
-        /// Of what it refers to.
+        /// Totals of the messages that the session holds.
         totals: Totals,
-        /// Messages of its own behind that.
+        /// Messages of the new context that come after those of the session.
         appended: Vec<StoredMessage>,
         working_set: Box<WorkingSet>,
         restoration: TokenPair,
     },
-    /// End the old context and begin one that has messages of its own, in one step.
+    /// End the old context and start one with messages of its own, in one commit.
     ReplaceWithMessages {
         old: Option<ContextNo>,
         new: Box<ContextHead>,
         messages: Vec<StoredMessage>,
         working_set: Box<WorkingSet>,
         restoration: TokenPair,
-        /// What observers hear of it.
+        /// The event that observers receive with the commit.
         event: (EventType, Value),
     },
-    /// Journal that messages have left the window. It ends in its place among the appends.
+    /// Record in the journal that messages have left the window. It completes in order with the appends.
     RecordCompaction {
         context: ContextNo,
         record_number: u32,
         compaction: Box<Compaction>,
         at: Timestamp,
     },
-    /// Journal the messages themselves instead of the reference to a session; it holds them no longer.
+    /// Record the messages themselves in the journal in place of the reference to a session. The session then no longer
+    /// holds them.
     Materialise {
         session: Uuid,
         context: Box<Context>,
     },
-    /// Journal a change that is no message.
+    /// Record an edit of the context that adds no messages.
     RecordEdit(Box<Edit>),
-    /// Journal another deadline; nobody waits for it.
+    /// Record a new deadline in the journal, without waiting for it.
     SetDeadline {
         context: ContextNo,
         deadline: Option<Deadline>,
     },
-    /// Tell observers; nobody waits for it.
+    /// Emit an event to observers, without waiting for it.
     EmitEvent(EventType, Value),
-    /// Tell people that an idle context was put away, and as which session; nobody waits for it.
+    /// Post the notice that an idle context expired, with the session that holds it. Nothing waits for it.
     PostIdleNotice {
         session: Uuid,
         written: Option<Box<Session>>,
         timeout: Duration,
     },
-    /// Have a model summarise the session; nobody waits for it.
+    /// Have a model summarise the session in the background.
     Summarise {
         session: Uuid,
         settings: Arc<AgentSettings>,
     },
     Reply(RequestId, Result<CommandOutcome>),
-    /// Ask the model; its answer carries the turn and the step.
+    /// Call the model. The event that answers carries the turn and the step.
     CallModel(Box<CallModel>),
-    /// Run the tools of one answer.
+    /// Run the tool calls of one reply.
     RunTools(Box<RunTools>),
-    /// End whatever the turn has under way.
+    /// Cancel what the turn is doing.
     CancelTurn(Uuid),
-    /// Journal that a turn is over which has no more to say.
+    /// Record the end of a turn that adds no further message.
     CloseTurn {
         context: ContextNo,
         marker: TurnMarker,
     },
-    /// A turn begins; nobody listens to it yet.
+    /// Start a turn. It has no listeners yet.
     BeginTurn(Uuid),
-    /// This request hears what is said in the turn from now on.
+    /// Send the turn's events to this request from now on.
     AddListener(RequestId),
-    /// This request waits for the turn to end: it hears what is asked in it, and nothing else.
+    /// Send only the turn's approval questions and their decisions to this request, which waits for the turn to end.
     AddApprovalListener(RequestId),
-    /// Say something to one who waits.
+    /// Send an event to one waiting request.
     SendTo(RequestId, TurnEvent),
-    /// Say something to all who wait for the turn.
+    /// Send an event to every listener of the turn.
     Broadcast(TurnEvent),
 }
 
@@ -113,52 +114,52 @@ pub struct CallModel {
     pub step: u32,
     pub settings: Arc<AgentSettings>,
     pub context: ContextNo,
-    /// The whole conversation; what is shown of it is cut out of this.
+    /// The whole conversation, from which the window is cut.
     pub messages: Arc<Vec<StoredMessage>>,
     pub working_set: WorkingSet,
-    /// The messages before this one have left the window.
+    /// Index of the first message in the window.
     pub window_start: usize,
-    /// The message that opened the turn.
+    /// Index of the message that started the turn.
     pub turn_start: usize,
-    /// Whether more are to leave it first.
+    /// Whether to compact the window before the call.
     pub compaction_mode: CompactionMode,
-    /// Show less than usual: it was too long.
+    /// Send a smaller window than usual, because the model refused the last one as too long.
     pub reduced: bool,
-    /// It is to answer without tools.
+    /// Set if the model must answer without tools.
     pub final_answer: Option<ToolCutoff>,
 }
 
-/// The calls of one answer; a turn that was cancelled meanwhile runs none.
+/// The tool calls of one reply. A turn that was cancelled in the meantime runs none of them.
 #[derive(Debug)]
 pub struct RunTools {
     pub turn: Uuid,
     pub step: u32,
     pub calls: Vec<PlannedCall>,
-    /// As it stands before the first of them.
+    /// The failure counter before the first call.
     pub breaker: CircuitBreaker,
-    /// Who asked for the turn.
+    /// The requester of the turn.
     pub requester: Requester,
     pub cancelled: bool,
 }
 
-/// A call, and why it is not carried out, where it is not.
+/// A tool call and, if it is not carried out, the reason for that.
 #[derive(Debug)]
 pub struct PlannedCall {
     pub call: ToolCall,
     pub refusal: Option<&'static str>,
 }
 
-/// What the journal notes of a turn along with a message.
+/// Start or end of a turn, recorded in the journal along with a message.
 #[derive(Debug, Clone)]
 pub enum TurnMarker {
-    /// It begins. A key that came before begins none.
+    /// The turn starts. A key that was used before starts no turn.
     Open { turn: Uuid, key: Option<String> },
-    /// It is over; a key is given this answer from now on.
+    /// The turn is over. The answer is returned to later requests with the same key.
     Close { turn: Uuid, key: Option<String>, answer: Option<Box<SendResult>> },
 }
 
 impl TurnMarker {
-    /// The turn that it is of.
+    /// Returns the id of the turn.
     #[must_use]
     pub fn turn(&self) -> Uuid {
         match self {
@@ -167,7 +168,7 @@ impl TurnMarker {
     }
 }
 
-/// A context that begins.
+/// The head of a context: the data with which the journal creates it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextHead {
     pub context: ContextNo,
@@ -177,10 +178,10 @@ pub struct ContextHead {
     pub parent: Option<Uuid>,
 }
 
-/// Messages for the journal.
+/// Messages to append to the journal.
 #[derive(Debug)]
 pub struct Append {
-    /// Made where the journal does not have it yet.
+    /// The context, which the journal creates if it does not have it yet.
     pub head: ContextHead,
     pub agent_name: String,
     /// Number of the first record.
@@ -192,10 +193,10 @@ pub struct Append {
     pub marker: Option<TurnMarker>,
 }
 
-/// A change that is no message, with what holds afterwards.
+/// An edit that adds no messages, with the values that hold after it.
 #[derive(Debug)]
 pub struct Edit {
-    /// Made where the journal does not have it yet.
+    /// The context, which the journal creates if it does not have it yet.
     pub head: ContextHead,
     /// Number of the record.
     pub record_number: u32,
@@ -205,7 +206,7 @@ pub struct Edit {
     pub deadline: Option<Deadline>,
 }
 
-/// What changes.
+/// The kinds of edits.
 #[derive(Debug, Clone)]
 pub enum ContextEdit {
     WorkingSet(Box<WorkingSet>),
@@ -214,13 +215,13 @@ pub enum ContextEdit {
     Uncompact,
 }
 
-/// A session before it is written.
+/// A session that is about to be written.
 #[derive(Debug)]
 pub struct SessionDraft {
     pub settings: Arc<AgentSettings>,
     pub context: ContextNo,
-    /// The context ends next, so the journal need not hear that it is saved. Should a crash come between, the same is not
-    /// saved twice.
+    /// The context ends right after this, so the journal does not record the save. If the daemon crashes in between,
+    /// the next save finds the session and does not write it twice.
     pub ends_context: bool,
     pub trigger: Trigger,
     pub description: Option<String>,

@@ -1,4 +1,5 @@
-//! What can happen to an agent.
+//! The inputs of an agent's state machine: commands from callers and completions of effects. Also the outcomes of
+//! commands.
 
 use std::sync::Arc;
 
@@ -18,31 +19,32 @@ use crate::clock::Ticks;
 use crate::error::{Error, Result};
 use crate::message::{ContextNo, StoredMessage};
 
-/// Tells the replies of one actor apart.
+/// Identifies a pending request within one actor.
 pub type RequestId = u64;
 
-/// What somebody asks of an agent.
+/// A command to an agent.
 #[derive(Debug)]
 pub enum AgentCommand {
     Append {
         messages: Vec<StoredMessage>,
         key: Option<String>,
     },
-    /// A turn with the model.
+    /// Starts a turn with the model, or queues it.
     Send(Box<TurnRequest>),
-    /// Ends the turn that runs, or this one.
+    /// Ends the running turn. With an id, only if it is that turn, or withdraws that turn if it is queued.
     Cancel(Option<Uuid>),
-    /// Takes this turn back where it still waits for others.
+    /// Removes this turn from the queue of waiting turns.
     CancelQueued(Uuid),
-    /// The daemon stops: ends the turn that runs, and those that wait. What is asked from then on [`super::registry`] refuses.
+    /// Ends the running turn and refuses the queued ones because the daemon stops. [`super::registry`] refuses the
+    /// turns that are requested later.
     EndTurns,
-    /// Nothing but a reason to read the context back, and to close what a crash left open.
+    /// Does nothing itself. It makes the actor load the context and close a turn that a crash left open.
     Wake,
     ReadPage {
         pick: PageRange,
         budget: PageBudget,
     },
-    /// Shows what the next call of the model is made of.
+    /// Returns what the next model call would be made of.
     Window,
     Save {
         description: Option<String>,
@@ -53,82 +55,84 @@ pub enum AgentCommand {
         save: bool,
     },
     Restore(Box<Restore>),
-    /// Saves what no session holds; `end` clears afterwards.
+    /// Saves the messages that no session holds. `end` clears the context afterwards.
     SaveIfUnsaved {
         trigger: Trigger,
         end: bool,
     },
-    /// The context that was due then: saves what no session holds, and clears.
+    /// Saves the messages that no session holds and clears the context, if its deadline is still `due`.
     Expire {
         due: Ticks,
     },
-    /// Another idle timeout holds from now on.
+    /// Recomputes the deadline after a change of the idle timeout.
     UpdateIdleTimeout,
     Pin {
         id: String,
         text: String,
     },
-    /// Takes out the `number`th pinned fact, counted from 1.
+    /// Removes the `number`th pinned fact, counted from 1.
     Unpin {
         number: u64,
     },
-    /// Saves what a compaction is to go on from; the context goes on.
+    /// Saves the session that a compaction continues from. The context stays.
     SaveForCompaction,
-    /// Asks whether no turn keeps the context from being replaced.
+    /// Fails if a running turn keeps the context from being replaced.
     CheckReplaceable,
-    /// A fresh context goes on from a session.
+    /// Starts a fresh context that continues from a session.
     Resume(Box<Resume>),
-    /// Takes the last compaction in place back.
+    /// Undoes the last compaction in place.
     Uncompact,
-    /// Takes what the model has written down of messages that have left the window.
+    /// Stores what the model extracted from messages that have left the window.
     ApplyExtraction(Box<ExtractionResult>),
     /// Drops the last user turns from the context.
     Rewind {
         turns: u64,
     },
-    /// Brings back what the last rewind dropped.
+    /// Brings back the messages that the last rewind dropped.
     Unrewind,
-    /// Stops referring to this session, and no longer counts as saved in it: it is about to go.
+    /// Copies this session's messages into the journal, because the session is about to be deleted: the context no
+    /// longer refers to it and no longer counts as saved in it.
     Materialise(Uuid),
-    /// Leaves memory, if nobody has asked anything for a while; the actor sees to it.
+    /// Evicts the context from memory if no request came for a while. The actor handles this, not the state machine.
     Evict,
-    /// Keeps everything else out until the reply is dropped. In a turn it is refused, unless the agent `goes`: that ends it.
+    /// Locks the agent against other requests until the reply is dropped. Fails while a turn runs, unless `ends_turn`
+    /// is set: then it ends the turn first.
     Hold {
         ends_turn: bool,
     },
 }
 
-/// A session that is to become the live context.
+/// A session that becomes the live context.
 #[derive(Debug)]
 pub struct Restore {
     pub session: Uuid,
     pub session_id: String,
-    /// The first of its messages.
+    /// The first messages of the session.
     pub messages: Vec<StoredMessage>,
-    /// What comes behind them, and is not in the session.
+    /// Messages after those that are not in the session.
     pub appended: Vec<StoredMessage>,
     pub working_set: WorkingSet,
-    /// What resuming had cost it.
+    /// Tokens that resuming had cost the session.
     pub restoration: TokenPair,
-    /// Drop unsaved messages instead of saving them first.
+    /// Discards unsaved messages instead of saving them first.
     pub discard: bool,
 }
 
-/// A session that a fresh context is to go on from.
+/// A session that a fresh context continues from.
 #[derive(Debug)]
 pub struct Resume {
     pub session: Uuid,
     pub session_id: String,
-    /// Of the fresh context; the facts that are pinned in the live one are added where they are in no session.
+    /// Working set of the fresh context. The live context's pinned facts are added if no session holds them.
     pub working_set: WorkingSet,
     pub acknowledgement: StoredMessage,
-    /// What the acknowledgement cost.
+    /// Tokens that the acknowledgement cost.
     pub restoration: TokenPair,
-    /// The session is a save of the live context, which is compacted.
+    /// Set if the session is a save of the live context that is being compacted.
     pub compaction: Option<CompactionTarget>,
 }
 
-/// A live context that is to be compacted, as it was when it was saved. Where it has gone on since, it is left alone.
+/// The live context to compact, as it was when it was saved. A context that has changed since then is left alone.
 #[derive(Debug)]
 pub struct CompactionTarget {
     pub context: ContextNo,
@@ -136,51 +140,51 @@ pub struct CompactionTarget {
     pub receipt: Receipt,
 }
 
-/// A request as the state machine sees it.
+/// A request to the state machine.
 #[derive(Debug)]
 pub struct Request {
     pub meta: RequestMeta,
     pub command: AgentCommand,
 }
 
-/// What comes with every request.
+/// The data that comes with every request.
 #[derive(Debug)]
 pub struct RequestMeta {
     pub id: RequestId,
     pub settings: Arc<AgentSettings>,
     pub now: Timestamp,
     pub ticks: Ticks,
-    /// A number for a context that may have to begin.
+    /// Number for a context that may have to be created.
     pub new_context: ContextNo,
 }
 
-/// What became of messages on their way into the journal.
+/// Outcome of an append to the journal.
 #[derive(Debug, Clone)]
 pub enum AppendOutcome {
     Added(AppendResult),
-    /// The key was known: nothing was added.
+    /// The idempotency key was known, so nothing was added.
     Duplicate(AppendResult),
     /// The key of a turn was known.
     DuplicateTurn(PriorTurn),
-    /// It was no message, and is there.
+    /// The record of a compaction, which has no messages, was appended.
     CompactionRecorded,
 }
 
-/// A turn that a key began before.
+/// An earlier turn with the same key.
 #[derive(Debug, Clone)]
 pub struct PriorTurn {
     pub turn: Uuid,
-    /// `None`: it ended without one.
+    /// `None`: the turn ended without an answer.
     pub result: Option<SendResult>,
 }
 
-/// A session that is on the disk.
+/// A session that was written to disk.
 #[derive(Debug)]
 pub struct WrittenSession {
     pub session: Box<Session>,
-    /// A model is to summarise it: that of this agent.
+    /// Settings of the agent whose model is to summarise the session; `None` if no model is to be asked.
     pub summarise_with: Option<Arc<AgentSettings>>,
-    /// What a person should know of it.
+    /// A warning for the user.
     pub warning: Option<String>,
 }
 
@@ -190,11 +194,11 @@ impl From<Session> for WrittenSession {
     }
 }
 
-/// What happened.
+/// An input of the state machine.
 #[derive(Debug)]
 pub enum Event {
     Request(Box<Request>),
-    /// The oldest append that was under way has ended.
+    /// The oldest pending append has completed.
     Appended(Result<AppendOutcome>),
     SessionWritten(Result<WrittenSession>),
     ContextEnded(Result<()>),
@@ -202,20 +206,20 @@ pub enum Event {
     MessagesMaterialised(Result<()>),
     EditRecorded(Result<()>),
     HoldReleased,
-    /// The model has answered the call of this turn and step, or has not.
+    /// The model call of this turn and step has completed.
     ModelCalled {
         turn_step: (Uuid, u32),
         moment: EventTime,
         result: Box<Result<ModelReply, Box<ModelFailure>>>,
     },
-    /// The window of the call of this turn and step was compacted first.
+    /// The model call of this turn and step was not made, because its window must be compacted first.
     CompactionPlanned {
         turn_step: (Uuid, u32),
         moment: EventTime,
         compaction: Box<Compaction>,
     },
     ToolEnded(Box<ToolEnded>),
-    /// It is in the journal that the turn is over.
+    /// The journal has recorded the end of the turn, or could not.
     TurnClosed {
         turn: Uuid,
         moment: EventTime,
@@ -223,23 +227,23 @@ pub enum Event {
     },
 }
 
-/// The tool of a call has ended.
+/// The tool of a call has completed.
 #[derive(Debug)]
 pub struct ToolEnded {
     /// The turn and the step.
     pub turn_step: (Uuid, u32),
     pub moment: EventTime,
-    /// Its place in the answer: two calls of one answer may have the same id.
+    /// Index of the call in the reply. The id does not suffice: two calls of one reply may have the same id.
     pub call_index: usize,
     pub result: StoredMessage,
     pub is_error: bool,
-    /// It was not begun, because too many before it had failed.
+    /// The call was not started because too many calls before it failed.
     pub skipped: bool,
-    /// The daemon cannot go on: the turn ends.
+    /// The error because of which the daemon cannot go on: the turn ends.
     pub fatal: Option<Error>,
 }
 
-/// The answer to a [`Verb`].
+/// The result of an [`AgentCommand`].
 #[derive(Debug)]
 pub enum CommandOutcome {
     Appended(AppendResult),
@@ -253,18 +257,18 @@ pub enum CommandOutcome {
     Saved {
         session: Box<Session>,
         cleared: bool,
-        /// A model's summary of it is on its way.
+        /// Whether a model's summary is being made.
         summary_pending: bool,
-        /// What a person should know of it.
+        /// A warning for the user.
         warning: Option<String>,
     },
-    /// This context may be compacted: the session holds it.
+    /// The session holds this context, which may now be compacted.
     SavedForCompaction {
         context: ContextNo,
-        /// The messages before this one had left the window.
+        /// Index of the first message in the window.
         window_start: usize,
         session: Box<Session>,
-        /// A model's summary of it is on its way.
+        /// Whether a model's summary is being made.
         summary_pending: bool,
     },
     Cleared(Box<ClearResult>),
@@ -273,32 +277,32 @@ pub enum CommandOutcome {
         saved_first: Option<Box<Session>>,
     },
     SavedIfUnsaved(Option<Box<Session>>),
-    /// A turn runs: an idle context is none.
+    /// A turn runs, so the context did not expire.
     TurnRunning,
-    /// A fresh context goes on from the live one, which was saved.
+    /// A fresh context continues from the live one, which was saved.
     Compacted {
         receipt: Box<Receipt>,
         messages: u64,
     },
-    /// What the compaction had done that was taken back, and how many messages there are.
+    /// The receipt of the compaction that was undone, and how many messages there are.
     Uncompacted {
         receipt: Box<Receipt>,
         messages: u64,
     },
-    /// The context that was to be compacted has gone on.
+    /// The context that was to be compacted has changed since it was saved.
     ContextMovedOn {
-        /// Another one has its place.
+        /// Whether another context has taken its place.
         replaced: bool,
     },
     Materialised,
     Pinned(Box<WorkingSet>),
-    /// Messages that went or came back, and how many there are now.
+    /// How many messages were dropped or brought back, and how many there are now.
     Rewound {
         moved_messages: u64,
         messages: u64,
     },
     Sent(Box<SendResult>),
-    /// The turn that was told to end.
+    /// The turn that is being ended, if there was one.
     Cancelled(Option<Uuid>),
     Done,
     Held,

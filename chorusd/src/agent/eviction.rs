@@ -1,5 +1,5 @@
-//! A context that nobody has touched for a while leaves memory. It is live all the same: the journal has it, and the next
-//! request reads it back.
+//! Evicts contexts without recent requests from memory. They stay live: the journal has them, and the next request
+//! loads them again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use super::event::AgentCommand;
 use super::registry::Registry;
 use crate::malloc_trim;
 
-/// How long nobody has touched it then.
+/// How long a context must have had no request.
 pub const EVICT_AFTER: Duration = Duration::from_secs(60);
 
-/// Contexts that are read back in about a millisecond; larger ones stay.
+/// Limits of a context that loads in about a millisecond; larger ones stay in memory.
 const MAX_EVICTABLE_MESSAGES: u64 = 500;
 const MAX_EVICTABLE_TOKENS: u64 = 64 << 10;
 
-/// Whether it may leave memory. One that began with a session stays: what it was read from is not the journal's.
+/// Whether a context may be evicted. One that refers to a session may not: its messages are not in the journal.
 #[must_use]
 pub fn is_evictable(context: &Context) -> bool {
     context.base_session.is_none()
@@ -26,7 +26,7 @@ pub fn is_evictable(context: &Context) -> bool {
         && context.totals.tokens() <= MAX_EVICTABLE_TOKENS
 }
 
-/// Asks the actors to rest whose time has come, until `stop`.
+/// Asks the actors whose timer has fired to evict their context, until `stop`.
 pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
     loop {
         tokio::select! {
@@ -35,7 +35,7 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
         }
         let agents = registry.eviction_timers.take_due(registry.clock.ticks());
         for (agent, _) in &agents {
-            // One that is busy is touched.
+            // If the actor is busy, it has had a request and need not be asked.
             let _ = registry.ask(*agent, AgentCommand::Evict).await;
         }
         if !agents.is_empty() {

@@ -1,4 +1,4 @@
-//! What follows when something exclusive has ended. Part of the state machine.
+//! Handles the completion of exclusive operations. Part of the state machine.
 
 use std::sync::Arc;
 
@@ -125,7 +125,8 @@ impl State {
                 (context.saved_session, context.saved) = (None, 0);
             }
             context.rewound.clear();
-            // The messages, and what the actor writes behind them: the working set, before each compaction and now, and what resuming cost.
+            // Records: the messages, the working set before the first compaction, each compaction, the working set now,
+            // and the tokens that resuming cost, each if there are any. See `trailing_records` in the actor.
             let cost = usize::from(context.restoration != TokenPair::default());
             let behind = context.compactions.len() + usize::from(!context.compactions.is_empty()) + 1 + cost;
             self.next_record = u32::try_from(context.messages.len() + behind).unwrap_or(u32::MAX);
@@ -134,7 +135,7 @@ impl State {
     }
 }
 
-/// Tells observers; true where the summary is told later, because a model is asked first.
+/// Emits the events of a save. Returns true if the summary follows later, because a model is asked for it.
 fn emit_saved(session: &Session, summarise: Option<Arc<AgentSettings>>, effects: &mut Vec<Effect>) -> bool {
     let header = &session.header;
     let data = json!({
@@ -143,7 +144,7 @@ fn emit_saved(session: &Session, summarise: Option<Arc<AgentSettings>>, effects:
     });
     effects.push(Effect::EmitEvent(EventType::ContextSaved, data));
     if let Some(facts) = summarise {
-        // A stop waits for no model: the next start asks.
+        // A shutdown waits for no model; the next start asks for the summary.
         let now = header.trigger != Trigger::Shutdown;
         if now {
             effects.push(Effect::Summarise { session: header.id, settings: facts });

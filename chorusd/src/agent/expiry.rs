@@ -1,5 +1,5 @@
-//! When contexts are put away: one structure for all deadlines, on a clock that counts sleep and that no change of the
-//! wall clock moves.
+//! Expiry of idle contexts. All deadlines are in one structure, on a clock that counts while the machine sleeps and
+//! does not change with the wall clock.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,25 +16,25 @@ use super::registry::Registry;
 use crate::clock::{Clock, Ticks};
 use crate::malloc_trim;
 
-/// Contexts that are put away at once.
+/// Maximum number of contexts that expire at once.
 const MAX_CONCURRENT_EXPIRIES: usize = 384;
 
-/// A context that could not be put away, or was in a turn, is tried again after this.
+/// Interval after which a context that could not be saved, or was in a turn, is tried again.
 pub const EXPIRY_RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
-/// After a start, a context has at least this left, or its whole timeout where that is less.
+/// After a start, a context has at least this time left, or its whole timeout if that is shorter.
 pub const RESTART_GRACE: Duration = Duration::from_secs(60);
 
-/// A deadline for each agent that has one.
+/// One deadline per id (agent or session).
 #[derive(Debug, Default)]
 pub struct DeadlineTimers {
     inner: Mutex<Inner>,
     changed: Notify,
-    /// How many batches of contexts are being put away.
+    /// Number of batches of contexts that are expiring.
     running_batches: watch::Sender<usize>,
 }
 
-/// A batch that is put away, until it is dropped.
+/// Counts a batch of expiring contexts until it is dropped.
 #[derive(Debug)]
 struct ExpiryBatch<'a>(&'a watch::Sender<usize>);
 
@@ -46,21 +46,22 @@ impl Drop for ExpiryBatch<'_> {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// What will ring, and when.
+    /// The timers that have not fired, by time.
     queue: BTreeSet<(Ticks, Uuid)>,
     timers: HashMap<Uuid, Timer>,
 }
 
 #[derive(Debug)]
 struct Timer {
-    /// The deadline it is for. It is kept while the context is put away: hearing of it again starts nothing.
+    /// The deadline of the timer. It is kept while the context expires, so that setting the same deadline again starts
+    /// no second timer.
     due: Ticks,
-    /// When it rings, unless it has.
+    /// When the timer fires; `None` once it has.
     fires_at: Option<Ticks>,
 }
 
 impl Inner {
-    /// Whether it is now the first to ring.
+    /// Sets a timer. Returns whether it is now the first to fire.
     fn schedule(&mut self, agent: Uuid, due: Ticks, rings: Ticks) -> bool {
         self.remove(agent);
         self.timers.insert(agent, Timer { due, fires_at: Some(rings) });
@@ -84,7 +85,7 @@ impl DeadlineTimers {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the deadline of an agent; the same one again changes nothing.
+    /// Sets or removes the deadline of an agent. Setting the same deadline again changes nothing.
     pub fn set(&self, agent: Uuid, due: Option<Ticks>) {
         let mut inner = self.inner();
         let first = match due {
@@ -100,7 +101,7 @@ impl DeadlineTimers {
         }
     }
 
-    /// Lets the timer of a deadline ring again at `rings`, where that deadline still holds.
+    /// Makes the timer of a deadline fire again at `rings`, if that is still the agent's deadline.
     pub fn rearm(&self, agent: Uuid, due: Ticks, rings: Ticks) {
         let mut inner = self.inner();
         let first = inner.due(agent) == Some(due) && inner.schedule(agent, due, rings);
@@ -110,13 +111,13 @@ impl DeadlineTimers {
         }
     }
 
-    /// The deadline of an agent.
+    /// Returns the deadline of an agent.
     #[must_use]
     pub fn due(&self, agent: Uuid) -> Option<Ticks> {
         self.inner().due(agent)
     }
 
-    /// Agents whose timer rings, each with the deadline it was for.
+    /// Removes the timers that are due and returns their agents, each with its deadline.
     #[must_use]
     pub fn take_due(&self, now: Ticks) -> Vec<(Uuid, Ticks)> {
         let mut inner = self.inner();
@@ -136,9 +137,9 @@ impl DeadlineTimers {
         ExpiryBatch(&self.running_batches)
     }
 
-    /// Waits until no contexts are being put away.
+    /// Waits until no contexts are expiring.
     pub async fn wait_until_no_expiry(&self) {
-        // It ends with an error where the sender is gone, and that is this one.
+        // An error would mean that the sender is gone, but `self` owns it.
         let _ = self.running_batches.subscribe().wait_for(|batches| *batches == 0).await;
     }
 
@@ -146,7 +147,7 @@ impl DeadlineTimers {
         self.inner().queue.first().map(|(rings, _)| *rings)
     }
 
-    /// Waits until a timer may ring.
+    /// Waits until a timer may be due.
     pub async fn wait_for_timer(&self, clock: &Clock) {
         let sleep = async {
             match self.next_fire() {
@@ -161,14 +162,14 @@ impl DeadlineTimers {
     }
 }
 
-/// Puts contexts away as they fall due, until `stop`.
+/// Saves and clears contexts as they become due, until `stop`.
 pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
     let permits = Arc::new(Semaphore::new(MAX_CONCURRENT_EXPIRIES));
     loop {
         let due = registry.idle_timers.take_due(registry.clock.ticks());
         if !due.is_empty() {
             let (registry, permits) = (registry.clone(), permits.clone());
-            // Beside the loop: those that ring next hold nothing up, and wait for a permit of all.
+            // In a task of its own, so that the loop can go on; the permits limit all batches together.
             tokio::spawn(async move {
                 let _under_way = registry.idle_timers.begin_batch();
                 let put_away = async |(agent, due)| {
@@ -176,7 +177,7 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
                     expire_context(&registry, agent, due).await;
                 };
                 futures_util::stream::iter(due).for_each_concurrent(MAX_CONCURRENT_EXPIRIES, put_away).await;
-                // Their messages were in memory to be written.
+                // Writing the sessions needed memory for their messages.
                 malloc_trim::schedule_trim(&registry.store);
             });
             continue;

@@ -1,4 +1,5 @@
-//! What a model has written down of messages that have left the window takes the place of what rules found. Part of the state machine.
+//! Replaces the findings of rules in a compaction by what the model has extracted in the background. Part of the state
+//! machine.
 
 use chorus_proto::{EventType, ItemSource, WorkingSet};
 use serde_json::json;
@@ -11,22 +12,21 @@ use super::state::State;
 use crate::message::ContextNo;
 use crate::summary::ExtractionNotes;
 
-/// What the receipt of a compaction says whose notes were not there when the daemon ended: nobody writes them any more.
+/// Note in a compaction's receipt if the daemon ended before the model's notes were there. They are not made again.
 const NOTES_LOST: &str = "the model's notes were not there when the daemon stopped";
 
-/// What the model has written down.
+/// The result of a background extraction.
 #[derive(Debug)]
 pub struct ExtractionResult {
     pub context: ContextNo,
     /// The compaction that it belongs to.
     pub plan: CompactionPlan,
-    /// Why there is nothing, where there is nothing.
+    /// The notes, or the reason why there are none.
     pub notes: Result<ExtractionNotes, String>,
 }
 
 impl State {
-    /// Puts what the model has written down in the place of what rules found, where the compaction that it belongs to is still the
-    /// last one.
+    /// Replaces the findings of rules by the model's notes, if their compaction is still the last one.
     pub(super) fn apply_extraction(
         &mut self,
         asked: &RequestMeta,
@@ -73,7 +73,7 @@ impl State {
     }
 }
 
-/// Changes the receipt of a compaction that is read back from the journal, where it says that the model is still writing.
+/// Updates the receipt of a compaction that is loaded from the journal, if it says that the model is still working.
 pub(super) fn mark_notes_lost(compaction: &mut Compaction) {
     let fallback = &mut compaction.receipt.fallback;
     if fallback.as_deref() == Some(NOTES_PENDING) {
@@ -81,11 +81,12 @@ pub(super) fn mark_notes_lost(compaction: &mut Compaction) {
     }
 }
 
-/// Puts what a working set that is read back says of the last compaction into it, where the model's notes had taken the place of the rules'.
+/// Takes over the model's notes from a loaded working set into the last compaction, if they had replaced the findings
+/// of rules.
 pub(super) fn restore_notes(compaction: &mut Compaction, set: &WorkingSet) {
     let Compaction { derived, receipt, .. } = compaction;
     let now = DerivedState::from_working_set(set);
-    // Nothing else changes what is derived, but for its room.
+    // Nothing else changes the derived part, except for its budget.
     let same = now == DerivedState { token_budget: now.token_budget, ..derived.clone() };
     if receipt.fallback.as_deref() == Some(NOTES_LOST) && !same {
         (receipt.source, receipt.fallback) = (Some(ItemSource::Model), None);

@@ -1,4 +1,4 @@
-//! What people are told when an idle context was put away.
+//! The notice that is posted when an idle context expired.
 
 use core::time::Duration;
 
@@ -10,10 +10,10 @@ use super::registry::Registry;
 use crate::error::Result;
 use crate::store::Store;
 
-/// How long the notice waits for a model's summary; then it has the one in the conversation's own words.
+/// How long the notice waits for a model's summary. After that it uses the extractive one.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Tells people about the idle context of the agent `name`, which `session` holds.
+/// Posts the notice for the idle context of the agent `name`, which `session` holds.
 pub async fn post(registry: &Registry, name: String, session: Uuid, written: Option<Box<Session>>, timeout: Duration) {
     let late = registry.summaries.wait_until_done(session, SUMMARY_TIMEOUT).await;
     let (about, short_id) = match written.filter(|_| !late) {
@@ -37,14 +37,14 @@ async fn load_session_label(store: &Store, id: Uuid) -> Result<(String, String)>
     Ok((row.map_or_else(|| id.to_string(), |row| session_label(&row.header)), short_id))
 }
 
-/// The summary, else whatever else says what it was.
+/// Returns the summary, else the description, else the session's name.
 fn session_label(header: &SessionHeader) -> String {
     header.summary.clone().or_else(|| header.description.clone()).unwrap_or_else(|| header.session_id.clone())
 }
 
-/// The notice; `about` is the session's summary, `timeout` what the agent was left alone for.
+/// Returns the text of the notice. `about` is the session's summary, `timeout` the agent's idle timeout.
 pub fn notice_text(about: &str, timeout: Duration, short_id: &str) -> String {
-    // One full stop after the summary, whatever it ends with.
+    // Exactly one full stop after the summary.
     let about = about.trim().trim_end_matches('.');
     format!(
         "Session saved: {about}. Context cleared after {} of inactivity. Use /context restore {short_id} to resume.",
@@ -52,7 +52,7 @@ pub fn notice_text(about: &str, timeout: Duration, short_id: &str) -> String {
     )
 }
 
-/// A duration in words: `30 minutes`, `1 hour 30 minutes`.
+/// Formats a duration: `30 minutes`, `1 hour 30 minutes`.
 fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
     let parts = [

@@ -1,14 +1,14 @@
-//! Why a turn ends before its end, in the words of whoever waits for it.
+//! Reasons for ending a turn early, and the errors that its requesters receive.
 
 use chorus_proto::{ErrorKind, Trigger};
 
 use super::event::AgentCommand;
 use crate::error::Error;
 
-/// What cuts a turn off.
+/// Why a turn ends early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interruption {
-    /// Somebody cancelled it.
+    /// A user cancelled it.
     Cancelled,
     /// The daemon stops.
     DaemonStop,
@@ -17,7 +17,7 @@ pub(super) enum Interruption {
 }
 
 impl Interruption {
-    /// What ends a turn that runs, and waits for its end.
+    /// Returns the reason if the command ends the running turn and then waits for its end.
     pub fn of_command(verb: &AgentCommand) -> Option<Self> {
         match verb {
             AgentCommand::SaveIfUnsaved { trigger: Trigger::Destroy, .. } | AgentCommand::Hold { ends_turn: true } => {
@@ -28,7 +28,7 @@ impl Interruption {
         }
     }
 
-    /// What is told of a turn that ran.
+    /// Returns the error for a turn that was running.
     pub fn error_for_running_turn(self) -> Error {
         let (what, hint) = match self {
             Self::Cancelled => ("the turn was cancelled", "what came of it is in the context"),
@@ -43,7 +43,7 @@ impl Interruption {
         Error::new(ErrorKind::Interrupted, what).hint(hint)
     }
 
-    /// What is told of a turn that waited for others: nothing of it is kept.
+    /// Returns the error for a turn that was queued, of which nothing is kept.
     pub fn error_for_queued_turn(self) -> Error {
         match self {
             Self::Cancelled => Error::new(ErrorKind::Interrupted, "the message was taken back before its turn came")

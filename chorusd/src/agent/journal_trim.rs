@@ -1,5 +1,5 @@
-//! What ended contexts left in the journal goes many at a time, once no idle contexts are being put away: when thousands
-//! fall due, appends need not wait for the trimming as well.
+//! Trims ended contexts from the journal in batches, once no idle contexts are expiring. When thousands expire at the
+//! same time, appends then do not also have to wait for the trimming.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,18 +10,18 @@ use tokio::time::timeout;
 use super::registry::Registry;
 use crate::message::ContextNo;
 
-/// Contexts that are handed to the journal together.
+/// Contexts per batch.
 const BATCH_SIZE: usize = 256;
 
-/// The longest wait for a calm moment, and the wait after a failure.
+/// The longest wait for a moment without expiries, and the wait after a failure.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// Contexts that wait, and whether somebody sees to them.
+/// The contexts to trim, and whether [`run`] is running.
 #[derive(Debug, Default)]
 pub(super) struct TrimQueue(Mutex<(Vec<ContextNo>, bool)>);
 
 impl TrimQueue {
-    /// Adds one; true where [`run`] is to be called.
+    /// Adds a context. Returns true if the caller must call [`run`].
     pub fn push(&self, context: ContextNo) -> bool {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         inner.0.push(context);
@@ -32,7 +32,7 @@ impl TrimQueue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).0.extend(contexts);
     }
 
-    /// Some that wait; with none, whoever asked is done.
+    /// Removes a batch. If there is none, marks [`run`] as ended.
     fn pop_batch(&self) -> Option<Vec<ContextNo>> {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let rest = inner.0.len().saturating_sub(BATCH_SIZE);
@@ -42,14 +42,14 @@ impl TrimQueue {
     }
 }
 
-/// Trims until nothing waits.
+/// Trims until the queue is empty.
 pub(super) async fn run(registry: Arc<Registry>) {
     loop {
-        // Where it is never calm, there is room for it all the same.
+        // If expiries never pause, trim nevertheless.
         let _ = timeout(MAX_WAIT, registry.idle_timers.wait_until_no_expiry()).await;
         let Some(contexts) = registry.trim_queue.pop_batch() else { return };
         let Err(failure) = registry.store.journal.trim(contexts.clone()).await else { continue };
-        // What ends the daemon leaves it to the next start.
+        // If the daemon is ending, the next start trims.
         if failure.fatal || failure.kind == ErrorKind::Stopping {
             return;
         }

@@ -1,4 +1,4 @@
-//! What agents remember, on its way into their prompts.
+//! The memory block of agents' prompts.
 
 use super::AgentSettings;
 use super::window::{MAX_SHOWN_MEMORIES, MemoryBlock, RememberedEntry, build_memory_block};
@@ -6,24 +6,21 @@ use crate::error::Result;
 use crate::store::Catalog;
 use crate::store::catalog::{MemoryRow, MemoryScope};
 
-/// Whose memory the agent is shown.
+/// Returns whose memory the agent's prompt has.
 #[must_use]
 pub fn memory_scope(facts: &AgentSettings) -> MemoryScope {
     MemoryScope { agent: facts.id, project: facts.project.clone() }
 }
 
-/// What each of these agents remembers as a model is shown it, in the order asked.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Returns the memory block of each agent, in the given order, or `None` for one that remembers nothing.
 pub async fn load_memory_blocks(catalog: &Catalog, agents: Vec<MemoryScope>) -> Result<Vec<Option<String>>> {
     let ids: Vec<_> = agents.iter().map(|whose| whose.agent).collect();
-    // One more than are shown has a name among those that are not.
+    // One more than are shown, so that the first of the others can be named.
     let all = catalog.first_memories(agents, MAX_SHOWN_MEMORIES + 1).await?;
     Ok(ids.into_iter().zip(all).map(|(agent, (rows, total))| memory_block(agent, &rows, total).text).collect())
 }
 
-/// The block that the model of `agent` is shown of the first `rows` of `total`.
+/// Builds the memory block of `agent` from the first `rows` of `total`.
 #[must_use]
 pub fn memory_block(agent: uuid::Uuid, rows: &[MemoryRow], total: u64) -> MemoryBlock {
     let entry = |row: &MemoryRow| RememberedEntry {

@@ -1,5 +1,6 @@
-//! Agents with something going on. A pure state machine decides ([`state`]), an actor carries out ([`actor`]), the
-//! registry finds the actor or starts it ([`registry`]). An agent without a context has no actor: it costs a row.
+//! Active agents. A pure state machine ([`state`]) decides what happens, an actor ([`actor`]) does the I/O, and the
+//! registry ([`registry`]) finds an agent's actor or starts it. An agent without a context has no actor and costs only
+//! a row in the catalog.
 
 pub mod actor;
 mod agent_docs;
@@ -66,34 +67,34 @@ use self::window::WindowBudget;
 use crate::permissions::Profile;
 use crate::usage::UsageLimits;
 
-/// What the life of a context depends on besides its messages.
+/// Settings of an agent that its context and its turns depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentSettings {
     pub id: Uuid,
     pub name: String,
-    /// The agent's directory, absolute.
+    /// Absolute path of the agent's directory.
     pub dir: PathBuf,
-    /// `None`: the agent answers nobody.
+    /// `None`: the agent cannot answer.
     pub model: Option<String>,
-    /// `None`: the context is never put away by itself.
+    /// `None`: the context never expires.
     pub idle_timeout: Option<Duration>,
     pub system_prompt: Option<String>,
-    /// How much of the conversation the model is shown.
+    /// How many messages and tokens of the conversation are sent to the model.
     pub window: WindowBudget,
-    /// What it may use in a day.
+    /// Daily usage limits.
     pub limits: UsageLimits,
-    /// What it may do; without one that can be used, why: then it does nothing.
+    /// The permission profile, or the reason why it cannot be used. Without a profile the agent may do nothing.
     pub profile: Result<Arc<Profile>, String>,
-    /// Whether secrets are taken out of what it produces.
+    /// Whether secrets are redacted in what the agent produces.
     pub redact: bool,
-    /// Whether a save commits its workspace.
+    /// Whether a save commits the workspace to git.
     pub checkpoint_workspace: bool,
-    /// What it works on with others, whose memory it shares.
+    /// The project whose memory this agent shares with other agents.
     pub project: Option<String>,
 }
 
 impl AgentSettings {
-    /// Its profile; nothing is allowed where that cannot be used.
+    /// Returns the permission profile, or an empty one, which allows nothing, if the profile cannot be used.
     #[must_use]
     pub fn permission_profile(&self) -> &Profile {
         static NOTHING: LazyLock<Profile> = LazyLock::new(Profile::default);
@@ -102,7 +103,7 @@ impl AgentSettings {
 }
 
 impl Default for AgentSettings {
-    /// An agent without a name.
+    /// Returns the settings of an agent that has no name.
     fn default() -> Self {
         Self {
             id: Uuid::nil(),

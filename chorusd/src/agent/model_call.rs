@@ -1,4 +1,4 @@
-//! Asking the model: what the state machine wants asked becomes a request, and what comes back one event.
+//! Model calls: builds the request, streams the reply to the listeners and turns the result into one event.
 
 use std::sync::Arc;
 
@@ -28,15 +28,15 @@ use crate::store::journal::NewEvent;
 use crate::token_estimate;
 use crate::usage::{CallKind, ModelCallInfo};
 
-/// What a call came to.
+/// The outcome of a model call.
 #[derive(Debug)]
 pub enum ModelCallOutcome {
     Completed(Box<Result<ModelReply, Box<ModelFailure>>>),
-    /// The window is to be compacted first; nobody was asked.
+    /// The window must be compacted first; no request was sent.
     NeedsCompaction(Box<Compaction>),
 }
 
-/// Calls the model, unless its window is to be compacted first.
+/// Calls the model, unless its window must be compacted first.
 pub async fn run(
     registry: &Arc<Registry>,
     call: CallModel,
@@ -82,7 +82,7 @@ async fn try_call(
         }
     };
     prompt.limit_reply(longest, accepts.tokens, tight);
-    // The conversation may grow while the model speaks: nobody else holds it then.
+    // The messages may grow while the model replies. Dropping this reference keeps that from copying them.
     drop(asked);
     tracing::debug!(agent = %name, %turn, step, left_out = prompt.left_out, model = %target, "asking the model");
     let (at, estimated) = (registry.clock.now(), token_estimate::tokens_of_request(&prompt.request));
@@ -107,7 +107,7 @@ async fn try_call(
     })))
 }
 
-/// What is kept of the messages that leave: what rules find, until the model has written down what is not to be forgotten.
+/// Builds the compaction by rules, and has the model extract notes in the background if the messages are worth it.
 async fn build_compaction(
     registry: &Arc<Registry>,
     call: Arc<CallModel>,
@@ -128,12 +128,12 @@ async fn build_compaction(
     Ok(compaction)
 }
 
-/// When an event comes in.
+/// Returns the current time on both clocks.
 pub fn current_moment(registry: &Registry) -> EventTime {
     EventTime { now: registry.clock.now(), ticks: registry.clock.ticks() }
 }
 
-/// Passes on what the model says while it says it.
+/// Forwards a piece of the reply to the turn's listeners and to observers.
 fn forward_output(registry: &Registry, agent: &str, turn: Uuid, voices: &TurnSinks, piece: StreamEvent) {
     let said = match piece {
         StreamEvent::Text(text) => TurnEvent::Text(text),
@@ -142,7 +142,7 @@ fn forward_output(registry: &Registry, agent: &str, turn: Uuid, voices: &TurnSin
         StreamEvent::Retry { attempt, wait, why } => {
             TurnEvent::Note(format!("{why}; try {attempt} in {:.1} s", wait.as_secs_f64()))
         }
-        // It is told when it runs.
+        // Announced when the tool runs.
         StreamEvent::ToolCall { .. } => return,
     };
     voices.send(&said);
@@ -180,7 +180,7 @@ fn to_model_reply(reply: Reply, kept: Vec<ToolCall>, now: jiff::Timestamp) -> Mo
     }
 }
 
-/// A message of the assistant; `None` never happens: texts and raw JSON serialise.
+/// Builds an assistant message. `None` cannot happen: strings and raw JSON always serialise.
 fn assistant_message(
     content: String,
     tool_calls: Vec<ToolCall>,
@@ -197,7 +197,7 @@ fn assistant_message(
     StoredMessage::new(&message).ok()
 }
 
-/// What came of an answer that was cut off.
+/// Builds the message for a reply that was interrupted.
 fn interrupted_message(content: String, usage: Usage, now: jiff::Timestamp) -> Option<StoredMessage> {
     let message = Message {
         usage: (usage != Usage::default()).then_some(usage),
@@ -229,7 +229,7 @@ fn failure_before_call(failure: Error) -> Box<ModelFailure> {
     Box::new(ModelFailure { failure, partial: None, usage: Usage::default(), too_long: false })
 }
 
-/// Why an agent cannot answer.
+/// Returns the error that an agent has no model.
 #[must_use]
 pub fn no_model_error(agent: &str) -> Error {
     Error::new(ErrorKind::ModelUnavailable, format!("the agent {agent} has no model"))

@@ -1,12 +1,12 @@
-//! What the model of a call accepts in one request.
+//! Limits of models on one request.
 
 use super::prompt::to_estimated_tokens;
 use crate::llm::{ModelRef, Models};
 
-/// What a model accepts, as far as that is known.
+/// Limits of a model, as far as they are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelLimits {
-    /// Tokens, prompt and answer together, as they are estimated.
+    /// Context length, for prompt and reply together, in estimated tokens.
     pub tokens: Option<u64>,
     pub images: bool,
 }
@@ -18,7 +18,8 @@ impl Default for ModelLimits {
 }
 
 impl ModelLimits {
-    /// What `target` accepts; `ratio`: by how much it counts more tokens than Chorus estimates.
+    /// Returns the limits of `target`. `ratio` is the ratio of tokens that the model counts to those that are
+    /// estimated.
     #[must_use]
     pub fn for_target(models: &Models, target: &ModelRef, ratio: Option<f64>) -> Self {
         let tokens = models.context_length(target).map(|tokens| to_estimated_tokens(tokens, ratio));

@@ -1,32 +1,32 @@
-//! What comes of asking a model.
+//! The outcome of a model call, as the state machine receives it.
 
 use chorus_proto::{ToolCall, Usage};
 
 use crate::error::Error;
 use crate::message::StoredMessage;
 
-/// What a model said.
+/// A model's reply.
 #[derive(Debug)]
 pub struct ModelReply {
-    /// As it goes into the record; `None` where it said nothing at all.
+    /// The message to record; `None` if the reply is entirely empty.
     pub message: Option<StoredMessage>,
     pub text: String,
-    /// As they run.
+    /// The tool calls as they run.
     pub calls: Vec<ToolCall>,
-    /// The same as the record has them: without secrets.
+    /// The same tool calls with secrets redacted, as they are recorded.
     pub redacted_calls: Vec<ToolCall>,
     pub usage: Usage,
-    /// Why it said no more, where that is to be told.
+    /// A note for the user on why the reply ends here.
     pub note: Option<String>,
 }
 
-/// Why a model said nothing, or not all of it.
+/// A model call that failed or was interrupted.
 #[derive(Debug)]
 pub struct ModelFailure {
     pub failure: Error,
-    /// What had come, as it goes into the record.
+    /// The message to record, if part of a reply had come.
     pub partial: Option<StoredMessage>,
     pub usage: Usage,
-    /// The window was longer than the model takes.
+    /// Whether the model refused the window as too long.
     pub too_long: bool,
 }

@@ -1,4 +1,4 @@
-//! Asking an agent's model to write down what must not be forgotten of messages that leave its window.
+//! Asks an agent's model to extract what must not be forgotten from messages that leave its window.
 
 use std::ops::Range;
 use std::pin::pin;
@@ -21,79 +21,79 @@ use crate::summary::{
 use crate::token_estimate;
 use crate::usage::{CallKind, ModelCallInfo};
 
-/// What the model is told that it is.
+/// The system prompt of the extraction.
 const SYSTEM: &str = "You take short, factual notes of conversations that others had.";
 
-/// The form of its answer.
+/// The structured form of the model's reply.
 const NOTES_SHAPE: OutputFormat = OutputFormat {
     name: "write_down",
     description: "Writes down what must not be forgotten of the transcript.",
     schema: answer_schema,
 };
 
-/// How long somebody waits for all of it.
+/// Time limit for the whole extraction.
 const EXTRACTION_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Messages with fewer characters are not worth a call.
+/// Messages with fewer characters in total are not worth a call.
 pub const MIN_CHARS: u64 = 400;
 
-/// The longest answer, in tokens, and the shortest that is asked for.
+/// Maximum tokens of a reply, and the smallest limit that is set for one.
 const MAX_REPLY_TOKENS: u64 = 4096;
 const MIN_REPLY_TOKENS: u64 = 512;
 
-/// Bytes of a piece for a model whose window is not known; of the longest and of the shortest piece.
+/// Bytes of a chunk for a model of unknown context length, and of the largest and the smallest chunk.
 const DEFAULT_CHUNK_BYTES: usize = 24 << 10;
 const MAX_CHUNK_BYTES: usize = 96 << 10;
 const MIN_CHUNK_BYTES: usize = 2 << 10;
 
-/// The model reads no more pieces; what is older is left to rules.
+/// Maximum number of chunks that the model reads; rules handle the older messages.
 const MAX_CHUNKS: usize = 8;
 
-/// A model that takes less than was thought is asked again with so much less, and one whose answer was cut, with so much.
+/// Factors by which chunks become smaller if the model refuses one as too long, and if its reply was cut off.
 const TOO_LONG_DIVISOR: usize = 4;
 const CUT_REPLY_DIVISOR: usize = 2;
 
-/// What came of it.
+/// The outcome of an extraction.
 #[derive(Debug)]
 pub enum ExtractionOutcome {
-    /// There is no model, or not enough to ask about.
+    /// There is no model, or too little text.
     Skipped,
     Extracted(Box<ExtractionNotes>),
-    /// Why there is nothing, for people.
+    /// The reason why there is nothing, for users.
     Failed(String),
 }
 
-/// Who asks, and for what.
+/// An extraction.
 #[derive(Debug)]
 pub struct Extraction<'a> {
     pub registry: &'a Registry,
     pub facts: &'a AgentSettings,
-    /// The context, and the turn that waits for it.
+    /// The context, and the turn whose window was compacted.
     pub context_and_turn: (Option<ContextNo>, Option<Uuid>),
     pub messages: &'a [StoredMessage],
-    /// Those that leave.
+    /// The messages to extract from.
     pub range: Range<usize>,
-    /// What is known of those that left before.
+    /// What is known of the messages that left earlier.
     pub working_set: &'a WorkingSet,
-    /// An answer that fails, or was cut, is not asked for again.
+    /// Do not retry a reply that fails or was cut off.
     pub single_attempt: bool,
 }
 
-/// How the model is asked.
+/// How the model is called for a chunk.
 struct ChunkCall<'a> {
     target: &'a ModelRef,
-    /// The longest answer, in tokens.
+    /// Maximum tokens of the reply.
     max_reply_tokens: u64,
-    /// When nobody waits any longer.
+    /// When the time limit ends.
     deadline: Instant,
     cancel: &'a CancellationToken,
-    /// A failure that passes by itself is waited for, once.
+    /// Whether a transient failure may be retried; only once.
     may_retry: bool,
 }
 
 impl Extraction<'_> {
-    /// Asks, piece by piece, the oldest first. Where one comes to nothing, what was found before it is kept, and rules take the place of
-    /// the model for what is left; so they do for what is older than the model is asked to read.
+    /// Extracts chunk by chunk, the oldest first. If a chunk fails, the findings of those before it stay and rules
+    /// handle the rest. Rules also handle the messages that are too old for [`MAX_CHUNKS`].
     pub async fn run(self, cancel: CancellationToken) -> ExtractionOutcome {
         let said = self.messages.get(self.range.clone()).map_or(0, |leaving| Totals::count(leaving).chars);
         let Some(model) = self.facts.model.as_deref().filter(|_| said >= MIN_CHARS) else {
@@ -114,7 +114,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// What was found, and why not all of it by the model.
+    /// Returns the findings, and the reason if the model did not handle everything.
     async fn extract_chunks(&self, target: &ModelRef, cancel: &CancellationToken) -> (ExtractedItems, Option<String>) {
         let takes = self.registry.models.context_length(target);
         let mut room =
@@ -142,7 +142,7 @@ impl Extraction<'_> {
                 }
                 (from, measured) = (begin, room);
             }
-            // What is left was written by Chorus itself.
+            // The remaining messages were generated by Chorus itself.
             let Some(piece) = build_chunk(from..end, message, &known, room) else { return (found, why) };
             let failed = match self.ask_with_retry(&mut asking, &piece).await {
                 Ok(reply) if reply.stop == StopReason::MaxTokens && room > MIN_CHUNK_BYTES && !self.single_attempt => {
@@ -164,7 +164,7 @@ impl Extraction<'_> {
                 }
                 Err(error) => error.message,
             };
-            // How it stands is not known from half of it.
+            // A summary of half of the messages would be misleading.
             found.summary = None;
             if found.has_model_items() && !cancel.is_cancelled() {
                 self.apply_rules(from..end, &mut found, &mut known).await;
@@ -178,7 +178,7 @@ impl Extraction<'_> {
         self.messages.get(number).and_then(|message| message.to_message().ok())
     }
 
-    /// What rules find in these.
+    /// Adds the findings of rules in these messages.
     async fn apply_rules(&self, range: Range<usize>, found: &mut ExtractedItems, known: &mut WorkingSet) {
         let messages = self.messages.get(range).unwrap_or_default().to_vec();
         let before = known.clone();
@@ -204,7 +204,7 @@ impl Extraction<'_> {
         let said = reply.structured_output().to_owned();
         let said = if self.facts.redact { self.registry.models.redactor().redact_truncated(said) } else { said };
         match parse_extraction(&said, piece, known) {
-            // There may be pieces of small talk.
+            // Some chunks are only small talk.
             Err("says nothing") if said.contains('{') => Ok(ExtractedItems::default()),
             read => read,
         }
@@ -246,7 +246,7 @@ impl Extraction<'_> {
             Ok(called) => called,
             Err(_) => {
                 stop.cancel();
-                // What it has cost until then is known only at its end.
+                // The cost is known only when the call has ended.
                 call.await.map_err(|error| CallError { message: "the model took too long".to_owned(), ..error })
             }
         };

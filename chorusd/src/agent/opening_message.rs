@@ -1,4 +1,5 @@
-//! Asking an agent's model for the words that a context opens with: of what a fresh one goes on from, or what comes together in it.
+//! Asks an agent's model for the opening message of a context: an acknowledgement of what a fresh context continues
+//! from, or of what a merge brings together.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -15,14 +16,14 @@ use crate::summary::{acknowledgement_prompt, sanitize_acknowledgement};
 use crate::token_estimate;
 use crate::usage::{CallKind, ModelCallInfo};
 
-/// How long somebody waits for it; then Chorus acknowledges by itself.
+/// How long to wait for the reply. After that the opening message is written without the model.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The longest answer, in tokens: some models think aloud first.
+/// Maximum tokens of the reply. Some models think aloud first.
 const MAX_REPLY_TOKENS: u32 = 1024;
 
-/// What the model said to the background, or `None` where there is none, a cap forbids it, it failed or said nothing that can be used;
-/// and what that cost.
+/// Asks the model to acknowledge the background. Returns `None` if the agent has no model, a usage limit forbids the
+/// call, or the call fails or says nothing usable; and the tokens that it cost.
 pub async fn request_acknowledgement(
     registry: &Registry,
     facts: &AgentSettings,
@@ -34,7 +35,8 @@ pub async fn request_acknowledgement(
     (said.as_deref().and_then(sanitize_acknowledgement), cost)
 }
 
-/// What the model answered to a text, or `None` where there is none, a cap forbids it, it failed or refused; and what that cost.
+/// Sends a text to the model. Returns its reply, or `None` if the agent has no model, a usage limit forbids the call,
+/// or the call fails or is refused; and the tokens that it cost.
 pub async fn request_opening(
     registry: &Registry,
     facts: &AgentSettings,
@@ -62,7 +64,7 @@ pub async fn request_opening(
         Err(_) => {
             tracing::warn!(agent = %facts.name, model = %target, "the model took too long for an opening");
             stop.cancel();
-            // What it has cost until then is known only at its end.
+            // The cost is known only when the call has ended.
             call.await
         }
     };

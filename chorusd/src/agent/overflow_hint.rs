@@ -1,4 +1,4 @@
-//! What takes the room of a request, for whoever reads that it was too long.
+//! The hint for a request that was too long: which part of it is the largest.
 
 use chorus_proto::PieceKind;
 
@@ -43,7 +43,7 @@ impl RequestPart {
     }
 }
 
-/// Says what takes the most room in `prompt`, and what makes it less.
+/// Returns a hint that names the largest part of `prompt` and how to make it smaller.
 #[must_use]
 pub fn largest_part_hint(prompt: &Prompt, agent: &str) -> String {
     let parts = measure_parts(prompt);

@@ -1,4 +1,4 @@
-//! What a model is asked: the agent's prompt, its notes, its working set, and the newest messages that fit.
+//! Builds prompts: system prompt, docs, memory, working set, and the newest messages that fit.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,38 +16,38 @@ use crate::message::StoredMessage;
 use crate::token_estimate::tokens_of_piece;
 use crate::tools::OfferedTools;
 
-/// Bytes of docs/ that are shown; what is beyond is named.
+/// Maximum bytes of docs/ in a prompt; further files are only named.
 pub(super) const MAX_DOCS_BYTES: usize = 32 << 10;
 
-/// The longest answer, in tokens, where the model takes that much.
+/// Maximum tokens of a reply, if the model accepts that many.
 const MAX_REPLY_TOKENS: u64 = 8192;
 
-/// The same where the model has refused a request as too long: some count the answer that may come.
+/// The same after the model refused a request as too long: some providers count the possible reply.
 const REDUCED_REPLY_TOKENS: u64 = 1024;
 
-/// What is asked, and how long it may be.
+/// A request to a model, with details about its parts.
 #[derive(Debug)]
 pub struct Prompt {
     pub request: ModelRequest,
-    /// What the pieces of the system prompt are.
+    /// The kinds of the pieces in `request.system`.
     pub pieces: Vec<PieceKind>,
-    /// Messages of the record that it leaves out.
+    /// Number of messages that are left out.
     pub left_out: usize,
-    /// Where the messages are not what the record says.
+    /// How the messages differ from those in the context.
     pub repairs: Vec<Repair>,
-    /// Messages that are too long to be shown whole.
+    /// Messages that were too long and were shortened.
     pub shortened: Vec<ShortenedMessage>,
-    /// Tokens that messages and working set may have together.
+    /// Maximum tokens of messages and working set together.
     pub conversation_budget: u64,
 }
 
 impl Prompt {
-    /// Asks for answers of at most `most` tokens instead of the usual number.
+    /// Limits the reply to `most` tokens.
     pub fn limit_reply(&mut self, most: u64, takes: Option<u64>, tight: bool) {
         self.request.max_tokens = reply_tokens(most, takes, tight);
     }
 
-    /// Adds what a turn is told that is to come to its end; its tools are not to be called any more.
+    /// Adds the instruction to answer without tools, and forbids tool calls.
     pub fn disable_tools(&mut self, word: ToolCutoff) {
         self.request.forbid_tool_calls = true;
         self.request.system.push(word.model_instruction().to_owned());
@@ -55,8 +55,8 @@ impl Prompt {
     }
 }
 
-/// Puts it together; `messages` are those that no compaction took out. `remembered`: what the agent remembers, as it is shown.
-/// Blocks: it reads docs/.
+/// Builds a prompt. `messages` are those that no compaction removed, `remembered` is the memory block. Blocks, since it
+/// reads docs/.
 #[must_use]
 pub fn build_prompt(
     facts: &AgentSettings,
@@ -79,7 +79,7 @@ pub fn build_prompt(
     let fixed = tools.tokens + system.iter().map(|text| tokens_of_piece(text.len() as u64)).sum::<u64>();
     let fits = conversation_budget(facts, takes, fixed);
     let set = &working_set_block::fit_to_window(set, fits);
-    // However much is known of it, something of the conversation itself is shown.
+    // However large the working set is, part of the budget is left for the conversation.
     let left = fits.saturating_sub(working_set_block::tokens(set)).max(fits / working_set_block::CONVERSATION_DIVISOR);
     if let Some(block) = working_set_block::render(set) {
         pieces.push(PieceKind::WorkingSet);
@@ -103,35 +103,37 @@ pub fn build_prompt(
     Prompt { request, pieces, left_out, repairs: mended, shortened, conversation_budget: fits }
 }
 
-/// Returns the longest answer to ask for: `most` tokens, or what the prompt leaves of the window.
+/// Returns the limit of the reply: `most` tokens, or a fifth of the context length if that is less.
 fn reply_tokens(most: u64, takes: Option<u64>, tight: bool) -> u32 {
     let most = if tight { REDUCED_REPLY_TOKENS.min(most) } else { most };
     u32::try_from(takes.map_or(most, |takes| most.min(takes / 5)).max(1)).unwrap_or(u32::MAX)
 }
 
-/// The tokens that messages and working set may have: as many as are configured, and with the `fixed` rest of the request at most
-/// 80 % of what the model takes. Where that rest alone is more, still a fifth: the provider has the last word then.
+/// Returns the tokens that messages and working set may have: the configured number, but together with the `fixed` rest
+/// of the request at most 80 % of the context length. If that rest alone takes more, still a fifth; the provider then
+/// decides.
 #[must_use]
 pub fn conversation_budget(facts: &AgentSettings, takes: Option<u64>, fixed: u64) -> u64 {
     let most = |takes: u64| (takes / 5 * 4).saturating_sub(fixed).max(takes / 5);
     takes.map_or(facts.window.tokens, |takes| facts.window.tokens.min(most(takes)))
 }
 
-/// The tokens that tools may have beside the `fixed` rest of the request: a third of what the model takes, and no more than leaves a fifth
-/// to the conversation and a fifth to the answer. A conversation without tools is worth more than tools without a conversation.
+/// Returns the tokens that tools may have beside the `fixed` rest of the request: a third of the context length, but
+/// not more than leaves a fifth for the conversation and a fifth for the reply. A conversation without tools is worth
+/// more than tools without a conversation.
 #[must_use]
 pub fn max_tool_tokens(takes: Option<u64>, fixed: u64) -> Option<u64> {
     takes.map(|takes| (takes / 3).min((takes / 5 * 3).saturating_sub(fixed)))
 }
 
-/// What a model takes, in tokens as they are estimated: it may count more of them (`ratio`) than Chorus does.
+/// Converts the context length of a model to estimated tokens. The model may count more of them (`ratio`) than Chorus.
 #[must_use]
 pub fn to_estimated_tokens(takes: u64, ratio: Option<f64>) -> u64 {
-    // Far below what a float counts exactly.
+    // Far below the integers that a float represents exactly.
     (takes as f64 / ratio.unwrap_or(1.0).max(1.0)) as u64
 }
 
-/// The agent's notes: as many as there is room for, by name, the rest only named.
+/// Builds the docs section: files in order of their names as far as there is room; the others are only named.
 fn docs_section(dir: &Path) -> Option<String> {
     let (mut text, mut named) = (String::new(), Vec::new());
     for DocFile { name, path, size } in list_docs(dir) {

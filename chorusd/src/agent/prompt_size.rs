@@ -1,4 +1,4 @@
-//! How long the next request of a context would be: measured from what the pieces of it are, without putting it together.
+//! The size of a context's next prompt, measured from its pieces without building it.
 
 use std::path::Path;
 
@@ -10,19 +10,19 @@ use super::window::{self, WindowBudget, working_set_block};
 use crate::message::{ContextNo, Totals};
 use crate::token_estimate::{self, tokens_of_piece};
 
-/// What the next request would show of a conversation, measured when it changed.
+/// Tokens of the conversation in the next request, measured whenever it changed.
 #[derive(Debug, Clone, Copy)]
 pub struct ConversationSize {
     key: (ContextNo, Totals, WindowBudget),
-    /// The first message that no compaction took out.
+    /// Index of the first message that no compaction removed.
     window_start: usize,
     message_tokens: u64,
-    /// Of the working set.
+    /// Tokens of the working set.
     working_set_tokens: u64,
 }
 
 impl ConversationSize {
-    /// Measures `context`; what was measured `before` is taken as far as it holds still.
+    /// Measures `context`, reusing what still holds of the measurement `before`.
     #[must_use]
     pub fn measure(context: &Context, budget: WindowBudget, before: Option<Self>) -> Self {
         let key = (context.number, context.totals, budget);
@@ -35,15 +35,15 @@ impl ConversationSize {
         Self { key, window_start, message_tokens, working_set_tokens }
     }
 
-    /// Tokens, as they were estimated; `None` where the budget was another.
+    /// Returns the estimated tokens, or `None` if they were measured for another budget.
     #[must_use]
     pub fn tokens(self, budget: WindowBudget) -> Option<u64> {
         (self.key.2 == budget).then_some(self.message_tokens + self.working_set_tokens)
     }
 }
 
-/// The same of a context that nobody has touched since the start, of which there are only the totals: all messages are taken to be
-/// of one length.
+/// Estimates the same from the totals alone, for a context that was not loaded since the start. Assumes that all
+/// messages have the same length.
 #[must_use]
 pub fn guess_tokens(totals: Totals, budget: WindowBudget) -> u64 {
     let shown = totals.messages.min(budget.messages as u64);
@@ -51,14 +51,14 @@ pub fn guess_tokens(totals: Totals, budget: WindowBudget) -> u64 {
     all.checked_mul(shown).map_or(all, |product| product / totals.messages.max(1)).min(budget.tokens)
 }
 
-/// Tokens of the agent's prompt and notes, and of what it remembers as it is shown. Blocks: docs/ is listed.
+/// Returns the tokens of the system prompt, the docs and the memory block. Blocks, since it lists docs/.
 #[must_use]
 pub fn fixed_tokens(facts: &AgentSettings, remembered: Option<&str>) -> u64 {
     let of = |text: &str| tokens_of_piece(text.len() as u64);
     facts.system_prompt.as_deref().map_or(0, of) + remembered.map_or(0, of) + docs_tokens(&facts.dir.join("docs"))
 }
 
-/// The notes in docs/ as far as they are shown, by their sizes.
+/// Returns the tokens of the docs section, computed from the sizes of the files.
 fn docs_tokens(dir: &Path) -> u64 {
     let notes = list_docs(dir);
     let mut length = 0_u64;

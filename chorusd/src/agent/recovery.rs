@@ -1,4 +1,4 @@
-//! Reading a live context back from the journal.
+//! Loads live contexts from the journal.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::store::journal::{ContextRow, DecodedRecord, unreadable_record};
 use crate::store::{Store, session_files};
 use crate::tools::tool_result_message;
 
-/// The state of the agent whose context `head` is and is put away at `deadline`. Where the messages cannot be had, the state says why and lets the
-/// context only be cleared or replaced; the journal keeps it.
+/// Loads the context of `head`, which expires at `deadline`. If its messages cannot be loaded, the state carries the
+/// error and the context can only be cleared or replaced; the journal keeps it.
 pub async fn load_state(
     store: &Store,
     home: &Path,
@@ -42,7 +42,7 @@ pub async fn load_state(
     }
 }
 
-/// A result of `now` for each call that has none, where the conversation ends with such calls.
+/// Returns a result for each call that has none, if the conversation ends with such calls.
 fn missing_results(messages: &[StoredMessage], now: Timestamp) -> Vec<StoredMessage> {
     let results = messages.iter().rev().take_while(|message| message.role() == Role::ToolResult).count();
     let (before, results) = messages.split_at(messages.len() - results);
@@ -113,10 +113,10 @@ async fn replay_records(store: &Store, home: &Path, head: &ContextRow, mut conte
             DecodedRecord::Restoration { input, output } => context.restoration = TokenPair { input, output },
         }
     }
-    // The head knows what is saved; a rewind that was replayed saw today's number.
+    // The head has the current number of saved messages; a replayed rewind has set an older one.
     context.saved = head.saved_messages;
     if let (Some(session), false) = (head.saved_session, context.rewound.is_empty()) {
-        // A save may have come after the rewind: what it took out is in no session that is shorter.
+        // The save may have come after the rewind. A session that is shorter does not hold what the rewind dropped.
         let held = store.catalog.session(session).await?.map_or(0, |row| row.header.message_count);
         for rewound in &mut context.rewound {
             rewound.saved = rewound.saved.min(held);
@@ -135,8 +135,8 @@ async fn replay_records(store: &Store, home: &Path, head: &ContextRow, mut conte
     Ok((context, next_record))
 }
 
-/// What is pinned in the session that holds the context or that it goes on from; nothing where that cannot be read, so that
-/// the pins are saved once more.
+/// Returns the facts pinned in the session that holds the context or that it continues from. If that session cannot be
+/// read, returns none, so that the facts are saved once more.
 async fn load_saved_pins(store: &Store, home: &Path, context: &Context) -> Result<Vec<Item>> {
     let session = context.saved_session.or(context.parent);
     let Some(id) = session.filter(|_| !context.working_set.pinned_facts.is_empty()) else { return Ok(Vec::new()) };
@@ -148,7 +148,8 @@ async fn load_saved_pins(store: &Store, home: &Path, context: &Context) -> Resul
     Ok(file.map(|file| file.header.working_set.pinned_facts).unwrap_or_default())
 }
 
-/// The row of a session and where its file belongs; `None` where the catalog has no such session or agent.
+/// Returns the row of a session and the path of its file, or `None` if the catalog does not have the session or its
+/// agent.
 async fn find_session(store: &Store, home: &Path, id: Uuid) -> Result<Option<(SessionRow, PathBuf)>> {
     let Some(row) = store.catalog.session(id).await? else { return Ok(None) };
     let Some(agent) = store.catalog.agents_by_id(vec![row.header.agent_id]).await?.pop() else { return Ok(None) };

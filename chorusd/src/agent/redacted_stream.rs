@@ -1,4 +1,4 @@
-//! What a model says, without secrets: while it says it, and as it is kept.
+//! Redacts secrets in a model's reply: in the stream, and in what is recorded.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,9 +8,9 @@ use super::AgentSettings;
 use crate::llm::{CallError, Models, Reply, StreamEvent};
 use crate::redact::{Redactor, StreamRedactor, redact_tool_calls};
 
-/// Hears an answer as it comes and passes it on.
+/// Redacts the stream of a reply and forwards it.
 pub struct RedactedStream<F> {
-    /// `None`: everything goes on as it comes.
+    /// `None`: everything is forwarded as it is.
     redactors: Option<Mutex<StreamRedactors>>,
     forward: F,
 }
@@ -33,7 +33,7 @@ impl<F: Fn(StreamEvent)> RedactedStream<F> {
         Self { redactors: redactor.map(flows), forward }
     }
 
-    /// Takes a piece. What may become a secret is not passed on before that can be told.
+    /// Pushes a piece. Text that may be the start of a secret is held back until that is decided.
     pub fn push(&self, piece: StreamEvent) {
         let Some(flows) = &self.redactors else { return (self.forward)(piece) };
         let mut flows = flows.lock().unwrap_or_else(PoisonError::into_inner);
@@ -44,13 +44,13 @@ impl<F: Fn(StreamEvent)> RedactedStream<F> {
             StreamEvent::Retry { attempt, wait, why } => {
                 StreamEvent::Retry { attempt, wait, why: flows.redactor.redact_text(&why).into_owned() }
             }
-            // It is told when it runs.
+            // Announced when the tool runs.
             StreamEvent::ToolCall { .. } => return,
         };
         self.forward_non_empty(piece);
     }
 
-    /// Passes on what was held back. An answer may be cut off anywhere, and must not end with a piece of a secret.
+    /// Forwards what was held back. A reply may be cut off anywhere, and its end must not show part of a secret.
     pub fn finish(&self) {
         let Some(flows) = &self.redactors else { return };
         let mut flows = flows.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,10 +67,10 @@ impl<F: Fn(StreamEvent)> RedactedStream<F> {
     }
 }
 
-/// An answer with the calls as they are kept; those in the reply itself run as the model wrote them.
+/// A reply, and its tool calls as they are recorded. The calls in the reply itself run as the model wrote them.
 pub type RedactedReply = Result<(Reply, Vec<ToolCall>), CallError>;
 
-/// What came of a call, as it is kept.
+/// Redacts the outcome of a model call for the record.
 pub fn redact_reply(answered: Result<Reply, CallError>, redactor: Option<&Arc<Redactor>>) -> RedactedReply {
     let Some(redactor) = redactor else {
         return answered.map(|reply| {
@@ -81,7 +81,7 @@ pub fn redact_reply(answered: Result<Reply, CallError>, redactor: Option<&Arc<Re
     match answered {
         Ok(mut reply) => {
             reply.content = redactor.redact_truncated(reply.content);
-            // What goes back signed goes back as it came, or not at all.
+            // Signed provider blocks must be returned unchanged, so one with a secret is dropped.
             reply.provider = reply.provider.filter(|blocks| redactor.redact_json(blocks.get()).1 == 0);
             for call in &mut reply.tool_calls {
                 call.name = redactor.redact_text(&call.name).into_owned();
@@ -94,7 +94,7 @@ pub fn redact_reply(answered: Result<Reply, CallError>, redactor: Option<&Arc<Re
     }
 }
 
-/// An answer of which only the text counts.
+/// Redacts a reply of which only the text is used.
 pub fn redact_reply_text(reply: Reply, facts: &AgentSettings, models: &Models) -> Reply {
     if !facts.redact {
         return reply;

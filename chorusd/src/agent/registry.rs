@@ -1,4 +1,4 @@
-//! Who is active: finds an agent's actor, or starts it.
+//! The registry of active agents: finds an agent's actor or starts it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -36,10 +36,10 @@ use crate::store::journal::{ContextRow, NewEvent};
 use crate::tools::ToolServices;
 use crate::usage::UsageTracker;
 
-/// Requests that may wait for one agent; more are `busy`.
+/// Maximum number of requests that may wait for one agent; further ones fail with `busy`.
 const MAILBOX_CAPACITY: usize = 256;
 
-/// All active agents.
+/// All active agents and the services that their actors use.
 pub struct Registry {
     pub store: Arc<Store>,
     pub agents: Arc<AgentIndex>,
@@ -50,14 +50,14 @@ pub struct Registry {
     pub summaries: Arc<Summaries>,
     pub services: Arc<ToolServices>,
     pub idle_timers: DeadlineTimers,
-    /// When contexts that nobody touches leave memory.
+    /// When contexts without recent requests are evicted from memory.
     pub eviction_timers: DeadlineTimers,
     pub running: RunningTurns,
     pub(super) extractions: RunningExtractions,
     pub(super) trim_queue: TrimQueue,
     pub(super) checkpoint_limit: CheckpointLimit,
     tasks: TaskTracker,
-    /// No turn begins any more.
+    /// Set when no further turn may start.
     closing: AtomicBool,
     inner: Mutex<Inner>,
 }
@@ -71,14 +71,14 @@ impl std::fmt::Debug for Registry {
 #[derive(Default)]
 struct Inner {
     actors: HashMap<Uuid, mpsc::Sender<Envelope>>,
-    /// The live contexts in numbers, with an actor or (until the first touch after a start) without.
+    /// Heads of the live contexts, with an actor or (until the first request after a start) without.
     live: HashMap<Uuid, ContextRow>,
-    /// What the next request of each would show; missing until the first touch after a start.
+    /// Size of the next prompt for each; missing until the first request after a start.
     prompt_sizes: HashMap<Uuid, ConversationSize>,
 }
 
 impl Registry {
-    /// A registry in which the contexts of `heads` are live.
+    /// Creates a registry in which the contexts of `heads` are live.
     #[must_use]
     pub fn new(
         store: Arc<Store>,
@@ -112,26 +112,27 @@ impl Registry {
         })
     }
 
-    /// Sets the timers of the contexts that a start found: each has at least its grace left.
+    /// Starts the idle timers of the contexts that were live before this start. Each has at least its grace period
+    /// left.
     pub fn start_timers(&self) {
         for head in self.inner().live.values() {
             self.idle_timers.set(head.agent, self.deadline_after_restart(head).map(|deadline| deadline.due));
         }
     }
 
-    /// When a context that was live before this start is put away.
+    /// Returns the idle deadline of a context that was live before this start.
     pub(super) fn deadline_after_restart(&self, head: &ContextRow) -> Option<Deadline> {
         let at = head.idle_deadline_at?;
         let timeout = self.agents.by_id(head.agent)?.settings.idle_timeout?;
         let due = self.idle_timers.due(head.agent).unwrap_or_else(|| {
             let left = Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default();
-            // A clock that was set back must not leave more than there was.
+            // If the wall clock was set back, the context must not have more than its timeout left.
             self.clock.ticks().after(left.min(timeout).max(RESTART_GRACE.min(timeout)))
         });
         Some(Deadline { due, at })
     }
 
-    /// Reads contexts back that the daemon ended in a turn of, so that the turn is closed in the record.
+    /// Loads the contexts in which a turn was running when the daemon ended, so that those turns are closed.
     pub async fn close_open_turns(self: &Arc<Self>) {
         let open: Vec<Uuid> =
             self.inner().live.values().filter(|head| head.turn.is_some()).map(|head| head.agent).collect();
@@ -142,10 +143,10 @@ impl Registry {
         }
     }
 
-    /// Tells every turn to end, and lets none begin any more.
+    /// Ends every turn and lets no further one start.
     pub async fn end_turns(self: &Arc<Self>) {
         self.closing.store(true, Ordering::SeqCst);
-        // Whoever becomes active from here on looks at the flag.
+        // Agents that become active from here on check the flag.
         let active: Vec<Uuid> = self.inner().actors.keys().copied().collect();
         let told = active.into_iter().map(|agent| async move {
             if let Err(failure) = self.ask(agent, AgentCommand::EndTurns).await {
@@ -155,17 +156,17 @@ impl Registry {
         join_all(told).await;
     }
 
-    /// Whether turns may begin no more.
+    /// Whether no further turn may start.
     pub(super) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
     }
 
-    /// Runs `task` beside the requests.
+    /// Spawns a background task.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }
 
-    /// Tells observers what happened; nobody waits for it.
+    /// Emits an event to observers, without waiting for it.
     pub fn emit_event(&self, kind: EventType, agent: Option<String>, data: Value) {
         drop(self.store.journal.emit(vec![NewEvent { at: self.clock.now(), kind, agent, data }]));
     }
@@ -174,18 +175,15 @@ impl Registry {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks something of an agent.
+    /// Sends a command to an agent and waits for the reply.
     ///
     /// # Errors
-    /// `busy` where too many requests wait, else what the request comes to.
+    /// `busy` if too many requests wait, else the error of the command itself.
     pub async fn ask(self: &Arc<Self>, agent: Uuid, verb: AgentCommand) -> Result<CommandReply> {
         self.send_command(agent, verb, None).await
     }
 
-    /// Asks something of an agent that has left the directory already.
-    ///
-    /// # Errors
-    /// As [`Registry::ask`].
+    /// Sends a command to an agent that is no longer in the index.
     pub async fn ask_with_settings(
         self: &Arc<Self>,
         facts: Arc<AgentSettings>,
@@ -214,7 +212,7 @@ impl Registry {
     }
 
     fn post_envelope(self: &Arc<Self>, agent: Uuid, letter: Envelope) -> Result<(), TrySendError<Envelope>> {
-        // Under the lock: an actor that retires holds it too, so no letter reaches a mailbox nobody reads.
+        // Under the lock, which a retiring actor holds too: no envelope ends up in a mailbox that has no reader.
         let mut inner = self.inner();
         let actor = match inner.actors.get(&agent) {
             Some(actor) => actor,
@@ -228,17 +226,17 @@ impl Registry {
         actor.try_send(letter)
     }
 
-    /// Makes room for a new actor where one has ended without retiring, as only a fault of ours can make it. What it
-    /// knew went with it: what is live is what the journal has.
+    /// Removes an actor whose task ended without retiring, which only a bug can cause, so that a new one can start. Its
+    /// memory is lost; the context is what the journal has.
     async fn respawn(&self, agent: Uuid) -> Result<()> {
         let dead = self.inner().actors.get(&agent).cloned().filter(mpsc::Sender::is_closed);
         let Some(dead) = dead else { return Ok(()) };
         tracing::error!(%agent, "the task of an agent has ended by itself; its context is read back from the journal");
-        // What it had queued is committed before the head is read.
+        // Commits what the dead actor had queued before the head is read.
         self.store.journal.ping().await?;
         let head = self.store.journal.live_contexts().await?.into_iter().find(|head| head.agent == agent);
         let mut inner = self.inner();
-        // Unless another request has done it meanwhile.
+        // Unless another request did so in the meantime.
         if inner.actors.get(&agent).is_some_and(|actor| actor.same_channel(&dead)) {
             inner.actors.remove(&agent);
             inner.live.remove(&agent);
@@ -249,7 +247,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Lets an actor go that has nothing going on; false when a request has come meanwhile.
+    /// Removes an actor that has nothing in progress. Returns false if a request came in the meantime.
     pub(super) fn retire(&self, agent: Uuid, mailbox: &mpsc::Receiver<Envelope>) -> bool {
         let mut inner = self.inner();
         if !mailbox.is_empty() {
@@ -263,7 +261,7 @@ impl Registry {
         true
     }
 
-    /// Lets an actor go whose context stays live; false when a request has come meanwhile.
+    /// Removes an actor whose context stays live in the journal. Returns false if a request came in the meantime.
     pub(super) fn unload(&self, agent: Uuid, mailbox: &mpsc::Receiver<Envelope>) -> bool {
         let mut inner = self.inner();
         let gone = mailbox.is_empty() && inner.actors.remove(&agent).is_some();
@@ -273,7 +271,7 @@ impl Registry {
         gone
     }
 
-    /// Notes an agent's context in numbers, and what of it the next request would show.
+    /// Publishes the head of an agent's context and the size of its next prompt.
     pub(super) fn publish_context(&self, agent: Uuid, context: Option<(&Context, ConversationSize)>) {
         let mut inner = self.inner();
         self.idle_timers.set(agent, context.and_then(|(context, _)| context.deadline).map(|deadline| deadline.due));
@@ -289,26 +287,26 @@ impl Registry {
         }
     }
 
-    /// Trims what an ended context left in the journal, in the background.
+    /// Trims the records of an ended context from the journal in the background.
     pub(super) fn trim_context(self: &Arc<Self>, context: ContextNo) {
         if self.trim_queue.push(context) {
             self.tasks.spawn(journal_trim::run(self.clone()));
         }
     }
 
-    /// An agent's live context in numbers.
+    /// Returns the numbers of an agent's live context.
     #[must_use]
     pub fn context_info(&self, agent: Uuid) -> Option<ContextInfo> {
         self.inner().live.get(&agent).map(to_context_info)
     }
 
-    /// All live contexts in numbers.
+    /// Returns the numbers of all live contexts.
     #[must_use]
     pub fn context_infos(&self) -> HashMap<Uuid, ContextInfo> {
         self.inner().live.iter().map(|(agent, head)| (*agent, to_context_info(head))).collect()
     }
 
-    /// Estimated tokens that the next request of each agent would show of its conversation; `None`: there is none.
+    /// Returns for each agent the estimated tokens of conversation in its next request, or `None` if it has no context.
     #[must_use]
     pub fn prompt_tokens(&self, agents: impl Iterator<Item = (Uuid, WindowBudget)>) -> Vec<Option<u64>> {
         let inner = self.inner();
@@ -320,21 +318,21 @@ impl Registry {
         agents.map(tokens).collect()
     }
 
-    /// Agents whose context has messages that no session holds.
+    /// Returns the agents whose context has messages that no session holds.
     #[must_use]
     pub fn unsaved_agents(&self) -> Vec<Uuid> {
         let unsaved = |head: &ContextRow| head.totals.messages > head.saved_messages;
         self.inner().live.values().filter(|head| unsaved(head)).map(|head| head.agent).collect()
     }
 
-    /// Agents that have a live context.
+    /// Returns the agents that have a live context.
     #[must_use]
     pub fn live_agents(&self) -> Vec<Uuid> {
         self.inner().live.keys().copied().collect()
     }
 
-    /// Agents whose context the journal holds as a reference to `session`, or whose messages are saved in it, each with
-    /// that session.
+    /// Returns the agents whose context refers to a matching session in the journal or is saved in one, each with that
+    /// session.
     #[must_use]
     pub fn agents_referring_to(&self, session: impl Fn(Uuid) -> bool) -> Vec<(Uuid, Uuid)> {
         let inner = self.inner();
@@ -349,7 +347,7 @@ impl Registry {
             .collect()
     }
 
-    /// Sessions that live contexts were saved as, restored from or go on from.
+    /// Returns the sessions that live contexts were saved as, restored from or continue from.
     #[must_use]
     pub fn sessions_in_use(&self) -> HashSet<Uuid> {
         let inner = self.inner();
@@ -419,7 +417,7 @@ mod tests {
         }
     }
 
-    /// A registry in `home`, and an agent.
+    /// Creates a registry in `home`, and an agent.
     fn test_registry(home: &Path, clock: Clock) -> (Arc<Registry>, Arc<AgentSettings>) {
         std::fs::create_dir(home.join(crate::store::DB_DIR)).unwrap();
         let on_fatal: crate::store::OnFatal = Arc::new(|failure| panic!("{failure}"));
@@ -442,7 +440,7 @@ mod tests {
         (registry, Arc::new(AgentSettings { id, name: "a".into(), dir, ..AgentSettings::default() }))
     }
 
-    /// A clock that says what it is told.
+    /// A clock that the test sets.
     struct ManualTime(Arc<AtomicI64>);
 
     impl TimeSource for ManualTime {
@@ -467,7 +465,7 @@ mod tests {
         let rest = async || {
             let answer = registry.ask(facts.id, AgentCommand::Evict).await;
             assert!(matches!(answer.unwrap().reply, CommandOutcome::Done));
-            // The actor answers, and then goes.
+            // The actor replies before it retires.
             tokio::task::yield_now().await;
             !registry.inner().actors.contains_key(&facts.id)
         };
@@ -491,7 +489,7 @@ mod tests {
         let (registry, facts) = test_registry(home.path(), Clock::system());
         let id = facts.id;
         assert_eq!(append(&registry, &facts, "before").await, Ok(1));
-        // The numbers in memory may be older than the journal.
+        // The head in memory may be older than the journal.
         registry.inner().live.remove(&id);
         let (dead, mailbox) = mpsc::channel(1);
         drop(mailbox);

@@ -1,4 +1,4 @@
-//! What the next call of a model sends: the one place where it is decided, for the call itself and for whoever asks to see it.
+//! Builds the request of the next model call. Both the call itself and the preview of it use this function.
 
 use super::compaction::{CompactionPlan, plan_compaction};
 use super::effect::CallModel;
@@ -7,16 +7,16 @@ use super::prompt::{Prompt, build_prompt, conversation_budget, max_tool_tokens};
 use super::prompt_size;
 use crate::tools;
 
-/// What is done next.
+/// The next step: a request, or a compaction first.
 #[derive(Debug)]
 pub enum BuildOutcome {
-    /// This is asked.
+    /// Send this prompt.
     Prompt(Box<Prompt>),
-    /// The window is compacted first.
+    /// Compact the window first.
     NeedsCompaction(CompactionPlan),
 }
 
-/// Decides it. `remembered`: what the agent remembers, as it is shown. Blocks: it reads docs/.
+/// Builds the prompt, or plans a compaction. `remembered` is the memory block. Blocks, since it reads docs/.
 #[must_use]
 pub fn build_request(call: &CallModel, remembered: Option<String>, accepts: ModelLimits) -> BuildOutcome {
     let (record, set) = (&call.messages[..], &call.working_set);

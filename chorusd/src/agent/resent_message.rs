@@ -1,18 +1,19 @@
-//! A message that is sent again because nobody answered it: it is in the context once. Part of the state machine.
+//! Detects a message that is sent again because its turn failed, so that it is in the context only once. Part of the
+//! state machine.
 
 use super::state::State;
 use crate::message::{ContextNo, StoredMessage};
 
-/// Where a turn ended without a word of an answer.
+/// The state of the context after a turn that ended without any reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UnansweredTurn {
     context: ContextNo,
-    /// Messages there were then, the question last.
+    /// How many messages there were; the last one is the user's.
     messages: usize,
 }
 
 impl State {
-    /// Notes how the turn ended whose message stands at `opened`.
+    /// Records whether the turn whose message is at index `opened` was answered.
     pub(super) fn record_answered(&mut self, opened: usize, answered: bool) {
         let context = self.context.as_ref().filter(|_| !answered);
         self.unanswered = context
@@ -20,7 +21,7 @@ impl State {
             .map(|context| UnansweredTurn { context: context.number, messages: context.messages.len() });
     }
 
-    /// Returns true for the message that the last turn was begun with, where nothing has come since.
+    /// Whether `message` is the one that started the last turn, and nothing has been added since.
     pub(super) fn is_resent(&self, message: &StoredMessage) -> bool {
         let Some(context) = self.context.as_ref().filter(|_| self.pending_appends.is_empty()) else { return false };
         let now = UnansweredTurn { context: context.number, messages: context.messages.len() };

@@ -1,4 +1,4 @@
-//! The turns that run, as whoever asks for a status sees them.
+//! The running turns of all agents, for status requests.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::state::State;
 use crate::clock::Ticks;
 
-/// A turn that runs.
+/// State of a running turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnSnapshot {
     turn: Uuid,
@@ -19,7 +19,7 @@ pub struct TurnSnapshot {
 }
 
 impl State {
-    /// Returns the turn that runs.
+    /// Returns the running turn.
     #[must_use]
     pub fn running_turn(&self) -> Option<TurnSnapshot> {
         let turn = self.turn.as_ref()?;
@@ -32,12 +32,12 @@ impl State {
     }
 }
 
-/// The turns of all agents, by agent.
+/// The running turns, by agent.
 #[derive(Debug, Default)]
 pub struct RunningTurns(Mutex<HashMap<Uuid, TurnSnapshot>>);
 
 impl RunningTurns {
-    /// Notes what an agent does now.
+    /// Sets or removes the running turn of an agent.
     pub(super) fn set(&self, agent: Uuid, running: Option<TurnSnapshot>) {
         match running {
             Some(running) => _ = self.lock().insert(agent, running),
@@ -45,7 +45,7 @@ impl RunningTurns {
         }
     }
 
-    /// Returns the turn of an agent as it stands at `now`.
+    /// Returns the running turn of an agent as of `now`.
     #[must_use]
     pub fn status(&self, agent: Uuid, now: Ticks) -> Option<RunningTurn> {
         let TurnSnapshot { turn, step, since, waiting } = self.lock().get(&agent).copied()?;

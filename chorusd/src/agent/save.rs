@@ -1,4 +1,4 @@
-//! A session on its way to the disk: the file first, then the row, then the answer.
+//! Writes sessions: first the file, then the row of the catalog, then the reply.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,11 +23,9 @@ use crate::store::session_files::StagedFile;
 use crate::store::{Store, session_files};
 use crate::summary::{self, ConversationSample, ExtractiveSummary};
 
-/// Writes the session of a live context and notes in the journal that it is saved; where a model is to summarise it, that is
-/// noted with it. `checkpoint` is of the workspace, and begun only where a session is written.
-///
-/// # Errors
-/// Whatever the disk says; then there is no session.
+/// Saves a live context as a session and records that in the journal, together with the summary that a model is to
+/// make. `checkpoint` commits the workspace; it starts only if a session is written. If anything fails, there is no
+/// session.
 pub(super) async fn save(
     store: &Arc<Store>,
     summaries: &Summaries,
@@ -42,7 +40,7 @@ pub(super) async fn save(
         .and_then(slug::from_description)
         .unwrap_or_else(|| slug::from_content(&first_content(&draft.messages)));
     let wanted = slug::session_id(draft.now, &slug);
-    // A journal that can no longer be written takes no note of a save: then there is none.
+    // If the journal is poisoned it cannot record a save, so do not make one.
     store.journal.ensure_healthy()?;
     let (newest, known) = store.catalog.newest_session_and_names(draft.settings.id, wanted.clone()).await?;
     if draft.trigger != Trigger::ManualSave
@@ -64,7 +62,7 @@ pub(super) async fn save(
     }
     let Checkpoint { commit, warning } = checkpoint.await;
     let ends = draft.ends_context;
-    // These may fall due by the thousand.
+    // Contexts may expire by the thousand: sync their files together.
     let together = draft.trigger == Trigger::IdleTimeout;
     let make = move |dir: &Path, session_id: &str| {
         let bytes = draft.messages.iter().map(|message| message.json().len()).sum();
@@ -73,7 +71,7 @@ pub(super) async fn save(
         let filled = session_files::stage(dir, &header, &draft.messages, sha256)?;
         Ok((header, filled))
     };
-    // The mark comes last: it must not speak of a session that was taken back.
+    // The journal comes last. It must not refer to a session that was rolled back.
     let mark = || async move { if ends { Ok(()) } else { store.journal.mark_saved(context, count, id).await } };
     let session = write_session(
         store,
@@ -92,13 +90,13 @@ pub(super) async fn save(
     Ok(WrittenSession { session: Box::new(session), summarise_with: summary.map(|_| facts), warning })
 }
 
-/// Whether a session has no summary but one in its own words, or none.
+/// Whether a session has no summary by a model or a person.
 fn has_no_model_summary(header: &SessionHeader) -> bool {
     matches!(header.summary_source, SummarySource::Extractive | SummarySource::None)
 }
 
-/// The newest session, where it holds just these messages and pinned facts: a save that a crash cut short before it was noted. An
-/// explicit save always writes, the others do not save the same a second time.
+/// Returns the newest session if it holds exactly these messages and pinned facts: a save that a crash interrupted
+/// before it was recorded. A save that a user asked for always writes, the others do not write the same session twice.
 async fn find_identical_session(
     store: &Arc<Store>,
     draft: &SessionDraft,
@@ -118,33 +116,30 @@ async fn find_identical_session(
     Ok(Some(Session { header: row.header, short_id, file_path, available: true, corrupt: None }))
 }
 
-/// Whether the file has the facts that are pinned: the catalog does not know them.
+/// Whether the file has the same pinned facts; they are not in the catalog.
 async fn has_same_pins(path: PathBuf, draft: &SessionDraft) -> Result<bool> {
     let found = run_blocking(move || session_files::read(&path)).await?;
     let header = found.file.ok().map(|file| file.header);
     Ok(header.is_some_and(|header| header.working_set.pinned_facts == draft.working_set.pinned_facts))
 }
 
-/// Where a session file goes.
+/// Where a session is written and how.
 #[derive(Debug)]
 pub struct SessionTarget {
-    /// The name, or the first free one like it.
+    /// The name of the session; if it is taken, a suffix makes it unique.
     pub name: String,
-    /// The names like it that the catalog has.
+    /// Similar names that the catalog has.
     pub taken_names: Vec<String>,
-    /// Whether it is brought to the disk with others that wait.
+    /// Whether its sync is batched with others that wait.
     pub batched: bool,
-    /// Whether a model is to summarise it.
+    /// Set if a model is to summarise it.
     pub summary_request: Option<PendingSummary>,
-    /// Its place in the order of sessions.
+    /// Its position in the order of sessions.
     pub order: SessionPlacement,
 }
 
-/// Writes a session: `make` writes the file, which goes to its place, the row follows, then whatever `after` does. Where
-/// any of them fails, row and file are taken back.
-///
-/// # Errors
-/// Whatever the disk says; then there is no session.
+/// Writes a session: `make` writes the file, which moves to its final name; then the row is inserted and `after` runs.
+/// If any of them fails, row and file are removed and there is no session.
 pub async fn write_session<After: Future<Output = Result<()>>>(
     store: &Arc<Store>,
     facts: &Arc<AgentSettings>,
@@ -220,7 +215,7 @@ fn hash_messages(messages: &[StoredMessage]) -> String {
     MessageHash::from_messages(messages.iter().map(|message| &message.json()[..])).finish()
 }
 
-/// Content of the first message, empty where there is none.
+/// Returns the content of the first message, empty if there is none.
 fn first_content(messages: &[StoredMessage]) -> String {
     messages.first().and_then(|m| m.to_message().ok()).map(|m| m.content).unwrap_or_default()
 }
@@ -252,7 +247,7 @@ fn build_header(draft: &SessionDraft, id: Uuid, session_id: &str, workspace_comm
     }
 }
 
-/// Title and summary in the conversation's own words; only the messages that a digest keeps are parsed.
+/// Returns the extractive title and summary. Parses only the messages that the digest samples.
 fn extract_summary(messages: &[StoredMessage]) -> ExtractiveSummary {
     let mut digest = ConversationSample::new();
     for index in ConversationSample::selected_indices(messages.len()) {

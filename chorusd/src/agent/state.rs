@@ -1,8 +1,8 @@
-//! The agent as a pure function: an event in, a list of effects out. No I/O, no clock, no runtime.
+//! An agent's state machine: a pure function from an event to a list of effects. No I/O, no clock, no runtime.
 //!
-//! Appends flow: many may be under way, and each is taken into the context when the journal has it. Everything that
-//! saves, clears or replaces the context is exclusive: it waits for the appends before it, and keeps the requests
-//! after it waiting.
+//! Many appends may be pending at once; each enters the context when the journal has recorded it. Operations that save,
+//! clear or replace the context are exclusive: they wait for the appends before them, and the requests after them wait
+//! for the operation.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -28,17 +28,17 @@ use super::turn_queue::QueuedTurn;
 use crate::error::{Error, Result};
 use crate::message::{StoredMessage, Totals};
 
-/// Appends that may be under way at once.
+/// Maximum number of pending appends.
 const MAX_PENDING_APPENDS: usize = 1024;
 
-/// Appends that may wait for the results of calls.
+/// Maximum number of appends that wait for tool results.
 const MAX_PARKED_APPENDS: usize = 256;
 
 /// An agent's live state.
 #[derive(Debug, Default)]
 pub struct State {
     pub(super) context: Option<Context>,
-    /// The context that the first appends will begin, until one of them is durable.
+    /// The context that the first appends will create, until one of them is durable.
     new_context: Option<ContextHead>,
     /// Number of the next record.
     pub(super) next_record: u32,
@@ -46,23 +46,23 @@ pub struct State {
     /// An exclusive request that waits for the appends before it.
     pub(super) waiting_exclusive: Option<Request>,
     pub(super) exclusive: Option<ExclusiveOp>,
-    /// Why the context could not be read back, where it could not.
+    /// The error with which loading the context failed.
     pub(super) load_error: Option<Error>,
     pub(super) turn: Option<Turn>,
-    /// Turns that wait for the one that runs.
+    /// Turns that wait for the running one.
     pub(super) queued_turns: VecDeque<QueuedTurn>,
-    /// What waits until calls have their results.
+    /// Requests that wait until the open tool calls have their results.
     parked: VecDeque<(RequestMeta, AgentCommand)>,
-    /// What the turn brings while something exclusive is under way.
+    /// Events of the turn that arrived during an exclusive operation.
     deferred_events: VecDeque<Event>,
-    /// A turn that the daemon ended in.
+    /// A turn that was running when the daemon ended.
     open_turn: Option<OpenTurn>,
-    /// One of these in which nothing was done: it can be gone on with.
+    /// Such a turn in which nothing was done yet: it can be resumed.
     pub(super) resumable_turn: Option<Uuid>,
     pub(super) unanswered: Option<UnansweredTurn>,
 }
 
-/// An append on its way into the journal.
+/// An append that the journal has not confirmed yet.
 #[derive(Debug)]
 pub(super) struct PendingAppend {
     pub owner: AppendOwner,
@@ -72,19 +72,19 @@ pub(super) struct PendingAppend {
     pub deadline: Option<Deadline>,
 }
 
-/// Whose append it is.
+/// The owner of an append, which handles its completion.
 #[derive(Debug)]
 pub(super) enum AppendOwner {
     Request(RequestId),
-    /// It may be over when this ends.
+    /// The turn may be over when the append completes.
     Turn(Uuid),
-    /// What closes a turn that the daemon ended in.
+    /// The results that close a turn which was running when the daemon ended.
     OpenTurn,
-    /// No messages, but some that leave the window.
+    /// A compaction, which has no messages.
     Compaction(Box<Compaction>),
 }
 
-/// An exclusive request under way.
+/// An exclusive operation in progress.
 #[derive(Debug)]
 pub(super) enum ExclusiveOp {
     Writing { request: RequestId, after: AfterSave },
@@ -95,14 +95,14 @@ pub(super) enum ExclusiveOp {
     Held,
 }
 
-/// What takes the place of a context.
+/// The context that takes the place of the current one.
 #[derive(Debug)]
 pub(super) struct Replacement {
-    /// The session that it is, by its id and its name; told when it is there. What goes on from a session is told with its commit.
+    /// Id and name of the restored session, for the event that follows. A resumed session is announced with its commit.
     pub restored: Option<(Uuid, String)>,
-    /// Number of its next record.
+    /// Number of the new context's next record.
     pub next_record: u32,
-    /// What was gained by it, where the context was compacted.
+    /// Receipt of the compaction, if this is one.
     pub receipt: Option<Box<Receipt>>,
 }
 
@@ -120,50 +120,50 @@ pub(super) enum AfterSave {
 }
 
 impl State {
-    /// The state of an agent whose context was read back.
+    /// Returns the state of an agent whose context was loaded.
     #[must_use]
     pub fn recovered(context: Context, next_record: u32, open_turn: Option<OpenTurn>) -> Self {
         Self { context: Some(context), next_record, open_turn, ..Self::default() }
     }
 
-    /// The state of an agent whose context could not be read back: it can only be cleared or replaced.
+    /// Returns the state of an agent whose context could not be loaded. It can only be cleared or replaced.
     #[must_use]
     pub fn unreadable(context: Context, failure: Error) -> Self {
         Self { context: Some(context), load_error: Some(failure), ..Self::default() }
     }
 
-    /// Whether a request would be taken now.
+    /// Whether another request can be accepted now.
     #[must_use]
     pub fn accepts_requests(&self) -> bool {
         self.exclusive.is_none() && self.waiting_exclusive.is_none() && self.pending_appends.len() < MAX_PENDING_APPENDS
     }
 
-    /// Whether there is nothing to keep an actor for.
+    /// Whether there is no context and nothing in progress, so that no actor is needed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.context.is_none() && self.is_quiescent()
     }
 
-    /// Whether the context could not be read back, and nothing is under way that does without it.
+    /// Whether the context could not be loaded and no operation that works without it is in progress.
     #[must_use]
     pub fn is_unreadable_and_idle(&self) -> bool {
         self.load_error.is_some() && self.exclusive.is_none() && self.waiting_exclusive.is_none()
     }
 
-    /// Whether nothing is under way, so that the journal has all there is to know.
+    /// Whether nothing is in progress, so that the journal holds the whole state.
     #[must_use]
     pub fn is_quiescent(&self) -> bool {
         let under_way = self.exclusive.is_some() || self.waiting_exclusive.is_some() || self.turn.is_some();
         !under_way && self.pending_appends.is_empty() && self.queued_turns.is_empty() && self.parked.is_empty()
     }
 
-    /// The live context.
+    /// Returns the live context.
     #[must_use]
     pub fn context(&self) -> Option<&Context> {
         self.context.as_ref()
     }
 
-    /// Takes an event.
+    /// Handles an event and returns the effects to carry out.
     pub fn handle(&mut self, event: Event) -> Vec<Effect> {
         let mut effects = Vec::new();
         self.dispatch(event, &mut effects);
@@ -189,7 +189,7 @@ impl State {
             matches!(event, Event::ModelCalled { .. } | Event::CompactionPlanned { .. } | Event::ToolEnded(_))
                 || matches!(event, Event::TurnClosed { .. });
         if of_turn && self.exclusive.is_some() {
-            // What is under way has a copy of the context.
+            // The exclusive operation works on a copy of the context.
             self.deferred_events.push_back(event);
             return;
         }
@@ -215,7 +215,7 @@ impl State {
         }
     }
 
-    /// Closes what a crash left open, before anything else.
+    /// Closes a turn that a crash left open, before the first request is handled.
     fn close_open_turn(&mut self, asked: &RequestMeta, effects: &mut Vec<Effect>) {
         let (Some(left), Some(begin)) = (self.open_turn.take(), self.live_head()) else { return };
         let mark = TurnMarker::Close { turn: left.turn, key: None, answer: None };
@@ -280,7 +280,7 @@ impl State {
                 };
                 effects.push(Effect::Append(Box::new(append)));
             }
-            // Nobody sees the calls that are just being closed.
+            // A reader must not see calls whose missing results are just being recorded.
             AgentCommand::ReadPage { .. } | AgentCommand::Window
                 if self.pending_appends.iter().any(|pending| matches!(pending.owner, AppendOwner::OpenTurn)) =>
             {
@@ -324,14 +324,14 @@ impl State {
         }
     }
 
-    /// Takes the appends that waited for results.
+    /// Handles the appends that waited for tool results.
     pub(super) fn resume_parked(&mut self, effects: &mut Vec<Effect>) {
         for (asked, verb) in mem::take(&mut self.parked) {
             self.handle_request(Request { meta: asked, command: verb }, effects);
         }
     }
 
-    /// The live context, as messages go into it.
+    /// Returns the head of the live context, without the agent's id.
     pub(super) fn live_head(&self) -> Option<ContextHead> {
         let context = self.context.as_ref()?;
         Some(ContextHead {
@@ -343,7 +343,7 @@ impl State {
         })
     }
 
-    /// The context that messages go into: the live one, or one that is about to begin.
+    /// Returns the head of the context that messages are appended to: the live one, or one that is to be created.
     pub(super) fn live_or_new_head(&mut self, asked: &RequestMeta) -> ContextHead {
         if let Some(begin) = self.live_head() {
             return ContextHead { agent: asked.settings.id, ..begin };
@@ -390,7 +390,7 @@ impl State {
             );
         }
         if self.pending_appends.is_empty() {
-            // Whatever was to begin did so, or every append of it came to nothing.
+            // Either the new context exists now, or every append that would have created it has failed.
             self.new_context = None;
         }
         match (pending.owner, result) {
@@ -406,7 +406,7 @@ impl State {
                 effects.push(Effect::Reply(request, Ok(CommandOutcome::Appended(answer))));
             }
             (AppendOwner::Request(request), Err(failure)) => effects.push(Effect::Reply(request, Err(failure))),
-            // Only turns have marks, and only compactions no messages.
+            // Only turns have markers, and only compactions have no messages.
             (
                 AppendOwner::Request(request),
                 Ok(AppendOutcome::DuplicateTurn(_) | AppendOutcome::CompactionRecorded),
@@ -416,6 +416,7 @@ impl State {
         }
     }
 
+    /// Drops the context and everything that belongs to it, but not the queued requests.
     pub(super) fn reset(&mut self) {
         *self = Self {
             exclusive: mem::take(&mut self.exclusive),
@@ -426,18 +427,18 @@ impl State {
     }
 }
 
-/// When a context that saw this is put away.
+/// Returns the idle deadline that follows from a request.
 pub(super) fn deadline_of_request(asked: &RequestMeta) -> Option<Deadline> {
     deadline_after(&asked.settings, EventTime { now: asked.now, ticks: asked.ticks })
 }
 
-/// When a context is put away in which something happened at that moment.
+/// Returns the idle deadline that follows from activity at `moment`.
 pub(super) fn deadline_after(facts: &AgentSettings, moment: EventTime) -> Option<Deadline> {
     let timeout = facts.idle_timeout?;
     Some(Deadline { due: moment.ticks.after(timeout), at: moment.now.checked_add(timeout).ok()? })
 }
 
-/// What would take the context away from under a turn.
+/// Whether a command is refused during a turn because it would take the context away from it.
 fn is_refused_during_turn(verb: &AgentCommand) -> bool {
     matches!(
         verb,
@@ -451,6 +452,7 @@ fn is_refused_during_turn(verb: &AgentCommand) -> bool {
     ) || matches!(verb, AgentCommand::Save { clear: true, .. } | AgentCommand::Hold { ends_turn: false })
 }
 
+/// Returns an empty context with this head.
 pub(super) fn context_from_head(begin: &ContextHead) -> Context {
     Context {
         number: begin.context,
@@ -472,6 +474,7 @@ pub(super) fn context_from_head(begin: &ContextHead) -> Context {
     }
 }
 
+/// Returns the error that there is nothing to save or to rewind.
 pub(super) fn empty_context_error(name: &str) -> Error {
     Error::new(ErrorKind::NothingToSave, format!("the context of {name} is empty"))
         .hint("`chorusctl context append` or `context restore` fills it")

@@ -1,58 +1,58 @@
-//! How many tools a turn may call, and when it is to answer without them.
+//! Limits on the tool calls of a turn, and when the model must answer without tools.
 
-/// Calls of tools in one turn.
+/// Maximum number of tool calls in one turn.
 pub const MAX_CALLS: u32 = 50;
 
-/// Calls that fail one after the other before the model is to answer.
+/// Consecutive failed calls after which the model must answer.
 pub const MAX_CONSECUTIVE_FAILURES: u32 = 5;
 
-/// What is answered to calls beyond [`MAX_CALLS`].
+/// Result of calls beyond [`MAX_CALLS`].
 const CALL_LIMIT_ERROR: &str = "the turn has used its 50 calls; answer now";
 
-/// What is answered to calls behind [`MAX_FAILURES`] in the same answer.
+/// Result of calls after [`MAX_CONSECUTIVE_FAILURES`] in the same reply.
 pub const SKIPPED_CALL_ERROR: &str = "it was not carried out: 5 calls in a row before it have failed; answer now";
 
-/// Why a model is to answer without tools.
+/// Why a model must answer without tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolCutoff {
-    /// It has called as many as it may.
+    /// The turn has made [`MAX_CALLS`] calls.
     CallLimit,
-    /// What it tries goes wrong again and again.
+    /// Too many calls in a row have failed.
     FailureLimit,
 }
 
-/// How many calls have failed since one last went well.
+/// Counts failed calls since the last successful one.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct CircuitBreaker {
     failures: u32,
 }
 
 impl CircuitBreaker {
-    /// A call has ended.
+    /// Records the result of a call.
     pub fn record_result(&mut self, is_error: bool) {
         self.failures = if is_error { self.failures.saturating_add(1) } else { 0 };
     }
 
-    /// How many may run now, so that no more can fail in a row; none: no more is to begin.
+    /// Returns how many calls may run now, so that no more than the limit can fail in a row; 0 if no call may start.
     #[must_use]
     pub fn remaining_failures(self) -> u32 {
         MAX_CONSECUTIVE_FAILURES.saturating_sub(self.failures)
     }
 }
 
-/// What a turn has called so far.
+/// The tool calls of a turn so far.
 #[derive(Debug, Default)]
 pub(super) struct ToolBudget {
     calls_made: u32,
     breaker: CircuitBreaker,
-    /// Once said it is not taken back.
+    /// Once set it stays.
     cutoff: Option<ToolCutoff>,
-    /// The model was to answer, and went on calling.
+    /// The model was told to answer, and called tools again.
     pub cutoff_ignored: bool,
 }
 
 impl ToolBudget {
-    /// One more call; why it is not carried out, for the model.
+    /// Counts a call. Returns the error for the model if the call is not carried out.
     pub fn take_call(&mut self) -> Option<&'static str> {
         if let Some(word) = self.cutoff {
             return Some(if word == ToolCutoff::CallLimit { CALL_LIMIT_ERROR } else { word.model_instruction() });
@@ -64,10 +64,10 @@ impl ToolBudget {
         None
     }
 
-    /// A call has ended; `skipped`: it was not begun, because too many before it had failed.
+    /// Records the result of a call. `skipped`: it was not started, because too many calls before it had failed.
     pub fn record_result(&mut self, is_error: bool, skipped: bool) {
         if skipped {
-            // Also where the answer it is of has as many calls as a turn may have.
+            // This takes precedence even if the reply also used up the calls of the turn.
             self.cutoff = Some(ToolCutoff::FailureLimit);
         } else if self.cutoff.is_none() {
             self.breaker.record_result(is_error);
@@ -75,19 +75,19 @@ impl ToolBudget {
         }
     }
 
-    /// For whoever carries the calls out.
+    /// Returns the failure counter, for the runner of the calls.
     pub fn breaker(&self) -> CircuitBreaker {
         self.breaker
     }
 
-    /// Whether the model is to answer next, and why.
+    /// Returns why the model must answer next, if it must.
     pub fn cutoff(&self) -> Option<ToolCutoff> {
         self.cutoff
     }
 }
 
 impl ToolCutoff {
-    /// What the model is told.
+    /// Returns the instruction for the model.
     #[must_use]
     pub fn model_instruction(self) -> &'static str {
         match self {
@@ -101,7 +101,7 @@ impl ToolCutoff {
         }
     }
 
-    /// What the person is told.
+    /// Returns the note for the user.
     pub(super) fn user_note(self) -> &'static str {
         match self {
             Self::CallLimit => "the turn has used its 50 calls of tools: the model is asked to answer",
@@ -109,7 +109,7 @@ impl ToolCutoff {
         }
     }
 
-    /// Why the turn ends, where it did not.
+    /// Returns the error message if the model ignores the instruction.
     pub(super) fn ignored_message(self) -> &'static str {
         match self {
             Self::CallLimit => "the turn has used its 50 calls of tools, and its model goes on calling",

@@ -1,4 +1,4 @@
-//! The calls of one answer: which of them are carried out, and what comes of each. Part of the state machine.
+//! The tool calls of one reply and the order of their results. Part of the state machine.
 
 use std::mem;
 
@@ -11,22 +11,22 @@ use super::turn::{EventTime, Turn, TurnPhase};
 use crate::error::Error;
 use crate::message::StoredMessage;
 
-/// The calls of one answer that have been begun, in its order. Which result is whose is told by their places: of calls that
-/// have one id, the results stand in the record in the order of the calls.
+/// The started calls of one reply, in order. A result is matched by the index of its call: the results of calls that
+/// share an id are recorded in the order of the calls.
 #[derive(Debug)]
 pub(super) struct CallResults {
     calls: Vec<(String, CallState)>,
-    /// Results on their way into the journal.
+    /// Results that the journal has not recorded yet.
     unrecorded: usize,
 }
 
-/// What came of a call.
+/// State of a call.
 #[derive(Debug)]
 enum CallState {
     Running,
-    /// A call before it has the same id and no result yet.
+    /// It has a result, but an earlier call with the same id has none yet.
     Held(StoredMessage, EventTime),
-    /// Its result was handed out.
+    /// Its result was released for the journal.
     Released,
 }
 
@@ -39,7 +39,7 @@ impl CallResults {
         matches!(self.calls.get(at), Some((_, CallState::Running)))
     }
 
-    /// The call at a place has ended; the results that are to be kept now.
+    /// Completes the call at an index. Returns the results to record now.
     fn complete(&mut self, at: usize, result: StoredMessage, moment: EventTime) -> Vec<(StoredMessage, EventTime)> {
         let Some((id, came)) = self.calls.get_mut(at) else { return Vec::new() };
         *came = CallState::Held(result, moment);
@@ -59,7 +59,7 @@ impl CallResults {
         due
     }
 
-    /// A result is in the journal; whether all are.
+    /// Counts a recorded result. Returns whether all results are recorded.
     pub fn on_result_recorded(&mut self) -> bool {
         self.unrecorded = self.unrecorded.saturating_sub(1);
         self.unrecorded == 0 && self.calls.iter().all(|(_, came)| matches!(came, CallState::Released))
@@ -67,7 +67,7 @@ impl CallResults {
 }
 
 impl Turn {
-    /// What the model said is in the journal: its tools are called. Whoever calls them tells when each begins and ends.
+    /// Starts the tool calls of a recorded reply. The tool runner announces the start and end of each.
     pub(super) fn run_tools(&mut self, effects: &mut Vec<Effect>) {
         let TurnPhase::RecordingReply(calls) = &mut self.phase else { return };
         let calls = mem::take(calls);
@@ -84,7 +84,7 @@ impl Turn {
         })));
     }
 
-    /// Why it is to end without another call of its model, because of its tools.
+    /// Returns the error with which the turn must end before another model call, if its tools are the reason.
     pub(super) fn stop_reason(&self) -> Option<Error> {
         let unheeded = || {
             let word = self.tool_budget.cutoff().filter(|_| self.tool_budget.cutoff_ignored)?;
@@ -96,7 +96,7 @@ impl Turn {
 }
 
 impl State {
-    /// A tool has ended.
+    /// Handles the completion of a tool call.
     pub(super) fn on_tool_ended(&mut self, ended: ToolEnded, effects: &mut Vec<Effect>) {
         let ToolEnded { turn_step: (id, step), moment, call_index: at, result, is_error, skipped, fatal: stop } = ended;
         let current = |turn: &&mut Turn| turn.id == id && turn.step == step;

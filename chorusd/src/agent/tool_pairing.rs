@@ -1,11 +1,11 @@
-//! Calls and their results. Ids are matched between one assistant message and the results that directly follow it, a result
-//! with the first call of its id that has none: two calls of one answer may have the same id.
+//! Matches tool calls with their results. Ids are matched between one assistant message and the results that directly
+//! follow it, a result with the first unmatched call of its id: two calls of one reply may have the same id.
 
 use chorus_proto::ToolCall;
 
 use crate::message::StoredMessage;
 
-/// Those of `calls` that have no result among these.
+/// Returns the calls that have no result among `results`.
 #[must_use]
 pub fn calls_without_result(mut calls: Vec<ToolCall>, results: &[StoredMessage]) -> Vec<ToolCall> {
     let mut given: Vec<String> = results.iter().filter_map(|result| result.to_message().ok()?.tool_call_id).collect();

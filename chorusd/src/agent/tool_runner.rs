@@ -1,4 +1,4 @@
-//! Carrying out the calls of one answer: beside each other, or one after the other where somebody is to be asked about one.
+//! Runs the tool calls of one reply: in parallel, or one after the other if one of them needs an approval.
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,10 +23,10 @@ use crate::requester::Requester;
 use crate::store::journal::NewEvent;
 use crate::tools::{self, ToolContext, ToolOutcome};
 
-/// Characters of an error that observers are told.
+/// Maximum characters of a tool's error in an event.
 const MAX_ERROR_CHARS: usize = 300;
 
-/// Where the calls of one answer are made.
+/// Runs the tool calls of one reply.
 #[derive(Debug, Clone)]
 pub struct ToolRunner {
     pub registry: Arc<Registry>,
@@ -35,24 +35,24 @@ pub struct ToolRunner {
     pub name: String,
     /// The turn and the step.
     pub turn_step: (Uuid, u32),
-    /// The message that has the calls.
+    /// Id of the message that has the calls.
     pub message: Option<String>,
-    /// Who asked for the turn.
+    /// The requester of the turn.
     pub requester: Requester,
-    /// The turn is to end.
+    /// Cancelled when the turn is to end.
     pub cancel: CancellationToken,
     pub sinks: TurnSinks,
 }
 
-/// What came of a call, on its way to the turn.
+/// The outcome of a call.
 #[derive(Debug)]
 struct CallOutcome {
     outcome: ToolOutcome,
-    /// It was not begun, because too many before it had failed.
+    /// The call was not started, because too many before it had failed.
     skipped: bool,
 }
 
-/// A call and its place in the answer, with where what comes of it is told.
+/// A call, its index in the reply, and the channel for its outcome.
 #[derive(Debug)]
 struct PendingCall {
     index: usize,
@@ -61,7 +61,7 @@ struct PendingCall {
 }
 
 impl ToolRunner {
-    /// Begins; each call has a future that tells when it has ended.
+    /// Starts the calls and returns for each a future that completes with it.
     pub fn start_calls(self, calls: Vec<PlannedCall>, breaker: CircuitBreaker) -> Vec<BoxFuture<'static, Event>> {
         let (mut begun, mut ended) = (Vec::new(), Vec::new());
         for (at, planned) in calls.into_iter().enumerate() {
@@ -73,9 +73,10 @@ impl ToolRunner {
         ended
     }
 
-    /// Begins one call after the other, never more beside each other than may still fail in a row; what is behind so many failures
-    /// is not begun. What takes no time is waited for, so that calls behind it find what it did; everything is where one of them is
-    /// asked about: people answer one question at a time, and see what came of the calls before.
+    /// Starts the calls in order. No more of them run in parallel than may still fail in a row, and none is started
+    /// after that many failures. Calls that take no time are waited for, so that later calls see their effects. If any
+    /// of the calls needs an approval, each is waited for: people answer one question at a time, and see the outcome of
+    /// the calls before.
     async fn run_calls(self, calls: Vec<PendingCall>, mut breaker: CircuitBreaker) {
         let one_by_one = self.needs_approval(&calls).await;
         let mut run = FuturesUnordered::new();
@@ -89,7 +90,7 @@ impl ToolRunner {
             let waits = one_by_one || tools::runs_in_order(&begun.planned.call.name);
             let skipped = breaker.remaining_failures() == 0 && !self.cancel.is_cancelled();
             let batch = self.clone();
-            // A task of its own: one that panics takes nothing else along.
+            // In a task of its own, so that a panic does not affect the other calls.
             let task = tokio::spawn(async move { batch.run_call(begun, skipped).await });
             run.push(task.map(move |failed| (at, failed.unwrap_or_default())));
             while waits && let Some((ended, failed)) = run.next().await {
@@ -101,7 +102,7 @@ impl ToolRunner {
         }
     }
 
-    /// Whether somebody is to be asked about one of these.
+    /// Whether one of the calls needs an approval.
     async fn needs_approval(&self, calls: &[PendingCall]) -> bool {
         let Some(scene) = self.tool_context() else { return false };
         for begun in calls.iter().filter(|begun| begun.planned.refusal.is_none()) {
@@ -112,7 +113,7 @@ impl ToolRunner {
         false
     }
 
-    /// Makes a call. Whether it has failed; `None`: it was not begun.
+    /// Runs a call. Returns whether it failed, or `None` if it was not started.
     async fn run_call(
         self,
         PendingCall { planned, outcome_sender: tell, .. }: PendingCall,
@@ -145,13 +146,13 @@ impl ToolRunner {
         }
     }
 
-    /// Tells that a call begins, before anybody is asked about it.
+    /// Announces the start of a call, before its approval.
     fn announce_start(&self, call: &ToolCall) {
         self.emit_event(EventType::ToolStarted, json!({"turn_id": self.turn_step.0, "id": call.id, "name": call.name}));
         self.sinks.send(&TurnEvent::Tool { id: call.id.clone(), name: call.name.clone() });
     }
 
-    /// Takes secrets out of what came of a call, and tells that it has ended, before the one behind it begins.
+    /// Redacts the outcome of a call and announces its end, before the next call starts.
     fn announce_end(&self, call: &ToolCall, outcome: ToolOutcome) -> ToolOutcome {
         let redact = self.registry.agents.by_id(self.agent).is_none_or(|entry| entry.settings.redact);
         let outcome = outcome.redacted(self.registry.models.redactor(), redact);
@@ -170,13 +171,13 @@ impl ToolRunner {
         outcome
     }
 
-    /// Tells observers; nobody waits for it.
+    /// Emits an event to observers, without waiting for it.
     fn emit_event(&self, kind: EventType, data: Value) {
         let (at, agent) = (self.registry.clock.now(), Some(self.name.clone()));
         drop(self.registry.store.journal.emit(vec![NewEvent { at, kind, agent, data }]));
     }
 
-    /// What a tool sees, as it is now: the profile of an agent may change between two calls.
+    /// Returns the tool context as of now. The agent's permission profile may change between two calls.
     fn tool_context(&self) -> Option<ToolContext> {
         let facts = self.registry.agents.by_id(self.agent)?.settings.clone();
         let (voices, directory, agent) = (self.sinks.clone(), self.registry.agents.clone(), self.agent);
@@ -221,14 +222,14 @@ impl ToolRunner {
     }
 }
 
-/// One that was begun has ended.
+/// Records the result of a call, if it was started.
 fn count_result(breaker: &mut CircuitBreaker, failed: Option<bool>) {
     if let Some(failed) = failed {
         breaker.record_result(failed);
     }
 }
 
-/// What comes of a tool that panics.
+/// Returns the outcome of a tool that panicked.
 fn panic_outcome() -> ToolOutcome {
     ToolOutcome::error("the tool failed: it ended in the middle")
 }

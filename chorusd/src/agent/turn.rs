@@ -1,8 +1,7 @@
-//! A turn: from a user's message to the model's last word, with the tools that it calls in between. Part of the state
-//! machine.
+//! A turn: from a user's message to the model's final reply, with the tool calls in between. Part of the state machine.
 //!
-//! Each step is in the journal before the next begins. Results of calls and tools carry the turn and the step they belong to;
-//! what comes late is dropped.
+//! Each step is in the journal before the next one starts. The completions of model and tool calls carry their turn and
+//! step; those that come too late are dropped.
 
 use std::sync::Arc;
 
@@ -32,69 +31,71 @@ use crate::error::{Error, Result};
 use crate::message::{ContextNo, StoredMessage};
 use crate::requester::Requester;
 
-/// A message that asks for a turn.
+/// A message that requests a turn.
 #[derive(Debug)]
 pub struct TurnRequest {
-    /// Of the turn that it begins, unless its key is known.
+    /// Id of the turn that this message starts, unless its key is known.
     pub turn: Uuid,
     pub message: StoredMessage,
     pub key: Option<String>,
-    /// Where its key is known, and the daemon ended before anything was done in that turn, it is done now.
+    /// If the key is known and the daemon ended before anything was done in that turn, resume it.
     pub resume_if_unstarted: bool,
-    /// Where it is told what is said; not the state machine's.
+    /// Where the turn's events go. The actor uses it, the state machine does not.
     pub sink: TurnSink,
-    /// Who asked for it.
+    /// The requester of the turn.
     pub requester: Requester,
 }
 
-/// The turn that runs.
+/// The running turn.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub id: Uuid,
-    /// Whoever waits for its end.
+    /// The requests that wait for the turn to end.
     waiting_requests: Vec<RequestId>,
     key: Option<String>,
-    /// Its message, where a turn of its key that was cut off may be gone on with.
+    /// The message, if an interrupted turn with the same key may be resumed.
     pub(super) resumption: Option<TurnResumption>,
     pub(super) requester: Requester,
     pub(super) settings: Arc<AgentSettings>,
     pub(super) started_at: Ticks,
-    /// Number of the model call; one that was compacted before is another.
+    /// Number of the model call; a call that had to be compacted first counts as one of its own.
     pub(super) step: u32,
-    /// Where its message stands in the context, once it does.
+    /// Index of the turn's message in the context, once it is there.
     pub(super) first_message: Option<usize>,
     pub(super) phase: TurnPhase,
     pub(super) interruption: Option<Interruption>,
     pub(super) tool_budget: ToolBudget,
-    /// A tool could not go on: why the turn ends.
+    /// The error of a tool because of which the turn ends.
     pub(super) fatal: Option<Error>,
-    /// Whoever came with its key in the middle of an answer: half of it would be no answer, so they hear the next one.
+    /// Requests that joined with the same key in the middle of a reply. They receive events from the next reply on,
+    /// since half a reply is of no use.
     late_listeners: Vec<RequestId>,
-    /// The window was made smaller once, because it was too long.
+    /// The window was already made smaller because it was too long.
     reduced: bool,
-    /// Whether it is to be compacted before the next call.
+    /// Whether to compact the window before the next call.
     compaction_mode: CompactionMode,
     usage: Usage,
     calls: Vec<ToolCall>,
 }
 
+/// Phase of a turn: the event that it waits for.
 #[derive(Debug)]
 pub(super) enum TurnPhase {
-    /// The message is on its way into the journal.
+    /// The journal is recording the message.
     RecordingMessage,
     CallingModel,
-    /// That messages leave the window is on its way into the journal.
+    /// The journal is recording a compaction.
     RecordingCompaction,
-    /// What the model said is on its way into the journal; these tools are called then.
+    /// The journal is recording the model's reply; these tool calls run next.
     RecordingReply(Vec<ToolCall>),
-    /// Tools whose results are not in the journal yet.
+    /// Tool calls whose results are not yet recorded.
     RunningTools(CallResults),
-    /// The last word is on its way into the journal.
+    /// The journal is recording the final reply.
     RecordingEnd(Box<Result<String>>),
 }
 
 impl Turn {
-    /// One more waits for its end.
+    /// Adds a request that waits for the turn to end.
     fn add_waiter(&mut self, request: RequestId, effects: &mut Vec<Effect>) {
         self.waiting_requests.push(request);
         if !matches!(self.phase, TurnPhase::RecordingMessage) {
@@ -108,7 +109,7 @@ impl Turn {
     }
 }
 
-/// When something came in.
+/// When an event came in.
 #[derive(Debug, Clone, Copy)]
 pub struct EventTime {
     pub now: Timestamp,
@@ -116,12 +117,12 @@ pub struct EventTime {
 }
 
 impl Turn {
-    /// Whether it waits for this call.
+    /// Whether the turn is waiting for the model call of this step.
     pub fn is_calling_step(&self, step: u32) -> bool {
         self.step == step && matches!(self.phase, TurnPhase::CallingModel)
     }
 
-    /// Waits for a compaction, where it is this call that it belongs to.
+    /// Starts to wait for a compaction. Returns false if the turn is not waiting for the model call of this step.
     pub fn begin_compaction(&mut self, step: u32) -> bool {
         let calls = self.is_calling_step(step);
         if calls {
@@ -138,27 +139,27 @@ impl State {
         self.turn.is_some()
     }
 
-    /// Whether a turn runs whose model is called: while tools run, it waits for them.
+    /// Whether a turn runs and is not waiting for its tools.
     #[must_use]
     pub fn is_waiting_for_model(&self) -> bool {
         self.turn.as_ref().is_some_and(|turn| !matches!(turn.phase, TurnPhase::RunningTools(_)))
     }
 
-    /// What is known of the agent now: a change in the middle of the turn.
+    /// Applies settings that may have changed in the middle of the turn.
     pub(super) fn update_settings(&mut self, facts: &Arc<AgentSettings>) {
         if let Some(turn) = &mut self.turn {
             turn.settings = facts.clone();
         }
     }
 
-    /// Whether calls lack their results, so that no message may come between.
+    /// Whether tool calls lack their results, so that no message may be appended now.
     pub(super) fn has_open_calls(&self) -> bool {
         let phase = self.turn.as_ref().map(|turn| &turn.phase);
         matches!(phase, Some(TurnPhase::RunningTools(_)))
             || matches!(phase, Some(TurnPhase::RecordingReply(calls)) if !calls.is_empty())
     }
 
-    /// Begins a turn, or lets it wait for those before it.
+    /// Starts a turn, or queues it behind those before it.
     pub(super) fn request_turn(&mut self, asked: RequestMeta, send: TurnRequest, effects: &mut Vec<Effect>) {
         if send.key.is_some() {
             let same = |key: &Option<String>| *key == send.key;
@@ -212,7 +213,7 @@ impl State {
         self.append_in_turn(begin, &asked.settings, messages, moment, Some(mark), effects);
     }
 
-    /// Journals what is said in the turn.
+    /// Appends messages of the turn to the journal.
     pub(super) fn append_in_turn(
         &mut self,
         begin: ContextHead,
@@ -247,7 +248,7 @@ impl State {
         effects.push(Effect::Append(Box::new(append)));
     }
 
-    /// Journals a message that goes on with the context.
+    /// Appends a message of the turn to the live context.
     pub(super) fn append_to_context(
         &mut self,
         message: StoredMessage,
@@ -262,9 +263,9 @@ impl State {
         self.append_in_turn(begin, &facts, vec![message], moment, mark, effects);
     }
 
-    /// A message of the turn is in the journal, or is not.
+    /// Handles the completion of an append that belongs to a turn.
     pub(super) fn on_turn_appended(&mut self, of: Uuid, result: Result<Option<PriorTurn>>, effects: &mut Vec<Effect>) {
-        // Of a turn that is over, because something before it could not be kept, this changes nothing.
+        // The turn may be over already, because an append before this one failed.
         let Some(turn) = self.turn.as_mut().filter(|turn| turn.id == of) else { return };
         let known = match result {
             Ok(known) => known,
@@ -280,7 +281,7 @@ impl State {
             TurnPhase::RunningTools(calls) => {
                 if calls.on_result_recorded() {
                     turn.phase = TurnPhase::CallingModel;
-                    // Once: a model that goes on calling has its turn ended, and why is said then.
+                    // Once only: if the model goes on calling, the turn ends and its error says why.
                     let word = turn.tool_budget.cutoff().filter(|_| !turn.tool_budget.cutoff_ignored);
                     effects.extend(word.map(|word| Effect::Broadcast(TurnEvent::Note(word.user_note().into()))));
                     self.resume_parked(effects);
@@ -295,7 +296,7 @@ impl State {
         }
     }
 
-    /// The message of the turn is in the context, as the last where it just came: the model is asked.
+    /// Starts the model calls. The turn's message is the last of the context, unless the turn was resumed.
     fn on_turn_started(&mut self, effects: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
         let id = turn.id;
@@ -306,7 +307,7 @@ impl State {
         self.call_model_or_end(effects);
     }
 
-    /// The key came before: its turn has ended, or was cut off.
+    /// Handles a key that was used before: its turn has ended or was interrupted.
     fn reply_to_known_key(&mut self, known: PriorTurn, effects: &mut Vec<Effect>) {
         if self.try_resume_turn(&known, effects) {
             return;
@@ -318,7 +319,7 @@ impl State {
         }
     }
 
-    /// The next call of the model, unless somebody has ended the turn.
+    /// Makes the next model call, unless the turn has to end.
     fn call_model_or_end(&mut self, effects: &mut Vec<Effect>) {
         if self.end_if_interrupted(effects) {
             return;
@@ -334,11 +335,11 @@ impl State {
         let call = self.next_call(&facts);
         effects.push(Effect::CallModel(Box::new(call)));
         let Some(turn) = &mut self.turn else { return };
-        // What comes of a compaction is looked at in this call only; the next may be long for another reason.
+        // This mode holds for one call only; the next one may be too long for another reason.
         turn.compaction_mode = CompactionMode::IfLong;
     }
 
-    /// Ends the turn where somebody has cut it off.
+    /// Ends the turn if it was interrupted. Returns whether it was.
     pub(super) fn end_if_interrupted(&mut self, effects: &mut Vec<Effect>) -> bool {
         let cut_off = self.turn.as_ref().and_then(|turn| turn.interruption);
         if let Some(cut_off) = cut_off {
@@ -347,7 +348,7 @@ impl State {
         cut_off.is_some()
     }
 
-    /// What the next call of the model is made of: in the turn that runs, or in one that begins with the next message.
+    /// Returns the next model call, of the running turn or of one that would start with the next message.
     #[must_use]
     pub fn next_call(&self, facts: &Arc<AgentSettings>) -> CallModel {
         let (context, turn) = (self.context.as_ref(), self.turn.as_ref());
@@ -370,7 +371,7 @@ impl State {
         }
     }
 
-    /// The window was compacted, or could not be; the model is asked.
+    /// Goes on with the model call after the window was compacted.
     pub(super) fn continue_after_compaction(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
         let Some(turn) = self.turn.as_mut().filter(|turn| matches!(turn.phase, TurnPhase::RecordingCompaction)) else {
             return;
@@ -382,7 +383,7 @@ impl State {
         }
     }
 
-    /// The model has answered, or has not.
+    /// Handles the completion of a model call.
     pub(super) fn on_model_called(
         &mut self,
         (id, step): (Uuid, u32),
@@ -403,7 +404,7 @@ impl State {
                 turn.tool_budget.cutoff_ignored = turn.tool_budget.cutoff().is_some();
                 match answer.message {
                     Some(message) if !answer.calls.is_empty() => {
-                        // Its tools may ask something.
+                        // The tools may ask for approvals.
                         effects.extend(turn.late_listeners.drain(..).map(Effect::AddListener));
                         turn.phase = TurnPhase::RecordingReply(answer.calls);
                         self.append_to_context(message, moment, None, effects);
@@ -425,7 +426,7 @@ impl State {
         }
     }
 
-    /// Ends the turn that runs, or one that waits.
+    /// Ends the running turn or withdraws a queued one.
     pub(super) fn cancel(&mut self, request: RequestId, which: Option<Uuid>, effects: &mut Vec<Effect>) {
         if which.is_some_and(|turn| self.withdraw_turn(turn, effects)) {
             effects.push(Effect::Reply(request, Ok(CommandOutcome::Cancelled(which))));
@@ -438,7 +439,7 @@ impl State {
         effects.push(Effect::Reply(request, Ok(CommandOutcome::Cancelled(running))));
     }
 
-    /// Tells whatever the turn has under way to end.
+    /// Cancels what the turn is doing.
     pub(super) fn interrupt_turn(&mut self, why: Interruption, effects: &mut Vec<Effect>) {
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.interruption.is_none()) {
             turn.interruption = Some(why);
@@ -446,7 +447,7 @@ impl State {
         }
     }
 
-    /// Journals the last word, where there is one, and that the turn is over.
+    /// Records the end of the turn, with the final message if there is one.
     fn close_turn(
         &mut self,
         last: Option<(StoredMessage, EventTime)>,
@@ -470,7 +471,7 @@ impl State {
         }
     }
 
-    /// It is in the journal that a turn is over which had no more to say, or is not.
+    /// Handles the record of the end of a turn that added no final message.
     pub(super) fn on_turn_closed(
         &mut self,
         of: Uuid,
@@ -480,20 +481,20 @@ impl State {
     ) {
         let ended = self.turn.as_ref().filter(|turn| turn.id == of && result.is_ok());
         if let Some((facts, context)) = ended.map(|turn| turn.settings.clone()).zip(self.context.as_mut()) {
-            // No message sets the timer, and in the turn it may have rung in vain.
+            // No message has set the idle timer, and it may have fired without effect during the turn.
             context.deadline = deadline_after(&facts, moment);
             effects.push(Effect::SetDeadline { context: context.number, deadline: context.deadline });
         }
         self.on_turn_appended(of, result.map(|()| None), effects);
     }
 
-    /// The turn is over.
+    /// Ends the turn and replies to all requests that wait for it.
     fn finish_turn(&mut self, outcome: Result<String>, effects: &mut Vec<Effect>) {
         let Some(turn) = self.turn.take() else { return };
         let id = turn.id;
         self.record_answered(turn.first_message.unwrap_or(0), outcome.is_ok());
         if matches!(turn.phase, TurnPhase::RunningTools(_)) {
-            // What runs is of no use to anybody any more.
+            // The results of running tools are no longer needed.
             effects.push(Effect::CancelTurn(id));
         }
         let result = match outcome {
@@ -514,7 +515,7 @@ impl State {
     }
 }
 
-/// What a turn left open when the daemon ended in it.
+/// A turn that was running when the daemon ended.
 #[derive(Debug, Clone)]
 pub struct OpenTurn {
     pub turn: Uuid,

@@ -1,5 +1,5 @@
-//! Turns go before what is asked in the background. A server of somebody's own may take one request at a time: whoever waits for an
-//! answer is not to wait for notes and summaries first.
+//! Gives turns priority over background model calls. A self-hosted model server may take one request at a time, and a
+//! user who waits for a reply must not wait for notes and summaries first.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,17 +9,18 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// How often turns may cut off one thing that is asked in the background.
+/// How often turns may preempt one background call.
 pub const MAX_PREEMPTIONS: usize = 3;
 
-/// Between two calls of a turn a tool may take less: what is asked then would be cut off at once.
+/// How long no turn may call the model before a background call starts. A turn's tool may take less than this between
+/// two model calls, and the next one would preempt the background call at once.
 const QUIET_PERIOD: Duration = Duration::from_secs(1);
 
-/// The turns that call their models, by provider.
+/// Number of turns that call their models, by provider.
 #[derive(Debug, Default)]
 pub struct TurnPriority(Mutex<HashMap<String, watch::Sender<usize>>>);
 
-/// A turn that calls its model. It has ended, or runs tools, when this is dropped.
+/// A turn that calls its model. Dropped when the turn ends or runs tools.
 #[derive(Debug)]
 pub struct TurnGuard(watch::Sender<usize>);
 
@@ -30,7 +31,7 @@ impl Drop for TurnGuard {
 }
 
 impl TurnPriority {
-    /// Notes that a turn calls a model of `provider`.
+    /// Registers a turn that calls a model of `provider`.
     #[must_use]
     pub fn begin_turn(&self, provider: &str) -> TurnGuard {
         let turns = self.turn_counter(provider);
@@ -38,9 +39,10 @@ impl TurnPriority {
         TurnGuard(turns)
     }
 
-    /// Asks `provider` where no turn of it runs. What is under way when one begins is cancelled, and asked anew when that has ended;
-    /// `ask` answers `None` then. After [`CUT_OFF`] times it is let come to its end. `provider` is `None` where requests do not keep
-    /// each other waiting. Returns `None` when `stop` comes first.
+    /// Runs the background call `ask` while no turn calls a model of `provider`. A turn that starts in the meantime
+    /// cancels the call, for which `ask` returns `None`; it is made again after the turn. After [`MAX_PREEMPTIONS`]
+    /// cancellations it is no longer interrupted. `provider` is `None` if requests do not delay each other. Returns
+    /// `None` if `stop` comes first.
     pub async fn run_between_turns<T, F>(
         &self,
         provider: Option<&str>,
@@ -72,7 +74,7 @@ impl TurnPriority {
             }
             cancel.cancel();
             cut_off += 1;
-            // What it has used until then is noted at its end.
+            // Wait for its end, which records what it has used.
             if let Some(answer) = asked.await {
                 return Some(answer);
             }
@@ -88,7 +90,7 @@ impl TurnPriority {
     }
 }
 
-/// Waits until no turn calls its model; where one did, until none has for [`QUIET`].
+/// Waits until no turn calls its model. If `did`, until none has for [`QUIET_PERIOD`].
 async fn wait_until_no_turn(turns: &mut watch::Receiver<usize>, did: bool) -> Option<()> {
     if !did && *turns.borrow_and_update() == 0 {
         return Some(());
@@ -134,7 +136,7 @@ mod tests {
         });
         tokio::task::yield_now().await;
         assert_eq!(asked.load(Ordering::SeqCst), 0, "a turn runs");
-        // Of another provider it says nothing.
+        // A turn of another provider has no effect.
         let _other = precedence.begin_turn("q");
         drop(first);
         begins.notified().await;

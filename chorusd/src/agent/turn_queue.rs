@@ -1,4 +1,4 @@
-//! Turns that wait for the one that runs. Part of the state machine.
+//! The queue of turns that wait for the running one. Part of the state machine.
 
 use chorus_proto::methods::send::TurnEvent;
 use uuid::Uuid;
@@ -10,27 +10,27 @@ use super::state::State;
 use super::turn::TurnRequest;
 use crate::error::Error;
 
-/// As many may wait.
+/// Maximum number of queued turns.
 const MAX_QUEUED_TURNS: usize = 64;
 
-/// A turn that waits.
+/// A queued turn.
 #[derive(Debug)]
 pub(super) struct QueuedTurn {
     pub meta: RequestMeta,
     pub request: TurnRequest,
-    /// Who came with the same key.
+    /// Further requests with the same key.
     pub joined_requests: Vec<RequestId>,
 }
 
 impl QueuedTurn {
-    /// All who wait for it.
+    /// Returns all requests that wait for the turn.
     pub fn requests(&self) -> impl Iterator<Item = RequestId> + '_ {
         std::iter::once(self.meta.id).chain(self.joined_requests.iter().copied())
     }
 }
 
 impl State {
-    /// Lets a turn wait for those before it.
+    /// Queues a turn behind those before it.
     pub(super) fn enqueue_turn(&mut self, queued: QueuedTurn, effects: &mut Vec<Effect>) {
         let id = queued.meta.id;
         if self.queued_turns.len() >= MAX_QUEUED_TURNS {
@@ -42,7 +42,7 @@ impl State {
         self.send_queue_position(at, id, effects);
     }
 
-    /// One more waits for the turn at this place.
+    /// Adds a request to the queued turn at this index.
     pub(super) fn join_queued_turn(&mut self, at: usize, request: RequestId, effects: &mut Vec<Effect>) {
         if let Some(queued) = self.queued_turns.get_mut(at) {
             queued.joined_requests.push(request);
@@ -50,14 +50,14 @@ impl State {
         self.send_queue_position(at, request, effects);
     }
 
-    /// Says what is before the turn at this place: the one that runs, too.
+    /// Sends the number of turns before the one at this index, including the running one.
     fn send_queue_position(&self, at: usize, request: RequestId, effects: &mut Vec<Effect>) {
         let turn_id = self.queued_turns.get(at).map(|queued| queued.request.turn);
         effects.push(Effect::SendTo(request, TurnEvent::Queued { before: at as u64 + 1, turn_id }));
         effects.push(Effect::AddApprovalListener(request));
     }
 
-    /// Takes the message of `turn` back; false where it does not wait.
+    /// Removes `turn` from the queue. Returns false if it is not queued.
     pub(super) fn withdraw_turn(&mut self, turn: Uuid, effects: &mut Vec<Effect>) -> bool {
         let at = self.queued_turns.iter().position(|queued| queued.request.turn == turn);
         let Some(queued) = at.and_then(|at| self.queued_turns.remove(at)) else { return false };
@@ -65,14 +65,14 @@ impl State {
         true
     }
 
-    /// Lets nobody wait for a turn any more.
+    /// Refuses all queued turns.
     pub(super) fn refuse_queued(&mut self, why: Interruption, effects: &mut Vec<Effect>) {
         for queued in std::mem::take(&mut self.queued_turns) {
             refuse_turn(&queued, why, effects);
         }
     }
 
-    /// The next turn, where nothing else is under way.
+    /// Starts the next turn if nothing else is in progress.
     pub(super) fn start_next_turn(&mut self, effects: &mut Vec<Effect>) {
         if self.turn.is_none()
             && self.exclusive.is_none()

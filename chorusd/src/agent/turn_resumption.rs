@@ -1,4 +1,4 @@
-//! A turn that a crash cut off, begun again. Part of the state machine.
+//! Resuming a turn that a crash interrupted before anything was done in it. Part of the state machine.
 
 use chorus_proto::{ErrorKind, Role};
 use uuid::Uuid;
@@ -10,11 +10,11 @@ use super::turn::EventTime;
 use crate::error::Error;
 use crate::message::StoredMessage;
 
-/// The advice after a turn of a known key that ended without an answer.
+/// Hint for a known key whose turn ended without an answer.
 const UNANSWERED_HINT: &str =
     "what came is in the context; to have it done anew send it again, under another key where it had one";
 
-/// What a turn begins again with.
+/// The data with which an interrupted turn is resumed.
 #[derive(Debug)]
 pub(super) struct TurnResumption {
     pub message: StoredMessage,
@@ -22,8 +22,8 @@ pub(super) struct TurnResumption {
 }
 
 impl State {
-    /// Goes on with the turn of a known key that was cut off when only its message was kept, which still is the last one; false where it cannot
-    /// be. Once: one that is cut off again is not begun a third time.
+    /// Resumes the turn of a known key if it was interrupted before anything but its message was recorded and that
+    /// message is still the last one. Returns false if that is not so. A turn is resumed at most once.
     pub(super) fn try_resume_turn(&mut self, known: &PriorTurn, effects: &mut Vec<Effect>) -> bool {
         let Some(again) = self.turn.as_mut().and_then(|turn| turn.resumption.take()) else { return false };
         let messages = self.context.as_ref().map(|context| &context.messages);
@@ -40,24 +40,24 @@ impl State {
         turn.first_message = at;
         let (facts, mark) = (turn.settings.clone(), TurnMarker::Open { turn: turn.id, key: None });
         let begin = ContextHead { agent: facts.id, ..begin };
-        // The one that was cut off is closed: a crash in this one must find it open.
+        // The interrupted turn is recorded as closed. If the daemon crashes again it must find this one open.
         self.append_in_turn(begin, &facts, Vec::new(), again.moment, Some(mark), effects);
         true
     }
 }
 
-/// The failure of a key whose turn ended without an answer.
+/// Returns the error for a key whose turn ended without an answer.
 pub(super) fn unanswered_key_error(turn: Uuid) -> Error {
     Error::new(ErrorKind::Interrupted, format!("the turn {turn} of this key ended without an answer"))
         .hint(UNANSWERED_HINT)
 }
 
-/// Whether a turn failed because that of its key ended before, without an answer.
+/// Whether a turn failed because an earlier turn with its key ended without an answer.
 pub fn is_unanswered_key_error(failure: &Error) -> bool {
     failure.kind == ErrorKind::Interrupted && failure.hint.as_deref() == Some(UNANSWERED_HINT)
 }
 
-/// Whether a message is the same as one that is kept, sent once more.
+/// Whether a sent message is the same as a recorded one.
 fn is_same_message(kept: &StoredMessage, sent: &StoredMessage) -> bool {
     let (Ok(kept), Ok(sent)) = (kept.to_message(), sent.to_message()) else { return false };
     kept.role == Role::User && kept.source == sent.source && kept.content == sent.content

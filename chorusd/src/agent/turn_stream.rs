@@ -1,4 +1,4 @@
-//! What is said in a turn on its way to who asked for it. A listener that is slow hears longer pieces; nobody waits for it.
+//! Streams the events of a turn to its listeners. A slow listener receives joined, longer pieces; the turn never waits.
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chorus_proto::methods::send::TurnEvent;
 use tokio::sync::Notify;
 
-/// Who listens.
+/// Receives the events of a turn.
 pub trait TurnListener: Debug + Send + Sync {
-    /// Hears a piece at once; false: cannot now, and has heard nothing.
+    /// Sends an event if the listener can take it at once; else returns false and sends nothing.
     fn try_send(&self, said: &TurnEvent) -> bool;
-    /// Hears a piece as soon as it can. Until then [`Ear::now`] is false.
+    /// Sends an event as soon as the listener can take it. Until then [`TurnListener::try_send`] returns false.
     fn send_when_ready(&self, said: TurnEvent);
 }
 
-/// One listener's end.
+/// The sending end of one listener.
 #[derive(Debug, Clone, Default)]
 pub struct TurnSink(Arc<Inner>);
 
@@ -26,21 +26,21 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Subscriber {
-    /// `None`: nobody listens, or not any more.
+    /// `None`: there is no listener, or it is closed.
     listener: Option<Arc<dyn TurnListener>>,
-    /// What could not be heard at once.
+    /// Events that the listener could not take at once.
     backlog: Vec<TurnEvent>,
 }
 
 impl TurnSink {
-    /// A voice for `ear`; what is said to nobody is gone.
+    /// Creates a sink for `listener`; without one, events are dropped.
     #[must_use]
     pub fn new(ear: Option<Arc<dyn TurnListener>>) -> Self {
         let listener = Mutex::new(Subscriber { listener: ear, backlog: Vec::new() });
         Self(Arc::new(Inner { subscriber: listener, ready: Notify::new() }))
     }
 
-    /// Says a piece; one that must wait and goes on with the piece before it is joined to it.
+    /// Sends an event. If it has to wait and continues the text before it, the two are joined.
     pub fn send(&self, piece: &TurnEvent) {
         let mut listener = self.subscriber();
         let Subscriber { listener: Some(ear), backlog: kept } = &mut *listener else { return };
@@ -58,27 +58,27 @@ impl TurnSink {
         self.0.ready.notify_one();
     }
 
-    /// Passes on what could not be heard at once.
+    /// Hands the backlog to the listener.
     pub fn flush(&self) {
-        // All under the lock: a piece that is said meanwhile comes after these.
+        // All under the lock: an event that is sent in the meantime comes after these.
         let Subscriber { listener: Some(ear), backlog: kept } = &mut *self.subscriber() else { return };
         for said in kept.drain(..) {
             ear.send_when_ready(said);
         }
     }
 
-    /// Passes on the last pieces; nothing is heard after them.
+    /// Hands over the backlog and closes the sink.
     pub fn close(&self) {
         self.flush();
         self.subscriber().listener = None;
     }
 
-    /// Whether anybody listens, still.
+    /// Whether the listener is still there.
     fn is_open(&self) -> bool {
         self.subscriber().listener.is_some()
     }
 
-    /// Waits until there may be something to pass on.
+    /// Waits until there may be a backlog to hand over.
     pub async fn wait_for_backlog(&self) {
         self.0.ready.notified().await;
     }
@@ -88,28 +88,28 @@ impl TurnSink {
     }
 }
 
-/// All who listen to one turn, and those who wait for it to end.
+/// The listeners of one turn, and the requests that wait for it to end.
 #[derive(Debug, Clone, Default)]
 pub struct TurnSinks(Arc<Mutex<SinkLists>>);
 
 #[derive(Debug, Default)]
 struct SinkLists {
     listeners: Vec<TurnSink>,
-    /// They hear what the turn asks, and nothing else: an answer lets it go on.
+    /// Receive only approval questions and decisions, because an answer may let the turn go on.
     approval_listeners: Vec<TurnSink>,
-    /// Questions that nobody has answered yet.
+    /// Approval questions that are not decided yet.
     open_questions: Vec<TurnEvent>,
 }
 
 impl TurnSinks {
-    /// Hears all from now on, and what is still asked.
+    /// Adds a listener for all events from now on, and sends it the open questions.
     pub fn add_listener(&self, voice: TurnSink) {
         let mut told = self.lists();
         told.open_questions.iter().for_each(|asked| voice.send(asked));
         told.listeners.push(voice);
     }
 
-    /// Hears only what is asked, from now on and still.
+    /// Adds a listener for approval questions only, and sends it the open ones.
     pub fn add_approval_listener(&self, voice: TurnSink) {
         let mut told = self.lists();
         told.open_questions.iter().for_each(|asked| voice.send(asked));
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::approvals::test_support;
 
-    /// Hears so many pieces at once, then none.
+    /// Takes so many events at once, then none.
     #[derive(Debug, Default)]
     struct SlowListener {
         takes: AtomicUsize,
@@ -198,7 +198,7 @@ mod tests {
         let say = |text: &str| voice.send(&TurnEvent::Text(text.into()));
         say("at once ");
         say("a");
-        // It could hear again, but not before what it has missed.
+        // It could take another one, but not before those that it missed.
         ear.takes.store(1, Ordering::SeqCst);
         say("b");
         voice.send(&TurnEvent::Note("n".into()));

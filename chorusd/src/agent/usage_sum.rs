@@ -1,8 +1,8 @@
-//! What the calls of a turn used together.
+//! The sum of the usage of a turn's model calls.
 
 use chorus_proto::Usage;
 
-/// Adds what a call used.
+/// Adds the usage of a call to the total.
 pub fn add_usage(total: &mut Usage, more: &Usage) {
     fn sum<T: Copy>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T> {
         a.zip(b).map(|(a, b)| add(a, b)).or(a).or(b)

@@ -1,4 +1,4 @@
-//! The workspace of an agent as saves and restores of its sessions see it.
+//! Checkpoints: commits of an agent's workspace when its context is saved.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,22 +15,22 @@ use crate::requester::Requester;
 use crate::tools::ToolContext;
 use crate::tools::checkpoint::{self, CheckpointCommit};
 
-/// Checkpoints that nobody waits for are made so many at once.
+/// Maximum number of concurrent checkpoints that no user waits for.
 const MAX_BACKGROUND_CHECKPOINTS: usize = 2;
 
-/// How long git may take.
+/// Time limit for git.
 const GIT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long it may take while the daemon stops, the waiting for others included.
+/// Time limit for git while the daemon stops, including the wait for other checkpoints.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long it may take for an end that it is asked for: git removes its locks then, which nobody else would.
+/// Time limit for git to end once it is cancelled, so that it can remove its lock files.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Characters of a commit's message.
+/// Maximum characters of a commit message.
 const MAX_MESSAGE_CHARS: usize = 120;
 
-/// Room for checkpoints of contexts that fall idle or are put away together.
+/// Limits the concurrent checkpoints of contexts that expire or are saved at shutdown.
 #[derive(Debug)]
 pub struct CheckpointLimit(Semaphore);
 
@@ -40,16 +40,16 @@ impl Default for CheckpointLimit {
     }
 }
 
-/// What became of a workspace when its context was saved.
+/// The checkpoint of a save.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// `None`: it is not wished for, or failed.
+    /// `None` if the agent wants no checkpoints, or it failed.
     pub commit: Option<String>,
-    /// Why it failed, or what the commit does not have.
+    /// Why it failed, or what the commit does not contain.
     pub warning: Option<String>,
 }
 
-/// Commits the workspace of the agent whose context is saved, where its configuration wishes for that.
+/// Commits the workspace of the agent whose context is saved, if its settings ask for that.
 pub(super) fn checkpoint_workspace(
     registry: &Arc<Registry>,
     draft: &SessionDraft,
@@ -73,9 +73,9 @@ pub(super) fn checkpoint_workspace(
     }
 }
 
-/// Says which repositories inside the workspace are not in the commit.
+/// Returns a warning with the repositories inside the workspace whose files are not in the commit.
 fn missing_repositories_warning(without: &[String]) -> Option<String> {
-    /// Most that are named.
+    /// Maximum number of repositories that the warning names.
     const MAX_NAMED_REPOSITORIES: usize = 5;
     let more = if without.len() > MAX_NAMED_REPOSITORIES { ", …" } else { "" };
     let named = without.iter().take(MAX_NAMED_REPOSITORIES).map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -93,7 +93,7 @@ async fn commit_workspace(
     let about = about.map_or_else(|| trigger.as_str().to_owned(), |about| about.replace(char::is_control, " "));
     let message: String = format!("Checkpoint: {about}").chars().take(MAX_MESSAGE_CHARS).collect();
     let cancel = CancellationToken::new();
-    // What is dropped in the middle leaves no command behind.
+    // If this future is dropped, the git command is ended too.
     let _ends = cancel.clone().drop_guard();
     let scene = tool_context(registry, facts, cancel.clone());
     let made = async {
@@ -109,7 +109,7 @@ async fn commit_workspace(
     }
 }
 
-/// What comes of `work`, which is asked to end when its time is up.
+/// Runs `work` with a time limit, and cancels it after that.
 async fn with_timeout<T>(
     limit: Duration,
     cancel: &CancellationToken,
@@ -121,11 +121,11 @@ async fn with_timeout<T>(
     }
     cancel.cancel();
     let late = tokio::time::timeout(CANCEL_TIMEOUT, work).await;
-    // It may have been done just then.
+    // It may have completed in the meantime.
     late.ok().and_then(Result::ok).ok_or_else(|| "git did not end in time".to_owned())
 }
 
-/// What git sees of an agent outside of any turn.
+/// Returns the tool context in which git runs outside of any turn.
 pub fn tool_context(registry: &Arc<Registry>, facts: &Arc<AgentSettings>, cancel: CancellationToken) -> ToolContext {
     let profile = facts.profile.clone().unwrap_or_default();
     let now = facts.profile.clone().ok();

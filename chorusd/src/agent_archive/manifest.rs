@@ -1,4 +1,4 @@
-//! What an archive says of itself.
+//! The manifest of an agent archive.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,15 @@ use uuid::Uuid;
 
 use super::{AGENT_MEMBER, DOCS_PREFIX, MEMORY_MEMBER, SESSIONS_PREFIX, WORKSPACE_MEMBER};
 
-/// The last member of an archive.
+/// The manifest: the last member of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     pub schema: u32,
-    /// The version of Chorus that wrote it.
+    /// The version of Chorus that wrote the archive.
     pub chorus: String,
     pub exported_at: Timestamp,
     pub agent: ExportedAgent,
-    /// All others, in their order.
+    /// All other members, in their order.
     pub members: Vec<Member>,
 }
 
@@ -25,7 +25,7 @@ pub struct ExportedAgent {
     pub name: String,
 }
 
-/// One file.
+/// One file of the archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     pub path: String,
@@ -34,7 +34,7 @@ pub struct Member {
     pub sha256: String,
 }
 
-/// Whether a file of that name has a place in an archive. A path that does never leads out of an agent's directory.
+/// Returns true if an archive may have a member with this path. Such a path never leads out of the agent's directory.
 #[must_use]
 pub fn is_valid_member_path(path: &str) -> bool {
     let plain = |name: &str| {

@@ -1,5 +1,5 @@
-//! A whole agent as one file: a plain tar archive, whose last member is a manifest that names every other with size and hash. It is read
-//! once before anything of it is used; what is not as it is written here is refused.
+//! One agent as one file: a plain tar archive whose last member is a manifest with the size and SHA-256 of every other
+//! member. A reader checks the whole archive before it uses any of it, and refuses whatever an export does not write.
 
 mod manifest;
 mod reader;
@@ -9,10 +9,10 @@ pub use manifest::{ExportedAgent, Manifest, Member, is_valid_member_path};
 pub use reader::{Archive, ArchiveError};
 pub use writer::ArchiveWriter;
 
-/// Of the manifest, and of the layout that it describes.
+/// Schema of the manifest and of the layout that it describes.
 pub const SCHEMA: u32 = 1;
 
-/// The members there are; below `DOCS` and `SESSIONS` there may be any number.
+/// The paths of the members. Any number of files may lie below `DOCS_PREFIX` and `SESSIONS_PREFIX`.
 pub const MANIFEST_MEMBER: &str = "manifest.json";
 pub const AGENT_MEMBER: &str = "agent.json";
 pub const MEMORY_MEMBER: &str = "memory.jsonl";

@@ -1,5 +1,5 @@
-//! Reading an archive: all of it once, to see that it is whole and holds nothing but what it says. After that its members are read by their
-//! places.
+//! Reads an agent archive: one pass over all bytes checks that it is complete and holds only what its manifest lists.
+//! Afterwards members are read by their offsets.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,15 +14,15 @@ use super::manifest::is_valid_member_path;
 use super::{MANIFEST_MEMBER, Manifest, SCHEMA};
 use crate::store::catalog::hex;
 
-/// Bytes of a manifest, and of a name that a header has no room for.
+/// Limits in bytes: of a manifest, and of a name that is too long for a tar header.
 const MAX_MANIFEST_BYTES: u64 = 64 << 20;
 const MAX_NAME_BYTES: u64 = 8 << 10;
-/// Members, the manifest apart.
+/// The limit on members, not counting the manifest.
 const MAX_MEMBERS: usize = 100_000;
-/// Bytes that are read at once.
+/// Bytes per read.
 const READ_BUFFER_BYTES: usize = 256 << 10;
 
-/// Why an archive is not used.
+/// The reason why an archive is refused.
 #[derive(Debug, Error)]
 pub enum ArchiveError {
     #[error("it cannot be read: {0}")]
@@ -45,16 +45,16 @@ pub enum ArchiveError {
     Unlisted(String),
 }
 
-/// An archive that was found whole.
+/// An archive that has passed all checks.
 #[derive(Debug)]
 pub struct Archive {
     file: File,
     pub manifest: Manifest,
-    /// Where each member begins, and how long it is.
+    /// Offset and size of each member.
     members: HashMap<String, (u64, u64)>,
 }
 
-/// A member as it was found.
+/// A member as the first pass read it.
 struct MemberRead {
     offset: u64,
     size: u64,
@@ -62,17 +62,14 @@ struct MemberRead {
 }
 
 impl Archive {
-    /// Reads all of `file`; `progress` hears how many bytes were. Blocks.
-    ///
-    /// # Errors
-    /// Anything in it that is not as an export writes it.
+    /// Reads and checks all of `file`. Calls `progress` with the number of bytes read so far. Blocks.
     pub fn open(mut file: File, mut progress: impl FnMut(u64)) -> Result<Self, ArchiveError> {
         refuse_compressed(&file)?;
         file.rewind()?;
         let mut tar = tar::Archive::new(BufReader::with_capacity(READ_BUFFER_BYTES, &file));
         let (mut found, mut manifest, mut long_name) = (HashMap::new(), None, None);
         let mut piece = vec![0; READ_BUFFER_BYTES];
-        // Raw: nothing of a name, a link or a hole is followed that is not looked at here.
+        // Raw: tar must not interpret long names, links or sparse files by itself; this loop checks every entry.
         for entry in tar.entries()?.raw(true) {
             let mut entry = entry.map_err(|e| ArchiveError::NotAnArchive(e.to_string()))?;
             let own = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
@@ -112,22 +109,19 @@ impl Archive {
         Ok(Self { file, manifest, members: places })
     }
 
-    /// How many bytes its members have.
+    /// Returns the total size of the members in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.manifest.members.iter().map(|member| member.size).sum()
     }
 
-    /// Whether it has that member.
+    /// Returns true if the archive has this member.
     #[must_use]
     pub fn contains(&self, path: &str) -> bool {
         self.members.contains_key(path)
     }
 
-    /// Copies a member into `out`; one that it has not is empty. Blocks.
-    ///
-    /// # Errors
-    /// What the disk says.
+    /// Copies a member into `out`; writes nothing if the archive does not have it. Blocks.
     pub fn copy_member(&self, path: &str, out: &mut impl io::Write) -> io::Result<()> {
         let (mut at, size) = self.members.get(path).copied().unwrap_or_default();
         let end = at + size;
@@ -141,10 +135,7 @@ impl Archive {
         Ok(())
     }
 
-    /// A member as text, which must not be longer than `most` bytes.
-    ///
-    /// # Errors
-    /// One that is longer, or no text.
+    /// Returns a member as text. Refuses one that has more than `most` bytes or is not UTF-8.
     pub fn read_text(&self, path: &str, most: u64) -> Result<String, ArchiveError> {
         if self.members.get(path).is_some_and(|(_, size)| *size > most) {
             return Err(ArchiveError::NotAnArchive(format!("{path} is too long")));

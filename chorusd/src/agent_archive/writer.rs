@@ -1,4 +1,4 @@
-//! Writing an archive.
+//! Writes an agent archive.
 
 use std::io::{self, Read, Write};
 
@@ -20,7 +20,7 @@ impl<W: Write> std::fmt::Debug for ArchiveWriter<W> {
     }
 }
 
-/// Hashes what is read through it.
+/// A reader that hashes and counts the bytes read through it.
 struct HashingReader<R> {
     source: R,
     hash: Sha256,
@@ -42,10 +42,7 @@ impl<W: Write> ArchiveWriter<W> {
         Self { tar: tar::Builder::new(out), members: Vec::new() }
     }
 
-    /// Adds a file of `size` bytes.
-    ///
-    /// # Errors
-    /// A path without a place in an archive, a source that has fewer bytes, or what the disk says.
+    /// Adds a file of `size` bytes. Fails if the path is not valid in an archive, or if the source has fewer bytes.
     pub fn add(&mut self, path: &str, size: u64, source: impl Read) -> io::Result<()> {
         if !is_valid_member_path(path) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{path:?} has no place in an archive")));
@@ -68,10 +65,7 @@ impl<W: Write> ArchiveWriter<W> {
         self.tar.append_data(&mut header, path, source)
     }
 
-    /// Adds the manifest, which is given the members, and ends the archive.
-    ///
-    /// # Errors
-    /// What the disk says.
+    /// Adds the manifest, which `manifest` builds from the list of members, and ends the archive.
     pub fn finish(mut self, manifest: impl FnOnce(Vec<Member>) -> Manifest) -> io::Result<W> {
         let manifest = manifest(std::mem::take(&mut self.members));
         let mut text = serde_json::to_vec_pretty(&manifest)?;

@@ -1,4 +1,4 @@
-//! Answering a question: taken by one, noted, told.
+//! Answering a question: claim it, record the answer, deliver it.
 
 use chorus_proto::methods::approvals::{Approval, Status};
 use chorus_proto::{ErrorKind, EventType};
@@ -11,24 +11,24 @@ use crate::error::{Error, Result};
 use crate::requester::Requester;
 use crate::store::catalog::{AuditDecision, DecidedApproval};
 
-/// An open question in the hands of one who answers it.
+/// A claimed question. Only its holder can answer it.
 #[derive(Debug)]
 pub struct Claim<'a> {
     approvals: &'a Approvals,
     question: OpenQuestion,
     by: Requester,
-    /// It is decided; else it is open again when this is dropped.
+    /// Whether it was decided. If not, the question is open again when the claim is dropped.
     decided: bool,
 }
 
-/// What an approval for ever makes of the agent's permissions.
+/// The change of the agent's permissions that a permanent approval makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionsChange {
     pub old: String,
     pub new: String,
 }
 
-/// An answer that is on the disk. The waiting call hears it when this is dropped.
+/// An answer that is recorded. It is delivered to the waiting call when this is dropped.
 #[derive(Debug)]
 pub struct RecordedAnswer<'a> {
     approvals: &'a Approvals,
@@ -51,26 +51,21 @@ impl<'a> Claim<'a> {
         self.question.agent
     }
 
-    /// Approves it, once; with a change of the agent's permissions for ever.
-    ///
-    /// # Errors
-    /// An answer that cannot be noted: it is denied then.
+    /// Approves the action: once, or permanently with a change of the agent's permissions. If the answer cannot be
+    /// recorded, the action is denied.
     pub async fn approve(self, change: Option<PermissionsChange>) -> Result<RecordedAnswer<'a>> {
         let word = if change.is_some() { "approved_always" } else { "approved" };
         let answer = ApprovalAnswer::Approved { by: self.by.clone(), always: change.is_some() };
         self.decide(Status::Approved, answer, word, change).await
     }
 
-    /// Denies it; `why` is the model's to read.
-    ///
-    /// # Errors
-    /// An answer that cannot be noted; it is denied all the same.
+    /// Denies the action, with a reason for the model. It is denied even if the answer cannot be recorded.
     pub async fn deny(self, why: &str) -> Result<RecordedAnswer<'a>> {
         let answer = ApprovalAnswer::Denied { by: Some(self.by.clone()), why: why.to_owned() };
         self.decide(Status::Denied, answer, "refused", None).await
     }
 
-    /// Nobody answered.
+    /// Denies the action because nobody answered.
     pub(super) async fn deny_unanswered(self, why: NoAnswerReason) -> ApprovalOutcome {
         let (status, word, why) = match why {
             NoAnswerReason::Timeout => (Status::Expired, "expired", "nobody answered in time"),
@@ -90,6 +85,7 @@ impl<'a> Claim<'a> {
         told
     }
 
+    /// Records the answer in the catalog and the audit log. If that fails, the waiting call receives a denial at once.
     async fn decide(
         mut self,
         status: Status,
@@ -151,7 +147,7 @@ impl Drop for Claim<'_> {
 }
 
 impl RecordedAnswer<'_> {
-    /// Has the waiting call hear it now.
+    /// Delivers the answer to the waiting call now.
     #[must_use]
     pub fn deliver(self) -> Approval {
         self.approval.clone()

@@ -1,7 +1,8 @@
-//! Questions to people: may this one action be done?
+//! Approvals: asks people whether an action may run, and waits for their answer.
 //!
-//! A question is noted in the catalog before anybody hears of it, and its answer before the waiting call does. What cannot be noted is
-//! denied. Answers come only through [`Approvals::claim`], which looks at who answers; nothing that a message says is one.
+//! A question is recorded in the catalog before anybody sees it, and an answer before the waiting tool call receives
+//! it. What cannot be recorded is denied. Answers are given only through [`Approvals::claim`], which checks who
+//! answers; no text of a message counts as an answer.
 
 mod claim;
 mod pending;
@@ -31,10 +32,10 @@ use crate::store::Store;
 use crate::store::catalog::{ApprovalRow, hex};
 use crate::store::journal::NewEvent;
 
-/// Questions of one agent that may be open at once: more is no longer read by anybody.
+/// Maximum number of open questions of one agent. Nobody would read more.
 pub const MAX_OPEN_PER_AGENT: usize = 32;
 
-/// The questions that are open.
+/// The open questions, and how long they wait.
 #[derive(Debug)]
 pub struct Approvals {
     store: Arc<Store>,
@@ -44,12 +45,12 @@ pub struct Approvals {
     redactor: Arc<Redactor>,
 }
 
-/// Why a question ends that nobody answered.
+/// Why a question ends without an answer.
 #[derive(Debug, Clone, Copy)]
 enum NoAnswerReason {
     Timeout,
     TurnEnded,
-    /// It was asked under other permissions.
+    /// The agent's permissions were changed after the question was asked.
     PermissionsChanged,
 }
 
@@ -59,11 +60,10 @@ impl Approvals {
         Self { store, clock, timeout, pending: PendingApprovals::default(), redactor }
     }
 
-    /// Asks, and waits for the answer, for the time-out, or for the turn to end. Whoever listens to the turn is told
-    /// through `say`.
+    /// Asks, and waits for the answer, the timeout or the end of the turn. `say` sends events to the turn's listeners.
     ///
     /// # Errors
-    /// A question that cannot be noted, or too many that are open: nobody is asked then.
+    /// If the question cannot be recorded, or the agent has too many open. Nobody is asked then.
     pub async fn ask(
         &self,
         question: Question,
@@ -74,44 +74,45 @@ impl Approvals {
         let hash = question.binding_hash(nonce);
         let due = self.clock.ticks().after(self.timeout);
         let (approval, told) = self.record_question(&question, nonce, hash).await?;
-        // Whatever becomes of this task, the question goes with it.
+        // Removes the question, however this future ends.
         let _listed = self.pending.guard(&approval.id);
         self.emit_event(EventType::ApprovalAsked, &approval);
         say(TurnEvent::Ask { approval: Box::new(approval.clone()) });
         let told = self.wait_for_answer(&approval.id, told, due, cancel).await;
         say(TurnEvent::Decided { id: approval.id, status: told.status, by: told.by });
-        // What runs is what was shown, and nothing else.
+        // The action that runs must be exactly the one that was shown.
         if matches!(told.answer, ApprovalAnswer::Approved { .. }) && told.hash != hex(&question.binding_hash(nonce)) {
             return Err(Error::internal("the approval is of another action"));
         }
         Ok(told.answer)
     }
 
-    /// Those that are open, in the order they were asked; of one agent where one is named.
+    /// Returns the open questions, oldest first, of all agents or of one.
     #[must_use]
     pub fn open_approvals(&self, agent: Option<Uuid>) -> Vec<Approval> {
         self.pending.open_approvals(agent)
     }
 
-    /// How many of an agent's are open.
+    /// Returns how many questions of an agent are open.
     #[must_use]
     pub fn count_open(&self, agent: Uuid) -> u64 {
         self.pending.count(agent) as u64
     }
 
-    /// How many questions of all agents are open.
+    /// Returns how many questions of all agents are open.
     #[must_use]
     pub fn count_all_open(&self) -> u64 {
         self.pending.total() as u64
     }
 
-    /// The agent that asks the open question of this id.
+    /// Returns the agent of the open question with this id.
     #[must_use]
     pub fn agent_of(&self, id: &str) -> Option<Uuid> {
         self.pending.get(&normalize_id(id)).map(|open| open.agent)
     }
 
-    /// Denies what an agent has open, because its permissions were changed. What somebody is answering at this moment is theirs.
+    /// Denies an agent's open questions because its permissions were changed, except those that are just being
+    /// answered.
     pub async fn deny_open(&self, agent: Uuid) {
         for approval in self.pending.open_approvals(Some(agent)) {
             let asked = self.pending.get(&approval.id).filter(|_| self.pending.claim(&approval.id));
@@ -121,10 +122,7 @@ impl Approvals {
         }
     }
 
-    /// Denies what a daemon before this one left open.
-    ///
-    /// # Errors
-    /// A database that cannot be read or written; they can be approved all the same by nobody.
+    /// Denies the questions that were open when the previous daemon ended. Even if this fails, nobody can approve them.
     pub async fn deny_left_open(&self) -> Result<()> {
         match self.store.catalog.deny_open_approvals(self.clock.now()).await? {
             0 => {}
@@ -133,11 +131,12 @@ impl Approvals {
         Ok(())
     }
 
-    /// Takes the open question of that id, to answer it: one at a time can. It stays open where the claim is dropped.
+    /// Claims the open question with this id in order to answer it. Only one claim can exist at a time; if it is
+    /// dropped without an answer, the question is open again.
     ///
     /// # Errors
-    /// `not_found`, `conflict` where it was decided or is being, `expired`, `denied` for one who may not answer it, or a
-    /// database that cannot be read.
+    /// `not_found`, `conflict` if it is decided or claimed, `expired`, `denied` if `by` may not answer it, or the error
+    /// of reading the catalog.
     pub async fn claim(&self, id: &str, by: &Answerer, hash: Option<&str>) -> Result<Claim<'_>> {
         let id = normalize_id(id);
         let Some(asked) = self.pending.get(&id) else { return Err(self.not_open_error(id).await?) };
@@ -161,7 +160,7 @@ impl Approvals {
         Ok(Claim::new(self, asked, by.requester.clone()))
     }
 
-    /// Why a question is not open.
+    /// Returns the error that tells why a question is not open.
     async fn not_open_error(&self, id: String) -> Result<Error> {
         let Some(was) = self.store.catalog.approval(id.clone()).await? else {
             let shown: String = id.chars().take(40).collect();
@@ -185,7 +184,7 @@ impl Approvals {
         Ok(failure)
     }
 
-    /// Notes the question, in the book and in the catalog.
+    /// Records the question, in memory and in the catalog.
     async fn record_question(
         &self,
         question: &Question,
@@ -217,7 +216,7 @@ impl Approvals {
                 agent: question.agent,
                 requester: question.requester.clone(),
             };
-            // Listed before it is noted, so that it counts; nobody can answer before it is.
+            // Inserted before it is recorded, so that it counts towards the limit. Until then it cannot be answered.
             let Some(told) = self.pending.insert(open)? else { continue };
             let listed = self.pending.guard(&approval.id);
             let row = ApprovalRow { approval: self.redacted(&approval), agent: question.agent, hash, nonce };
@@ -229,6 +228,7 @@ impl Approvals {
         }
     }
 
+    /// Waits for the answer to a question.
     async fn wait_for_answer(
         &self,
         id: &str,
@@ -254,7 +254,7 @@ impl Approvals {
             if let Some(asked) = asked {
                 return Claim::new(self, asked, Requester::Nobody).deny_unanswered(why).await;
             }
-            // Somebody is answering at this very moment.
+            // Somebody is answering it right now.
             tokio::select! {
                 biased;
                 answer = &mut told => return answer.unwrap_or_else(|_| ApprovalOutcome::lost()),
@@ -263,7 +263,8 @@ impl Approvals {
         }
     }
 
-    /// A question as it is written down and told to observers: without secrets. Whoever answers it is shown it as it is.
+    /// Returns the question with secrets redacted, for the catalog and for observers. Those who answer see it
+    /// unredacted.
     fn redacted(&self, approval: &Approval) -> Approval {
         let clean = |text: &str| self.redactor.redact_text(text).into_owned();
         let rule = |rule: &Rule| match rule {
@@ -282,7 +283,7 @@ impl Approvals {
         }
     }
 
-    /// Tells observers; nobody waits for it.
+    /// Emits an event to observers, without waiting for it.
     fn emit_event(&self, kind: EventType, approval: &Approval) {
         let data = serde_json::to_value(self.redacted(approval)).unwrap_or_default();
         let event = NewEvent { at: self.clock.now(), kind, agent: Some(approval.agent.clone()), data };
@@ -290,18 +291,18 @@ impl Approvals {
     }
 }
 
-/// An id as it was typed.
+/// Normalizes an id that a person typed.
 fn normalize_id(id: &str) -> String {
     id.trim().to_ascii_lowercase()
 }
 
-/// Whether an action reaches beyond the turn that it is of: what the agent is from then on, or another agent.
+/// Whether an action has effects beyond its turn: on the agent's own settings, or on another agent.
 #[must_use]
 pub fn reaches_beyond_turn(action: &str) -> bool {
     ["tool:self_edit:", "tool:send_to_agent:"].iter().any(|beginning| action.starts_with(beginning))
 }
 
-/// Whether `by` may answer `action`, which is asked on behalf of `requester`.
+/// Whether `by` may answer a question about `action` that was asked on behalf of `requester`.
 fn may_answer(by: &Answerer, requester: &Requester, action: &str) -> bool {
     match (&by.requester, requester) {
         (Requester::Owner, _) => true,
@@ -311,7 +312,7 @@ fn may_answer(by: &Answerer, requester: &Requester, action: &str) -> bool {
     }
 }
 
-/// Why something is asked about, for a person.
+/// Formats the rule because of which a question is asked.
 #[must_use]
 pub fn rule_reason(rule: &Rule) -> String {
     match rule {

@@ -14,7 +14,7 @@ use super::question::ApprovalAnswer;
 use crate::error::{Error, Result};
 use crate::requester::Requester;
 
-/// A question that is open.
+/// An open question.
 #[derive(Debug, Clone)]
 pub struct OpenQuestion {
     pub approval: Approval,
@@ -22,18 +22,18 @@ pub struct OpenQuestion {
     pub requester: Requester,
 }
 
-/// The answer, as the waiting call hears it.
+/// The outcome of a question, as the waiting tool call receives it.
 #[derive(Debug)]
 pub struct ApprovalOutcome {
     pub answer: ApprovalAnswer,
     pub status: Status,
     pub by: Option<String>,
-    /// Of the approval that was answered.
+    /// Hash of the approval that was answered.
     pub hash: String,
 }
 
 impl ApprovalOutcome {
-    /// Whoever took the question went away with it.
+    /// Returns the outcome for a question whose answer was lost because the answering side is gone.
     pub fn lost() -> Self {
         let answer = ApprovalAnswer::Denied { by: None, why: "the answer was lost".into() };
         Self { answer, status: Status::Denied, by: None, hash: String::new() }
@@ -43,20 +43,21 @@ impl ApprovalOutcome {
 #[derive(Debug)]
 struct PendingEntry {
     question: OpenQuestion,
-    /// It is on the disk; before, nobody hears of it.
+    /// It is in the catalog; before that nobody may see it.
     recorded: bool,
     /// Somebody is answering it.
     claimed: bool,
     outcome_sender: oneshot::Sender<ApprovalOutcome>,
 }
 
+/// All open questions.
 #[derive(Debug, Default)]
 pub struct PendingApprovals {
     entries: Mutex<HashMap<String, PendingEntry>>,
     release_notify: Notify,
 }
 
-/// A question leaves the book when this is dropped.
+/// Removes a question when it is dropped.
 #[derive(Debug)]
 pub struct PendingGuard<'a> {
     pending: &'a PendingApprovals,
@@ -64,7 +65,7 @@ pub struct PendingGuard<'a> {
 }
 
 impl PendingGuard<'_> {
-    /// It does not.
+    /// Keeps the question.
     pub fn disarm(mut self) {
         self.id = None;
     }
@@ -83,10 +84,10 @@ impl PendingApprovals {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a question that nobody can answer yet. `None`: its id is taken.
+    /// Inserts a question, claimed so that nobody can answer it yet. Returns `None` if its id is taken.
     ///
     /// # Errors
-    /// `busy` where the agent has too many.
+    /// `busy` if the agent has too many.
     pub fn insert(&self, open: OpenQuestion) -> Result<Option<oneshot::Receiver<ApprovalOutcome>>> {
         let mut entries = self.entries();
         if entries.values().filter(|entry| entry.question.agent == open.agent).count() >= MAX_OPEN_PER_AGENT {
@@ -106,7 +107,7 @@ impl PendingApprovals {
         Ok(Some(told))
     }
 
-    /// Takes it out of the book when what this gives is dropped.
+    /// Returns a guard that removes the question.
     pub fn guard(&self, id: &str) -> PendingGuard<'_> {
         PendingGuard { pending: self, id: Some(id.to_owned()) }
     }
@@ -115,12 +116,12 @@ impl PendingApprovals {
         self.entries().get(id).filter(|entry| entry.recorded).map(|entry| entry.question.clone())
     }
 
-    /// Whether this call has it now.
+    /// Claims a question. Returns false if it is gone or claimed already.
     pub fn claim(&self, id: &str) -> bool {
         self.entries().get_mut(id).is_some_and(|entry| !std::mem::replace(&mut entry.claimed, true))
     }
 
-    /// It is on the disk, and anybody can have it, or have it again.
+    /// Marks a question as recorded, and ends its claim.
     pub fn release(&self, id: &str) {
         if let Some(entry) = self.entries().get_mut(id) {
             entry.recorded = true;
@@ -129,15 +130,15 @@ impl PendingApprovals {
         self.release_notify.notify_waiters();
     }
 
-    /// Waits until one is released.
+    /// Waits until the claim of any question ends.
     pub fn wait_for_release(&self) -> Notified<'_> {
         self.release_notify.notified()
     }
 
-    /// Takes it out, and tells the waiting call.
+    /// Removes a question and sends the outcome to the waiting call.
     pub fn resolve(&self, id: &str, told: ApprovalOutcome) {
         if let Some(entry) = self.entries().remove(id) {
-            // A call that is gone needs no answer.
+            // If the call is gone, nobody needs the outcome.
             let _ = entry.outcome_sender.send(told);
         }
     }

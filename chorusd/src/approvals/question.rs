@@ -1,4 +1,4 @@
-//! What is asked, and what comes of it.
+//! Questions and their answers.
 
 use chorus_proto::methods::approvals::Detail;
 use chorus_proto::methods::permissions::Verdict;
@@ -7,43 +7,44 @@ use uuid::Uuid;
 
 use crate::requester::Requester;
 
-/// What is asked.
+/// A question to a person whether an action may run.
 #[derive(Debug, Clone)]
 pub struct Question {
     pub agent: Uuid,
     pub agent_name: String,
     pub turn: Uuid,
-    /// The model's id of the call.
+    /// The model's id of the tool call.
     pub call_id: String,
-    /// The whole action, exactly as it is carried out.
+    /// The whole action, exactly as it would run.
     pub action: String,
-    /// What it does besides, that the action does not say.
+    /// Effects that the action itself does not show.
     pub details: Vec<Detail>,
     pub verdict: Verdict,
-    /// Why it cannot be approved for ever; `None`: it can.
+    /// Why the action cannot be approved permanently; `None` if it can.
     pub not_always: Option<String>,
-    /// Who asked for the turn; who may answer depends on it.
+    /// The requester of the turn, on which it depends who may answer.
     pub requester: Requester,
 }
 
-/// What came of it.
+/// An answer, or the lack of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalAnswer {
     Approved {
         by: Requester,
-        /// This action is in the agent's profile from now on.
+        /// Whether the action was added to the agent's profile.
         always: bool,
     },
     Denied {
-        /// `None`: nobody; it expired, or the turn ended.
+        /// `None` if nobody answered: the question expired, or the turn ended.
         by: Option<Requester>,
-        /// To be read by the model.
+        /// The reason, for the model.
         why: String,
     },
 }
 
 impl Question {
-    /// SHA-256 of all that an approval is bound to: each as its length in 8 bytes and itself.
+    /// Returns the SHA-256 of everything that an approval is bound to: each part as its length in 8 bytes and its
+    /// bytes.
     #[must_use]
     pub fn binding_hash(&self, nonce: Uuid) -> [u8; 32] {
         let requester = self.requester.to_string();
@@ -67,11 +68,11 @@ impl Question {
     }
 }
 
-/// Six letters and digits that are not taken for each other, when read or typed.
+/// Creates an id of six letters and digits that are not easily confused.
 pub(super) fn new_short_id() -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let random = Uuid::new_v4();
-    // The first six bytes of a random UUID have nothing fixed in them.
+    // The first six bytes of a random UUID are all random.
     random.as_bytes()[..6].iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect()
 }
 

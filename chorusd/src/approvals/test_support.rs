@@ -1,11 +1,11 @@
-//! An approval for tests.
+//! A sample approval for tests.
 
 use chorus_proto::methods::approvals::{Approval, Status};
 use chorus_proto::methods::permissions::Rule;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-/// An open question of that id, about nothing.
+/// Returns an open approval with this id and otherwise empty fields.
 #[must_use]
 pub fn sample_approval(id: &str) -> Approval {
     Approval {

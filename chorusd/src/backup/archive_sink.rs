@@ -1,5 +1,5 @@
-//! A backup as a tar archive: the home below `home/`, and the manifest as the last member. A path may come twice, where its file
-//! changed while the backup was made; the later one holds.
+//! Writes a backup as a tar archive: the home below `home/`, and the manifest as the last member. If a file changed
+//! while the backup was made, its path occurs twice, and the later member counts.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ fn member_path(entry: &ManifestEntry) -> PathBuf {
     Path::new(HOME_FOLDER).join(percent_decode(&entry.path))
 }
 
-/// Hashes what the archive reads.
+/// A reader that hashes the bytes read through it.
 struct HashingReader<'a> {
     source: &'a mut dyn Read,
     hash: sha2::Sha256,

@@ -1,5 +1,5 @@
-//! Reading a home for a backup: first everything but workspaces, then, while nothing may move or go, what changed since, then
-//! workspaces.
+//! Reads a home for a backup in three passes: everything but workspaces; then, while nothing may be moved or deleted,
+//! the files that changed since; then the workspaces.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -21,23 +21,23 @@ use crate::lifecycle::home_dir::RESTORE_STAGING_DIR;
 use crate::store::session_files::TEMPORARY_PREFIX;
 use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, Snapshots};
 
-/// Directories that are not in a backup: what belongs to a running daemon, its log, and what is built again.
+/// Directories that a backup leaves out: they belong to the running daemon, hold its log, or can be built again.
 const EXCLUDED_DIRS: [&str; 3] = ["run", "log", "index"];
 
-/// Directories of the home that hold too much to be left out without a word.
+/// Directories of the home whose omission must be reported, because they hold most of its data.
 const DATA_DIRS: [&str; 3] = ["agents", "trash", DB_DIR];
 
-/// Of `db/`, beside the copies of the databases.
+/// Files of `db/` that a backup has besides the copies of the databases.
 const INCLUDED_DB_FILES: [&str; 2] = ["fingerprint.key", HOME_ID_FILE];
 
-/// How often a file that changes while it is copied is copied.
+/// The number of times that a file is copied if it changes meanwhile.
 const MAX_COPY_ATTEMPTS: usize = 3;
 
-/// A file whose inode changed in the second before the backup began is not recognized by its stamp later: it may have been changed
-/// again within the resolution of the file system's clock.
+/// Seconds. A file whose inode changed in the second before the backup began gets no stamp: it may have changed again
+/// within the resolution of the file system's clock, and the next backup would not notice.
 const STAMP_SETTLE_SECS: i64 = 1;
 
-/// How far it has come, in bytes.
+/// Is called with the number of bytes processed so far.
 pub type OnProgress = Box<dyn FnMut(u64) + Send>;
 
 /// Collects the files of a home.
@@ -47,7 +47,7 @@ pub struct Collector<S> {
     identity: HomeIdentity,
     started_at: Timestamp,
     entries: BTreeMap<String, ManifestEntry>,
-    /// Trees that are walked last: relative to the home.
+    /// Workspaces, which are copied last; paths relative to the home.
     workspaces: Vec<PathBuf>,
     progress: OnProgress,
     bytes_done: u64,
@@ -60,7 +60,8 @@ impl<S> std::fmt::Debug for Collector<S> {
     }
 }
 
-/// A file on its way, whatever becomes of it: exactly as many bytes as were announced, zeros for those that cannot be read.
+/// A reader that returns exactly as many bytes as were announced, with zeros for those that cannot be read. The error
+/// is kept in `error`.
 struct ExactReader<'a> {
     file: &'a File,
     offset: u64,
@@ -102,30 +103,30 @@ impl Read for ExactReader<'_> {
     }
 }
 
-/// The purpose of a walk.
+/// The purpose of a walk over the home.
 enum WalkPass {
-    /// Copy everything.
+    /// Copies everything.
     CopyAll,
-    /// Put aside what changed since it was copied.
+    /// Spools the files that changed since they were copied.
     SpoolChanged(ChangedFiles),
 }
 
-/// Entries that changed since they were copied, and the paths that still exist.
+/// Entries that changed since they were copied, and all paths that still exist.
 #[derive(Debug)]
 pub struct ChangedFiles {
     existing_paths: HashSet<String>,
-    /// Each with where its bytes begin in the spool.
+    /// Each entry with the offset of its bytes in the spool file.
     changed: Vec<(ManifestEntry, u64)>,
     spool: File,
     spool_length: u64,
 }
 
-/// The decision about a path of the home.
+/// The treatment of a path of the home.
 #[derive(Debug, PartialEq, Eq)]
 enum PathRule {
     Skip,
     Include,
-    /// A workspace: walked last.
+    /// A workspace: copied last.
     Workspace,
 }
 
@@ -143,10 +144,7 @@ fn path_rule(path: &Path, is_dir: bool) -> PathRule {
 }
 
 impl<S: BackupSink> Collector<S> {
-    /// A backup of `home` that begins now. Blocks, as do all others.
-    ///
-    /// # Errors
-    /// A home that cannot be read.
+    /// Begins a backup of `home`. Blocks, as do all other methods.
     pub fn new((home, of): (&Path, HomeIdentity), sink: S, begun: Timestamp, progress: OnProgress) -> Result<Self> {
         let home = File::open(home).map_err(|e| Error::io(format_args!("cannot read {}", home.display()), &e))?;
         let summary = Summary {
@@ -177,21 +175,18 @@ impl<S: BackupSink> Collector<S> {
     }
 
     /// Copies everything but workspaces and databases.
-    ///
-    /// # Errors
-    /// The place of the backup does not take it.
     pub fn copy_unlocked(mut self) -> Result<Self> {
         self.walk_home(&mut WalkPass::CopyAll)?;
         Ok(self)
     }
 
-    /// Puts aside what changed since; `dir` takes an unnamed file for it. Nothing may be moved or deleted in the home
+    /// Copies the files that changed since into an unnamed file in `dir`. Nothing may be moved or deleted in the home
     /// meanwhile.
     ///
     /// # Errors
     /// `disk_full`, `storage_failed`.
     pub fn spool_changed(mut self, dir: &Path) -> Result<(Self, ChangedFiles)> {
-        // Whatever could not be read is tried again.
+        // This pass tries again what could not be read before.
         self.summary.unreadable.clear();
         self.summary.warnings.clear();
         self.workspaces.clear();
@@ -209,10 +204,7 @@ impl<S: BackupSink> Collector<S> {
         }
     }
 
-    /// Copies what was put aside, all workspaces, and the databases; returns what was done.
-    ///
-    /// # Errors
-    /// The place of the backup does not take it.
+    /// Copies the changed files, all workspaces, and the databases, and completes the backup.
     pub fn finish(mut self, late: ChangedFiles, copied: &Snapshots, keys: Vec<String>) -> Result<Summary> {
         self.entries.retain(|path, _| late.existing_paths.contains(path));
         for (entry, begins) in late.changed {
@@ -235,7 +227,7 @@ impl<S: BackupSink> Collector<S> {
             };
             self.add_spooled(entry, file, 0).map_err(write_error)?;
         }
-        // Also where the home has a link in its place.
+        // Added even if the home has a symbolic link in its place.
         self.entries.entry(DB_DIR.to_owned()).or_insert_with(|| ManifestEntry {
             path: DB_DIR.to_owned(),
             kind: EntryKind::Dir,
@@ -289,7 +281,7 @@ impl<S: BackupSink> Collector<S> {
         )
     }
 
-    /// Takes an entry whose bytes are in a file that nobody else changes.
+    /// Adds an entry whose bytes are in a file that nobody else changes.
     fn add_spooled(&mut self, mut entry: ManifestEntry, file: &File, begins: u64) -> io::Result<()> {
         if entry.kind != EntryKind::File {
             self.sink.store_other(&entry)?;
@@ -306,7 +298,7 @@ impl<S: BackupSink> Collector<S> {
         Ok(())
     }
 
-    /// Copies a file that others may be changing.
+    /// Copies a file that may be changing meanwhile.
     fn copy_file(&mut self, item: &WalkItem<'_>) -> io::Result<()> {
         for tried in 1..=MAX_COPY_ATTEMPTS {
             let (file, stat) = match item.open().and_then(|file| Ok((fstat(&file)?, file))) {
@@ -392,16 +384,16 @@ fn entry_from_stat(path: &Path, stat: &Stat, what: &ItemKind) -> ManifestEntry {
     }
 }
 
-/// The second in which the inode of a stamp changed.
+/// Returns the second in which the inode of a stamp changed.
 fn ctime_second(stamp: &str) -> Option<i64> {
     stamp.rsplit(':').next()?.split('.').next()?.parse().ok()
 }
 
-/// A walk of the home, or of a workspace.
+/// The visitor of a walk over the home or a workspace.
 struct CollectVisitor<'a, S> {
     collector: &'a mut Collector<S>,
     pass: &'a mut WalkPass,
-    /// In a workspace, where everything is taken.
+    /// Within a workspace, where everything is included.
     in_workspace: bool,
 }
 
@@ -447,7 +439,7 @@ impl<S: BackupSink> Visitor for CollectVisitor<'_, S> {
 }
 
 impl<S: BackupSink> Collector<S> {
-    /// Puts an item aside if it is not as it was copied.
+    /// Spools an item if it differs from its copy.
     fn spool_if_changed(&mut self, item: &WalkItem<'_>, late: &mut ChangedFiles) -> io::Result<()> {
         let now = entry_from_stat(item.path, &item.stat, &item.kind);
         late.existing_paths.insert(now.path.clone());

@@ -1,4 +1,5 @@
-//! A backup in a directory: `objects/` holds each content once, under its SHA-256; the manifest says which path has which.
+//! Writes a backup into a directory: `objects/` holds each content once, under its SHA-256; the manifest maps paths to
+//! these contents.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
@@ -27,7 +28,7 @@ manifest.jsonl lists every file, manifest.previous.jsonl those of the backup bef
 
 pub const OBJECTS_DIR: &str = "objects";
 
-/// Beginning of the name of a file that is being written.
+/// Prefix of the names of files that are being written.
 const NEW_FILE_PREFIX: &str = "new-";
 
 /// A directory that a backup is being written to.
@@ -35,29 +36,30 @@ const NEW_FILE_PREFIX: &str = "new-";
 pub struct DirectorySink {
     dir: PathBuf,
     _lock: File,
-    /// Files of the backup before, by path: stamp and hash.
+    /// Files of the previous backup by path: stamp and SHA-256.
     previous_files: HashMap<String, (String, String)>,
     /// The home that is backed up.
     identity: HomeIdentity,
-    /// The backups that are there already.
+    /// The backups that the directory has already.
     generations: Generations,
-    /// Bytes of the backup before.
+    /// Size of the previous backup in bytes.
     previous_size: u64,
-    /// Contents that are on the disk for certain.
+    /// Hashes of the contents that are certainly on disk.
     intact_objects: HashSet<String>,
-    /// Contents that this backup wrote.
+    /// Hashes of the contents that this backup wrote.
     written_objects: HashSet<String>,
-    /// Those of them that were not there before in any form.
+    /// Paths of those contents that did not exist before in any form.
     created_paths: Vec<PathBuf>,
     prune: bool,
     finished: bool,
 }
 
 impl DirectorySink {
-    /// Opens `dir`, or makes it. Blocks.
+    /// Opens `dir`, or creates it. Blocks.
     ///
     /// # Errors
-    /// `denied` for a directory that is not ours, is in `home`, or holds something else or the backup of another home, `busy` while another backup is written.
+    /// `denied` for a directory that is not ours, is in `home`, holds something else or the backup of another home;
+    /// `busy` while another backup is being written to it.
     pub fn open(dir: &Path, (home, of): (&Path, HomeIdentity), prune: bool) -> Result<Self> {
         let failed = |e: io::Error| Error::io(format_args!("cannot use {}", dir.display()), &e).for_backup_target();
         let home = home.canonicalize().map_err(failed)?;
@@ -113,17 +115,17 @@ impl DirectorySink {
         Ok(this)
     }
 
-    /// Bytes of the backup before; 0 if there is none.
+    /// Returns the size of the previous backup in bytes; 0 if there is none.
     #[must_use]
     pub fn previous_size(&self) -> u64 {
         self.previous_size
     }
 
-    /// Takes what need not be copied again from the manifest of the latest backup.
+    /// Notes which files of the latest backup need not be copied again.
     fn load_previous_files(&mut self, latest: Manifest) {
         self.previous_size = latest.file_totals().1;
         for entry in latest.entries.into_iter().filter(|entry| entry.kind == EntryKind::File) {
-            // One that was cut off or deleted since is written again; other damage is for `verify` to find.
+            // A content that was truncated or deleted since is written again; `verify` finds other damage.
             if !has_object(&self.dir, &entry) {
                 continue;
             }
@@ -149,7 +151,7 @@ impl DirectorySink {
         File::open(&self.dir)?.sync_all()
     }
 
-    /// Refuses a backup whose databases are damaged.
+    /// Refuses to complete a backup whose databases are damaged.
     fn ensure_databases_intact(&self, manifest: &Manifest) -> Result<()> {
         for (entry, name) in manifest.entries.iter().filter_map(|entry| Some((entry, database_name(entry)?))) {
             let copy = object_path(&self.dir, &entry.sha256);
@@ -166,8 +168,8 @@ impl DirectorySink {
         Ok(())
     }
 
-    /// Deletes contents that neither the manifest nor the backup that is kept beside it lists: with `prune` all of them, else
-    /// those of earlier databases.
+    /// Deletes contents that neither the new manifest nor the retained backup lists: all of them with `prune`,
+    /// otherwise only those of earlier databases. Returns how many it deleted.
     fn delete_unlisted(&self, manifest: &Manifest, kept: Option<&Generation>) -> io::Result<u64> {
         let listed = manifest.entries.iter().map(|entry| &*entry.sha256);
         let listed: HashSet<&str> =
@@ -208,7 +210,7 @@ impl BackupSink for DirectorySink {
         let mut out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
         let placed = copy_hashed(source, |bytes| out.write_all(bytes)).and_then(|sha256| {
             let known = self.intact_objects.contains(&sha256) || self.written_objects.contains(&sha256);
-            // A database is written again in any case: its copy is checked at the end.
+            // Databases are always written again, because their copies are checked at the end.
             if known && database_name(entry).is_none() {
                 fs::remove_file(&new)?;
                 return Ok((sha256, false));
@@ -252,7 +254,7 @@ impl BackupSink for DirectorySink {
 }
 
 impl Drop for DirectorySink {
-    /// A backup that failed leaves nothing of its own: the room is needed.
+    /// Deletes what a failed backup has written, to free the space.
     fn drop(&mut self) {
         if !self.finished {
             for path in &self.created_paths {
@@ -271,7 +273,7 @@ fn denied_error(dir: &Path, why: &str) -> Error {
     Error::new(ErrorKind::Denied, format!("{} {why}", dir.display())).hint("name a new or empty directory of your own")
 }
 
-/// The path without links, also of a directory that is not there yet.
+/// Resolves symbolic links in a path whose last components need not exist yet.
 fn canonicalize_missing(dir: &Path) -> io::Result<PathBuf> {
     let (mut at, mut missing) = (dir, Vec::new());
     loop {
@@ -285,7 +287,7 @@ fn canonicalize_missing(dir: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Refuses a directory in the home, and one that has the home in it.
+/// Refuses a directory within the home, or one that contains it.
 fn ensure_apart_from_home(dir: &Path, home: &Path) -> Result<()> {
     let nested = dir.starts_with(home) || home.starts_with(dir);
     if nested {
@@ -316,7 +318,7 @@ fn ensure_usable(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Deletes what an interrupted backup was writing.
+/// Deletes files that an interrupted backup left half written.
 fn remove_unfinished_files(objects: &Path) -> io::Result<()> {
     for entry in fs::read_dir(objects)? {
         let entry = entry?;
@@ -328,7 +330,7 @@ fn remove_unfinished_files(objects: &Path) -> io::Result<()> {
 }
 
 impl Error {
-    /// The same, where the hint is about the place of a backup.
+    /// Replaces message and hint by ones about the backup's directory, since the disk of the home is not the cause.
     pub(super) fn for_backup_target(self) -> Self {
         match self.kind {
             ErrorKind::DiskFull => {

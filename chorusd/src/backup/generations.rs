@@ -18,28 +18,28 @@ use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE};
 pub struct Generation {
     created_at: Timestamp,
     pub agents: u64,
-    /// The contents that it lists.
+    /// Hashes of all contents that it lists.
     pub objects: HashSet<String>,
-    /// Those of its databases.
+    /// Hashes of its databases.
     pub databases: Vec<String>,
-    /// True if the databases are there.
+    /// True if the directory has its databases.
     has_databases: bool,
 }
 
-/// Both.
+/// The latest and the previous backup.
 #[derive(Debug, Default)]
 pub struct Generations {
     pub latest: Option<Generation>,
     pub previous: Option<Generation>,
 }
 
-/// Names the database that an entry is: the journal or the catalog.
+/// Returns the name of the database that an entry is: journal or catalog; `None` for other files.
 pub fn database_name(entry: &ManifestEntry) -> Option<&'static str> {
     let name = entry.path.strip_prefix(DB_DIR)?.strip_prefix('/')?;
     [JOURNAL_FILE, CATALOG_FILE].into_iter().find(|database| *database == name && entry.kind == EntryKind::File)
 }
 
-/// Reads the manifest `name` of the backup in `dir`; `None` if there is none, or none that can be used.
+/// Reads the manifest `name` of the backup in `dir`; `None` if it does not exist or cannot be used.
 pub fn load_manifest(dir: &Path, name: &str) -> io::Result<Option<Manifest>> {
     let file = match File::open(dir.join(name)) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -47,7 +47,7 @@ pub fn load_manifest(dir: &Path, name: &str) -> io::Result<Option<Manifest>> {
     };
     match Manifest::read(&mut BufReader::new(file)) {
         Ok(manifest) => Ok(Some(manifest)),
-        // Nothing of it is trusted: everything is copied again.
+        // Without a usable manifest no content is trusted, and everything is copied again.
         Err(why) => {
             tracing::warn!(dir = %dir.display(), name, "the manifest of an earlier backup {why}");
             Ok(None)
@@ -55,7 +55,7 @@ pub fn load_manifest(dir: &Path, name: &str) -> io::Result<Option<Manifest>> {
     }
 }
 
-/// Returns true if the copy of `entry` is there, told by its length.
+/// Returns true if the directory has the content of `entry` with the right length.
 pub fn has_object(dir: &Path, entry: &ManifestEntry) -> bool {
     let there = fs::symlink_metadata(object_path(dir, &entry.sha256));
     there.is_ok_and(|there| there.is_file() && there.len() == entry.size)
@@ -76,8 +76,9 @@ impl Generation {
 }
 
 impl Generations {
-    /// Returns true if the latest becomes the previous one, beside a new backup with so many agents. False: the one before it is
-    /// worth more, as the latest is of after a loss, or not whole.
+    /// Returns true if the latest backup shall become the previous one when a new backup with so many agents is
+    /// complete. False if the previous one is worth more: because the latest was made after data was lost, lacks its
+    /// databases, or has no agents any more.
     pub fn should_rotate(&self, of: &HomeIdentity, agents: u64) -> bool {
         let Some(latest) = &self.latest else { return false };
         let Some(previous) = self.previous.as_ref().filter(|previous| previous.has_databases) else { return true };
@@ -86,18 +87,18 @@ impl Generations {
         latest.has_databases && !lost && !emptied
     }
 
-    /// The one that is kept beside a new backup.
+    /// Returns the backup that is retained beside a new one.
     pub fn retained(&self, rotates: bool) -> Option<&Generation> {
         if rotates { self.latest.as_ref() } else { self.previous.as_ref() }
     }
 
-    /// Databases of both.
+    /// Iterates over the hashes of the databases of both backups.
     pub fn databases(&self) -> impl Iterator<Item = &String> {
         self.latest.iter().chain(&self.previous).flat_map(|generation| &generation.databases)
     }
 }
 
-/// Makes a copy of the manifest in `dir` the one of the previous backup.
+/// Copies the manifest in `dir` to the name of the previous manifest.
 pub fn rotate_manifest(dir: &Path) -> io::Result<()> {
     let new = dir.join(format!("{PREVIOUS_MANIFEST_FILE}.new"));
     let done = fs::copy(dir.join(MANIFEST_FILE), &new)

@@ -1,5 +1,5 @@
-//! Which home a backup is of. A home has an id from its first backup on, and a restored home keeps it, so that another home never
-//! replaces a backup.
+//! Identifies the home that a backup was made of. A home gets an id at its first backup, and a restored home keeps it,
+//! so that the backup of one home never replaces that of another.
 
 use std::fs;
 use std::io;
@@ -15,26 +15,23 @@ use crate::store::DB_DIR;
 use crate::store::private_fs::write_private;
 use crate::store::recovery::{Incident, list_incidents};
 
-/// The file with the id, in `db/`.
+/// Name of the file with the id, in `db/`.
 pub const HOME_ID_FILE: &str = "home.id";
 
-/// A home as a backup knows it.
+/// The identity and condition of the home that is backed up.
 #[derive(Debug, Clone)]
 pub struct HomeIdentity {
     pub id: Uuid,
-    /// True if it has any agent.
+    /// True if the home has any agent.
     pub has_agents: bool,
-    /// The first time that something was lost of it that is not salvaged yet.
+    /// The first time data was lost that is not salvaged yet.
     pub lost_at: Option<Timestamp>,
-    /// Open damage, for a person.
+    /// Descriptions of open damage, for a person.
     pub warnings: Vec<String>,
 }
 
 impl HomeIdentity {
-    /// Reads what there is to know of `home`; one without an id gets one. Blocks.
-    ///
-    /// # Errors
-    /// An id that cannot be read or written.
+    /// Reads the identity of `home`; a home without an id gets one. Blocks.
     pub fn load(home: &Path) -> Result<Self> {
         let agents = fs::read_dir(home.join("agents")).into_iter().flatten().flatten();
         let has_agents = agents.into_iter().any(|agent| agent.path().join("agent.json").is_file());
@@ -48,10 +45,7 @@ impl HomeIdentity {
         Ok(Self { id: load_or_create_id(home)?, has_agents, lost_at, warnings: warnings.collect() })
     }
 
-    /// Refuses to replace the backup `before` if it is of another home.
-    ///
-    /// # Errors
-    /// `denied`.
+    /// Refuses with `denied` to replace the backup `before` if it is of another home.
     pub fn ensure_same_home(&self, before: &Manifest, dir: &Path) -> Result<()> {
         let why = match before.home {
             Some(id) if id != self.id => "has the backup of another home",

@@ -1,5 +1,5 @@
-//! The list of everything in a backup, as JSON lines: a header, one line for each entry, and a last line with the SHA-256 of all
-//! lines before it, so that a manifest that was cut off or changed is recognized.
+//! The list of everything in a backup, as JSON lines: a header, one line for each entry, and a last line with the
+//! SHA-256 of all lines before it, which reveals a manifest that was cut off or changed.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, Write};
@@ -14,42 +14,42 @@ use uuid::Uuid;
 use super::SCHEMA;
 use crate::store::catalog::hex;
 
-/// The longest line: a path has at most 4 KiB, each byte escaped.
+/// Limit of a line in bytes. A path has at most 4 KiB, of which each byte may be escaped.
 const MAX_LINE_BYTES: u64 = 64 << 10;
 
-/// Everything in a backup.
+/// The list of everything in a backup.
 #[derive(Debug, Clone)]
 pub struct Manifest {
     pub created_at: Timestamp,
     /// The version of Chorus that wrote it.
     pub chorus: String,
-    /// The id of the home; older versions wrote none.
+    /// The id of the home; `None` in backups of older versions.
     pub home: Option<Uuid>,
-    /// By path, so that a directory comes before what is in it.
+    /// Sorted by path, so that a directory comes before its contents.
     pub entries: Vec<ManifestEntry>,
 }
 
-/// A file, directory or link in the home.
+/// A file, directory or symbolic link of the home.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestEntry {
-    /// Relative to the home; see [`encode`].
+    /// Relative to the home, encoded by [`percent_encode`].
     pub path: String,
     pub kind: EntryKind,
     /// Permission bits.
     pub mode: u32,
-    /// Of a file.
+    /// Size in bytes; 0 unless it is a file.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub size: u64,
-    /// Of a file: 64 hex digits.
+    /// 64 hex digits; empty unless it is a file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sha256: String,
-    /// Of a file: seconds and nanoseconds of its last change.
+    /// Seconds and nanoseconds of a file's last modification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtime: Option<(i64, u32)>,
-    /// Of a link; see [`encode`].
+    /// Target of a link, encoded by [`percent_encode`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// A mark by which the file in the home is recognized as long as nobody changes it.
+    /// Device, inode, size and times of a file. As long as the stamp is the same, the file in the home has not changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<String>,
 }
@@ -88,14 +88,14 @@ impl Manifest {
         Self { created_at, chorus: env!("CARGO_PKG_VERSION").to_owned(), home, entries }
     }
 
-    /// Files in it, and their bytes.
+    /// Returns the number of files and their total size in bytes.
     #[must_use]
     pub fn file_totals(&self) -> (u64, u64) {
         let files = self.entries.iter().filter(|entry| entry.kind == EntryKind::File);
         files.fold((0, 0), |(files, bytes), entry| (files + 1, bytes + entry.size))
     }
 
-    /// Agents in it, and their sessions.
+    /// Returns the number of agents and of their sessions.
     #[must_use]
     pub fn agent_totals(&self) -> (u64, u64) {
         let mut found = (0, 0);
@@ -109,10 +109,6 @@ impl Manifest {
         found
     }
 
-    /// Writes it.
-    ///
-    /// # Errors
-    /// The error of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut hash = Sha256::new();
         let mut line = Vec::new();
@@ -136,10 +132,10 @@ impl Manifest {
         out.write_all(b"\n")
     }
 
-    /// Reads one.
+    /// Reads a manifest.
     ///
     /// # Errors
-    /// Why it cannot be used; the text reads after "the manifest".
+    /// The reason why it cannot be used, which continues a sentence that begins with "the manifest".
     pub fn read(source: &mut impl BufRead) -> Result<Self, String> {
         let mut hash = Sha256::new();
         let mut lines = LineReader { source, line: Vec::new() };
@@ -189,10 +185,7 @@ impl<R: BufRead> LineReader<'_, R> {
 }
 
 impl ManifestEntry {
-    /// The path below a home.
-    ///
-    /// # Errors
-    /// A path that leads anywhere else.
+    /// Returns the path below a home, or an error if it leads anywhere else.
     pub fn path_in_home(&self) -> Result<PathBuf, String> {
         let path = PathBuf::from(percent_decode(&self.path));
         let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
@@ -201,7 +194,7 @@ impl ManifestEntry {
     }
 }
 
-/// A name as text: bytes that are not UTF-8, and `%`, become `%XX`.
+/// Encodes a path as text: bytes that are not UTF-8, and `%`, become `%XX`.
 #[must_use]
 pub fn percent_encode(name: &OsStr) -> String {
     let mut text = String::with_capacity(name.len());
@@ -220,7 +213,7 @@ pub fn percent_encode(name: &OsStr) -> String {
     text
 }
 
-/// The name that [`encode`] was given.
+/// Reverses [`percent_encode`].
 #[must_use]
 pub fn percent_decode(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
@@ -241,7 +234,7 @@ pub fn percent_decode(text: &str) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// The path as it stands in a manifest.
+/// Returns a path in the form that a manifest has.
 #[must_use]
 pub fn manifest_path(path: &Path) -> String {
     percent_encode(path.as_os_str())

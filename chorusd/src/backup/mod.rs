@@ -1,9 +1,10 @@
-//! Backups of a whole home: a directory that keeps each content once under its SHA-256 (`directory`), or one tar archive
-//! (`archive`). Both end with a manifest that lists every file. `collect` reads the home, `verify` and `restore` read a backup.
+//! Backups of a whole home: a directory that holds each content once under its SHA-256 (`directory_sink`), or one tar
+//! archive (`archive_sink`). Both end with a manifest that lists every file. `collector` reads the home; `verify` and
+//! `restore` read a backup.
 //!
-//! A backup is replaced by writing its manifest: everything that the new manifest lists is on the disk by then, and nothing that
-//! the old one lists was changed. So an interrupted backup leaves the previous one as it was. Databases are checked before that, and
-//! a directory keeps the backup before as well, with its databases.
+//! A backup is replaced by writing its manifest. At that moment everything that the new manifest lists is on disk, and
+//! nothing that the old one lists has changed, so an interrupted backup leaves the previous one intact. The databases
+//! are checked before that, and a directory also retains the previous backup with its databases.
 
 mod archive_sink;
 mod collector;
@@ -30,7 +31,7 @@ pub use verify::verify;
 /// Name of the manifest in a backup.
 pub const MANIFEST_FILE: &str = "manifest.jsonl";
 
-/// Name of the manifest of the backup before, in a directory.
+/// Name of the manifest of the previous backup, in a directory.
 pub const PREVIOUS_MANIFEST_FILE: &str = "manifest.previous.jsonl";
 
 /// Schema of the manifest and of the layout that it describes.
@@ -39,5 +40,5 @@ pub const SCHEMA: u32 = 1;
 /// Folder of an archive that holds the files of the home.
 const HOME_FOLDER: &str = "home";
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const READ_BUFFER_BYTES: usize = 256 << 10;

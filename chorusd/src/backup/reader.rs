@@ -1,4 +1,4 @@
-//! Reading a backup from its first byte to its last.
+//! Reads a whole backup from a directory or a tar archive.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -13,34 +13,34 @@ use super::manifest::{EntryKind, Manifest, ManifestEntry, manifest_path};
 use super::{HOME_FOLDER, MANIFEST_FILE, PREVIOUS_MANIFEST_FILE, READ_BUFFER_BYTES, directory_sink};
 use crate::error::{Error, Result};
 
-/// Bytes of a name that a header has no room for.
+/// Limit in bytes of a name that is too long for a tar header.
 const MAX_NAME_BYTES: u64 = 8 << 10;
 
-/// The place that a backup is read from.
+/// The source that a backup is read from.
 pub enum BackupSource {
-    /// With the path of its manifest.
+    /// The directory and the path of the manifest in it.
     Directory(PathBuf, PathBuf),
     Archive(Box<dyn Read>),
 }
 
-/// How far it has come: bytes, and of how many, where that is known.
+/// Is called with the bytes read so far and the total, which is 0 if unknown.
 pub type OnReadProgress<'a> = &'a mut dyn FnMut(u64, u64);
 
-/// Who takes the files of a backup.
+/// Receives the files of a backup.
 pub trait FileReceiver {
-    /// Takes a file and returns its SHA-256; `at` is where it lies, unless it is in an archive. A path that comes again replaces
-    /// what came before.
+    /// Reads a file and returns its SHA-256. `at` is the path of its content, unless it comes from an archive. A path
+    /// that comes again replaces the earlier file.
     ///
     /// # Errors
-    /// A source that cannot be read, or a file that cannot be written.
+    /// The source cannot be read, or the file cannot be written.
     fn receive_file(&mut self, place: &Path, source: &mut dyn Read, at: Option<&Path>) -> io::Result<String>;
 }
 
 impl BackupSource {
-    /// The backup at `path`; `-` is an archive on standard input.
+    /// Opens the backup at `path`; `-` is an archive on standard input.
     ///
     /// # Errors
-    /// `not_found`, or what the disk says.
+    /// `not_found`, or another error of the file system.
     pub fn open(path: &Path) -> Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::Archive(ensure_backup_archive(io::stdin(), "standard input")?));
@@ -70,10 +70,10 @@ impl BackupSource {
         Ok(Self::Directory(path.to_owned(), path.join(MANIFEST_FILE)))
     }
 
-    /// Reads all of it; returns the manifest and what is damaged or missing.
+    /// Reads the whole backup. Returns its manifest and descriptions of everything that is damaged or missing.
     ///
     /// # Errors
-    /// A manifest that cannot be used, or what `taker` says.
+    /// The manifest cannot be used, or `receiver` fails.
     pub fn read(self, taker: &mut dyn FileReceiver, progress: OnReadProgress<'_>) -> Result<(Manifest, Vec<String>)> {
         match self {
             Self::Directory(dir, manifest) => read_directory(&dir, &manifest, taker, progress),
@@ -82,14 +82,14 @@ impl BackupSource {
     }
 }
 
-/// The first bytes of what compresses, and its name.
+/// The first bytes of compressed files, and the program that compresses so.
 const COMPRESSION_MAGIC: [(&[u8], &str); 4] =
     [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\x00", "xz"), (b"BZh", "bzip2")];
 
-/// A header of a tar archive.
+/// Size of a tar header in bytes.
 const TAR_BLOCK_BYTES: usize = 512;
 
-/// Refuses what is no archive of a backup, told by its first header.
+/// Checks by the first header that the source is a backup archive, and returns it from its beginning.
 fn ensure_backup_archive(mut source: impl Read + 'static, path: &str) -> Result<Box<dyn Read>> {
     let mut first = Vec::new();
     let read = (&mut source).take(TAR_BLOCK_BYTES as u64).read_to_end(&mut first);
@@ -158,7 +158,7 @@ fn read_archive(
     let mut tar = tar::Archive::new(BufReader::with_capacity(READ_BUFFER_BYTES, source));
     let (mut found, mut manifest, mut long_name) = (HashMap::new(), None, None);
     let mut done = 0;
-    // Raw: nothing of a name, a link or a hole is followed that is not looked at here.
+    // Raw: tar must not interpret long names, links or sparse files by itself; this loop checks every entry.
     for member in tar.entries().map_err(foreign)?.raw(true) {
         let mut member = member.map_err(foreign)?;
         let (kind, size) = (member.header().entry_type(), member.size());
@@ -171,7 +171,7 @@ fn read_archive(
                 continue;
             }
             EntryType::GNULongLink if size <= MAX_NAME_BYTES => continue,
-            // The manifest has all that there is to them.
+            // The manifest has all data of directories and links.
             EntryType::Directory | EntryType::Symlink => {
                 long_name = None;
                 continue;
@@ -233,7 +233,7 @@ fn blank_entry() -> ManifestEntry {
     }
 }
 
-/// Refuses a manifest whose paths lead elsewhere, or through anything but directories.
+/// Refuses a manifest with paths that lead out of the home, or through anything but directories.
 fn ensure_valid_paths(manifest: &Manifest) -> Result<()> {
     let mut kinds = BTreeMap::new();
     for entry in &manifest.entries {

@@ -1,5 +1,5 @@
-//! Restoring a backup into an empty home. Everything is written and checked in a directory of its own first; then it is moved to
-//! its place, the databases last.
+//! Restores a backup into an empty home. All files are written and checked in a staging directory first; then they are
+//! moved into place, the databases last.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -22,13 +22,13 @@ use crate::store::private_fs::{create_private, remove_dir};
 use crate::store::session_files::sync_dir;
 use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 
-/// Directories that an empty home may have: they say nothing of any agent.
+/// Directories that an empty home may have, since they say nothing about agents.
 const IGNORED_DIRS: [&str; 2] = ["run", "log"];
 
 /// Refuses a home that has anything in it. Blocks.
 ///
 /// # Errors
-/// `already_exists`, or what the disk says.
+/// `already_exists`, or an error of the file system.
 fn ensure_empty(home: &Path) -> Result<()> {
     let failed = |e: io::Error| Error::io(format_args!("cannot read {}", home.display()), &e);
     let entries = match fs::read_dir(home) {
@@ -49,11 +49,12 @@ fn ensure_empty(home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Restores the backup at `source` into `home`, which must be empty and without a daemon. Blocks. The umask of the process is to be 077:
-/// databases are made by it.
+/// Restores the backup at `source` into `home`, which must be empty and without a daemon. Blocks. The umask of the
+/// process must be 077, because SQLite creates databases with it.
 ///
 /// # Errors
-/// `already_exists`, `denied`, a backup that is damaged, `disk_full`, `storage_failed`; the home has nothing of it then.
+/// `already_exists`, `denied`, `disk_full`, `storage_failed`, or a damaged backup. The home then has nothing of the
+/// backup.
 pub fn restore(source: &Path, home: &Path, progress: OnReadProgress<'_>) -> Result<Restored> {
     if home.metadata().is_ok_and(|home| !home.is_dir()) {
         let what = format!("{} is not a directory", home.display());
@@ -62,9 +63,9 @@ pub fn restore(source: &Path, home: &Path, progress: OnReadProgress<'_>) -> Resu
     ensure_empty(home)?;
     let made = !home.exists();
     home_dir::prepare_for_restore(home)?;
-    // From here on what lies in the home is no other restore's.
+    // With the lock held, anything in the staging directory is left by a restore that has ended.
     let lock = InstanceLock::acquire(home)?;
-    // Another restore may have ended just now.
+    // Another restore may have completed between the first check and the lock.
     let begun = ensure_empty(home).and_then(|()| remove_staging(home));
     let restored = begun.and_then(|()| restore_locked(source, home, progress));
     if made && restored.is_err() {
@@ -74,7 +75,7 @@ pub fn restore(source: &Path, home: &Path, progress: OnReadProgress<'_>) -> Resu
     restored
 }
 
-/// Removes what a restore left that was cut off before it put anything in its place.
+/// Deletes the staging directory of a restore that was interrupted before it moved anything into place.
 fn remove_staging(home: &Path) -> Result<()> {
     match remove_dir(&home.join(RESTORE_STAGING_DIR)) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => {
@@ -124,12 +125,12 @@ fn stage_files(source: BackupSource, staging: &Path, progress: OnReadProgress<'_
     Ok(manifest)
 }
 
-/// Moves what was staged to its place, the databases last: without them nothing of it counts as restored.
+/// Moves the staged files into place, the databases last: without them the home does not count as restored.
 fn move_into_place(staging: &Path, home: &Path) -> io::Result<()> {
     let mut names: Vec<_> = fs::read_dir(staging)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
     names.sort_by_key(|name| name == DB_DIR);
     for name in names {
-        // A directory takes the place of an empty one.
+        // A directory replaces an empty one.
         fs::rename(staging.join(&name), home.join(&name))?;
     }
     sync_dir(home)?;
@@ -137,7 +138,8 @@ fn move_into_place(staging: &Path, home: &Path) -> io::Result<()> {
     sync_dir(home)
 }
 
-/// Takes the owner's own rights from directories that lacked them, deepest first; last, as nothing can be put in them after that.
+/// Applies the modes of workspace directories that deny their owner read, write or search, the deepest first. This
+/// comes last because nothing can be written into them afterwards.
 fn apply_restrictive_modes(home: &Path, manifest: &Manifest) -> io::Result<()> {
     let closed = |entry: &&ManifestEntry| {
         entry.kind == EntryKind::Dir && entry.mode & 0o700 != 0o700 && is_in_workspace(&entry.path)
@@ -152,7 +154,7 @@ fn apply_restrictive_modes(home: &Path, manifest: &Manifest) -> io::Result<()> {
 
 struct StagingWriter {
     staging: PathBuf,
-    /// Below the staging directory.
+    /// Paths relative to the staging directory.
     written: HashSet<PathBuf>,
 }
 
@@ -171,7 +173,8 @@ impl FileReceiver for StagingWriter {
 }
 
 impl StagingWriter {
-    /// Makes directories, links, modes and times what the manifest says; returns the files there are.
+    /// Creates directories and links, and applies modes and times, as the manifest says. Returns the paths of the
+    /// files.
     fn apply_manifest(&self, manifest: &Manifest) -> io::Result<Vec<PathBuf>> {
         let mut listed = HashSet::new();
         let mut files = Vec::new();
@@ -188,7 +191,7 @@ impl StagingWriter {
             }
             listed.insert(place);
         }
-        // Files of an archive that its manifest does not list changed or went while the backup was made.
+        // A file that the manifest of an archive does not list was changed or deleted while the backup was made.
         for gone in self.written.difference(&listed) {
             fs::remove_file(self.staging.join(gone))?;
         }
@@ -215,14 +218,14 @@ fn apply_file_metadata(path: &Path, entry: &ManifestEntry) -> io::Result<()> {
         let epoch = SystemTime::UNIX_EPOCH;
         let at = if seconds < 0 { epoch.checked_sub(whole) } else { epoch.checked_add(whole) };
         if let Some(at) = at.and_then(|at| at.checked_add(part)) {
-            // With its time of change a session file is known to the index as it was.
+            // The index recognises an unchanged session file by its modification time.
             file.set_modified(at)?;
         }
     }
     if is_in_workspace(&entry.path) { file.set_permissions(Permissions::from_mode(entry.mode & 0o777)) } else { Ok(()) }
 }
 
-/// Returns true if a path belongs to a workspace, where modes are the agent's own.
+/// Returns true if a path is in a workspace, where modes are the agent's own.
 fn is_in_workspace(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     matches!(parts[..], ["agents", _, "workspace", ..] | ["trash", _, "content", "workspace", ..])

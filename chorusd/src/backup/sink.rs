@@ -1,4 +1,4 @@
-//! The places that take the files of a backup.
+//! The trait of the targets that a backup is written to.
 
 use std::io::{self, Read};
 
@@ -9,42 +9,39 @@ use super::manifest::{Manifest, ManifestEntry};
 use crate::error::Result;
 use crate::store::catalog::hex;
 
-/// The outcome of the end of a backup.
+/// The result of completing a backup.
 #[derive(Debug, Default)]
 pub struct SinkResult {
-    /// Copies that were deleted.
+    /// Number of contents that were deleted.
     pub deleted: u64,
     /// Warnings for a person.
     pub warnings: Vec<String>,
 }
 
-/// A place for a backup.
+/// A target that a backup is written to.
 pub trait BackupSink: Send + 'static {
-    /// The hash of a file that is in the backup before and has not changed since, told by its stamp.
+    /// Returns the SHA-256 of a file that has not changed since the previous backup, according to its stamp.
     fn unchanged_sha256(&self, path: &str, stamp: &str) -> Option<String>;
 
-    /// Takes a file of exactly `entry.size` bytes; returns its SHA-256 and whether it was new.
+    /// Stores a file of exactly `entry.size` bytes. Returns its SHA-256, and true if the content is new.
     ///
     /// # Errors
-    /// The place does not take it; `source` never fails.
+    /// The target cannot be written; `source` never fails.
     fn store_file(&mut self, entry: &ManifestEntry, source: &mut dyn Read) -> io::Result<(String, bool)>;
 
-    /// Takes a directory or a link.
-    ///
-    /// # Errors
-    /// The place does not take it.
+    /// Stores a directory or a link.
     fn store_other(&mut self, entry: &ManifestEntry) -> io::Result<()>;
 
     /// Completes the backup.
     ///
     /// # Errors
-    /// The place does not take the manifest, or a database is damaged; the previous backup is as it was.
+    /// The manifest cannot be written, or a database is damaged. The previous backup is left intact.
     fn finish(self, manifest: &Manifest) -> Result<SinkResult>
     where
         Self: Sized;
 }
 
-/// Copies `source` to `put`; returns the SHA-256.
+/// Copies `source` into `put` and returns the SHA-256.
 pub fn copy_hashed(source: &mut dyn Read, mut put: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<String> {
     let (mut hash, mut piece) = (Sha256::new(), vec![0; READ_BUFFER_BYTES]);
     loop {

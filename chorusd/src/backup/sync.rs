@@ -1,13 +1,14 @@
-//! Bringing many files to the disk.
+//! Writes many files through to the disk.
 
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Fewer files are synced one by one: syncing a file system also writes what others left there.
+/// From this number of files on, one `syncfs` replaces syncing each file. With fewer it would cost more, because it
+/// also writes what other programs left in the file system's cache.
 const SYNCFS_MIN_FILES: usize = 16;
 
-/// Brings `files` and the directories they are in to the disk. A failure means that the backup failed, not that the daemon's own
+/// Syncs `files` and the directories they are in. A failure means that the backup failed, not that the daemon's own
 /// storage did.
 pub fn sync_files(top: &Path, files: &[PathBuf]) -> io::Result<()> {
     let top = File::open(top)?;

@@ -1,4 +1,4 @@
-//! Checking a backup: every byte against the manifest, the databases page by page, and sessions against the catalog.
+//! Verifies a backup: every byte against the manifest, the databases page by page, and sessions against the catalog.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -19,10 +19,8 @@ use crate::session::file;
 use crate::store::catalog::hex;
 use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 
-/// Checks the backup at `path`; `-` is an archive on standard input. Blocks.
-///
-/// # Errors
-/// There is no backup whose manifest can be read.
+/// Verifies the backup at `path`; `-` is an archive on standard input. Blocks. Fails only if the manifest cannot be
+/// read; all other damage is in the result.
 pub fn verify(path: &Path, progress: OnReadProgress<'_>) -> Result<Verified> {
     let mut check = BackupVerifier { temp_dir: None, databases: HashMap::new(), sessions: HashMap::new() };
     let (manifest, mut problems) = BackupSource::open(path)?.read(&mut check, progress)?;
@@ -44,7 +42,7 @@ pub fn verify(path: &Path, progress: OnReadProgress<'_>) -> Result<Verified> {
 }
 
 struct BackupVerifier {
-    /// The directory for the databases of an archive.
+    /// A temporary directory for the databases of an archive.
     temp_dir: Option<TempDir>,
     databases: HashMap<String, PathBuf>,
     /// Session files: the hash of their messages, or why they cannot be read.
@@ -68,7 +66,7 @@ impl BackupVerifier {
         Ok(sha256)
     }
 
-    /// Compares the catalog with the session files, and returns the warnings.
+    /// Compares the catalog with the session files, and returns warnings.
     fn compare_with_catalog(&self) -> Result<Vec<String>> {
         let Some(at) = self.databases.get(CATALOG_FILE) else { return Ok(Vec::new()) };
         let mut warnings = Vec::new();

@@ -1,4 +1,5 @@
-//! Walking a directory by held descriptors. No link is followed, so nothing that changes meanwhile leads out of it.
+//! Walks a directory tree by open descriptors. It follows no symbolic link, so concurrent changes cannot lead it out of
+//! the tree.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -9,10 +10,10 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
 
-/// Directories inside each other; each holds a descriptor while it is walked.
+/// The limit on nested directories, since each level holds a descriptor open.
 const MAX_DEPTH: usize = 200;
 
-/// Something that was found.
+/// A directory entry that the walk found.
 pub struct WalkItem<'a> {
     dir: BorrowedFd<'a>,
     name: &'a OsStr,
@@ -30,31 +31,22 @@ pub enum ItemKind {
     Special,
 }
 
-/// Who is told what is found.
+/// Receives what a walk finds.
 pub trait Visitor {
-    /// Takes an item; for a directory, whether to look into it.
-    ///
-    /// # Errors
-    /// Ends the walk.
+    /// Is called for each item. For a directory, true enters it. An error ends the walk.
     fn visit(&mut self, item: &WalkItem<'_>) -> io::Result<bool>;
 
-    /// Takes a place that cannot be read.
+    /// Is called for a path that cannot be read.
     fn visit_unreadable(&mut self, path: &Path, error: &io::Error);
 }
 
-/// Opens a directory.
-///
-/// # Errors
-/// The error of the system; a link is not followed.
+/// Opens a directory without following a link.
 pub fn open_dir(at: BorrowedFd<'_>, name: impl rustix::path::Arg) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(at, name, flags, Mode::empty())?)
 }
 
-/// Opens the directory `path` below `at`, name by name.
-///
-/// # Errors
-/// The error of the system; a link is not followed.
+/// Opens the directory `path` below `at` component by component, without following a link.
 pub fn open_below(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     let mut held = at.try_clone_to_owned()?;
     for name in path {
@@ -63,11 +55,8 @@ pub fn open_below(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     Ok(held)
 }
 
-/// Walks everything in `dir`, whose own path is `path`, in the order of names; `objects` of git come after all else in their
-/// repository, so that what its references name is there.
-///
-/// # Errors
-/// Those of `visitor`.
+/// Walks everything in `dir`, whose own path is `path`, sorted by name. `objects` comes last in each directory, so that
+/// a copied git repository has every object that its references name. Returns the errors of `visitor`.
 pub fn walk(dir: BorrowedFd<'_>, path: &Path, visitor: &mut dyn Visitor) -> io::Result<()> {
     walk_level(dir, path, MAX_DEPTH, visitor)
 }
@@ -84,7 +73,7 @@ fn walk_level(dir: BorrowedFd<'_>, path: &Path, deep: usize, visitor: &mut dyn V
         let path = path.join(&name);
         let stat = match statat(dir, &*name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
-            // It was there a moment ago.
+            // Deleted since it was listed.
             Err(rustix::io::Errno::NOENT) => continue,
             Err(e) => {
                 visitor.visit_unreadable(&path, &e.into());
@@ -131,10 +120,7 @@ fn sorted_names(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
 }
 
 impl WalkItem<'_> {
-    /// Opens the file.
-    ///
-    /// # Errors
-    /// The error of the system; something else that took the file's place is refused.
+    /// Opens the file. Fails if it was replaced by something other than a regular file.
     pub fn open(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(self.dir, self.name, flags, Mode::empty())?;

@@ -16,7 +16,7 @@ use crate::permissions::{Profile, Profiles};
 /// Name of the file in an agent's directory.
 pub const AGENT_FILE: &str = "agent.json";
 
-/// agent.json, checked. Keys that Chorus does not know are kept.
+/// A validated agent.json. Unknown keys are preserved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentConfig {
     map: Map<String, Value>,
@@ -25,30 +25,30 @@ pub struct AgentConfig {
     pub created_at: Timestamp,
     pub model: Option<String>,
     pub permissions: Value,
-    /// What they come to, or why they cannot be used: then the agent is there, and does nothing.
+    /// The profile that `permissions` resolves to, or why it cannot be used: then the agent exists but cannot act.
     pub profile: Result<Arc<Profile>, String>,
-    /// `None`: never.
+    /// `None` disables the timeout.
     pub idle_timeout: Option<Duration>,
     pub channel_id: Option<String>,
     pub guild_id: Option<String>,
     pub system_prompt: Option<String>,
-    /// Messages that a model is shown at most.
+    /// Limit of messages in the window.
     pub window_messages: u64,
-    /// Tokens above which older messages leave the window.
+    /// Number of tokens above which older messages leave the window.
     pub compact_at_tokens: u64,
-    /// Tokens a day; 0: no limit.
+    /// Tokens per day; 0 means no limit.
     pub daily_token_limit: u64,
-    /// US dollars a day; 0: no limit.
+    /// US dollars per day; 0 means no limit.
     pub daily_cost_limit: f64,
-    /// Whether secrets are taken out of what it produces.
+    /// Whether secrets in its output are redacted.
     pub redact: bool,
     /// Whether a save commits its workspace.
     pub checkpoint_workspace: bool,
-    /// What it works on together with other agents.
+    /// Project whose agents share memories.
     pub project: Option<String>,
 }
 
-/// Keys that `agent config` sets; `name` is a rename and done elsewhere.
+/// Keys that `agent config` sets; `name` is a rename and handled elsewhere.
 pub const SETTABLE_KEYS: [&str; 12] = [
     "channel_id",
     "checkpoint_workspace",
@@ -64,23 +64,20 @@ pub const SETTABLE_KEYS: [&str; 12] = [
     "window_messages",
 ];
 
-/// Keys that Chorus keeps itself; a server follows from its channel.
+/// Keys that only Chorus writes; `guild_id` follows from the channel.
 const MANAGED_KEYS: [&str; 4] = ["id", "created_at", "guild_id", "running_tasks"];
 
 impl AgentConfig {
-    /// Reads agent.json; where a key is null or missing, `defaults` stand in.
+    /// Parses agent.json; `defaults` supplies the values of keys that are null or missing.
     ///
     /// # Errors
-    /// What is wrong, to be read after "agent.json".
+    /// A message that follows "agent.json".
     pub fn parse(text: &str, defaults: &Config) -> Result<Self, String> {
         let map: Map<String, Value> = serde_json::from_str(text).map_err(|e| format!("is not a JSON object: {e}"))?;
         Self::from_map(map, defaults)
     }
 
-    /// As [`AgentConfig::parse`].
-    ///
-    /// # Errors
-    /// As [`AgentConfig::parse`].
+    /// As [`AgentConfig::parse`], for a parsed JSON object.
     pub fn from_map(map: Map<String, Value>, defaults: &Config) -> Result<Self, String> {
         for (key, value) in &map {
             check_value(key, value)?;
@@ -125,29 +122,29 @@ impl AgentConfig {
         })
     }
 
-    /// All keys as the file has them.
+    /// All keys in the file.
     #[must_use]
     pub fn map(&self) -> &Map<String, Value> {
         &self.map
     }
 
-    /// The file's text.
+    /// The text of the file.
     #[must_use]
     pub fn to_json(&self) -> String {
         render(&self.map)
     }
 }
 
-/// The text of an agent.json.
+/// The text of an agent.json with these keys.
 #[must_use]
 pub fn render(map: &Map<String, Value>) -> String {
-    // A map of JSON values always serialises.
+    // Serialising a map of JSON values cannot fail.
     let mut text = serde_json::to_string_pretty(map).unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// Whether `value` fits `key`; what is wrong reads after "agent.json".
+/// Checks that `value` has the type of `key`. The error message follows "agent.json".
 fn check_value(key: &str, value: &Value) -> Result<(), String> {
     let fits = match key {
         _ if value.is_null() => true,
@@ -159,7 +156,7 @@ fn check_value(key: &str, value: &Value) -> Result<(), String> {
             parse_idle_timeout(text)?;
             true
         }
-        // What it comes to depends on the configuration, see `AgentConfig::profile`.
+        // Which profile it resolves to depends on the configuration, see `AgentConfig::profile`.
         "permissions" => value.is_string() || value.is_object(),
         "window_messages" | "compact_at_tokens" | "daily_token_limit" => value.is_u64(),
         "daily_cost_limit" => value.as_f64().is_some_and(|limit| limit.is_finite() && limit >= 0.0),
@@ -170,10 +167,11 @@ fn check_value(key: &str, value: &Value) -> Result<(), String> {
     if fits { Ok(()) } else { Err(format!("has a `{key}` of the wrong type")) }
 }
 
-/// The value for `key` as it belongs into the file: a command line gives texts, JSON clients may give the type itself.
+/// Converts the value for `key` to the type that the file needs: the command line passes texts, JSON clients may pass
+/// the type itself.
 ///
 /// # Errors
-/// An unknown or fixed key, or a value that does not fit.
+/// Fails for an unknown key, for one that only Chorus writes, and for a value that does not fit.
 pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> {
     if MANAGED_KEYS.contains(&key) {
         return Err(Error::invalid(format!("`{key}` is kept by Chorus and cannot be set"))
@@ -206,7 +204,7 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
         {
             Value::Bool(text == "true")
         }
-        // A profile of its own, typed as JSON.
+        // An inline profile, typed as JSON.
         Value::String(text) if key == "permissions" && text.trim_start().starts_with('{') => {
             serde_json::from_str(&text)
                 .map_err(|e| Error::invalid(format!("the `permissions` are no JSON: {e}")).hint(example(key)))?
@@ -226,7 +224,7 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
     Ok(value)
 }
 
-/// What a value of `key` looks like.
+/// An example of a value of `key`.
 fn example(key: &str) -> String {
     match key {
         "idle_timeout" => "for example 30m, 1h30m or 7d; 0 is never".into(),
@@ -242,10 +240,10 @@ fn example(key: &str) -> String {
     }
 }
 
-/// Whether `name` may name an agent: `[a-z0-9][a-z0-9_-]{0,63}`.
+/// Checks that `name` is a valid agent name: `[a-z0-9][a-z0-9_-]{0,63}`.
 ///
 /// # Errors
-/// `invalid_name` with the nearest valid one.
+/// `invalid_name` with a similar valid name.
 pub fn check_name(name: &str) -> Result<()> {
     let valid = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-');
     let first = |c: char| matches!(c, 'a'..='z' | '0'..='9');

@@ -7,30 +7,30 @@ use std::time::Duration;
 use super::provider::{KeySource, same_server};
 use super::secret::Secret;
 
-/// Discord's own REST address.
+/// Base URL of Discord's REST API.
 pub const API_BASE: &str = "https://discord.com";
 
-/// Discord's own gateway, which is the address that `GET /gateway/bot` tells.
+/// Discord's own gateway URL, as `GET /gateway/bot` returns it.
 const GATEWAY_URL: &str = "wss://gateway.discord.gg";
 
-/// The variable that has the token if the configuration names no other place and the addresses are Discord's.
+/// Environment variable with the token if the configuration names no other source and the URLs are Discord's.
 pub const DEFAULT_TOKEN_VARIABLE: &str = "DISCORD_TOKEN";
 
-/// `[discord]` as it is in force. Without a token Discord is off.
+/// The effective `[discord]` table. Without a token Discord is off.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiscordConfig {
     pub token: KeySource,
-    /// Only these; empty: all that the application was invited to.
+    /// Guilds to serve; if empty, all guilds that the application was invited to.
     pub guilds: Vec<u64>,
-    /// The category that channels of new agents are made in.
+    /// Name of the category in which channels of new agents are created.
     pub category: String,
-    /// Roles, by name or id, whose members may answer any approval in a channel.
+    /// Roles, by name or id, whose members may decide any approval in a channel.
     pub approvers: Vec<String>,
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     pub api_base: String,
-    /// `None`: the gateway's address is asked of [`Discord::api_base`].
+    /// If `None`, [`DiscordConfig::api_base`] is asked for the URL of the gateway.
     pub gateway_url: Option<String>,
-    /// The longest wait between two tries to connect.
+    /// Limit of the wait between two attempts to connect.
     pub reconnect_max: Duration,
 }
 
@@ -49,23 +49,23 @@ impl Default for DiscordConfig {
 }
 
 impl DiscordConfig {
-    /// Whether a token is configured, be it of use or not.
+    /// Returns whether a token is configured, usable or not.
     #[must_use]
     pub fn is_configured(&self) -> bool {
         !matches!(self.token, KeySource::None | KeySource::Env { value: None, .. })
     }
 
-    /// Returns true if both addresses are Discord's own.
+    /// Returns whether both URLs are Discord's own.
     #[must_use]
     pub fn has_official_urls(&self) -> bool {
         let gateway = |url: &str| same_server(url, GATEWAY_URL);
         same_server(&self.api_base, API_BASE) && self.gateway_url.as_deref().is_none_or(gateway)
     }
 
-    /// Takes note where the token is.
+    /// Sets the source of the token.
     ///
     /// # Errors
-    /// Another place was named already.
+    /// Fails if a different source was configured already.
     pub(super) fn set_token_source(&mut self, token: KeySource) -> Result<(), String> {
         let named = self.token != Self::default().token;
         if named && std::mem::discriminant(&self.token) != std::mem::discriminant(&token) {
@@ -75,10 +75,10 @@ impl DiscordConfig {
         Ok(())
     }
 
-    /// The token; `None` where none is configured. Reads a file: blocks.
+    /// Reads the token; `None` if none is configured. May read a file: blocks.
     ///
     /// # Errors
-    /// In words, why what is there cannot be used. The token itself is never said.
+    /// A message about an unusable token, without the token itself.
     pub fn read_token(&self) -> Result<Option<Secret>, String> {
         let text = match &self.token {
             KeySource::None | KeySource::Env { value: None, .. } => return Ok(None),
@@ -96,8 +96,9 @@ impl DiscordConfig {
         Ok(Some(Secret::new(text.to_owned())))
     }
 
-    /// Looks where the token is: in the environment as it is now, in `dir` for a relative file. `named`: the
-    /// configuration names the variable. Unless it does, the token is sent to Discord only, and to no other address.
+    /// Locates the token: looks up its environment variable, and resolves a relative path in `dir`. `named` says
+    /// whether the configuration names the variable; if not, the token is dropped unless both URLs are Discord's own,
+    /// so that it is sent to no other server.
     pub(super) fn locate_token(&mut self, named: bool, dir: &Path, env: &dyn Fn(&str) -> Option<OsString>) {
         if !named && matches!(self.token, KeySource::Env { .. }) && !self.has_official_urls() {
             self.token = KeySource::None;

@@ -1,4 +1,4 @@
-//! The configuration as it is shown: every key with its value, never a secret.
+//! Displays the configuration: every key with its value, without secrets.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{Config, DurabilityMode, KeySource, Provider, format_days};
 use crate::permissions::Profiles;
 
 impl Config {
-    /// Every key with its value: those that there always are, then those of tables that the user names.
+    /// Lists every key with its value: the fixed keys first, then those of named tables.
     #[must_use]
     pub fn to_entries(&self) -> Vec<(String, Value)> {
         let mut shown: Vec<_> = KEYS
@@ -41,7 +41,7 @@ impl Config {
         shown
     }
 
-    /// The value of a key that there always is, as it would be written; `None`: there is no such key.
+    /// Returns the value of a fixed key as it would be written in config.toml; `None` if there is no such key.
     #[must_use]
     pub fn value(&self, key: &str) -> Option<Value> {
         let defaults = &self.defaults;
@@ -92,7 +92,7 @@ impl Config {
     }
 }
 
-/// Where the key comes from is shown, the key is not.
+/// Lists the keys of a provider: the source of its key, but not the key.
 fn provider_entries(provider: &Provider) -> Vec<(&'static str, Value)> {
     let key = match &provider.key {
         KeySource::None => None,
@@ -113,7 +113,7 @@ fn provider_entries(provider: &Provider) -> Vec<(&'static str, Value)> {
     first.into_iter().chain(key).chain(rest).collect()
 }
 
-/// `30m`; nothing is `0`.
+/// Formats a duration like `30m`; zero is `0`.
 fn duration_value(duration: Duration) -> Value {
     if duration.is_zero() {
         return "0".into();
@@ -121,7 +121,7 @@ fn duration_value(duration: Duration) -> Value {
     humantime::format_duration(duration).to_string().replace(' ', "").into()
 }
 
-/// `16MiB`, or in bytes.
+/// Formats a size like `16MiB`, or in bytes.
 fn size_value(bytes: usize) -> Value {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = units.into_iter().find(|(size, _)| bytes >= *size && bytes.is_multiple_of(*size));

@@ -1,14 +1,11 @@
-//! `[permission_grants]` of config.toml.
+//! Reads `[permission_grants]` of config.toml.
 
 use toml::de::{DeTable, DeValue};
 
 use super::named_tables::{GRANTS_TABLE, TableError};
 use super::{Config, closest_match};
 
-/// Reads who may grant which profiles; those must be known by now.
-///
-/// # Errors
-/// What is wrong with it.
+/// Reads who may grant which profiles. All profiles must have been read before.
 pub fn read_grants(config: &mut Config, table: &DeTable<'_>) -> Result<(), TableError> {
     let example = || "for example: admin = [\"open\", \"standard\", \"locked\"]".to_owned();
     for (label, value) in table {

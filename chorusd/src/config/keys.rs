@@ -1,4 +1,4 @@
-//! The keys of config.toml, each with how it is set.
+//! The keys of config.toml with their setters.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Config, DurabilityMode};
 
 /// One key.
 pub struct ConfigKey {
-    /// The table it stands in; empty at the top.
+    /// Table of the key; empty for the top level.
     pub table: &'static str,
     pub name: &'static str,
     pub set: fn(&mut Config, &RawConfigValue) -> Result<(), String>,
@@ -24,7 +24,7 @@ const fn config_key(
     ConfigKey { table, name, set }
 }
 
-/// All of them.
+/// All keys.
 pub const KEYS: &[ConfigKey] = &[
     config_key("", "default_model", |c, v| {
         c.default_model = Some(v.text()?).filter(|model| !model.is_empty());
@@ -45,7 +45,7 @@ pub const KEYS: &[ConfigKey] = &[
     }),
     config_key("", "max_frame", |c, v| {
         let size = v.size()?;
-        // Below, not even an error would fit; above, the header could not say it.
+        // An error message would not fit into less, and the frame header cannot express more.
         if !(4096..=1 << 30).contains(&size) {
             return Err("must be between 4KiB and 1GiB".into());
         }
@@ -133,7 +133,7 @@ pub const KEYS: &[ConfigKey] = &[
         Ok(())
     }),
     config_key("discord", "gateway_url", |c, v| {
-        // As it is understood, not as it is written: whoever connects reads it again, and less kindly.
+        // Store the parsed URL, because the client that connects parses it again, and more strictly.
         let url = Url::parse(&parse_base_url(&v.text()?, &["ws", "wss"])?).map_err(|e| format!("is no URL: {e}"))?;
         c.discord.gateway_url = Some(url.as_str().trim_end_matches('/').to_owned());
         Ok(())
@@ -149,22 +149,22 @@ pub const KEYS: &[ConfigKey] = &[
     }),
 ];
 
-/// A key as it is written after its table.
+/// The key with its table, as `table.name`.
 #[must_use]
 pub fn dotted_name(table: &str, name: &str) -> String {
     if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") }
 }
 
-/// A value that came as text, from the environment or a command.
+/// A value that was given as text, by the environment or by a command.
 #[must_use]
 pub fn text_value(text: &str) -> RawConfigValue {
     RawConfigValue::Text(text.to_owned())
 }
 
-/// Sets a duration that must not be nothing.
+/// Sets a duration that must not be zero.
 ///
 /// # Errors
-/// What it must be.
+/// A message for the user.
 pub fn set_positive_duration(place: &mut Duration, value: &RawConfigValue) -> Result<(), String> {
     let duration = value.duration()?;
     if duration.is_zero() {

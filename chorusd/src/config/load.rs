@@ -1,4 +1,4 @@
-//! Reading config.toml and the environment.
+//! Loads config.toml and the environment.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,11 +13,11 @@ use super::raw_value::RawConfigValue;
 use super::{Config, Origin, closest_match};
 use crate::error::{Error, Result};
 
-/// The configuration: defaults, then the file (it need not exist), then the environment (`CHORUS_` and the key in
-/// capitals).
+/// Loads the configuration: defaults, then the file (which need not exist), then the environment (`CHORUS_` and the key
+/// in capitals).
 ///
 /// # Errors
-/// A file that cannot be read, an unknown key or a value that does not fit; the place is named.
+/// Fails if the file cannot be read, and for an unknown key or an invalid value; the error names its line or variable.
 pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Config> {
     let mut config = Config::default();
     let source = ConfigSource { dir: path.parent().unwrap_or(Path::new("")), env: &env };
@@ -83,7 +83,7 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource
     Ok(())
 }
 
-/// Notes which keys of a table that the user names the file has.
+/// Records the file as the origin of the keys of a named table.
 fn record_origins(config: &mut Config, table: &str, content: &DeTable<'_>, path: &Path) {
     for (label, value) in content {
         let name = match table {
@@ -100,7 +100,7 @@ fn record_origins(config: &mut Config, table: &str, content: &DeTable<'_>, path:
     }
 }
 
-/// What to do about an unknown key: the nearest one of its table, else of any.
+/// The hint about an unknown key: the most similar key of its table, else of any table.
 fn suggest_key(table: &str, given: &str) -> String {
     let here = KEYS.iter().filter(|key| key.table == table).map(|key| key.name);
     let found = closest_match(given, here).map(|name| dotted_name(table, name)).or_else(|| {

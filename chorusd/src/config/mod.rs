@@ -25,66 +25,66 @@ pub use secret::Secret;
 use crate::permissions::{Grants, Profiles};
 use crate::store::Durability;
 
-/// The configuration in force.
+/// The effective configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// `provider/model` of new agents; none: no model, extractive summaries.
+    /// `provider/model` of new agents. `None`: agents have no model and summaries are extractive.
     pub default_model: Option<String>,
     pub durability: DurabilityMode,
-    /// How often the journal is brought to the disk with `durability = "interval"`.
+    /// Interval between syncs of the journal with `durability = "interval"`.
     pub autosave_interval: Duration,
-    /// Contexts are live again after a start; else they are saved and agents start idle.
+    /// Whether contexts are restored at a start; else they are saved and agents start idle.
     pub resume_on_start: bool,
-    /// Longest frame in bytes.
+    /// Limit of a frame in bytes.
     pub max_frame: usize,
     pub max_connections: usize,
-    /// A frame that has begun must go on within this.
+    /// Time within which a frame must continue once it has begun.
     pub frame_timeout: Duration,
-    /// What an orderly stop may take.
+    /// Limit of an orderly stop.
     pub stop_timeout: Duration,
-    /// How long a question whether something may be done stays open.
+    /// Time after which an approval expires.
     pub approval_timeout: Duration,
     pub log_level: tracing::Level,
     pub defaults: Defaults,
-    /// By their names.
+    /// Providers by name.
     pub providers: BTreeMap<String, Provider>,
     /// Short names of models, each for a `provider/model`.
     pub aliases: BTreeMap<String, String>,
-    /// By `provider/model`.
+    /// Prices by `provider/model`.
     pub prices: BTreeMap<String, Price>,
-    /// Whether the usual ports of local model servers are asked.
+    /// Whether discovery probes the default ports of local model servers.
     pub discovery_local: bool,
-    /// How long nobody has used a session before it goes to the trash; `None`: it stays.
+    /// Sessions that nobody has used for this long are moved to the trash; `None` keeps them.
     pub sessions_unused_for: Option<Duration>,
-    /// What agents may do, by name.
+    /// Permission profiles by name.
     pub profiles: Profiles,
-    /// Who may give them which of those.
+    /// Who may assign which profiles to agents.
     pub grants: Grants,
     pub discord: discord::DiscordConfig,
-    /// Where values come from that are not the default.
+    /// Origins of the values that are not defaults.
     pub origins: Origins,
 }
 
-/// `durability` as it is written.
+/// The value of `durability`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DurabilityMode {
     Always,
     Interval,
 }
 
-/// What agents have unless they say otherwise.
+/// Defaults of agents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Defaults {
-    /// `None`: never.
+    /// `None` disables the timeout.
     pub idle_timeout: Option<Duration>,
     pub permissions: String,
     pub window_messages: u64,
     pub compact_at_tokens: u64,
-    /// Tokens of an agent a day; 0: no limit.
+    /// Tokens per agent and day; 0 means no limit.
     pub daily_token_limit: u64,
-    /// US dollars of an agent a day; 0: no limit.
+    /// US dollars per agent and day; 0 means no limit.
     pub daily_cost_limit: f64,
-    /// Whether secrets are taken out of what agents produce.
+    /// Whether secrets in the output of agents are redacted.
     pub redact: bool,
     /// Whether a save commits the agent's workspace.
     pub checkpoint_workspace: bool,
@@ -127,7 +127,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// What the store is told.
+    /// Durability of the store's commits.
     #[must_use]
     pub fn durability(&self) -> Durability {
         match self.durability {
@@ -137,7 +137,7 @@ impl Config {
     }
 }
 
-/// The one of `known` that `given` was probably meant to be.
+/// Returns the name of `known` that is most similar to `given`, if any is similar enough to suggest it.
 #[must_use]
 pub fn closest_match<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known

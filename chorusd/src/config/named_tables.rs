@@ -1,4 +1,4 @@
-//! The tables of config.toml that the user names: `[providers.NAME]`, `[prices."MODEL"]`, `[aliases]`,
+//! The tables of config.toml with names chosen by the user: `[providers.NAME]`, `[prices."MODEL"]`, `[aliases]`,
 //! `[permissions.NAME]`, `[permission_grants]`.
 
 use std::ffi::OsString;
@@ -10,25 +10,22 @@ use super::provider::{ANTHROPIC, PRICE_KEYS, PROVIDER_KEYS, Price, ProviderBuild
 use super::raw_value::RawConfigValue;
 use super::{Config, closest_match, grants, permissions};
 
-/// The one that names profiles, which may stand behind it: it is read last.
+/// The table that refers to profiles. It is read last, because profiles may be defined after it.
 pub const GRANTS_TABLE: &str = "permission_grants";
 
-/// Their names.
+/// Names of these tables.
 pub const NAMED_TABLES: [&str; 5] = ["providers", "prices", "aliases", "permissions", GRANTS_TABLE];
 
-/// What is wrong: where, what, and what to do.
+/// An error: byte offset, message, and hint.
 pub type TableError = (usize, String, String);
 
-/// Where the configuration comes from.
+/// Where the configuration is read from.
 pub struct ConfigSource<'a> {
     pub dir: &'a Path,
     pub env: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
-/// Reads one of [`TABLES`].
-///
-/// # Errors
-/// What is wrong with it.
+/// Reads one of [`NAMED_TABLES`].
 pub fn read_table(
     config: &mut Config,
     table: &str,
@@ -74,7 +71,8 @@ pub fn read_table(
     Ok(())
 }
 
-/// Where no provider is configured, Anthropic is there for whoever has a key, or says that it is meant.
+/// Adds the provider Anthropic if no provider is configured and there is a key for it in the environment or the default
+/// model is one of Anthropic's.
 pub fn add_default_provider(config: &mut Config, source: &ConfigSource<'_>) {
     let (name, _, variable) = ANTHROPIC;
     let meant = config.default_model.as_deref().is_some_and(|model| model.split('/').next() == Some(name));
@@ -116,7 +114,7 @@ fn as_table<'a, 'b>(value: &'a DeValue<'b>) -> Result<&'a DeTable<'b>, String> {
     }
 }
 
-/// Whether `name` is a `provider/model`.
+/// Checks that `name` is a `provider/model`.
 fn check_model_ref(name: &str) -> Result<(), String> {
     let named = name.split_once('/').is_some_and(|(provider, model)| !provider.is_empty() && !model.is_empty());
     if named { Ok(()) } else { Err("must be for a provider/model".into()) }
@@ -129,7 +127,7 @@ fn check_alias(name: &str, of: &str) -> Result<(), String> {
     check_model_ref(of)
 }
 
-/// As it stands in a header of TOML.
+/// Quotes a name as in a TOML table header, if necessary.
 fn quote_key(name: &str) -> String {
     let bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
     if bare { name.to_owned() } else { format!("{name:?}") }

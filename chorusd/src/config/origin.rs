@@ -1,4 +1,4 @@
-//! Where a value comes from, and the few that can be set while the daemon runs.
+//! Origins of configuration values, and the settings that can be changed while the daemon runs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,30 +7,30 @@ use super::keys::{KEYS, text_value};
 use super::{Config, closest_match};
 use crate::error::{Error, Result};
 
-/// Where a value comes from; what is in no list is the default.
+/// Origin of a value; a key without one has its default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     File(PathBuf),
-    /// The variable.
+    /// Name of the environment variable.
     Environment(String),
-    /// `settings set`.
+    /// Set by `settings set`.
     Settings,
 }
 
-/// Where values come from, by their keys.
+/// Origins of values by their keys.
 pub type Origins = BTreeMap<String, Origin>;
 
-/// What `settings set` takes: the name, and the key of the configuration.
+/// Settings that `settings set` accepts: the short name, and the key of the configuration.
 pub const RUNTIME_SETTINGS: [(&str, &str); 3] = [
     ("default_model", "default_model"),
     ("permissions", "defaults.permissions"),
     ("idle_timeout", "defaults.idle_timeout"),
 ];
 
-/// What `settings set` means by `name`, also one written as in config.toml.
+/// Resolves the name of a setting, given as the short name or as the key in config.toml.
 ///
 /// # Errors
-/// `invalid_params` with the nearest one.
+/// `invalid_params` with the most similar name.
 pub fn resolve_setting(name: &str) -> Result<(&'static str, &'static str)> {
     if let Some(found) = RUNTIME_SETTINGS.iter().find(|(short, key)| *short == name || *key == name) {
         return Ok(*found);
@@ -49,11 +49,11 @@ pub fn resolve_setting(name: &str) -> Result<(&'static str, &'static str)> {
 }
 
 impl Config {
-    /// This configuration with `value` for what `settings set` calls `name`. The environment goes before it: there it changes
-    /// nothing, but is checked.
+    /// Returns this configuration with the setting `name` changed to `value`. The environment has precedence: if it
+    /// sets the key, `value` is only validated.
     ///
     /// # Errors
-    /// What is wrong with the value, to be read after its name.
+    /// A message about the value that follows its name.
     pub fn with_setting(&self, name: &str, value: &str) -> Result<Self, String> {
         let mut set = self.clone();
         let found = RUNTIME_SETTINGS.iter().find(|(short, _)| *short == name).map(|(_, key)| *key);

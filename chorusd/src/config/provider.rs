@@ -1,4 +1,4 @@
-//! `[providers.NAME]` and `[prices."provider/model"]`: where models are, and what they cost.
+//! `[providers.NAME]` and `[prices."provider/model"]`: URLs, keys, limits and prices of models.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ use super::secret::Secret;
 pub const ANTHROPIC: (&str, &str, &str) = ("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY");
 const OPENAI: (&str, &str, &str) = ("openai", "https://api.openai.com/v1", "OPENAI_API_KEY");
 
-/// Which protocol a provider speaks.
+/// Protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProviderKind {
     /// Anthropic's Messages API.
     Anthropic,
-    /// Chat completions, as OpenAI and many other servers have them.
+    /// Chat completions of OpenAI and compatible servers.
     Openai,
 }
 
 impl ProviderKind {
-    /// As it is written in the configuration.
+    /// The word in the configuration.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl ProviderKind {
         }
     }
 
-    /// The variable that holds the key of the service this protocol comes from.
+    /// Environment variable with the key of the service that the protocol comes from.
     #[must_use]
     pub fn default_key_variable(self) -> &'static str {
         self.defaults().2
@@ -47,34 +47,34 @@ impl ProviderKind {
     }
 }
 
-/// One provider of models.
+/// A provider of models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Provider {
     pub name: String,
     pub kind: ProviderKind,
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     pub base_url: String,
     pub key: KeySource,
     pub limits: CallLimits,
-    /// The longest answer that its models are asked for, in tokens; `None`: nobody has said.
+    /// Limit of a reply in tokens; `None` if not configured.
     pub max_output_tokens: Option<u64>,
 }
 
-/// Where a provider's key comes from.
+/// Source of a provider's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySource {
-    /// The server asks for none.
+    /// The server needs no key.
     None,
-    /// From the environment, as it was at the start.
+    /// From the environment of the daemon's start.
     Env { variable: String, value: Option<Secret> },
-    /// Read anew at each use, so that it may be changed while the daemon runs.
+    /// From a file, which is read at each use, so that the key may be changed while the daemon runs.
     File(PathBuf),
-    /// As a file, in the directory that the service manager passes; `None`: it passed none.
+    /// From a file in the directory that the service manager passes; `None` if it passed none.
     Credential { name: String, path: Option<PathBuf> },
 }
 
 impl KeySource {
-    /// The file that it is in.
+    /// The file with the key.
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match self {
@@ -84,27 +84,26 @@ impl KeySource {
     }
 }
 
-/// How long a call may take.
+/// Time limits of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
-    /// Until there is a connection, TLS included.
+    /// Until the connection is established, TLS included.
     pub connect: Duration,
-    /// From the request to the first event of the answer.
+    /// From the request to the first event of the reply.
     pub first_byte: Duration,
-    /// From one event to the next; pings are none.
+    /// Between two events; pings do not count.
     pub idle: Duration,
-    /// For everything, further tries included.
+    /// For the whole call, retries included.
     pub total: Duration,
-    /// How long a server is waited for that nobody listens at yet, or that loads its model. Zero: as for any other failure.
+    /// Wait for a server that does not listen yet or is loading its model. Zero handles that like any other failure.
     pub start: Duration,
 }
 
-/// How long a server of this machine may take until the first event of its answer: it may be slow to read a prompt, and load its model
-/// first.
+/// Limit until the first event of a server on this machine, which may read prompts slowly and load its model first.
 const LOCAL_FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl CallLimits {
-    /// Returns those of a provider that nobody has configured otherwise.
+    /// Returns the default limits for a provider at `base_url`.
     #[must_use]
     pub fn for_url(base_url: &str) -> Self {
         let usual = Self::default();
@@ -112,7 +111,7 @@ impl CallLimits {
     }
 }
 
-/// Returns true if a URL names this machine.
+/// Returns whether a URL names this machine.
 #[must_use]
 pub fn is_loopback_url(url: &str) -> bool {
     let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
@@ -133,7 +132,7 @@ impl Default for CallLimits {
     }
 }
 
-/// Sets one key of a table that the user names.
+/// Sets one key of a named table.
 pub type Setter<T> = fn(&mut T, &RawConfigValue) -> Result<(), String>;
 
 /// The keys of `[providers.NAME]`.
@@ -187,7 +186,7 @@ pub const PRICE_KEYS: &[(&str, Setter<Price>)] = &[
     }),
 ];
 
-/// A provider as far as its table was read.
+/// Collects the keys of a provider's table.
 #[derive(Debug, Default)]
 pub struct ProviderBuilder {
     kind: Option<ProviderKind>,
@@ -213,10 +212,10 @@ impl ProviderBuilder {
         Ok(())
     }
 
-    /// The provider; `dir` is where the configuration lies.
+    /// Builds the provider; `dir` is the directory of the configuration file.
     ///
     /// # Errors
-    /// What is missing, to be read after the provider's name.
+    /// A message about what is missing, which follows the provider's name.
     pub fn build(self, name: &str, dir: &Path, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Provider, String> {
         let usual = [ANTHROPIC, OPENAI].into_iter().find(|usual| usual.0 == name);
         let kind = match (self.kind, usual) {
@@ -231,7 +230,8 @@ impl ProviderBuilder {
         let has_default = kind == ProviderKind::Anthropic || usual_name == name;
         let base_url = self.base_url.or_else(|| has_default.then(|| usual_url.to_owned()));
         let Some(base_url) = base_url else { return Err("has no `base_url`".into()) };
-        // The key of a service is sent to that service only; another server gets a key only if the provider names one.
+        // The default key of a service is sent to that service only; another server gets a key only if the provider
+        // names one.
         let variable = same_server(&base_url, usual_url).then_some(variable);
         let key = match (self.key, variable) {
             (None, None) => KeySource::None,
@@ -251,7 +251,7 @@ impl ProviderBuilder {
 
 fn key_from_env(variable: String, env: &dyn Fn(&str) -> Option<OsString>) -> KeySource {
     let value = env(&variable).filter(|value| !value.is_empty());
-    // What is no UTF-8 is refused at use, with every other key that cannot be sent.
+    // A key that is not UTF-8 is refused at its first use, like every other key that cannot be sent.
     let value = value.map(|value| Secret::new(value.to_string_lossy().into_owned()));
     KeySource::Env { variable, value }
 }
@@ -259,11 +259,11 @@ fn key_from_env(variable: String, env: &dyn Fn(&str) -> Option<OsString>) -> Key
 pub(super) fn parse_name(value: &RawConfigValue, good: fn(char) -> bool) -> Result<String, String> {
     let name = value.text()?;
     let fits = !name.is_empty() && name != "." && name != ".." && name.chars().all(good);
-    // What stands here may be a key, by mistake: it is not said again.
+    // The value may be the key itself, by mistake: do not repeat it in the error.
     if fits { Ok(name) } else { Err("must be a name, not the key itself".into()) }
 }
 
-/// Returns true if both URLs have the same scheme, host and port.
+/// Returns whether both URLs have the same scheme, host and port.
 pub(super) fn same_server(one: &str, other: &str) -> bool {
     match (Url::parse(one), Url::parse(other)) {
         (Ok(one), Ok(other)) => one.origin() == other.origin(),
@@ -271,7 +271,7 @@ pub(super) fn same_server(one: &str, other: &str) -> bool {
     }
 }
 
-/// An address to which paths are added.
+/// Validates a base URL, to which paths are appended.
 pub(super) fn parse_base_url(text: &str, schemes: &[&str]) -> Result<String, String> {
     let url = Url::parse(text).map_err(|e| format!("is no URL: {e}"))?;
     if !schemes.contains(&url.scheme()) || !url.has_host() {
@@ -286,10 +286,10 @@ pub(super) fn parse_base_url(text: &str, schemes: &[&str]) -> Result<String, Str
     Ok(text.trim_end_matches('/').to_owned())
 }
 
-/// Whether `name` may name a provider.
+/// Checks that `name` is a valid provider name.
 ///
 /// # Errors
-/// What a name is.
+/// A message for the user.
 pub fn check_name(name: &str) -> Result<(), String> {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if !name.is_empty() && name.chars().all(good) {
@@ -302,7 +302,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// The provider `name` with this `kind` and `base_url`, in an environment where every usual key is set.
+    /// Builds the provider `name` with this `kind` and `base_url`, in an environment where every default key is set.
     fn provider(name: &str, kind: Option<ProviderKind>, base_url: Option<&str>) -> Provider {
         let env = |variable: &str| Some(OsString::from(format!("value of {variable}")));
         let base_url = base_url.map(|text| parse_base_url(text, &["http", "https"]).unwrap());

@@ -1,19 +1,19 @@
-//! Values of the configuration, from TOML or from the environment.
+//! Values of the configuration, from TOML or from the environment, and their conversions.
 
 use std::time::Duration;
 
 use toml::de::DeValue;
 
-/// A value as it was given. From the environment everything is text.
+/// A value before it is converted to the type of its key. Values from the environment are always text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RawConfigValue {
     Text(String),
     Integer(i64),
     Float(f64),
     Boolean(bool),
-    /// Texts.
+    /// A list of texts.
     List(Vec<String>),
-    /// Of no type that any key has.
+    /// A type that no key has.
     Other,
 }
 
@@ -45,7 +45,7 @@ impl RawConfigValue {
         }
     }
 
-    /// A list of texts; from the environment, with commas between them.
+    /// A list of texts, separated by commas in the environment.
     pub fn list(&self) -> Result<Vec<String>, String> {
         match self {
             Self::List(texts) => Ok(texts.clone()),
@@ -77,7 +77,7 @@ impl RawConfigValue {
     /// An amount of money.
     pub fn amount(&self) -> Result<f64, String> {
         let amount = match self {
-            // No sum of money is so large that this would round it.
+            // Amounts are far too small for this conversion to round them.
             Self::Integer(number) => Some(*number as f64),
             Self::Float(number) => Some(*number),
             Self::Text(text) => text.parse().ok(),
@@ -118,10 +118,10 @@ impl RawConfigValue {
     }
 }
 
-/// Reads a duration; `0` needs no unit.
+/// Parses a duration; `0` needs no unit.
 ///
 /// # Errors
-/// What a person should know.
+/// A message for the user.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     if text == "0" {
@@ -130,13 +130,13 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|_| format!("`{text}` is not a duration such as 30m, 1h30m or 7d"))
 }
 
-/// The shortest time after which a session that nobody uses goes: a slip of the unit must not cost what was said today.
+/// One day: the shortest retention of unused sessions, so that a wrong unit does not delete today's work.
 const ONE_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Takes a duration as the time that nobody has used a session before it goes.
+/// Validates the retention of unused sessions.
 ///
 /// # Errors
-/// What it must be.
+/// A message for the user.
 pub fn validate_retention(duration: Duration) -> Result<Duration, String> {
     if duration < ONE_DAY {
         return Err("must be at least one day, such as \"30d\"".into());
@@ -144,7 +144,7 @@ pub fn validate_retention(duration: Duration) -> Result<Duration, String> {
     Ok(duration)
 }
 
-/// Writes such a duration: `30d`, or with other units where it is not whole days.
+/// Formats such a duration: `30d`, or with other units if it is not a number of whole days.
 #[must_use]
 pub fn format_days(duration: Duration) -> String {
     let day = ONE_DAY.as_secs();
@@ -154,10 +154,10 @@ pub fn format_days(duration: Duration) -> String {
     humantime::format_duration(duration).to_string().replace(' ', "")
 }
 
-/// Reads an idle timeout: 0 is never.
+/// Parses an idle timeout; 0 disables it.
 ///
 /// # Errors
-/// As [`duration`].
+/// A message for the user.
 pub fn parse_idle_timeout(text: &str) -> Result<Option<Duration>, String> {
     Ok(Some(parse_duration(text)?).filter(|timeout| !timeout.is_zero()))
 }

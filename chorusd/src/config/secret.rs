@@ -1,12 +1,12 @@
-//! A key or password: used, never shown.
+//! A key or password that must never be printed.
 
 use std::fmt;
 
-/// A text that is not to be seen: its `Debug` says nothing.
+/// A text whose `Debug` output does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
-/// What stands where a secret stood.
+/// Replacement of a secret.
 const REDACTED: &str = "[redacted]";
 
 impl Secret {
@@ -15,13 +15,13 @@ impl Secret {
         Self(text)
     }
 
-    /// The text itself, for whoever it was given for.
+    /// The text itself.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// `text` without this secret: a server may say it back in an error.
+    /// Replaces this secret in `text`, because servers may echo it in errors.
     #[must_use]
     pub fn scrub(&self, text: &str) -> String {
         if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, REDACTED) }

@@ -1,4 +1,5 @@
-//! Repairs of a home that no daemon has: a new index, or what a damaged journal still holds.
+//! Offline repairs of a home without a running daemon: rebuilds the catalog's index, or salvages what a damaged journal
+//! still holds.
 
 use chorus_proto::methods::doctor::{DoctorParams, DoctorResult};
 use chorus_proto::paths::InstancePaths;
@@ -11,10 +12,8 @@ use crate::lifecycle::{home_dir, instance_lock::InstanceLock, log};
 use crate::ops;
 use crate::store::integrity;
 
-/// Rebuilds the index of `places`, or salvages what its journal has, while no daemon runs, and reports how everything is.
-///
-/// # Errors
-/// Why it could not be done; a daemon that runs is one reason.
+/// Rebuilds the index of `places` or salvages its journal, and reports the state of the home. Fails if a daemon is
+/// running.
 pub fn repair_home(places: &InstancePaths, params: DoctorParams) -> Result<DoctorResult> {
     let config = Config { resume_on_start: true, ..load_config(places)? };
     home_dir::prepare(&places.home)?;

@@ -1,4 +1,4 @@
-//! What every part of the front door shares.
+//! State that all parts of the Discord front end share.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::config::Secret;
 use crate::ops::Ops;
 use crate::ops::discord::ConnectionState;
 
-/// One application of Discord, as long as the daemon runs.
+/// One Discord application, for as long as the daemon runs.
 #[derive(Debug)]
 pub struct DiscordApp {
     pub ops: Arc<Ops>,
@@ -24,20 +24,20 @@ pub struct DiscordApp {
     pub channels: AgentChannels,
     pub token: Secret,
     pub stop: CancellationToken,
-    /// Everything that runs for it, so that a stop can wait.
+    /// Tracks all tasks of the front end, so that a stop can wait for them.
     pub tasks: TaskTracker,
-    /// How roles are called.
+    /// Names and permissions of roles, to which the configuration refers by name.
     pub roles: RoleCache,
     pub commands: SlashCommands,
     pub inbound: Inbound,
-    /// What is on its way into channels.
+    /// Posts on their way to channels.
     pub outbox: Outbox,
-    /// Turns that channels asked for.
+    /// Running turns that were requested in channels.
     pub running_turns: Arc<RunningTurns>,
 }
 
 impl DiscordApp {
-    /// `None`: there is no token, or it cannot be used, which the state says.
+    /// Returns `None` if there is no token or it cannot be used; the latter is reported in the state.
     pub async fn new(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) -> Option<Self> {
         let config = ops.config.discord.clone();
         let stopping = stop.clone();
@@ -86,7 +86,7 @@ impl DiscordApp {
 }
 
 impl DiscordApp {
-    /// `text` without secrets.
+    /// Redacts the secrets in `text`.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
         self.ops.models.redactor().redact_text(text).into_owned()

@@ -1,13 +1,13 @@
-//! What the gateway tells.
+//! Events that the gateway connection sends to the router.
 
 use serenity::model::event::Event as Dispatch;
 
-/// One thing that the gateway told, in the order it did.
+/// One event of the gateway connection. They arrive in the order in which the gateway sent them.
 #[derive(Debug)]
 pub enum GatewayEvent {
     Dispatch(Box<Dispatch>),
-    /// The connection is new or taken up again, and is one for verbs once this is dealt with: what happened meanwhile may have to
-    /// be looked for.
+    /// The connection was opened or resumed. Operations may use it once this event is handled. Messages may have been
+    /// missed before it, so channels are read again.
     Connected {
         resumed: bool,
     },

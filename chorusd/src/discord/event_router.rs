@@ -1,4 +1,4 @@
-//! Who hears which event.
+//! Routes gateway events to the parts of the front end.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::commands;
 use super::event::GatewayEvent;
 use super::inbound;
 
-/// Hands events on until the gateway has ended. Nothing here waits for a disk or for Discord.
+/// Routes events until the gateway connection has ended. Nothing here waits for the disk or for Discord.
 pub async fn run(bridge: &Arc<DiscordApp>, mut events: mpsc::Receiver<GatewayEvent>) {
     while let Some(event) = events.recv().await {
         match event {

@@ -1,11 +1,11 @@
-//! A lock for each server: what one of them holds up holds up no other.
+//! A mutex for each guild, so that a slow request for one guild does not block the others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serenity::model::id::GuildId;
 
-/// Something of each server, for one at a time.
+/// A map from guild to a mutex around a value of `T`.
 #[derive(Debug)]
 pub struct KeyedMutex<T>(Mutex<HashMap<GuildId, Arc<tokio::sync::Mutex<T>>>>);
 
@@ -16,7 +16,7 @@ impl<T> Default for KeyedMutex<T> {
 }
 
 impl<T: Default> KeyedMutex<T> {
-    /// That of one server.
+    /// Returns the mutex of `guild`, which is created on first use.
     #[must_use]
     pub fn get(&self, guild: GuildId) -> Arc<tokio::sync::Mutex<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(guild).or_default().clone()

@@ -1,4 +1,4 @@
-//! Who speaks, and what they may have done.
+//! Members of a guild: who they are to the daemon, and which rights they have.
 
 use serenity::model::Permissions;
 use serenity::model::guild::Member;
@@ -8,31 +8,32 @@ use serenity::model::user::User;
 use super::app::DiscordApp;
 use crate::requester::{Requester, SERVER_OWNER};
 
-/// Somebody in a server.
+/// A member of a guild.
 #[derive(Debug, Clone)]
 pub struct GuildMember {
     pub requester: Requester,
     pub rights: MemberRights,
 }
 
-/// What somebody may do, as Discord said when they asked.
+/// Rights of a member, as Discord sent them with an interaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemberRights {
-    /// In the whole server: agents are not of one channel.
+    /// Permission in the whole guild, since agents do not belong to one channel.
     pub manage_channels: bool,
-    /// In the whole server.
+    /// Permission in the whole guild.
     pub manage_guild: bool,
-    /// In the channel.
+    /// Permission in the channel.
     pub manage_messages: bool,
-    /// Has a role of `approvers`.
+    /// The member has one of the roles in `approvers`.
     pub approver: bool,
 }
 
 impl MemberRights {
-    /// `here`: in the channel. `server`: by what their roles are in the whole server, which no channel adds to.
+    /// `here` are the permissions in the channel. `server` are those that the roles grant in the whole guild, to which
+    /// channel overwrites add nothing.
     #[must_use]
     pub fn new(here: Permissions, server: Permissions, roles: &[String], approvers: &[String]) -> Self {
-        // No channel can grant this one.
+        // A channel overwrite cannot grant Administrator.
         let all = (here | server).contains(Permissions::ADMINISTRATOR);
         Self {
             manage_channels: all || server.contains(Permissions::MANAGE_CHANNELS),
@@ -42,7 +43,7 @@ impl MemberRights {
         }
     }
 
-    /// Whether they may change a conversation.
+    /// Returns whether the member may change a conversation.
     #[must_use]
     pub fn can_change_context(self) -> bool {
         self.manage_messages || self.approver
@@ -50,7 +51,7 @@ impl MemberRights {
 }
 
 impl GuildMember {
-    /// By what came with an interaction, and what is known of roles by now.
+    /// Builds the member from what came with an interaction and from the cached roles.
     #[must_use]
     pub fn from_interaction(bridge: &DiscordApp, guild: GuildId, member: &Member) -> Self {
         let requester = requester(bridge, guild, &member.user, member.nick.as_deref(), &member.roles);
@@ -61,7 +62,7 @@ impl GuildMember {
         Self { requester, rights }
     }
 
-    /// What others call them.
+    /// The name that is shown to others.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.requester {
@@ -71,7 +72,7 @@ impl GuildMember {
     }
 }
 
-/// A member of a server as whoever asks for a turn.
+/// Returns the member as the requester of a turn.
 #[must_use]
 pub fn requester(bridge: &DiscordApp, guild: GuildId, user: &User, nick: Option<&str>, roles: &[RoleId]) -> Requester {
     let name = nick.or(user.global_name.as_deref()).unwrap_or(&user.name);
@@ -98,9 +99,9 @@ mod tests {
         assert_eq!(rights(Permissions::MANAGE_MESSAGES), MemberRights { manage_messages: true, ..none });
         let all = MemberRights { manage_channels: true, manage_guild: true, manage_messages: true, approver: true };
         assert_eq!(rights(Permissions::ADMINISTRATOR), all);
-        // The owner of a server needs no role.
+        // The owner of a guild needs no role.
         assert_eq!(in_both(Permissions::all(), Permissions::empty()), all);
-        // What a channel grants holds for its conversation, and not for agents or for settings.
+        // Permissions that a channel grants apply to its conversation, not to agents or settings.
         let granted = Permissions::MANAGE_CHANNELS | Permissions::MANAGE_GUILD | Permissions::MANAGE_MESSAGES;
         assert_eq!(in_both(granted, Permissions::empty()), MemberRights { manage_messages: true, ..none });
         assert_eq!(in_both(Permissions::empty(), Permissions::MANAGE_MESSAGES), none);

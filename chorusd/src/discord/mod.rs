@@ -1,4 +1,5 @@
-//! A front door: agents in the channels of Discord servers. It only translates; what is done, `ops` does.
+//! Discord front end: runs agents in the channels of Discord guilds. It only translates between Discord and `ops`,
+//! which does the work.
 
 mod announcements;
 mod app;
@@ -30,10 +31,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::ops::Ops;
 
-/// Events of the gateway that wait to be looked at.
+/// Capacity of the queue of gateway events that wait to be routed.
 const EVENT_QUEUE_LEN: usize = 4096;
 
-/// The connection to Discord, or nothing where there is no token.
+/// Handle of the connection to Discord. Without a token it runs nothing.
 #[derive(Debug)]
 pub struct Discord {
     stop: CancellationToken,
@@ -41,7 +42,8 @@ pub struct Discord {
 }
 
 impl Discord {
-    /// Connects in the background; whether that works disturbs nobody.
+    /// Starts to connect in the background. Failures are reported in the state (`ops.discord`) and in the log, not
+    /// here.
     #[must_use]
     pub fn start(ops: &Arc<Ops>) -> Self {
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
@@ -50,7 +52,7 @@ impl Discord {
         Self { stop, tasks }
     }
 
-    /// Ends it; whatever cannot be said until `deadline` is not.
+    /// Stops the connection and waits for its tasks until `deadline`; what is not sent by then is not sent.
     pub async fn stop(self, deadline: Instant) {
         self.stop.cancel();
         if timeout_at(deadline, self.tasks.wait()).await.is_err() {

@@ -1,4 +1,5 @@
-//! What roles are called in each server, and what they let their members do there: permissions and approvers are configured by names.
+//! Cache of the names and permissions of the roles of each guild: permissions and approvers are configured by role
+//! name.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -16,10 +17,10 @@ use super::keyed_mutex::KeyedMutex;
 use super::rest::{RestClient, RestError};
 use crate::requester::SERVER_OWNER;
 
-/// For so long after Discord did not say which roles there are nobody asks it again.
+/// After a failed request for the roles of a guild, the error is repeated for this long without another request.
 const FAILURE_COOLDOWN: Duration = Duration::from_secs(2);
 
-/// What is known of a role.
+/// What is cached of a role.
 #[derive(Debug, Clone, Deserialize)]
 struct RoleInfo {
     name: String,
@@ -28,12 +29,13 @@ struct RoleInfo {
 
 type GuildRoles = HashMap<RoleId, RoleInfo>;
 
-/// Roles by server, in memory. Told by the gateway; asked for where that has not told them, as after a connection that was taken up
-/// again.
+/// Roles by guild, in memory. Filled from gateway events, and by a REST request for guilds that the gateway sent no
+/// event about, for example after a resumed connection.
 #[derive(Debug, Default)]
 pub struct RoleCache {
     roles: RwLock<HashMap<GuildId, GuildRoles>>,
-    /// However many want to know of a server, one asks; when that failed last, and how.
+    /// Lets one task at a time request the roles of a guild; the others wait for it. Holds the time and error of the
+    /// last failure.
     load_locks: KeyedMutex<Option<(Instant, RestError)>>,
 }
 
@@ -46,7 +48,7 @@ impl RoleCache {
         self.roles.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes from an event what it says of roles.
+    /// Updates the cache from a gateway event.
     pub fn apply(&self, event: &Event) {
         match event {
             Event::GuildCreate(event) => {
@@ -65,15 +67,16 @@ impl RoleCache {
         }
     }
 
-    /// One role of a server whose others are known.
+    /// Inserts one role of a guild that is in the cache.
     fn insert_role(&self, role: &Role) {
         if let Some(roles) = self.write().get_mut(&role.guild_id) {
             roles.insert(role.id, RoleInfo::from_role(role));
         }
     }
 
-    /// The ids of these roles and the names of those that are known. A name that looks like an id, or like the owner's, is left out: whoever may rename roles
-    /// must not be able to pass for another role.
+    /// Returns the ids of these roles and the names of those that are cached. Names that consist of digits, and the
+    /// name that stands for the guild's owner, are left out, so that somebody who may rename roles cannot impersonate
+    /// another role.
     #[must_use]
     pub fn role_ids_and_names(&self, guild: GuildId, roles: &[RoleId]) -> Vec<String> {
         let known = self.read();
@@ -84,27 +87,28 @@ impl RoleCache {
         all
     }
 
-    /// What members with these roles may in the whole server, whatever a channel grants or denies; nothing as far as it is not known.
+    /// Returns the permissions that these roles grant in the whole guild, regardless of channel overwrites; empty if
+    /// the guild is not cached.
     #[must_use]
     pub fn permissions(&self, guild: GuildId, roles: &[RoleId]) -> Permissions {
         let known = self.read();
         let here = known.get(&guild);
-        // The role of everybody has the server's number.
+        // The id of the `@everyone` role is the id of the guild.
         let held = roles.iter().copied().chain([RoleId::new(guild.get())]);
         let held = held.filter_map(|role| Some(here?.get(&role)?.permissions));
         held.fold(Permissions::empty(), |all, one| all | one)
     }
 
-    /// Whether the roles of a server are known.
+    /// Returns whether the roles of a guild are cached.
     #[must_use]
     pub fn is_loaded(&self, guild: GuildId) -> bool {
         self.read().contains_key(&guild)
     }
 
-    /// Asks for the roles of a server that are not known yet.
+    /// Requests the roles of a guild that is not cached yet.
     ///
     /// # Errors
-    /// What Discord says, or said a moment ago.
+    /// The error of Discord, or of a request less than two seconds ago.
     pub async fn ensure_loaded(&self, rest: &RestClient, guild: GuildId) -> Result<(), RestError> {
         if self.is_loaded(guild) {
             return Ok(());
@@ -133,7 +137,7 @@ impl RoleCache {
                 return Err(error);
             }
         };
-        // What the gateway told meanwhile is newer.
+        // What the gateway sent meanwhile is newer.
         self.write().entry(guild).or_insert_with(|| roles.into_iter().map(|told| (told.id, told.role)).collect());
         Ok(())
     }
@@ -161,7 +165,7 @@ mod tests {
         guilds.write().insert(guild, [(sly, named(SERVER_OWNER))].into());
         assert_eq!(guilds.role_ids_and_names(guild, &[sly]), ["11"]);
         guilds.write().insert(guild, [(admin, named("admin")), (sly, named("10"))].into());
-        // Of another server's roles nothing is known by name.
+        // Roles of another guild have no names here.
         assert_eq!(guilds.role_ids_and_names(GuildId::new(2), &[admin]), ["10"]);
         assert!(guilds.role_ids_and_names(guild, &[]).is_empty());
     }

@@ -1,9 +1,9 @@
-//! Which file a path leads to, whatever the path is.
+//! Identifies files independently of their paths.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 
-/// Device and inode: the same as long as the file is.
+/// Device and inode, which are the same as long as the file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileIdentity {
     device: u64,
@@ -11,7 +11,7 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// The identity of the file with these metadata.
+    /// Returns the identity of the file with this metadata.
     #[must_use]
     pub fn from_metadata(metadata: &Metadata) -> Self {
         Self { device: metadata.dev(), inode: metadata.ino() }

@@ -1,4 +1,5 @@
-//! The key that fingerprints of secrets are made with: random, one for each home. Whoever could read it could try guesses.
+//! The key for fingerprints of secrets: random, one for each home. It must stay private, because its owner can check
+//! guesses against fingerprints.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -7,11 +8,11 @@ use std::path::Path;
 
 use crate::redact::FingerprintKey;
 
-/// The file in the home.
+/// Path of the key file in the home.
 pub const KEY_FILE: &str = "db/fingerprint.key";
 
-/// The key of `home`, made where there is none. What cannot be kept holds until the daemon ends: then fingerprints of this run
-/// compare among themselves only.
+/// Returns the key of `home`, and creates one if there is none. If the key cannot be stored, it holds until the daemon
+/// ends; fingerprints of this run then compare only among themselves.
 #[must_use]
 pub fn load_or_create_key(home: &Path) -> FingerprintKey {
     let path = home.join(KEY_FILE);
@@ -19,7 +20,7 @@ pub fn load_or_create_key(home: &Path) -> FingerprintKey {
         return key;
     }
     let key = random_key();
-    // Not logged: the log may be what asks.
+    // Not logged, because the logger itself may be the caller.
     let _ = store_key(&path, &key);
     key
 }
@@ -32,7 +33,7 @@ fn store_key(path: &Path, key: &FingerprintKey) -> io::Result<()> {
     std::fs::rename(&new, path)
 }
 
-/// The randomness of UUIDs, which comes from the system: 122 bits in each.
+/// Builds a key from two random UUIDs, each with 122 bits of randomness from the system.
 fn random_key() -> FingerprintKey {
     let mut key = FingerprintKey::default();
     for half in key.chunks_exact_mut(16) {

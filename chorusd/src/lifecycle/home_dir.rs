@@ -1,4 +1,4 @@
-//! The home directory: private, and ours.
+//! Creates the home directory and checks that it is ours and that nobody else can write to it.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -8,16 +8,16 @@ use chorus_proto::ErrorKind;
 use crate::error::{Error, Result};
 use crate::store::private_fs::create_private;
 
-/// Directories that a home always has.
+/// Directories that every home has.
 const HOME_DIRS: [&str; 5] = ["agents", "db", "log", "run", "trash"];
 
-/// Name of the directory with what a restore has not put in its place yet.
+/// Name of the directory in which a restore stages files before it moves them into place.
 pub const RESTORE_STAGING_DIR: &str = ".restore";
 
-/// Makes the home where it is missing, and refuses one that others could write to.
+/// Creates the home if it is missing, and refuses one that others could write to.
 ///
 /// # Errors
-/// `denied` for a home that is not ours, `storage_failed` where it cannot be made.
+/// `denied` for a home that is not ours or has an unfinished restore; `storage_failed` if it cannot be created.
 pub fn prepare(home: &Path) -> Result<()> {
     create_and_check(home)?;
     if home.join(RESTORE_STAGING_DIR).symlink_metadata().is_ok() {
@@ -27,16 +27,13 @@ pub fn prepare(home: &Path) -> Result<()> {
     create_subdirectories(home)
 }
 
-/// As [`prepare`], for a restore, which takes up one that was not finished.
-///
-/// # Errors
-/// As [`prepare`].
+/// Like [`prepare`], for a restore, which may start again after an unfinished one.
 pub fn prepare_for_restore(home: &Path) -> Result<()> {
     create_and_check(home)?;
     create_subdirectories(home)
 }
 
-/// Makes the home where it is missing, and nothing in it.
+/// Creates the home if it is missing, but nothing in it.
 fn create_and_check(home: &Path) -> Result<()> {
     create_private(home).map_err(|e| Error::io(format_args!("cannot make {}", home.display()), &e))?;
     let metadata = home.metadata().map_err(|e| Error::io(format_args!("cannot look at {}", home.display()), &e))?;

@@ -1,5 +1,6 @@
-//! One daemon a home, by locks that the system releases when the process ends: on the home's directory, which every path to
-//! the home leads to, and on the lock file, which daemons of earlier releases know alone.
+//! Ensures one daemon per home by two locks that the system releases when the process ends: one on the home's
+//! directory, which is the same file by every path to the home, and one on the lock file, the only lock that earlier
+//! releases know.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, Write as _};
@@ -14,12 +15,12 @@ use chorus_proto::instance::{LOCK_FILE, LockHolder};
 use super::file_identity::FileIdentity;
 use crate::error::{Error, Result};
 
-/// How often a lock is tried that a client holds, which looks at it for a moment.
+/// The number of attempts to acquire a lock. A client holds it shared for a moment when it checks for a daemon.
 const LOCK_ATTEMPTS: u32 = 50;
-/// The time between two of them.
+/// The pause between two attempts.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(2);
 
-/// The locks of a home, held while it lives.
+/// The locks of a home, held as long as the value lives.
 #[derive(Debug)]
 pub struct InstanceLock {
     home: PathBuf,
@@ -31,21 +32,18 @@ pub struct InstanceLock {
 struct LockFile {
     file: File,
     holder: LockHolder,
-    /// The daemon stops: it names no socket any more.
+    /// The daemon stops, so the lock file names no socket any more.
     is_stopping: bool,
 }
 
 impl InstanceLock {
-    /// Takes the locks of `home`.
-    ///
-    /// # Errors
-    /// `already_exists` if another daemon has one of them.
+    /// Acquires the locks of `home`. Fails with `already_exists` if another daemon holds one of them.
     pub fn acquire(home: &Path) -> Result<Self> {
         let directory = File::open(home).map_err(|e| Error::io(format_args!("cannot open {}", home.display()), &e))?;
         match try_lock(&directory) {
             Ok(true) => {}
             Ok(false) => return Err(already_running(home)),
-            // A file system that locks no directories, such as NFS: the lock file is all there is.
+            // The file system cannot lock directories (NFS, for example): only the lock file is left.
             Err(_) => {}
         }
         let path = home.join(LOCK_FILE);
@@ -63,7 +61,8 @@ impl InstanceLock {
         })
     }
 
-    /// Writes into the lock file that the daemon listens at `socket`, though it was asked to at `asked`.
+    /// Writes into the lock file that the daemon listens at `socket`, and `asked` if that is the path it was told to
+    /// use instead.
     pub fn record_socket(&self, socket: &Path, asked: &Path) {
         let mut held = self.lock_file();
         if held.is_stopping {
@@ -74,7 +73,7 @@ impl InstanceLock {
         held.rewrite();
     }
 
-    /// Takes the socket out of the lock file: whoever looks for the daemon from now on finds one that is stopping.
+    /// Removes the socket from the lock file, so that clients that look for the daemon see that it is stopping.
     pub fn clear_socket(&self) {
         let mut held = self.lock_file();
         held.is_stopping = true;
@@ -82,11 +81,11 @@ impl InstanceLock {
         held.rewrite();
     }
 
-    /// Puts the lock file back if it was removed or replaced; true if it did.
+    /// Puts the lock file back if it was removed or replaced; returns true if it did.
     ///
     /// # Errors
-    /// `storage_failed`: the home was moved or removed, or another daemon has the new lock file; nothing may be acknowledged
-    /// any more. Other kinds: the lock file cannot be put back; the lock on the home holds nevertheless.
+    /// `storage_failed`: the home was moved or removed, or another daemon holds the new lock file; this daemon must not
+    /// acknowledge anything any more. Other kinds: the lock file cannot be put back; the lock on the home still holds.
     pub fn check_and_restore(&self) -> Result<bool> {
         let fatal = |what: String| Error::new(ErrorKind::StorageFailed, what);
         let misplaced = |what: String| Error { misplaced: true, ..fatal(what) };
@@ -138,7 +137,7 @@ fn open_lock_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Makes `run/` again, and nothing above it: a home that is gone is not made again.
+/// Creates `run/` again, but nothing above it, since a home that was removed must not be created again.
 fn create_run_dir(run: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(run) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -147,13 +146,14 @@ fn create_run_dir(run: &Path) -> io::Result<()> {
 }
 
 fn write_holder(file: &mut File, holder: &LockHolder) -> io::Result<()> {
-    // A reader sees nothing, then the beginning, then all of it.
+    // A reader sees nothing, then the beginning, then everything.
     file.set_len(0)?;
     file.rewind()?;
     file.write_all(&holder.to_text())
 }
 
-/// Takes the lock; false if another daemon has it. A client that looks whether one has it holds it shared, for a moment.
+/// Tries to acquire the lock; false if another daemon holds it. A client that checks for a daemon holds it shared for a
+/// moment, so a shared lock is tried again.
 fn try_lock(file: &File) -> io::Result<bool> {
     for _ in 0..LOCK_ATTEMPTS {
         match file.try_lock() {

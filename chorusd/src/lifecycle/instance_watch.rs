@@ -1,5 +1,6 @@
-//! Looks at the lock file and the socket while the daemon runs, and puts them back: `rm -r run/`, or the end of a login session,
-//! which removes the runtime directory, must leave a daemon that can be reached and stays the only one.
+//! Watches the lock file and the socket while the daemon runs, and puts them back. After `rm -r run/`, or the end of a
+//! login session, which removes the runtime directory, clients must still reach the daemon, and it must stay the only
+//! one.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -15,21 +16,22 @@ use super::socket::{self, BoundSocket, SocketPath};
 use crate::error::{Error, Result};
 use crate::store::OnFatal;
 
-/// The time between two looks. Each is three calls of `stat` in a thread of its own: files on a disk that hangs hold up nobody.
+/// The interval between two checks. Each costs three calls of `stat`, on a thread of its own so that a disk that hangs
+/// delays nobody.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The path that the daemon listens at, and those that it is to listen at if that is lost.
+/// The paths of the socket: the requested one, the fallback if that is lost, and the current one.
 #[derive(Debug)]
 pub struct SocketPaths {
-    /// The path that it was asked to listen at.
+    /// The path that the daemon was told to listen at.
     pub requested: PathBuf,
     /// The home's own socket.
     pub fallback: PathBuf,
-    /// The path that it listens at.
+    /// The path that it listens at now.
     pub current: SocketPath,
 }
 
-/// The thread that looks. Dropping it ends it.
+/// The watching thread. Dropping this value ends it.
 #[derive(Debug)]
 pub struct InstanceWatch {
     lock: Arc<InstanceLock>,
@@ -37,11 +39,8 @@ pub struct InstanceWatch {
 }
 
 impl InstanceWatch {
-    /// Begins to look; `bound` is the socket now. What takes its place is sent to `moved`; `on_fatal` is told if the home is no
-    /// longer the daemon's.
-    ///
-    /// # Errors
-    /// The error of the system.
+    /// Starts the thread; `bound` is the current socket. A new socket is sent to `moved`. `on_fatal` is called if the
+    /// home no longer belongs to this daemon.
     pub fn start(
         lock: &Arc<InstanceLock>,
         bound: &BoundSocket,
@@ -53,7 +52,7 @@ impl InstanceWatch {
         lock.record_socket(&file.path, &places.requested);
         let (end, ended) = sync_channel(0);
         let watcher = WatchThread {
-            // A daemon that has ended must not keep its lock by this.
+            // A weak reference, so that the thread does not keep the lock of a daemon that has ended.
             lock: Arc::downgrade(lock),
             identity: file.identity,
             is_passed: file.is_activated,
@@ -67,7 +66,7 @@ impl InstanceWatch {
         Ok(Self { lock: lock.clone(), _end: end })
     }
 
-    /// Ends it: the daemon stops.
+    /// Ends the thread because the daemon stops.
     pub fn stop(self) {
         self.lock.clear_socket();
     }
@@ -75,13 +74,13 @@ impl InstanceWatch {
 
 struct WatchThread {
     lock: Weak<InstanceLock>,
-    /// Of the socket's file; `None`: it cannot be seen from here, so it is not looked at.
+    /// Identity of the socket's file; `None` if the file is not visible from here, which disables the check.
     identity: Option<FileIdentity>,
     is_passed: bool,
     places: SocketPaths,
     rebound: mpsc::Sender<BoundSocket>,
     on_fatal: OnFatal,
-    /// The failure that was logged last: one that lasts is logged once.
+    /// The error that was logged last, so that a lasting error is logged once.
     last_logged: Option<String>,
 }
 
@@ -105,12 +104,12 @@ impl WatchThread {
         let Some(ours) = self.identity else { return false };
         match socket::identity_of(&self.places.current.get()) {
             None => true,
-            // A socket that took the place of a manager's is the manager's, too.
+            // A socket that replaces one of the service manager also belongs to the manager.
             Some(found) => found != ours && !self.is_passed,
         }
     }
 
-    /// Listens again, at the same path if that can be; false if the daemon has stopped meanwhile.
+    /// Binds a new socket, at the same path if possible. Returns false if the daemon has stopped meanwhile.
     fn rebind(&mut self, lock: &InstanceLock) -> bool {
         let lost = self.places.current.get();
         let bound = socket::bind(&self.places.requested).or_else(|why| {
@@ -129,7 +128,7 @@ impl WatchThread {
         };
         let path = bound.file().path.clone();
         (self.identity, self.is_passed) = (bound.file().identity, false);
-        // Dropped there, it removes its file.
+        // If the receiver is gone, the socket is dropped, which removes its file.
         if self.rebound.blocking_send(bound).is_err() {
             return false;
         }

@@ -1,4 +1,4 @@
-//! The log: `log/chorusd.log`, turned over by size, and standard error in the foreground.
+//! The log: `log/chorusd.log`, rotated by size, and standard error in the foreground.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,10 +11,10 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::error::{Error, Result};
 use crate::redact::Redactor;
 
-/// A log file of this size becomes `chorusd.log.1`.
+/// A log file of this size in bytes is renamed to `chorusd.log.1`.
 const ROTATE_AT_BYTES: u64 = 8 << 20;
 
-/// Where log lines go.
+/// The target of log lines.
 #[derive(Debug, Clone)]
 pub struct LogWriter(Arc<Mutex<LogState>>);
 
@@ -27,16 +27,14 @@ struct LogState {
     redactor: Arc<Redactor>,
 }
 
-/// Sets logging up for the process; lines are without what `redactor` finds. `echo`: they go to standard error, too.
-///
-/// # Errors
-/// A log file that cannot be opened.
+/// Sets up logging for the process. Secrets that `redactor` finds are replaced in every line. With `echo`, lines also
+/// go to standard error. Fails if the log file cannot be opened.
 pub fn start(home: &Path, level: tracing::Level, echo: bool, redactor: Arc<Redactor>) -> Result<LogWriter> {
     let path = home.join("log/chorusd.log");
     let (file, size) =
         open_log_file(&path).map_err(|e| Error::io(format_args!("cannot open {}", path.display()), &e))?;
     let log = LogWriter(Arc::new(Mutex::new(LogState { path, file, size, echo, redactor })));
-    // A second daemon in one process, as tests have it, keeps the first one's log.
+    // A second daemon in one process, as tests have it, keeps the log of the first one.
     let _ = tracing_subscriber::fmt()
         .with_max_level(level)
         .with_ansi(false)
@@ -54,16 +52,13 @@ fn open_log_file(path: &Path) -> io::Result<(File, u64)> {
 }
 
 impl LogWriter {
-    /// The file, for what is printed past the log.
-    ///
-    /// # Errors
-    /// What the system says.
+    /// Returns the log file, for output that does not go through the logger.
     pub fn file(&self) -> io::Result<File> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).file.try_clone()
     }
 }
 
-/// One line on its way.
+/// The writer of one log line.
 #[derive(Debug)]
 pub struct LineWriter<'a>(&'a LogWriter);
 

@@ -1,5 +1,5 @@
-//! Coming up and going down: the home, the instance lock, the socket, watching both, the log, signals, the service manager, and
-//! leaving the terminal.
+//! Start and stop of the process: the home, the instance lock, the socket, watching both, the log, signals, the service
+//! manager, and detaching from the terminal.
 
 pub mod detach;
 pub mod file_identity;

@@ -1,17 +1,15 @@
-//! Signals, as words to stop.
+//! Turns signals into requests to stop.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::error::{Error, Result};
 
-/// Who asks a daemon to stop: the first word asks for an orderly stop, the second ends it at once.
+/// The requests to stop a daemon, by name of the signal: the first one asks for an orderly stop, the second ends it at
+/// once.
 pub type StopSignals = mpsc::Receiver<&'static str>;
 
-/// SIGTERM, SIGINT and SIGHUP of this process from now on. Must be called inside a runtime.
-///
-/// # Errors
-/// What the system says.
+/// Receives SIGTERM, SIGINT and SIGHUP of this process from now on. Must be called inside a runtime.
 pub fn listen_for_stops() -> Result<StopSignals> {
     let mut signals = Signals::register()?;
     let (say, stops) = mpsc::channel(2);

@@ -1,4 +1,4 @@
-//! The socket file: made where nothing is, put in place of a stale one, never of anything else.
+//! Binds the socket file: creates it, or replaces a stale socket, but never anything else.
 
 use std::fs::Permissions;
 use std::io;
@@ -18,7 +18,7 @@ use super::file_identity::FileIdentity;
 use crate::error::{Error, Result};
 use crate::store::private_fs::create_private;
 
-/// Longest path of a socket: `sun_path` less its NUL.
+/// Limit of a socket path in bytes: the size of `sun_path` without the NUL.
 const MAX_PATH_BYTES: usize = 107;
 
 /// The path that the daemon listens at now, which changes if its socket is lost.
@@ -26,25 +26,24 @@ const MAX_PATH_BYTES: usize = 107;
 pub struct SocketPath(Arc<Mutex<PathBuf>>);
 
 impl SocketPath {
-    /// The address `path`.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
         Self(Arc::new(Mutex::new(path)))
     }
 
-    /// The path of the socket.
+    /// Returns the path of the socket.
     #[must_use]
     pub fn get(&self) -> PathBuf {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes it.
+    /// Changes the path.
     pub fn set(&self, path: PathBuf) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = path;
     }
 }
 
-/// A socket that is bound and listens. Dropping it removes its file, unless another has taken the file's place.
+/// A bound, listening socket. Dropping it removes its file, unless the file has been replaced since.
 #[derive(Debug)]
 pub struct BoundSocket {
     listener: UnixListener,
@@ -55,9 +54,9 @@ pub struct BoundSocket {
 #[derive(Debug)]
 pub struct SocketFile {
     pub path: PathBuf,
-    /// `None`: it cannot be seen from here.
+    /// `None` if the file is not visible from here.
     pub identity: Option<FileIdentity>,
-    /// A service manager made it, and removes it.
+    /// True if a service manager created the file, and will remove it.
     pub is_activated: bool,
 }
 
@@ -69,29 +68,26 @@ impl Drop for SocketFile {
     }
 }
 
-/// The identity of what is at `path` itself: a link is not followed.
+/// Returns the identity of the file at `path` itself, without following a link.
 #[must_use]
 pub fn identity_of(path: &Path) -> Option<FileIdentity> {
     path.symlink_metadata().ok().map(|found| FileIdentity::from_metadata(&found))
 }
 
 impl BoundSocket {
-    /// A socket that a service manager made at `path`.
+    /// Wraps a socket that a service manager created at `path`.
     #[must_use]
     pub fn from_activation(listener: UnixListener, path: PathBuf) -> Self {
         Self { listener, file: SocketFile { identity: identity_of(&path), path, is_activated: true } }
     }
 
-    /// The file.
     #[must_use]
     pub fn file(&self) -> &SocketFile {
         &self.file
     }
 
-    /// Takes connections from now on; the file is removed when the second part is dropped. Must be called inside a runtime.
-    ///
-    /// # Errors
-    /// The error of the system.
+    /// Accepts connections from now on. The file is removed when the second part of the result is dropped. Must be
+    /// called inside a runtime.
     pub fn listen(self) -> Result<(Listener, SocketFile)> {
         let socket = UnixSocket::try_from(OwnedFd::from(self.listener));
         let listener =
@@ -100,10 +96,10 @@ impl BoundSocket {
     }
 }
 
-/// Binds a socket at `path`, where clients can connect at once.
+/// Binds a socket at `path`. Clients can connect at once.
 ///
 /// # Errors
-/// `already_exists` where something is in the way, `denied` where the directory is not safe.
+/// `already_exists` if something is in the way, `denied` if others could replace the socket.
 pub fn bind(path: &Path) -> Result<BoundSocket> {
     let shown = path.display();
     if path.as_os_str().len() > MAX_PATH_BYTES {
@@ -117,7 +113,7 @@ pub fn bind(path: &Path) -> Result<BoundSocket> {
     ensure_safe_dir(dir)?;
     remove_stale_socket(path)?;
     let failed = |e: &io::Error| Error::io(format_args!("cannot listen at {shown}"), e);
-    // The umask is 077: nobody else can connect before the mode is set either.
+    // With the umask 077 nobody else can connect before the mode is set either.
     let listener = UnixListener::bind(path).map_err(|e| failed(&e))?;
     let file = SocketFile { path: path.to_owned(), identity: identity_of(path), is_activated: false };
     std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(|e| failed(&e))?;
@@ -125,9 +121,9 @@ pub fn bind(path: &Path) -> Result<BoundSocket> {
     Ok(BoundSocket { listener, file })
 }
 
-/// The directory must be such that nobody else can put a socket of their own in our place.
+/// Ensures that nobody else can replace the socket in this directory by one of their own.
 fn ensure_safe_dir(dir: &Path) -> Result<()> {
-    // A link that leads nowhere is there, too: what is made through it would be its owner's to move.
+    // A dangling link counts as existing too: its owner could move whatever is created through it.
     let mut existing = dir;
     while existing.symlink_metadata().is_err() {
         existing = existing.parent().filter(|up| !up.as_os_str().is_empty()).unwrap_or(Path::new("/"));

@@ -1,4 +1,5 @@
-//! A socket that the service manager made and holds for us (`$LISTEN_FDS`): clients may connect before we run.
+//! Socket activation: a listening socket that the service manager created and passes to us (`$LISTEN_FDS`), so that
+//! clients may connect before we run.
 
 use std::os::fd::{FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::net::UnixListener;
@@ -12,21 +13,22 @@ use crate::error::{Error, Result};
 /// The number of the first descriptor that is passed.
 const FIRST_PASSED_FD: RawFd = 3;
 
-/// The socket, checked.
+/// A passed socket that has been checked.
 #[derive(Debug)]
 pub struct PassedSocket(UnixListener);
 
 impl PassedSocket {
-    /// Takes the socket, where there is one. May be called once a process.
+    /// Takes over the passed socket if there is one. May be called once per process.
     ///
     /// # Errors
-    /// `invalid_params` where what was passed is not one listening Unix stream socket.
+    /// `invalid_params` if the descriptor is not exactly one listening Unix stream socket.
     pub fn take() -> Result<Option<Self>> {
         let number = |name: &str| {
             let text = std::env::var(name).ok()?;
             Some(text.parse::<u32>().map_err(|_| activation_error(format!("{name} is {text:?}, which is no number"))))
         };
-        // Meant for another process: whoever started us left it in the environment.
+        // Otherwise the variables are meant for another process, and the program that started us left them in the
+        // environment.
         if number("LISTEN_PID").transpose()? != Some(std::process::id()) {
             return Ok(None);
         }
@@ -40,13 +42,14 @@ impl PassedSocket {
         Ok(Some(Self(UnixListener::from(socket))))
     }
 
-    /// Where it is.
+    /// Returns the path of the socket.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
         self.0.local_addr().ok()?.as_pathname().map(Path::to_path_buf)
     }
 
-    /// The socket, bound; `expected` is where clients look. The file stays when the daemon ends: it is the manager's.
+    /// Returns the socket as bound, and warns if it is not at `expected`, where clients look first. The file stays when
+    /// the daemon ends, because it belongs to the service manager.
     #[must_use]
     pub fn into_bound(self, expected: &Path) -> BoundSocket {
         let path = self.path().unwrap_or_default();
@@ -65,7 +68,7 @@ fn take_fd(fd: RawFd) -> OwnedFd {
 
 fn ensure_listening(socket: &OwnedFd) -> Result<(), &'static str> {
     let wrong = |_: rustix::io::Errno| "what was passed is no socket";
-    // No child is to hold it.
+    // Child processes must not inherit it.
     rustix::io::fcntl_setfd(socket, rustix::io::FdFlags::CLOEXEC).map_err(wrong)?;
     if sockopt::socket_domain(socket).map_err(wrong)? != AddressFamily::UNIX {
         return Err("the socket that was passed is not a Unix socket");

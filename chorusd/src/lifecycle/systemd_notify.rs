@@ -1,5 +1,5 @@
-//! The service manager, where one started us (`$NOTIFY_SOCKET`): it hears that we are ready, alive, and stopping.
-//! Without one, nothing here does anything.
+//! Reports to the service manager that started us (`$NOTIFY_SOCKET`) that the daemon is ready, alive, or stopping.
+//! Without one, these functions do nothing.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,27 +12,27 @@ use tokio::time::MissedTickBehavior;
 
 use crate::error::Result;
 
-/// Connections are taken.
+/// Reports that the daemon accepts connections.
 pub fn notify_ready(status: &str) {
     notify(&format!("READY=1\nSTATUS={status}\n"));
 }
 
-/// An orderly stop has begun.
+/// Reports that an orderly stop has begun.
 pub fn notify_stopping(status: &str) {
     notify(&format!("STOPPING=1\nSTATUS={status}\n"));
 }
 
-/// How long the service manager waits for a sign of life, where it waits for one at all.
+/// Returns how long the service manager waits for a sign of life; `None` if it expects none.
 #[must_use]
 pub fn watchdog_timeout() -> Option<Duration> {
     let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
-    // Whoever started us may have been the one that is watched.
+    // The variables may be meant for the process that started us.
     let ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
     number("WATCHDOG_USEC").filter(|limit| ours && *limit > 0).map(Duration::from_micros)
 }
 
-/// Gives a sign of life for as long as `alive` answers. It is asked three times within `limit`, so that one slow
-/// answer does no harm, and one that never comes ends the daemon.
+/// Sends a sign of life as long as `alive` succeeds. It is called three times within `limit`, so that one slow call
+/// does no harm, and a call that never returns lets the service manager end the daemon.
 pub async fn run_watchdog<F: Future<Output = Result<()>> + Send>(limit: Duration, alive: impl Fn() -> F + Send) {
     let mut turns = tokio::time::interval(limit / 3);
     turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -56,7 +56,7 @@ fn notify(state: &str) {
 
 fn send_datagram(socket: &OsStr, message: &[u8]) -> io::Result<()> {
     let datagram = UnixDatagram::unbound()?;
-    // A manager that takes nothing must not hold us up.
+    // A manager that does not read must not block the daemon.
     datagram.set_nonblocking(true)?;
     #[cfg(target_os = "linux")]
     if let Some(name) = socket.as_bytes().strip_prefix(b"@") {

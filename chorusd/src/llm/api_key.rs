@@ -1,23 +1,23 @@
-//! Reading a provider's key, and refusing one that cannot be sent.
+//! Reads the key of a provider, and refuses keys that cannot be sent.
 
 use std::path::Path;
 
 use super::error::{CallError, ErrorClass};
 use crate::config::{KeySource, Provider, Secret};
 
-/// Longer than any key; a file of this size is another file.
+/// Limit of a key file in bytes; a larger file is certainly not a key.
 const MAX_KEY_FILE_BYTES: u64 = 16 << 10;
 
-/// Whether the key of a provider is there, and where; never the key.
+/// Availability and source of a provider's key, without the key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyStatus {
     pub provider: String,
-    /// The origin of the key and the place that it is sent to, in words.
+    /// Describes the source of the key, and the URL that it is sent to.
     pub place: String,
     pub found: Result<(), CallError>,
 }
 
-/// Names the place of the key of `provider`; `None`: it has none.
+/// Describes the source of the key of `provider`; `None` if it has none.
 #[must_use]
 pub fn describe_source(provider: &Provider) -> Option<String> {
     match &provider.key {
@@ -28,7 +28,7 @@ pub fn describe_source(provider: &Provider) -> Option<String> {
     }
 }
 
-/// Looks for the key of `provider`. Reads a file: blocks.
+/// Checks the key of `provider`. Reads a file: blocks.
 #[must_use]
 pub fn check_key(provider: &Provider) -> KeyStatus {
     let key = describe_source(provider).map_or_else(|| "no key".to_owned(), |source| format!("key in {source}"));
@@ -36,10 +36,10 @@ pub fn check_key(provider: &Provider) -> KeyStatus {
     KeyStatus { provider: provider.name.clone(), place, found: read_key(provider).map(|_| ()) }
 }
 
-/// The key of `provider`, where it has one. Reads a file: blocks.
+/// Returns the key of `provider`, if it has one. Reads a file: blocks.
 ///
 /// # Errors
-/// `Auth`: there is none, or it cannot be sent. The key itself is never said.
+/// `Auth` if the key is missing or cannot be sent. The message does not contain the key.
 pub fn read_key(provider: &Provider) -> Result<Option<Secret>, CallError> {
     let missing = |what: String, hint: String| CallError::new(ErrorClass::Auth, what).hint(hint);
     let name = &provider.name;
@@ -85,10 +85,10 @@ pub fn read_key(provider: &Provider) -> Result<Option<Secret>, CallError> {
     ))
 }
 
-/// What the file says, without the line end that editors leave.
+/// Reads a key file, without the line end that editors append.
 fn read_key_file(path: &Path) -> std::io::Result<String> {
     let metadata = std::fs::metadata(path)?;
-    // A pipe would be waited for without end.
+    // Reading a pipe could block for ever.
     if !metadata.is_file() {
         return Err(std::io::Error::other("it is no file"));
     }

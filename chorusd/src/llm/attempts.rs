@@ -1,4 +1,4 @@
-//! One call of a model: tries, until it has an answer or there is no sense in another.
+//! Runs a model call: makes attempts until there is a reply or another attempt is useless.
 
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ use crate::clock::Clock;
 use crate::config::{Provider, Secret};
 use crate::redact::Redactor;
 
-/// The longest event that is taken: a whole answer may come as one.
+/// Limit of an event in bytes: a complete reply may come as one event.
 const MAX_EVENT_BYTES: usize = 16 << 20;
 
-/// The longest answer that is kept, in bytes: text, thinking and parameters of calls. None of a model comes near it; a server
-/// that never ends would fill the memory.
+/// Limit of a reply in bytes: text, thinking and parameters of tool calls. No model comes near it, but a server that
+/// never stops would exhaust the memory.
 const MAX_REPLY_BYTES: usize = 12 << 20;
 
-/// What a call needs.
+/// Everything that a call needs.
 pub struct ModelCall<'a> {
     pub transport: Transport,
     pub provider: &'a Provider,
@@ -41,24 +41,24 @@ pub struct ModelCall<'a> {
     pub redactor: &'a Redactor,
 }
 
-/// One try, as far as it has come.
+/// State of one attempt.
 #[derive(Default)]
 struct Attempt {
-    /// A part of the answer was handed out.
+    /// Whether stream events were passed on.
     has_emitted: bool,
     progress: CallProgress,
 }
 
 impl ModelCall<'_> {
-    /// Calls until there is an answer. Nothing is tried again once a part of an answer was handed out.
+    /// Makes attempts until there is a reply. Does not retry once stream events were passed on.
     ///
     /// # Errors
-    /// Why there is none, with what had arrived of it.
+    /// The reason why there is no reply, with the part that had arrived.
     pub async fn run(self, translate: &dyn ProviderProtocol, cancel: &CancellationToken) -> Result<Reply, CallError> {
         let started = Instant::now();
         let total = started + self.provider.limits.total;
         let mut attempt = 1;
-        // Whoever has one try only decides on another on their own.
+        // A caller with a single attempt decides on further ones itself.
         let patience = if self.policy.max_attempts > 1 { self.provider.limits.start } else { Duration::ZERO };
         let mut patience = StartupWait::new(patience);
         let mut progress = CallProgress::Unsent;
@@ -116,7 +116,7 @@ impl ModelCall<'_> {
         RequestTarget { provider: self.provider, key: self.key.as_ref(), model: self.model, images }
     }
 
-    /// One try: everything that comes goes into `reader`, and what is worth showing into the outputs.
+    /// Makes one attempt: feeds everything that arrives into `reader`, and passes stream events on.
     async fn run_attempt(
         &self,
         translate: &dyn ProviderProtocol,
@@ -126,7 +126,7 @@ impl ModelCall<'_> {
     ) -> Result<(), CallError> {
         let mut watch = AttemptDeadline::new(self.provider.limits, total);
         let ask = translate.build_request(&self.target(), self.request)?;
-        // Also where it is cancelled before a word comes: a prompt may take long to read.
+        // Set this before sending, because a cancelled request may have been accepted: reading a prompt may take long.
         this.progress = CallProgress::Accepted { received: 0 };
         let sent = self.transport.send(ask, &watch).await;
         let mut answer = sent.inspect_err(|error| this.progress = error.progress)?;
@@ -169,7 +169,7 @@ impl ModelCall<'_> {
             }
         }
         if let Some(event) = cutter.finish() {
-            // What cannot be read here was cut off, and says so below.
+            // An event that cannot be parsed here was truncated, which is reported below.
             let step = reader.push_event(&event, &mut out);
             self.emit(&mut out, this);
             if matches!(step, Ok(ParseStep::End)) {
@@ -218,7 +218,7 @@ impl ModelCall<'_> {
         }
     }
 
-    /// Waits for a server that is on its way up, and says so.
+    /// Waits for a server that is starting, and notifies the listener.
     async fn wait_for_startup(
         &self,
         wait: &NextWait,
@@ -235,14 +235,15 @@ impl ModelCall<'_> {
         }
     }
 
-    /// Without the key, which a server may have said back, and other secrets: for the caller, the log and who listens.
+    /// Redacts the key, which a server may have echoed, and other secrets, since the caller, the log and the listener
+    /// see the message.
     fn redact_error(&self, error: CallError) -> CallError {
         let message = self.key.as_ref().map(|key| key.scrub(&error.message));
         let message = message.as_deref().unwrap_or(&error.message);
         CallError { message: self.redactor.redact_message(message), ..error }
     }
 
-    /// The error that the caller gets.
+    /// Completes the error that is returned to the caller.
     fn final_error(&self, mut error: CallError, attempts: u32) -> CallError {
         if let Some(asked) = self.policy.excessive_retry_after(&error) {
             let asked = humantime::format_duration(Duration::from_secs(asked.as_secs()));

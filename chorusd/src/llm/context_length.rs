@@ -1,5 +1,5 @@
-//! How much the models of a server on this machine take. Chat completions have no word for it; Ollama, llama.cpp and LM
-//! Studio tell it each at an address of its own.
+//! Context lengths of models on local servers. The chat completions API does not have them; Ollama, llama.cpp and LM
+//! Studio each have their own endpoint for it.
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
@@ -14,17 +14,18 @@ use super::providers::{self, RequestTarget};
 use super::transport::{AttemptDeadline, HttpRequest, Transport};
 use crate::config::{CallLimits, Provider, ProviderKind, is_loopback_url};
 
-/// The longest answer that is read; that of Ollama has a licence and a template in it.
+/// Limit of a response in bytes; that of Ollama includes a licence and a template.
 const MAX_RESPONSE_BYTES: usize = 4 << 20;
-/// Models that Ollama is asked about, and at once.
+/// Limits of models that Ollama is asked about, in all and concurrently.
 const MAX_OLLAMA_MODELS: usize = 100;
 const MAX_CONCURRENT_REQUESTS: usize = 4;
 
-/// Notes how many tokens each of `found` takes, where `provider` is a server of this machine that tells. What it does not tell
-/// stays as it was listed.
+/// Sets the context lengths of `found` if `provider` is a local server that reports them. Models that it does not
+/// report keep their listed values.
 pub async fn fill_context_lengths(models: &Models, provider: &Provider, found: &mut [ModelInfo], limits: CallLimits) {
     let Some(server) = LocalServerClient::connect(models, provider, limits).await else { return };
-    // One model alone may be llama.cpp's, which lists what it was trained for and serves what it was started with.
+    // A single model may be llama.cpp's, which lists the length that the model was trained for but serves the one that
+    // it was started with.
     if found.len() != 1 && found.iter().all(|model| model.context_length.is_some()) {
         return;
     }
@@ -37,7 +38,7 @@ pub async fn fill_context_lengths(models: &Models, provider: &Provider, found: &
     }
 }
 
-/// A server, above its `/v1`.
+/// A client of a local server, with the base URL without `/v1`.
 struct LocalServerClient {
     transport: Transport,
     ask: HttpRequest,
@@ -48,7 +49,7 @@ impl LocalServerClient {
     async fn connect(models: &Models, provider: &Provider, limits: CallLimits) -> Option<Self> {
         let root = match provider.kind {
             ProviderKind::Openai => provider.base_url.strip_suffix("/v1")?,
-            // The same servers speak Messages, too, and have these addresses beside them.
+            // The same servers also offer the Messages API, beside these endpoints.
             ProviderKind::Anthropic => provider.base_url.strip_suffix("/v1").unwrap_or(&provider.base_url),
         };
         if !is_loopback_url(root) {
@@ -65,7 +66,7 @@ impl LocalServerClient {
         self.send(path, None).await
     }
 
-    /// An answer of the form that is expected; anything else is another kind of server.
+    /// Returns a response of the expected form; anything else means another kind of server.
     async fn send<T: DeserializeOwned>(&self, path: &str, body: Option<Vec<u8>>) -> Option<T> {
         let watch = AttemptDeadline::new(self.limits, Instant::now() + self.limits.total);
         let ask = HttpRequest { path: path.to_owned(), headers: self.ask.headers.clone(), body };
@@ -74,7 +75,7 @@ impl LocalServerClient {
         serde_json::from_slice(&body).ok()
     }
 
-    /// Ollama tells of one model at a time.
+    /// Queries Ollama about each model, since it reports one at a time.
     async fn query_ollama(&self, loaded: &OllamaLoadedModels, found: &mut [ModelInfo]) {
         let unknown = found.iter_mut().filter(|model| model.context_length.is_none()).take(MAX_OLLAMA_MODELS);
         stream::iter(unknown)
@@ -103,10 +104,10 @@ struct LmModel {
     id: String,
     #[serde(default)]
     max_context_length: Option<u64>,
-    /// Of one that is loaded: with less it takes less.
+    /// For a loaded model: the length that it was loaded with, which limits it.
     #[serde(default)]
     loaded_context_length: Option<u64>,
-    /// `llm`, `vlm` (one that looks at images) or `embeddings`.
+    /// `llm`, `vlm` (a model that accepts images) or `embeddings`.
     #[serde(default, rename = "type")]
     kind: Option<String>,
 }
@@ -130,7 +131,7 @@ struct LlamaCppProps {
     modalities: Option<Modalities>,
 }
 
-/// What it takes besides text.
+/// The kinds of input that it accepts besides text.
 #[derive(Deserialize)]
 struct Modalities {
     #[serde(default)]
@@ -139,7 +140,7 @@ struct Modalities {
 
 #[derive(Deserialize)]
 struct GenerationSettings {
-    /// Of one slot: what a single conversation has.
+    /// Of one slot, which is what a single conversation gets.
     n_ctx: u64,
 }
 
@@ -153,7 +154,7 @@ impl LlamaCppProps {
     }
 }
 
-/// Ollama: <https://github.com/ollama/ollama/blob/main/docs/api.md>. The models that are in its memory.
+/// Ollama: <https://github.com/ollama/ollama/blob/main/docs/api.md>. The loaded models.
 #[derive(Deserialize)]
 struct OllamaLoadedModels {
     models: Vec<OllamaLoadedModel>,
@@ -173,10 +174,10 @@ impl OllamaLoadedModels {
     }
 }
 
-/// One model of Ollama.
+/// A model of Ollama.
 #[derive(Deserialize)]
 struct OllamaModel {
-    /// Lines of a name and a value.
+    /// Lines with a name and a value.
     #[serde(default)]
     parameters: Option<String>,
     #[serde(default)]
@@ -191,7 +192,7 @@ impl OllamaModel {
         self.capabilities.as_ref().map(|can| can.iter().any(|one| one == "vision"))
     }
 
-    /// What the model is given by its file, else what it was trained for.
+    /// The length in the model's file, else the one that it was trained for.
     fn context_length(&self) -> Option<u64> {
         let given = self.parameters.iter().flat_map(|text| text.lines()).find_map(|line| {
             let (name, value) = line.trim().split_once(char::is_whitespace)?;

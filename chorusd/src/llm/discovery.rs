@@ -1,5 +1,5 @@
-//! Which models there are: every provider is asked for its list, and the usual ports of this machine too where that is
-//! configured. Nothing here is paid for.
+//! Discovery of models: asks every provider for its list, and probes the default ports on this machine if that is
+//! configured. Makes no paid calls.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -16,24 +16,24 @@ use super::providers::{self, RequestTarget, refusal_error};
 use super::transport::{AttemptDeadline, Transport};
 use crate::config::{CallLimits, Config, KeySource, Provider, ProviderKind, Secret};
 
-/// The longest list that is read; that of a large router has less than a megabyte.
+/// Limit of a list in bytes; that of a large router has less than a megabyte.
 const MAX_LIST_BYTES: usize = 16 << 20;
-/// Pages of one list.
+/// Limit of pages of one list.
 const MAX_PAGES: usize = 50;
-/// A list is short work, whatever the limits of calls are.
+/// Time limit of a list; listing is short work, whatever the limits of calls are.
 const LIST_TIMEOUT: Duration = Duration::from_secs(20);
-/// A port of this machine answers at once or not at all.
+/// Time limit of a port on this machine, which answers immediately or not at all.
 const LOCAL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A place where a local server may be.
+/// A place where a local server may listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalServer {
-    /// The name of the provider that it is then.
+    /// Name of the provider for this server.
     pub name: String,
     pub base_url: String,
 }
 
-/// Where Ollama, llama.cpp and LM Studio listen unless they are told otherwise.
+/// Default addresses of Ollama, llama.cpp and LM Studio.
 #[must_use]
 pub fn default_local_servers() -> Vec<LocalServer> {
     [("ollama", 11434), ("llamacpp", 8080), ("lmstudio", 1234)]
@@ -41,7 +41,7 @@ pub fn default_local_servers() -> Vec<LocalServer> {
         .into()
 }
 
-/// A local server as a provider.
+/// The provider for a local server.
 pub fn local_provider(name: &str, base_url: &str) -> Provider {
     Provider {
         name: name.to_owned(),
@@ -53,7 +53,7 @@ pub fn local_provider(name: &str, base_url: &str) -> Provider {
     }
 }
 
-/// Asks everybody at once. Of `before` stays what a provider that does not answer now had listed.
+/// Asks all providers concurrently. A provider that does not answer keeps its models from `before`.
 pub async fn discover_all(models: &Models, before: &ModelCatalog) -> ModelCatalog {
     let configured = join_all(models.configured().map(|provider| query_provider(models, provider, before)));
     let free = |local: &&LocalServer| {
@@ -66,7 +66,7 @@ pub async fn discover_all(models: &Models, before: &ModelCatalog) -> ModelCatalo
     ModelCatalog { providers: found }
 }
 
-/// What is known before anybody was asked: as far as an earlier discovery in this home tells.
+/// Loads the result of an earlier discovery in this home, which is valid until providers are asked.
 pub fn load_catalog(file: &Path, config: &Config) -> ModelCatalog {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let mut earlier: ModelCatalog = serde_json::from_str(&text).unwrap_or_default();
@@ -79,7 +79,7 @@ pub fn load_catalog(file: &Path, config: &Config) -> ModelCatalog {
     ModelCatalog { providers }
 }
 
-/// Writes what was found in place of `file`. Blocks.
+/// Saves the catalog in place of `file`. Blocks.
 pub fn save_catalog(file: &Path, found: &ModelCatalog) -> std::io::Result<()> {
     let dir = file.parent().unwrap_or(Path::new("."));
     let mut new = tempfile::Builder::new().prefix(".new-").tempfile_in(dir)?;
@@ -90,7 +90,7 @@ pub fn save_catalog(file: &Path, found: &ModelCatalog) -> std::io::Result<()> {
     Ok(())
 }
 
-/// One provider, not asked yet, with what was known of it while it was the same server.
+/// The entry of a provider that was not asked yet, with its models from `before` if the server is the same.
 fn unqueried(provider: &Provider, before: &ModelCatalog) -> ProviderModels {
     let same = before.provider(&provider.name).filter(|before| before.base_url == provider.base_url);
     ProviderModels {
@@ -119,7 +119,7 @@ async fn query_provider(models: &Models, provider: &Provider, before: &ModelCata
     }
 }
 
-/// A local server, if there is one that speaks as models do.
+/// Probes a local server; `None` if no model server answers.
 async fn probe_local(models: &Models, local: &LocalServer) -> Option<ProviderModels> {
     let mut provider = local_provider(&local.name, &local.base_url);
     provider.limits.connect = LOCAL_TIMEOUT;
@@ -138,12 +138,12 @@ async fn list_models(models: &Models, provider: &Provider, patience: Duration) -
     let (transport, key) = models.connect(provider).await?;
     let limits = CallLimits { total: patience.min(provider.limits.total), ..provider.limits };
     let listed = fetch_pages(&transport, provider, key.as_ref(), limits).await;
-    // A server may say the key back, in a refusal or in what should have been a list.
+    // A server may echo the key, in an error or in the list.
     let mut found = listed.map_err(|error| match &key {
         Some(key) => CallError { message: key.scrub(&error.message), ..error },
         None => error,
     })?;
-    // What is of this machine answers at once.
+    // Servers on this machine answer immediately.
     let limits = CallLimits { total: LOCAL_TIMEOUT.min(limits.total), ..limits };
     context_length::fill_context_lengths(models, provider, &mut found, limits).await;
     Ok(found)

@@ -1,10 +1,10 @@
-//! Why a call failed: a class for the code, a sentence and a hint for the person.
+//! Errors of model calls: a class for the code, a message and a hint for the user.
 
 use std::time::Duration;
 
 use chorus_proto::Usage;
 
-/// A call that brought no answer, or only a part of one.
+/// A call without a reply, or with only a part of one.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct CallError {
@@ -13,65 +13,66 @@ pub struct CallError {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
-    /// How long the provider asks to wait.
+    /// The wait that the provider asks for.
     pub retry_after: Option<Duration>,
-    /// The text that had arrived before.
+    /// The text that had arrived.
     pub partial: String,
-    /// What the provider had counted before, with its cost where a price is known: it is paid for all the same.
+    /// The tokens that the provider had counted, with their cost if a price is known, since they are billed all the
+    /// same.
     pub usage: Option<Box<Usage>>,
-    /// How far it had come.
+    /// How far the call had come.
     pub progress: CallProgress,
 }
 
-/// How far a call had come before it failed: what it has used hangs from that.
+/// How far a call had come before it failed, on which its usage depends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallProgress {
-    /// No server has heard of it.
+    /// No server has received the request.
     #[default]
     Unsent,
-    /// A server answered with an error instead of working on it.
+    /// A server answered with an error instead of processing the request.
     Rejected,
-    /// A server has the request, and had sent so many bytes of an answer.
+    /// A server has accepted the request and sent `received` bytes of a reply.
     Accepted { received: u64 },
 }
 
-/// What kind of failure.
+/// Class of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// No key, or one that is not taken.
+    /// The key is missing or not accepted.
     Auth,
-    /// The key is good, but not for this.
+    /// The key is valid but lacks the permission.
     Denied,
     RateLimited,
     Overloaded,
     /// The provider failed.
     Server,
-    /// No connection, or one that broke.
+    /// No connection, or a broken one.
     Network,
-    /// Nothing listens where the server should be: it may be on its way up.
+    /// The connection was refused: the server may be starting.
     ConnectionRefused,
-    /// The server is there, and loads its model.
+    /// The server is loading its model.
     Loading,
-    /// One of the configured limits was reached.
+    /// A configured time limit was reached.
     Timeout,
     ContextTooLong,
-    /// The model was asked for a longer answer than it may give.
+    /// The requested limit of the reply is higher than the model allows.
     AnswerTooLong,
-    /// The model takes no images, and was sent one.
+    /// The model accepts no images, and was sent one.
     NoImages,
     BadRequest,
-    /// The account has no money left, or has reached its own limit.
+    /// The account has no credit left, or has reached its own limit.
     SpendCap,
-    /// An answer that cannot be read.
+    /// A response that cannot be parsed.
     Malformed,
-    /// The caller gave up.
+    /// The caller cancelled the call.
     Cancelled,
-    /// There is no such model.
+    /// The model does not exist.
     NotFound,
 }
 
 impl ErrorClass {
-    /// A name for events and logs.
+    /// Name for events and logs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -110,21 +111,21 @@ impl CallError {
         }
     }
 
-    /// Notes that a server has the request.
+    /// Marks the request as accepted by a server.
     #[must_use]
     pub fn mark_accepted(mut self) -> Self {
         self.progress = CallProgress::Accepted { received: 0 };
         self
     }
 
-    /// Says what to do.
+    /// Sets the hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The caller gave up.
+    /// The error of a cancelled call.
     #[must_use]
     pub fn cancelled() -> Self {
         Self::new(ErrorClass::Cancelled, "the call was cancelled")

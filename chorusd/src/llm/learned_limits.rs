@@ -1,4 +1,5 @@
-//! What refusals tell of a model that no list did: it holds until the next discovery.
+//! Limits of models that were learned from refused requests because no list contains them. Kept until the next
+//! discovery.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,41 +9,41 @@ use super::error::{CallError, ErrorClass};
 use super::model_ref::ModelRef;
 use super::request::ModelRequest;
 
-/// The shortest answer that is asked for instead of a longer one.
+/// Shortest reply, in tokens, that is requested instead of a longer one.
 const MIN_REPLY_TOKENS: u32 = 256;
 
-/// What is known of each model.
+/// The learned limits of each model.
 #[derive(Debug, Default)]
 pub struct LearnedLimits(Mutex<HashMap<ModelRef, LimitsEntry>>);
 
 #[derive(Debug, Default, Clone, Copy)]
 struct LimitsEntry {
-    /// It takes no images.
+    /// Whether it accepts no images.
     refuses_images: bool,
-    /// The longest answer that it has not refused to give.
+    /// Longest reply in tokens that it has not refused.
     max_reply_tokens: Option<u32>,
 }
 
-/// A request that may be taken where the one before it was not.
+/// A request that may be accepted in place of a refused one.
 #[derive(Debug)]
 pub struct AmendedRequest {
     pub request: ModelRequest,
-    /// What whoever listens is to know of it.
+    /// A note for the user.
     pub note: Option<String>,
 }
 
-/// Returns true where an answer is too long for what this prompt leaves of the context, and not for the model.
+/// Returns whether a reply is too long for the context that the prompt leaves, and not for the model itself.
 fn depends_on_prompt(error: &CallError) -> bool {
     error.message.contains("context length")
 }
 
 impl LearnedLimits {
-    /// Returns true where the model has refused an image.
+    /// Returns whether the model has refused an image.
     pub fn refuses_images(&self, target: &ModelRef) -> bool {
         self.lock().get(target).is_some_and(|facts| facts.refuses_images)
     }
 
-    /// `request` with an answer no longer than the model is known to give.
+    /// Returns `request` with the reply limited to the learned length.
     pub fn apply_limits<'a>(&self, target: &ModelRef, request: &'a ModelRequest) -> Cow<'a, ModelRequest> {
         match self.lock().get(target).and_then(|facts| facts.max_reply_tokens) {
             Some(most) if most < request.max_tokens => Cow::Owned(ModelRequest { max_tokens: most, ..request.clone() }),
@@ -50,8 +51,8 @@ impl LearnedLimits {
         }
     }
 
-    /// Learns from `error`, which `request` has met; `None`: there is no sense in another try. Each try has fewer images or a shorter answer
-    /// than the one before, so this ends.
+    /// Learns from `error`, the failure of `request`, and returns an amended request; `None` if another attempt is
+    /// useless. Each amended request has fewer images or a shorter reply than the one before, so this terminates.
     pub fn learn(&self, target: &ModelRef, request: &ModelRequest, error: &CallError) -> Option<AmendedRequest> {
         if !error.partial.is_empty() {
             return None;
@@ -80,7 +81,7 @@ impl LearnedLimits {
         }
     }
 
-    /// Forgets everything: servers may have been started anew.
+    /// Forgets everything, because servers may have been restarted with other limits.
     pub fn clear(&self) {
         self.lock().clear();
     }

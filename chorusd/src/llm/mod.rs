@@ -1,5 +1,5 @@
-//! Calling models. Sending bytes ([`transport`]), cutting the event stream ([`sse`]) and deciding on another try
-//! ([`retry`]) are three small files; [`providers`] only translate; [`models`] is the face of the part.
+//! Calling models. [`models`] is the public interface; [`providers`] translate requests and replies; [`transport`]
+//! sends bytes, [`sse`] parses the event stream, and [`retry`] decides on further attempts.
 
 mod api_key;
 mod attempts;

@@ -1,4 +1,4 @@
-//! What discovery found: available_models.json.
+//! The model catalog: the result of discovery, stored in available_models.json.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,30 +12,30 @@ pub struct ModelCatalog {
     pub providers: Vec<ProviderModels>,
 }
 
-/// One provider and its models.
+/// A provider and its models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProviderModels {
     pub name: String,
     pub kind: String,
     pub base_url: String,
-    /// True where it was found on this machine and is not configured.
+    /// Whether this is a local server that was found and is not configured.
     #[serde(default)]
     pub local: bool,
     pub found: DiscoveryStatus,
-    /// Why it failed.
+    /// Why discovery failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// When it was asked last.
+    /// Time of the last query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<Timestamp>,
-    /// What it listed when it was last asked with success.
+    /// Models of the last successful query.
     #[serde(default)]
     pub models: Vec<ModelInfo>,
 }
 
-/// How discovery went.
+/// Outcome of discovery for a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DiscoveryStatus {
@@ -44,7 +44,7 @@ pub enum DiscoveryStatus {
     NotRun,
 }
 
-/// One model, as its provider lists it.
+/// A model in its provider's list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelInfo {
     pub id: String,
@@ -53,22 +53,22 @@ pub struct ModelInfo {
     /// In tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_length: Option<u64>,
-    /// As the provider tells it.
+    /// Price in the provider's list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// Whether it looks at images, where its provider tells.
+    /// Whether the model accepts images, if its provider says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub images: Option<bool>,
 }
 
 impl ModelCatalog {
-    /// What is known of one provider.
+    /// Returns the entry of a provider.
     #[must_use]
     pub fn provider(&self, name: &str) -> Option<&ProviderModels> {
         self.providers.iter().find(|provider| provider.name == name)
     }
 
-    /// How many models can be named.
+    /// Number of models of the providers whose last query succeeded.
     #[must_use]
     pub fn count(&self) -> u64 {
         let listed = self.providers.iter().filter(|provider| provider.found == DiscoveryStatus::Ok);
@@ -77,7 +77,7 @@ impl ModelCatalog {
 }
 
 impl ProviderModels {
-    /// What is known of one model.
+    /// Returns the entry of a model.
     #[must_use]
     pub fn model(&self, id: &str) -> Option<&ModelInfo> {
         self.models.iter().find(|model| model.id == id)

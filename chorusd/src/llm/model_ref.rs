@@ -1,4 +1,4 @@
-//! The model that is meant.
+//! Model references: `provider/model`.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ impl ModelRef {
         Self { provider: provider.into(), model: model.into() }
     }
 
-    /// `provider/model`; the model itself may have slashes.
+    /// Parses `provider/model`; the model's name may contain slashes.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let (provider, model) = name.split_once('/')?;

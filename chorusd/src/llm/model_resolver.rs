@@ -1,4 +1,4 @@
-//! From the name of a model to the model: aliases, near misses, and what discovery knows.
+//! Resolves names of models: aliases, the model catalog, and suggestions for unknown names.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,22 @@ use super::model_ref::ModelRef;
 use crate::config::closest_match;
 use crate::error::{Error, Result};
 
-/// Names that a hint lists at most.
+/// Limit of names in a hint.
 const MAX_HINT_NAMES: usize = 8;
 
-/// What is known when a name is looked up.
+/// The names that are known.
 pub struct ModelResolver<'a> {
     pub aliases: &'a BTreeMap<String, String>,
-    /// Names of the providers, local ones that were found included.
+    /// Names of the providers, including local servers that were found.
     pub providers: &'a [String],
     pub available: &'a ModelCatalog,
 }
 
 impl ModelResolver<'_> {
-    /// The model that `name` means.
+    /// Returns the model with this name.
     ///
     /// # Errors
-    /// `model_unavailable` with the nearest names.
+    /// `model_unavailable` with the most similar names.
     pub fn resolve(&self, name: &str) -> Result<ModelRef> {
         let name = name.trim();
         let meant = self.aliases.get(name).map_or(name, String::as_str);
@@ -35,10 +35,10 @@ impl ModelResolver<'_> {
         }
     }
 
-    /// Whether `name` may be noted for later: refused is only what a provider that was asked did not list.
+    /// Checks that `name` may be stored for later. Refuses only a model whose provider was asked and does not list it.
     ///
     /// # Errors
-    /// `model_unavailable` with the nearest names.
+    /// `model_unavailable` with the most similar names.
     pub fn check_assignable(&self, name: &str) -> Result<()> {
         let meant = self.aliases.get(name).map_or(name, String::as_str);
         match ModelRef::parse(meant).filter(|target| self.providers.contains(&target.provider)) {
@@ -47,14 +47,14 @@ impl ModelResolver<'_> {
         }
     }
 
-    /// A model without its provider, where only one lists it.
+    /// Resolves a model without its provider, if exactly one provider lists it.
     fn resolve_bare_name(&self, name: &str) -> Option<ModelRef> {
         let mut having = self.listed_providers().filter(|provider| provider.model(name).is_some());
         let found = having.next()?;
         having.next().is_none().then(|| ModelRef::new(&*found.name, name))
     }
 
-    /// Refuses what the provider did not list.
+    /// Refuses a model that its provider does not list.
     fn check_listed(&self, target: ModelRef) -> Result<ModelRef> {
         let Some(provider) = self.listed_providers().find(|provider| provider.name == target.provider) else {
             return Ok(target);
@@ -108,10 +108,10 @@ impl ModelResolver<'_> {
     }
 }
 
-/// The models of `provider` that `name` is close to, with the provider's name.
+/// Lists the models of `provider` with names similar to `name`, with the provider's name.
 fn similar_models(name: &str, provider: &ProviderModels) -> Option<String> {
     let ids = provider.models.iter().map(|model| &*model.id);
-    // A part of a name is what people remember: `sonnet`.
+    // People remember a part of the name, such as `sonnet`.
     let mut found: Vec<&str> = ids.clone().filter(|id| id.contains(name)).take(3).collect();
     if found.is_empty() {
         found.extend(closest_match(name, ids));

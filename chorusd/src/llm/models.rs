@@ -1,4 +1,4 @@
-//! The face of the part: which models there are, and calling them.
+//! The public interface of the part: lists models and calls them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -30,16 +30,16 @@ use crate::config::{Config, Price, Provider, ProviderKind, Secret};
 use crate::error::{Error, Result};
 use crate::redact::{FingerprintKey, Redactor};
 
-/// The file in the home that keeps what discovery found.
+/// File in the home with the result of the last discovery.
 pub const MODEL_CATALOG_FILE: &str = "available_models.json";
 
-/// A number from 0 up to 1.
+/// Returns a random number from 0 up to 1.
 pub type RandomFraction = Arc<dyn Fn() -> f64 + Send + Sync>;
 
-/// What every model of Anthropic takes at least.
+/// Context length that every model of Anthropic has at least, in tokens.
 const CLAUDE_CONTEXT_LENGTH: u64 = 200_000;
 
-/// The longest answer of a turn, in tokens, where nobody has configured another.
+/// Default limit of a reply in tokens.
 const DEFAULT_REPLY_TOKENS: u64 = 8192;
 
 /// All models that this daemon can call.
@@ -51,13 +51,13 @@ pub struct Models {
     policy: RetryPolicy,
     chance: RandomFraction,
     file: PathBuf,
-    /// What the last discovery found.
+    /// Result of the last discovery.
     catalog: RwLock<ModelCatalog>,
     learned: LearnedLimits,
     clients: Mutex<HashMap<ClientKind, Client>>,
     clock: Clock,
     redactor: Arc<Redactor>,
-    /// One discovery at a time.
+    /// Held during a discovery, so that only one runs at a time.
     discovering: tokio::sync::Mutex<()>,
 }
 
@@ -68,8 +68,8 @@ impl fmt::Debug for Models {
 }
 
 impl Models {
-    /// The models of `config`; what an earlier discovery found is read from `home`. Dates are those
-    /// of `clock`; limits and waits are of the machine's. Asks nobody.
+    /// Creates the registry of the models of `config`, with the result of an earlier discovery in `home`. Dates come
+    /// from `clock`; limits and waits use the machine's clock. Sends no requests.
     #[must_use]
     pub fn new(config: &Config, home: &Path, clock: Clock) -> Self {
         let file = home.join(MODEL_CATALOG_FILE);
@@ -92,13 +92,13 @@ impl Models {
         }
     }
 
-    /// The same with other places to look for local servers, another policy and other chances: for tests.
+    /// Replaces the local servers, the retry policy and the random numbers, for tests.
     #[must_use]
     pub fn for_tests(self, local: Vec<LocalServer>, policy: RetryPolicy, chance: RandomFraction) -> Self {
         Self { local, policy, chance, ..self }
     }
 
-    /// The same with what takes secrets out. It learns the keys that can be read now. Reads files: blocks.
+    /// Sets the redactor, and registers all keys that are readable now with it. Reads files: blocks.
     #[must_use]
     pub fn with_redactor(self, redactor: Arc<Redactor>) -> Self {
         for provider in self.configured.values() {
@@ -109,24 +109,26 @@ impl Models {
         Self { redactor, ..self }
     }
 
-    /// What takes secrets out: it knows every key that was read.
+    /// The redactor, which knows every key that was read.
     #[must_use]
     pub fn redactor(&self) -> &Arc<Redactor> {
         &self.redactor
     }
 
-    /// The model that a name means: an alias, `provider/model`, or a model that one provider alone has.
+    /// Resolves the name of a model: an alias, `provider/model`, or a model that only one provider lists.
     ///
     /// # Errors
-    /// `model_unavailable` with the nearest names. What the provider did not list is refused where it was asked.
+    /// `model_unavailable` with the most similar names. A model is refused only if its provider was asked and does not
+    /// list it.
     pub fn resolve(&self, name: &str) -> Result<ModelRef> {
         self.with_resolver(|known| known.resolve(name))
     }
 
-    /// Whether an agent may be given the model `name`: refused is only what its provider was asked for and does not have.
+    /// Checks that an agent may be assigned the model `name`. Refuses only a model whose provider was asked and does
+    /// not list it.
     ///
     /// # Errors
-    /// `model_unavailable` with the nearest names.
+    /// `model_unavailable` with the most similar names.
     pub fn check_assignable(&self, name: &str) -> Result<()> {
         self.with_resolver(|known| known.check_assignable(name))
     }
@@ -143,12 +145,12 @@ impl Models {
         &self.aliases
     }
 
-    /// Calls a model. What comes is heard by `hear` at once, and the whole is returned; failures that pass by themselves
-    /// are tried again as long as nothing was handed out. A request that the model turns out not to take as it is, because of images
-    /// or of the length of the answer, is amended. Dropping the call, or cancelling it, closes the connection.
+    /// Calls a model. Passes stream events to `hear` as they arrive, and returns the whole reply. Retries transient
+    /// failures as long as no event was passed on. If the model refuses the request because of images or of the length
+    /// of the reply, amends the request and repeats it. Dropping or cancelling the call closes the connection.
     ///
     /// # Errors
-    /// Why there is no whole answer, with the part that there was.
+    /// The reason why there is no complete reply, with the part that had arrived.
     pub async fn call(
         &self,
         target: &ModelRef,
@@ -174,7 +176,7 @@ impl Models {
                     note.into_iter().for_each(|note| hear(StreamEvent::Note(note)));
                     request = Cow::Owned(amended);
                 }
-                // A prompt that leaves no room even for the shortest answer is what is too long.
+                // If the prompt leaves no room even for the shortest reply, the prompt is what is too long.
                 None if error.class == ErrorClass::AnswerTooLong => {
                     return Err(CallError { class: ErrorClass::ContextTooLong, ..error });
                 }
@@ -183,8 +185,8 @@ impl Models {
         }
     }
 
-    /// As [`Models::call`], for a short answer that nobody watches, and with one try: whether there is another is up to the
-    /// caller, who asks [`Models::patience`].
+    /// As [`Models::call`], for a short reply without a listener, and with a single attempt: the caller decides on
+    /// another one, with [`Models::retry_delay`].
     ///
     /// # Errors
     /// As [`Models::call`].
@@ -197,8 +199,8 @@ impl Models {
         self.call_with_policy(RetryPolicy { max_attempts: 1, ..self.policy }, target, request, &|_| (), cancel).await
     }
 
-    /// As [`Models::call_once`], for an answer that is to have a form; a server that cannot hold the model to it is asked again
-    /// without, as the request itself says what is wanted.
+    /// As [`Models::call_once`], for a reply with an output format. If the server does not support that, repeats the
+    /// call without it, since the prompt also describes the format.
     ///
     /// # Errors
     /// As [`Models::call`].
@@ -217,7 +219,7 @@ impl Models {
         }
     }
 
-    /// How long to wait before one more try after `error`; `None`: there is no sense in it.
+    /// Returns the wait before another attempt after `error`; `None` if another attempt is useless.
     #[must_use]
     pub fn retry_delay(&self, error: &CallError) -> Option<Duration> {
         self.policy.retry_delay(error, 1, (self.chance)())
@@ -258,9 +260,10 @@ impl Models {
                 return Err(error);
             }
         };
-        // What a provider says that this very call cost is better than its list, but not than what somebody configured.
+        // The cost that a provider reports for this call is better than its price list, but a configured price has
+        // precedence.
         let told = reply.usage.cost_usd.is_some() && !self.prices.contains_key(&target.to_string());
-        // Of tokens that nobody has counted the price is not known; the account estimates them.
+        // Without token counts the cost is unknown here; the usage accounting estimates it.
         let counted = reply.usage.input_tokens.is_some() || reply.usage.output_tokens.is_some();
         if let Some(price) = self.price(target).filter(|_| !told && counted) {
             reply.usage.cost_usd = Some(super::reply::calculate_cost(&price, &reply.usage, reply.cache_write_tokens));
@@ -268,7 +271,7 @@ impl Models {
         Ok(reply)
     }
 
-    /// How many tokens a model takes, prompt and answer together, where that is known.
+    /// Returns the context length of a model, in tokens of prompt and reply together, if it is known.
     #[must_use]
     pub fn context_length(&self, target: &ModelRef) -> Option<u64> {
         let found = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
@@ -280,7 +283,7 @@ impl Models {
         })
     }
 
-    /// Returns false where a model is known to take no images: its server lists that, or has refused one.
+    /// Returns false if a model is known to accept no images: its server lists that, or has refused an image.
     #[must_use]
     pub fn accepts_images(&self, target: &ModelRef) -> bool {
         if self.learned.refuses_images(target) {
@@ -291,10 +294,11 @@ impl Models {
         model.and_then(|model| model.images) != Some(false)
     }
 
-    /// Returns the longest answer that a model is asked for in a turn, in tokens, before its window bounds it.
+    /// Returns the limit of a reply in a turn, in tokens, before the context length limits it further.
     ///
-    /// Where the window is not known, `shown` stands for it, the tokens that the model is shown at most: a server of somebody's own
-    /// may be slow, and an answer that nothing ends would take minutes. A service on the Internet bounds answers by itself.
+    /// If the context length is unknown, it is taken to be `shown`, the limit of tokens in the window: a self-hosted
+    /// server may be slow, and a reply that nothing ends would take minutes. Services on the Internet limit replies
+    /// themselves.
     #[must_use]
     pub fn max_reply_tokens(&self, target: &ModelRef, shown: u64) -> u64 {
         let configured = self.provider(&target.provider).and_then(|provider| provider.max_output_tokens);
@@ -308,17 +312,17 @@ impl Models {
         }
     }
 
-    /// Returns true for a server of somebody's own, which may be slow and take one request at a time: what is on the Internet is
-    /// reached by TLS.
+    /// Returns whether the server is self-hosted, and so may be slow and process one request at a time. Servers without
+    /// TLS are taken for self-hosted.
     #[must_use]
     pub fn is_self_hosted(&self, target: &ModelRef) -> bool {
         self.provider(&target.provider).is_some_and(|provider| provider.base_url.starts_with("http://"))
     }
 
-    /// Whether the provider of `target` takes what somebody attaches.
+    /// Checks that the provider of `target` accepts the attachments.
     ///
     /// # Errors
-    /// `invalid_params` with the first image that it would refuse the conversation for.
+    /// `invalid_params` with the first image for which it would refuse the conversation.
     pub fn check_attachments(&self, target: &ModelRef, attachments: &[Attachment]) -> Result<()> {
         let refused = attachments.iter().find_map(|file| Some((file, self.attachment_problem(target, file)?)));
         match refused {
@@ -334,7 +338,8 @@ impl Models {
         }
     }
 
-    /// Why `target` would not be shown an image that somebody attaches; `None`: it is no image, or it would, as far as is known.
+    /// Returns the reason why `target` would not accept an image; `None` if the attachment is no image or, as far as is
+    /// known, acceptable.
     #[must_use]
     pub fn attachment_problem(&self, target: &ModelRef, attachment: &Attachment) -> Option<String> {
         if providers::images::has_bytes(attachment) && !self.accepts_images(target) {
@@ -344,7 +349,7 @@ impl Models {
         providers::images::image_problem(attachment, kind)
     }
 
-    /// What a model costs: as configured, else as its provider tells.
+    /// Returns the price of a model: the configured one, else the one that its provider lists.
     #[must_use]
     pub fn price(&self, target: &ModelRef) -> Option<Price> {
         self.prices.get(&target.to_string()).copied().or_else(|| {
@@ -353,32 +358,32 @@ impl Models {
         })
     }
 
-    /// What the last discovery found.
+    /// The result of the last discovery.
     #[must_use]
     pub fn available(&self) -> ModelCatalog {
         self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How many models the last discovery found.
+    /// Number of models that the last discovery found.
     #[must_use]
     pub fn model_count(&self) -> u64 {
         self.catalog.read().unwrap_or_else(PoisonError::into_inner).count()
     }
 
-    /// Whether each configured provider has its key. Reads files: blocks.
+    /// Checks the key of each configured provider. Reads files: blocks.
     #[must_use]
     pub fn check_keys(&self) -> Vec<KeyStatus> {
         self.configured.values().map(api_key::check_key).collect()
     }
 
-    /// Returns the origin of the key that is sent to a provider, in words; `None`: it is sent none.
+    /// Describes the source of the key that is sent to a provider; `None` if it is sent none.
     #[must_use]
     pub fn describe_key_source(&self, provider: &str) -> Option<String> {
         self.configured.get(provider).and_then(api_key::describe_source)
     }
 
-    /// Asks every provider which models it has, and looks for local servers where that is configured; no paid call. What
-    /// was found is kept in the home.
+    /// Asks every provider for its list of models, and probes local servers if that is configured; makes no paid calls.
+    /// Saves the result in the home.
     pub async fn discover(&self) -> ModelCatalog {
         if self.configured.is_empty() && self.local.is_empty() {
             return self.available();
@@ -412,7 +417,7 @@ impl Models {
         &self.local
     }
 
-    /// Names of all providers, local servers that were found included.
+    /// Names of all providers, including local servers that were found.
     fn provider_names(&self) -> Vec<String> {
         let found = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
         let local = found.providers.iter().filter(|provider| provider.local).map(|provider| &provider.name);
@@ -427,12 +432,12 @@ impl Models {
         })
     }
 
-    /// The way to a provider and its key.
+    /// Returns the transport and the key for a provider.
     pub(super) async fn connect(&self, provider: &Provider) -> Result<(Transport, Option<Secret>), CallError> {
         let kind = transport::client_kind(provider);
         let known = self.clients.lock().unwrap_or_else(PoisonError::into_inner).get(&kind).cloned();
         let at = provider.clone();
-        // The key may be in a file, and a first client reads the machine's certificates.
+        // Run on the blocking pool: the key may be in a file, and building a client reads the system's certificates.
         let made = tokio::task::spawn_blocking(move || {
             let key = api_key::read_key(&at)?;
             let client = known.map_or_else(|| transport::build_client(kind), Ok)?;
@@ -447,7 +452,7 @@ impl Models {
     }
 }
 
-/// The request with the longest answer that is configured.
+/// Limits the reply of the request to `most` tokens.
 fn cap_max_tokens(request: &ModelRequest, most: Option<u64>) -> Cow<'_, ModelRequest> {
     let most = most.map_or(u32::MAX, |most| u32::try_from(most).unwrap_or(u32::MAX));
     if request.max_tokens <= most {
@@ -456,7 +461,7 @@ fn cap_max_tokens(request: &ModelRequest, most: Option<u64>) -> Cow<'_, ModelReq
     Cow::Owned(ModelRequest { max_tokens: most, ..request.clone() })
 }
 
-/// The randomness of a new UUID, which comes from the system.
+/// Takes the random bits of a new UUID, which come from the system.
 fn random_fraction() -> f64 {
     let word = (uuid::Uuid::new_v4().as_u128() >> 96) as u32;
     f64::from(word) / (f64::from(u32::MAX) + 1.0)

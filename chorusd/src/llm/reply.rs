@@ -1,32 +1,32 @@
-//! What a whole call brought.
+//! The complete result of a model call.
 
 use chorus_proto::{ToolCall, Usage};
 use serde_json::value::RawValue;
 
 use crate::config::Price;
 
-/// The answer of a model.
+/// A reply of a model.
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub content: String,
     pub tool_calls: Vec<ToolCall>,
-    /// Blocks that go back to this provider as they came: `{"kind", "provider", "blocks": [...]}`.
+    /// Blocks that must be sent back to this provider unchanged: `{"kind", "provider", "blocks": [...]}`.
     pub provider: Option<Box<RawValue>>,
-    /// The input is the whole of it: what came out of the provider's cache, and went into it, is part of the number.
+    /// The input includes the tokens that were read from the provider's cache or written to it.
     pub usage: Usage,
-    /// Of the input, what the provider wrote into its cache.
+    /// Input tokens that the provider wrote to its cache.
     pub cache_write_tokens: Option<u64>,
     pub stop: StopReason,
 }
 
 impl Reply {
-    /// The JSON of an answer that was to have a form: what the form was filled in with, or what the model said instead.
+    /// The JSON of a reply with an output format: the parameters of the tool call, or else the text.
     #[must_use]
     pub fn structured_output(&self) -> &str {
         self.tool_calls.first().map_or(&*self.content, |call| call.params.get())
     }
 
-    /// Returns the bytes of all that the model wrote: text, calls and thinking.
+    /// Returns the number of bytes that the model wrote: text, tool calls and thinking.
     #[must_use]
     pub fn output_bytes(&self) -> u64 {
         let calls = self.tool_calls.iter().map(|call| call.name.len() + call.params.get().len());
@@ -38,17 +38,17 @@ impl Reply {
 /// Why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StopReason {
-    /// It has said what it had to say.
+    /// The reply is complete.
     End,
-    /// It waits for the results of its calls.
+    /// The model waits for the results of its tool calls.
     ToolCalls,
-    /// The answer was cut: `max_tokens`, or the end of the model's context. A call that was cut is left out.
+    /// The reply was truncated, by `max_tokens` or the context length. Truncated tool calls are left out.
     MaxTokens,
     Refused,
     Other(String),
 }
 
-/// What a call cost, in US dollars. The input counts what was read from the cache and written to it.
+/// Calculates the cost of a call in US dollars. The input includes the tokens read from the cache and written to it.
 #[must_use]
 pub fn calculate_cost(price: &Price, usage: &Usage, cache_write_tokens: Option<u64>) -> f64 {
     let (read, written) = (usage.cache_read_tokens.unwrap_or(0), cache_write_tokens.unwrap_or(0));
@@ -59,7 +59,7 @@ pub fn calculate_cost(price: &Price, usage: &Usage, cache_write_tokens: Option<u
         (written, price.cache_write.unwrap_or(price.input)),
         (usage.output_tokens.unwrap_or(0), price.output),
     ];
-    // Numbers of tokens are far below what a float counts exactly.
+    // Token counts are small enough for a float to be exact.
     parts.into_iter().map(|(tokens, price)| tokens as f64 * price / 1e6).sum()
 }
 

@@ -1,4 +1,4 @@
-//! What a model is asked.
+//! The request of a model call, independent of the provider.
 
 use std::sync::Arc;
 
@@ -7,34 +7,35 @@ use serde_json::Value;
 
 use super::providers::images::{describe_images, is_image};
 
-/// One call, whoever the provider is.
+/// A request.
 #[derive(Debug, Clone, Default)]
 pub struct ModelRequest {
-    /// Legal already: a user message first, each call followed by its results.
+    /// Already in a valid order: begins with a user message, and each tool call is followed by its result.
     pub messages: Vec<Message>,
     /// The system prompt in pieces.
     pub system: Vec<String>,
-    /// How many of the pieces, from the first, do not change from call to call: the provider may keep them.
+    /// How many of the first pieces are the same in every call, so that the provider may cache them.
     pub stable_system_pieces: usize,
-    /// The messages, too, are those that later calls begin with.
+    /// Whether later calls will begin with these messages, so that the provider may cache them.
     pub cache_messages: bool,
     pub tools: Vec<Arc<ToolSpec>>,
-    /// It is to answer without calling any. They are shown all the same: some providers refuse calls of unknown tools in what was said.
+    /// Whether the model must reply without tool calls. The tools are sent all the same, because some providers refuse
+    /// a history with calls of unknown tools.
     pub forbid_tool_calls: bool,
-    /// The form that the answer is to have; `None`: as the model likes.
+    /// Format of the reply; `None` for free text.
     pub output_format: Option<&'static OutputFormat>,
-    /// The longest answer, in tokens.
+    /// Limit of the reply in tokens.
     pub max_tokens: u32,
 }
 
 impl ModelRequest {
-    /// Returns true where a message has an image.
+    /// Returns whether a message has an image.
     #[must_use]
     pub fn has_images(&self) -> bool {
         self.messages.iter().flat_map(|message| &message.attachments).any(is_image)
     }
 
-    /// The same with words in the place of its images; `None`: it has none.
+    /// Returns the request with its images replaced by text; `None` if it has none.
     #[must_use]
     pub fn without_images(&self) -> Option<Self> {
         let mut request = self.clone();
@@ -43,17 +44,17 @@ impl ModelRequest {
     }
 }
 
-/// The form of an answer, for providers that can hold a model to one.
+/// Format of a reply, for providers with structured output.
 #[derive(Debug)]
 pub struct OutputFormat {
-    /// Letters and underscores.
+    /// Letters and underscores only.
     pub name: &'static str,
     pub description: &'static str,
-    /// JSON Schema of an object whose properties are all required, with no others.
+    /// JSON Schema of an object whose properties are all required and that has no others.
     pub schema: fn() -> Value,
 }
 
-/// A tool as the model is shown it.
+/// A tool as shown to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     pub name: String,

@@ -1,4 +1,4 @@
-//! Whether a call that failed is tried again, and when.
+//! Retry policy: whether a failed call is retried, and after which wait.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use super::error::{CallError, ErrorClass};
 
-/// How often and how long.
+/// Limits of retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Tries in all, the first included.
+    /// Number of attempts, including the first.
     pub max_attempts: u32,
-    /// The longest wait before the second try; it doubles from try to try.
+    /// Upper bound of the wait before the second attempt; it doubles with each attempt.
     pub base: Duration,
-    /// What no such wait exceeds.
+    /// Upper bound of all such waits.
     pub cap: Duration,
-    /// The longest wait that a provider may ask for; a longer one ends the call.
+    /// Longest wait that a provider may ask for; a longer one ends the call.
     pub max_retry_after: Duration,
 }
 
@@ -32,8 +32,8 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How long to wait after try `attempt` (from 1) failed with `error`; `None`: it is the last. `chance` is a number
-    /// from 0 up to 1.
+    /// Returns the wait after attempt `attempt` (from 1) failed with `error`; `None` if there must be no further one.
+    /// `chance` is a random number from 0 up to 1.
     #[must_use]
     pub fn retry_delay(&self, error: &CallError, attempt: u32, chance: f64) -> Option<Duration> {
         if attempt >= self.max_attempts || !is_transient(error.class) {
@@ -41,33 +41,34 @@ impl RetryPolicy {
         }
         match error.retry_after {
             Some(asked) if asked > self.max_retry_after => None,
-            // What was asked for is waited at least.
+            // Never wait less than the provider asked for.
             Some(asked) => Some(asked + self.base.mul_f64(chance).min(asked / 4)),
             None => Some(self.backoff(attempt, chance)),
         }
     }
 
-    /// Returns the wait after try `attempt` (from 1), which doubles from try to try. Half of it is chance: agents that failed together do
-    /// not come back together, and none comes back at once.
+    /// Returns the wait after attempt `attempt` (from 1), which doubles with each attempt. Half of it is random, so
+    /// that agents that failed together do not retry together; the other half is fixed, so that none retries
+    /// immediately.
     #[must_use]
     pub fn backoff(&self, attempt: u32, chance: f64) -> Duration {
         let half = self.base.saturating_mul(1 << (attempt - 1).min(16)).min(self.cap) / 2;
         half + half.mul_f64(chance)
     }
 
-    /// Whether the provider asked for more patience than there is.
+    /// Returns the wait that the provider asked for if it exceeds the limit.
     #[must_use]
     pub fn excessive_retry_after(&self, error: &CallError) -> Option<Duration> {
         error.retry_after.filter(|asked| *asked > self.max_retry_after && is_transient(error.class))
     }
 }
 
-/// Whether a failure of this class may pass by itself.
+/// Returns whether a failure of this class may be transient.
 fn is_transient(class: ErrorClass) -> bool {
     match class {
         ErrorClass::RateLimited | ErrorClass::Overloaded | ErrorClass::Server | ErrorClass::Network => true,
         ErrorClass::ConnectionRefused | ErrorClass::Loading => true,
-        // The limits are what somebody is willing to wait: they are not waited for four times.
+        // The time limits are what the user is willing to wait, so they are not multiplied by retries.
         ErrorClass::Timeout => false,
         ErrorClass::Auth | ErrorClass::Denied | ErrorClass::NotFound | ErrorClass::SpendCap => false,
         ErrorClass::ContextTooLong | ErrorClass::AnswerTooLong | ErrorClass::NoImages | ErrorClass::BadRequest => false,
@@ -75,7 +76,7 @@ fn is_transient(class: ErrorClass) -> bool {
     }
 }
 
-/// How long the headers of an answer ask to wait: in milliseconds, in seconds, or until a date.
+/// Parses the wait that the response headers ask for: in milliseconds, in seconds, or until a date.
 #[must_use]
 pub fn parse_retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);

@@ -1,38 +1,38 @@
-//! Cuts an event stream (`text/event-stream`) into its events. Pieces may end anywhere, inside a character too.
+//! Parser of event streams (`text/event-stream`). Chunks of the stream may end anywhere, even inside a character.
 
-/// One event.
+/// An event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Event {
-    /// Empty where the stream gives none.
+    /// Empty if the stream does not name the event.
     pub name: String,
-    /// Its `data` lines, joined by line ends.
+    /// The `data` lines, joined by newlines.
     pub data: String,
 }
 
-/// An event that is longer than what is taken.
+/// An event is longer than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event of more than {0} bytes")]
 pub struct EventTooLong(pub usize);
 
-/// Takes bytes, gives events.
+/// Incremental parser.
 #[derive(Debug)]
 pub struct SseParser {
     limit: usize,
     bytes: Vec<u8>,
-    /// Where the line that is not cut yet begins.
+    /// Start of the first line that is not parsed yet.
     start: usize,
-    /// Up to where no line end was found.
+    /// The bytes before this offset have no line end.
     searched: usize,
-    /// The last line ended with CR: a LF that follows belongs to it.
+    /// Whether the last line ended with CR, so that a following LF belongs to it.
     after_cr: bool,
-    /// Nothing was cut yet: a byte order mark may stand here.
+    /// Whether nothing was parsed yet, so that a byte order mark may follow.
     first: bool,
     event: Event,
     has_data: bool,
 }
 
 impl SseParser {
-    /// A cutter for events of up to `limit` bytes.
+    /// Creates a parser for events of up to `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl SseParser {
         }
     }
 
-    /// Takes what came.
+    /// Appends a chunk of the stream.
     pub fn push(&mut self, piece: &[u8]) {
         self.bytes.drain(..self.start);
         self.searched -= self.start;
@@ -55,10 +55,10 @@ impl SseParser {
         self.bytes.extend_from_slice(piece);
     }
 
-    /// The next event, as soon as it is whole.
+    /// Returns the next complete event, if there is one.
     ///
     /// # Errors
-    /// [`TooLong`]; the stream cannot be used any more then.
+    /// [`EventTooLong`]; the stream is unusable after that.
     pub fn next_event(&mut self) -> Result<Option<Event>, EventTooLong> {
         while let Some(end) = self.find_line_end() {
             let (from, looked) = (self.start, end + 1);
@@ -78,7 +78,7 @@ impl SseParser {
         Ok(None)
     }
 
-    /// What is left when the stream has ended: servers may forget the last empty line.
+    /// Returns the last event at the end of the stream, because some servers omit the final empty line.
     #[must_use]
     pub fn finish(mut self) -> Option<Event> {
         let (from, end) = (self.start, self.bytes.len());
@@ -88,7 +88,7 @@ impl SseParser {
         self.take_event()
     }
 
-    /// Where the line that begins at `start` ends.
+    /// Offset of the end of the line that begins at `start`.
     fn find_line_end(&mut self) -> Option<usize> {
         if self.after_cr && self.bytes.get(self.start) == Some(&b'\n') {
             self.start += 1;
@@ -130,7 +130,7 @@ impl SseParser {
                 self.event.data.push_str(&String::from_utf8_lossy(value));
             }
             b"event" => self.event.name = String::from_utf8_lossy(value).into_owned(),
-            // A comment has no name before its colon; `id` and `retry` are for browsers.
+            // Comments have an empty field name; `id` and `retry` are for browsers.
             _ => {}
         }
         Ok(())
@@ -141,7 +141,7 @@ impl SseParser {
 mod tests {
     use super::*;
 
-    /// What is cut from `bytes` in pieces of `step`.
+    /// Parses `bytes` in chunks of `step` bytes.
     fn cut(bytes: &[u8], step: usize) -> Vec<(String, String)> {
         let mut cutter = SseParser::new(1 << 20);
         let mut found = Vec::new();

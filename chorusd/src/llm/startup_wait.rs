@@ -1,5 +1,5 @@
-//! Patience with a server that is on its way up: one that was just started, or that loads its model, which takes a local server seconds
-//! to minutes. Tries are not counted meanwhile, only time is.
+//! Waits for a server that is starting up or loading its model, which takes a local server seconds to minutes. This
+//! limits the time, not the number of attempts.
 
 use std::time::Duration;
 
@@ -7,35 +7,35 @@ use super::error::{CallError, ErrorClass};
 use super::retry::RetryPolicy;
 use crate::clock::Ticks;
 
-/// The patience of one call.
+/// State of the wait of one call.
 #[derive(Debug)]
 pub struct StartupWait {
     limit: Duration,
-    /// When the server was first seen to be on its way.
+    /// When the server was first seen to be starting.
     since: Option<Ticks>,
     tries: u32,
 }
 
-/// One wait.
+/// The next wait.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NextWait {
     pub until: Ticks,
-    /// How long the server was waited for before.
+    /// How long the call has waited for the server so far.
     pub waited: Duration,
 }
 
 impl StartupWait {
-    /// Patience for `most` in all; none at all where that is zero.
+    /// Creates a wait limited to `most`; zero disables it.
     pub fn new(limit: Duration) -> Self {
         Self { limit, since: None, tries: 0 }
     }
 
-    /// Returns true where `error` is one that is waited out.
+    /// Returns whether `error` means that the server is starting.
     pub fn applies_to(&self, error: &CallError) -> bool {
         !self.limit.is_zero() && matches!(error.class, ErrorClass::ConnectionRefused | ErrorClass::Loading)
     }
 
-    /// Returns the next wait; `None`: all of it is used up.
+    /// Returns the next wait; `None` if the limit is reached.
     pub fn next_wait(&mut self, now: Ticks, chance: f64) -> Option<NextWait> {
         let end = self.since.get_or_insert(now).after(self.limit);
         if now >= end {
@@ -46,14 +46,14 @@ impl StartupWait {
         Some(NextWait { until, waited: self.waited(now) })
     }
 
-    /// Returns how long the server was waited for.
+    /// Returns how long the call has waited for the server.
     pub fn waited(&self, now: Ticks) -> Duration {
         let since = self.since.unwrap_or(now);
         Duration::from_nanos(u64::try_from(now.0.saturating_sub(since.0)).unwrap_or(0))
     }
 }
 
-/// What whoever listens is told of a server that is waited for.
+/// Note for the user about a server that is starting.
 pub fn waiting_note(provider: &str, class: ErrorClass, waited: Duration) -> String {
     let what = match class {
         ErrorClass::Loading => "is loading the model",

@@ -1,25 +1,25 @@
-//! What an answer brings while it comes.
+//! Events of a reply while it is streamed.
 
 use std::time::Duration;
 
-/// Hears what an answer brings, when it comes; what it does then holds up the answer.
+/// Receives the events of a reply as they arrive; blocking in it delays the reply.
 pub type StreamListener<'a> = &'a (dyn Fn(StreamEvent) + Send + Sync);
 
-/// A piece of an answer.
+/// A piece of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamEvent {
     Text(String),
     Thinking(String),
-    /// A call of a tool begins; its parameters come with the whole reply.
+    /// A tool call begins; its parameters come with the complete reply.
     ToolCall {
         id: String,
         name: String,
     },
-    /// What the caller is to know meanwhile, in one line.
+    /// A one-line note for the user.
     Note(String),
-    /// The try before this failed; the next comes after `wait`.
+    /// The attempt failed; the next one follows after `wait`.
     Retry {
-        /// The number of the next try: 2 to 4.
+        /// Number of the next attempt: 2 to 4.
         attempt: u32,
         wait: Duration,
         why: String,

@@ -1,29 +1,29 @@
-//! Attachments that are texts: a model is shown what is in them.
+//! Text attachments, whose contents are shown to the model.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chorus_proto::Attachment;
 
-/// Bytes of one file that are shown.
+/// Limit of the bytes that are shown of one file.
 const MAX_SHOWN_BYTES: usize = 64 << 10;
 
-/// Types of texts that do not begin with `text/`.
+/// Media types of text files that do not begin with `text/`.
 const OTHER_TEXT_TYPES: [&str; 4] = ["application/json", "application/xml", "application/yaml", "application/toml"];
 
-/// Returns true for a type whose files are shown as text.
+/// Returns whether files of this media type are shown as text.
 #[must_use]
 pub fn is_text(media_type: Option<&str>) -> bool {
     let plain = media_type.map(|kind| kind.split(';').next().unwrap_or_default().trim());
     plain.is_some_and(|kind| kind.starts_with("text/") || OTHER_TEXT_TYPES.contains(&kind))
 }
 
-/// Returns how many bytes a model is shown of a text file that has so many in base64, about.
+/// Estimates how many bytes of a text file of `encoded` bytes in base64 are shown to a model.
 #[must_use]
 pub fn shown_bytes(encoded: usize) -> u64 {
     (encoded / 4 * 3).min(MAX_SHOWN_BYTES) as u64
 }
 
-/// Returns the text of an attachment, as far as it is shown; `None` for what is none, or comes without its bytes.
+/// Returns the text of an attachment up to the limit; `None` if it is no text or comes without its bytes.
 #[must_use]
 pub fn shown_text(attachment: &Attachment) -> Option<String> {
     let text = full_text(attachment)?;
@@ -35,21 +35,21 @@ pub fn shown_text(attachment: &Attachment) -> Option<String> {
     Some(format!("{}\n[… {} of {} bytes are shown]", &text[..cut], cut, text.len()))
 }
 
-/// Returns all of its text; `None` as for [`text`].
+/// Returns the complete text; `None` as for [`shown_text`].
 #[must_use]
 pub fn full_text(attachment: &Attachment) -> Option<String> {
     let data = attachment.data.as_deref().filter(|_| is_text(attachment.media_type.as_deref()))?;
     let bytes = STANDARD.decode(data).ok()?;
-    // What has a NUL is no text, whatever it is called.
+    // A file with a NUL is no text, whatever its media type.
     String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
-/// Puts another text in the place of an attachment's.
+/// Replaces the text of an attachment.
 pub fn replace_text(attachment: &mut Attachment, text: &str) {
     attachment.data = Some(STANDARD.encode(text));
 }
 
-/// Returns how many bytes of an attachment count as text, about.
+/// Estimates how many bytes of an attachment are shown as text.
 #[must_use]
 pub fn shown_bytes_of(attachment: &Attachment) -> u64 {
     let encoded = attachment.data.as_ref().map_or(0, String::len);

@@ -1,6 +1,6 @@
-//! Sending a request and taking the bytes of the answer, within limits. Knows no provider.
+//! Sends HTTP requests and receives responses within time limits, independent of the provider.
 //!
-//! Redirects are not followed: a key goes where the configuration says and nowhere else. The proxies of the environment
+//! Redirects are not followed, so that a key is sent only to the configured server. The proxies of the environment
 //! (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) are used, but never for a server on this machine.
 
 use std::error::Error as _;
@@ -14,22 +14,22 @@ use tokio::time::{Instant, timeout_at};
 use super::error::{CallError, ErrorClass};
 use crate::config::{CallLimits, Provider, is_loopback_url};
 
-/// How much of an error is read.
+/// Limit of the bytes that are read of an error response.
 const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
-/// How long the end of an answer that is complete is waited for, so that its connection can be used again.
+/// How long the end of a complete response is awaited, so that its connection can be reused.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// One request over HTTP.
+/// An HTTP request.
 #[derive(Debug, Default)]
 pub struct HttpRequest {
-    /// Below the provider's base URL, with its slash.
+    /// Appended to the provider's base URL; begins with a slash.
     pub path: String,
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// JSON to post; `None`: a GET.
+    /// JSON to post; `None` makes a GET request.
     pub body: Option<Vec<u8>>,
 }
 
-/// The connections to one provider.
+/// Connections to one provider.
 #[derive(Debug, Clone)]
 pub struct Transport {
     client: Client,
@@ -37,18 +37,19 @@ pub struct Transport {
     base_url: String,
 }
 
-/// What connections have in common: a client is made once for each, because it reads the machine's certificates.
+/// Properties of a client (connect timeout, local server). One client is made for each, because making one reads the
+/// system's certificates.
 pub type ClientKind = (Duration, bool);
 
-/// Which client `provider` needs.
+/// Returns the kind of client that `provider` needs.
 pub fn client_kind(provider: &Provider) -> ClientKind {
     (provider.limits.connect, is_loopback_url(&provider.base_url))
 }
 
-/// Makes a client. Blocks: the machine's certificates are read.
+/// Makes a client. Blocks, because it reads the system's certificates.
 ///
 /// # Errors
-/// What the TLS library says.
+/// The error of the TLS library.
 pub fn build_client((connect, here): ClientKind) -> Result<Client, CallError> {
     let mut builder = Client::builder()
         .user_agent(concat!("chorus/", env!("CARGO_PKG_VERSION")))
@@ -66,10 +67,10 @@ impl Transport {
         Self { client, name: provider.name.clone(), base_url: provider.base_url.clone() }
     }
 
-    /// Sends `ask` and waits for the head of the answer.
+    /// Sends `ask` and waits for the head of the response.
     ///
     /// # Errors
-    /// `Network` or `Timeout`.
+    /// `Network`, `ConnectionRefused` or `Timeout`.
     pub async fn send(&self, ask: HttpRequest, watch: &AttemptDeadline) -> Result<HttpResponse, CallError> {
         let url = format!("{}{}", self.base_url, ask.path);
         let mut request = match ask.body {
@@ -92,7 +93,7 @@ impl Transport {
 
     fn send_error(&self, error: &reqwest::Error, watch: &AttemptDeadline) -> CallError {
         let failed = self.connection_error(error, watch);
-        // A server that hangs up before it answers has read the request.
+        // A server that closes the connection before it responds may have read the request.
         if error.is_connect() || error.is_builder() { failed } else { failed.mark_accepted() }
     }
 
@@ -113,7 +114,7 @@ impl Transport {
     }
 }
 
-/// The head of an answer, and its body as it comes.
+/// Head of a response, and its body as it arrives.
 #[derive(Debug)]
 pub struct HttpResponse {
     pub status: u16,
@@ -123,7 +124,7 @@ pub struct HttpResponse {
 }
 
 impl HttpResponse {
-    /// The next bytes; `None` at the end.
+    /// Returns the next bytes; `None` at the end.
     ///
     /// # Errors
     /// `Network` or `Timeout`.
@@ -134,7 +135,7 @@ impl HttpResponse {
         })
     }
 
-    /// The body of an error, as far as it is worth reading.
+    /// Reads the body of an error response up to the limit.
     pub async fn error_body(mut self, watch: &AttemptDeadline) -> Vec<u8> {
         let mut body = Vec::new();
         while let Ok(Some(piece)) = self.next_chunk(watch).await {
@@ -147,10 +148,10 @@ impl HttpResponse {
         body
     }
 
-    /// The whole body.
+    /// Reads the whole body.
     ///
     /// # Errors
-    /// `Network`, `Timeout`, or `Malformed` where it is longer than `limit`.
+    /// `Network`, `Timeout`, or `Malformed` if it is longer than `limit`.
     pub async fn body(&mut self, limit: usize, watch: &AttemptDeadline) -> Result<Vec<u8>, CallError> {
         let mut body = Vec::new();
         while let Some(piece) = self.next_chunk(watch).await? {
@@ -165,7 +166,7 @@ impl HttpResponse {
         Ok(body)
     }
 
-    /// Leaves an answer that is complete: its last bytes are read elsewhere, and the connection serves the next call.
+    /// Reads the last bytes of a complete response in the background, so that the connection can be reused.
     pub fn drain_in_background(mut self) {
         tokio::spawn(async move {
             let end = async { while let Ok(Some(_)) = self.response.chunk().await {} };
@@ -174,35 +175,35 @@ impl HttpResponse {
     }
 }
 
-/// The limits of one try.
+/// Deadlines of one attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptDeadline {
     limits: CallLimits,
-    /// When the whole call must have ended.
+    /// Deadline of the whole call.
     total: Instant,
-    /// When the next event must have come.
+    /// Deadline of the next event.
     next: Instant,
     has_begun: bool,
 }
 
 impl AttemptDeadline {
-    /// A try begins now.
+    /// Starts the deadlines of an attempt.
     pub fn new(limits: CallLimits, total: Instant) -> Self {
         Self { limits, total, next: Instant::now() + limits.first_byte, has_begun: false }
     }
 
-    /// An event came.
+    /// Records that an event arrived.
     pub fn extend(&mut self) {
         self.has_begun = true;
         self.next = Instant::now() + self.limits.idle;
     }
 
-    /// When it is over at the latest.
+    /// The earliest deadline.
     pub fn deadline(&self) -> Instant {
         self.next.min(self.total)
     }
 
-    /// `work`, if it ends in time.
+    /// Runs `work` until the deadline.
     ///
     /// # Errors
     /// `Timeout`.
@@ -210,7 +211,7 @@ impl AttemptDeadline {
         timeout_at(self.deadline(), work).await.map_err(|_| self.timeout_error(name))
     }
 
-    /// What is said when it was not in time.
+    /// The error about a missed deadline.
     pub fn timeout_error(&self, name: &str) -> CallError {
         let CallLimits { first_byte, idle, total, .. } = self.limits;
         let said = humantime::format_duration;
@@ -227,7 +228,7 @@ impl AttemptDeadline {
     }
 }
 
-/// Returns true where nobody listens at the address.
+/// Returns whether the connection was refused because nobody listens at the address.
 fn is_refused(error: &reqwest::Error) -> bool {
     let mut source = error.source();
     while let Some(error) = source {
@@ -240,7 +241,7 @@ fn is_refused(error: &reqwest::Error) -> bool {
     false
 }
 
-/// The innermost reason, which is the one that says something.
+/// The message of the innermost source, which is the informative one.
 fn root_cause(error: &reqwest::Error) -> String {
     let mut source = error.source();
     let mut said = None;

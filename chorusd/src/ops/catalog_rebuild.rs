@@ -1,4 +1,4 @@
-//! Making the index anew: what the directories and session files say takes the place of what the catalog said.
+//! Rebuilds the catalog's tables of agents and sessions from their directories and session files.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,16 +15,14 @@ use crate::error::{Error, Result};
 use crate::store::catalog::{AgentRow, DirectoryScan, SessionQuery, SessionRow};
 use crate::store::session_files::{self, stamp};
 
-/// Session files that are read at once.
+/// The limit on session files that are read concurrently.
 const MAX_CONCURRENT_READS: usize = 4;
 
-/// Rebuilds the tables of agents and sessions. What happens meanwhile is in them, too.
-///
-/// # Errors
-/// A directory or database that cannot be read or written; the tables are as they were then.
+/// Rebuilds the tables of agents and sessions. They also contain what changes meanwhile. If it fails, the tables stay
+/// as they were.
 pub async fn rebuild_catalog(ops: &Ops) -> Result<Rebuilt> {
     let begun = Instant::now();
-    // No agent comes or goes.
+    // Keeps agents from being created, renamed or destroyed.
     let _alone = ops.agents_lock.lock().await;
     catalog_sync::sync_agents(ops).await?;
     let mark = ops.store.catalog.newest_session_rowid().await?;
@@ -35,7 +33,8 @@ pub async fn rebuild_catalog(ops: &Ops) -> Result<Rebuilt> {
         truth.agents.extend(agent_row(ops, entry).await?);
         truth.sessions.extend(session_rows(ops, entry).await?);
     }
-    // Lists show what has one place in the order of its rows. A session that the catalog knew keeps its place.
+    // Lists show sessions of equal position in the order of their rows. A session that the catalog knew keeps its
+    // position.
     truth.sessions.sort_by_key(|row| row.place);
     let mut rebuilt = Rebuilt {
         agents: entries.len() as u64,
@@ -45,7 +44,7 @@ pub async fn rebuild_catalog(ops: &Ops) -> Result<Rebuilt> {
     };
     ops.store.catalog.rebuild(truth, mark).await?;
     for entry in &entries {
-        // What was written since it was read has another stamp.
+        // Files that were written since they were read have another stamp, and are read again here.
         catalog_sync::sync_sessions(ops, &entry.settings).await?;
     }
     rebuilt.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -53,7 +52,8 @@ pub async fn rebuild_catalog(ops: &Ops) -> Result<Rebuilt> {
     Ok(rebuilt)
 }
 
-/// The row of an agent; `None` where agent.json cannot be used and the last good one stays in force.
+/// Returns the row of an agent; `None` if its agent.json cannot be used, so that the last good configuration stays in
+/// force.
 async fn agent_row(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Option<AgentRow>> {
     let path = entry.settings.dir.join(AGENT_FILE);
     let (defaults, facts) = (ops.defaults(), entry.settings.clone());
@@ -67,7 +67,7 @@ async fn agent_row(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Option<AgentRow
     .await
 }
 
-/// The rows of an agent's session files, oldest change first.
+/// Returns the rows of an agent's session files, ordered by modification time.
 async fn session_rows(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Vec<SessionRow>> {
     let listing = SessionQuery { agent: Some(entry.settings.id), limit: u64::MAX, ..SessionQuery::default() };
     let (known, _) = ops.store.catalog.sessions(listing).await?;
@@ -93,7 +93,7 @@ async fn session_rows(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Vec<SessionR
     Ok(rows.into_iter().flatten().collect())
 }
 
-/// Names and paths of session files, oldest change first.
+/// Lists names and paths of session files, ordered by modification time.
 fn list_session_files(dir: &std::path::Path) -> Result<Vec<(String, PathBuf)>> {
     let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);
     let entries = match std::fs::read_dir(dir) {

@@ -1,4 +1,4 @@
-//! Taking stock: the catalog is an index of what the directories say, and this brings it up to them.
+//! Catalog sync: brings the catalog, which is an index, up to the directories and files of agents.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -21,33 +21,30 @@ use crate::store::journal::to_nanos;
 use crate::store::private_fs::move_dir;
 use crate::store::session_files::{self, ParsedSessionFile, TEMPORARY_PREFIX, stamp};
 
-/// Most rows of a scan that are under way at once.
+/// The limit on pending rows of a scan.
 const MAX_PENDING_ROWS: usize = 256;
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct SyncResult {
-    /// Files that the catalog did not know, or knew otherwise.
+    /// Files that were new or changed.
     pub indexed: u64,
     pub corrupt: u64,
 }
 
 /// Brings the rows of an agent's sessions up to its files, and removes what an interrupted write left.
-///
-/// # Errors
-/// A directory or database that cannot be read.
 pub async fn sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) -> Result<SyncResult> {
     let known: HashMap<String, String> = ops.store.catalog.session_stamps(facts.id).await?.into_iter().collect();
     let dir = facts.dir.join("sessions");
     let changed = {
-        // Counted back from now: the clock may have been set since.
+        // Computed from the uptime, because the clock may have been set since the start.
         let now = SystemTime::now();
         let started = now.checked_sub(ops.started.elapsed()).unwrap_or(now);
         run_blocking(move || changed_files(&dir, &known, started))
     }
     .await?;
     let mut findings = SyncResult::default();
-    // Rows on their way, so that many share a commit, and the ids they have.
+    // Pending writes, so that many rows share a commit, and the ids in them.
     let (mut under_way, mut given) = (Vec::new(), HashSet::new());
     for (name, path) in changed {
         let found = run_blocking(move || session_files::read(&path)).await;
@@ -65,7 +62,7 @@ pub async fn sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) -> Result<Sync
             findings.corrupt += 1;
             tracing::warn!(agent = %facts.name, session = %name, reason, "a session file is corrupt; it was left as it is");
         }
-        // A copy of a session, or one that was moved here: the first one keeps the id.
+        // The file is a copy of a session, or was moved here from another agent: the first one keeps the id.
         let id = row.header.id;
         let taken = given.contains(&id)
             || ops
@@ -85,7 +82,8 @@ pub async fn sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) -> Result<Sync
     Ok(findings)
 }
 
-/// As [`sessions`], for an agent that is there already, so that nothing may fail any more: the next start looks again.
+/// Like [`sync_sessions`], but only logs errors, for an agent that has just been created and must not fail any more.
+/// The next start scans again.
 pub async fn try_sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) {
     if let Err(failure) = sync_sessions(ops, facts).await {
         tracing::warn!(agent = %facts.name, %failure, "cannot look through the sessions");
@@ -97,7 +95,7 @@ fn with_id(mut row: SessionRow, id: uuid::Uuid) -> SessionRow {
     row
 }
 
-/// Names and paths of session files whose stamp is not the known one.
+/// Returns names and paths of session files whose stamp differs from the known one.
 fn changed_files(dir: &Path, known: &HashMap<String, String>, started: SystemTime) -> Result<Vec<(String, PathBuf)>> {
     let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);
     let mut changed = Vec::new();
@@ -106,7 +104,7 @@ fn changed_files(dir: &Path, known: &HashMap<String, String>, started: SystemTim
         let entry = entry.map_err(failed)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.starts_with(TEMPORARY_PREFIX) {
-            // Older than this process: its writer is gone.
+            // Older than this process, so its writer has ended.
             if entry.metadata().and_then(|m| m.modified()).is_ok_and(|at| at < started) {
                 let _ = std::fs::remove_file(entry.path());
             }
@@ -123,7 +121,7 @@ fn changed_files(dir: &Path, known: &HashMap<String, String>, started: SystemTim
     Ok(changed)
 }
 
-/// The row of a session file as it was found.
+/// Builds the row of a session file from its parsed content.
 pub fn session_row(
     facts: &AgentSettings,
     name: &str,
@@ -136,12 +134,12 @@ pub fn session_row(
     let place = known.as_ref().map(|row| row.place);
     match (found.file, known) {
         (Ok(file), known) => SessionRow {
-            // The hash of the save stays: that the messages were changed since is for restore to say.
+            // Keep the hash of the save, so that a restore can report that the messages were changed since.
             sha256: known
                 .filter(|known| known.header.id == file.header.id && !known.sha256.is_empty())
                 .map_or(file.sha256, |known| known.sha256),
             place: place.unwrap_or_else(|| to_nanos(file.header.saved_at)),
-            // The directory tells whose it is and the file how it is called.
+            // The directory says which agent owns the session, and the file name is its name.
             header: SessionHeader { agent_id: facts.id, session_id: name.to_owned(), ..file.header },
             file_stamp,
             corrupt: None,
@@ -157,7 +155,7 @@ pub fn session_row(
     }
 }
 
-/// What can be said of a file that cannot be read: its name, and the date in it.
+/// Builds the header of a file that cannot be read, from its name and the date in it.
 fn header_of_unreadable(facts: &AgentSettings, name: &str, now: Timestamp) -> SessionHeader {
     let saved_at = name
         .get(..10)
@@ -188,7 +186,7 @@ fn header_of_unreadable(facts: &AgentSettings, name: &str, now: Timestamp) -> Se
     }
 }
 
-/// Removes what an init left in agents/ that was cut short, or could not even undo itself. Only one runs at a time.
+/// Removes directories in agents/ that an interrupted init left. Only one init runs at a time.
 pub fn remove_unfinished_dirs(agents: &Path) {
     for entry in std::fs::read_dir(agents).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX) {
@@ -197,7 +195,8 @@ pub fn remove_unfinished_dirs(agents: &Path) {
     }
 }
 
-/// Completes imports of agents that were cut short: an agent with a row whose directory was built and not moved to its place yet. Blocks.
+/// Completes interrupted imports of agents, which have a row and a complete directory that was not moved into place
+/// yet. Blocks.
 fn complete_imports(agents: &Path, without_directory: &[Arc<AgentSettings>]) {
     if without_directory.is_empty() {
         return;
@@ -217,11 +216,8 @@ fn complete_imports(agents: &Path, without_directory: &[Arc<AgentSettings>]) {
     }
 }
 
-/// Takes up agents whose directory is there and whose row is not: the directories are the truth. Completes imports and renames that
-/// were cut short.
-///
-/// # Errors
-/// A directory or database that cannot be read.
+/// Adds agents whose directory exists without a row, since the directories are authoritative. Completes interrupted
+/// imports and renames.
 pub async fn sync_agents(ops: &Ops) -> Result<()> {
     let dir = ops.home.join(super::agent::AGENTS_DIR);
     let known: Vec<_> = ops.agents.all().into_iter().map(|entry| entry.settings.clone()).collect();
@@ -283,8 +279,8 @@ async fn adopt_dir(ops: &Ops, name: &str, dir: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether the directory with this agent.json is that of an agent whose own directory is gone: its rename was cut short,
-/// or somebody moved it by hand.
+/// Returns true if this agent.json belongs to an agent whose own directory is missing: its rename was interrupted, or a
+/// person moved the directory.
 fn is_renamed_dir(ops: &Ops, config: &AgentConfig) -> bool {
     ops.agents.by_id(config.id).is_some_and(|entry| entry.settings.dir.symlink_metadata().is_err())
 }

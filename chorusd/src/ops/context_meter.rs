@@ -1,4 +1,4 @@
-//! The context meter: how many tokens the next request of an agent would have, of those that its model takes.
+//! The context meter: how many tokens the next request of an agent would have, and how many its model accepts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,19 +13,17 @@ use crate::agent::{AgentSettings, memory_prompt, prompt_size};
 use crate::error::Result;
 use crate::tools;
 
-/// What is known of a model.
+/// The limits of a model that the meter needs.
 #[derive(Clone, Copy)]
 struct ModelLimits {
-    /// Tokens that it takes.
+    /// Its context length in tokens.
     context_length: Option<u64>,
-    /// Tokens that it counts for each that is estimated.
+    /// Its calibration: reported tokens per estimated token.
     calibration: Option<f64>,
 }
 
-/// The meters of those that have a live context and a model. No request is built: a thousand cost some milliseconds.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Measures the agents that have a live context and a model. It builds no request: a thousand agents cost some
+/// milliseconds.
 pub async fn measure(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<HashMap<Uuid, Meter>> {
     let shown = ops.registry.prompt_tokens(entries.iter().map(|entry| (entry.settings.id, entry.settings.window)));
     let live: Vec<_> =
@@ -53,19 +51,19 @@ pub async fn measure(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<HashMap<U
         let Some(Some(ModelLimits { context_length: window, calibration: ratio })) = models.get(name).copied() else {
             continue;
         };
-        // As the prompt is cut for a model that takes little.
+        // The same limits as when the prompt is built for a model with a short context.
         let takes = window.map(|window| to_estimated_tokens(window, ratio));
         let tools = tools::offer_tools(facts.permission_profile(), max_tool_tokens(takes, fixed));
         let shown = shown.min(conversation_budget(&facts, takes, fixed + tools.tokens));
         let due = fixed + tools.tokens + shown;
-        // Far below what a float counts exactly.
+        // Far below the integers that a float represents exactly.
         let used = (due as f64 * ratio.unwrap_or(1.0)).round() as u64;
         meters.insert(facts.id, Meter { used, window, calibrated: ratio.is_some(), tools: tools.reduced_to });
     }
     Ok(meters)
 }
 
-/// `None` where no model has the name.
+/// Returns `None` if no model has this name.
 async fn find_model(ops: &Ops, name: &str) -> Result<Option<ModelLimits>> {
     let Ok(target) = ops.models.resolve(name) else { return Ok(None) };
     let ratio = ops.usage.calibration_ratio(&target.to_string()).await?;

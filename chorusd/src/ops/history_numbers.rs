@@ -1,4 +1,4 @@
-//! What the last history showed, so that its numbers can be used.
+//! Remembers the last history that a requester was shown, so that its numbers can select sessions.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,11 +7,11 @@ use uuid::Uuid;
 
 use crate::requester::Requester;
 
-/// Whose numbers are remembered at most; those whose last history is the oldest are forgotten.
+/// The limit on remembered users; the one whose last history is the oldest is forgotten.
 const MAX_USERS: usize = 1000;
 
-/// Numbers of the last history, by user and agent. Only the daemon's own user and root may connect, so those are one user; people in
-/// channels have their own numbers.
+/// Session numbers of the last history, by user and agent. Only the daemon's own user and root may connect, so all
+/// clients of the socket are one user; each member in a channel has numbers of their own.
 #[derive(Debug, Default)]
 pub struct HistoryNumbers(Mutex<NumbersState>);
 
@@ -23,11 +23,11 @@ struct NumbersState {
 
 #[derive(Debug, Default)]
 struct UserPages {
-    /// Per agent, when it was shown and what.
+    /// The page of each agent, and when it was shown (in `clock` ticks).
     agents: HashMap<Uuid, (u64, NumberedPage)>,
-    /// The history of all agents.
+    /// The last page with sessions of all agents.
     all_agents: Option<(u64, NumberedPage)>,
-    /// When something was shown last.
+    /// When a page was shown last.
     last_shown: u64,
 }
 
@@ -46,7 +46,8 @@ impl NumberedPage {
 }
 
 impl HistoryNumbers {
-    /// Remembers a page that `by` was shown, whose first session has the number `first`; of all agents where none is given.
+    /// Remembers the page that `by` was shown, whose first session has the number `first`. Without `agent` it is a
+    /// history of all agents.
     pub fn record_page(&self, by: &Requester, agent: Option<Uuid>, first: u64, ids: Vec<Uuid>) {
         let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         memory.clock += 1;
@@ -69,7 +70,8 @@ impl HistoryNumbers {
         }
     }
 
-    /// The session of `agent` that `by` was shown under `number`, by whichever history came last.
+    /// Returns the session that `number` means for `by` in the more recent of two histories: that of `agent` and that
+    /// of all agents.
     #[must_use]
     pub fn find(&self, by: &Requester, agent: Uuid, number: u64) -> Option<Uuid> {
         let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,7 +83,7 @@ impl HistoryNumbers {
     }
 }
 
-/// The owner is remembered however many others there are.
+/// The key of the owner, who is never forgotten.
 fn owner_key() -> String {
     Requester::Owner.to_string()
 }

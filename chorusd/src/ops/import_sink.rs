@@ -1,4 +1,5 @@
-//! Imported sessions on their way to the disk: read on a blocking thread, saved as each is complete.
+//! Receives imported sessions from a parser on a blocking thread and passes each one on to be saved as soon as it is
+//! complete.
 
 use std::fs::File;
 use std::io;
@@ -17,24 +18,24 @@ use crate::session::slug;
 use crate::store::session_files::MessageSpool;
 use crate::summary::ConversationSample;
 
-/// Most skipped lines that are told one by one.
+/// The limit on skipped lines that are reported individually.
 pub const MAX_REPORTED_SKIPS: usize = 1000;
 
-/// A session that is complete.
+/// A session that was read completely.
 #[derive(Debug)]
 pub struct ImportedSession {
     pub about: ImportedMetadata,
     pub body: MessageSpool,
     pub totals: Totals,
     pub digest: ConversationSample,
-    /// Slug where there is no description.
+    /// The slug for a session without a description.
     pub content_slug: String,
     pub first_at: jiff::Timestamp,
 }
 
-/// Collects one session at a time and hands it on.
+/// Collects one session at a time and passes it on.
 pub struct SessionCollector {
-    /// Where bodies wait.
+    /// The directory for the spool files of messages.
     dir: PathBuf,
     current: Option<PartialSession>,
     complete_sessions: mpsc::Sender<ImportedSession>,
@@ -44,7 +45,7 @@ pub struct SessionCollector {
     messages: u64,
     redactor: Arc<Redactor>,
     redact: bool,
-    /// Secrets that were found.
+    /// The number of secrets that were found.
     pub secrets_found: u64,
 }
 
@@ -56,7 +57,7 @@ struct PartialSession {
 }
 
 impl SessionCollector {
-    /// `redact`: secrets that `redactor` finds are replaced, not only counted.
+    /// With `redact`, secrets that `redactor` finds are replaced, otherwise only counted.
     pub fn new(
         dir: PathBuf,
         complete_sessions: mpsc::Sender<ImportedSession>,
@@ -79,7 +80,7 @@ impl SessionCollector {
         }
     }
 
-    /// What was found besides the sessions.
+    /// Returns the counts and warnings of the import, without the sessions.
     #[must_use]
     pub fn into_result(self) -> CommitResult {
         let warning = self.warning();
@@ -87,7 +88,7 @@ impl SessionCollector {
         CommitResult { sessions: Vec::new(), skipped, skipped_total, secrets_found: Some(secrets), warning }
     }
 
-    /// What is to be said loudly of the file: more than a tenth of what it has was skipped.
+    /// Returns a warning if more than a tenth of the entries were skipped.
     fn warning(&self) -> Option<String> {
         let (skipped, all) = (self.skipped_total, self.skipped_total + self.messages);
         (skipped > all / 10).then(|| {
@@ -141,7 +142,7 @@ impl ImportSink for SessionCollector {
     }
 }
 
-/// A file without a name in `dir`, for what does not fit into memory.
+/// Creates an unnamed file in `dir`, for data that does not fit into memory.
 pub fn create_spool(dir: &std::path::Path) -> io::Result<File> {
     tempfile::tempfile_in(dir)
 }

@@ -1,4 +1,5 @@
-//! What each verb does, once. The socket, Discord and MCP are front doors that only translate.
+//! The operations: one function for each method of the protocol. The socket, Discord and MCP only translate requests
+//! into these calls, so every rule is implemented once.
 
 pub mod agent;
 pub mod approvals;
@@ -49,7 +50,7 @@ use crate::llm::Models;
 use crate::store::Store;
 use crate::usage::UsageTracker;
 
-/// Everything a verb may need.
+/// The services and shared state that operations use.
 #[derive(Debug)]
 pub struct Ops {
     pub store: Arc<Store>,
@@ -58,53 +59,51 @@ pub struct Ops {
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,
     pub clock: Clock,
-    /// As it was at the start; what `settings set` has changed since is in [`Ops::defaults`].
+    /// The configuration as read at the start. [`Ops::defaults`] has the changes that `settings set` has made since.
     pub config: Config,
     pub effective_config: settings::EffectiveConfig,
     pub home: PathBuf,
     pub socket: crate::lifecycle::socket::SocketPath,
     pub started_at: Timestamp,
     pub started: Instant,
-    /// Connections that are open.
+    /// The number of open connections.
     pub connections: AtomicU64,
-    /// Set by whoever wants the daemon to stop.
+    /// Cancel it to stop the daemon.
     pub stop: CancellationToken,
-    /// One agent is made, renamed or destroyed at a time.
+    /// Serialises creating, renaming and destroying agents.
     pub agents_lock: Mutex<()>,
-    /// Written where a session goes away or an agent's directory moves; read where a session becomes a live context, or
-    /// its file is written beside the agent: none goes while it is on its way.
+    /// Hold the write lock to delete a session or move an agent's directory. Hold the read lock to restore a session or
+    /// write its file, so that it cannot be deleted meanwhile.
     pub sessions_lock: Arc<RwLock<()>>,
     pub history_numbers: history_numbers::HistoryNumbers,
-    /// Agents whose `running_tasks` are to be written anew.
+    /// Writes `running_tasks` of agent.json files when background tasks start or end.
     pub running_tasks_sync: tasks::RunningTasksSync,
-    /// Transcripts on their way in, and agents on theirs in and out.
+    /// Spool files of transcripts that are being imported, of agents that are being imported, and of agents that are
+    /// being exported.
     pub transcript_uploads: transfers::Transfers<transfers::TranscriptUpload>,
     pub agent_uploads: transfers::Transfers<()>,
     pub agent_downloads: transfers::Transfers<()>,
     /// Backups that are being made.
     pub backups: backup::Backups,
-    /// How Discord stands, and what verbs ask of it.
+    /// The state of the Discord connection, and the channel operations that it offers.
     pub discord: discord::DiscordHandle,
-    /// What sessions that were compared lately have in common.
+    /// Common prefixes of sessions that were compared lately.
     pub session_overlaps: session::diff::SessionOverlaps,
-    /// How far sessions are exported.
+    /// Positions in exported texts from which the next piece can be written.
     pub export_positions: session::export_positions::ExportPositions,
-    /// What agents send each other.
+    /// Limits on messages that agents send each other.
     pub agent_message_limits: Arc<tool_host::AgentMessageLimits>,
 }
 
 impl Ops {
-    /// The configuration in force, for what agents do not say themselves.
+    /// Returns the configuration with the current settings, which hold wherever an agent sets nothing itself.
     #[must_use]
     pub fn defaults(&self) -> Arc<Config> {
         self.effective_config.current()
     }
 }
 
-/// Runs `work` where it may block.
-///
-/// # Errors
-/// What `work` says.
+/// Runs `work` on a thread where it may block.
 pub async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(|e| Error::internal(e.to_string()))?
 }

@@ -1,4 +1,4 @@
-//! Secrets in what is brought along: they are counted, and replaced where that is asked for.
+//! Finds secrets in imported data: they are counted, and replaced if the import asks for it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,26 +9,26 @@ use serde::de::IgnoredAny;
 use crate::redact::Redactor;
 use crate::session::import::ImportedMetadata;
 
-/// What imports keep in `provider` that goes back to nobody.
+/// Keys that imports add to `provider` for reading only; they are never sent to a provider.
 const READ_ONLY_PROVIDERS: [&str; 2] = ["chatgpt", "goose"];
 
-/// Looks through what somebody brings along.
+/// Finds secrets in imported data.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportRedactor<'a> {
     pub redactor: &'a Redactor,
-    /// Replace what is found.
+    /// Replace secrets, instead of only counting them.
     pub redact: bool,
 }
 
 impl ImportRedactor<'_> {
-    /// How many there are in one message.
+    /// Returns the number of secrets in one message.
     #[must_use]
     pub fn count_secrets(self, json: &str) -> u64 {
         self.redactor.redact_json(json).1
     }
 
-    /// A message without its secrets, where it is to be without and had some; and how many there were. `json`: its bytes,
-    /// which may have more in them than the message.
+    /// Redacts a message. Returns the redacted message and its bytes if there was something to replace, and the number
+    /// of secrets. `json` has the message's own bytes, which may contain more fields than `message`.
     #[must_use]
     pub fn redact_message(self, message: &Message, json: &str) -> (Option<(Message, Vec<u8>)>, u64) {
         let (clean, found) = self.redactor.redact_json(json);
@@ -44,13 +44,13 @@ impl ImportRedactor<'_> {
         if !signed {
             return (Some((read, clean.into_bytes())), found);
         }
-        // What goes back signed goes back as it came, or not at all.
+        // Signed blocks must go back to the provider unchanged or not at all.
         read.provider = None;
         let bytes = serde_json::to_vec(&read).unwrap_or_default();
         (Some((read, bytes)), found)
     }
 
-    /// The same for what a session says of itself.
+    /// Redacts the metadata of a session; returns the number of secrets.
     pub fn redact_metadata(self, about: &mut ImportedMetadata) -> u64 {
         let mut found = 0;
         for text in [&mut about.description, &mut about.summary].into_iter().flatten() {
@@ -74,7 +74,7 @@ impl ImportRedactor<'_> {
     }
 }
 
-/// Whether `provider` holds only what an import kept for reading.
+/// Returns true if `provider` holds only what an import keeps for reading.
 fn is_read_only(provider: &str) -> bool {
     let fields = serde_json::from_str::<HashMap<Cow<'_, str>, IgnoredAny>>(provider);
     fields.is_ok_and(|fields| fields.keys().all(|key| READ_ONLY_PROVIDERS.contains(&key.as_ref())))

@@ -1,4 +1,4 @@
-//! Which agent, which session.
+//! Resolves the names and selectors in requests to agents and sessions.
 
 use std::sync::Arc;
 
@@ -15,23 +15,20 @@ use crate::session::selector::MIN_PREFIX;
 use crate::store::catalog::SessionRow;
 
 tokio::task_local! {
-    /// The agent that work is about, where its rights were looked at before.
+    /// The agent whose permissions the caller has checked.
     static EXPECTED_AGENT: Uuid;
 }
 
-/// Does `work` with the agent of this id: where the name that it gives is another agent's by now, it fails. For front doors that look at
-/// rights first, since names change hands.
-///
-/// # Errors
-/// What `work` says.
+/// Runs `work`, which may only resolve the agent with this id. If the name in the request belongs to another agent by
+/// now, it fails. For front ends that check permissions first, because names can change owners.
 pub async fn with_expected_agent<T>(agent: Uuid, work: impl Future<Output = Result<T>>) -> Result<T> {
     EXPECTED_AGENT.scope(agent, work).await
 }
 
-/// The agent called `name`; where none is named, the one that is meant.
+/// Returns the agent called `name`, or the implied agent if there is no name.
 ///
 /// # Errors
-/// `agent_not_found`, or `no_agent` with the list of those there are.
+/// `agent_not_found`, or `no_agent` with a list of the agents.
 pub async fn agent(ops: &Ops, name: Option<&str>) -> Result<Arc<AgentEntry>> {
     let found = find_agent(ops, name).await?;
     if EXPECTED_AGENT.try_with(|meant| *meant != found.settings.id).unwrap_or(false) {
@@ -49,10 +46,7 @@ async fn find_agent(ops: &Ops, name: Option<&str>) -> Result<Arc<AgentEntry>> {
     super::agent::reload_if_changed(ops, entry).await
 }
 
-/// The agent with this id, whatever it is called now.
-///
-/// # Errors
-/// `agent_not_found`.
+/// Returns the agent with this id, whatever its name is now; fails with `agent_not_found`.
 pub async fn agent_by_id(ops: &Ops, id: Uuid) -> Result<Arc<AgentEntry>> {
     let entry = ops.agents.by_id(id).ok_or_else(|| {
         Error::new(ErrorKind::AgentNotFound, "the agent that was asked is not there any more")
@@ -61,7 +55,7 @@ pub async fn agent_by_id(ops: &Ops, id: Uuid) -> Result<Arc<AgentEntry>> {
     super::agent::reload_if_changed(ops, entry).await
 }
 
-/// The failure for an agent that does not exist.
+/// Returns the error for an agent that does not exist.
 pub fn unknown_agent_error(ops: &Ops, name: &str) -> Error {
     let names = ops.agents.names();
     let shown: String = name.chars().take(80).collect();
@@ -91,20 +85,17 @@ fn join_names(names: &[String]) -> String {
     text
 }
 
-/// The session that `text` means for `agent`. Another agent's is found by its name or UUID, and only where the caller
-/// said the agent (`agent_said`), so that nothing crosses over by mistake.
+/// Returns the session that `text` selects for `agent`. A session of another agent is found by its name or UUID, and
+/// may be used only if the caller named the agent (`agent_said`), so that nothing is mixed up by mistake.
 ///
 /// # Errors
-/// `session_not_found`, `ambiguous` with the candidates, `denied` for another agent's.
+/// `session_not_found`, `ambiguous` with the candidates, `denied` for a session of another agent.
 pub async fn session(ops: &Ops, agent: &AgentEntry, agent_said: bool, text: &str) -> Result<SessionRow> {
     session_as(ops, &Requester::Owner, agent, agent_said, text).await
 }
 
-/// As [`session`], on behalf of `by`: numbers are those that `by` was shown. People in channels reach sessions of the agent itself
-/// only, and hear of no other: whose those are is not theirs to know.
-///
-/// # Errors
-/// As [`session`].
+/// Like [`session`], on behalf of `by`: numbers refer to the history that `by` was shown. Members in channels find only
+/// sessions of the agent itself; for others the error does not reveal whether they exist.
 pub async fn session_as(
     ops: &Ops,
     by: &Requester,
@@ -145,7 +136,8 @@ pub async fn session_as(
     Ok(row)
 }
 
-/// By exact name, then by a unique beginning; the agent's own come before those of others, where those are looked for.
+/// Finds a session by its exact name, then by a unique prefix. The agent's own sessions come before those of others,
+/// which are considered only if `others`.
 async fn session_by_text(ops: &Ops, own: Uuid, others: bool, text: &str) -> Result<Option<SessionRow>> {
     let catalog = &ops.store.catalog;
     let looked_in = &[Some(own), None][..if others { 2 } else { 1 }];

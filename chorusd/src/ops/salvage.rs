@@ -1,4 +1,5 @@
-//! Makes sessions of everything that a damaged journal still has, and puts them back as live contexts.
+//! Salvages contexts from damaged journals: turns everything that can still be read into sessions, and restores those
+//! as live contexts.
 
 use std::path::Path;
 
@@ -20,17 +21,17 @@ use crate::store::recovery::{Incident, SalvagedJournal, list_incidents, salvage_
 use crate::store::{DB_DIR, JOURNAL_FILE, integrity, session_files};
 use crate::summary::{self, ConversationSample};
 
-/// Given to the sessions that are made.
+/// The tag of salvaged sessions.
 const SALVAGED_TAG: &str = "salvaged";
 
-/// Takes what can still be read of contexts that cannot be read back, and of journals that were set aside. Each becomes a session of its
-/// agent and, unless the agent has gone on since, its live context again. The damaged files are kept as they are. A journal that cannot be
-/// read does not keep the others from being read.
+/// Reads what is left of contexts that the journal cannot read back, and of journals that were set aside. Each context
+/// becomes a session of its agent and, unless the agent has continued since, its live context again. The damaged files
+/// are kept as they are. A journal that cannot be read does not prevent the others from being read.
 ///
 /// # Errors
-/// A database that cannot be read, or a disk that does not take the copies: what was done until then stays.
+/// The catalog cannot be read, or the disk cannot store the copies. What was salvaged until then stays.
 pub async fn salvage(ops: &Ops) -> Result<Salvaged> {
-    // No agent comes or goes.
+    // Keeps agents from being created, renamed or destroyed.
     let _alone = ops.agents_lock.lock().await;
     let mut done = Salvaged::default();
     let db = ops.home.join(DB_DIR);
@@ -59,10 +60,11 @@ pub async fn salvage(ops: &Ops) -> Result<Salvaged> {
     Ok(done)
 }
 
-/// Takes what a journal that was set aside has. Returns false if nothing of it can be read: a later release may read it.
+/// Salvages a journal that was set aside. Returns false if nothing of it can be read, so that a later release tries
+/// again.
 async fn salvage_incident(ops: &Ops, incident: &mut Incident, done: &mut Salvaged) -> Result<bool> {
     if incident.facts.catalog {
-        // The start has taken what can be had of it; what is lost stays lost, and was seen.
+        // The start has recovered what it could of a catalog. What is lost stays lost, and has now been reported.
         incident.facts.incomplete = incident.facts.lost;
         return Ok(true);
     }
@@ -84,10 +86,10 @@ async fn salvage_incident(ops: &Ops, incident: &mut Incident, done: &mut Salvage
         if has_whole_context(ops, &head).await? {
             continue;
         }
-        // Rewinds are not followed, so there is as much as was counted or more.
+        // Rewinds are ignored, so the records have at least as many messages as were counted.
         let has = all.messages.len() as u64 + all.session.map_or(0, |(_, messages)| messages) + all.unreadable;
         done.unreadable += head.totals.messages.saturating_sub(has);
-        // What the journal in use ended since is not made live again.
+        // A context that the current journal has ended since must not become live again.
         let live = if incident.facts.continued { RestoreMode::Never } else { RestoreMode::IfIdle };
         salvage_context(ops, &head, all, live, done).await?;
     }
@@ -103,7 +105,8 @@ fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Returns true if the journal in use has the whole context. A new journal gives the numbers of the old one again.
+/// Returns true if the current journal has the whole context. It is identified by several fields because a new journal
+/// assigns the numbers of the old one again.
 async fn has_whole_context(ops: &Ops, lost: &ContextRow) -> Result<bool> {
     let same =
         |head: &ContextRow| (head.context, head.agent, head.started_at) == (lost.context, lost.agent, lost.started_at);
@@ -111,29 +114,29 @@ async fn has_whole_context(ops: &Ops, lost: &ContextRow) -> Result<bool> {
     Ok(heads.iter().any(|head| same(head) && head.totals.messages >= lost.totals.messages))
 }
 
-/// Keeps a copy of the journal as it is.
+/// Copies the journal as it is into a new incident.
 async fn copy_journal_aside(ops: &Ops, journal: &Path, contexts: usize) -> Result<Incident> {
     let what = format!("{}: {contexts} contexts could not be read back", journal.display());
     let mut incident = Incident::begin(journal.parent().unwrap_or(journal), ops.clock.now(), what)?;
     ops.store.journal.copy_to(incident.dir.join(JOURNAL_FILE)).await?;
-    // Until all of it was taken.
+    // Until everything was read.
     (incident.facts.salvaged, incident.facts.incomplete) = (true, true);
     let noted = incident.clone();
     run_blocking(move || noted.save()).await?;
     Ok(incident)
 }
 
-/// Says if what was salvaged becomes the live conversation of its agent.
+/// Decides if a salvaged context becomes the live context of its agent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RestoreMode {
-    /// In the place of the live one, which is broken.
+    /// Replaces the live one, which is broken.
     Replace,
-    /// Unless the agent has gone on since.
+    /// Only if the agent has no live context.
     IfIdle,
     Never,
 }
 
-/// Makes a session of a context.
+/// Turns a context into a session, and restores it according to `live`.
 async fn salvage_context(
     ops: &Ops,
     head: &ContextRow,
@@ -178,7 +181,7 @@ async fn salvage_context(
         return Ok(());
     }
     if broken {
-        // The session has them, and so has the copy that was set aside.
+        // Both the session and the copy that was set aside have them.
         ops.store.journal.delete_unchained(outside).await?;
     }
     let restore = |discard| {
@@ -192,7 +195,7 @@ async fn salvage_context(
             discard,
         }))
     };
-    // A context that is whole in memory is saved first; one that is not cannot be.
+    // A live context that is complete in memory is saved first; an incomplete one cannot be saved, and is discarded.
     if ops.registry.ask(agent, restore(false)).await.is_err() {
         ops.registry.ask(agent, restore(true)).await?;
     }
@@ -200,7 +203,7 @@ async fn salvage_context(
     Ok(())
 }
 
-/// The first messages of a session.
+/// Returns the first `count` messages of a session.
 async fn session_prefix(ops: &Ops, id: Uuid, count: u64) -> Result<Vec<StoredMessage>> {
     let row = ops.store.catalog.session(id).await?;
     let row = row.ok_or_else(|| Error::internal(format!("the session {id} is not in the catalog")))?;

@@ -16,16 +16,13 @@ use super::{Ops, resolve, wire_types};
 use crate::agent::agent_index::AgentEntry;
 use crate::error::Result;
 
-/// How long a status waits for what is found out once.
+/// The time that a status waits for the probe of the sandbox, which happens once.
 const SANDBOX_PROBE_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// This release.
+/// The version of this release.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Who is there.
-///
-/// # Errors
-/// None.
+/// Identifies the daemon.
 pub async fn hello(ops: &Ops, _: HelloParams) -> Result<HelloResult> {
     Ok(HelloResult {
         protocol: PROTOCOL,
@@ -36,10 +33,10 @@ pub async fn hello(ops: &Ops, _: HelloParams) -> Result<HelloResult> {
     })
 }
 
-/// The daemon and its agents.
+/// Reports the state of the daemon and its agents.
 ///
 /// # Errors
-/// `agent_not_found`, or a database that cannot be read.
+/// `agent_not_found`, or a database error.
 pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
     let (entries, totals) = match (&params.agent, params.limit) {
         (Some(name), _) => (vec![resolve::agent(ops, Some(name)).await?], None),
@@ -72,8 +69,8 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
     })
 }
 
-/// The agents that come first where there is room for so many: those with a live context, of these the ones that were
-/// active last; then the others. Both by name.
+/// Selects at most `limit` agents for a short status: first those with a live context, the most recently active ones if
+/// there are too many; then the others. Both groups are sorted by name.
 fn select_first(ops: &Ops, limit: u64) -> (Vec<Arc<AgentEntry>>, AgentTotals) {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let live = ops.registry.context_infos();
@@ -95,7 +92,7 @@ fn select_first(ops: &Ops, limit: u64) -> (Vec<Arc<AgentEntry>>, AgentTotals) {
     (first, totals)
 }
 
-/// How the connection to Discord stands.
+/// Reports the state of the Discord connection.
 fn discord_info(ops: &Ops) -> DiscordInfo {
     let info = |state| DiscordInfo { state: Some(state), ..DiscordInfo::default() };
     match ops.discord.state() {
@@ -129,7 +126,7 @@ fn discord_info(ops: &Ops) -> DiscordInfo {
     }
 }
 
-/// How commands are confined, where that is known or soon will be.
+/// Reports how commands are confined; `None` if the probe does not end in time.
 async fn sandbox_info(ops: &Ops) -> Option<SandboxInfo> {
     let level =
         tokio::time::timeout(SANDBOX_PROBE_TIMEOUT, ops.registry.services.sandbox.level_or_probe()).await.ok()??;
@@ -143,16 +140,13 @@ async fn sandbox_info(ops: &Ops) -> Option<SandboxInfo> {
     })
 }
 
-/// Asks the daemon to stop.
-///
-/// # Errors
-/// None.
+/// Stops the daemon.
 pub async fn stop(ops: &Ops, _: StopParams) -> Result<StopResult> {
     ops.stop.cancel();
     Ok(StopResult { pid: std::process::id() })
 }
 
-/// Resident memory of this process; 0 where the system does not tell.
+/// Returns the resident memory of this process in bytes; 0 if the system does not tell.
 fn rss_bytes() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm")
         .ok()

@@ -1,5 +1,5 @@
-//! Files without a name that belong to a connection: what is on its way in waits in one until its commit, what is on its way out until it is
-//! fetched.
+//! Unnamed files of a connection: an upload collects its bytes in one until the commit, and a download waits in one
+//! until it is fetched.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,16 +12,16 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 
-/// A file, and what it is.
+/// A file with its description.
 #[derive(Debug)]
 pub struct Transfer<T> {
     pub description: T,
     pub file: File,
-    /// Bytes that were added.
+    /// Bytes that were uploaded.
     pub received: u64,
 }
 
-/// A transcript that is being sent.
+/// A transcript that is being uploaded.
 #[derive(Debug)]
 pub struct TranscriptUpload {
     pub agent: Uuid,
@@ -29,11 +29,11 @@ pub struct TranscriptUpload {
     pub file: String,
 }
 
-/// All of one kind, by connection and number.
+/// All transfers of one kind, by connection and number.
 #[derive(Debug)]
 pub struct Transfers<T>(Mutex<TransfersState<T>>);
 
-/// Those of one connection that may be open at once.
+/// The limit on open transfers of one connection.
 const MAX_OPEN_PER_CONNECTION: usize = 16;
 
 #[derive(Debug)]
@@ -53,10 +53,7 @@ impl<T> Transfers<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens one; answers its number.
-    ///
-    /// # Errors
-    /// `busy` where the connection has too many open.
+    /// Opens a transfer and returns its number; fails with `busy` if the connection has too many open.
     pub fn open(&self, connection: u64, of: T, file: File) -> Result<u64> {
         let mut inner = self.lock_state();
         if inner.open.keys().filter(|(of, _)| *of == connection).count() >= MAX_OPEN_PER_CONNECTION {
@@ -72,10 +69,7 @@ impl<T> Transfers<T> {
         Ok(number)
     }
 
-    /// Looks at one, or changes it. May block.
-    ///
-    /// # Errors
-    /// `not_found`, or what `act` says.
+    /// Runs `act` on a transfer. May block. Fails with `not_found`, or if `act` fails.
     pub fn with_transfer<R>(
         &self,
         connection: u64,
@@ -88,10 +82,7 @@ impl<T> Transfers<T> {
         act(&mut spool)
     }
 
-    /// Adds bytes; answers how many have come. Blocks.
-    ///
-    /// # Errors
-    /// `not_found`, or what the disk says.
+    /// Appends bytes and returns the total received. Blocks.
     pub fn append(&self, connection: u64, number: u64, bytes: &[u8]) -> Result<u64> {
         self.with_transfer(connection, number, |spool| {
             spool.file.write_all(bytes).map_err(|e| Error::io("cannot keep what is imported", &e))?;
@@ -100,10 +91,10 @@ impl<T> Transfers<T> {
         })
     }
 
-    /// Takes one out.
+    /// Removes a transfer and returns it.
     ///
     /// # Errors
-    /// `not_found`, or `busy` while bytes are being added.
+    /// `not_found`, or `busy` while bytes are being appended.
     pub fn remove(&self, connection: u64, number: u64) -> Result<Transfer<T>> {
         let spool = self.lock_state().open.remove(&(connection, number)).ok_or_else(|| unknown_transfer(number))?;
         Arc::into_inner(spool)
@@ -111,7 +102,7 @@ impl<T> Transfers<T> {
             .ok_or_else(|| Error::new(ErrorKind::Busy, "bytes are still being added").hint("wait for their answer"))
     }
 
-    /// Forgets what a connection left behind.
+    /// Drops all transfers of a connection.
     pub fn close_connection(&self, connection: u64) {
         self.lock_state().open.retain(|(of, _), _| *of != connection);
     }

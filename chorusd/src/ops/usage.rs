@@ -1,4 +1,4 @@
-//! `usage`.
+//! The operation `usage`.
 
 use chorus_proto::methods::usage::{UsageDay, UsageParams, UsageResult, UsageSums};
 
@@ -7,10 +7,10 @@ use super::{Ops, resolve};
 use crate::error::Result;
 use crate::store::catalog::{UsageFilter, UsageTotals};
 
-/// What calls of models used, by day, agent and model. Days are those of the daemon's time zone.
+/// Sums the usage of model calls by day, agent and model. Days are those of the daemon's time zone.
 ///
 /// # Errors
-/// `agent_not_found`, `invalid_params`, or a database that cannot be read.
+/// `agent_not_found`, `invalid_params`, or a database error.
 pub async fn usage(ops: &Ops, params: UsageParams) -> Result<UsageResult> {
     let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
     let agents = match &params.agent {
@@ -26,7 +26,7 @@ pub async fn usage(ops: &Ops, params: UsageParams) -> Result<UsageResult> {
     Ok(UsageResult { days: days.collect(), total: to_usage_sums(&total) })
 }
 
-/// The agents of that name that there are, or that were destroyed: what they used was used.
+/// Returns the ids of the agent with this name, or of destroyed agents that had it, whose usage still counts.
 async fn agents_named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
     if let Some(entry) = ops.agents.by_name(name) {
         return Ok(vec![entry.settings.id]);

@@ -1,4 +1,4 @@
-//! Rows as the wire shows them.
+//! Converts catalog rows and index entries into the types of the protocol.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,19 +15,13 @@ use crate::store::catalog::{AgentRow, SessionRow};
 use crate::store::session_files;
 use crate::usage::Spending;
 
-/// Sessions with their short ids, and whether their files are there.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Converts rows into sessions with their short ids, and checks whether their files exist.
 pub async fn sessions(ops: &Ops, rows: Vec<SessionRow>) -> Result<Vec<Session>> {
     let short = ops.store.catalog.short_ids(rows.iter().map(|row| row.header.id).collect()).await?;
     sessions_with_short_ids(ops, rows, short).await
 }
 
-/// As [`sessions`], with short ids that are known already.
-///
-/// # Errors
-/// As [`sessions`].
+/// Like [`sessions`], with short ids that are known already.
 pub async fn sessions_with_short_ids(ops: &Ops, rows: Vec<SessionRow>, short: Vec<String>) -> Result<Vec<Session>> {
     let dirs = agent_dirs(ops, rows.iter().map(|row| row.header.agent_id)).await?;
     Ok(rows
@@ -50,16 +44,13 @@ pub async fn sessions_with_short_ids(ops: &Ops, rows: Vec<SessionRow>, short: Ve
         .collect())
 }
 
-/// One session, as [`sessions`].
-///
-/// # Errors
-/// As [`sessions`].
+/// Converts one row as [`sessions`] does.
 pub async fn session(ops: &Ops, row: SessionRow) -> Result<Session> {
     let mut sessions = sessions(ops, vec![row]).await?;
     sessions.pop().ok_or_else(|| crate::error::Error::internal("a session was lost on its way"))
 }
 
-/// Directories of agents, destroyed ones too.
+/// Returns the directories of agents, including destroyed ones.
 async fn agent_dirs(ops: &Ops, ids: impl Iterator<Item = Uuid>) -> Result<HashMap<Uuid, PathBuf>> {
     let mut dirs = HashMap::new();
     let mut others = Vec::new();
@@ -82,27 +73,18 @@ async fn agent_dirs(ops: &Ops, ids: impl Iterator<Item = Uuid>) -> Result<HashMa
     Ok(dirs)
 }
 
-/// The directory of the agent that has a session.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Returns the directory of the agent that owns a session.
 pub async fn session_agent_dir(ops: &Ops, session: &SessionHeader) -> Result<PathBuf> {
     let id = session.agent_id;
     Ok(agent_dirs(ops, std::iter::once(id)).await?.remove(&id).unwrap_or_default())
 }
 
-/// Where the file of a session is.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Returns the path of a session's file.
 pub async fn session_path(ops: &Ops, session: &SessionHeader) -> Result<PathBuf> {
     Ok(session_files::path_of(&session_agent_dir(ops, session).await?, &session.session_id))
 }
 
-/// Agents, each with its live context and its newest session.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Converts entries into agents, each with its live context and its newest session.
 pub async fn agents(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<Vec<Agent>> {
     if entries.is_empty() {
         return Ok(Vec::new());
@@ -113,7 +95,7 @@ pub async fn agents(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<Vec<Agent>
     let shown: Vec<Uuid> = last.iter().flatten().map(|row| row.header.id).collect();
     let mut short = ops.store.catalog.short_ids(shown).await?.into_iter();
     let infos = match entries {
-        // One is asked for more often than all.
+        // Faster than all, and one agent is requested more often.
         [one] => ops.registry.context_info(one.settings.id).map(|info| (one.settings.id, info)).into_iter().collect(),
         _ => ops.registry.context_infos(),
     };
@@ -131,17 +113,14 @@ pub async fn agents(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<Vec<Agent>
         .collect())
 }
 
-/// One agent, as [`agents`].
-///
-/// # Errors
-/// As [`agents`].
+/// Converts one entry as [`agents`] does.
 pub async fn agent(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Agent> {
     let mut agents = agents(ops, std::slice::from_ref(entry)).await?;
     agents.pop().ok_or_else(|| crate::error::Error::internal("an agent was lost on its way"))
 }
 
-/// An agent that was just made or changed: that it cannot be looked up must not pass for a failure of the change, so it
-/// is shown without its newest session then.
+/// Converts an agent that was just created or changed. A failed lookup must not look like a failed change, so it
+/// returns the agent without its newest session then.
 pub async fn changed_agent(ops: &Ops, entry: &Arc<AgentEntry>) -> Agent {
     match agent(ops, entry).await {
         Ok(agent) => agent,
@@ -179,12 +158,12 @@ fn active_agent(
     }
 }
 
-/// A destroyed agent, from its row.
+/// Converts the row of a destroyed agent.
 #[must_use]
 pub fn destroyed_agent(ops: &Ops, row: &AgentRow) -> Agent {
     let config: serde_json::Value = serde_json::from_str(&row.config).unwrap_or_default();
     let text = |key: &str| config.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
-    // agent.json says null where the defaults hold.
+    // agent.json has null where defaults apply.
     let permissions = match AgentConfig::parse(&row.config, &ops.defaults()) {
         Ok(config) => config.permissions,
         Err(_) => config.get("permissions").cloned().unwrap_or_default(),

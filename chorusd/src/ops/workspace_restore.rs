@@ -1,4 +1,4 @@
-//! The files of a workspace that go with a session.
+//! Restores the files of a workspace to the checkpoint of a session.
 
 use std::sync::Arc;
 
@@ -11,20 +11,21 @@ use crate::error::{Error, Result};
 use crate::tools::ToolContext;
 use crate::tools::checkpoint::{RestoreError, check_restore, restore_files};
 
-/// Files that can be brought back.
+/// The files of a checkpoint, ready to be restored.
 #[derive(Debug)]
 pub struct CheckpointFiles {
     context: ToolContext,
     commit: String,
-    /// The session that names them.
+    /// The name of the session.
     session: String,
 }
 
 impl CheckpointFiles {
-    /// Those of a session, for this agent.
+    /// Checks that the files of `session` can be restored in the workspace of `agent`.
     ///
     /// # Errors
-    /// `denied` where changes of the workspace would be lost, `not_found` where it has no such commit, `git_failed`.
+    /// `denied` if changes in the workspace would be lost, `not_found` if the workspace does not have the commit,
+    /// `git_failed`.
     pub async fn prepare(ops: &Ops, agent: &Arc<AgentSettings>, session: &SessionHeader) -> Result<Self> {
         let name = &session.session_id;
         let Some(commit) = session.workspace_commit.clone() else {
@@ -40,10 +41,7 @@ impl CheckpointFiles {
         Ok(files)
     }
 
-    /// Brings them back in a new commit; the newest one.
-    ///
-    /// # Errors
-    /// As [`Files::of`].
+    /// Restores the files in a new commit and returns the newest commit. Fails like [`CheckpointFiles::prepare`].
     pub async fn restore(&self) -> Result<String> {
         let message = format!("Files of {}", self.session);
         restore_files(&self.context, &self.commit, &message).await.map_err(|refused| self.to_error(refused))

@@ -1,11 +1,11 @@
-//! A tool call as the one string that patterns are matched against.
+//! Tool calls as action strings, which the patterns of a profile are matched against.
 
 use std::fmt;
 
-/// What the action of a command of `bash` begins with.
+/// Prefix of the action of a `bash` command.
 pub const BASH_PREFIX: &str = "tool:bash:";
 
-/// Each tool, and what every action of it begins with.
+/// Every tool with the prefix that all of its actions share.
 pub const TOOL_ACTION_PREFIXES: [(&str, &str); 22] = [
     ("create_file", "tool:create_file:"),
     ("append_file", "tool:append_file:"),
@@ -31,14 +31,14 @@ pub const TOOL_ACTION_PREFIXES: [(&str, &str); 22] = [
     ("send_to_agent", "tool:send_to_agent:"),
 ];
 
-/// What every action begins with.
+/// Prefix of every action.
 pub const ACTION_PREFIX: &str = "tool:";
 
-/// What a tool is about to do. `Display` is its action string.
+/// An operation that a tool is about to perform. `Display` writes its action string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action<'a> {
-    /// A file tool (`create_file`, `append_file`, `str_replace`, `view`) and the path in the workspace, as the tool
-    /// will open it.
+    /// A file tool (`create_file`, `append_file`, `str_replace`, `view`) with the path in the workspace that the tool
+    /// opens.
     File {
         tool: &'a str,
         path: &'a str,
@@ -67,14 +67,14 @@ pub enum Action<'a> {
     SelfEditDocs {
         path: &'a str,
     },
-    /// The name of a profile, or `custom`.
+    /// The profile's name, or `custom` for an inline profile.
     SelfEditPermissions {
         profile: &'a str,
     },
     SelfEditModel {
         model: &'a str,
     },
-    /// `list_models`, `list_agents`, `search_sessions`, `remember` or `send_to_agent`, with what it is given.
+    /// `list_models`, `list_agents`, `search_sessions`, `remember` or `send_to_agent`, with its argument.
     Other {
         tool: &'a str,
         argument: &'a str,

@@ -1,4 +1,4 @@
-//! Approved for ever: exactly this action, from now on.
+//! Actions that a person approved for good: the `always` list of a profile, which matches them literally.
 
 use chorus_proto::methods::permissions::Decision;
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ use super::profile_spec::{MAX_PATTERN_LEN, MAX_RULES};
 use super::shell::WorkspacePaths;
 
 impl Profile {
-    /// Whether `always` can let this action through.
+    /// Checks that an entry in `always` could allow this action.
     ///
     /// # Errors
-    /// Why not, for a person.
+    /// The reason why it could not, as a text for people.
     pub fn ensure_always_allowable(&self, action: &str) -> Result<(), String> {
         let (verdict, guard) = self.judge_by_patterns(action, &WorkspacePaths::default());
         let spec = self.spec();
@@ -28,11 +28,11 @@ impl Profile {
         }
     }
 
-    /// The `permissions` of an agent whose profile this is, with this one action more. A profile with a name is copied: the
-    /// one that others have stays as it is. An example that says of the action that it is asked about goes.
+    /// Returns an agent's `permissions` with this action added to `always`. A named profile is copied inline first, so
+    /// that other agents that use it keep theirs. Examples that expect another decision for the action are removed.
     ///
     /// # Errors
-    /// As [`Profile::can_always`].
+    /// The reason that [`Profile::ensure_always_allowable`] returns.
     pub fn with_always_allowed(&self, permissions: &Value, action: &str) -> Result<Value, String> {
         self.ensure_always_allowable(action)?;
         let mut own = if permissions.is_object() { permissions.clone() } else { self.spec().to_json() };
@@ -88,7 +88,7 @@ mod tests {
         assert!(refused("tool:bash:ls $x").contains("asked about every time"));
         assert!(refused("tool:unheard_of:x").contains("denies"));
         assert!(refused(&format!("tool:bash:echo {}", "a".repeat(MAX_PATTERN_LEN))).contains("longer"));
-        // Written by hand it changes nothing.
+        // An entry that was written by hand has no effect.
         for action in ["tool:bash:ls $x", "tool:bash:python x.py", "tool:unheard_of:x"] {
             let own = json!({"always": [action], "ask": ["tool:bash:.*"]});
             assert_ne!(decision(&profiles, &own, action), Decision::Allow, "{action}");

@@ -1,4 +1,4 @@
-//! Who may give an agent which permissions.
+//! Rules for who may give an agent which permissions.
 
 use std::collections::BTreeMap;
 
@@ -6,31 +6,31 @@ use serde_json::Value;
 
 use crate::requester::{Requester, SERVER_OWNER};
 
-/// The profile that the owner of a server may grant by that.
+/// The profile that the owner of a Discord server may always grant.
 const LOCKED_PROFILE: &str = "locked";
 
-/// `[permission_grants]`: for each role the profiles that its members may grant.
+/// `[permission_grants]`: maps each role to the profiles that its members may grant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grants {
     by_role: BTreeMap<String, Vec<String>>,
 }
 
 impl Grants {
-    /// Lets members of `role` grant these profiles.
+    /// Sets the profiles that members of `role` may grant.
     pub fn add(&mut self, role: &str, profiles: Vec<String>) {
         self.by_role.insert(role.to_owned(), profiles);
     }
 
-    /// Each role with the profiles that its members may grant, by name.
+    /// Iterates over the roles, sorted by name, with the profiles that their members may grant.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.by_role.iter().map(|(role, profiles)| (role.as_str(), profiles.as_slice()))
     }
 
-    /// Whether `who` may give an agent these permissions: the name of a profile, or one inline. The owner grants anything, a
-    /// person what their roles list, and where no person asked nothing is granted.
+    /// Checks that `who` may give an agent these permissions (a profile's name or an inline profile). The owner may
+    /// grant anything, a Discord member what their roles list, and a turn without a person nothing.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason for the refusal, as a text for people.
     pub fn check_grant(&self, who: &Requester, permissions: &Value) -> Result<(), String> {
         match (who, permissions.as_str()) {
             (Requester::Owner, _) => Ok(()),
@@ -41,7 +41,7 @@ impl Grants {
             (Requester::Person { name, roles, .. }, Some(profile)) => {
                 let granted: Vec<&str> =
                     roles.iter().filter_map(|role| self.by_role.get(role)).flatten().map(String::as_str).collect();
-                // It grants nothing: whoever owns a server may take everything from its agents.
+                // `locked` grants nothing: the owner of a server may always reduce what its agents can do.
                 let locked = profile == LOCKED_PROFILE && roles.iter().any(|role| role == SERVER_OWNER);
                 if locked || granted.contains(&profile) {
                     return Ok(());

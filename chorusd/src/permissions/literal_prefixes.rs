@@ -1,29 +1,30 @@
-//! Literal beginnings: the text that a pattern spells out, before anything in it that may stand for more than one text.
+//! Literal prefixes of patterns: the text that a pattern spells out before the first part that can match several texts.
 //!
-//! A rule allows a program only as far as it spells it out (docs/PERMISSIONS.md): `tool:bash:(ls|cargo (build|test))( .*)?`
-//! spells out `ls`, `cargo build` and `cargo test`, and `tool:.*` no program at all.
+//! A rule allows a program only as far as it spells it out (docs/PERMISSIONS.md): `tool:bash:(ls|cargo (build|test))(
+//! .*)?` spells out `ls`, `cargo build` and `cargo test`; `tool:.*` spells out no program.
 
 use regex_automata::util::syntax;
 use regex_syntax::hir::literal::Extractor;
 
 use super::action::BASH_PREFIX;
 
-/// Alternatives of one pattern; a pattern with more is cut back to what all of them have in common.
+/// Limit on the alternatives of one pattern. Patterns with more are reduced to the prefix that all alternatives share.
 const MAX_ALTERNATIVES: usize = 2000;
-/// Bytes of one alternative: longer than any pattern.
+/// Limit on the bytes of one alternative; longer than any pattern.
 const MAX_ALTERNATIVE_LEN: usize = 8 << 10;
 
-/// The literal beginnings of the commands that a pattern matches.
+/// Literal prefixes of the commands that a pattern matches.
 #[derive(Debug, Clone, Default)]
 pub struct LiteralPrefixes {
-    /// Each with whether it is the whole command. Every command that the pattern matches begins with one of these.
+    /// Each prefix, with true if it is the whole command. Every command that the pattern matches starts with one of
+    /// them.
     commands: Vec<(Box<[u8]>, bool)>,
-    /// True if it matches commands of any beginning.
+    /// True if the pattern matches commands with any beginning.
     matches_any: bool,
 }
 
 impl LiteralPrefixes {
-    /// Reads the beginnings out of a pattern, which compiles.
+    /// Extracts the prefixes of a pattern, which must compile.
     pub fn new(pattern: &str) -> Self {
         let any = Self { commands: Vec::new(), matches_any: true };
         let Ok(hir) = syntax::parse(pattern) else { return any };
@@ -42,8 +43,8 @@ impl LiteralPrefixes {
         spelled
     }
 
-    /// The bytes of `command` that the pattern spells out, where it matches it. Of several alternatives that may be the one
-    /// that matches, the least counts.
+    /// Returns how many bytes of `command` the pattern spells out, given that it matches. If several alternatives may
+    /// be the matching one, the shortest counts.
     pub fn spelled_len(&self, command: &str) -> usize {
         let command = command.as_bytes();
         let fits = |(literal, whole): &&(Box<[u8]>, bool)| {
@@ -53,13 +54,13 @@ impl LiteralPrefixes {
         if self.matches_any { 0 } else { least.unwrap_or(0) }
     }
 
-    /// Returns true if it matches commands whose program it does not spell out.
+    /// Returns true if the pattern matches commands whose program it does not spell out.
     pub fn matches_any_program(&self) -> bool {
         self.matches_any || self.commands.iter().any(|(literal, whole)| !whole && !ends_at_word(literal))
     }
 }
 
-/// Returns true if a literal ends behind a whole word, so far as it alone can say.
+/// Returns true if a literal ends after a whole word, as far as the literal alone can show.
 fn ends_at_word(literal: &[u8]) -> bool {
     literal.contains(&b' ')
 }

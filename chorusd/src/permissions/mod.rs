@@ -1,7 +1,8 @@
-//! What an agent may do: an action as a string, a profile of patterns, a verdict with the rule that decided.
+//! The permission engine: matches an action string against the patterns of a profile and returns a verdict with the
+//! rule that decided.
 //!
-//! Pure: the same profile and the same action give the same verdict, whenever and wherever. docs/PERMISSIONS.md says how
-//! a command of the shell is taken apart and what of it the patterns see.
+//! Everything here is pure: the verdict depends on the profile, the action and the paths of the workspace only.
+//! docs/PERMISSIONS.md describes how shell commands are parsed and what the patterns see of them.
 
 mod action;
 mod approved_actions;

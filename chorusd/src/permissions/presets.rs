@@ -1,13 +1,14 @@
-//! The profiles that are always there.
+//! The built-in profiles.
 
 use chorus_proto::methods::permissions::BashMode;
 
 use super::profile_spec::ProfileSpec;
 
-/// Their names, the freest first.
+/// Names of the presets, most permissive first.
 pub const PRESET_NAMES: [&str; 3] = ["open", "standard", "locked"];
 
-/// What `standard` allows: files of the workspace, git that stays on this machine, what only reads, and its own notes.
+/// The patterns that `standard` allows: files of the workspace, local git operations, tools that only read, and the
+/// agent's own docs.
 const STANDARD_ALLOW: [&str; 6] = [
     "tool:(create_file|append_file|str_replace|view):.*",
     "tool:git:(init|commit|branch|checkout|diff|log)( .*)?",
@@ -17,7 +18,7 @@ const STANDARD_ALLOW: [&str; 6] = [
     "tool:search_sessions:.*",
 ];
 
-/// The preset called `name`.
+/// Returns the preset called `name`.
 #[must_use]
 pub fn preset(name: &str) -> Option<ProfileSpec> {
     let own = |patterns: &[&str]| patterns.iter().map(|pattern| (*pattern).to_owned()).collect();

@@ -1,4 +1,4 @@
-//! A profile that is ready to judge.
+//! A compiled profile, which judges actions.
 
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
@@ -13,28 +13,28 @@ use super::profile_spec::{ProfileError, ProfileSpec};
 use super::shell::{self, CommandPart, Invocation, WorkspacePaths};
 use super::tool_visibility::ToolVisibility;
 
-/// Memory that a pattern may take when compiled, in bytes.
+/// Memory limit of one compiled pattern, in bytes.
 const PATTERN_SIZE_LIMIT: usize = 1 << 20;
-/// Memory that all of them together may take.
+/// Memory limit of all compiled patterns together, in bytes.
 const PATTERN_SET_SIZE_LIMIT: usize = 16 << 20;
 
-/// The advice that makes a rule allow more, after the reason why it does not.
+/// Advice appended to the reason why a rule does not allow a command.
 const NAME_PROGRAM_HINT: &str = "name it in a rule to allow it";
 
 /// A profile whose patterns compile and whose examples hold.
 #[derive(Debug, Clone)]
 pub struct Profile {
     spec: ProfileSpec,
-    /// Deny, then ask, then allow: the first that matches is the strictest.
+    /// Patterns in the order deny, ask, allow, so that the first match is the strictest.
     rules: RegexSet,
-    /// The commands that each pattern of `allow` spells out.
+    /// The literal prefixes of the commands that each pattern of `allow` matches.
     literal_prefixes: Arc<[LiteralPrefixes]>,
-    /// Which tools could be allowed or asked about: found out once.
+    /// The tools that could be allowed or asked about; computed once, when first needed.
     tool_visibility: Arc<OnceLock<ToolVisibility>>,
 }
 
 impl Default for Profile {
-    /// Everything is denied.
+    /// The profile that denies everything.
     fn default() -> Self {
         Self {
             spec: ProfileSpec::default(),
@@ -51,7 +51,7 @@ impl PartialEq for Profile {
     }
 }
 
-/// The place of a rule among all of them; `None` where none matched.
+/// Index of the matching pattern in [`Profile::rules`]; `None` if no pattern matched.
 type RuleMatch = Option<usize>;
 
 impl Profile {
@@ -68,7 +68,7 @@ impl Profile {
                     ProfileError::new(key, Some(index), format!("is no regular expression: {}", last_error_line(e)))
                 };
                 let anchored = format!(r"(?s)\A(?:{pattern})\z");
-                // By itself too: `a)|(?:b` would close the group that anchors it.
+                // Parse the bare pattern too: `a)|(?:b` would close the group that anchors it.
                 syntax::parse(pattern).map_err(|e| problem(&e))?;
                 RegexBuilder::new(&anchored).size_limit(PATTERN_SIZE_LIMIT).build().map_err(|e| problem(&e))?;
                 whole.push(anchored);
@@ -91,33 +91,34 @@ impl Profile {
         Ok(profile)
     }
 
-    /// As it is written.
+    /// Returns the profile as written in the configuration.
     #[must_use]
     pub fn spec(&self) -> &ProfileSpec {
         &self.spec
     }
 
-    /// Whether commands may use the network.
+    /// Returns true if commands may use the network.
     #[must_use]
     pub fn allows_network(&self) -> bool {
         self.spec.network
     }
 
-    /// Whether it might allow any action of a tool, or ask about it. False is certain; true may be for nothing.
+    /// Returns true if the profile may allow or ask about some action of the tool. False is certain; true is an upper
+    /// bound.
     #[must_use]
     pub fn may_use_tool(&self, tool: &str) -> bool {
         self.tool_visibility.get_or_init(|| ToolVisibility::new(&self.spec, self.rules.patterns())).is_visible(tool)
     }
 
-    /// What this profile says of an action. The strictest match wins: deny, then ask, then allow, else the default. In
-    /// a profile with `bash: parsed` a command of the shell is taken apart and each part judged. Where all that comes to ask, an
-    /// action that is in `always`, whole and to the letter, is allowed, unless it cannot be seen through.
+    /// Judges an action. The strictest matching rule wins: deny, then ask, then allow, else the default. With
+    /// `bash: parsed` a shell command is split and each part is judged by itself. If the result is `ask`, an action
+    /// that `always` lists literally is allowed, unless it has an `ask_reason`.
     #[must_use]
     pub fn judge(&self, action: &str) -> Verdict {
         self.judge_in_workspace(action, &WorkspacePaths::default())
     }
 
-    /// Judges as [`Profile::judge`] does, the files of commands by the names that they have in `workspace` too.
+    /// Like [`Profile::judge`], but also matches the files of commands by their other names in `workspace`.
     #[must_use]
     pub fn judge_in_workspace(&self, action: &str, workspace: &WorkspacePaths) -> Verdict {
         let (verdict, guard) = self.judge_by_patterns(action, workspace);
@@ -130,7 +131,8 @@ impl Profile {
         }
     }
 
-    /// The verdict of the patterns, and why nothing can make it better than `ask`, where that is so.
+    /// Judges by the patterns alone. The second value is the reason why no rule may improve the verdict beyond `ask`,
+    /// if there is one.
     pub(super) fn judge_by_patterns(&self, action: &str, workspace: &WorkspacePaths) -> (Verdict, Option<String>) {
         match action.strip_prefix(BASH_PREFIX) {
             Some(command) if self.spec.bash == BashMode::Parsed => self.judge_command(command, workspace),
@@ -187,11 +189,11 @@ impl Profile {
         Part { action: piece.action, decision, rule }
     }
 
-    /// Finds the rule that allows a command, `first` being the first that matches: one that spells out its program and
-    /// whatever in it hands over, or one that matches any program, if the command is known to run nothing else.
+    /// Finds the rule that allows a command. `first` is the first allow rule that matches. The rule must spell out the
+    /// program and any delegating words, or the command must be one that is known to run nothing else.
     ///
     /// # Errors
-    /// Why no rule that matches is enough.
+    /// The reason why no matching rule suffices.
     fn find_spelling_rule(&self, call: &Invocation, action: &str, first: usize) -> Result<usize, String> {
         let command = action.strip_prefix(BASH_PREFIX).unwrap_or_default();
         let before = self.spec.deny.len() + self.spec.ask.len();
@@ -214,7 +216,7 @@ impl Profile {
         })
     }
 
-    /// Lists the patterns of `allow` that match commands without naming their program, by their places.
+    /// Returns the indices of the `allow` patterns that match commands without naming a program.
     pub fn rules_matching_any_program(&self) -> impl Iterator<Item = usize> {
         let parsed = self.spec.bash == BashMode::Parsed;
         self.literal_prefixes
@@ -224,12 +226,12 @@ impl Profile {
             .map(|(at, _)| at)
     }
 
-    /// The strictest rule that matches.
+    /// Returns the strictest rule that matches.
     fn strictest_match(&self, action: &str) -> RuleMatch {
         self.rules.matches(action).iter().next()
     }
 
-    /// The strictest rule that matches, of those that do not allow.
+    /// Returns the strictest matching rule that denies or asks.
     fn strictest_deny_or_ask(&self, action: &str) -> RuleMatch {
         self.strictest_match(action).filter(|found| *found < self.spec.deny.len() + self.spec.ask.len())
     }
@@ -247,7 +249,7 @@ impl Profile {
     }
 }
 
-/// The last line of what the regex crate says: the others draw the pattern again.
+/// Returns the last line of an error of the regex crate; the lines before it repeat the pattern.
 fn last_error_line(error: &dyn Display) -> String {
     let text = error.to_string();
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();

@@ -1,33 +1,33 @@
-//! A profile as it is written: in config.toml, or inline in agent.json.
+//! A profile as written in config.toml or inline in agent.json.
 
 use std::fmt;
 
 use chorus_proto::methods::permissions::{BashMode, Decision};
 use serde_json::{Map, Value, json};
 
-/// More rules than anybody reads, and fewer than make a check slow.
+/// Limit on the rules of one profile: more than anybody reads, and few enough to keep checks fast.
 pub(super) const MAX_RULES: usize = 1000;
-/// Bytes of one pattern.
+/// Limit on the length of one pattern, in bytes.
 pub(super) const MAX_PATTERN_LEN: usize = 4096;
 
-/// Every key of a profile.
+/// All keys of a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileSpec {
     pub deny: Vec<String>,
     pub ask: Vec<String>,
     pub allow: Vec<String>,
-    /// Whole actions, no patterns: allowed where all else would have them asked about.
+    /// Literal actions (not patterns), which are allowed where the patterns would ask.
     pub always: Vec<String>,
-    /// Where nothing matches; never `Allow`.
+    /// The decision if no pattern matches; never `Allow`.
     pub default: Decision,
     pub bash: BashMode,
     pub network: bool,
-    /// Actions with the decision they must get, checked when the profile is loaded.
+    /// Actions with their expected decisions, checked when the profile is loaded.
     pub examples: Vec<(String, Decision)>,
 }
 
 impl Default for ProfileSpec {
-    /// Everything is denied.
+    /// The profile that denies everything.
     fn default() -> Self {
         Self {
             deny: Vec::new(),
@@ -42,25 +42,25 @@ impl Default for ProfileSpec {
     }
 }
 
-/// Where in a profile something is wrong.
+/// The key, or list entry, that an error is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileLocation {
     pub key: String,
-    /// In a list, from 0.
+    /// Index in the list, counted from 0.
     pub index: Option<usize>,
 }
 
-/// What is wrong with a profile.
+/// An error in a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileError {
-    /// `None`: the whole of it.
+    /// `None` if the error concerns the whole profile.
     pub location: Option<ProfileLocation>,
-    /// To be read after the place.
+    /// The message, which is printed after the location.
     pub message: String,
 }
 
 impl ProfileError {
-    /// Something wrong with `key`, or with one entry of it.
+    /// Creates an error about `key`, or about one entry of its list.
     pub fn new(key: &str, index: Option<usize>, what: impl Into<String>) -> Self {
         Self { location: Some(ProfileLocation { key: key.to_owned(), index }), message: what.into() }
     }
@@ -77,10 +77,10 @@ impl fmt::Display for ProfileError {
 }
 
 impl ProfileSpec {
-    /// Reads a profile; keys that are left out have the values of an empty one.
+    /// Parses a profile. Missing keys keep the values of [`ProfileSpec::default`].
     ///
     /// # Errors
-    /// An unknown key or a value that does not fit.
+    /// An unknown key or an invalid value.
     pub fn from_json(map: &Map<String, Value>) -> Result<Self, ProfileError> {
         let mut spec = Self::default();
         for (key, value) in map {
@@ -118,7 +118,7 @@ impl ProfileSpec {
         Ok(spec)
     }
 
-    /// All keys, as [`Spec::read`] takes them.
+    /// Returns all keys in the form that [`ProfileSpec::from_json`] parses.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let examples: Vec<Value> = self

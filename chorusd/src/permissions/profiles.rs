@@ -1,4 +1,4 @@
-//! The profiles that have a name.
+//! The named profiles: presets and those of config.toml.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use super::presets::{PRESET_NAMES, preset};
 use super::profile::Profile;
 use super::profile_spec::{ProfileError, ProfileSpec};
 
-/// The presets, and the profiles of the configuration.
+/// All named profiles, sorted by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profiles {
     named: BTreeMap<String, Arc<Profile>>,
 }
 
 impl Default for Profiles {
-    /// The presets.
+    /// The presets only.
     fn default() -> Self {
         let compiled = |name: &&str| {
-            // A preset that did not compile would be missing: `presets_compile` looks.
+            // A preset that does not compile would be skipped here; the test `presets_compile` guards against that.
             let profile = Profile::new(preset(name)?).ok()?;
             Some(((*name).to_owned(), Arc::new(profile)))
         };
@@ -28,7 +28,7 @@ impl Default for Profiles {
 }
 
 impl Profiles {
-    /// Whether `name` is one of the presets.
+    /// Returns true if `name` is one of the presets.
     #[must_use]
     pub fn is_preset(name: &str) -> bool {
         PRESET_NAMES.contains(&name)
@@ -37,7 +37,7 @@ impl Profiles {
     /// Adds a profile of the configuration.
     ///
     /// # Errors
-    /// A name that is taken by a preset or is none, a profile that cannot be used.
+    /// The name is invalid or a preset's, or the profile cannot be used.
     pub fn add(&mut self, name: &str, spec: ProfileSpec) -> Result<(), ProfileError> {
         let whole = |what: &str| ProfileError { location: None, message: what.to_owned() };
         if Self::is_preset(name) {
@@ -51,23 +51,23 @@ impl Profiles {
         Ok(())
     }
 
-    /// The profile called `name`.
+    /// Returns the profile called `name`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<Profile>> {
         self.named.get(name)
     }
 
-    /// Presets first, then by name.
+    /// Iterates over the presets first, then over the other profiles by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Arc<Profile>)> {
         let presets = PRESET_NAMES.into_iter().filter_map(|name| Some((name, self.named.get(name)?)));
         let own = self.named.iter().filter(|(name, _)| !Self::is_preset(name));
         presets.chain(own.map(|(name, profile)| (name.as_str(), profile)))
     }
 
-    /// What `permissions` of an agent mean: the name of a profile, or one inline.
+    /// Resolves the `permissions` of an agent: a profile's name or an inline profile.
     ///
     /// # Errors
-    /// What is wrong, to be read after "has `permissions` that cannot be used: ".
+    /// A text that continues "has `permissions` that cannot be used: ".
     pub fn resolve(&self, permissions: &Value) -> Result<Arc<Profile>, String> {
         match permissions {
             Value::String(name) => self.get(name).cloned().ok_or_else(|| {

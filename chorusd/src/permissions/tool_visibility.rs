@@ -1,7 +1,7 @@
-//! Which tools a profile could ever allow or ask about: the others need not be shown to a model.
+//! Finds the tools that a profile can never allow or ask about, so that they need not be offered to a model.
 //!
-//! A tool is left out only where that is certain. What its actions begin with is walked through an automaton of the
-//! patterns: where it dies, no pattern matches any action of the tool.
+//! A tool is left out only if that is certain: a DFA of the patterns is fed the prefix that the tool's actions share.
+//! If it reaches a dead state, no pattern matches any action of the tool.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,25 +13,25 @@ use regex_automata::{Anchored, Input, MatchKind, nfa::thompson};
 use super::action::{ACTION_PREFIX, BASH_PREFIX, TOOL_ACTION_PREFIXES};
 use super::profile_spec::ProfileSpec;
 
-/// What the actions of a command that only writes a file begin with.
+/// Prefix of the actions of a command that only writes a file.
 const CREATE_FILE_PREFIX: &str = "tool:create_file:";
 
-/// Memory that an automaton may take, in bytes; where it wants more, nothing is known.
+/// Memory limit of an automaton in bytes. Tools are offered if it is exceeded.
 const NFA_SIZE_LIMIT: usize = 16 << 20;
 const DFA_CACHE_CAPACITY: usize = 8 << 20;
-/// States that are looked at to see that a pattern matches whatever comes.
+/// Limit on the states visited to prove that a pattern matches every continuation.
 const MAX_VISITED_STATES: usize = 4096;
 
-/// What is known of each tool.
+/// Whether each tool could be allowed or asked about.
 #[derive(Debug)]
 pub struct ToolVisibility {
     tools: BTreeMap<&'static str, bool>,
-    /// Of a tool that is not among them.
+    /// The answer for tools that are not in `tools`.
     unlisted: bool,
 }
 
 impl ToolVisibility {
-    /// `whole`: the patterns of `spec`, anchored: deny, then ask, then allow.
+    /// Takes `spec` and its anchored patterns (`whole`) in the order deny, ask, allow.
     pub fn new(spec: &ProfileSpec, whole: &[String]) -> Self {
         let (deny, permit) = whole.split_at(spec.deny.len().min(whole.len()));
         let (deny, permit) = (PatternSet::new(deny), PatternSet::new(permit));
@@ -46,13 +46,13 @@ impl ToolVisibility {
         }
     }
 
-    /// Whether the tool might do anything at all.
+    /// Returns true if some action of the tool may be allowed or asked about.
     pub fn is_visible(&self, tool: &str) -> bool {
         self.tools.get(tool).copied().unwrap_or(self.unlisted)
     }
 }
 
-/// Some patterns together.
+/// A set of patterns as one automaton.
 #[derive(Debug)]
 enum PatternSet {
     Empty,
@@ -65,7 +65,7 @@ impl PatternSet {
         if patterns.is_empty() {
             return Self::Empty;
         }
-        // Emptying the cache would leave states that mean others.
+        // Clearing the cache would reuse state ids for other states.
         let config = DFA::config()
             .match_kind(MatchKind::All)
             .cache_capacity(DFA_CACHE_CAPACITY)
@@ -79,7 +79,7 @@ impl PatternSet {
         }
     }
 
-    /// Whether a text may be matched that begins so; true where that is not known.
+    /// Returns true if a pattern matches some text with this prefix, or if that is unknown.
     fn may_match(&self, begins: &str) -> bool {
         match self {
             Self::Empty => false,
@@ -91,7 +91,7 @@ impl PatternSet {
         }
     }
 
-    /// Whether every text is matched that begins so; false where that is not known.
+    /// Returns true if every text with this prefix is matched; false if that is unknown.
     fn always_matches(&self, begins: &str) -> bool {
         let Self::Compiled(dfa) = self else { return false };
         let mut cache = dfa.create_cache();
@@ -99,7 +99,7 @@ impl PatternSet {
     }
 }
 
-/// The state after these bytes; `None` where the automaton gives up.
+/// Returns the state that `text` leads to, or `None` if the automaton gives up.
 fn state_after(dfa: &DFA, cache: &mut Cache, text: &str) -> Option<LazyStateID> {
     let mut state = dfa.start_state_forward(cache, &Input::new("").anchored(Anchored::Yes)).ok()?;
     for byte in text.bytes() {
@@ -111,7 +111,7 @@ fn state_after(dfa: &DFA, cache: &mut Cache, text: &str) -> Option<LazyStateID> 
     Some(state)
 }
 
-/// Whether there is a match at the end of whatever valid UTF-8 comes after this state; `None` where that is not known.
+/// Returns true if every continuation in valid UTF-8 ends in a match, or `None` if that is unknown.
 fn is_universal(dfa: &DFA, cache: &mut Cache, from: LazyStateID) -> Option<bool> {
     let (mut seen, mut left) = (HashSet::from([(from, Utf8Position::Boundary)]), vec![(from, Utf8Position::Boundary)]);
     while let Some((state, place)) = left.pop() {
@@ -138,16 +138,16 @@ fn is_universal(dfa: &DFA, cache: &mut Cache, from: LazyStateID) -> Option<bool>
     Some(true)
 }
 
-/// Where in a character of UTF-8 a text stands.
+/// Position within the UTF-8 encoding of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Utf8Position {
     Boundary,
-    /// So many bytes are left, the next of them between these.
+    /// The number of bytes left, and the lowest and highest value of the next one.
     Inside(u8, u8, u8),
 }
 
 impl Utf8Position {
-    /// After this byte; `None` where it cannot come.
+    /// Returns the position after this byte, or `None` if the byte is invalid here.
     fn advance(self, byte: u8) -> Option<Self> {
         let next = match (self, byte) {
             (Self::Boundary, 0..=0x7F) => Self::Boundary,
@@ -187,7 +187,7 @@ mod tests {
         };
         assert_eq!(shown("open"), TOOLS);
         assert_eq!(shown("standard"), TOOLS);
-        // Of a tool that is not known nothing is.
+        // The engine knows no actions of an unknown tool.
         assert_eq!(shown("locked"), ["view", "list_models", "one_of_tomorrow"]);
         assert!(TOOLS.iter().all(|tool| !Profile::default().may_use_tool(tool)));
     }

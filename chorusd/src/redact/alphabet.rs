@@ -1,10 +1,10 @@
-//! The letters that tokens are made of.
+//! Alphabets of tokens.
 
-/// A set of letters.
+/// A set of bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Alphabet {
     pub contains: fn(u8) -> bool,
-    /// As SECRETS.md names it.
+    /// The name in the table of SECRETS.md.
     #[cfg_attr(not(test), expect(dead_code, reason = "only the table in SECRETS.md has it"))]
     pub name: &'static str,
 }
@@ -47,17 +47,17 @@ pub fn is_base64url(byte: u8) -> bool {
     is_word_byte(byte) || byte == b'-'
 }
 
-/// Tokens in parts.
+/// The alphabet of tokens with several parts.
 pub fn is_base64url_or_dot(byte: u8) -> bool {
     is_base64url(byte) || byte == b'.'
 }
 
-/// The usual alphabet of base64, with its padding.
+/// The standard alphabet of base64, including padding.
 pub fn is_base64(byte: u8) -> bool {
     is_alnum(byte) || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// What may stand in a `Bearer`: RFC 6750.
+/// The bytes allowed in a `Bearer` token: RFC 6750.
 pub fn is_bearer_byte(byte: u8) -> bool {
     is_base64url_or_dot(byte) || matches!(byte, b'~' | b'+' | b'/' | b'=')
 }
@@ -70,7 +70,7 @@ fn is_base32(byte: u8) -> bool {
     byte.is_ascii_uppercase() || matches!(byte, b'2'..=b'7')
 }
 
-/// A cookie of Slack is sent with its escapes.
+/// Slack's cookies are sent with URL escapes.
 fn is_cookie_byte(byte: u8) -> bool {
     is_base64url(byte) || is_base64(byte) || byte == b'%'
 }

@@ -1,16 +1,16 @@
-//! Passwords and keys that have no form of their own, by what stands before them.
+//! Passwords and keys without a format of their own, which are recognised by the text before them.
 
 use super::alphabet::{is_alnum, is_base64, is_bearer_byte, is_word_byte};
 use super::matchers::{Match, count_digits, looks_random, secret_match};
 use super::view_text::ViewText;
 
-/// Bytes of the part of a URL that has a name and a password.
+/// Largest size of the part of a URL that contains the user name and password.
 const MAX_AUTHORITY_BYTES: usize = 1 << 10;
 
-/// Letters of a name that something is assigned to.
+/// Largest size of the name in an assignment.
 pub const MAX_NAME_BYTES: usize = 64;
 
-/// The password in `scheme://user:password@host`.
+/// Matches the password in `scheme://user:password@host`.
 pub fn url_password(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let scheme = at.checked_sub(1).and_then(|before| text.get(before));
     if !scheme.is_some_and(|byte| is_alnum(byte) || matches!(byte, b'+' | b'-' | b'.')) {
@@ -25,7 +25,7 @@ pub fn url_password(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match
         return Match::Incomplete(from);
     }
     if !text.bytes[from..end].contains(&b'@') && has_password_start(&text.bytes[from..end]) {
-        // A password may have a slash in it, which belongs in an escape but is often pasted as it is.
+        // A password may contain a slash, which should be escaped but is often pasted as it is.
         end = url_run_end(text, from, is_url_byte);
         if text.may_continue(end) && end - from <= MAX_AUTHORITY_BYTES {
             return Match::Incomplete(from);
@@ -44,17 +44,17 @@ pub fn url_password(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match
     secret_match(from + colon + 1..from + host, kind)
 }
 
-/// Returns true for a byte that may stand in a URL.
+/// Returns whether a byte may occur in a URL.
 fn is_url_byte(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\')
 }
 
-/// Returns true for a byte that may stand in the part of a URL that names the host.
+/// Returns whether a byte may occur in the part of a URL that names the host.
 fn is_authority_byte(byte: u8) -> bool {
     is_url_byte(byte) && !matches!(byte, b'/' | b'?' | b'#')
 }
 
-/// Returns the end of a part of a URL. One that is broken goes on until its `@`.
+/// Returns the end of a part of a URL. A part that is broken by a gap continues until its `@`.
 fn url_run_end(text: &ViewText<'_>, from: usize, of: fn(u8) -> bool) -> usize {
     let end = text.bounded_run_end(from, of, (0, MAX_AUTHORITY_BYTES + 1), false);
     let broken =
@@ -67,7 +67,7 @@ fn url_run_end(text: &ViewText<'_>, from: usize, of: fn(u8) -> bool) -> usize {
     if rest.contains(&b'@') || text.may_continue(more) { more } else { end }
 }
 
-/// Returns true if a name and the beginning of a password stand there, and not a host and its port.
+/// Returns whether the text is a user name and the start of a password rather than a host and its port.
 fn has_password_start(authority: &[u8]) -> bool {
     let Some(colon) = memchr::memchr(b':', authority) else { return false };
     let (user, password) = (&authority[..colon], &authority[colon + 1..]);
@@ -76,7 +76,7 @@ fn has_password_start(authority: &[u8]) -> bool {
         && user.iter().all(|byte| is_word_byte(*byte) || matches!(byte, b'-' | b'.' | b'%' | b'+'))
 }
 
-/// Whether a password only says where one belongs.
+/// Returns whether a password is only a placeholder.
 pub fn is_placeholder(password: &[u8]) -> bool {
     const WORDS: [&[u8]; 11] = [
         b"password",
@@ -99,7 +99,7 @@ pub fn is_placeholder(password: &[u8]) -> bool {
         || WORDS.iter().any(|word| password.eq_ignore_ascii_case(word))
 }
 
-/// Returns true for `${…}`, `$(…)` and `$NAME`: a name has capitals and digits, or letters only.
+/// Returns whether the text is `${…}`, `$(…)` or `$NAME`. A name consists of capitals and digits, or only of letters.
 fn is_variable(password: &[u8]) -> bool {
     let name = &password[password.iter().take_while(|byte| **byte == b'$').count()..];
     match name {
@@ -113,19 +113,19 @@ fn is_variable(password: &[u8]) -> bool {
     }
 }
 
-/// Returns true if a password begins with an escape, and is not `%NAME%`.
+/// Returns whether a password begins with an escape and is not `%NAME%`.
 fn starts_with_escape(password: &[u8]) -> bool {
     let [b'%', one, other, rest @ ..] = password else { return false };
     let named = rest.last() == Some(&b'%') && rest[..rest.len() - 1].iter().all(|byte| is_word_byte(*byte));
     one.is_ascii_hexdigit() && other.is_ascii_hexdigit() && !named
 }
 
-/// `AccountKey=`, 64 bytes in base64.
+/// Matches the 64 bytes in base64 after `AccountKey=`.
 pub fn azure_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     match_base64_key(text, at + "AccountKey=".len(), 88, kind)
 }
 
-/// `SharedAccessKey=`, 32 bytes in base64.
+/// Matches the 32 bytes in base64 after `SharedAccessKey=`.
 pub fn shared_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     match_base64_key(text, at + "SharedAccessKey=".len(), 44, kind)
 }
@@ -146,12 +146,12 @@ fn match_base64_key(text: &ViewText<'_>, from: usize, count: usize, kind: &'stat
     }
 }
 
-/// The 40 characters that are assigned to `secret_access_key`.
+/// Matches the 40 characters that are assigned to `secret_access_key`.
 pub fn assigned_secret(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     match_assigned(text, at, 40, |length| length == 40, kind)
 }
 
-/// What is assigned to `session_token`, where it is as long as AWS's.
+/// Matches the value that is assigned to `session_token`, if it is as long as AWS's.
 pub fn assigned_session(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     match_assigned(text, at, 100, |length| length >= 100, kind)
 }
@@ -179,9 +179,9 @@ fn match_assigned(text: &ViewText<'_>, at: usize, least: usize, fits: fn(usize) 
     }
 }
 
-/// Looks at the values that `.npmrc` assigns to `_auth`, `_authToken` and `_password`.
+/// Matches the values that `.npmrc` assigns to `_auth`, `_authToken` and `_password`.
 pub fn npm_auth(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
-    // The name stands for itself or behind a registry.
+    // The name is on its own or follows a registry.
     if !text.is_word_start(at) || text.byte_before(at) == Some(b'.') {
         return Match::No;
     }
@@ -210,7 +210,7 @@ pub fn npm_auth(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if fits { secret_match(from..end, kind) } else { Match::No }
 }
 
-/// The word that ends before `at`, and the place where it begins. Blanks and the ends of lines stand between words.
+/// Returns the word that ends before `at`, and its start. Blanks and line ends separate words.
 fn word_before<'a>(text: &ViewText<'a>, at: usize) -> (&'a [u8], usize) {
     let mut end = at;
     while end > 0 && text.byte_before(end).is_some_and(|byte| byte.is_ascii_whitespace()) {
@@ -226,7 +226,7 @@ fn word_before<'a>(text: &ViewText<'a>, at: usize) -> (&'a [u8], usize) {
     (&text.bytes[start..end], start)
 }
 
-/// Returns true if the `login` at `at` follows `machine HOST` or `default`, or begins a line.
+/// Returns whether the `login` at `at` follows `machine HOST` or `default`, or begins a line.
 fn is_entry_start(text: &ViewText<'_>, at: usize) -> bool {
     let blanks = (0..at).rev().take_while(|before| matches!(text.get(*before), Some(b' ' | b'\t'))).count();
     let line = at - blanks;
@@ -234,18 +234,18 @@ fn is_entry_start(text: &ViewText<'_>, at: usize) -> bool {
         return true;
     }
     let (host, start) = word_before(text, at);
-    // A quote or a mark may stand before the entry.
+    // A quote or a mark may precede the entry.
     host == b"default" || word_before(text, start).0.ends_with(b"machine")
 }
 
-/// `machine HOST login USER password PASSWORD` in `.netrc`.
+/// Matches the password in `machine HOST login USER password PASSWORD` of `.netrc`.
 pub fn netrc_password(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if text.byte_before(at).is_some_and(|byte| !byte.is_ascii_whitespace()) {
         return Match::No;
     }
     let (first, start) = word_before(text, at);
     let (name, begun) = word_before(text, start);
-    // In a sentence it is "to login with password"; in the file a host or the begin of a line stands before it.
+    // In a sentence it is "to login with password"; in the file, a host or the start of a line precedes it.
     if name == b"login" && !is_entry_start(text, begun) {
         return Match::No;
     }
@@ -270,7 +270,7 @@ pub fn netrc_password(text: &ViewText<'_>, at: usize, kind: &'static str) -> Mat
     if value.len() >= 4 && !is_placeholder(value) { secret_match(from..from + value.len(), kind) } else { Match::No }
 }
 
-/// `HOST:PORT:DATABASE:USER:PASSWORD`, a line of `.pgpass`.
+/// Matches the password in `HOST:PORT:DATABASE:USER:PASSWORD`, a line of `.pgpass`.
 pub fn pgpass_password(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let field = |byte: &u8| is_alnum(*byte) || matches!(byte, b'.' | b'-' | b'_' | b'*' | b'/');
     let mut host = at;

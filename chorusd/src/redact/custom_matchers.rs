@@ -1,4 +1,4 @@
-//! Kinds whose form says more than an alphabet and a length.
+//! Matchers of secrets that need more than alphabets and lengths.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::alphabet::{is_alnum, is_base64url};
 use super::matchers::{Match, count_digits, leading_bytes, looks_random, match_run_from, secret_match, trimmed_len};
 use super::view_text::ViewText;
 
-/// `sk-…`: keys of Anthropic and OpenAI, and of the many that took the form over.
+/// Matches `sk-…`: keys of Anthropic and OpenAI, and of the many that use the same form.
 pub fn dashed_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if !text.is_word_start(at) {
         return Match::No;
@@ -28,7 +28,7 @@ pub fn dashed_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
         _ if rest.starts_with(b"ant-") => ("anthropic-key", 24, 1),
         _ if openai => ("openai-key", 40, 1),
         _ if memchr::memmem::find(leading_bytes(rest), b"T3BlbkFJ").is_some() => ("openai-key", 40, 0),
-        // `task-…` and `risk-…` end with it.
+        // `task-…` and `risk-…` end with the prefix.
         _ if text.byte_before(at) == Some(b'-') && at >= 2 && text.get(at - 2).is_some_and(is_alnum) => {
             return Match::No;
         }
@@ -38,10 +38,10 @@ pub fn dashed_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if fits { secret_match(at..end, kind) } else { Match::No }
 }
 
-/// Letters of a part of a JWT that are looked at again where it is broken, and of a header that are decoded.
+/// Bytes of a part of a JWT that are scanned again where it is broken, and bytes of a header that are decoded.
 const MAX_DECODED_PART: usize = 2 << 10;
 
-/// Returns true if the header of a JWT names an algorithm. One that is very long does at its beginning or its end.
+/// Returns whether the header of a JWT names an algorithm. Of a very long one, only its start and its end are examined.
 fn names_algorithm(header: &[u8]) -> bool {
     let named = |part: &[u8]| {
         let part = URL_SAFE_NO_PAD.decode(part).ok();
@@ -54,7 +54,7 @@ fn names_algorithm(header: &[u8]) -> bool {
     named(&header[..MAX_DECODED_PART]) || named(&header[last..])
 }
 
-/// Header, claims and signature.
+/// Matches a JWT: header, claims and signature.
 pub fn jwt(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     const LEAST: [usize; 5] = [20, 20, 43, 0, 0];
     if !text.is_word_start(at) {
@@ -66,7 +66,7 @@ pub fn jwt(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     loop {
         let mut next = text.bounded_run_end(end, is_base64url, (LEAST[parts], usize::MAX), true);
         if parts < 2 && text.gap(next).is_some() && text.get(next) != Some(b'.') {
-            // Broken before the part ends.
+            // The text is broken before the part ends.
             let more = match next - end {
                 length if length < MAX_DECODED_PART => {
                     text.bounded_run_end(end, is_base64url, (length + 1, usize::MAX), true)
@@ -95,14 +95,14 @@ pub fn jwt(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
             break;
         }
         end += 1;
-        // An encrypted one may have no key in its second part.
+        // An encrypted JWT may have an empty second part, which would hold the key.
         if parts == 1 && text.get(end) == Some(b'.') {
             end += 1;
             parts += 1;
         }
     }
     let end = at + trimmed_len(&text.bytes[at..end]);
-    // Where its parts begin and end is known: they may be long.
+    // The part boundaries are known from here on; parts may be long.
     let long = spans[1..].iter().filter(|part| part.end.min(end).saturating_sub(part.start) >= 10).count();
     if parts < 3 || long < 2 {
         return Match::No;
@@ -110,7 +110,7 @@ pub fn jwt(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if names_algorithm(&text.bytes[at..spans[0].end.min(end)]) { secret_match(at..end, kind) } else { Match::No }
 }
 
-/// An id in base64, a time and a signature.
+/// Matches a Discord token: an id in base64, a time and a signature.
 pub fn discord_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if !text.is_word_start(at) {
         return Match::No;
@@ -144,7 +144,7 @@ pub fn discord_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Matc
     if (26..=64).contains(&(end - time - 1)) { secret_match(at..end, kind) } else { Match::No }
 }
 
-/// `discord.com/api/webhooks/ID/TOKEN`.
+/// Matches the token in `discord.com/api/webhooks/ID/TOKEN`.
 pub fn discord_webhook(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let from = at + "/api/webhooks/".len();
     let id = text.run_end(from, |byte| byte.is_ascii_digit());
@@ -157,23 +157,23 @@ pub fn discord_webhook(text: &ViewText<'_>, at: usize, kind: &'static str) -> Ma
     match_run_from(text, id + 1, is_base64url, 60, kind)
 }
 
-/// `hooks.slack.com/services/…`.
+/// Matches `hooks.slack.com/services/…`.
 pub fn slack_webhook(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     match_run_from(text, at + "hooks.slack.com/".len(), |byte| is_base64url(byte) || byte == b'/', 40, kind)
 }
 
-/// `….webhook.office.com/webhookb2/…`.
+/// Matches `….webhook.office.com/webhookb2/…`.
 pub fn teams_webhook(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let of = |byte| is_base64url(byte) || matches!(byte, b'/' | b'@');
     match_run_from(text, at + ".webhook.office.com/webhookb2/".len(), of, 100, kind)
 }
 
-/// `hooks.zapier.com/hooks/catch/…`.
+/// Matches `hooks.zapier.com/hooks/catch/…`.
 pub fn zapier_webhook(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     match_run_from(text, at + "hooks.zapier.com/hooks/catch/".len(), |byte| is_alnum(byte) || byte == b'/', 12, kind)
 }
 
-/// `ID:AA…`, of which the id is no secret.
+/// Matches the secret in `ID:AA…`. The id is not secret.
 pub fn telegram_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let before = text.bytes[..at].iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     if !(7..=11).contains(&before) {
@@ -188,7 +188,7 @@ pub fn telegram_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Mat
     if end - from == 35 || italics { secret_match(from..from + 35, kind) } else { Match::No }
 }
 
-/// Looks at what follows `.atlasv1.` in a token of Terraform Cloud. The id before it is not a secret.
+/// Matches what follows `.atlasv1.` in a token of Terraform Cloud. The id before it is not secret.
 pub fn terraform_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let before = text.bytes[..at].iter().rev().take_while(|byte| is_alnum(**byte)).count();
     let from = at + ".atlasv1.".len();
@@ -198,7 +198,7 @@ pub fn terraform_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Ma
     match_run_from(text, from, is_base64url, 60, kind)
 }
 
-/// A client secret of Microsoft Entra: what follows `8Q~`.
+/// Matches what follows `8Q~` in a client secret of Microsoft Entra.
 pub fn azure_client_secret(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let from = at + 3;
     let end = text.bounded_run_end(from, |byte| is_base64url(byte) || matches!(byte, b'~' | b'.'), (31, 38), false);
@@ -216,7 +216,7 @@ pub fn azure_client_secret(text: &ViewText<'_>, at: usize, kind: &'static str) -
     }
 }
 
-/// `A3-…`: the secret key of an account of 1Password.
+/// Matches `A3-…`, the secret key of a 1Password account.
 pub fn onepassword_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if !text.is_word_start(at) {
         return Match::No;
@@ -232,7 +232,7 @@ pub fn onepassword_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Ma
     if fits && count_digits(&text.bytes[at + 3..end]) > 0 { secret_match(at..end, kind) } else { Match::No }
 }
 
-/// `sgp_`, maybe the instance, and forty digits.
+/// Matches `sgp_`, optionally the instance, and forty digits.
 pub fn sourcegraph_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if !text.is_word_start(at) {
         return Match::No;

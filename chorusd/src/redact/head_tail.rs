@@ -1,41 +1,41 @@
-//! Beginning and end of an output, however much it is, without secrets.
+//! Redacts the head and the tail of an output of any size.
 
 use std::sync::Arc;
 
 use super::redactor::Redactor;
 use super::stream::StreamRedactor;
 
-/// Bytes before the end of a flood that are looked at, so that a secret which begins there is known for one.
+/// Bytes before the tail of a large output that are scanned as well, so that a secret which begins there is recognised.
 const LEAD_BYTES: usize = 32 << 10;
 
-/// Takes an output as it comes. Its beginning goes on at once, but for what may become a secret; of what is behind it only the end is
-/// looked through, when there is no more.
+/// Receives an output piece by piece. Passes on its head immediately, except for what may become a secret. Of the rest,
+/// only the tail is scanned, once the output has ended.
 #[derive(Debug)]
 pub struct HeadTail {
-    /// `None`: secrets stay.
+    /// `None` if the output is not redacted.
     redactor: Option<Arc<Redactor>>,
     stream: Option<StreamRedactor>,
-    /// Bytes of the beginning that are still to come, and of the end at most.
+    /// Bytes of the head that are still to come, and the largest number of bytes of the tail.
     head_remaining: u64,
     tail_bytes: usize,
     total_bytes: u64,
     head_written: u64,
-    /// What is behind the beginning: first what was looked through together with it, then what was not yet.
+    /// The output after the head: `redacted` was scanned together with the head, `unscanned` was not.
     redacted: Vec<u8>,
     unscanned: Vec<u8>,
     has_overflowed: bool,
 }
 
-/// What is behind the beginning.
+/// The output after the head.
 #[derive(Debug)]
 pub struct OutputTail {
-    /// Bytes between the two.
+    /// Number of bytes between head and tail.
     pub left_out: u64,
     pub end: Vec<u8>,
 }
 
 impl HeadTail {
-    /// With so many bytes of the beginning and of the end.
+    /// Keeps `beginning` bytes of the head and `end` bytes of the tail.
     pub fn new(redactor: Option<&Arc<Redactor>>, beginning: u64, end: usize) -> Self {
         Self {
             redactor: redactor.cloned(),
@@ -50,7 +50,7 @@ impl HeadTail {
         }
     }
 
-    /// Takes a piece; what is of the beginning goes to `beginning`.
+    /// Adds a piece. Appends what belongs to the head to `beginning`.
     pub fn push(&mut self, piece: &[u8], beginning: &mut Vec<u8>) {
         self.total_bytes += piece.len() as u64;
         if self.head_remaining > 0 {
@@ -68,7 +68,7 @@ impl HeadTail {
         }
     }
 
-    /// There is no more; it may have been cut off.
+    /// Finishes the output, which may have been cut off.
     pub fn finish(&mut self, beginning: &mut Vec<u8>) -> OutputTail {
         let mut raw = std::mem::take(&mut self.unscanned);
         if self.has_overflowed {
@@ -113,7 +113,7 @@ mod tests {
 
     const KEY: &str = "own-key-0123456789-abcdefghij";
 
-    /// Beginning, bytes left out, and end of pieces.
+    /// Returns the head, the number of bytes left out, and the tail.
     fn of(pieces: &[&[u8]], redactor: Option<&Arc<Redactor>>) -> (String, u64, String) {
         let (mut ends, mut beginning) = (HeadTail::new(redactor, 100, 1000), Vec::new());
         pieces.iter().for_each(|piece| ends.push(piece, &mut beginning));

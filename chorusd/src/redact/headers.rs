@@ -1,4 +1,4 @@
-//! The credentials in the header that says who asks.
+//! Credentials in the `Authorization` header and the like.
 
 use std::ops::Range;
 
@@ -10,16 +10,16 @@ use super::credentials::MAX_NAME_BYTES;
 use super::matchers::{Match, count_digits, leading_bytes, looks_random, secret_match, trimmed_len};
 use super::view_text::ViewText;
 
-/// Letters of a line at most that are looked through for credentials.
+/// Bytes of a line that are searched for credentials.
 const MAX_VALUE_BYTES: usize = 4 << 10;
 
-/// Returns the start of the value behind a name that ends at `name`, if blanks or the end of a line are between them.
+/// Returns the start of the value after a name that ends at `name`, if blanks or a line end separate them.
 fn value_start(text: &ViewText<'_>, name: usize) -> Option<usize> {
     let from = text.bounded_run_end(name, |byte| byte == b' ', (0, usize::MAX), false);
     (from > name || text.gap(from).is_some()).then_some(from)
 }
 
-/// The value of a header.
+/// Matches the token after `Bearer`.
 pub fn bearer_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if !text.is_word_start(at) {
         return Match::No;
@@ -37,7 +37,7 @@ pub fn bearer_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match
     if is_opaque_token(&text.bytes[from..end]) { secret_match(from..end, kind) } else { Match::No }
 }
 
-/// Returns true if the value may be a token: not a word, and long enough.
+/// Returns whether the value may be a token: long enough, and not a word.
 fn is_opaque_token(value: &[u8]) -> bool {
     value.len() >= 20
         && count_digits(value) >= 2
@@ -45,7 +45,7 @@ fn is_opaque_token(value: &[u8]) -> bool {
         && looks_random(value)
 }
 
-/// A name and a password in base64.
+/// Matches a user name and password in base64 after `Basic`.
 pub fn basic_auth(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if !text.is_word_start(at) {
         return Match::No;
@@ -58,7 +58,7 @@ pub fn basic_auth(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     match_basic_pair(text, from, kind)
 }
 
-/// A name and a password in base64 at `from`.
+/// Matches a user name and password in base64 at `from`.
 fn match_basic_pair(text: &ViewText<'_>, from: usize, kind: &'static str) -> Match {
     let mut end = text.base64_run_end(from, 0, true);
     if text.may_continue(end) {
@@ -69,7 +69,7 @@ fn match_basic_pair(text: &ViewText<'_>, from: usize, kind: &'static str) -> Mat
         && decode_pair(&text.bytes[from..end])
             .is_none_or(|pair| (end - from).is_multiple_of(4) && pair.last() != Some(&b'='))
     {
-        // Broken where nothing says so: what is in the next line belongs to it if both together are a pair.
+        // The line is broken without any mark. The next line belongs to the value if both together decode to a pair.
         let more = text.base64_run_end(end, 1, false);
         if text.may_continue(more) {
             return Match::Incomplete(from);
@@ -84,19 +84,19 @@ fn match_basic_pair(text: &ViewText<'_>, from: usize, kind: &'static str) -> Mat
     if decode_pair(&text.bytes[from..end]).is_some() { secret_match(from..end, kind) } else { Match::No }
 }
 
-/// The name and the password that `value` says in base64.
+/// Decodes a user name and password from base64.
 fn decode_pair(value: &[u8]) -> Option<Vec<u8>> {
     if value.len() < 8 {
         return None;
     }
-    // Of a very long one the beginning says it.
+    // The start of a very long value suffices.
     let value = &value[..value.len().min(MAX_VALUE_BYTES)];
     let decoded = STANDARD.decode(value).or_else(|_| STANDARD_NO_PAD.decode(value)).ok()?;
     let pair = decoded.iter().all(u8::is_ascii_graphic) && decoded.contains(&b':') && decoded.len() >= 6;
     pair.then_some(decoded)
 }
 
-/// `"auth": "…"` in the configuration of Docker.
+/// Matches `"auth": "…"` in Docker's configuration.
 pub fn docker_auth(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if text.byte_before(at).is_none_or(|byte| byte != b'"') {
         return Match::No;
@@ -113,13 +113,13 @@ pub fn docker_auth(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match 
     match_basic_pair(text, from, kind)
 }
 
-/// Returns the range between the name of the header and the end of its value.
+/// Returns the range of a header's value after its name.
 fn value_range(text: &ViewText<'_>, at: usize) -> Result<Range<usize>, Match> {
     let name = text.bounded_run_end(at + 1, is_alnum, (0, MAX_NAME_BYTES), false);
     if text.may_continue(name) {
         return Err(Match::Incomplete(name));
     }
-    // In a command its quote stands before the name, in JSON before the value.
+    // In a command the quote precedes the name, in JSON the value.
     let start = at.saturating_sub(1);
     let outer = text.byte_before(start).filter(|byte| matches!(byte, b'"' | b'\''));
     let between = |byte| matches!(byte, b' ' | b'\t' | b':' | b'=' | b'"' | b'\'' | b'\\');
@@ -144,7 +144,7 @@ fn value_range(text: &ViewText<'_>, at: usize) -> Result<Range<usize>, Match> {
     }
 }
 
-/// The credentials in `Authorization: SCHEME CREDENTIALS`, whatever the scheme.
+/// Matches the credentials in `Authorization: SCHEME CREDENTIALS` with any scheme.
 pub fn authorization(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let before = at.checked_sub(1).and_then(|before| text.get(before));
     if !matches!(before, Some(b'A' | b'a')) {
@@ -157,7 +157,7 @@ pub fn authorization(text: &ViewText<'_>, at: usize, kind: &'static str) -> Matc
     let all = &text.bytes[part.clone()];
     let scheme = all.iter().position(|byte| *byte == b' ').unwrap_or(0);
     let credentials = part.start + scheme + all[scheme..].iter().take_while(|byte| **byte == b' ').count();
-    // Bearer and Basic are looked at where they stand.
+    // Bearer and Basic have matchers of their own.
     let word = &all[..scheme];
     if word.eq_ignore_ascii_case(b"bearer") || word.eq_ignore_ascii_case(b"basic") {
         return Match::No;
@@ -191,7 +191,7 @@ pub fn authorization(text: &ViewText<'_>, at: usize, kind: &'static str) -> Matc
     }
 }
 
-/// Returns the real end of credentials that end with a line at `end`, if the line is broken in the middle of them.
+/// Returns the end of credentials whose line ends at `end`, including their continuation if the line is broken.
 fn continued_end(text: &ViewText<'_>, end: usize) -> usize {
     let of = |byte: u8| is_bearer_byte(byte) || matches!(byte, b',' | b'"');
     let more = text.bounded_run_end(end, of, (1, usize::MAX), false);
@@ -202,7 +202,7 @@ fn continued_end(text: &ViewText<'_>, end: usize) -> usize {
     if text.gap(end).is_some_and(|gap| !gap.hard) && rest.len() >= 6 && count_digits(rest) >= 3 { more } else { end }
 }
 
-/// Returns true if credentials are `name=value, name="value"`, as those of Digest, OAuth and AWS.
+/// Returns whether credentials have the form `name=value, name="value"`, as those of Digest, OAuth and AWS.
 fn has_parameters(credentials: &[u8]) -> bool {
     let name = credentials.iter().take_while(|byte| is_alnum(**byte) || matches!(byte, b'_' | b'-')).count();
     let assigned = name > 0 && credentials.get(name) == Some(&b'=');

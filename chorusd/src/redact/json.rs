@@ -1,4 +1,4 @@
-//! Secrets inside JSON: only the strings that hold one are written anew, everything else stays as it came, digit for digit.
+//! Redacts JSON. Only strings that contain a secret are rewritten; everything else stays as it is, digit for digit.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 use super::redactor::Redactor;
 
 impl Redactor {
-    /// `json`, a value on one line, without secrets; and how many there were.
+    /// Redacts `json`, a value on one line. Returns the number of secrets, too.
     #[must_use]
     pub fn redact_json<'a>(&self, json: &'a str) -> (Cow<'a, str>, u64) {
-        // What an escape may hide is seen only in what it stands for.
+        // What an escape may hide is only visible once the string is decoded.
         let hidden =
             ["\\u", "\\/"].iter().any(|escape| memchr::memmem::find(json.as_bytes(), escape.as_bytes()).is_some());
         if !hidden && self.count_secrets(json) == 0 {
@@ -37,7 +37,7 @@ impl Redactor {
         (Cow::Owned(out), count)
     }
 
-    /// As [`Redactor::json`]; `None` where there is nothing to replace.
+    /// As [`Redactor::redact_json`]. Returns `None` if there is nothing to replace.
     #[must_use]
     pub fn redact_raw_value(&self, json: &RawValue) -> Option<Box<RawValue>> {
         match self.redact_json(json.get()).0 {
@@ -46,7 +46,7 @@ impl Redactor {
         }
     }
 
-    /// One string, with its quotes.
+    /// Redacts a single string, including its quotes.
     fn redact_json_string(&self, json: &str) -> (String, u64) {
         let Ok(text) = serde_json::from_str::<String>(json) else { return (String::new(), 0) };
         let (found, count) = self.redact_and_count(text.as_bytes(), false);
@@ -58,7 +58,7 @@ impl Redactor {
     }
 }
 
-/// Bytes of the string that `json` begins with, quotes included.
+/// Returns the length in bytes of the string at the start of `json`, including its quotes.
 fn string_len(json: &str) -> usize {
     let bytes = json.as_bytes();
     let mut at = 1;

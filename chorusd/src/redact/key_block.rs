@@ -1,22 +1,22 @@
-//! Private keys in blocks of lines. A view has no line ends, numbers and marks of lines any more.
+//! Private keys in blocks of several lines. The view has already removed line ends, line numbers and line marks.
 
 use super::alphabet::is_base64;
 use super::matchers::{Match, looks_random, secret_match};
 use super::view_text::ViewText;
 
-/// Bytes of a private key block, its end included; what is longer is none.
+/// Size of the largest private key block, including its end. Longer ones do not count as a key.
 const MAX_BLOCK_BYTES: usize = 32 << 10;
 
-/// Letters of a line in a block, but for the last: at least, and at most.
+/// Smallest and largest length of a line in a block, except the last line.
 const KEY_LINE_LENGTHS: std::ops::RangeInclusive<usize> = 40..=100;
 
-/// Letters of an unfinished line that may be one of a block.
+/// Length from which an unfinished line may be part of a block.
 const MIN_UNFINISHED_LINE: usize = 12;
 
-/// Letters that wait for the end of a block whose beginning nobody saw.
+/// Bytes that are held back while the end of a block is missing whose first line was not seen.
 const MAX_BODY_BYTES: usize = 8 << 10;
 
-/// A block in PEM.
+/// Matches a block in PEM.
 pub fn private_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let dashes = match parse_label(text, at + "-----BEGIN ".len()) {
         KeyLabel::Incomplete => return Match::Incomplete(at),
@@ -35,7 +35,7 @@ pub fn private_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match 
             (&rest[..found], end)
         }
         None if !text.is_complete && rest.len() < MAX_BLOCK_BYTES => return Match::Incomplete(at),
-        // Cut off: what of it there is.
+        // The block was cut off: match what there is of it.
         None => {
             let body = &rest[..body_end(text, dashes).min(rest.len())];
             (body, dashes + body.len())
@@ -48,7 +48,7 @@ pub fn private_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match 
 enum KeyLabel {
     No,
     Incomplete,
-    /// Behind its dashes.
+    /// The offset after the dashes that follow the label.
     EndsAt(usize),
 }
 
@@ -58,7 +58,7 @@ fn label_end(text: &ViewText<'_>, from: usize) -> usize {
     from + rest.iter().position(|byte| !inside(byte)).unwrap_or(rest.len())
 }
 
-/// The label of a private key at `from`.
+/// Parses the label of a private key at `from`.
 fn parse_label(text: &ViewText<'_>, from: usize) -> KeyLabel {
     let end = label_end(text, from);
     if text.may_continue(end) {
@@ -77,13 +77,13 @@ fn parse_label(text: &ViewText<'_>, from: usize) -> KeyLabel {
     }
 }
 
-/// How much from `from` on is base64 in lines.
+/// Returns the end of the base64 at `from`, across lines.
 fn body_end(text: &ViewText<'_>, from: usize) -> usize {
     let rest = text.bytes.get(from..).unwrap_or_default();
     rest.iter().position(|byte| !is_base64(*byte)).unwrap_or(rest.len())
 }
 
-/// The lines before the end of a private key whose first line is missing.
+/// Matches the lines before the end of a private key whose first line is missing.
 pub fn headless_private_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let from = body_start_before(text, at);
     match parse_label(text, at + "-----END ".len()) {
@@ -104,7 +104,7 @@ fn body_start_before(text: &ViewText<'_>, at: usize) -> usize {
         let start = text.part_start(from - 1);
         let line = &text.bytes[start..from];
         let inside = line.iter().rev().take_while(|byte| is_base64(**byte)).count();
-        // Only the last line may be short, and only the first may begin behind something else.
+        // Only the last line may be short, and only the first may follow other text.
         if inside < *KEY_LINE_LENGTHS.start() && from != at {
             break;
         }
@@ -137,7 +137,7 @@ pub fn unfinished_key_start(text: &ViewText<'_>) -> Option<usize> {
     (lines >= *KEY_LINE_LENGTHS.start() || random).then_some(from).filter(|from| end - from < MAX_BODY_BYTES)
 }
 
-/// The lines behind `Private-Lines: ` in a key of PuTTY.
+/// Matches the lines after `Private-Lines: ` in a PuTTY key.
 pub fn putty_private_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let digits = at + "Private-Lines: ".len();
     let from = text.bounded_run_end(digits, |byte| byte.is_ascii_digit(), (1, 3), false);

@@ -1,4 +1,4 @@
-//! Looking at a place where a secret may begin.
+//! Matches a pattern at an offset where a secret may begin.
 
 use std::ops::Range;
 
@@ -6,31 +6,31 @@ use super::alphabet::is_alnum;
 use super::patterns::{Pattern, PatternPart, PatternRule};
 use super::view_text::ViewText;
 
-/// Letters of a text at most that stands for a secret.
+/// Largest size of a placeholder for a secret.
 const MAX_PLACEHOLDER_BYTES: usize = 80;
 
-/// Bytes of a run by which it is decided whether it is a secret.
+/// Bytes at the start of a run that decide whether it is a secret.
 const MAX_DECIDING_BYTES: usize = 2 << 10;
 
-/// What stands at a place.
+/// The result of a matcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Match {
-    /// No secret.
+    /// There is no secret.
     No,
-    /// More must come before that can be told; what begins here may be one.
+    /// More text is needed to decide; a secret may begin at this offset.
     Incomplete(usize),
-    /// This part of the text is one.
+    /// The range `part` of the text is a secret.
     Secret { part: Range<usize>, kind: &'static str },
 }
 
-/// The end of parts.
+/// The end of a sequence of parts.
 enum PartsEnd {
     No,
     Incomplete,
     At(usize),
 }
 
-/// Looks at `at`, where `shape` begins.
+/// Matches `shape`, whose prefix is at `at`.
 pub fn match_pattern(text: &ViewText<'_>, at: usize, shape: &Pattern) -> Match {
     match shape.rule {
         PatternRule::Custom(look) | PatternRule::CustomAfter(look) => look(text, at, shape.kind),
@@ -47,7 +47,7 @@ pub fn match_pattern(text: &ViewText<'_>, at: usize, shape: &Pattern) -> Match {
     }
 }
 
-/// Returns the end of `parts`, which begin at `from`.
+/// Matches `parts` from `from` on. Returns their end.
 fn match_parts(text: &ViewText<'_>, from: usize, parts: &[PatternPart]) -> PartsEnd {
     let mut end = from;
     for (number, part) in parts.iter().enumerate() {
@@ -74,7 +74,7 @@ fn match_parts(text: &ViewText<'_>, from: usize, parts: &[PatternPart]) -> Parts
                     && text.gap(stop).is_some()
                     && !text.bytes[stop..].starts_with(next.as_bytes())
                 {
-                    // Broken before what must follow.
+                    // The text is broken before the next part.
                     let more = text.bounded_run_end(end, of.contains, (stop - end + 1, *most), false);
                     if text.may_continue(more) {
                         return PartsEnd::Incomplete;
@@ -105,24 +105,25 @@ fn match_parts(text: &ViewText<'_>, from: usize, parts: &[PatternPart]) -> Parts
     PartsEnd::At(end)
 }
 
-/// This part is a secret.
+/// Returns the match for a range.
 pub fn secret_match(part: Range<usize>, kind: &'static str) -> Match {
     Match::Secret { part, kind }
 }
 
-/// How much of `run` is the token: a full stop behind it is the sentence's, an underscore Markdown's.
+/// Returns the length of the token in `run`, without a full stop that ends a sentence or an underscore of Markdown.
 pub fn trimmed_len(run: &[u8]) -> usize {
     let kept = run.len().saturating_sub(MAX_DECIDING_BYTES);
     let end = &run[kept..];
     kept + end.iter().rposition(|byte| !matches!(byte, b'.' | b'-' | b'_')).map_or(0, |last| last + 1)
 }
 
-/// The beginning of a long run: whether it is a secret is told by that.
+/// Returns the start of a long run, which decides whether it is a secret.
 pub fn leading_bytes(run: &[u8]) -> &[u8] {
     &run[..run.len().min(MAX_DECIDING_BYTES)]
 }
 
-/// Whether it may have been made by chance: not `xxxxxxxx` or `your_token_here`. A word in a long one is there by chance.
+/// Returns whether the bytes may be random, unlike `xxxxxxxx` or `your_token_here`. A long text may contain a word by
+/// chance.
 pub fn looks_random(bytes: &[u8]) -> bool {
     let bytes = leading_bytes(bytes);
     let mut seen = [false; 256];
@@ -133,12 +134,12 @@ pub fn looks_random(bytes: &[u8]) -> bool {
     distinct >= 8 && (bytes.len() > MAX_PLACEHOLDER_BYTES || !placeholder.iter().any(text))
 }
 
-/// How many digits there are; of a long run in its beginning.
+/// Counts the digits in the start of a run.
 pub fn count_digits(bytes: &[u8]) -> usize {
     leading_bytes(bytes).iter().filter(|byte| byte.is_ascii_digit()).count()
 }
 
-/// What stands at `from`, at least so long.
+/// Matches a run of at least `least` bytes at `from`.
 pub fn match_run_from(text: &ViewText<'_>, from: usize, of: fn(u8) -> bool, least: usize, kind: &'static str) -> Match {
     let end = text.bounded_run_end(from, of, (least, usize::MAX), true);
     if text.may_continue(end) {

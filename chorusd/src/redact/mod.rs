@@ -1,8 +1,8 @@
-//! Secrets, found and replaced: the daemon's own keys by their bytes, those of others by their shape. Pure: what is read, kept
-//! and told is decided elsewhere.
+//! Finds and replaces secrets: the daemon's own keys by their bytes, those of others by patterns. Pure: other modules
+//! decide which text is redacted, stored or shown.
 //!
-//! A secret becomes `[redacted:<kind>:<fingerprint>]`. The fingerprint tells two secrets apart and finds the same one again; it
-//! is made with a key of the home's own, so that nobody who reads it can try guesses.
+//! A secret becomes `[redacted:<kind>:<fingerprint>]`. The fingerprint distinguishes two secrets and identifies the
+//! same one again. It is keyed with a random key of the home, so that nobody who reads it can test guesses.
 
 mod alphabet;
 mod credentials;

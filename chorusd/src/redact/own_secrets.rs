@@ -1,11 +1,12 @@
-//! The daemon's own keys, in the forms in which they come back.
+//! The encodings in which the daemon's own keys may appear.
 
 use super::view::{LineMark, View};
 
-/// Shorter ones are words that texts have for other reasons: a local server takes any key.
+/// Shorter keys are ordinary words that texts contain for other reasons: a local server accepts any key.
 pub const MIN_KEY_BYTES: usize = 8;
 
-/// Bytes of a key without its beginning that are looked for in pairs of digits: a line may end in the part that is searched for.
+/// Length of the prefix that is skipped for another form of separated hexadecimal pairs, since a line may end inside
+/// the part that the automaton searches for.
 const SKIPPED_PREFIX_BYTES: usize = 4;
 
 const BASE64_DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -13,8 +14,8 @@ const BASE64URL_DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst
 const BASE32_DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const BASE32_LOWER_DIGITS: &[u8] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// The forms of `key`: as it is, and in JSON, URLs, hexadecimal, base64 and base32, wherever in a longer text that was encoded it
-/// stands; some of them in each other. As a view shows them. No form comes twice.
+/// Returns the forms of `key` as a view shows them: plain and in JSON, URLs, hexadecimal, base64 and base32, at any
+/// position of a longer text that was encoded, and some of these encodings nested. Contains no form twice.
 #[must_use]
 pub fn encoded_forms(key: &str) -> Vec<Vec<u8>> {
     let mut forms: Vec<Vec<u8>> = Vec::new();
@@ -84,7 +85,7 @@ fn hex_separated(bytes: &[u8], upper: bool, between: &str) -> Vec<u8> {
     pairs.join(between.as_bytes())
 }
 
-/// Two bytes together, as `xxd` shows them.
+/// Formats pairs of bytes as `xxd` does.
 fn hex_words(bytes: &[u8], upper: bool) -> Vec<u8> {
     bytes.chunks_exact(2).map(|pair| hex_separated(pair, upper, "")).collect::<Vec<_>>().join(&b' ')
 }
@@ -94,8 +95,8 @@ fn hex_digits(byte: u8, upper: bool) -> [u8; 2] {
     [digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]
 }
 
-/// `bytes` in digits of `width` bits, `before` bytes behind the beginning of a group. Digits that have bits of what stands beside
-/// are left out.
+/// Encodes `bytes` in digits of `width` bits, beginning `before` bytes after the start of a group. Leaves out digits
+/// that contain bits of neighbouring bytes.
 fn encode_digits(bytes: &[u8], before: usize, width: usize, alphabet: &[u8]) -> Vec<u8> {
     let first = (8 * before).div_ceil(width);
     let bit = |at: usize| {

@@ -1,5 +1,5 @@
-//! All kinds of secrets, by what their issuers document; only shapes that ordinary text does not have. SECRETS.md has them as a
-//! table, which a test compares.
+//! All kinds of secrets, as their issuers document them. Only patterns that ordinary text does not match are included.
+//! SECRETS.md has the same table, and a test compares the two.
 
 use super::alphabet::{
     ALNUM, BASE32, BASE64, BASE64URL, BASE64URL_DOT, BASE64URL_PADDED, BEARER, COOKIE, DASHED, HEX, LETTERS, LOWER,
@@ -21,7 +21,7 @@ const UUID: &[PatternPart] = &[
     exactly(HEX, 12),
 ];
 
-/// All of them. A beginning stands here once; the longest that fits is looked at first.
+/// All patterns. Each prefix occurs once; the longest that fits is tried first.
 pub const PATTERNS: &[Pattern] = &[
     // Clouds.
     exact("aws-access-key", "AKIA", BASE32, 16),
@@ -197,7 +197,7 @@ pub const PATTERNS: &[Pattern] = &[
     exact("adafruit-key", "aio_", ALNUM, 28),
     parts("flutterwave-key", "FLWSECK_TEST-", &[exactly(HEX, 32), Text("-X")]),
     parts("flutterwave-key", "FLWSECK-", &[exactly(LOWER, 32), Text("-X")]),
-    // Money and shops.
+    // Payments and shops.
     variable("stripe-key", "sk_live_", ALNUM, 16),
     variable("stripe-key", "sk_test_", ALNUM, 16),
     variable("stripe-key", "sk_prod_", ALNUM, 16),
@@ -294,7 +294,7 @@ pub const PATTERNS: &[Pattern] = &[
     parts("voiceflow-key", "VF.DM.", &[exactly(HEX, 24), Text("."), exactly(ALNUM, 16)]),
     parts("intra42-secret", "s-s4t2ud-", &[exactly(HEX, 64)]),
     parts("intra42-secret", "s-s4t2af-", &[exactly(HEX, 64)]),
-    // In general.
+    // General.
     custom("jwt", "eyJ", custom_matchers::jwt),
     custom("private-key", "-----BEGIN ", key_block::private_key),
     custom("private-key", "-----END ", key_block::headless_private_key),

@@ -1,11 +1,11 @@
-//! How a secret of others is described: how it begins, and what must follow. `list` has all of them.
+//! Describes patterns of others' secrets: a prefix and what must follow it. `pattern_list` contains all of them.
 
 use super::alphabet::Alphabet;
 use super::matchers::Match;
 pub use super::pattern_list::PATTERNS;
 use super::view_text::ViewText;
 
-/// One way in which a secret begins.
+/// One form of a secret.
 #[derive(Debug, Clone, Copy)]
 pub struct Pattern {
     pub kind: &'static str,
@@ -13,38 +13,39 @@ pub struct Pattern {
     pub rule: PatternRule,
 }
 
-/// What follows the beginning.
+/// The rest of the secret after its prefix.
 #[derive(Debug, Clone, Copy)]
 pub enum PatternRule {
-    /// This part. The beginning belongs to the secret.
+    /// A single part. The prefix belongs to the secret.
     Single(PatternPart),
-    /// These parts.
+    /// Several parts.
     Parts(&'static [PatternPart]),
-    /// Looked at by a function of its own.
+    /// A custom matcher.
     Custom(MatchFn),
-    /// As `By`, but the beginning only says that a secret follows.
+    /// A custom matcher; the prefix is not part of the secret but shows that one follows.
     CustomAfter(MatchFn),
 }
 
 /// A part of a secret.
 #[derive(Debug, Clone, Copy)]
 pub enum PatternPart {
-    /// Just this.
+    /// Exactly this text.
     Text(&'static str),
-    /// At least `least` letters of an alphabet, and at most `most`. `varies`: those behind `least` may be in another line.
+    /// At least `least` and at most `most` bytes of an alphabet. `varies` means that those after the first `least` may
+    /// be on another line.
     Run { of: Alphabet, least: usize, most: usize, varies: bool },
 }
 
-/// Looks at a place, given with its kind.
+/// A matcher, called with the offset of the prefix and the kind.
 pub type MatchFn = fn(&ViewText<'_>, usize, &'static str) -> Match;
 
 impl Pattern {
-    /// Returns true if the beginning is part of the secret.
+    /// Returns whether the prefix is part of the secret.
     pub fn includes_prefix(&self) -> bool {
         !matches!(self.rule, PatternRule::CustomAfter(_))
     }
 
-    /// Returns the parts that follow the beginning; none for what a function looks at.
+    /// Returns the parts that follow the prefix, or none if a custom matcher handles it.
     pub fn parts(&self) -> &[PatternPart] {
         match &self.rule {
             PatternRule::Single(part) => std::slice::from_ref(part),
@@ -53,7 +54,7 @@ impl Pattern {
         }
     }
 
-    /// Returns true if `=` may end it.
+    /// Returns whether the secret may end with `=`.
     pub fn may_end_with_padding(&self) -> bool {
         match self.parts().last() {
             Some(PatternPart::Run { of, .. }) => (of.contains)(b'='),
@@ -65,27 +66,27 @@ impl Pattern {
     }
 }
 
-/// So many letters.
+/// A part of exactly `count` bytes.
 pub const fn exactly(of: Alphabet, count: usize) -> PatternPart {
     PatternPart::Run { of, least: count, most: count, varies: false }
 }
 
-/// So many letters or more.
+/// A part of at least `least` bytes.
 pub const fn at_least(of: Alphabet, least: usize) -> PatternPart {
     PatternPart::Run { of, least, most: usize::MAX, varies: true }
 }
 
-/// As many letters as there are. At least `least`, which is as many as there are today.
+/// A pattern that takes as many bytes as there are, at least `least`, which is the length that is issued today.
 pub const fn run(kind: &'static str, start: &'static str, of: Alphabet, least: usize) -> Pattern {
     single(kind, start, PatternPart::Run { of, least, most: usize::MAX, varies: false })
 }
 
-/// As many letters as there are. Their number varies: at least `least`.
+/// A pattern that takes as many bytes as there are. The length varies; it is at least `least`.
 pub const fn variable(kind: &'static str, start: &'static str, of: Alphabet, least: usize) -> Pattern {
     single(kind, start, PatternPart::Run { of, least, most: usize::MAX, varies: true })
 }
 
-/// Exactly so many letters.
+/// A pattern of exactly `count` bytes.
 pub const fn exact(kind: &'static str, start: &'static str, of: Alphabet, count: usize) -> Pattern {
     single(kind, start, exactly(of, count))
 }

@@ -1,4 +1,4 @@
-//! What finds and replaces secrets.
+//! The redactor, which finds and replaces secrets.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,13 +13,14 @@ use super::stream::StreamRedactor;
 use super::view::View;
 use crate::config::Secret;
 
-/// What fingerprints are made with: random, and of one home only.
+/// The key of fingerprints: random, and different for each home.
 pub type FingerprintKey = [u8; 32];
 
-/// Keys of its own that are remembered; a key file that is written anew all the time must not fill the memory.
+/// Largest number of own keys that are remembered, so that a key file that changes all the time cannot exhaust resident
+/// memory.
 const MAX_OWN_KEYS: usize = 64;
 
-/// Finds the daemon's own keys and what looks like those of others.
+/// Finds the daemon's own keys and secrets of others that match a pattern.
 pub struct Redactor {
     automaton: RwLock<Arc<Automaton>>,
     fingerprint_key: LazyLock<FingerprintKey, Box<dyn FnOnce() -> FingerprintKey + Send>>,
@@ -32,7 +33,7 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// One that asks for the key of its fingerprints when it finds its first secret.
+    /// Creates a redactor. `key` is called when the first secret is found.
     #[must_use]
     pub fn new(key: impl FnOnce() -> FingerprintKey + Send + 'static) -> Self {
         Self {
@@ -41,7 +42,7 @@ impl Redactor {
         }
     }
 
-    /// Knows one of the daemon's own keys from now on. A very short one is only a word.
+    /// Adds one of the daemon's own keys. A very short one is ignored, since it is only a word.
     pub fn add_own_key(&self, secret: &Secret) {
         let key = secret.expose();
         if key.len() < MIN_KEY_BYTES || self.automaton().keys().iter().any(|known| known == key) {
@@ -63,7 +64,7 @@ impl Redactor {
         self.automaton.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// `text` without secrets.
+    /// Replaces the secrets in `text`.
     #[must_use]
     pub fn redact_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.redact_and_count(text.as_bytes(), false).0 {
@@ -72,7 +73,7 @@ impl Redactor {
         }
     }
 
-    /// As [`Redactor::text`], for a text whose end is missing: nor does it end with a piece of one.
+    /// As [`Redactor::redact_text`], for a truncated text: also replaces a partial secret at its end.
     #[must_use]
     pub fn redact_truncated(&self, text: String) -> String {
         match self.redact_and_count(text.as_bytes(), true).0 {
@@ -81,7 +82,8 @@ impl Redactor {
         }
     }
 
-    /// A message to a person without secrets. Where it ends with `…` it was cut off there, maybe in the middle of one.
+    /// Replaces the secrets in a message to a user. If it ends with `…`, it was truncated there, perhaps inside a
+    /// secret.
     #[must_use]
     pub fn redact_message(&self, message: &str) -> String {
         match message.strip_suffix('…') {
@@ -90,19 +92,19 @@ impl Redactor {
         }
     }
 
-    /// A line, which need not be text, without secrets.
+    /// Replaces the secrets in a line, which need not be valid UTF-8.
     #[must_use]
     pub fn redact_bytes<'a>(&self, line: &'a [u8]) -> Cow<'a, [u8]> {
         self.redact_and_count(line, false).0
     }
 
-    /// How many secrets are in `text`.
+    /// Counts the secrets in `text`.
     #[must_use]
     pub fn count_secrets(&self, text: &str) -> u64 {
         self.redact_and_count(text.as_bytes(), false).1
     }
 
-    /// `all` without secrets, and how many there were. `cut`: its end is missing.
+    /// Replaces the secrets in `all` and counts them. `cut` means that the text was truncated.
     pub(super) fn redact_and_count<'a>(&self, all: &'a [u8], cut: bool) -> (Cow<'a, [u8]>, u64) {
         let needles = self.automaton();
         let view = View::new(all, true, None);
@@ -129,7 +131,7 @@ impl Redactor {
         (Cow::Owned(out), count)
     }
 
-    /// Writes what stands for a secret that was found in `view`.
+    /// Writes the placeholder for a secret that was found in `view`.
     pub(super) fn write_placeholder(
         &self,
         needles: &Automaton,
@@ -137,7 +139,7 @@ impl Redactor {
         view: &View<'_>,
         out: &mut Vec<u8>,
     ) {
-        // All forms of one key have one fingerprint, and a secret has the same however its lines are broken.
+        // All forms of one key have one fingerprint, and line breaks inside a secret do not change it.
         let own = found.key.and_then(|key| needles.keys().get(key));
         let print = Sha256::new().chain_update(*self.fingerprint_key);
         let print = match own {
@@ -156,14 +158,14 @@ impl Redactor {
         out.push(b']');
     }
 
-    /// What goes through in pieces, without secrets.
+    /// Creates a redactor for a text that arrives in pieces.
     #[must_use]
     pub fn stream(self: &Arc<Self>) -> StreamRedactor {
         StreamRedactor::new(self.clone())
     }
 }
 
-/// A text from which only whole parts in ASCII were taken.
+/// Converts to text. The redactor replaces only complete ASCII ranges, so that valid UTF-8 stays valid.
 pub(super) fn into_string_lossy(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|wrong| String::from_utf8_lossy(wrong.as_bytes()).into_owned())
 }

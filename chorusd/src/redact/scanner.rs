@@ -1,4 +1,4 @@
-//! Finding the next secret in a text.
+//! Finds the next secret in a text.
 
 use std::ops::Range;
 
@@ -14,26 +14,26 @@ use super::view_text::ViewText;
 /// The kind of the daemon's own keys.
 const OWN_KEY_KIND: &str = "chorus-key";
 
-/// Bytes of a key's form that are looked for; the rest is compared where they are found.
+/// Bytes of an encoded key that the automaton searches for. The rest is compared at each hit.
 const ANCHOR_BYTES: usize = 12;
 
-/// Bytes of a needle's beginning from which on what may be one is waited for in the middle of a word.
+/// Length of a prefix from which its continuation is awaited even in the middle of a word.
 const MIN_LIKELY_PREFIX: usize = 3;
 
-/// Everything that is looked for.
+/// An Aho-Corasick automaton over the prefixes of all patterns and of the daemon's own keys.
 #[derive(Debug)]
 pub struct Automaton {
-    /// `None` never happens: these are few patterns.
+    /// Always `Some`: the number of patterns is small.
     search: Option<AhoCorasick>,
-    /// What each pattern of `search` is the beginning of: the longest first.
+    /// The candidates that begin with each pattern of `search`, the longest first.
     candidates: Vec<Vec<Candidate>>,
-    /// Beginnings of what is itself the secret, sorted.
+    /// Prefixes that are part of the secret, sorted.
     prefixes: Vec<Vec<u8>>,
     longest_prefix: usize,
-    /// Bytes that one of these begins with.
+    /// Marks the first bytes of these prefixes.
     first_bytes: [bool; 256],
     keys: Vec<String>,
-    /// With the number of the key.
+    /// The encoded forms of the own keys, each with the index of its key.
     own_forms: Vec<(Vec<u8>, usize)>,
 }
 
@@ -43,11 +43,11 @@ enum Candidate {
     OwnKey(usize),
 }
 
-/// What comes next.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScanResult {
     Nothing,
-    /// What begins here may become a secret.
+    /// A secret may begin at this offset; more text is needed to decide.
     Incomplete(usize),
     Secret(FoundSecret),
 }
@@ -55,13 +55,13 @@ pub enum ScanResult {
 /// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSecret {
-    /// The place of the secret in the text, and in its view.
+    /// The range of the secret in the original text, and in its view.
     pub text_range: Range<usize>,
     pub view_range: Range<usize>,
     pub kind: &'static str,
-    /// The number of the daemon's own key that it is.
+    /// The index of the daemon's own key, if it is one.
     pub key: Option<usize>,
-    /// Its last `=` was taken for a soft line break, and is not in the view.
+    /// Its last `=` was taken for a soft line break and is not part of the view.
     pub padded: bool,
 }
 
@@ -74,7 +74,7 @@ struct ViewMatch {
 }
 
 impl Automaton {
-    /// Looks for secrets of others, and for `keys`.
+    /// Builds the automaton for the patterns of others' secrets and for `keys`.
     pub fn new(keys: Vec<String>) -> Self {
         let own_forms: Vec<_> = keys
             .iter()
@@ -92,7 +92,7 @@ impl Automaton {
         let candidates = patterns
             .iter()
             .map(|pattern| {
-                // Beginnings of the pattern, the longest first.
+                // The prefixes of the pattern, the longest first.
                 let lengths = (1..=pattern.len()).rev();
                 let here = lengths.flat_map(|length| {
                     let from = all.partition_point(|(start, _)| start.as_slice() < &pattern[..length]);
@@ -112,13 +112,12 @@ impl Automaton {
         Self { search, candidates, prefixes, longest_prefix, first_bytes, keys, own_forms }
     }
 
-    /// The daemon's own keys.
+    /// Returns the daemon's own keys.
     pub fn keys(&self) -> &[String] {
         &self.keys
     }
 
-    /// The first secret of the text that `view` shows that ends behind `done`; what stands before that is only looked at for how it
-    /// goes on.
+    /// Returns the first secret in `view` that ends after `done`. The text before `done` is only used as context.
     pub fn next_secret(&self, view: &View<'_>, from: usize, done: usize) -> ScanResult {
         let text = ViewText::from_view(view);
         let mut at = view.view_offset(from);
@@ -135,7 +134,7 @@ impl Automaton {
             for what in &self.candidates[found.pattern().as_usize()] {
                 match self.match_candidate(&text, found.start(), *what) {
                     (Match::Secret { part, kind }, key) if part.end > done => {
-                        // What may begin before it is waited for first.
+                        // Something that may begin before the match has to be decided first.
                         if let Some(open) = open.filter(|open| *open < part.start) {
                             return waits(open);
                         }
@@ -162,7 +161,8 @@ impl Automaton {
         }
     }
 
-    /// A secret that was found by what stands before it as its own beginning tells it, if that does. `None`: more must come.
+    /// Replaces the kind of a secret that was recognised by the text before it, if its own prefix names a kind. Returns
+    /// `None` if more text is needed.
     fn resolve_kind(&self, text: &ViewText<'_>, seen: ViewMatch) -> Option<ViewMatch> {
         if !matches!(seen.what, Candidate::Pattern(at) if !PATTERNS[at].includes_prefix()) {
             return Some(seen);
@@ -195,8 +195,8 @@ impl Automaton {
         }
     }
 
-    /// Returns the place from which the end of `text` may be the beginning of a secret; it may begin in what has gone
-    /// on.
+    /// Returns the offset from which the end of `text` may be the start of a secret. It may begin in text that was
+    /// already emitted.
     fn find_partial_start(&self, text: &ViewText<'_>, from: usize, done: usize) -> Option<usize> {
         let end = text.bytes.len();
         let begins = (from.max(end.saturating_sub(self.longest_prefix))..end).find(|at| {
@@ -212,8 +212,8 @@ impl Automaton {
         [begins, block].into_iter().flatten().min().map(|from| from.max(done)).filter(|from| *from < end)
     }
 
-    /// What of the end of a text that was cut off may be a piece of a secret: the beginning of one of the daemon's own
-    /// keys, or a shape that had not ended.
+    /// Returns the part of a secret at the end of a truncated text: the start of one of the daemon's own keys, or of a
+    /// pattern that is incomplete.
     pub fn find_truncated(&self, view: &View<'_>, done: usize) -> Option<FoundSecret> {
         const LEAST: usize = 8;
         let ScanResult::Incomplete(from) = self.next_secret(view, done, done) else { return None };
@@ -223,7 +223,7 @@ impl Automaton {
         let shape = PATTERNS.iter().filter(|shape| rest.starts_with(shape.prefix.as_bytes()));
         let long =
             shape.filter(|shape| rest.len() >= shape.prefix.len() + LEAST).max_by_key(|shape| shape.prefix.len());
-        // What is whole but for its end was found before this is asked.
+        // Secrets that lack only their end were found before this is called.
         let (kind, what) =
             if known { (OWN_KEY_KIND, Candidate::OwnKey(0)) } else { (long?.kind, Candidate::Pattern(0)) };
         let random = known || rest.iter().any(u8::is_ascii_digit);
@@ -232,8 +232,8 @@ impl Automaton {
     }
 }
 
-/// Looks at `at` for `form`, of one of the daemon's own keys. A blank or a backslash of it may be lost at the end of a
-/// line.
+/// Matches the form `form` of one of the daemon's own keys at `at`. A blank or a backslash of it may be missing at the
+/// end of a line.
 fn match_own_key(text: &ViewText<'_>, at: usize, form: &[u8]) -> Match {
     let mut end = at;
     for letter in form {
@@ -247,7 +247,7 @@ fn match_own_key(text: &ViewText<'_>, at: usize, form: &[u8]) -> Match {
     Match::Secret { part: at..end, kind: OWN_KEY_KIND }
 }
 
-/// A secret that was seen, in the text itself.
+/// Converts a secret in the view to one in the original text.
 fn to_original(view: &View<'_>, text: &ViewText<'_>, seen: ViewMatch) -> FoundSecret {
     let ViewMatch { part, kind, what, own_key: key } = seen;
     let padded = text.gap(part.end).is_some_and(|gap| gap.equals)

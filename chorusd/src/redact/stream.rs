@@ -1,4 +1,5 @@
-//! A text that comes in pieces: what may become a secret is held back until that can be told, and all else goes on at once.
+//! Redacts a text that arrives in pieces. Holds back what may become a secret until that is decided, and passes on
+//! everything else immediately.
 
 use std::sync::Arc;
 
@@ -7,26 +8,26 @@ use super::redactor::{Redactor, into_string_lossy};
 use super::scanner::{Automaton, ScanResult};
 use super::view::{LineStart, View, line_mark};
 
-/// Bytes that are held back at most. A secret that is longer is taken for one as far as it has come, and what goes on with it
-/// is left out.
+/// Largest number of bytes that are held back. A longer secret is replaced as far as it has arrived, and its
+/// continuation is dropped.
 const MAX_HELD_BYTES: usize = 16 << 10;
 
-/// Bytes of what has gone on that are remembered: as much as says that what follows is a secret.
+/// Bytes of emitted text that are kept, as context that may show that a secret follows.
 const CONTEXT_BYTES: usize = 64;
 
-/// One text on its way.
+/// The state of one stream.
 #[derive(Debug)]
 pub struct StreamRedactor {
     redactor: Arc<Redactor>,
     automaton: Arc<Automaton>,
-    /// What went on last, and behind `done` what is held back.
+    /// The text that was emitted last and, from `emitted` on, the text that is held back.
     text: Vec<u8>,
     emitted: usize,
-    /// How the line that `text` begins in the middle of begins.
+    /// The mark at the start of the line in whose middle `text` begins.
     line_start: LineStart,
-    /// The end of what is gone already: nothing begins before it.
+    /// The end of the last secret. No match begins before it.
     search_start: usize,
-    /// A secret was too long: what goes on with it is left out.
+    /// A secret was too long; its continuation is dropped.
     skips_rest: bool,
 }
 
@@ -36,7 +37,7 @@ impl StreamRedactor {
         Self { redactor, automaton, text: Vec::new(), emitted: 0, line_start: None, search_start: 0, skips_rest: false }
     }
 
-    /// Takes a piece; gives what can go on.
+    /// Adds a piece. Returns the text that can be passed on.
     #[must_use]
     pub fn push(&mut self, piece: String) -> String {
         let held = self.text.len() > self.emitted;
@@ -54,13 +55,14 @@ impl StreamRedactor {
         into_string_lossy(out)
     }
 
-    /// As [`Flow::push`], for bytes that need not be text.
+    /// As [`StreamRedactor::push`], for bytes that need not be valid UTF-8.
     pub fn push_bytes(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         self.text.extend_from_slice(piece);
         self.advance(false, out);
     }
 
-    /// What was held back. `cut`: the text is not whole, and a piece of a secret at its end is one.
+    /// Returns the text that was held back. `cut` means that the text was truncated, so that a partial secret at its
+    /// end is replaced, too.
     #[must_use]
     pub fn finish(&mut self, cut: bool) -> String {
         let mut out = Vec::new();
@@ -68,7 +70,7 @@ impl StreamRedactor {
         into_string_lossy(out)
     }
 
-    /// As [`Flow::end`].
+    /// As [`StreamRedactor::finish`], for bytes.
     pub fn finish_bytes(&mut self, cut: bool, out: &mut Vec<u8>) {
         self.advance(true, out);
         if cut {
@@ -92,7 +94,7 @@ impl StreamRedactor {
         )
     }
 
-    /// Hands out what can go on; at the end of all, secrets that end with it.
+    /// Emits what can be passed on. If `last` is true, also what was held back.
     fn advance(&mut self, last: bool, out: &mut Vec<u8>) {
         let text = std::mem::take(&mut self.text);
         let mut forced = last;
@@ -124,7 +126,7 @@ impl StreamRedactor {
                     self.emitted = from;
                     let rest = &text[from..];
                     if rest.last().is_some_and(u8::is_ascii_whitespace) && rest.trim_ascii_end().len() <= 2 {
-                        // A blank or the end of a line behind a word of two letters: no token is broken so near its beginning.
+                        // White space after a word of at most two letters: no token is broken so near its start.
                         out.extend_from_slice(&text[from..]);
                         self.emitted = text.len();
                         break;
@@ -161,7 +163,7 @@ impl StreamRedactor {
     }
 }
 
-/// Returns true if more of a secret may follow a byte at which it ended: for what was cut off.
+/// Returns whether a secret that was cut off may continue with `byte`.
 fn may_continue_secret(byte: u8) -> bool {
     is_base64url_or_dot(byte) || is_base64(byte)
 }

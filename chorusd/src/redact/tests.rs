@@ -1,4 +1,4 @@
-//! Secrets that are made here: none stands in the code as it would be found.
+//! Tests with secrets that are generated here, so that the source contains none that a scanner would find.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn block(line_end: &str) -> String {
     format!("-----BEGIN {label}-----{line_end}{}{line_end}-----END {label}-----", lines.join(line_end))
 }
 
-/// Kinds, each with one of them.
+/// One secret of each kind.
 fn secrets() -> Vec<(&'static str, String)> {
     let a = |start: &str, count: usize| format!("{start}{}", made(ALNUM, count, start.len() as u64 + count as u64));
     let discord =
@@ -269,7 +269,7 @@ fn a_word_in_a_long_secret_is_there_by_chance() {
     assert_eq!(redactor.redact_text(text), text);
 }
 
-/// It would take very long if each beginning looked at all that follows.
+/// Takes very long if every prefix scans all text that follows.
 #[test]
 fn many_beginnings_in_one_run_take_no_longer_than_one() {
     let redactor = redactor();
@@ -291,7 +291,7 @@ fn many_beginnings_in_one_run_take_no_longer_than_one() {
     }
     let parts = format!("{}.{}.{}", "eyJ-".repeat(10_000), "_".repeat(40_000), "-".repeat(40_000));
     assert_eq!(redactor.count_secrets(&parts), 0);
-    // Secrets in a run that is none as a whole.
+    // Secrets in a run that is not a secret as a whole.
     let mixed = format!("h:*:d:u:xx,ghp_{}\"", made(ALNUM, 36, 64)).repeat(500);
     assert!(redactor.count_secrets(&mixed) >= 500);
 }

@@ -1,10 +1,10 @@
-//! What is kept of a model's calls.
+//! Redacts the tool calls of a reply.
 
 use chorus_proto::ToolCall;
 
 use super::redactor::Redactor;
 
-/// `calls` as the record has them. What runs is the calls themselves.
+/// Redacts the parameters of `calls` for storage. The tools run with the original parameters.
 #[must_use]
 pub fn redact_tool_calls(calls: &[ToolCall], redactor: &Redactor) -> Vec<ToolCall> {
     let kept = |call: &ToolCall| ToolCall {

@@ -1,7 +1,8 @@
 //! A text as a person reads it: without terminal sequences, and with broken lines joined.
 //!
-//! Programs colour parts of a token, terminals wrap it, diffs and quotes put a mark in front of each line. All rules look at this
-//! view, which knows where each of its bytes stands in the original, and where something was left out (a gap).
+//! Programs colour parts of a token, terminals wrap it, diffs and quotations put a mark in front of each line. All
+//! matchers work on this view. It maps each of its bytes to an offset in the original, and records where something was
+//! left out (a gap).
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -9,15 +10,15 @@ use std::cell::RefCell;
 use super::alphabet::is_bearer_byte;
 use super::view_text::RunCache;
 
-/// A place in a view in front of which something was left out.
+/// A position in a view before which something was left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
     pub at: usize,
-    /// A line ends here; otherwise only a terminal sequence was left out.
+    /// A line ends here. If false, only a terminal sequence was left out.
     pub line: bool,
-    /// More than one line ends here, so that nothing continues behind it.
+    /// More than one line ends here, so that no run continues after it.
     pub hard: bool,
-    /// The `=` of a soft line break (quoted-printable) was left out; it may have been padding.
+    /// The `=` of a soft line break (quoted-printable) was left out. It may have been padding.
     pub equals: bool,
 }
 
@@ -26,27 +27,27 @@ pub struct Gap {
 pub struct View<'a> {
     pub bytes: Cow<'a, [u8]>,
     pub gaps: Vec<Gap>,
-    /// The starts of parts of the view, in it and in the original.
+    /// The start of each contiguous part, in the view and in the original.
     parts: Vec<(usize, usize)>,
     /// No more text follows.
     pub is_complete: bool,
-    /// The view ends with a line break that may still go on.
+    /// The view ends with a line break that is not yet decided.
     pub at_line_end: bool,
-    /// Runs that were looked at before: many places may ask for the end of the same one.
+    /// Cache of the ends of runs, since many positions ask for the same one.
     pub runs: RefCell<RunCache>,
 }
 
-/// How a line begins: its number, and the mark of a diff, a quotation or a comment.
+/// The start of a line: its number, and the mark of a diff, a quotation or a comment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineMark {
     number: Option<u32>,
     sign: Option<u8>,
 }
 
-/// How the line begins in whose middle a text begins; `None` if the text begins with a line.
+/// The mark of the line in whose middle a text begins, or `None` if the text begins with a line.
 pub type LineStart = Option<LineMark>;
 
-/// Bytes that may begin something to leave out.
+/// Bytes that may begin something that is left out.
 const SPECIAL_BYTES: [bool; 256] = {
     let mut special = [false; 256];
     let mut byte = 0;
@@ -57,30 +58,31 @@ const SPECIAL_BYTES: [bool; 256] = {
     special[0x7f] = true;
     special[b'\\' as usize] = true;
     special[b'^' as usize] = true;
-    // Invisible characters in UTF-8.
+    // The first bytes of invisible characters in UTF-8.
     special[0xc2] = true;
     special[0xe2] = true;
     special[0xef] = true;
     special
 };
 
-/// Bytes of a terminal sequence at most.
+/// Largest size of a terminal sequence.
 const MAX_SEQUENCE_BYTES: usize = 256;
 
-/// Something to leave out.
+/// Something that may be left out.
 enum Omission {
-    /// A terminal sequence that ends there.
+    /// A terminal sequence that ends at this offset.
     Sequence(usize),
-    /// A line break that ends there.
+    /// A line break that ends at this offset.
     Break(usize),
-    /// Nothing special.
+    /// Ordinary text.
     Plain,
-    /// That cannot be told yet.
+    /// More text is needed to decide.
     Incomplete,
 }
 
 impl<'a> View<'a> {
-    /// Looks at `raw`; `whole`: nothing follows it. `line` says how the line that `raw` begins in the middle of begins.
+    /// Builds the view of `raw`. `whole` means that no text follows. `line` is the mark of the line in whose middle
+    /// `raw` begins.
     pub fn new(raw: &'a [u8], is_complete: bool, line: LineStart) -> Self {
         let Some(first) = raw.iter().position(|byte| SPECIAL_BYTES[usize::from(*byte)]) else {
             let kept = if is_complete { raw.len() } else { parse_tail(raw).certain_len() };
@@ -102,7 +104,7 @@ impl<'a> View<'a> {
         Self { bytes: Cow::Owned(bytes), gaps, parts, is_complete, at_line_end, runs: RefCell::default() }
     }
 
-    /// Returns the place in the original of the byte at `at`.
+    /// Returns the offset in the original of the byte at `at`.
     pub fn original_offset(&self, at: usize) -> usize {
         match self.parts.partition_point(|(view, _)| *view <= at).checked_sub(1).and_then(|part| self.parts.get(part)) {
             Some((view, raw)) => raw + (at - view),
@@ -110,12 +112,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the end in the original of what ends at `end` in the view.
+    /// Returns the end in the original of a range that ends at `end` in the view.
     pub fn original_end(&self, end: usize) -> usize {
         end.checked_sub(1).map_or(0, |last| self.original_offset(last) + 1)
     }
 
-    /// The first place in the view that stands at `raw` in the original or behind it.
+    /// Returns the first offset in the view whose original offset is `raw` or greater.
     pub fn view_offset(&self, raw: usize) -> usize {
         let Some(part) = self.parts.partition_point(|(_, start)| *start <= raw).checked_sub(1) else {
             return if self.parts.is_empty() { raw.min(self.bytes.len()) } else { 0 };
@@ -126,7 +128,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The mark of the line that begins at `from` in `raw`.
+/// Returns the mark of the line that begins at `from` in `raw`.
 pub fn line_mark(raw: &[u8], from: usize) -> LineMark {
     parse_lead(raw, from, LineMark::default()).mark
 }
@@ -134,9 +136,9 @@ pub fn line_mark(raw: &[u8], from: usize) -> LineMark {
 struct ViewBuilder<'a> {
     raw: &'a [u8],
     is_complete: bool,
-    /// The start of what is not yet in the view.
+    /// The start of the text that is not yet in the view.
     start: usize,
-    /// How the current line begins.
+    /// The mark of the current line.
     mark: LineMark,
     bytes: Vec<u8>,
     gaps: Vec<Gap>,
@@ -144,12 +146,12 @@ struct ViewBuilder<'a> {
 }
 
 impl ViewBuilder<'_> {
-    /// Builds the view; tells whether it ends with a line break.
+    /// Builds the view. Returns whether it ends with a line break.
     fn build(&mut self, first: usize) -> bool {
         let mut at = first;
         loop {
             match classify(self.raw, at) {
-                // All backslashes at once: each of many would look at all behind it.
+                // Skips all backslashes at once: otherwise each of many would scan all those after it.
                 Omission::Plain => at += self.raw[at..].iter().take_while(|byte| **byte == b'\\').count().max(1),
                 Omission::Incomplete if self.is_complete => {
                     at += self.raw[at..].iter().take_while(|byte| **byte == b'\\').count().max(1);
@@ -179,13 +181,13 @@ impl ViewBuilder<'_> {
         }
     }
 
-    /// Takes what stands before `end`, where more must come, into the view, but for what a line may end with.
+    /// Adds the text before `end`, where more text is needed, except for what a line may end with.
     fn take_rest(&mut self, end: usize) {
         let certain = parse_tail(&self.raw[self.start..end]).certain_len();
         self.take_until(if self.is_complete { end } else { self.start + certain });
     }
 
-    /// Takes what stands before `end` into the view.
+    /// Adds the text before `end` to the view.
     fn take_until(&mut self, end: usize) {
         if end > self.start {
             self.parts.push((self.bytes.len(), self.start));
@@ -206,8 +208,9 @@ impl ViewBuilder<'_> {
         }
     }
 
-    /// Leaves out the line break from `at` to `end`, with what joins two lines: a backslash, the quotes and the operator between
-    /// two strings, the marks and numbers that lines begin with. `None`: more must come before that can be told.
+    /// Leaves out the line break from `at` to `end`, together with what joins two lines: a backslash, the quotes and
+    /// the operator between two strings, and the marks and numbers at the start of lines. Returns `None` if more text
+    /// is needed.
     fn join_lines(&mut self, at: usize, end: usize) -> Option<usize> {
         let tail = parse_tail(&self.raw[self.start..at]);
         let mut lead = parse_lead(self.raw, end, self.mark);
@@ -239,18 +242,18 @@ impl ViewBuilder<'_> {
     }
 }
 
-/// How a line ends.
+/// The end of a line.
 struct LineTail {
-    /// Bytes of it without blanks and without a backslash that continues it.
+    /// Length without trailing blanks and without a backslash that continues the line.
     kept: usize,
-    /// The quote that closes a string there, and how many bytes stand before it.
+    /// The quote that closes a string at the end, and the number of bytes before it.
     quote: Option<(u8, usize)>,
-    /// A single `=` ends it.
+    /// The line ends with a single `=`.
     equals: bool,
 }
 
 impl LineTail {
-    /// Bytes of the line that stay in the view whatever the next begins with.
+    /// Returns how many bytes of the line stay in the view regardless of the next line.
     fn certain_len(&self) -> usize {
         self.quote.map_or(self.kept - usize::from(self.equals), |(_, without)| without)
     }
@@ -276,7 +279,7 @@ fn parse_tail(line: &[u8]) -> LineTail {
     LineTail { kept, quote, equals }
 }
 
-/// Returns the start, behind its quote, of the string that goes on in the next line.
+/// Returns the start, after its quote, of the string that continues on the next line.
 fn continued_string_start(raw: &[u8], from: usize, quote: u8) -> Option<usize> {
     let skip = |from: usize| from + raw[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let mut at = skip(from.min(raw.len()));
@@ -289,17 +292,17 @@ fn continued_string_start(raw: &[u8], from: usize, quote: u8) -> Option<usize> {
     (raw.get(at) == Some(&quote)).then_some(at + 1)
 }
 
-/// The beginning of a line.
+/// The start of a line.
 struct LineLead {
     /// The start of its text.
     end: usize,
     mark: LineMark,
-    /// It may have a number that goes on.
+    /// It may have a number that continues.
     incomplete: bool,
 }
 
-/// The blanks that the line at `from` begins with, its number if it follows that of the line before, and its sign if the line before
-/// has the same.
+/// Parses the start of the line at `from`: its blanks, its number if that follows the number of the line before, and
+/// its sign if the line before has the same.
 fn parse_lead(raw: &[u8], from: usize, before: LineMark) -> LineLead {
     let skip = |from: usize| from + raw[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let mut at = skip(from.min(raw.len()));
@@ -315,7 +318,7 @@ fn parse_lead(raw: &[u8], from: usize, before: LineMark) -> LineLead {
             Some(_) if raw[end] == b'\t' => Some(bar),
             Some(_) => None,
         };
-        // Pairs of digits with colons are no numbers of lines.
+        // Pairs of digits separated by colons are not line numbers.
         let pairs = behind.is_some_and(|behind| digits == 2 && raw.get(behind + 2) == Some(&b':'));
         if let Some(behind) = behind.filter(|_| !pairs) {
             mark.number =
@@ -333,7 +336,7 @@ fn parse_lead(raw: &[u8], from: usize, before: LineMark) -> LineLead {
     LineLead { end: at, mark, incomplete: false }
 }
 
-/// Classifies what stands at `at`.
+/// Classifies the text at `at`.
 fn classify(raw: &[u8], at: usize) -> Omission {
     match raw[at] {
         b'\n' => Omission::Break(at + 1),
@@ -347,7 +350,7 @@ fn classify(raw: &[u8], at: usize) -> Omission {
         b'^' => Omission::Plain,
         b'\\' => classify_backslash(raw, at),
         0xc2 | 0xe2 | 0xef => classify_invisible(raw, at),
-        // Overstriking: the same letter once more, for bold.
+        // Overstriking: the same letter again, for bold.
         0x08 if at > 0 && raw[at - 1].is_ascii_graphic() => match raw.get(at + 1) {
             None => Omission::Incomplete,
             Some(next) if *next == raw[at - 1] => Omission::Sequence(at + 2),
@@ -357,7 +360,7 @@ fn classify(raw: &[u8], at: usize) -> Omission {
     }
 }
 
-/// Classifies a character that is not ASCII: those that nobody sees are left out, and a terminal sequence that begins
+/// Classifies a character that is not ASCII. Invisible ones are left out, and so is a terminal sequence that begins
 /// with a control character of its own (U+009B).
 fn classify_invisible(raw: &[u8], at: usize) -> Omission {
     const INVISIBLE: [&str; 6] = ["\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}", "\u{ad}"];
@@ -377,8 +380,8 @@ fn classify_invisible(raw: &[u8], at: usize) -> Omission {
     }
 }
 
-/// The end of the parameters of a terminal sequence and of its last letter; nothing if it is none. `None`: more must
-/// come before that can be told.
+/// Returns the length of the parameters of a terminal sequence and its final letter, or 0 if it is not one. Returns
+/// `None` if more text is needed.
 fn parameters_end(rest: &[u8]) -> Option<usize> {
     let middle = rest.iter().take_while(|byte| matches!(byte, 0x20..=0x3f)).count();
     match rest.get(middle) {
@@ -388,7 +391,7 @@ fn parameters_end(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// Classifies what a backslash begins: a line break or a terminal sequence that is written out.
+/// Classifies the text after a backslash: an escaped line break or an escaped terminal sequence.
 fn classify_backslash(raw: &[u8], at: usize) -> Omission {
     let slashes = raw[at..].iter().take_while(|byte| **byte == b'\\').count();
     let from = at + slashes;
@@ -415,14 +418,14 @@ fn classify_backslash(raw: &[u8], at: usize) -> Omission {
     }
 }
 
-/// A terminal sequence whose escape character is written out: only one that has a bracket.
+/// Classifies a terminal sequence whose escape character is written as text. Only one with a bracket counts.
 fn classify_escaped_sequence(raw: &[u8], from: usize) -> Omission {
     match raw.get(from) {
         None => Omission::Incomplete,
         Some(b'[' | b']' | b'(' | b')') => classify_sequence(raw, from),
         Some(b'\\') => match raw.get(from + 1) {
             None => Omission::Incomplete,
-            // The end of a hyperlink: in JSON its backslash is doubled.
+            // The end of a hyperlink. In JSON its backslash is doubled.
             Some(b'\\') => Omission::Sequence(from + 2),
             Some(_) => Omission::Sequence(from + 1),
         },
@@ -430,8 +433,8 @@ fn classify_escaped_sequence(raw: &[u8], from: usize) -> Omission {
     }
 }
 
-/// A terminal sequence, from behind its escape character (ECMA-48). Of a hyperlink and a title only the frame is left out: what is
-/// in it may be a secret.
+/// Classifies a terminal sequence after its escape character (ECMA-48). Of a hyperlink or a title only the frame is
+/// left out, since its text may be a secret.
 fn classify_sequence(raw: &[u8], from: usize) -> Omission {
     let rest = &raw[from.min(raw.len())..];
     let rest = &rest[..rest.len().min(MAX_SEQUENCE_BYTES)];

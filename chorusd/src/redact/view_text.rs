@@ -1,4 +1,4 @@
-//! A view of a text, as the rules ask about it.
+//! Accessors of a view that the matchers use.
 
 use std::cell::RefCell;
 
@@ -6,28 +6,28 @@ use super::alphabet::is_alnum;
 use super::patterns::PATTERNS;
 use super::view::{Gap, View};
 
-/// A text, or what has come of one.
+/// The bytes of a view and the gaps between them.
 #[derive(Debug, Clone, Copy)]
 pub struct ViewText<'a> {
     pub bytes: &'a [u8],
     gaps: &'a [Gap],
-    /// Nothing comes after it.
+    /// No more text follows.
     pub is_complete: bool,
-    /// It ends with the end of a line.
+    /// The text ends with a line end.
     at_line_end: bool,
     runs: &'a RefCell<RunCache>,
 }
 
-/// Ends of runs that were looked at. A text may have a beginning of a secret every few bytes of a run that is as long as
-/// the text.
+/// Cache of the ends of runs. A text may contain the start of a secret every few bytes of a run that is as long as the
+/// text.
 #[derive(Debug, Default)]
 pub struct RunCache {
     ends: Vec<CachedRun>,
-    /// The place of the one that is forgotten next.
+    /// Index of the entry that is replaced next.
     next: usize,
 }
 
-/// Wherever in it one begins to look, a run of these bytes goes to its end, if there are enough of them.
+/// A run of bytes that ends at `end` from any start inside it, provided that it contains enough bytes.
 #[derive(Debug, Clone, Copy)]
 struct CachedRun {
     of: fn(u8) -> bool,
@@ -36,10 +36,10 @@ struct CachedRun {
     end: usize,
 }
 
-/// Runs that are remembered: more than one place asks for.
+/// Number of cached runs, since several places ask for the same one.
 const MAX_CACHED_RUNS: usize = 64;
 
-/// Bytes of a run that are worth being remembered.
+/// Length of the shortest run that is cached.
 const MIN_CACHED_RUN_BYTES: usize = 32;
 
 impl RunCache {
@@ -60,14 +60,14 @@ impl RunCache {
     }
 }
 
-/// Bytes of a line at least if a token fills it and goes on in the next two lines.
+/// Length of a line from which a token that fills it may continue in the next two lines.
 const MIN_FULL_LINE: usize = 16;
 
-/// Bytes at least that must look random if they are to continue a token that may have ended.
+/// Number of random-looking bytes from which they may continue a token that could have ended before them.
 const MIN_CONTINUATION: usize = 6;
 
 impl<'a> ViewText<'a> {
-    /// Returns the bytes that `view` shows.
+    /// Creates the accessors of `view`.
     pub fn from_view(view: &'a View<'_>) -> Self {
         Self {
             bytes: &view.bytes,
@@ -78,17 +78,17 @@ impl<'a> ViewText<'a> {
         }
     }
 
-    /// The byte at `at`.
+    /// Returns the byte at `at`.
     pub fn get(&self, at: usize) -> Option<u8> {
         self.bytes.get(at).copied()
     }
 
-    /// The byte behind what ended at `at`, if nothing was left out between them.
+    /// Returns the byte at `at`, the end of a match, unless something was left out before it.
     pub fn byte_after(&self, at: usize) -> Option<u8> {
         if self.gap(at).is_some() { None } else { self.get(at) }
     }
 
-    /// The byte before `at`, if nothing was left out between them.
+    /// Returns the byte before `at`, unless something was left out between them.
     pub fn byte_before(&self, at: usize) -> Option<u8> {
         if self.gap(at).is_some() { None } else { at.checked_sub(1).and_then(|before| self.get(before)) }
     }
@@ -98,13 +98,13 @@ impl<'a> ViewText<'a> {
         self.gaps.binary_search_by_key(&at, |gap| gap.at).ok().map(|found| &self.gaps[found])
     }
 
-    /// Returns the start of the part that `at` is in, after whatever was left out.
+    /// Returns the start of the part that contains `at`, after the last gap.
     pub fn part_start(&self, at: usize) -> usize {
         let before = self.gaps.partition_point(|gap| gap.at <= at);
         before.checked_sub(1).map_or(0, |last| self.gaps[last].at)
     }
 
-    /// Returns the end of the line that `at` is in, or of so many bytes of it.
+    /// Returns the end of the line that contains `at`, but at most `most` bytes after `at`.
     pub fn line_end(&self, at: usize, most: usize) -> usize {
         let behind = self.gaps.partition_point(|gap| gap.at <= at);
         let last = self.bytes.len().min(at.saturating_add(most));
@@ -112,24 +112,24 @@ impl<'a> ViewText<'a> {
         near.filter(|gap| gap.line).map(|gap| gap.at).next().unwrap_or(last)
     }
 
-    /// Whether what ends at `end` may go on.
+    /// Returns whether a run that ends at `end` may continue when more text arrives.
     pub fn may_continue(&self, end: usize) -> bool {
         !self.is_complete && end >= self.bytes.len()
     }
 
-    /// Returns true if a match that is complete at `end` may turn out to be part of something longer.
+    /// Returns whether a match that is complete at `end` may turn out to be part of something longer.
     pub fn is_undecided(&self, end: usize) -> bool {
         self.may_continue(end) && !self.at_line_end
     }
 
-    /// Returns the end of the bytes of `of` that begin at `from`. Beyond something that was left out they go on if they
-    /// look as if they did.
+    /// Returns the end of the bytes of `of` that begin at `from`. The run crosses a gap if the bytes after it look like
+    /// a continuation.
     pub fn run_end(&self, from: usize, of: fn(u8) -> bool) -> usize {
         self.bounded_run_end(from, of, (0, usize::MAX), true)
     }
 
-    /// Returns the end of the bytes of `of` that begin at `from`: at most `most`. Beyond something that was left out
-    /// they go on until there are `least`, and, if they vary in length, if they look as if they did.
+    /// Returns the end of the bytes of `of` that begin at `from`, at most `most` of them. The run crosses gaps until it
+    /// has `least` bytes and, if `varies` is true, also when the bytes after a gap look like a continuation.
     pub fn bounded_run_end(
         &self,
         from: usize,
@@ -147,14 +147,15 @@ impl<'a> ViewText<'a> {
         end
     }
 
-    /// As [`Bytes::run_of`]; and the place from which on the run does not depend on where it began.
+    /// Returns the result of [`ViewText::bounded_run_end`] and the offset from which the end does not depend on where
+    /// the run began.
     fn scan_run(&self, from: usize, of: fn(u8) -> bool, (least, most): (usize, usize), varies: bool) -> (usize, usize) {
         let last = self.bytes.len().min(from.saturating_add(most));
         let (mut end, mut line, mut first) = (from.min(self.bytes.len()), from, true);
         let mut start = end;
         let mut gaps = &self.gaps[self.gaps.partition_point(|gap| gap.at < from)..];
         loop {
-            // What is known of the rest holds once there is enough.
+            // A cached end is valid once the run has enough bytes.
             if most == usize::MAX
                 && let Some(known) = self.runs.borrow().find_end(end, of, varies)
                 && known - from >= least
@@ -187,7 +188,7 @@ impl<'a> ViewText<'a> {
         }
     }
 
-    /// Returns the end of the base64 that begins at `from`, with its padding: `=` behind it may be something else.
+    /// Returns the end of the base64 that begins at `from`, with its padding: `=` after it may be something else.
     pub fn base64_run_end(&self, from: usize, least: usize, varies: bool) -> usize {
         let end = self.bounded_run_end(
             from,
@@ -203,8 +204,8 @@ impl<'a> ViewText<'a> {
         }
     }
 
-    /// Returns true if the text at `from`, in a new line or another colour, looks like more of a token of which there
-    /// is enough.
+    /// Returns whether the text at `from`, on a new line or in another colour, looks like the continuation of a token
+    /// that already has enough bytes.
     fn looks_continued(&self, from: usize, of: fn(u8) -> bool) -> bool {
         let behind = self.gaps.partition_point(|gap| gap.at <= from);
         let stop = self.gaps.get(behind).map_or(self.bytes.len(), |gap| gap.at);
@@ -228,9 +229,9 @@ impl<'a> ViewText<'a> {
         (has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)) || turns > 2
     }
 
-    /// Returns true if a word may begin at `at`: not in the middle of another, unless that is the end of an escape
-    /// (`\t`, `\011`, `^I`, `%3D`, `=3D`, `\u003d`), or the letter of an option (`-p`). An underscore is a boundary: names and
-    /// italics have it.
+    /// Returns whether a word may begin at `at`: not in the middle of another word, unless that is the end of an escape
+    /// (`\t`, `\011`, `^I`, `%3D`, `=3D`, `\u003d`) or the letter of an option (`-p`). An underscore is a boundary,
+    /// since names and italics contain it.
     pub fn is_word_start(&self, at: usize) -> bool {
         let Some(before) = self.byte_before(at) else { return true };
         if !is_alnum(before) {

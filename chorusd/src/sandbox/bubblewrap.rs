@@ -1,4 +1,4 @@
-//! What is seen, as arguments of bubblewrap.
+//! Translates mount steps into the arguments of bubblewrap.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,13 +6,13 @@ use std::path::Path;
 
 use super::protocol::{CONFINE_STAGE, HELPER_FLAG, MountStep};
 
-/// Where the daemon's program is inside.
+/// Path of the daemon's program inside the sandbox.
 const HELPER_PATH: &str = "/.chorus-inside";
 
-/// The arguments, the program and what it is given included.
+/// Returns bubblewrap's arguments, including the helper's program and its arguments.
 ///
 /// # Errors
-/// A program that is not there any more.
+/// The daemon's program does not exist any more.
 pub fn arguments(steps: &[MountStep], network: bool, program: &Path) -> io::Result<Vec<OsString>> {
     let mut args: Vec<OsString> = Vec::new();
     let mut add = |words: &[&dyn AsRef<std::ffi::OsStr>]| {
@@ -22,7 +22,8 @@ pub fn arguments(steps: &[MountStep], network: bool, program: &Path) -> io::Resu
     if !network {
         add(&[&"--unshare-net"]);
     }
-    // Bounding the processes needs the one power, giving all up for good the other; it is done before the command starts.
+    // CAP_SYS_ADMIN is needed to limit the processes, CAP_SETPCAP to give up all capabilities for good; the helper does
+    // both before the command starts.
     add(&[&"--new-session", &"--as-pid-1", &"--cap-drop", &"ALL"]);
     add(&[&"--cap-add", &"CAP_SYS_ADMIN", &"--cap-add", &"CAP_SETPCAP"]);
     for step in steps {

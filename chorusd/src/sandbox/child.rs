@@ -1,4 +1,4 @@
-//! A command that runs.
+//! A running command in the sandbox.
 
 use std::io;
 use std::time::Duration;
@@ -14,34 +14,35 @@ use super::Exit;
 use super::cgroups::CommandCgroups;
 use super::protocol::{AppliedConfinement, HelperReport, TERMINATE};
 
-/// How long an end that cannot be refused may take.
+/// How long processes may take to end after they were killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the line may stay open once the outermost process has ended: nobody is left who should hold it.
+/// How long the control socket may stay open after the outermost process has ended, which should leave nobody to hold
+/// it.
 const ORPHAN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A command that runs. Dropping it ends all its processes.
+/// A running command. Dropping it kills all its processes.
 #[derive(Debug)]
 pub struct SandboxChild {
     child: Child,
     pid: u32,
     control: ControlSocket,
-    /// After the others: it goes when it is empty.
+    /// Dropped after the other fields: the groups can be removed only when they are empty.
     _group: CommandCgroups,
-    /// Its `HOME` if it has no view of its own; removed with it.
+    /// The temporary `HOME` of a command without isolation, removed on drop.
     _home: Option<TempDir>,
 }
 
-/// The line to the daemon's program inside, whose end is the command's.
+/// The daemon's end of the control socket. It closes when the command has ended.
 #[derive(Debug)]
 struct ControlSocket {
     stream: UnixStream,
     received: Vec<u8>,
-    /// Not said yet.
+    /// Bytes that are still to be sent.
     unsent: Vec<u8>,
     applied: Option<AppliedConfinement>,
     exit: Option<Exit>,
     failed: Option<String>,
-    /// Nothing more will be heard.
+    /// True if nothing more will be received.
     closed: bool,
 }
 
@@ -66,29 +67,29 @@ impl SandboxChild {
         Self { child, pid, control, _group: group, _home: home }
     }
 
-    /// Of the outermost process.
+    /// Returns the process id of the outermost process.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// What it prints, where that was piped.
+    /// Takes the pipe of its standard output, if there is one.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 
-    /// What was put in place; known once it has ended.
+    /// Returns the confinement that the helper applied, once it has reported it.
     pub(super) fn applied_confinement(&self) -> Option<AppliedConfinement> {
         self.control.applied
     }
 
-    /// Waits until it has ended, with all its processes. May be given up and begun again.
+    /// Waits until the command and all its processes have ended. Cancel safe.
     ///
     /// # Errors
-    /// A command that could not be started or confined.
+    /// The command could not be started or confined.
     pub async fn wait(&mut self) -> io::Result<Exit> {
         let ended = tokio::select! {
-            // What was said before the end is heard first.
+            // Process reports that arrived before the exit first.
             biased;
             () = self.control.exchange_until_closed() => None,
             status = self.child.wait() => Some(status),
@@ -105,8 +106,8 @@ impl SandboxChild {
         }
     }
 
-    /// Whoever is left without the outermost process. Bubblewrap that is killed while it sets things up leaves one that
-    /// waits for it for ever and hears nothing, and is still of its group.
+    /// Kills processes that outlived the outermost one: bubblewrap killed during setup leaves a process of its group
+    /// that waits for ever and does not notice the closed socket.
     async fn kill_orphans(&mut self) {
         let _ = self.control.stream.shutdown().await;
         self.kill_group();
@@ -118,13 +119,13 @@ impl SandboxChild {
         }
     }
 
-    /// Ends all its processes: asks, and after `grace` kills.
+    /// Ends all its processes: asks them to, and kills them after `grace`.
     pub async fn terminate(&mut self, grace: Duration) {
         self.control.unsent.push(TERMINATE);
         if timeout(grace, self.wait()).await.is_ok() {
             return;
         }
-        // What still has something to say is not listened to.
+        // Unsent requests are dropped.
         let _ = self.control.stream.shutdown().await;
         self.control.unsent.clear();
         if timeout(KILL_TIMEOUT, self.wait()).await.is_err() {
@@ -137,7 +138,7 @@ impl SandboxChild {
 }
 
 impl Drop for SandboxChild {
-    /// The end of the line ends whoever listens to it; somebody else may be left without the outermost process.
+    /// Dropping the socket ends a helper that reads it; orphans of the outermost process are killed here.
     fn drop(&mut self) {
         if !self.control.closed && matches!(self.child.try_wait(), Ok(Some(_))) {
             self.kill_group();
@@ -146,7 +147,7 @@ impl Drop for SandboxChild {
 }
 
 impl ControlSocket {
-    /// Says what is to be said and takes what comes, until nothing more will. Nothing is lost where it is given up.
+    /// Sends pending bytes and handles reports until the socket is closed. Cancel safe.
     async fn exchange_until_closed(&mut self) {
         while !self.closed {
             self.exchange_once().await;
@@ -157,7 +158,7 @@ impl ControlSocket {
         if !self.unsent.is_empty() {
             match self.stream.write(&self.unsent).await {
                 Ok(said) => drop(self.unsent.drain(..said)),
-                // Whoever it was for has gone: what it said before tells why.
+                // The receiver is gone; an earlier report says why.
                 Err(_) => self.unsent.clear(),
             }
             return;
@@ -179,7 +180,7 @@ impl ControlSocket {
             Ok(HelperReport::Code(code)) => self.exit = Some(Exit::Code(code)),
             Ok(HelperReport::Signal(signal)) => self.exit = Some(Exit::Signal(signal)),
             Ok(HelperReport::Memory) => self.exit = Some(Exit::Memory),
-            // The first knows best: others only hear of it.
+            // The first report names the cause; later ones are consequences.
             Ok(HelperReport::Failed(why)) => drop(self.failed.get_or_insert(why)),
             Err(e) => drop(self.failed.get_or_insert(e.to_string())),
         }

@@ -1,29 +1,28 @@
-//! What is to run, and within which bounds.
+//! What to run, and within which limits.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a command may reach and use.
+/// What a command may access and use.
 #[derive(Debug, Clone)]
 pub struct Confinement {
-    /// Writable, and the working directory. It is seen under its own path.
+    /// Writable, and the working directory. Visible under its own path.
     pub workspace: PathBuf,
     pub network: bool,
     pub limits: ResourceLimits,
 }
 
-/// How much a command may use.
+/// Resource limits of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResourceLimits {
-    /// From its start to its end; `None`: none.
+    /// Time from start to end; `None` for no limit.
     pub time: Option<Duration>,
-    /// Bytes of memory of each of its processes and of all together, and four times what each of its private directories
-    /// holds.
+    /// Bytes of memory for each process and for all together. Each private directory may hold a quarter of it.
     pub memory: u64,
     /// Processes and threads at one time.
     pub processes: u64,
-    /// Bytes of each file that it writes.
+    /// Bytes of each file that the command writes.
     pub file: u64,
 }
 
@@ -33,12 +32,13 @@ impl Default for ResourceLimits {
     }
 }
 
-/// The environment variables that lower limits: a number of bytes, a number of processes. For tests; they raise none.
+/// Environment variables with which tests lower limits: a number of bytes, a number of processes. They cannot raise a
+/// limit.
 const MEMORY_LIMIT_VAR: &str = "CHORUS_SANDBOX_MEMORY";
 const PROCESS_LIMIT_VAR: &str = "CHORUS_SANDBOX_PROCESSES";
 
 impl ResourceLimits {
-    /// These, or what a test wants instead where that is less.
+    /// Returns these limits, lowered to those that tests set in the environment.
     #[must_use]
     pub fn lowered_by_env(self) -> Self {
         let least = |name: &str, most: u64| {
@@ -53,10 +53,10 @@ impl ResourceLimits {
     }
 }
 
-/// A command that is to run.
+/// A command to run.
 #[derive(Debug, Clone)]
 pub struct CommandSpec {
-    /// The program, and what it is given.
+    /// The program and its arguments.
     pub argv: Vec<OsString>,
     /// Added to the clean environment.
     pub env: Vec<(OsString, OsString)>,
@@ -69,6 +69,6 @@ pub enum Exit {
     Code(i32),
     Signal(i32),
     TimedOut,
-    /// Its processes used more memory than they may.
+    /// Its processes exceeded the memory limit.
     Memory,
 }

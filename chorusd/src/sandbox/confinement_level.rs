@@ -1,4 +1,4 @@
-//! How far commands are confined on this machine.
+//! How far commands can be confined on this machine.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::protocol::{AppliedConfinement, MemoryBound, ProcessBound};
 
-/// What makes the view that a command has.
+/// The method that isolates a command's view of the file system and of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
     Bubblewrap,
-    /// Namespaces of our own.
+    /// Namespaces that the helper creates itself.
     Namespaces,
-    /// Nothing: a command sees what the daemon's user sees.
+    /// No isolation: a command sees everything that the daemon's user sees.
     None,
 }
 
@@ -34,33 +34,33 @@ impl fmt::Display for Isolation {
     }
 }
 
-/// What was reached, found out by running a command.
+/// The confinement that a probe found to work on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfinementLevel {
     pub isolation: Isolation,
-    /// The version of Landlock's interface.
+    /// Version of Landlock's ABI.
     pub landlock: Option<u32>,
     pub seccomp: bool,
     pub processes: ProcessBound,
     pub memory: MemoryBound,
-    /// What is not there, worst first.
+    /// Missing protections, worst first.
     pub missing: Vec<MissingProtection>,
 }
 
-/// Something that is not there.
+/// A protection that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingProtection {
-    /// What, and why.
+    /// The missing protection, and why it is missing.
     pub description: String,
-    /// What would mend it.
+    /// How to get it.
     pub remedy: Option<String>,
 }
 
-/// From this version on Landlock keeps abstract sockets of others out of reach.
+/// First Landlock ABI that blocks access to abstract sockets outside the sandbox.
 const MIN_SCOPES_ABI: u32 = 6;
 
 impl ConfinementLevel {
-    /// `failed`: the ways that did not work, and why.
+    /// `failed` lists the methods that did not work, with the reasons.
     pub(super) fn new(isolation: Isolation, reached: AppliedConfinement, failed: &[(Isolation, String)]) -> Self {
         let AppliedConfinement { landlock, seccomp, processes, memory } = reached;
         let mut missing = Vec::new();
@@ -94,7 +94,7 @@ impl ConfinementLevel {
         Self { isolation, landlock, seccomp, processes, memory, missing }
     }
 
-    /// Where nothing can be found out.
+    /// Nothing works, not even running a command without isolation.
     pub(super) fn unconfined(failed: &[(Isolation, String)]) -> Self {
         let reached = AppliedConfinement {
             landlock: None,
@@ -106,7 +106,7 @@ impl ConfinementLevel {
     }
 }
 
-/// What lets a command be bounded as a whole.
+/// How to get control groups that bound a command as a whole.
 const CGROUP_REMEDY: &str =
     "run chorusd as a service that has control groups of its own, as `chorusctl daemon install` writes it";
 
@@ -119,7 +119,7 @@ fn process_bound_remedy() -> String {
 }
 
 impl fmt::Display for ConfinementLevel {
-    /// `bubblewrap, Landlock 7, seccomp, memory by cgroup, processes by namespace`.
+    /// Writes for example `bubblewrap, Landlock 7, seccomp, memory by cgroup, processes by namespace`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.isolation)?;
         if let Some(abi) = self.landlock {

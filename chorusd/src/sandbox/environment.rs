@@ -1,4 +1,4 @@
-//! The environment of commands: what is on a list, and nothing else of the daemon's.
+//! The environment of commands, built from an allowlist of the daemon's variables.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::locale;
 
 use super::git_settings;
 
-/// Taken over from the daemon where it has them.
+/// Variables inherited from the daemon if they are set there.
 const INHERITED_VARIABLES: [&str; 16] = [
     "PATH",
     "TERM",
@@ -27,7 +27,7 @@ const INHERITED_VARIABLES: [&str; 16] = [
     "NIX_PATH",
 ];
 
-/// The whole environment: what is taken over of `daemon`, what is set, and `more` above all.
+/// Builds the whole environment: inherited variables of `daemon`, fixed ones, and `more`, which overrides both.
 pub fn build_environment(
     daemon: impl Iterator<Item = (OsString, OsString)>,
     home: &Path,
@@ -66,8 +66,8 @@ pub fn build_environment(
     env
 }
 
-/// Returns true if a variable of the daemon is taken over. A locale in another character set than UTF-8 is not: in GBK, for
-/// one, bash reads a command otherwise than the permission engine did.
+/// Returns true if a variable of the daemon is inherited. Locales with a character set other than UTF-8 are not: in
+/// GBK, for example, bash reads a command differently from the permission engine.
 fn is_inherited(name: &OsStr, value: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     match name {
@@ -77,7 +77,8 @@ fn is_inherited(name: &OsStr, value: &OsStr) -> bool {
     }
 }
 
-/// The absolute places of a PATH: any other is the workspace, where a file may have the name of a program.
+/// Removes relative entries from a PATH: they would refer to the workspace, where a file may have the name of a
+/// program.
 fn absolute_path_entries(path: &OsStr) -> OsString {
     let places = std::env::split_paths(path).filter(|place| place.is_absolute());
     std::env::join_paths(places).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The sandbox of this machine.
+//! Probes the sandbox of this machine and starts commands in it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,23 +12,23 @@ use super::cgroups::Cgroups;
 use super::root_only_files::RootOnlyFiles;
 use super::{CommandSpec, ConfinementLevel, Isolation, SandboxChild};
 
-/// The environment variable that leaves only one way to try. For tests; all it can do is take something away.
+/// Environment variable with which tests restrict probing to one isolation method; it can only remove methods.
 pub const ISOLATION_VAR: &str = "CHORUS_SANDBOX";
 
-/// Commands that run at once, of those that somebody waits for; an agent's turn has few of them under way. What runs in the
-/// background is counted elsewhere.
+/// Limit on the commands that run at once with a caller waiting. A turn has only few of them. Background tasks have
+/// their own limit.
 const MAX_FOREGROUND_COMMANDS: usize = 32;
 
 /// The sandbox of this machine.
 #[derive(Debug)]
 pub struct Sandbox {
-    /// The daemon's own program, which runs again inside.
+    /// The daemon's own program, which runs again as the helper.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing runs inside there"))]
     program: PathBuf,
     home: PathBuf,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are none"))]
     cgroups: Cgroups,
-    /// What else is out of reach, wherever it lies.
+    /// Further paths that commands must not see.
     hidden: OnceLock<Vec<PathBuf>>,
     root_only_files: RootOnlyFiles,
     foreground_slots: Semaphore,
@@ -36,8 +36,9 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// `program`: the daemon's own. `home` is Chorus's, and out of reach inside; it is there, and no other daemon has it. What
-    /// the machine can do is found out when it is asked for first. Control groups that an earlier one left are removed.
+    /// Creates the sandbox and removes control groups that an earlier daemon left. `program` is the daemon's own.
+    /// `home` is Chorus's home, which commands cannot access; it must exist and belong to this daemon alone. The
+    /// machine is probed when its level is first needed.
     #[must_use]
     pub fn new(program: &Path, home: &Path) -> Self {
         Self {
@@ -51,13 +52,13 @@ impl Sandbox {
         }
     }
 
-    /// Files and directories that are out of reach, wherever they lie; only the first call counts.
+    /// Sets further files and directories that commands must not see. Only the first call has an effect.
     pub fn hide_paths(&self, paths: Vec<PathBuf>) {
         let _ = self.hidden.set(paths);
     }
 
-    /// What is reached here; finds it out at the first call. `None`: the machine is short of what that takes just now, and the
-    /// next call tries again.
+    /// Returns the confinement level, probing the machine at the first call. Returns `None` if resources are short at
+    /// the moment; the next call tries again.
     pub async fn level_or_probe(&self) -> Option<&ConfinementLevel> {
         let found = self.level.get_or_try_init(async || {
             let level = self.probe().await?;
@@ -69,20 +70,21 @@ impl Sandbox {
         found.await.inspect_err(short).ok()
     }
 
-    /// Finds out what a command takes to be started: what is reached here, and what it must not see. That may take long where much
-    /// has to be looked through; whoever stops waiting loses nothing of it.
+    /// Prepares for starting commands: determines the confinement level and the files to hide. Can take long if many
+    /// files have to be scanned; a caller that gives up loses no progress.
     pub async fn prepare(&self) -> Option<&ConfinementLevel> {
         self.root_only_files.refresh().await;
         self.level_or_probe().await
     }
 
-    /// What is reached here, where it is known.
+    /// Returns the confinement level if it has been determined.
     #[must_use]
     pub fn level(&self) -> Option<&ConfinementLevel> {
         self.level.get()
     }
 
-    /// Why commands cannot be confined here, to be read after "because"; `None`: they can. Before it is known they cannot.
+    /// Returns the reason why commands cannot be confined here, as a text that continues "because"; `None` if they can.
+    /// Before the first probe they cannot.
     #[must_use]
     pub fn unconfined_reason(&self) -> Option<&str> {
         match self.level() {
@@ -94,16 +96,16 @@ impl Sandbox {
         }
     }
 
-    /// Waits until one more command may run, in the order of these calls. It may until what is answered is dropped.
+    /// Waits for a slot to run one more command, in the order of the calls. Dropping the permit frees the slot.
     pub(super) async fn acquire_slot(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
+        // The semaphore is never closed.
         self.foreground_slots.acquire().await.ok()
     }
 
-    /// Starts a command; standard output goes to `output` and standard error to `errors`, standard input is empty.
+    /// Starts a command. Standard output goes to `output`, standard error to `errors`; standard input is empty.
     ///
     /// # Errors
-    /// A command that cannot be started, or before the sandbox is `prepared`.
+    /// The command cannot be started, or [`Sandbox::prepare`] has not succeeded yet.
     pub fn start(&self, job: &CommandSpec, output: Stdio, errors: Stdio) -> io::Result<SandboxChild> {
         let level = self.level().filter(|_| self.root_only_files.is_ready());
         let level = level.ok_or_else(|| io::Error::other("it is not known yet how commands can be confined"))?;
@@ -134,17 +136,20 @@ mod linux {
     };
     use crate::sandbox::{Confinement, Exit, ResourceLimits, bubblewrap, environment, mounts};
 
-    /// How long finding out may take.
+    /// Time limit for probing one method.
     const PROBE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
-    /// Of descriptors, memory or processes: it says nothing about the ways there are.
+    /// Returns true for a shortage of descriptors, memory or processes, which says nothing about the isolation methods.
     fn is_resource_shortage(error: &io::Error) -> bool {
         let short = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN];
         Errno::from_io_error(error).is_some_and(|error| short.contains(&error))
     }
 
     impl Sandbox {
-        /// Runs `true` in each way until one works. Fails only where another time may be better.
+        /// Runs `true` with each method until one works.
+        ///
+        /// # Errors
+        /// Only a shortage of resources, after which a later try may succeed.
         pub(super) async fn probe(&self) -> io::Result<ConfinementLevel> {
             let only = std::env::var(ISOLATION_VAR).ok();
             let mut failed = Vec::new();
@@ -221,7 +226,8 @@ mod linux {
                     command
                 }
             };
-            // Without a view of its own a command would write into the real home; in a shared one it would find what others left.
+            // Without isolation a command would write to the real home, and in a shared directory it would find files
+            // of others.
             let own_home = if way == Isolation::None { Some(create_temp_home()?) } else { None };
             let (home, writable) = match &own_home {
                 Some(own) => (own.path().to_owned(), vec!["/tmp".into(), "/var/tmp".into(), seen.workspace.clone()]),
@@ -246,7 +252,7 @@ mod linux {
             let mut to_say = [&length.to_be_bytes()[..], &spec].concat();
             let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
             ours.set_nonblocking(true)?;
-            // What the socket does not take is said while somebody waits for the end.
+            // [`SandboxChild`] sends the part that the socket does not accept now.
             let said = send_spec(&ours, &to_say, &group)?;
             to_say.drain(..said);
             let child = command
@@ -256,22 +262,24 @@ mod linux {
                 .stdout(output)
                 .stderr(errors)
                 .process_group(0)
-                // The end of the line ends it. Killed while it sets things up, bubblewrap leaves a process behind that waits for ever.
+                // Closing the control socket ends it. Killed during setup, bubblewrap leaves a process behind that
+                // waits for ever.
                 .kill_on_drop(false)
                 .spawn()?;
-            // It still holds what the child was given.
+            // The command still holds descriptors that were passed to the child.
             drop(command);
             Ok(SandboxChild::new(child, UnixStream::from_std(ours)?, to_say, group, own_home))
         }
     }
 
-    /// Makes an empty directory for one command.
+    /// Creates an empty home directory for one command.
     fn create_temp_home() -> io::Result<TempDir> {
         let own = std::fs::Permissions::from_mode(0o700);
         tempfile::Builder::new().prefix("chorus-home-").permissions(own).tempdir_in("/tmp")
     }
 
-    /// Says as much as the socket takes, and hands over the doors of the control groups; the number of bytes.
+    /// Sends as much as the socket accepts, with the descriptors of the control groups, and returns the number of bytes
+    /// sent.
     fn send_spec(line: &std::os::unix::net::UnixStream, bytes: &[u8], group: &CommandCgroups) -> io::Result<usize> {
         let doors: Vec<_> = group.join_files().map(AsFd::as_fd).collect();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_CGROUPS))];
@@ -282,7 +290,7 @@ mod linux {
         Ok(sendmsg(line, &[IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL)?)
     }
 
-    /// The last line of what was printed; everybody who could print has ended.
+    /// Returns the last line of the output. All processes that could write to it must have ended.
     fn read_last_line(mut reader: io::PipeReader) -> Option<String> {
         let mut text = Vec::new();
         io::Read::read_to_end(&mut io::Read::take(&mut reader, 4096), &mut text).ok()?;
@@ -290,7 +298,7 @@ mod linux {
         Some(text.trim().lines().last()?.to_owned()).filter(|line| !line.is_empty())
     }
 
-    /// Where bubblewrap is.
+    /// Finds bubblewrap in PATH; the result is cached.
     fn find_bubblewrap() -> Option<&'static Path> {
         static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
         let find = || {
@@ -316,7 +324,7 @@ mod elsewhere {
     }
 }
 
-/// What would let commands be confined.
+/// Returns advice on how to make isolation possible on this machine.
 pub(super) fn isolation_remedy() -> Option<String> {
     let number = |name: &str| {
         let text = std::fs::read_to_string(Path::new("/proc/sys").join(name)).ok()?;

@@ -1,7 +1,7 @@
-//! Running commands of agents where they reach their workspace and little else. docs/SANDBOX.md says what that is.
+//! Runs commands of agents with access to their workspace and little else. docs/SANDBOX.md has the details.
 //!
-//! The daemon's own program runs again as what is nearest to the command (`inside`): it takes away all that the command
-//! is not to have, starts it, and ends everything when the daemon says so or is gone.
+//! The daemon starts its own program again as the helper ([`helper`]), which confines itself, starts the command, and
+//! kills all its processes when the daemon asks for it or is gone.
 
 #[cfg(target_os = "linux")]
 mod bubblewrap;

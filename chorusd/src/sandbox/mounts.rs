@@ -1,4 +1,4 @@
-//! What a command sees. docs/SANDBOX.md has the lists of this file.
+//! Plans the mounts of a command: what it sees. docs/SANDBOX.md documents the lists of this file.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Confinement;
 use super::protocol::MountStep;
 
-/// Of the machine, for reading.
+/// Paths of the host that are visible read-only.
 const SYSTEM_PATHS: [&str; 17] = [
     "/bin",
     "/sbin",
@@ -18,7 +18,7 @@ const SYSTEM_PATHS: [&str; 17] = [
     "/usr",
     "/etc",
     "/opt",
-    // Not all of it: its daemon's socket is a way out.
+    // Only the store: the socket of the Nix daemon, beside it, is a way out of the sandbox.
     "/nix/store",
     "/gnu",
     "/sys/devices/system/cpu",
@@ -29,7 +29,7 @@ const SYSTEM_PATHS: [&str; 17] = [
     "/var/cache/fontconfig",
 ];
 
-/// Below the user's home, for reading: toolchains, and nothing that holds a key.
+/// Toolchains below the user's home that are visible read-only; none of them holds keys.
 const TOOLCHAINS: [&str; 32] = [
     ".cargo/bin",
     ".cargo/git",
@@ -65,7 +65,7 @@ const TOOLCHAINS: [&str; 32] = [
     ".local/lib",
 ];
 
-/// Below `/etc`, and nobody's business: only root could read most of them, but the daemon may be root.
+/// Secret paths below `/etc`. Most of them are readable only by root, but the daemon may be root.
 const SECRET_PATHS: [&str; 16] = [
     "/etc/shadow",
     "/etc/shadow-",
@@ -88,22 +88,22 @@ const SECRET_PATHS: [&str; 16] = [
 /// Where processes share memory by name.
 pub const SHARED_MEMORY_DIR: &str = "/dev/shm";
 
-/// What is seen, and where.
+/// The mounts of a command.
 #[derive(Debug)]
 pub struct MountPlan {
     pub steps: Vec<MountStep>,
-    /// Where files may be written, the devices apart.
+    /// Directories where files may be written, except those in `/dev`.
     pub writable: Vec<PathBuf>,
     /// The command's `HOME`.
     pub home: PathBuf,
-    /// By its real path.
+    /// The workspace's real path.
     pub workspace: PathBuf,
 }
 
-/// What a command sees. `chorus` is the home of Chorus; it and `hidden` are not, nor is what is `guarded`.
+/// Plans the mounts of a command. Hides Chorus's home (`chorus`), the paths in `hidden`, and those in `guarded`.
 ///
 /// # Errors
-/// A workspace that is not there.
+/// The workspace does not exist, or it contains Chorus's home.
 pub fn plan_mounts(
     confinement: &Confinement,
     chorus: &Path,
@@ -117,7 +117,7 @@ pub fn plan_mounts(
     }
     let size = confinement.limits.memory / 4;
     let user = std::env::home_dir().and_then(|home| home.canonicalize().ok());
-    // A user without a home of their own, as services have it, gets one.
+    // A user without a home directory (such as a service) gets `/tmp`.
     let user = user.filter(|home| home.components().count() > 1 && !home.starts_with("/proc"));
     let mut steps = root_links();
     for path in SYSTEM_PATHS.map(PathBuf::from) {
@@ -133,7 +133,7 @@ pub fn plan_mounts(
     if let Ok(chorus) = chorus.canonicalize() {
         private.push(chorus);
     }
-    // Outer ones first, so that none covers another.
+    // Outer directories first, so that none covers another.
     private.sort();
     private.dedup();
     steps.extend(private.iter().map(|at| MountStep::Private { at: at.clone(), size }));
@@ -148,24 +148,24 @@ pub fn plan_mounts(
     let secrets = SECRET_PATHS.map(PathBuf::from).into_iter().chain(keys).chain(guarded.iter().cloned());
     let mut secrets: Vec<PathBuf> = secrets.filter_map(|at| path_to_hide(&at, &steps, &workspace)).collect();
     secrets.sort();
-    // What is below a hidden directory is gone with it.
+    // A hidden directory hides everything below it.
     secrets.dedup_by(|below, at| below.starts_with(at));
     steps.extend(secrets.into_iter().map(|at| MountStep::Hide { at }));
     steps.push(MountStep::Bind { from: workspace.clone(), to: workspace.clone(), write: true });
-    // Also what lies in the workspace, where nothing should.
+    // After the workspace is mounted, so that paths in it are hidden too, although none should be there.
     let hidden: Vec<PathBuf> = hidden.iter().filter_map(|at| path_to_hide(at, &steps, &workspace)).collect();
     steps.extend(hidden.into_iter().map(|at| MountStep::Hide { at }));
     let writable = private.into_iter().filter(|at| !at.starts_with("/dev")).chain([workspace.clone()]).collect();
     Ok(MountPlan { steps, writable, home, workspace })
 }
 
-/// The command's `HOME`, empty at each command. A workspace that has the user's home in it keeps what is written, so what one
-/// command leaves there would configure the programs of the next.
+/// Returns the command's `HOME`, which is empty at each start. If the workspace contains the user's home, `/tmp` is
+/// used: files that one command wrote there would otherwise configure the programs of the next.
 fn command_home(user: Option<&Path>, workspace: &Path) -> PathBuf {
     user.filter(|user| !user.starts_with(workspace)).unwrap_or(Path::new("/tmp")).to_owned()
 }
 
-/// Links at the top of the machine, such as `/bin`, and `/home` on some.
+/// Returns the links in the root directory, such as `/bin`, and `/home` on some systems.
 fn root_links() -> Vec<MountStep> {
     let entries = fs::read_dir("/").into_iter().flatten().flatten();
     let link = |entry: fs::DirEntry| {
@@ -175,7 +175,7 @@ fn root_links() -> Vec<MountStep> {
     entries.filter_map(link).collect()
 }
 
-/// A toolchain, wherever its directory really is; one that would show a home is left out.
+/// Returns the mount of a toolchain from its real directory, unless that would reveal a home.
 fn toolchain_mount(home: &Path, below: &str, chorus: &Path) -> Option<MountStep> {
     let to = home.join(below);
     let from = to.canonicalize().ok().filter(|from| from.is_dir())?;
@@ -183,17 +183,17 @@ fn toolchain_mount(home: &Path, below: &str, chorus: &Path) -> Option<MountStep>
     (!shows).then_some(MountStep::Bind { from, to, write: false })
 }
 
-/// The file that says who resolves names, where `/etc/resolv.conf` leads out of what is seen.
+/// Returns a mount for the target of `/etc/resolv.conf` if that lies outside the visible paths.
 fn resolver_mount() -> Option<MountStep> {
     let file = Path::new("/etc/resolv.conf").canonicalize().ok()?;
     let seen = SYSTEM_PATHS.iter().any(|system| file.starts_with(system));
     (!seen).then(|| MountStep::Bind { from: file.clone(), to: file, write: false })
 }
 
-/// The real path of what is there and would be seen.
+/// Returns the real path if it exists and would otherwise be visible.
 fn path_to_hide(at: &Path, steps: &[MountStep], workspace: &Path) -> Option<PathBuf> {
     let at = at.canonicalize().ok()?;
-    // The last step that covers a path decides what is seen there.
+    // The last step that covers a path decides what is visible there.
     let covers = |step: &MountStep| match step {
         MountStep::Bind { to, from, .. } if at.starts_with(to) => Some(from == to),
         MountStep::Private { at: private, .. } if at.starts_with(private) => Some(false),

@@ -1,14 +1,14 @@
-//! What a command prints: beginning and end of it, however much it is.
+//! Captures the output of a command: all of it, or the beginning and end if it is long.
 
 use std::sync::Arc;
 
 use crate::redact::{HeadTail, OutputTail, Redactor};
 
-/// Bytes that are kept of the beginning, and of the end. Together with the line between them they are less than a tool's
-/// result may have.
+/// Limit on the bytes kept of the beginning, and of the end. With the line between them they stay below the limit on a
+/// tool's result.
 const MAX_HALF_LEN: usize = (256 << 10) / 2 - 64;
 
-/// Takes bytes as they come.
+/// Collects output bytes as they arrive.
 #[derive(Debug)]
 pub struct OutputCapture {
     head: Vec<u8>,
@@ -16,7 +16,7 @@ pub struct OutputCapture {
 }
 
 impl OutputCapture {
-    /// `redactor`: what takes secrets out of it before anything is left out.
+    /// `redactor` replaces secrets before anything is left out.
     pub fn new(redactor: Option<&Arc<Redactor>>) -> Self {
         Self { head: Vec::new(), head_tail: HeadTail::new(redactor, MAX_HALF_LEN as u64, MAX_HALF_LEN) }
     }
@@ -25,7 +25,7 @@ impl OutputCapture {
         self.head_tail.push(bytes, &mut self.head);
     }
 
-    /// All of it as text without NUL, with a line between that says how many bytes are left out.
+    /// Returns the output as text without NUL. If bytes were left out, a line in the middle says how many.
     pub fn finish(mut self) -> String {
         let OutputTail { left_out, end: mut tail } = self.head_tail.finish(&mut self.head);
         let left_out = usize::try_from(left_out).unwrap_or(usize::MAX);
@@ -35,11 +35,11 @@ impl OutputCapture {
             if whole.len() <= 2 * MAX_HALF_LEN {
                 return whole;
             }
-            // What is no text takes more room than it had.
+            // Replacing invalid bytes made the text longer than the output was.
             let middle = floor_char_boundary(&whole, whole.len() / 2);
             return join_halves(&whole[..middle], &whole[middle..], 0);
         }
-        // Neither end is cut inside a character.
+        // Neither part may be cut inside a character.
         let open = self.head.utf8_chunks().last().map_or(0, |chunk| chunk.invalid().len());
         let open = if open < 4 && is_incomplete_char(&self.head[self.head.len() - open..]) { open } else { 0 };
         let rest = tail.iter().take(3).take_while(|byte| (**byte & 0xc0) == 0x80).count();
@@ -48,7 +48,7 @@ impl OutputCapture {
     }
 }
 
-/// At most `HALF` of each.
+/// Joins both parts, each truncated to [`MAX_HALF_LEN`].
 fn join_halves(head: &str, tail: &str, left_out: usize) -> String {
     let kept = &head[..floor_char_boundary(head, MAX_HALF_LEN.min(head.len()))];
     let mut from = tail.len().saturating_sub(MAX_HALF_LEN);
@@ -59,7 +59,7 @@ fn join_halves(head: &str, tail: &str, left_out: usize) -> String {
     format!("{kept}\n[{left_out} bytes are left out]\n{}", &tail[from..])
 }
 
-/// The beginning of the character at `at`.
+/// Returns the start of the character at `at`.
 fn floor_char_boundary(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -72,7 +72,7 @@ fn to_text(bytes: &[u8]) -> String {
     if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text.into_owned() }
 }
 
-/// Whether more bytes could make a character of it.
+/// Returns true if more bytes could complete these to a character.
 fn is_incomplete_char(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|e| e.valid_up_to() == 0 && e.error_len().is_none())
 }

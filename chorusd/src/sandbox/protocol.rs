@@ -1,5 +1,5 @@
-//! What the daemon and its program inside tell each other, over the socket that is the latter's standard input. Its end
-//! tells either that the other is gone.
+//! The protocol between the daemon and the helper, over the socket that is the helper's standard input. Each side
+//! notices by the end of the stream that the other is gone.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,58 +8,58 @@ use serde::{Deserialize, Serialize};
 
 use super::Isolation;
 
-/// The argument by which the daemon's program knows that it is inside.
+/// The argument that tells the daemon's program to run as a helper.
 pub const HELPER_FLAG: &str = "--run-inside";
-/// What follows it: make namespaces first; only confine.
+/// The stage, which follows [`HELPER_FLAG`]: create namespaces first, or only confine.
 pub const NAMESPACES_STAGE: &str = "namespaces";
 pub const CONFINE_STAGE: &str = "confine";
 
-/// Asks all processes to end (SIGTERM).
+/// Request to end all processes (SIGTERM).
 pub const TERMINATE: u8 = b'T';
 
-/// The first thing that is said: a length of four bytes, most significant first, and this as JSON.
+/// The first message to the helper: its length in four bytes (big endian), then this as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LaunchSpec {
     pub way: Isolation,
     pub network: bool,
-    /// What is seen, in the order in which it is put in place.
+    /// Mounts, in the order in which they are made.
     pub steps: Vec<MountStep>,
-    /// Where files may be written.
+    /// Directories where files may be written.
     pub writable: Vec<PathBuf>,
     pub dir: PathBuf,
     pub argv: Vec<OsString>,
-    /// All of it.
+    /// The complete environment.
     pub env: Vec<(OsString, OsString)>,
     /// Bytes.
     pub memory: u64,
     pub processes: u64,
     /// Bytes of one file.
     pub file: u64,
-    /// The control groups that are to be joined: what each bounds, in the order of the descriptors that come with this.
+    /// The resources bound by each control group to join, in the order of the descriptors sent with this message.
     pub groups: Vec<BoundResources>,
 }
 
-/// What a control group bounds.
+/// The resources that a control group bounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BoundResources {
     pub memory: bool,
     pub processes: bool,
 }
 
-/// A command has at most this many control groups.
+/// Limit on the control groups of a command.
 pub const MAX_CGROUPS: usize = 4;
 
-/// One thing that is seen inside. Paths are absolute, and those of the machine are real.
+/// One mount of a command's root file system. Paths are absolute, and those of the host are real paths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MountStep {
-    /// What is `from` on the machine.
+    /// Shows `from` of the host at `to`.
     Bind {
         from: PathBuf,
         to: PathBuf,
         write: bool,
     },
-    /// An empty directory in memory, writable.
+    /// An empty writable directory in memory, of `size` bytes.
     Private {
         at: PathBuf,
         size: u64,
@@ -68,7 +68,7 @@ pub enum MountStep {
         at: PathBuf,
         target: PathBuf,
     },
-    /// A file or directory that is not to be read.
+    /// Makes a file or directory unreadable.
     Hide {
         at: PathBuf,
     },
@@ -78,26 +78,26 @@ pub enum MountStep {
     Processes,
 }
 
-/// What is said back, each as a line of JSON.
+/// A report of the helper, sent as one line of JSON.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HelperReport {
-    /// Everything is in place; the command starts.
+    /// The confinement is complete; the command starts.
     Ready(AppliedConfinement),
-    /// It does not run.
+    /// The command cannot be run.
     Failed(String),
-    /// The command ended with a status.
+    /// The command ended with an exit status.
     Code(i32),
-    /// It was ended by a signal.
+    /// The command was killed by a signal.
     Signal(i32),
-    /// It was ended because its processes used more memory than they may.
+    /// The command was killed because its processes exceeded the memory limit.
     Memory,
 }
 
-/// What was put in place, apart from the way.
+/// The confinement that was applied, apart from the isolation method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedConfinement {
-    /// The version of Landlock's interface; `None`: there is none.
+    /// Version of Landlock's ABI; `None` if the kernel has no Landlock.
     pub landlock: Option<u32>,
     pub seccomp: bool,
     pub processes: ProcessBound,
@@ -108,11 +108,11 @@ pub struct AppliedConfinement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryBound {
-    /// Of all processes of a command together, by a control group.
+    /// All processes of a command together, by a control group.
     Cgroup,
-    /// The same, by the first process of the sandbox, which counts and ends them all.
+    /// All processes together, by the first process of the sandbox, which measures them and kills them all.
     Watch,
-    /// Of each process, by a resource limit.
+    /// Each process by a resource limit.
     Rlimit,
 }
 
@@ -131,11 +131,11 @@ impl MemoryBound {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessBound {
-    /// By the namespace of the command: nobody gets past it.
+    /// By the PID namespace of the command, which it cannot escape.
     Namespace,
-    /// By a control group: the same.
+    /// By a control group, which it cannot escape either.
     Cgroup,
-    /// By a resource limit of its user, who is not root.
+    /// By a resource limit of its user, who must not be root.
     Rlimit,
     Unbounded,
 }

@@ -1,5 +1,5 @@
-//! What only root could read of what commands see. To the commands of a daemon that is root it would be readable, too; the
-//! kernel keeps it from those of anybody else.
+//! Files that are readable only by root. When the daemon runs as root they must be hidden explicitly from commands;
+//! otherwise the kernel already denies access.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,37 +10,39 @@ use std::time::{Duration, Instant};
 use rustix::process::geteuid;
 use tokio::sync::watch;
 
-/// Where somebody who keeps the machine puts files of their own. The rest of what is seen are files of packages.
+/// Directories in which administrators put their own files. The other visible directories contain files of packages.
 const SCANNED_DIRS: [&str; 3] = ["/etc", "/opt", "/usr/local"];
-/// A list this old is made anew, or one so many times as old as it took to make.
+/// The list is refreshed after this time, or after `SCAN_INTERVAL_FACTOR` times the duration of the last scan if that
+/// is longer.
 const MIN_SCAN_INTERVAL: Duration = Duration::from_secs(10);
 const SCAN_INTERVAL_FACTOR: u32 = 100;
-/// An entry of a place in which more is found, or in which so much has to be looked at, is hidden as a whole.
+/// An entry of a scanned directory is hidden as a whole if more paths than this are found in it, or more entries would
+/// have to be visited.
 const MAX_FOUND: usize = 200;
 const MAX_VISITED: usize = 1_000_000;
 
-/// How long a new list is waited for where there is an old one.
+/// How long a caller waits for a newer list if there is an old one.
 const RESCAN_WAIT: Duration = Duration::from_millis(500);
 
-/// The files and directories that are to be hidden.
+/// The cached list of files and directories to hide.
 #[derive(Debug, Default)]
 pub struct RootOnlyFiles {
     scan: Arc<watch::Sender<Scan>>,
 }
 
-/// What was found last.
+/// The state of the last scan.
 #[derive(Debug, Default)]
 struct Scan {
     paths: Arc<Vec<PathBuf>>,
-    /// From when on the list is too old; `None` before there is one.
+    /// When the list becomes too old; `None` before the first scan has finished.
     stale_at: Option<Instant>,
-    /// A new one is being made.
+    /// True while a scan is running.
     in_progress: bool,
 }
 
 impl RootOnlyFiles {
-    /// Makes the list anew where it is old; there is none where the daemon is not root. The first one is waited for, a later
-    /// one only for a moment: it is made in the background, also when nobody waits any more.
+    /// Refreshes the list if it is old. Does nothing unless the daemon is root. Waits for the first list, and only
+    /// briefly for later ones: the scan runs in the background and goes on if the caller is cancelled.
     pub async fn refresh(&self) {
         if geteuid().is_root() {
             self.refresh_with(|| SCANNED_DIRS.iter().flat_map(|place| scan_dir(Path::new(place))).collect()).await;
@@ -69,23 +71,23 @@ impl RootOnlyFiles {
             });
         }
         let mut found = self.scan.subscribe();
-        // Whoever sends is kept here, so that waiting does not fail.
+        // This cannot fail, because `self` holds the sender.
         let _ = found.wait_for(|found| found.stale_at.is_some()).await;
         let _ = tokio::time::timeout(RESCAN_WAIT, found.wait_for(|found| !found.in_progress)).await;
     }
 
-    /// Whether there is a list, where there has to be one.
+    /// Returns true if there is a list, or none is needed.
     pub fn is_ready(&self) -> bool {
         !geteuid().is_root() || self.scan.borrow().stale_at.is_some()
     }
 
-    /// What was found last.
+    /// Returns the paths that the last scan found.
     pub fn paths(&self) -> Arc<Vec<PathBuf>> {
         self.scan.borrow().paths.clone()
     }
 }
 
-/// What others than root could not read in a place. Blocks.
+/// Returns the paths in a directory that only root can read. Blocks.
 fn scan_dir(place: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(place).into_iter().flatten().flatten();
     let look = |entry: fs::DirEntry| {
@@ -99,9 +101,9 @@ fn scan_dir(place: &Path) -> Vec<PathBuf> {
     entries.flat_map(look).collect()
 }
 
-/// Adds what is found at an entry and below it; false where that is too much, or cannot be told.
+/// Adds the paths at and below an entry. Returns false if there are too many, or if they cannot be determined.
 fn scan_entry(entry: &fs::DirEntry, found: &mut Vec<PathBuf>, looked_at: &mut usize) -> bool {
-    // That of a link itself; where it leads, it is looked at.
+    // For a link this describes the link itself; its target is scanned where it lies.
     let Ok(meta) = entry.metadata() else { return !entry.path().exists() };
     *looked_at += 1;
     if meta.is_symlink() {
@@ -130,7 +132,7 @@ mod tests {
         let guarded = RootOnlyFiles::default();
         let (go, walk) = std::sync::mpsc::sync_channel::<()>(1);
         let first = move || walk.recv().map(|()| vec!["/first".into()]).unwrap_or_default();
-        // Whoever waits for the first one may give up, and another one joins the same walk.
+        // The first caller may be cancelled, and another one joins the same scan.
         assert!(tokio::time::timeout(Duration::from_millis(1), guarded.refresh_with(first)).await.is_err());
         go.send(()).unwrap();
         guarded.refresh_with(|| vec!["/never".into()]).await;

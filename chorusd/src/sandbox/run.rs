@@ -1,4 +1,4 @@
-//! Running a command to its end.
+//! Runs a command to its end.
 
 use std::io;
 use std::pin::Pin;
@@ -14,48 +14,48 @@ use super::output::OutputCapture;
 use super::{CommandSpec, Exit, Sandbox};
 use crate::redact::Redactor;
 
-/// How long a command that is asked to end may take for it.
+/// How long a command may take to end after it was asked to.
 const TERMINATE_GRACE: Duration = Duration::from_secs(2);
-/// How long what is still in the pipe is read for once the command has ended: somebody may hold it open.
+/// How long to read the rest of the pipe after the command has ended: another process may hold it open.
 const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
-/// Bytes that are read at once.
+/// Bytes read at once.
 const READ_BUFFER_LEN: usize = 64 << 10;
 
 const CANCELLED_EARLY: &str = "it was cancelled before";
 const PROBE_TIMED_OUT: &str = "it took too long to find out how to confine it";
 const TOO_MANY_COMMANDS: &str = "too many other commands ran";
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOutcome {
     pub exit: Exit,
-    /// What it printed on both streams, as it came: beginning and end, with a line between that says how many bytes are
-    /// left out.
+    /// Both output streams, interleaved as they arrived: beginning and end, with a line between them that says how many
+    /// bytes were left out.
     pub output: String,
-    /// It was ended because the turn was.
+    /// True if it was ended because the turn was cancelled.
     pub cancelled: bool,
 }
 
 impl CommandOutcome {
-    /// One whose turn to begin never came; `why` is for a person.
+    /// The result of a command that did not start, with the reason for people.
     fn not_started(why: &str, cancelled: bool) -> Self {
         Self { exit: Exit::TimedOut, output: format!("[it did not begin: {why}]"), cancelled }
     }
 }
 
-/// Runs a command until it ends, its time is up, or `cancel` says so. None of its processes is left. Where too many run, it waits
-/// until one of them has ended; that, and finding out how it is confined, is part of its time.
+/// Runs a command until it ends, its time is up, or it is cancelled; none of its processes is left afterwards. If too
+/// many commands run, it waits for a slot. Waiting and preparing the sandbox count towards the time limit.
 ///
 /// # Errors
-/// A command that cannot be started.
+/// The command cannot be started.
 pub async fn run(sandbox: &Sandbox, job: &CommandSpec, cancel: &CancellationToken) -> io::Result<CommandOutcome> {
     run_redacted(sandbox, job, cancel, None).await
 }
 
-/// The same; `redactor` takes secrets out of what is printed before anything of it is left out.
+/// Like [`run`], with a `redactor` that replaces secrets in the output before any of it is left out.
 ///
 /// # Errors
-/// A command that cannot be started.
+/// The command cannot be started.
 pub async fn run_redacted(
     sandbox: &Sandbox,
     job: &CommandSpec,
@@ -79,14 +79,14 @@ pub async fn run_redacted(
     };
     let mut attempt = RunAttempt { sandbox, job, cancel, redactor, deadline: up };
     match attempt.run().await {
-        // What was to be hidden may have gone before it was: what is there is looked at once more.
+        // A path that was to be hidden may have disappeared in the meantime: retry with the paths that exist now.
         Err(RunFailure { may_have_started: false, .. }) => attempt.run().await,
         ran => ran,
     }
     .map_err(|failed| failed.error)
 }
 
-/// A command that is to run; its time is `up` at the end of that.
+/// A command to run until `deadline` fires.
 struct RunAttempt<'a, Up> {
     sandbox: &'a Sandbox,
     job: &'a CommandSpec,
@@ -95,15 +95,15 @@ struct RunAttempt<'a, Up> {
     deadline: Pin<&'a mut Up>,
 }
 
-/// Why there is no exit of a command.
+/// The error of a command that has no exit status.
 struct RunFailure {
     error: io::Error,
-    /// Whether the command itself may have begun.
+    /// False if the command certainly did not start.
     may_have_started: bool,
 }
 
 impl From<io::Error> for RunFailure {
-    /// Of what comes before the sandbox is tried, which a second try does not mend.
+    /// Errors before the sandbox is involved, which a retry would not fix.
     fn from(why: io::Error) -> Self {
         Self { error: why, may_have_started: true }
     }
@@ -133,7 +133,7 @@ impl<Up: Future<Output = ()>> RunAttempt<'_, Up> {
                     loop {
                         tokio::select! {
                             () = &mut end => break,
-                            // It may be blocked in printing.
+                            // It may be blocked on writing its output.
                             read = reader.read(&mut piece), if open => match read {
                                 Ok(0) | Err(_) => open = false,
                                 Ok(count) => output.push(&piece[..count]),
@@ -153,7 +153,7 @@ impl<Up: Future<Output = ()>> RunAttempt<'_, Up> {
             }
         };
         if open {
-            // A flood that somebody else keeps up ends here, too.
+            // The timeout also stops reading if another process keeps writing.
             let _ = tokio::time::timeout(OUTPUT_DRAIN_TIMEOUT, rest).await;
         }
         match ended {
@@ -166,8 +166,8 @@ impl<Up: Future<Output = ()>> RunAttempt<'_, Up> {
     }
 }
 
-/// Waits for something that a command needs to begin. `Err` where its time was `up` before, for the reason `why`, or it was
-/// cancelled.
+/// Waits for a resource that a command needs to start. Returns `Err` if the command is cancelled first, or if the
+/// deadline fires first, with `why` as the reason.
 async fn wait_to_start<T>(
     cancel: &CancellationToken,
     up: Pin<&mut impl Future<Output = ()>>,

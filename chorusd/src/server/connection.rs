@@ -1,4 +1,5 @@
-//! One client: reads frames, runs what they ask, writes the answers. A client that stalls harms only itself.
+//! Serves one client: reads frames, runs the requests in them, and writes the replies. A client that stalls delays only
+//! itself.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -29,13 +30,14 @@ use super::writer::{ClientWriter, register_socket};
 use crate::ops::Ops;
 use crate::ops::events::subscribe::{Subscription, SubscriptionItem};
 
-/// Requests of one connection that run at once; further ones wait in the socket.
+/// The limit on requests of one connection that run concurrently; further ones wait in the socket.
 const MAX_RUNNING: usize = 64;
 
-/// The most that is read at once.
+/// The limit on bytes per read.
 const MAX_READ_BYTES: usize = 64 << 10;
 
-/// Serves one client until it closes, breaks the framing, or `stop` is set. `room`: what all connections share.
+/// Serves one client until it closes, breaks the framing, or `stop` is cancelled. `room` is the byte budget that all
+/// connections share.
 pub async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, room: FrameBudget, stop: CancellationToken) {
     let socket = match into_async_fd(stream) {
         Ok(socket) => socket,
@@ -65,7 +67,7 @@ pub async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, room: FrameBu
 struct Connection {
     codec: FrameCodec,
     received: BytesMut,
-    /// Dropped after what was received, whose room it holds.
+    /// Declared after the buffer, so that the budget is released only when the received bytes are freed.
     incoming_frame: IncomingFrame,
     running: FuturesUnordered<BoxFuture<'static, Option<Frame>>>,
     notifications: mpsc::Receiver<Frame>,
@@ -89,7 +91,7 @@ enum ConnectionEvent {
     Stop,
 }
 
-/// Also where a handler panics: the client hears the end.
+/// In `Drop`, so that it also happens when a handler panics: the client sees the end of the connection.
 impl Drop for Connection {
     fn drop(&mut self) {
         self.writer.close();
@@ -109,7 +111,7 @@ impl Connection {
                     Ok(Some(body)) => {
                         self.incoming_frame.finish();
                         let mut request = dispatch(self.ops.clone(), self.caller.clone(), body).boxed();
-                        // What is answered at once is written at once.
+                        // Write replies that are ready immediately without another turn of the loop.
                         match request.as_mut().now_or_never() {
                             Some(Some(frame)) => self.writer.write(frame).await?,
                             Some(None) => {}
@@ -119,7 +121,7 @@ impl Connection {
                     Ok(None) => break,
                     Err(e) => {
                         self.writer.write(reply::error_frame(None, &too_long_error(&e))).await?;
-                        // The bytes after it are no frames.
+                        // The bytes that follow are not aligned to frames any more.
                         open = self.stop_reading();
                     }
                 }
@@ -128,7 +130,7 @@ impl Connection {
                 return Ok(());
             }
             let partial = !self.received.is_empty();
-            // One that cannot be read yet must not hold room meanwhile.
+            // A frame that cannot be read yet must not hold budget meanwhile.
             if open && self.running.len() < MAX_RUNNING {
                 self.incoming_frame.request_permit(&self.received, self.ops.config.max_frame);
                 self.incoming_frame.reserve_buffer(&mut self.received);
@@ -185,8 +187,8 @@ impl Connection {
         }
     }
 
-    /// Lets go of what was received of the next frame; what runs is answered, then the connection ends. Returns false: the
-    /// connection is not open anymore.
+    /// Drops the received part of the next frame. Running requests are still answered, then the connection ends.
+    /// Returns false: the connection is not open any more.
     fn stop_reading(&mut self) -> bool {
         self.received = BytesMut::new();
         self.incoming_frame.finish();
@@ -194,7 +196,7 @@ impl Connection {
     }
 }
 
-/// Waits for the next event; for ever where nothing is listened to.
+/// Waits for the next event; never returns without a subscription.
 async fn next_event(subscription: &mut Option<Subscription>, ops: &Ops) -> Option<SubscriptionItem> {
     match subscription {
         Some(subscription) => subscription.next(ops).await,
@@ -209,13 +211,13 @@ fn event_frame(heard: &SubscriptionItem) -> Frame {
     }
 }
 
-/// The socket of `stream`, watched for what comes in and nothing else.
+/// Registers the socket of `stream` with the runtime, for readability only.
 fn into_async_fd(stream: Stream) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     let Stream::UdSocket(stream) = stream;
     register_socket(Arc::new(OwnedFd::try_from(stream)?), Interest::READABLE)
 }
 
-/// Reads more; inside a frame, only so long.
+/// Reads more bytes; within a frame, at most for `limit`.
 async fn read_within(
     socket: &AsyncFd<Arc<OwnedFd>>,
     into: &mut BytesMut,
@@ -231,10 +233,10 @@ async fn read_within(
 
 async fn read_some(socket: &AsyncFd<Arc<OwnedFd>>, into: &mut BytesMut) -> io::Result<usize> {
     if into.is_empty() {
-        // A connection that waits for its client needs no memory for what may come.
+        // Free the buffer: an idle connection needs no memory.
         *into = BytesMut::new();
     }
-    // A client that always has more to say must not keep the thread to itself.
+    // Yields now and then, so that a client that always sends more does not monopolise the thread.
     tokio::task::coop::consume_budget().await;
     loop {
         let mut ready = socket.readable().await?;
@@ -247,7 +249,7 @@ async fn read_some(socket: &AsyncFd<Arc<OwnedFd>>, into: &mut BytesMut) -> io::R
         into.truncate(held + read.unwrap_or(0));
         match read {
             Ok(read) => {
-                // There was less than asked for: there is no more now.
+                // A short read means that the socket is empty now.
                 if read > 0 && read < room {
                     ready.clear_ready();
                 }

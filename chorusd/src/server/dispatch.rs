@@ -1,4 +1,4 @@
-//! From a frame's bytes to a verb and back.
+//! Decodes requests, calls the operation for the method, and encodes its result.
 
 use std::sync::Arc;
 
@@ -27,19 +27,19 @@ use crate::error::{Error, Result};
 use crate::ops::events::subscribe::Subscription;
 use crate::ops::{self, Ops};
 
-/// Who asks.
+/// The client that sent a request.
 #[derive(Debug, Clone)]
 pub struct ClientHandle {
     pub connection: u64,
-    /// The way back, for what is said in a turn.
+    /// Writes the events of a turn to the client.
     pub writer: Arc<ClientWriter>,
     /// Takes notifications; a full queue drops them.
     pub notifications: mpsc::Sender<Frame>,
-    /// Takes what the connection listens to from now on.
+    /// Takes the subscription that replaces the connection's current one.
     pub subscriptions: mpsc::Sender<Box<Subscription>>,
 }
 
-/// Every method there is, for hints.
+/// The names of all methods, for hints.
 const METHOD_NAMES: [&str; 72] = [
     chain::Resume::NAME,
     chain::Compact::NAME,
@@ -115,7 +115,7 @@ const METHOD_NAMES: [&str; 72] = [
     backup::ArchiveRead::NAME,
 ];
 
-/// Carries out the request in `body`. `None` for a notification: it has no answer.
+/// Runs the request in `body`. Returns `None` for a notification, which has no reply.
 pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Option<Frame> {
     let request: Request<'_> = match serde_json::from_slice(&body) {
         Ok(request) => request,
@@ -129,7 +129,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Optio
     let params = request.params;
     let o = &ops;
     match request.method.as_ref() {
-        // These change nothing: whoever goes away while they run loses nothing.
+        // These operations change nothing, so they may be dropped when the client disconnects.
         daemon::Hello::NAME => answer.run_inline::<daemon::Hello, _, _>(params, |p| ops::status::hello(o, p)).await,
         daemon::Status::NAME => answer.run_inline::<daemon::Status, _, _>(params, |p| ops::status::status(o, p)).await,
         agent::List::NAME => answer.run_inline::<agent::List, _, _>(params, |p| ops::agent::list::list(o, p)).await,
@@ -174,14 +174,14 @@ pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Optio
         tasks::List::NAME => answer.run_inline::<tasks::List, _, _>(params, |p| ops::tasks::list::list(o, p)).await,
         tasks::Show::NAME => answer.run_inline::<tasks::Show, _, _>(params, |p| ops::tasks::show::show(o, p)).await,
         tasks::Logs::NAME => answer.run_inline::<tasks::Logs, _, _>(params, |p| ops::tasks::logs::logs(o, p)).await,
-        // It ends also where nobody waits for that.
+        // The task ends even if nobody waits for the reply.
         tasks::Stop::NAME => answer.run_inline::<tasks::Stop, _, _>(params, |p| ops::tasks::stop::stop(o, p)).await,
         memory::List::NAME => answer.run_inline::<memory::List, _, _>(params, |p| ops::memory::list::list(o, p)).await,
         memory::Search::NAME => {
             answer.run_inline::<memory::Search, _, _>(params, |p| ops::memory::search::search(o, p)).await
         }
         daemon::Stop::NAME => answer.run_inline::<daemon::Stop, _, _>(params, |p| ops::status::stop(o, p)).await,
-        // These are carried out to the end even if the client goes away in the middle.
+        // These operations run to the end even if the client disconnects in the middle.
         agent::Init::NAME => {
             answer
                 .run_spawned::<agent::Init, _, _>(params, |p| async move {
@@ -333,7 +333,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Optio
                 )
                 .await
         }
-        // The actor carries these out by itself once it has them.
+        // The actor completes these by itself once it has the command.
         context::Append::NAME => {
             answer.run_inline::<context::Append, _, _>(params, |p| ops::context::append::append(o, p)).await
         }
@@ -349,7 +349,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Optio
             answer
                 .run_inline::<events::Subscribe, _, _>(params, |p| async move {
                     let (result, subscription) = ops::events::subscribe::subscribe(o, p).await?;
-                    // One at a time: a new one takes the place of the old.
+                    // A connection has one subscription: a new one replaces the old.
                     let _ = caller.subscriptions.try_send(Box::new(subscription));
                     Ok(result)
                 })
@@ -368,7 +368,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Optio
                 })
                 .await
         }
-        // A turn goes on without who asked for it.
+        // A turn continues without the client that requested it.
         send::Send::NAME => {
             let ear = turn_listener(id.as_deref(), params, caller.writer);
             answer.run_inline::<send::Send, _, _>(params, |p| ops::send::send(o, p, ear)).await
@@ -434,25 +434,26 @@ pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Optio
     }
 }
 
-/// What is wrong with a request before its verb is asked: for tests that bend requests, without a daemon.
+/// Parses and checks a request as [`dispatch`] does before it calls the operation. Lets tests send malformed requests
+/// without a daemon.
 ///
 /// # Errors
-/// What would be answered.
+/// The error that the daemon would reply.
 pub fn parse_request(body: &[u8]) -> Result<Request<'_>, RpcError> {
     let request = serde_json::from_slice(body).map_err(|e| not_a_request_error(body, &e))?;
     check_request(&request).map(|()| request)
 }
 
-/// The answer to one request.
+/// Encodes the reply to one request.
 #[derive(Clone, Copy)]
 struct Responder<'a> {
-    /// `None`: a notification, which is not answered.
+    /// `None` for a notification, which gets no reply.
     id: Option<&'a RawValue>,
     limit: usize,
 }
 
 impl Responder<'_> {
-    /// Runs a verb as part of the connection.
+    /// Runs an operation as part of the connection's task.
     async fn run_inline<M: Method, R: Serialize, F: Future<Output = Result<R>>>(
         self,
         params: Option<&RawValue>,
@@ -464,7 +465,7 @@ impl Responder<'_> {
         }
     }
 
-    /// Runs a verb as a task of its own.
+    /// Runs an operation as a task of its own, which continues if the client disconnects.
     async fn run_spawned<M: Method, R: Serialize + Send + 'static, F: Future<Output = Result<R>> + Send + 'static>(
         self,
         params: Option<&RawValue>,
@@ -500,7 +501,7 @@ fn parse_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, Rpc
     }
     serde_json::from_str(text).map_err(|e| {
         let reason = e.to_string();
-        // The JSON itself is at fault, not what it says.
+        // The JSON itself is malformed, independent of what the method takes.
         let code = if e.is_syntax() || e.is_eof() {
             CODE_PARSE
         } else if reason.starts_with("duplicate field") || reason.starts_with("number out of range") {

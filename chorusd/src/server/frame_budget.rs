@@ -1,4 +1,4 @@
-//! Room for the long frames of all connections: who has it, who waits, and who has to leave.
+//! The byte budget for long frames of all connections: who holds a part of it, who waits, and who must release it.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -8,30 +8,30 @@ use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
-/// The sum of the lengths of long frames that may be on their way at once.
+/// The limit on the total length in bytes of long frames that are received at once.
 const MAX_TOTAL_BYTES: usize = 128 << 20;
-/// Room is counted in units of so many bytes.
+/// The semaphore counts the budget in units of this many bytes.
 const UNIT_BYTES: usize = 1 << 10;
 
-/// Room for the long frames of all connections, given out in the order in which it was asked for.
+/// The byte budget for long frames of all connections, granted in the order of the requests.
 ///
-/// A frame may hold its room for as long as nobody else needs it. Once another waits, the frame that has held its room for
-/// longest is told to leave.
+/// A frame may hold its part as long as nobody else needs it. When another frame waits, the one that has held its part
+/// longest is evicted.
 #[derive(Debug, Clone)]
 pub struct FrameBudget {
     units: Arc<Semaphore>,
     total: u32,
-    /// Held by the first of those that wait.
+    /// Held by the first waiter.
     first_in_line: Arc<tokio::sync::Mutex<()>>,
     holders: Arc<Mutex<Holders>>,
 }
 
-/// The frames that have room and were not told to leave, in the order in which they got it.
+/// The frames that hold a part of the budget and were not evicted, in the order in which they got it.
 #[derive(Debug, Default)]
 struct Holders {
     next: u64,
     by_age: BTreeMap<u64, Holder>,
-    /// The room of all of them. What remains is free, or on its way to whoever waits.
+    /// The units of all holders. The rest is free, or about to be granted to a waiter.
     units: u32,
 }
 
@@ -42,7 +42,7 @@ struct Holder {
     evict: Arc<Notify>,
 }
 
-/// Room of one frame. It is given back when it is dropped.
+/// The part of the budget that one frame holds. Dropping it releases the part.
 #[derive(Debug)]
 pub struct FramePermit {
     number: u64,
@@ -53,7 +53,7 @@ pub struct FramePermit {
 }
 
 impl FrameBudget {
-    /// Makes room for frames of at most `longest` bytes: at least one of them fits.
+    /// Creates a budget in which at least one frame of `longest` bytes fits.
     #[must_use]
     pub fn new(longest: usize) -> Self {
         let total = to_units(MAX_TOTAL_BYTES.max(longest));
@@ -61,28 +61,30 @@ impl FrameBudget {
         Self { units, total, first_in_line: Arc::default(), holders: Arc::default() }
     }
 
-    /// Takes room for a frame of `length` bytes if there is enough now.
+    /// Acquires budget for a frame of `length` bytes if enough is free now.
     #[must_use]
     pub fn try_acquire(&self, length: usize) -> Option<FramePermit> {
-        // Whoever looks at the holders finds each that has room.
+        // Locked before the permit is acquired, so that `evict_due` sees every frame that has one.
         let mut holders = self.lock_holders();
         let permit = self.units.clone().try_acquire_many_owned(to_units(length)).ok()?;
         Some(self.grant(&mut holders, permit))
     }
 
-    /// Waits for room, in order. The frames that have held theirs for longest are told to leave, once that is `hold`.
+    /// Waits for budget, in order. Meanwhile frames that have held theirs for `hold` or longer are evicted, oldest
+    /// first.
     pub async fn acquire(self, length: usize, hold: Duration) -> FramePermit {
         let _first = self.first_in_line.lock().await;
         let units = to_units(length);
         tokio::select! {
-            // It is in the queue before the holders are looked at: from then on there are no new ones.
+            // The permit is requested before the holders are examined: from then on no new holders appear.
             biased;
             Ok(permit) = self.units.clone().acquire_many_owned(units) => self.grant(&mut self.lock_holders(), permit),
             never = self.evict(units, hold) => match never {},
         }
     }
 
-    /// Tells the oldest frames to leave as each has held its room for `hold`, until the others leave room for `units`.
+    /// Evicts the oldest frames as each has held its budget for `hold`, until the remaining ones leave enough for
+    /// `units`.
     async fn evict(&self, units: u32, hold: Duration) -> Infallible {
         while let Some(due) = self.evict_due(units, hold) {
             sleep_until(due).await;
@@ -90,7 +92,7 @@ impl FrameBudget {
         std::future::pending().await
     }
 
-    /// Tells those to leave that have to now; answers when the next one has to, if one has.
+    /// Evicts the frames that are due now. Returns when the next one is due, if another must go.
     fn evict_due(&self, units: u32, hold: Duration) -> Option<Instant> {
         let mut holders = self.lock_holders();
         while holders.units.saturating_add(units) > self.total {
@@ -130,7 +132,7 @@ impl Holders {
 }
 
 impl FramePermit {
-    /// Waits until the frame has to leave.
+    /// Waits until this frame is evicted.
     pub fn evicted(&self) -> impl Future<Output = ()> + use<> {
         let evict = self.evict.clone();
         async move { evict.notified().await }

@@ -1,4 +1,4 @@
-//! Limits for frames that have begun and not ended: how slowly one may arrive, and how much all connections may receive at once.
+//! Limits on partly received frames: how slowly one may arrive, and how many bytes all connections may receive at once.
 
 use std::io;
 use std::time::Duration;
@@ -14,31 +14,31 @@ use super::frame_budget::{FrameBudget, FramePermit};
 use super::reply;
 use crate::error::Error;
 
-/// Frames up to this length need no room.
+/// Frames up to this length in bytes need no budget.
 const MAX_SHORT_FRAME_BYTES: usize = 64 << 10;
-/// Bytes a second that a client must send of a frame that it has begun.
+/// The bytes per second that a client must send of a frame that it has begun.
 const MIN_BYTES_PER_SECOND: u128 = 64 << 10;
-/// The part of `frame_timeout` after which a frame that holds room leaves it to one that waits.
+/// The divisor of `frame_timeout` that gives the time after which a frame releases its budget to one that waits.
 const HOLD_DIVISOR: u32 = 5;
 
-/// Room that was given, or that it took too long.
+/// A permit, or the error that waiting for it took too long.
 pub type PermitOutcome = Result<FramePermit, Elapsed>;
 
 /// The frame that one connection is receiving.
 pub struct IncomingFrame {
     budget: FrameBudget,
     permit: PermitState,
-    /// The longest wait for room, and the time in which a client must send `quota` bytes.
+    /// The longest wait for budget, and the time in which a client must send `quota` bytes.
     limit: Duration,
     quota: usize,
-    /// Length of the frame with its header, once that is known and long.
+    /// Length of the frame including its header, once known, if the frame is long.
     total_length: usize,
-    /// The rest of that time, and the bytes that have come in it.
+    /// The remaining part of that time, and the bytes that were received in it.
     time_left: Duration,
     quota_received: usize,
 }
 
-/// The part of the room that the frame has.
+/// The frame's part of the budget.
 enum PermitState {
     /// None: its length is not known yet, or it needs none.
     None,
@@ -47,7 +47,7 @@ enum PermitState {
 }
 
 impl IncomingFrame {
-    /// No frame has begun. `limit` is `frame_timeout`.
+    /// Creates the state before any frame has begun. `limit` is `frame_timeout`.
     #[must_use]
     pub fn new(budget: FrameBudget, limit: Duration) -> Self {
         let quota =
@@ -63,13 +63,13 @@ impl IncomingFrame {
         }
     }
 
-    /// Notes that the frame ended; the next one begins with a full time limit.
+    /// Records that the frame is complete; the next one begins with the full time limit.
     pub fn finish(&mut self) {
         self.permit = PermitState::None;
         (self.time_left, self.quota_received) = (self.limit, 0);
     }
 
-    /// Looks at the beginning of the frame. Once its length is known and long, room is asked for.
+    /// Examines the beginning of the frame. Requests budget once the length is known and long.
     pub fn request_permit(&mut self, begun: &BytesMut, max_frame: usize) {
         let PermitState::None = self.permit else { return };
         let length = begun.first_chunk::<HEADER_BYTES>().and_then(|header| decode_header(*header, max_frame).ok());
@@ -84,20 +84,22 @@ impl IncomingFrame {
         };
     }
 
-    /// Makes `begun` large enough for a frame that has room: one that grew as bytes came would be there twice while it is copied.
+    /// Allocates `begun` for the whole frame if it holds budget. A buffer that grew with the bytes would exist twice
+    /// while it is copied.
     pub fn reserve_buffer(&self, begun: &mut BytesMut) {
         if let PermitState::Held(_) = self.permit {
             begun.reserve(self.total_length.saturating_sub(begun.len()));
         }
     }
 
-    /// Returns true if the frame must not be read before there is room for it.
+    /// Returns true if the frame must not be read before it has budget.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         matches!(self.permit, PermitState::Waiting(_))
     }
 
-    /// Waits for room; forever if the frame needs none. Can be dropped and called again without losing its place.
+    /// Waits for budget; never returns if the frame needs none. May be dropped and called again without losing its
+    /// place in the queue.
     pub async fn wait_for_permit(&mut self) -> PermitOutcome {
         match &mut self.permit {
             PermitState::Waiting(wanted) => wanted.await,
@@ -105,10 +107,7 @@ impl IncomingFrame {
         }
     }
 
-    /// Takes the room that was waited for.
-    ///
-    /// # Errors
-    /// `busy`: it took too long.
+    /// Accepts the outcome of [`IncomingFrame::wait_for_permit`]; fails with `busy` if the wait took too long.
     pub fn accept_permit(&mut self, given: PermitOutcome) -> Result<(), RpcError> {
         if let Ok(held) = given {
             self.permit = PermitState::Held(held);
@@ -118,7 +117,7 @@ impl IncomingFrame {
         Err(busy_error("too many long frames are being received"))
     }
 
-    /// Waits until the frame has to leave its room to another; forever if it has none.
+    /// Waits until the frame is evicted; never returns if it holds no budget.
     pub fn evicted(&self) -> impl Future<Output = ()> + use<> {
         let evicted = match &self.permit {
             PermitState::Held(held) => Some(held.evicted()),
@@ -132,11 +131,11 @@ impl IncomingFrame {
         }
     }
 
-    /// Writes to the client while part of the frame is received. Its wait for room goes on meanwhile, so that nobody behind
-    /// it in the line waits for the write.
+    /// Runs `write` while a frame is partly received. The frame continues to wait for its permit meanwhile, so that
+    /// those behind it in the queue do not wait for the write.
     ///
     /// # Errors
-    /// Those of `write`; `TimedOut`: the client took nothing, and the frame has to leave its room to another.
+    /// Those of `write`; `TimedOut` if the client does not read and the frame is evicted.
     pub async fn run_write(&mut self, write: impl Future<Output = io::Result<()>>) -> io::Result<()> {
         let (mut write, mut late) = (std::pin::pin!(write), false);
         loop {
@@ -151,25 +150,25 @@ impl IncomingFrame {
                 Ok(held) => PermitState::Held(held),
                 Err(elapsed) => {
                     late = true;
-                    // It is told once the write is over.
+                    // Reported after the write.
                     PermitState::Waiting(Box::pin(std::future::ready(Err(elapsed))))
                 }
             };
         }
     }
 
-    /// The time within which more must arrive.
+    /// Returns the time within which more bytes must arrive.
     #[must_use]
     pub fn time_left(&self) -> Duration {
         self.time_left
     }
 
-    /// Notes that the connection waited so long for bytes of the frame.
+    /// Records that the connection waited so long for bytes of the frame.
     pub fn count_wait(&mut self, time: Duration) {
         self.time_left = self.time_left.saturating_sub(time);
     }
 
-    /// Notes that bytes of the frame came. The client gets its full time again for each quota that it sends.
+    /// Records received bytes of the frame. The client gets its full time again for each quota that it sends.
     pub fn count_received(&mut self, bytes: usize) {
         self.quota_received += bytes;
         if self.quota_received >= self.quota {
@@ -178,7 +177,7 @@ impl IncomingFrame {
     }
 }
 
-/// Makes the answer to a frame that is not received for want of room.
+/// Returns the error for a frame that cannot be received because no budget is free.
 #[must_use]
 pub fn busy_error(why: &str) -> RpcError {
     reply::to_rpc_error(&Error::new(ErrorKind::Busy, why).hint("try again in a moment"))
@@ -201,7 +200,7 @@ mod tests {
         frame
     }
 
-    /// Returns true if a client that sends `bytes` every `pause` is let on for a minute.
+    /// Returns true if a client that sends `bytes` every `pause` is not disconnected within a minute.
     fn lasts(bytes: usize, pause: Duration) -> bool {
         let mut frame = IncomingFrame::new(FrameBudget::new(MIB), LIMIT);
         let mut time = Duration::ZERO;
@@ -242,11 +241,11 @@ mod tests {
         held[0].finish();
         let given = first.wait_for_permit().await;
         assert!(first.accept_permit(given).is_ok() && !first.is_waiting());
-        // Nobody who has to leave does: it is told after the whole time.
+        // No holder releases its part, so the error comes after the whole time.
         let given = second.wait_for_permit().await;
         let refused = second.accept_permit(given).unwrap_err();
         assert_eq!(refused.data.unwrap().kind, ErrorKind::Busy);
-        // A frame that is dropped gives its room back.
+        // A frame that is dropped releases its budget.
         drop(held);
         drop(first);
         assert!((0..8).map(|_| begun(&room, 16 * MIB)).all(|frame| !frame.is_waiting()));
@@ -273,7 +272,7 @@ mod tests {
             let given = frame.wait_for_permit().await;
             assert!(frame.accept_permit(given).is_ok());
         }
-        // 12 of 128 MiB are free, and those that came last have their time.
+        // 12 of 128 MiB are free, and the newest holders have not held theirs long enough.
         held.drain(..3);
         held.iter_mut().for_each(IncomingFrame::finish);
         let mut last: Vec<_> = (0..6).map(|_| begun(&room, 16 * MIB)).collect();
@@ -301,7 +300,7 @@ mod tests {
             _ = waiting.wait_for_permit() => panic!("nobody left"),
             () = held[0].evicted() => {}
         }
-        // The other half of what it needs.
+        // This frees the other half of what the frame needs.
         held[7].finish();
         assert!(timeout(LIMIT / HOLD_DIVISOR, waiting.wait_for_permit()).await.is_err());
         for frame in &held[1..7] {

@@ -1,4 +1,4 @@
-//! Takes connections: the daemon's own user and root only, and no more than it can hold.
+//! Accepts connections from the daemon's own user and root only, up to a limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,21 +29,21 @@ pub struct Server {
     stop: CancellationToken,
 }
 
-/// Pause after an accept that failed, for example because no descriptor was free.
+/// Pause after a failed accept, for example because no descriptor was free.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Connections whose memory is worth giving back.
+/// The number of connections from which on freed memory is returned to the system when half of them close.
 const TRIM_MIN_CONNECTIONS: u64 = 256;
 
 impl Server {
-    /// A server for `ops` that ends when `stop` is set.
+    /// Creates a server for `ops` that ends when `stop` is cancelled.
     #[must_use]
     pub fn new(ops: Arc<Ops>, stop: CancellationToken) -> Self {
         Self { ops, connections: TaskTracker::new(), stop }
     }
 
-    /// Accepts until the stop, then returns; [`Server::drain`] waits for the connections. Sockets that come by `moved` take the
-    /// place of the one before.
+    /// Accepts connections until `stop` is cancelled; [`Server::drain`] then waits for them to end. A socket received
+    /// by `moved` replaces the current one.
     pub async fn accept(
         &self,
         (mut listener, mut file): (Listener, SocketFile),
@@ -95,19 +95,20 @@ impl Server {
                 }
             });
         }
-        // In this order: whoever still sees the file is refused, and does not wait.
+        // In this order, so that a client that still sees the file is refused instead of waiting.
         drop(listener);
         drop(file);
     }
 
-    /// Waits until every connection has had its last answer.
+    /// Waits until every connection has received its last reply and ended.
     pub async fn drain(&self) {
         self.connections.close();
         self.connections.wait().await;
     }
 }
 
-/// Whether half of many connections have gone since the last time; `most` is how many there were since then.
+/// Returns true if half of many connections have closed since it last returned true. `most` is the highest number of
+/// connections since then.
 fn has_half_closed(left: u64, most: &AtomicU64) -> bool {
     let before = most.load(Ordering::Relaxed);
     before >= TRIM_MIN_CONNECTIONS
@@ -129,7 +130,7 @@ fn check_peer(stream: &Stream) -> Result<(), Error> {
     }
 }
 
-/// Says why, and closes.
+/// Sends the error, and closes the connection.
 async fn refuse_connection(mut stream: Stream, failure: Error) {
     let error: RpcError = reply::to_rpc_error(&failure);
     let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(&reply::error_frame(None, &error))).await;

@@ -1,4 +1,5 @@
-//! The socket as a front door: frames to requests, requests to verbs, answers back. It decides nothing.
+//! The server for the local socket: it decodes frames into requests, dispatches them to operations, and encodes the
+//! replies. It makes no decisions of its own.
 
 mod connection;
 mod dispatch;

@@ -1,4 +1,4 @@
-//! What goes to a client while its request is carried out.
+//! Notifications that a client receives while its request runs.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::writer::ClientWriter;
 use crate::agent::turn_stream::TurnListener;
 use crate::ops::session::import::OnProgress;
 
-/// Passes what is said in a turn on to request `id`.
+/// Forwards the events of a turn to request `id` as `progress` notifications.
 #[derive(Debug)]
 struct ProgressListener {
     id: u64,
@@ -35,7 +35,8 @@ impl TurnListener for ProgressListener {
     }
 }
 
-/// Who hears what is said in the turn of request `id`, where it asks for that; only number ids can be named.
+/// Returns the listener for the turn of request `id` if its parameters ask for a stream. Notifications can name only
+/// numeric ids.
 pub fn turn_listener(
     id: Option<&RawValue>,
     params: Option<&RawValue>,
@@ -51,12 +52,12 @@ pub fn turn_listener(
     carried.stream.then(|| -> Arc<dyn TurnListener> { Arc::new(ProgressListener { id, writer: line }) })
 }
 
-/// Sends `progress` notifications for request `id`; only number ids can be named in them.
+/// Returns a callback that sends `progress` notifications for request `id`. They can name only numeric ids.
 pub fn progress_callback(id: Option<&RawValue>, notify: mpsc::Sender<Frame>) -> OnProgress {
     let id: Option<u64> = id.and_then(|id| id.get().parse().ok());
     let mut told = 0;
     Box::new(move |done, total| {
-        // Every hundredth is enough for a bar.
+        // One notification per percent is enough for a progress bar.
         if let Some(id) = id
             && done.saturating_sub(told) * 100 >= total
         {

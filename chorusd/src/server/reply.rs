@@ -1,4 +1,4 @@
-//! Answers as frames.
+//! Encodes replies and notifications as frames.
 
 use chorus_proto::error::{CODE_CHORUS, CODE_INVALID_PARAMS};
 use chorus_proto::frame::HEADER_BYTES;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::error::Error;
 
-/// An answer or a notification, header and all.
+/// An encoded reply or notification with its header.
 pub type Frame = Vec<u8>;
 
 #[derive(Serialize)]
@@ -33,7 +33,7 @@ struct NotificationBody<'a, T> {
     params: T,
 }
 
-/// The answer to request `id`. One that would be longer than `limit` becomes an error that says so.
+/// Encodes the reply to request `id`. A result that would exceed `limit` bytes becomes an error that says so.
 pub fn success_frame<T: Serialize>(id: &RawValue, result: T, limit: usize) -> Frame {
     match encode_frame(&SuccessReply { jsonrpc: VERSION, id, result }, limit) {
         Ok(frame) => frame,
@@ -41,12 +41,12 @@ pub fn success_frame<T: Serialize>(id: &RawValue, result: T, limit: usize) -> Fr
     }
 }
 
-/// An error about request `id`, or about the connection where there is none.
+/// Encodes an error about request `id`, or about the connection if there is no id.
 pub fn error_frame(id: Option<&RawValue>, error: &RpcError) -> Frame {
     encode_frame(&ErrorReply { jsonrpc: VERSION, id, error }, usize::MAX).unwrap_or_default()
 }
 
-/// A notification.
+/// Encodes a notification.
 pub fn notification_frame<T: Serialize>(method: &str, params: T) -> Frame {
     encode_frame(&NotificationBody { jsonrpc: VERSION, method, params }, usize::MAX).unwrap_or_default()
 }
@@ -64,7 +64,7 @@ fn encode_frame<T: Serialize>(value: &T, limit: usize) -> Result<Frame, Error> {
     Ok(frame)
 }
 
-/// A failure as it travels.
+/// Converts an error into its form in the protocol.
 pub fn to_rpc_error(failure: &Error) -> RpcError {
     let code = if failure.kind == ErrorKind::InvalidParams { CODE_INVALID_PARAMS } else { CODE_CHORUS };
     RpcError {

@@ -1,6 +1,6 @@
-//! What goes to one client. A frame goes straight into the socket where that takes it, on the thread of whoever has it;
-//! what does not fit is written by the connection's task. To wake that task for each token of a stream would cost more
-//! than all else that a token costs.
+//! Writes frames to one client. [`ClientWriter::offer`] tries a non-blocking write on the caller's thread; whatever the
+//! socket does not accept is queued and flushed by the connection's task. This avoids waking that task for each
+//! streamed token, which would cost more than everything else about a token.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,13 +17,13 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::reply::Frame;
 
-/// A client that does not take a frame within this is let go.
+/// A client that does not accept a frame within this time is disconnected.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where room cannot be waited for, it is looked for this often.
+/// The polling interval for a writable socket when no descriptor is left to wait with.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The way to one client, in order whoever writes.
+/// Writes to one client. Frames keep their order, whichever task or thread writes them.
 #[derive(Debug)]
 pub struct ClientWriter {
     state: Mutex<WriterState>,
@@ -32,29 +32,30 @@ pub struct ClientWriter {
 
 #[derive(Debug)]
 struct WriterState {
-    /// `None`: the connection has ended.
+    /// `None` when the connection has ended.
     socket: Option<Arc<OwnedFd>>,
     queue: VecDeque<Frame>,
-    /// How much of the first frame that waits was written.
+    /// Number of bytes of the first queued frame that were written.
     first_written: usize,
 }
 
-/// The socket takes nothing more now.
+/// The socket accepts nothing more now.
 struct SocketFull {
     socket: Arc<OwnedFd>,
-    /// It took the end of a frame before.
+    /// True if the last attempt completed a frame.
     completed_frame: bool,
 }
 
 impl ClientWriter {
-    /// A line to the other end of `socket`, which does not block.
+    /// Creates a writer for a non-blocking `socket`.
     pub fn new(socket: Arc<OwnedFd>) -> Self {
         let out = WriterState { socket: Some(socket), queue: VecDeque::new(), first_written: 0 };
         Self { state: Mutex::new(out), queued: Notify::new() }
     }
 
-    /// Writes a frame if that can be done at once, after all before it; false: it was not taken, and not made. What a
-    /// client that has gone would have heard counts as written.
+    /// Writes a frame if nothing is queued before it and the socket accepts at least a part of it; the rest is queued.
+    /// Returns false if nothing was written. When the client has disconnected, the frame is discarded and counts as
+    /// written.
     pub fn offer(&self, frame: impl FnOnce() -> Frame) -> bool {
         let mut out = self.lock_state();
         if !out.queue.is_empty() {
@@ -72,7 +73,7 @@ impl ClientWriter {
                 true
             }
             Err(Errno::AGAIN) => false,
-            // The connection's task meets the same error, and ends.
+            // The connection's task will get the same error, and end.
             Err(_) => {
                 out.queue.push_back(frame);
                 drop(out);
@@ -82,7 +83,7 @@ impl ClientWriter {
         }
     }
 
-    /// Leaves a frame for [`Line::flush`].
+    /// Queues a frame for [`ClientWriter::flush`].
     pub fn enqueue(&self, frame: Frame) {
         let mut out = self.lock_state();
         if out.socket.is_some() {
@@ -92,28 +93,22 @@ impl ClientWriter {
         }
     }
 
-    /// Waits until there may be something to flush.
+    /// Waits until there may be frames to flush.
     pub async fn wait_until_queued(&self) {
         self.queued.notified().await;
     }
 
-    /// Writes a frame, after all that wait.
-    ///
-    /// # Errors
-    /// A client that has gone or takes nothing.
+    /// Writes a frame after all queued ones. Fails if the client has disconnected or does not read.
     pub async fn write(&self, frame: Frame) -> io::Result<()> {
         self.lock_state().queue.push_back(frame);
         self.flush().await
     }
 
-    /// Writes all that waits.
-    ///
-    /// # Errors
-    /// As for [`Line::write`].
+    /// Writes all queued frames; fails like [`ClientWriter::write`].
     pub async fn flush(&self) -> io::Result<()> {
         let Some(full) = self.write_queued()? else { return Ok(()) };
-        // A descriptor of its own, and only now: one that were always watched for room would wake the daemon each time
-        // that the client reads.
+        // Registers a duplicate of the descriptor, and only now: a descriptor that is always registered for writability
+        // would wake the daemon each time the client reads.
         let room = full.socket.try_clone().and_then(|socket| register_socket(Arc::new(socket), Interest::WRITABLE));
         let mut deadline = Instant::now() + WRITE_TIMEOUT;
         loop {
@@ -122,7 +117,7 @@ impl ClientWriter {
                     let ready = timeout_at(deadline, room.writable()).await;
                     ready.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??.clear_ready();
                 }
-                // No descriptor is left: what is under way is answered all the same.
+                // No descriptor is left: poll, so that replies are delivered nevertheless.
                 Err(_) if Instant::now() >= deadline => return Err(io::ErrorKind::TimedOut.into()),
                 Err(_) => sleep(POLL_INTERVAL).await,
             }
@@ -134,7 +129,7 @@ impl ClientWriter {
         }
     }
 
-    /// Ends the line: what waits is dropped, and what comes.
+    /// Ends the writer: drops queued frames, and discards later ones.
     pub fn close(&self) {
         let mut out = self.lock_state();
         out.socket = None;
@@ -165,10 +160,8 @@ impl ClientWriter {
     }
 }
 
-/// Watches `socket` for nothing but `interest`: a socket of the runtime's own is watched for room too.
-///
-/// # Errors
-/// What the system says.
+/// Registers `socket` with the runtime for `interest` only. The runtime's own socket types would also register for
+/// writability.
 #[expect(
     deprecated,
     reason = "deprecated for descriptors that close while they are watched, which an owned one does not"

@@ -1,11 +1,11 @@
-//! Messages that say the same.
+//! Compares messages by content, as an import that is repeated needs it.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::message::StoredMessage;
 
-/// What a message says, without what an import gives it anew: ids and times.
+/// The fields that are compared. Ids and times are left out, because every import assigns new ones.
 #[derive(Deserialize, PartialEq)]
 struct ComparableMessage {
     content: String,
@@ -36,7 +36,7 @@ struct ComparableAttachment {
     size: Option<u64>,
 }
 
-/// Whether two messages say the same: role, text, calls, attachments. Their ids may differ.
+/// Returns whether two messages have the same role, text, tool calls and attachments. Ids and times may differ.
 #[must_use]
 pub fn has_same_content(a: &StoredMessage, b: &StoredMessage) -> bool {
     let says = |message: &StoredMessage| serde_json::from_slice::<ComparableMessage>(message.json()).ok();

@@ -1,4 +1,5 @@
-//! The session file: one JSON object, one field a line, and inside `messages` one message a line.
+//! The session file: one JSON object. In its native layout, which this module writes, each field of the header and each
+//! message in `messages` has a line of its own.
 
 use std::io::{self, Write};
 
@@ -16,9 +17,6 @@ use super::parallel::run_parallel;
 use crate::message::{StoredMessage, Totals};
 
 /// Writes everything before the first message.
-///
-/// # Errors
-/// What the writer says.
 pub fn write_header(out: &mut impl Write, header: &SessionHeader) -> io::Result<()> {
     out.write_all(b"{\n")?;
     let mut field = |name: &str, value: &dyn erased::Json| -> io::Result<()> {
@@ -51,10 +49,7 @@ pub fn write_header(out: &mut impl Write, header: &SessionHeader) -> io::Result<
     out.write_all(b"  \"messages\": [")
 }
 
-/// Writes one message; `first` tells whether another one stands before it.
-///
-/// # Errors
-/// What the writer says.
+/// Writes one message. `first` is true for the first message of the file.
 pub fn write_message(out: &mut impl Write, json: &[u8], first: bool) -> io::Result<()> {
     out.write_all(if first { FIRST_MESSAGE_PREFIX } else { NEXT_MESSAGE_PREFIX })?;
     out.write_all(json)
@@ -64,18 +59,12 @@ const FIRST_MESSAGE_PREFIX: &[u8] = b"\n    ";
 const NEXT_MESSAGE_PREFIX: &[u8] = b",\n    ";
 
 /// Writes everything after the last message.
-///
-/// # Errors
-/// What the writer says.
 pub fn write_end(out: &mut impl Write) -> io::Result<()> {
     out.write_all(FOOTER)
 }
 
-/// Writes `before` with the header of `file`. In a file of our layout only the lines that say something else change, so
-/// that fields of later versions stay; any other is written anew.
-///
-/// # Errors
-/// What the writer says.
+/// Writes the session file `before` with the header of `file`. In a file of the native layout only the header lines
+/// that differ change, so that fields of later versions are preserved. A file of another layout is written anew.
 pub fn write_with_header(out: &mut impl Write, before: &[u8], file: &SessionFile) -> io::Result<()> {
     let open = memchr::memmem::find(before, MESSAGES_OPENING)
         .filter(|_| parse_native(&Bytes::copy_from_slice(before)).is_some());
@@ -99,11 +88,11 @@ pub fn write_with_header(out: &mut impl Write, before: &[u8], file: &SessionFile
     out.write_all(&before[open + 1..])
 }
 
-/// Between the header and the first message.
+/// Separates the header from the first message.
 const MESSAGES_OPENING: &[u8] = b"\n  \"messages\": [\n";
 const FOOTER: &[u8] = b"\n  ]\n}\n";
 
-/// A serde value behind a pointer, so that one closure writes fields of every type.
+/// Erases the type of a value that serde can write, so that one closure writes fields of every type.
 mod erased {
     use std::io;
 
@@ -118,16 +107,16 @@ mod erased {
     }
 }
 
-/// A session file, read.
+/// A parsed session file.
 #[derive(Debug, Clone)]
 pub struct SessionFile {
     pub header: SessionHeader,
     pub messages: Vec<StoredMessage>,
-    /// [`MessageHash`] of the messages as they stand in the file.
+    /// [`MessageHash`] of the messages as stored in the file.
     pub sha256: String,
 }
 
-/// Why a file is not a session. The text reads after "the file".
+/// Reason why a file is not a valid session. The text completes a sentence that begins with "the file".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     #[error("is not valid JSON: {0}")]
@@ -140,7 +129,7 @@ pub enum FormatError {
     Count { said: u64, found: u64 },
 }
 
-/// Both schemas at once: schema 1 says `session_id` and `timestamp` for `id` and `saved_at`.
+/// Fields of both schemas: schema 1 has `session_id` and `timestamp` in place of `id` and `saved_at`.
 #[derive(Deserialize)]
 struct AnySchema<'a> {
     #[serde(default)]
@@ -183,10 +172,7 @@ struct AnySchema<'a> {
     messages: Vec<&'a RawValue>,
 }
 
-/// Reads a session file of schema 1 or 2. Messages are slices of `bytes` wherever they stand on one line.
-///
-/// # Errors
-/// [`FormatError`] says what is wrong with it.
+/// Parses a session file of schema 1 or 2. Messages that are on one line are slices of `bytes`, not copies.
 pub fn parse(bytes: &Bytes) -> Result<SessionFile, FormatError> {
     match parse_native(bytes) {
         Some(file) => Ok(file),
@@ -194,8 +180,8 @@ pub fn parse(bytes: &Bytes) -> Result<SessionFile, FormatError> {
     }
 }
 
-/// The quick way: the layout that [`write_header`] and its companions produce. Anything else, and anything wrong, is
-/// left to [`parse_any`].
+/// Fast path for the native layout, which [`write_header`], [`write_message`] and [`write_end`] produce. Returns `None`
+/// for any other layout and for any error; [`parse_any_layout`] handles both.
 fn parse_native(bytes: &Bytes) -> Option<SessionFile> {
     let open = memchr::memmem::find(bytes, MESSAGES_OPENING)?;
     let body_start = open + MESSAGES_OPENING.len();
@@ -216,16 +202,17 @@ fn parse_native(bytes: &Bytes) -> Option<SessionFile> {
     Some(SessionFile { header, messages, sha256: hash.finish() })
 }
 
-/// The header of a file of our layout: all before the line of `messages`, and what its messages come to.
+/// Parses the header of a file in the native layout. `head` is everything before the line of `messages`; `totals` are
+/// the counts over its messages.
 pub(super) fn parse_native_header(mut head: Vec<u8>, totals: Totals) -> Option<SessionHeader> {
-    // Closed with an empty list.
+    // Completes the object with an empty list.
     head.extend_from_slice(b"\"messages\":[]}");
     let any: AnySchema<'_> = serde_json::from_slice(&head).ok()?;
     let ours = any.schema == Some(u64::from(SESSION_SCHEMA));
     ours.then(|| build_header(any, totals).ok())?
 }
 
-/// The messages between two offsets, without what stands around each.
+/// Splits the range `from..to` into messages, without indentation and commas.
 fn split_message_lines(bytes: &[u8], from: usize, to: usize) -> Option<Vec<&[u8]>> {
     let mut lines = Vec::new();
     let mut at = from;
@@ -247,16 +234,16 @@ fn parse_any_layout(bytes: &Bytes) -> Result<SessionFile, FormatError> {
     Ok(SessionFile { header, messages, sha256 })
 }
 
-/// What is known of a file in any layout besides its messages.
+/// The result of [`scan_any_layout`], without the messages.
 pub(super) struct FileMetadata {
     pub header: SessionHeader,
     pub sha256: String,
     pub defaults: MessageDefaults,
-    /// The end of the last message.
+    /// Offset of the end of the last message.
     pub end: usize,
 }
 
-/// Reads a file in any layout; `take` gets each message and where it begins.
+/// Parses a file in any layout. Calls `take` with the byte offset and the value of each message.
 pub(super) fn scan_any_layout(
     bytes: &Bytes,
     mut take: impl FnMut(usize, StoredMessage),
@@ -280,12 +267,12 @@ pub(super) fn scan_any_layout(
     Ok(FileMetadata { header: build_header(any, totals)?, sha256: hash.finish(), defaults: filling, end })
 }
 
-/// What messages of a file lack: those of schema 1 have the time of the save where they have none of their own.
+/// Defaults for fields that messages lack: a message of schema 1 without a time gets the time of the save.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MessageDefaults(Option<Timestamp>);
 
 impl MessageDefaults {
-    /// The message that stands at `index`, from what the file has of it.
+    /// Parses the message at `index` from its JSON in the file, filling in what it lacks.
     pub fn parse_message(self, json: Bytes, index: u64) -> Result<StoredMessage, FormatError> {
         let wrong = |reason: String| FormatError::Message { number: index + 1, reason };
         let json = match json.contains(&b'\n') {
@@ -300,7 +287,7 @@ impl MessageDefaults {
     }
 }
 
-/// Messages of schema 1 need neither id nor time: they get their number and the time of the save.
+/// Adds the fields that schema 1 does not require: the message's number as its id, and the time of the save.
 fn add_missing_fields(json: Bytes, index: u64, saved_at: Timestamp) -> Bytes {
     #[derive(Deserialize)]
     struct Has {
@@ -316,7 +303,7 @@ fn add_missing_fields(json: Bytes, index: u64, saved_at: Timestamp) -> Bytes {
         start.push_str(&format!("\"timestamp\":\"{saved_at}\","));
     }
     let mut whole = start.into_bytes();
-    // A JSON object begins with its brace: white space around tokens was dropped or never there.
+    // White space around tokens is gone by now, so a JSON object begins with its brace.
     whole.extend_from_slice(json.strip_prefix(b"{").unwrap_or(&json));
     whole.into()
 }
@@ -355,7 +342,8 @@ fn build_header(any: AnySchema<'_>, totals: Totals) -> Result<SessionHeader, For
     })
 }
 
-/// The id of what has none of its own: always the same for the same name (UUIDv8 of its SHA-256).
+/// Derives the id of a session that has none: a UUIDv8 from the SHA-256 of its name, so that a name always gets the
+/// same id.
 #[must_use]
 pub fn derived_id(name: &str) -> Uuid {
     let hash = Sha256::digest(name.as_bytes());

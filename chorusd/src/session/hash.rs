@@ -1,32 +1,32 @@
-//! The hash of the messages of a session.
+//! Hash over the messages of a session.
 
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 over the messages: the serialised form of each, followed by a newline. A summary, tag or description that
-/// comes later does not change it.
+/// SHA-256 over the serialised form of each message, followed by a newline. It does not cover the header, so a summary,
+/// tag or description that is added later leaves it unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct MessageHash(Sha256);
 
 impl MessageHash {
-    /// Takes the next message.
+    /// Adds the next message.
     pub fn add(&mut self, json: &[u8]) {
         self.0.update(json);
         self.0.update(b"\n");
     }
 
-    /// Takes the next messages, each with a newline behind it.
+    /// Adds messages that each end with a newline.
     pub fn add_lines(&mut self, lines: &[u8]) {
         self.0.update(lines);
     }
 
-    /// Of all of them.
+    /// Hashes all `messages` in order.
     pub fn from_messages<'a>(messages: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hash = Self::default();
         messages.into_iter().for_each(|json| hash.add(json));
         hash
     }
 
-    /// 64 hex digits.
+    /// Returns the hash as 64 hex digits.
     #[must_use]
     pub fn finish(self) -> String {
         use std::fmt::Write as _;

@@ -1,6 +1,7 @@
-//! JSON on one line.
+//! Minifies JSON to a single line.
 
-/// Drops the white space between tokens and leaves every token as it is, digit for digit. `json` must be valid.
+/// Removes the white space between tokens and copies every token unchanged, so that numbers keep their digits. `json`
+/// must be valid.
 #[must_use]
 pub fn minify_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());

@@ -1,4 +1,4 @@
-//! Sessions on disk: their format, their names, what a person types to mean one, and what becomes one.
+//! Saved sessions: their file format, message index, names and selectors, and their import, export and lineage tree.
 
 pub mod content_eq;
 pub mod export;

@@ -1,25 +1,26 @@
-//! What a person types to mean a session.
+//! Parses the words with which a user selects a session.
 
 use uuid::Uuid;
 
-/// A session as it was named.
+/// A session as the user named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selector {
-    /// `latest` is 0, `latest~N` is N sessions before it.
+    /// `latest` is 0; `latest~N` is the Nth session before it.
     Latest(u64),
-    /// One to four digits: a number that `history` showed, or else the beginning of a name.
+    /// One to four digits: a number that `history` printed, or else the start of a name. Holds the digits as typed,
+    /// too.
     Number(u64, String),
-    /// A whole UUID.
+    /// A complete UUID with hyphens.
     Id(Uuid),
-    /// A session_id, or the beginning of one or of a UUID.
+    /// A session_id, or the start of one or of a UUID.
     Text(String),
 }
 
-/// Shortest beginning of a name that is taken.
+/// Length of the shortest prefix that selects a session.
 pub const MIN_PREFIX: usize = 4;
 
 impl Selector {
-    /// Reads `text`; anything that has no special form is a name or its beginning.
+    /// Parses `text`. Anything without a special form is a name or the start of one.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let text = text.trim();
@@ -32,7 +33,7 @@ impl Selector {
         if (1..=4).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit()) {
             return Self::Number(text.parse().unwrap_or(0), text.to_owned());
         }
-        // Only the hyphenated form: 32 plain digits may be the beginning of nothing else, but are never shown.
+        // Only the hyphenated form counts: 32 digits without hyphens are never printed.
         match Uuid::try_parse(text) {
             Ok(id) if text.len() == 36 => Self::Id(id),
             _ => Self::Text(text.to_owned()),

@@ -1,14 +1,15 @@
-//! The readable half of a session's name.
+//! Derives the `session_id` (date and slug) of a session.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use sha2::{Digest as _, Sha256};
 
-/// Longest slug in characters.
+/// Length of the longest slug in characters.
 const MAX_SLUG_CHARS: usize = 40;
 
-/// The slug of a description: lower case, spaces to hyphens, everything but `[a-z0-9-]` dropped, runs of hyphens
-/// folded, cut at 40 characters. `None` when nothing is left.
+/// Derives a slug from a description: lower case, white space becomes hyphens, characters outside `[a-z0-9-]` are
+/// dropped, runs of hyphens are merged, and the result is truncated to 40 characters. Returns `None` if nothing is
+/// left.
 #[must_use]
 pub fn from_description(description: &str) -> Option<String> {
     let mut slug = String::with_capacity(MAX_SLUG_CHARS);
@@ -31,21 +32,22 @@ pub fn from_description(description: &str) -> Option<String> {
     (!slug.is_empty()).then(|| slug.to_owned())
 }
 
-/// The slug where there is no description: the first 6 hex digits of the SHA-256 of the first message's content.
+/// Derives the slug of a session without a description: the first 6 hex digits of the SHA-256 of the first message's
+/// content.
 #[must_use]
 pub fn from_content(first_content: &str) -> String {
     let hash = Sha256::digest(first_content.as_bytes());
     hash[..3].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// `<YYYY-MM-DD>_<slug>`, the date in UTC.
+/// Returns `<YYYY-MM-DD>_<slug>` with the date in UTC.
 #[must_use]
 pub fn session_id(saved_at: Timestamp, slug: &str) -> String {
     let date = saved_at.to_zoned(TimeZone::UTC).date();
     format!("{date}_{slug}")
 }
 
-/// The name to take when `wanted` is in use: `wanted`, else with `-2`, `-3` and so on.
+/// Returns `wanted` if it is free, else the first free name of `wanted-2`, `wanted-3` and so on.
 #[must_use]
 pub fn free_name(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
     if !taken(wanted) {

@@ -1,53 +1,53 @@
-//! Sessions as a tree: what each hangs from, and in which order a drawing has them. Pure, and it ends whatever the files say.
+//! Arranges sessions as a tree for display. Pure, and terminates even if the parents in the files form cycles.
 
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use uuid::Uuid;
 
-/// A session, as far as the tree needs it.
+/// A session with the header fields that the tree needs.
 #[derive(Debug, Clone)]
 pub struct Node {
     pub id: Uuid,
     pub parent: Option<Uuid>,
     pub saved_at: Timestamp,
     pub started_at: Timestamp,
-    /// It was no live context: when it began tells nothing.
+    /// An imported session was never a live context, so its `started_at` does not identify one.
     pub imported: bool,
 }
 
-/// The live context.
+/// The live context of the agent.
 #[derive(Debug, Clone, Copy)]
 pub struct Leaf {
     pub parent: Option<Uuid>,
     pub started_at: Timestamp,
 }
 
-/// Where a session stands.
+/// The position of a session in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
-    /// Its index among the nodes.
+    /// Index into the nodes.
     pub node: usize,
-    /// The save before it of the same context, else its parent, which need not be a node.
+    /// The previous save of the same context, else the parent, which may be missing from the nodes.
     pub predecessor: Option<Uuid>,
-    /// The circle that its parents are is cut here.
+    /// The parents form a cycle, which is cut open at this node.
     pub cycle: bool,
 }
 
-/// The nodes in the order of a drawing.
+/// The nodes in display order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
     pub entries: Vec<TreeEntry>,
-    /// What hangs from nothing, in that order.
+    /// Sessions without a predecessor, in display order.
     pub roots: Vec<Uuid>,
-    /// Parents that are no nodes.
+    /// Parents that are not among the nodes.
     pub missing_parents: Vec<Uuid>,
-    /// What the leaf hangs from.
+    /// The predecessor of the live context.
     pub leaf: Option<Uuid>,
 }
 
-/// Arranges `nodes`: each comes behind what it hangs from, and of several that hang from one the line that was worked on last comes
-/// last; roots in the order of their saves.
+/// Arranges `nodes` so that each comes after its predecessor. Of several nodes with one predecessor, the branch that
+/// was worked on last comes last. Roots are in the order of their saves.
 #[must_use]
 pub fn arrange(nodes: &[Node], leaf: Option<Leaf>) -> Tree {
     let mut by_time: Vec<usize> = (0..nodes.len()).collect();
@@ -76,7 +76,7 @@ pub fn arrange(nodes: &[Node], leaf: Option<Leaf>) -> Tree {
     if let Some(node) = hangs_from.and_then(|id| index.get(&id)) {
         worked_on[*node] = Timestamp::MAX;
     }
-    // Below before above: the time of a line is that of its newest end.
+    // Children first, so that each branch gets the time of its newest save.
     for node in walk_depth_first(nodes, &tops, &below).into_iter().rev() {
         if let Some(above) = above[node].and_then(|id| index.get(&id)) {
             worked_on[*above] = worked_on[*above].max(worked_on[node]);
@@ -91,16 +91,16 @@ pub fn arrange(nodes: &[Node], leaf: Option<Leaf>) -> Tree {
     Tree { entries: places, roots, missing_parents: gaps, leaf: hangs_from }
 }
 
-/// What nothing of the agent stands above.
+/// The top of a tree: a root, or a parent that is missing.
 enum TopLevel {
     Root(usize),
-    /// A parent that is no node.
+    /// A parent that is not among the nodes.
     MissingParent(Uuid),
 }
 
 type NewestSaves = HashMap<(Option<Uuid>, Timestamp), Uuid>;
 
-/// What each node hangs from, and the newest save of each live context.
+/// Returns the predecessor of each node and the newest save of each live context.
 fn find_predecessors(nodes: &[Node], by_time: &[usize]) -> (Vec<Option<Uuid>>, NewestSaves) {
     let mut above = vec![None; nodes.len()];
     let mut newest = NewestSaves::new();
@@ -112,10 +112,10 @@ fn find_predecessors(nodes: &[Node], by_time: &[usize]) -> (Vec<Option<Uuid>>, N
     (above, newest)
 }
 
-/// Cuts circles of parents open, each at one node: those nodes.
+/// Breaks each cycle of parents at one node and returns these nodes.
 fn break_cycles(above: &mut [Option<Uuid>], index: &HashMap<Uuid, usize>, by_time: &[usize]) -> HashSet<usize> {
     let mut cut = HashSet::new();
-    // In which walk a node was passed.
+    // The number of the walk that visited each node.
     let mut passed = vec![usize::MAX; above.len()];
     for (walk, start) in by_time.iter().enumerate() {
         let mut at = Some(*start);
@@ -134,7 +134,7 @@ fn break_cycles(above: &mut [Option<Uuid>], index: &HashMap<Uuid, usize>, by_tim
     cut
 }
 
-/// All nodes, each behind what it hangs from.
+/// Returns all nodes depth first, each after its predecessor.
 fn walk_depth_first(nodes: &[Node], tops: &[TopLevel], below: &HashMap<Uuid, Vec<usize>>) -> Vec<usize> {
     let mut order = Vec::with_capacity(nodes.len());
     let mut left: Vec<usize> = Vec::new();
@@ -163,7 +163,7 @@ mod tests {
         Uuid::from_u128(n)
     }
 
-    /// Session `n`, saved at `n` seconds, of a context of its own.
+    /// Session `n` of a context of its own, saved at `n` seconds.
     fn node(n: u128, parent: Option<u128>) -> Node {
         let time = at(i64::try_from(n).unwrap());
         Node { id: id(n), parent: parent.map(id), saved_at: time, started_at: time, imported: false }

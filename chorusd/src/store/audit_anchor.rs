@@ -1,4 +1,5 @@
-//! The newest row of the audit log is noted in live.db as well, so that a log that was cut off at its end is told from a whole one.
+//! Audit anchor: a copy of the newest audit log row's number and hash in live.db, which reveals a log that was cut off
+//! at its end.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -10,26 +11,22 @@ use crate::error::Result;
 const ANCHOR_KEY: &str = "audit_head";
 
 impl Store {
-    /// Notes each new row from now on. Nobody waits for it: after a crash the note may be of a row before the newest.
+    /// Stores each new row as the anchor from now on. Does not wait for the write, so after a crash the anchor may name
+    /// an earlier row.
     pub(super) fn start_audit_anchor(&self) {
         let mark = self.journal.value_writer(ANCHOR_KEY);
         self.catalog.on_audit_row(move |head| mark(format_anchor(head)));
     }
 
-    /// Walks the audit log.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Verifies the hash chain of the audit log, up to the anchor at least.
     pub async fn verify_audit_log(&self) -> Result<ChainVerifier> {
-        // First: rows that come meanwhile are behind it.
+        // Read the anchor first: rows that are written meanwhile come after it.
         let known = self.audit_anchor().await?;
         self.catalog.verify_audit_log(known).await
     }
 
-    /// Writes down in the log that rows of it are missing, where the note says so: the note itself goes with the next row.
-    ///
-    /// # Errors
-    /// A database that cannot be read or written.
+    /// Writes a row to the audit log if rows are missing according to the anchor; the next row overwrites the anchor
+    /// itself.
     pub async fn record_lost_audits(&self, now: Timestamp) -> Result<()> {
         let Some(known) = self.audit_anchor().await? else { return Ok(()) };
         if self.catalog.has_audit_row(known).await? {
@@ -56,7 +53,7 @@ impl Store {
             new: None,
         };
         self.catalog.append_audit_row(row).await?;
-        // Waited for: a start that comes before it is noted would say the same again.
+        // Wait for the new anchor: otherwise the next start could report the same loss again.
         match self.catalog.audit_head().await? {
             Some(head) => self.journal.set_value(ANCHOR_KEY, format_anchor(head)).await,
             None => Ok(()),

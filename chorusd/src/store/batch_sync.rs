@@ -1,5 +1,5 @@
-//! Many session files at once: a thread of their own brings those that wait to the disk together, with two syncs for all
-//! of them instead of two each.
+//! Thread that makes many session files durable at once, with two syncs of the file system for a whole batch instead of
+//! two syncs per file.
 
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
@@ -13,23 +13,23 @@ use super::session_files::{StagedFile, WrittenFile, map_sync_error};
 use super::thread_pool::lower_priority;
 use crate::error::Result;
 
-/// Fewer files are synced one by one: syncing a file system also writes what others left there.
+/// Smaller batches are synced file by file, because syncing a file system also writes the data of other programs.
 const MIN_BATCH_FILES: usize = 16;
 
-/// Most files that are placed together; those behind them wait that long.
+/// Limit of files in a batch; later ones wait for the next batch.
 const MAX_BATCH_FILES: usize = 256;
 
-/// Files that may wait; one more is placed by itself.
+/// Limit of queued files; the caller persists further ones itself.
 const MAX_QUEUED_FILES: usize = 1024;
 
-/// A file, and who hears that it is in its place.
+/// A file, and the callback for its outcome.
 type QueuedFile = (StagedFile, Box<dyn FnOnce(Result<WrittenFile>) + Send>);
 
-/// Those that are on the disk go on to the databases so many at a time: a burst of them would stand before everybody
-/// else's appends.
+/// Limit of durable files whose catalog rows are being inserted, so that a burst of files does not delay the appends of
+/// others.
 const MAX_CONCURRENT_ROW_INSERTS: usize = 128;
 
-/// The thread, once there is something for it to do.
+/// Handle of the thread, which starts with the first file.
 #[derive(Debug)]
 pub struct BatchSync {
     queue: OnceLock<Option<SyncSender<QueuedFile>>>,
@@ -43,13 +43,14 @@ impl Default for BatchSync {
 }
 
 impl BatchSync {
-    /// Waits for the turn to list one, which lasts until this is dropped.
+    /// Waits for a permit to insert a file's catalog row; hold it until the row is inserted.
     pub async fn acquire_row_permit(&self) -> Option<SemaphorePermit<'_>> {
         self.rows.acquire().await.ok()
     }
 
-    /// Brings a file to the disk and puts it in its place, with whatever other files wait. `placed` hears of it when it is
-    /// durable, or why it is not: nothing is left behind then. Blocks where too many wait.
+    /// Makes a file durable and renames it to its final path, together with the other queued files. Calls `placed` once
+    /// it is durable, or with the error, in which case nothing is left behind. Blocks if the queue is full, because the
+    /// caller then persists the file itself.
     pub fn persist(&self, filled: StagedFile, placed: impl FnOnce(Result<WrittenFile>) + Send + 'static) {
         let waiting: QueuedFile = (filled, Box::new(placed));
         let queued = match self.queue.get_or_init(start_thread) {
@@ -84,7 +85,7 @@ fn run_batches(files: &Receiver<QueuedFile>) {
     }
 }
 
-/// All are synced, then all renamed, then all the names synced.
+/// Syncs the files, renames all of them, then syncs their directories.
 fn persist_batch(group: Vec<QueuedFile>) {
     let Ok(any) = group[0].0.file().try_clone() else {
         return group.into_iter().for_each(|(filled, reply)| reply(filled.persist()));
@@ -111,10 +112,11 @@ fn persist_batch(group: Vec<QueuedFile>) {
     }
 }
 
-/// Whether a sync of the whole file system does for each file what a sync of the file does, errors included: on kernels
-/// from 5.8 (see syncfs(2)) and the usual file systems. Others pass it on to nobody (FUSE), or may.
+/// Returns whether a sync of the whole file system does for each file what a sync of the file does, including error
+/// reports. True on kernels from 5.8 (see syncfs(2)) with one of the common file systems; others do not report errors
+/// (FUSE), or may not.
 pub fn syncfs_covers(file: &std::fs::File) -> bool {
-    /// From linux/magic.h: ext2 to ext4, XFS, Btrfs, F2FS.
+    /// Magic numbers from linux/magic.h: ext2 to ext4, XFS, Btrfs, F2FS.
     const KNOWN_FILE_SYSTEMS: [u64; 4] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010];
     static KERNEL_REPORTS_ERRORS: OnceLock<bool> = OnceLock::new();
     let known = |fd: &std::fs::File| {

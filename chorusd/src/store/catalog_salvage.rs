@@ -1,4 +1,5 @@
-//! What a damaged catalog alone knows and still gives: the newest rows of its audit log, memory, settings, and whatever else no file tells.
+//! Salvages the rows of a damaged catalog that exist in no file: the newest rows of the audit log, memories, settings,
+//! and others.
 
 use std::path::Path;
 
@@ -9,10 +10,10 @@ use super::catalog::{AuditHead, ChainVerifier, for_each_after, insert_audit, new
 use super::sqlite;
 use crate::error::Result;
 
-/// Tables whose rows stand in no file; `true`: a row takes the place of one with its key.
+/// Tables whose rows exist in no file; with `true`, a salvaged row replaces the one with its key.
 const UNFILED_TABLES: [(&str, bool); 9] = [
     ("settings", true),
-    // It has no key: a row that is there is not added again.
+    // This table has no key: an equal row is not inserted again.
     ("discord_identifies", true),
     ("memory", false),
     ("approvals", false),
@@ -20,22 +21,23 @@ const UNFILED_TABLES: [(&str, bool); 9] = [
     ("tasks", false),
     ("discord_channels", false),
     ("claims", false),
-    // Of sessions that are there.
+    // Only rows of sessions that exist are accepted.
     ("summaries_wanted", false),
 ];
 
-/// What became of the rows.
+/// Numbers of salvaged and skipped rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SalvageCounts {
     pub rows: usize,
-    /// Rows that could be read and that the catalog does not take.
+    /// Rows that could be read but do not fit into the catalog.
     pub skipped: usize,
 }
 
-/// Carries what the database `from` has more over into the catalog `to`, as far as it can be read. A row that does not fit is skipped. Blocks.
+/// Copies the rows that the database `from` has in addition into the catalog `to`, as far as they can be read. Skips
+/// rows that do not fit. Blocks.
 ///
 /// # Errors
-/// A database that cannot be written.
+/// Fails if `to` cannot be written.
 pub fn salvage_rows(from: &Path, to: &Path, migrations: sqlite::Migrations) -> Result<SalvageCounts> {
     let mut carried = SalvageCounts::default();
     let Ok(damaged) = sqlite::open_reader(from) else { return Ok(carried) };
@@ -52,18 +54,18 @@ pub fn salvage_rows(from: &Path, to: &Path, migrations: sqlite::Migrations) -> R
     Ok(carried)
 }
 
-/// Counts the rows of a catalog that stand in no file, as far as they can be read.
+/// Counts the rows of a catalog that exist in no file, as far as they can be read.
 pub fn count_unfiled_rows(conn: &Connection) -> u64 {
     let tables = UNFILED_TABLES.iter().map(|(table, _)| *table).chain(["audit_log"]);
     let rows = |table| conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, u64>(0));
     tables.filter_map(|table| rows(table).ok()).sum()
 }
 
-/// Carries rows of the audit log over, as far as each fits the one before it.
+/// Copies rows of the audit log, as long as each continues the hash chain of the one before it.
 fn salvage_audit_log(from: &Connection, to: &Connection) -> Result<usize> {
     let head = newest_audit(to).ok().flatten().unwrap_or(AuditHead::NONE);
     let (mut walk, mut rows) = (ChainVerifier::starting_after(head), Vec::new());
-    // What came before a page that cannot be read is kept.
+    // The rows before a page that cannot be read are salvaged.
     let _ = for_each_after(from, head.id, |entry| {
         walk.check_row(&entry);
         if walk.is_intact() {
@@ -77,7 +79,7 @@ fn salvage_audit_log(from: &Connection, to: &Connection) -> Result<usize> {
     Ok(rows.len())
 }
 
-/// Carries rows of `table` over, with the columns that both have; counts those that are new or other ones.
+/// Copies the rows of `table`, with the columns that both databases have; counts the new and the replaced ones.
 fn salvage_table(
     from: &Connection,
     to: &Connection,
@@ -92,10 +94,10 @@ fn salvage_table(
     let Ok(mut statement) = from.prepare(&format!("SELECT {names} FROM {table}")) else { return Ok(()) };
     let (or, places) = (if replaces { "REPLACE" } else { "IGNORE" }, vec!["?"; shared.len()].join(", "));
     let mut insert = to.prepare(&format!("INSERT OR {or} INTO {table} ({names}) VALUES ({places})"))?;
-    // Only small tables have rows that are replaced.
+    // Only small tables have rows that are replaced, so that comparing them is cheap.
     let mut same = to.prepare(&format!("SELECT 1 FROM {table} WHERE ({names}) IS ({places})"))?;
     let Ok(mut rows) = statement.query([]) else { return Ok(()) };
-    // A page that cannot be read ends it.
+    // A page that cannot be read ends the table.
     while let Ok(Some(row)) = rows.next() {
         let values: rusqlite::Result<Vec<Value>> = (0..shared.len()).map(|at| row.get(at)).collect();
         let inserted = values.and_then(|values| {
@@ -114,7 +116,7 @@ fn salvage_table(
     Ok(())
 }
 
-/// Returns true if `error` is none of the row: no other would get further.
+/// Returns whether `error` concerns the whole database rather than the row, so that further rows would fail too.
 fn is_database_error(error: &rusqlite::Error) -> bool {
     use ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory, PermissionDenied, ReadOnly};
     let code = error.sqlite_error_code();
@@ -169,7 +171,7 @@ mod tests {
     fn a_row_that_does_not_fit_is_skipped_and_counted_and_the_others_are_carried_over() -> Result<()> {
         let dir = tempfile::tempdir().unwrap();
         let [damaged, new] = ["damaged.db", "new.db"].map(|name| dir.path().join(name));
-        // As damage leaves them: values that no column of the catalog takes, and text that is none.
+        // Typical damage: values that no column of the catalog accepts, and text that is not UTF-8.
         Connection::open(&damaged)?.execute_batch(
             "CREATE TABLE settings (key, value);
              INSERT INTO settings VALUES ('a', '1'), ('b', NULL), ('c', CAST(x'ff' AS TEXT)), ('d', '4');

@@ -1,5 +1,5 @@
-//! Threads that own a database connection. The writer commits whatever is waiting together, so that many callers
-//! share one fsync; the reader sees the last commit and waits for no writer.
+//! Threads that own a database connection. The writer commits all waiting jobs together, so that many callers share one
+//! fsync; the reader sees the last commit and never waits for the writer.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::sync::{Arc, OnceLock};
@@ -17,48 +17,49 @@ use super::snapshot::{self, AfterBatch, SnapshotRequest};
 use super::sqlite::{self, is_fatal};
 use crate::error::{Error, MAYBE_STORED_HINT, Result};
 
-/// Jobs that may wait; more are `busy`.
+/// Limit of queued jobs; further ones fail with `busy`.
 const MAX_QUEUED_JOBS: usize = 8192;
 
-/// Most jobs in one commit.
+/// Limit of jobs in one commit.
 const MAX_JOBS_PER_COMMIT: usize = 1024;
 
-/// How often the files of a database are compared with their paths while nothing is committed.
+/// How often the database files are compared with their paths while nothing is committed.
 const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Looks after the files of a database that a writer has open.
+/// Guards of the files of a database that a writer has open.
 #[derive(Debug, Default)]
 pub struct FileGuards {
-    /// Compares them with their paths.
+    /// Compares the open files with their paths.
     pub watch: FileWatch,
-    /// Numbers the commits, in the second place too.
+    /// Counts the commits in the database and in the progress file beside it.
     pub commit_counter: CommitCounter,
 }
 
-/// A job's answer, held back until the commit is known.
+/// Sends a job's result, which is held back until the outcome of the commit is known.
 type Finish = Box<dyn FnOnce(Result<()>) + Send>;
 
 struct CompletedJob {
-    /// Why the job's own changes are to be undone.
+    /// Set if the job failed and its changes must be undone.
     failed: Option<Error>,
     finish: Finish,
 }
 
-/// Runs with the connection, or hears why there is none.
+/// Runs with the connection, or receives the error that prevents it.
 type Job = Box<dyn FnOnce(Result<&Connection>) -> CompletedJob + Send>;
 
 enum Message {
     Job(Job),
-    /// Undone alone only as long as it has changed nothing.
+    /// A job without a savepoint: it can be undone alone only if it has changed nothing.
     WithoutSavepoint(Job),
-    /// Outside of any transaction.
+    /// Runs outside of any transaction.
     OutsideTransaction(Job),
     /// Copies the database in steps, between the other jobs.
     Copy(SnapshotRequest),
     Close(oneshot::Sender<()>),
 }
 
-/// The failure of a job that runs alone. It brings things to the disk itself, so it is judged as a commit's would be.
+/// Error of a job that runs outside of a transaction. Such a job writes to the disk itself, so an I/O error in it is as
+/// fatal as one in a commit.
 #[derive(Debug)]
 pub struct OutsideTransactionError(Error);
 
@@ -74,16 +75,16 @@ impl From<Error> for OutsideTransactionError {
     }
 }
 
-/// A thread with a connection.
+/// Handle of a database thread.
 #[derive(Debug, Clone)]
 pub struct DbThread {
     queue: SyncSender<Message>,
     broken: Poison,
-    /// The database that it has open.
+    /// File name of the thread's database.
     file: &'static str,
 }
 
-/// Set when storage failed: nothing is acknowledged from then on.
+/// The error after which nothing is acknowledged any more; unset while storage works.
 type Poison = Arc<OnceLock<Error>>;
 
 impl std::fmt::Debug for Message {
@@ -99,13 +100,13 @@ impl std::fmt::Debug for Message {
 }
 
 impl DbThread {
-    /// A thread that commits jobs in groups.
+    /// Spawns a thread that commits jobs in batches.
     pub fn writer(name: &str, conn: Connection, on_fatal: OnFatal, files: FileGuards) -> Result<Self> {
         let broken = Poison::default();
         Self::spawn(name, broken.clone(), move |jobs| WriterThread { conn, on_fatal, broken, files }.run(&jobs))
     }
 
-    /// A thread that only reads.
+    /// Spawns a thread that only reads.
     pub fn reader(name: &str, conn: Connection) -> Result<Self> {
         Self::spawn(name, Poison::default(), move |jobs| {
             while let Ok(message) = jobs.recv() {
@@ -113,7 +114,7 @@ impl DbThread {
                     Message::Job(job) | Message::WithoutSavepoint(job) | Message::OutsideTransaction(job) => {
                         (job(Ok(&conn)).finish)(Ok(()))
                     }
-                    // Only writers copy: their own commits reach the copy.
+                    // Only the writer makes snapshots, because its own commits reach the copy.
                     Message::Copy(_) => {}
                     Message::Close(done) => {
                         drop(conn);
@@ -135,15 +136,13 @@ impl DbThread {
         Ok(Self { queue, broken, file })
     }
 
-    /// Whether commits are still acknowledged, as far as is known without asking for one.
-    ///
-    /// # Errors
-    /// What broke it.
+    /// Returns the error that poisoned the thread, if there is one. Does not ask the thread.
     pub fn ensure_healthy(&self) -> Result<()> {
         self.broken.get().cloned().map_or(Ok(()), Err)
     }
 
-    /// Queues `job`; jobs run in the order of these calls. What it returns arrives when its commit is durable.
+    /// Queues `job`; jobs run in the order of these calls. The future yields the job's result once its commit is
+    /// durable.
     pub fn submit<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
     where
         T: Send + 'static,
@@ -152,9 +151,9 @@ impl DbThread {
         self.enqueue(Message::Job, job, |_: &T| ())
     }
 
-    /// As [`Worker::submit`], for many small jobs that check before they change anything, or only change one
-    /// thing: they go without a savepoint each, so one that fails after a change takes its whole group with it. `then` sees the result right after the
-    /// commit, on the worker's thread and in the order of the jobs.
+    /// As [`DbThread::submit`], for many small jobs that validate before they change anything, or that change only one
+    /// thing. They run without a savepoint each, so a job that fails after a change fails its whole batch. `then` runs
+    /// right after the commit, on the database thread and in the order of the jobs.
     pub fn submit_without_savepoint<T, J, A>(
         &self,
         job: J,
@@ -168,7 +167,7 @@ impl DbThread {
         self.enqueue(Message::WithoutSavepoint, job, then)
     }
 
-    /// As [`Worker::submit`]; `then` sees the result as that of [`Worker::submit_checked`] does.
+    /// As [`DbThread::submit`]; `then` runs as in [`DbThread::submit_without_savepoint`].
     pub fn submit_with_callback<T, J, A>(
         &self,
         job: J,
@@ -182,7 +181,7 @@ impl DbThread {
         self.enqueue(Message::Job, job, then)
     }
 
-    /// As [`Worker::submit`], for what SQLite does only outside of a transaction.
+    /// As [`DbThread::submit`], for statements that SQLite does not allow inside a transaction.
     pub fn submit_outside_transaction<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
     where
         T: Send + 'static,
@@ -229,7 +228,7 @@ impl DbThread {
         }
     }
 
-    /// Lets go of the pages that the connection keeps, unless too many jobs wait.
+    /// Frees the pages that the connection caches, unless the queue is full.
     pub async fn release_page_cache(&self) {
         let released = self.submit_outside_transaction(|conn| Ok(conn.execute_batch("PRAGMA shrink_memory")?)).await;
         if let Err(failure) = released {
@@ -237,7 +236,7 @@ impl DbThread {
         }
     }
 
-    /// Passes a request about a copy of the database to the thread; see [`copy::DatabaseCopy`].
+    /// Sends a request about a snapshot to the thread; see [`snapshot::PendingSnapshot`].
     pub(super) fn request_snapshot(&self, request: SnapshotRequest) -> Result<()> {
         self.send(Message::Copy(request))
     }
@@ -249,7 +248,7 @@ impl DbThread {
         })
     }
 
-    /// Ends the thread after the jobs that wait already.
+    /// Stops the thread after the jobs that are already queued.
     pub async fn close(&self) {
         let (reply, done) = oneshot::channel();
         let queue = self.queue.clone();
@@ -264,12 +263,13 @@ struct WriterThread {
     conn: Connection,
     on_fatal: OnFatal,
     broken: Poison,
-    /// After the connection: its lock goes when SQLite's have gone.
+    /// Declared after the connection so that it is dropped later: its lock must outlive SQLite's locks.
     files: FileGuards,
 }
 
 impl WriterThread {
-    /// Returns the next message; `None` when nobody can send one any more. Looks at the files while there is none.
+    /// Returns the next message, or `None` once all senders are gone. Checks the files periodically while the queue is
+    /// empty.
     fn next_message(&self, jobs: &Receiver<Message>) -> Option<Message> {
         loop {
             if self.files.watch.is_empty() || self.broken.get().is_some() {
@@ -287,8 +287,8 @@ impl WriterThread {
         }
     }
 
-    /// Passes on the result of a look at the files. Once one is gone, nothing more is acknowledged, and SQLite leaves out the
-    /// checkpoint of its closing: it would write into files of somebody else.
+    /// Poisons the thread if a check of the files failed. SQLite must then skip the checkpoint on close, because it
+    /// would write into files that belong to somebody else.
     fn poison_on_error(&self, result: Result<()>) -> Result<()> {
         result.inspect_err(|failure| {
             self.poison(failure.clone());
@@ -296,9 +296,9 @@ impl WriterThread {
         })
     }
 
-    /// Looks at the files once something is on the disk, before it is acknowledged.
+    /// Checks the files after a commit and before it is acknowledged.
     fn check_committed_files(&self) -> Result<()> {
-        // The disk has it, if only in a file that is gone from its place.
+        // The commit is on the disk, although possibly in a file that was moved away.
         self.poison_on_error(self.files.watch.check_after_commit())
             .map_err(|failure| failure.hint(MAYBE_STORED_HINT))?;
         self.files.commit_counter.record_commit();
@@ -316,7 +316,7 @@ impl WriterThread {
         }
     }
 
-    /// Carries out what comes until the writer is to close, or nobody can send any more.
+    /// Processes messages until the writer is told to close or all senders are gone.
     fn serve(&self, jobs: &Receiver<Message>) -> Option<oneshot::Sender<()>> {
         loop {
             let first = self.next_message(jobs)?;
@@ -334,7 +334,7 @@ impl WriterThread {
         }
     }
 
-    /// Carries out `first` and what waits behind it, jobs together in one commit.
+    /// Processes `first` and the messages queued behind it; adjacent jobs share one commit.
     fn process_batch(&self, first: Message, jobs: &Receiver<Message>) -> AfterBatch {
         let mut group = Vec::new();
         let mut next = Some(first);
@@ -385,7 +385,7 @@ impl WriterThread {
         self.report_if_poisoned();
     }
 
-    /// What broke it first is what is told.
+    /// Stores the error that stops all acknowledgements. The first one wins.
     fn poison(&self, failure: Error) {
         let _ = self.broken.set(failure);
     }
@@ -403,7 +403,7 @@ impl WriterThread {
         let outcome = match self.run_transaction(alone, &mut jobs, &mut finished) {
             Ok(()) => self.check_committed_files(),
             Err(failure) => {
-                // A commit that found no room, or was undone, may have written to the log all the same.
+                // A commit that ran out of space or was rolled back may still have written to the WAL.
                 if self.broken.get().is_none() {
                     let _ = self.poison_on_error(self.files.watch.check_after_commit());
                 }
@@ -442,13 +442,13 @@ impl WriterThread {
             let failed = done.failed.clone();
             finished.push(done);
             match failed {
-                // A sync failed elsewhere: nothing is acknowledged from here on.
+                // A sync failed elsewhere: from here on nothing is acknowledged.
                 Some(failure) if failure.fatal => {
                     self.poison(failure.clone());
                     self.execute_or_rollback("ROLLBACK")?;
                     return Err(failure);
                 }
-                // SQLite undid the whole transaction by itself, as it does when the disk is full.
+                // SQLite rolled the whole transaction back by itself, as it does when the disk is full.
                 Some(failure) if self.conn.is_autocommit() => {
                     if failure.kind == ErrorKind::StorageFailed {
                         self.poison(failure.clone());
@@ -475,7 +475,7 @@ impl WriterThread {
         self.execute_or_rollback("COMMIT")
     }
 
-    /// Counts the transaction; where that fails, it is undone.
+    /// Counts the transaction; rolls it back if that fails.
     fn count_commit(&self) -> Result<()> {
         self.files.commit_counter.count_commit(&self.conn).inspect_err(|failure| {
             if failure.kind == ErrorKind::StorageFailed {
@@ -487,10 +487,10 @@ impl WriterThread {
         })
     }
 
-    /// Runs a step of the transaction; when it fails, the transaction is undone and the failure judged: after a failed
-    /// sync nothing is known of what is on the disk, so it is the end of trust.
+    /// Runs one statement of the transaction. If it fails, rolls the transaction back; a fatal error poisons the
+    /// thread, because after a failed sync the state of the disk is unknown.
     fn execute_or_rollback(&self, step: &str) -> Result<()> {
-        // Prepared once: these come with every commit.
+        // These statements run for every commit, so they are prepared once.
         let done = self.conn.prepare_cached(step).and_then(|mut step| step.execute([])).map(drop);
         done.map_err(|e| {
             let failure = Error::from_sqlite(&e);
@@ -500,7 +500,7 @@ impl WriterThread {
             if !self.conn.is_autocommit() {
                 let _ = self.conn.execute_batch("ROLLBACK");
             }
-            // Nobody knows what the disk has of a commit that failed; what comes after it is certainly not kept.
+            // Whether the disk has a failed commit is unknown; nothing after it is kept.
             if step == "COMMIT" && is_fatal(&e) { failure.hint(MAYBE_STORED_HINT) } else { failure }
         })
     }

@@ -1,4 +1,4 @@
-//! Looking a database over, and setting a damaged one aside.
+//! Integrity checks of the databases, and setting damaged ones aside.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -14,17 +14,17 @@ use super::session_files::sync_dir;
 use super::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, catalog_salvage, sqlite};
 use crate::error::{Error, Result};
 
-/// Companions of a database: the write-ahead log and its index.
+/// Suffixes of a database's companion files: the write-ahead log and its index.
 const COMPANION_SUFFIXES: [&str; 2] = ["-wal", "-shm"];
 
-/// The SQLite that is built in.
+/// Version of the built-in SQLite, and whether it is free of the known corruption bugs.
 #[must_use]
 pub fn sqlite_version() -> (&'static str, bool) {
     (rusqlite::version(), rusqlite::version_number() >= sqlite::MIN_SQLITE_VERSION)
 }
 
-/// Lists what is wrong with the database at `path`, which this process does not have open; `thorough` compares the
-/// indexes with their tables, too. Blocks.
+/// Lists the problems of the database at `path`, which this process must not have open. `thorough` also compares the
+/// indexes with their tables. Blocks.
 #[must_use]
 pub fn find_problems(path: &Path, thorough: bool) -> Vec<String> {
     match header_fault(path).or_else(|| length_fault(path)) {
@@ -33,7 +33,8 @@ pub fn find_problems(path: &Path, thorough: bool) -> Vec<String> {
     }
 }
 
-/// The same of a database that this process may have open. The file itself is not opened: closing it would drop SQLite's locks.
+/// As [`find_problems`], for a database that this process may have open. Does not open the file itself, because closing
+/// it would drop SQLite's locks.
 #[must_use]
 pub fn find_problems_while_open(path: &Path, thorough: bool) -> Vec<String> {
     let check = if thorough { "integrity_check(20)" } else { "quick_check(20)" };
@@ -48,7 +49,7 @@ pub fn find_problems_while_open(path: &Path, thorough: bool) -> Vec<String> {
     }
 }
 
-/// Lists what is wrong with a copy of a database that nobody else uses; nothing is written beside it. Blocks.
+/// Lists the problems of a copy of a database that nobody else uses. Creates no files beside it. Blocks.
 #[must_use]
 pub fn find_problems_in_copy(path: &Path) -> Vec<String> {
     if let Some(what) = length_fault(path) {
@@ -65,7 +66,7 @@ pub fn find_problems_in_copy(path: &Path) -> Vec<String> {
     }
 }
 
-/// Lists what is wrong with a copy of the journal that nobody else uses: its pages, and its records. Blocks.
+/// Lists the problems of a copy of the journal that nobody else uses, in its pages and in its records. Blocks.
 #[must_use]
 pub fn find_problems_in_journal_copy(path: &Path) -> Vec<String> {
     let found = find_problems_in_copy(path);
@@ -87,23 +88,20 @@ pub fn find_problems_in_journal_copy(path: &Path) -> Vec<String> {
     problems
 }
 
-/// A session as a copy of the catalog has it.
+/// A session in a copy of the catalog.
 #[derive(Debug)]
 pub struct IndexedSession {
-    /// The agent's directory below the home.
+    /// Directory of the agent, relative to the home.
     pub dir: String,
     pub session_id: String,
     pub sha256: String,
-    /// True if its file could not be read.
+    /// Whether the session's file could not be read.
     pub corrupt: bool,
-    /// True if there should be a file.
+    /// Whether the session should have a file: its agent is active.
     pub expected: bool,
 }
 
-/// All sessions in a copy of the catalog. Blocks.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Lists all sessions in a copy of the catalog. Blocks.
 pub fn list_sessions_in_copy(path: &Path) -> Result<Vec<IndexedSession>> {
     let conn = sqlite::open_copy(path)?;
     let mut statement = conn.prepare(
@@ -120,38 +118,36 @@ pub fn list_sessions_in_copy(path: &Path) -> Result<Vec<IndexedSession>> {
 /// Checks the records of the journal at `path`. Blocks.
 ///
 /// # Errors
-/// A database of which nothing can be read.
+/// Fails if nothing of the database can be read.
 pub fn check_journal(path: &Path) -> Result<CheckReport> {
     journal::check(&sqlite::open_reader(path)?)
 }
 
-/// A context, and what can be read of it.
+/// The row of a context, and the content salvaged from its records.
 pub type SalvagedContext = (ContextRow, SalvagedContent);
 
-/// Reads what can be read of the contexts in the journal at `path`, which is in use or a copy; `broken`: only of those that
-/// cannot be read back. Blocks.
+/// Salvages the contexts of the journal at `path`, which may be in use or a copy. With `broken`, only those that cannot
+/// be recovered completely. Blocks.
 ///
 /// # Errors
-/// A database of which nothing can be read.
+/// Fails if nothing of the database can be read.
 pub fn salvage_contexts(path: &Path, broken: bool) -> Result<Vec<SalvagedContext>> {
     let conn = sqlite::open_reader(path)?;
     salvage_contexts_of(&conn, &journal::check(&conn)?, broken)
 }
 
-/// The same of a journal that is open, and was `checked`.
-///
-/// # Errors
-/// A database of which nothing can be read.
+/// As [`salvage_contexts`], for an open journal and the report of its check.
 pub fn salvage_contexts_of(conn: &Connection, checked: &CheckReport, broken: bool) -> Result<Vec<SalvagedContext>> {
     let wanted = checked.contexts.iter().filter(|found| found.broken.is_some() || !broken);
     wanted.map(|found| Ok((found.head.clone(), journal::salvage_context(conn, found)?))).collect()
 }
 
-/// Sets the journal of `home` aside if it is damaged so that SQLite cannot work with it, and has the next start begin a new one, also in
-/// the place of one that is missing; what can be read of it is left for `doctor --salvage`. Nobody else may have it open. Blocks.
+/// Sets the journal of `home` aside if SQLite cannot work with it, and lets the next start create a new one. Also
+/// allows a new one in place of a missing journal. `doctor --salvage` reads the remains. Nobody else may have the
+/// journal open. Blocks.
 ///
 /// # Errors
-/// A file that cannot be moved.
+/// Fails if a file cannot be moved.
 pub fn set_journal_aside(home: &Path, now: Timestamp) -> Result<()> {
     let db = home.join(DB_DIR);
     let path = db.join(JOURNAL_FILE);
@@ -160,14 +156,15 @@ pub fn set_journal_aside(home: &Path, now: Timestamp) -> Result<()> {
         let Some(first) = found.first() else { return Ok(()) };
         format!("{} is damaged: {first}", path.display())
     } else {
-        // The start makes the most of the log that one has.
+        // Without evidence of an earlier journal, leave a remaining log to the start, which recovers what it can from
+        // it.
         if evidence_of_journal(home)?.is_none() {
             return Ok(());
         }
         format!("{} is missing, with the live conversations that were in it", path.display())
     };
     let mut incident = Incident::begin(&db, now, what)?;
-    // What is kept beside it stays: the numbers of events go on.
+    // The progress file beside the journal stays, so that the event numbers continue.
     for name in [&format!("{JOURNAL_FILE}-wal"), &format!("{JOURNAL_FILE}-shm"), JOURNAL_FILE] {
         incident.move_in(&db.join(name))?;
     }
@@ -176,7 +173,7 @@ pub fn set_journal_aside(home: &Path, now: Timestamp) -> Result<()> {
     sync_dir(&db).map_err(|e| Error::io(format_args!("cannot sync {}", db.display()), &e))
 }
 
-/// Why the file is no database, told by its first bytes; an error of the system is for the opening to tell.
+/// Returns the reason why the first bytes of the file are not those of a database. I/O errors are left to the opening.
 #[must_use]
 pub fn header_fault(path: &Path) -> Option<String> {
     let mut file = File::open(path).ok()?;
@@ -186,10 +183,10 @@ pub fn header_fault(path: &Path) -> Option<String> {
     header_bytes_fault(path, length, &header)
 }
 
-/// The same of a file with `length` bytes that begins with `header`; an empty one is not told.
+/// As [`header_fault`], for a file of `length` bytes that begins with `header`. An empty file is no fault.
 #[must_use]
 pub fn header_bytes_fault(path: &Path, length: u64, header: &[u8; 100]) -> Option<String> {
-    // A first start that was cut short is undone by SQLite from this.
+    // SQLite uses this rollback journal to undo a first start that was interrupted.
     let undone = fs::metadata(path.with_extension("db-journal")).is_ok_and(|of| of.len() > 0);
     if length == 0 || undone {
         return None;
@@ -204,7 +201,7 @@ pub fn header_bytes_fault(path: &Path, length: u64, header: &[u8; 100]) -> Optio
     (!whole).then(|| "its first bytes are not those of a database".into())
 }
 
-/// Why the file cannot be whole, told by its length alone; an error of the system is for the opening to tell.
+/// Returns the reason why the file must be truncated according to its length. I/O errors are left to the opening.
 #[must_use]
 pub fn length_fault(path: &Path) -> Option<String> {
     let log = path.with_extension("db-wal");
@@ -215,7 +212,7 @@ pub fn length_fault(path: &Path) -> Option<String> {
     let mut file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
     if length == 0 {
-        // A first start that was cut short left no copy yet.
+        // A first start that was interrupted has left no copy yet.
         return stop_copy_path(path).exists().then(|| "it is empty".into());
     }
     let mut header = [0; 100];
@@ -227,26 +224,27 @@ pub fn length_fault(path: &Path) -> Option<String> {
         1 => 65_536,
         bytes => bytes,
     };
-    // The number of pages counts where it was written with the last change.
+    // The page count in the header is valid only if it was written with the last change.
     let due = if word(24) == word(92) { word(28) * page } else { 0 };
     (header.starts_with(b"SQLite format 3\0") && length < due)
         .then(|| format!("it was cut off: {length} of {due} bytes are there"))
 }
 
-/// Where the copy of the last orderly stop is.
+/// Path of the copy that the last orderly stop made.
 fn stop_copy_path(path: &Path) -> PathBuf {
     path.with_extension("db.bak")
 }
 
-/// Sets the catalog of `home` aside where it is damaged, and puts the copy of the last orderly stop in its place where
-/// that one is whole. Nobody else may have it open. The new name, where there is one. Blocks.
+/// Sets the catalog of `home` aside if it is damaged, and replaces it by the copy of the last orderly stop if that copy
+/// is intact. Nobody else may have the catalog open. Returns the new path of the damaged catalog. Blocks.
 ///
 /// # Errors
-/// A file that cannot be moved.
+/// Fails if a file cannot be moved.
 pub fn set_catalog_aside(home: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
     let path = home.join(DB_DIR).join(CATALOG_FILE);
     let failed = |e: io::Error| Error::io(format_args!("cannot set {} aside", path.display()), &e);
-    // SQLite would delete the log of an empty one, or write it into another. The start makes the most of it.
+    // SQLite would delete the log of an empty database, or write it into another one. The start recovers what it can
+    // from the log.
     let length = |path: &Path| path.metadata().map_or(0, |of| of.len());
     if length(&path) == 0 && length(&path.with_extension("db-wal")) > 0 {
         return Ok(None);
@@ -272,7 +270,8 @@ pub fn set_catalog_aside(home: &Path, now: Timestamp) -> Result<Option<PathBuf>>
     }
     let copy = stop_copy_path(&path);
     if copy.is_file() && find_problems(&copy, true).is_empty() {
-        // Beside the tables that are rebuilt it has what no file tells: settings, destroyed agents.
+        // In addition to the tables that are rebuilt, the copy has rows that exist in no file: settings, destroyed
+        // agents.
         let new = path.with_extension("db.new");
         fs::copy(&copy, &new).and_then(|_| File::open(&new)?.sync_all()).map_err(failed)?;
         fs::rename(&new, &path).map_err(failed)?;

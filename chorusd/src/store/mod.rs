@@ -1,7 +1,7 @@
-//! Everything that lasts: the journal of live contexts, the catalog of agents and sessions, and session files.
+//! Persistent storage of one home: the journal of live contexts, the catalog of agents and sessions, and session files.
 //!
-//! The face is asynchronous and names no SQLite type, so that another database or an object store may stand behind
-//! it one day.
+//! The public interface is asynchronous and names no SQLite type, so that another database or an object store can
+//! replace SQLite.
 
 mod audit_anchor;
 mod batch_sync;
@@ -35,28 +35,28 @@ pub use snapshot::{PendingSnapshots, Snapshots};
 
 use crate::error::{Error, Result};
 
-/// When a commit is on the disk for certain.
+/// When a commit is guaranteed to be on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// Before it is answered.
+    /// Before the commit is acknowledged.
     Always,
-    /// At the end of each interval; a power failure may lose what came since.
+    /// At the end of each interval; a power failure may lose the commits since the last one.
     Interval(Duration),
 }
 
-/// Told once when storage can no longer be trusted: a sync failed, so nothing more may be acknowledged.
+/// Called when storage can no longer be trusted: a sync failed, so no further commit may be acknowledged.
 pub type OnFatal = Arc<dyn Fn(Error) + Send + Sync>;
 
-/// Where the databases are, below the home.
+/// Directory of the databases below the home.
 pub const DB_DIR: &str = "db";
 
-/// Name of the journal's database.
+/// File name of the journal's database.
 pub const JOURNAL_FILE: &str = "live.db";
 
-/// Name of the catalog's database.
+/// File name of the catalog's database.
 pub const CATALOG_FILE: &str = "chorus.db";
 
-/// The store of one home.
+/// The databases and session files of one home.
 pub struct Store {
     pub journal: Journal,
     pub catalog: Catalog,
@@ -71,10 +71,10 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens or makes the databases below `home`. Blocks.
+    /// Opens the databases below `home`, creating those that do not exist yet. Blocks.
     ///
     /// # Errors
-    /// A database that cannot be opened, or is of a newer schema; a journal that is missing where there was one.
+    /// Fails if a database cannot be opened or has a newer schema, or if the journal is missing although there was one.
     pub fn open(home: &Path, durability: Durability, on_fatal: &OnFatal, now: Timestamp) -> Result<Self> {
         let db = home.join(DB_DIR);
         recovery::refuse_missing(home)?;
@@ -89,10 +89,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Passes on what came of work with files; where a sync failed in it, the daemon ends.
-    ///
-    /// # Errors
-    /// That of `result`.
+    /// Returns `result` of a file operation unchanged. If a sync failed in it, poisons both databases and reports the
+    /// error to `on_fatal`, which ends the daemon.
     pub fn escalate_fatal<T>(&self, result: Result<T>) -> Result<T> {
         result.inspect_err(|failure| {
             if failure.fatal {
@@ -103,17 +101,14 @@ impl Store {
         })
     }
 
-    /// Cleans the databases of what was deleted.
-    ///
-    /// # Errors
-    /// A database that cannot be written.
+    /// Overwrites what deleted rows left behind in both database files.
     pub async fn purge_deleted(&self) -> Result<()> {
         self.journal.trim(self.journal.ended_contexts().await?).await?;
         self.journal.vacuum().await?;
         self.catalog.purge_deleted().await
     }
 
-    /// Begins copies of both databases, which wait in unnamed files in `dir`. Commits go on meanwhile.
+    /// Begins snapshots of both databases, in unnamed files in `dir`. Commits continue meanwhile.
     ///
     /// # Errors
     /// `disk_full`, `busy`, `storage_failed`.
@@ -124,15 +119,15 @@ impl Store {
         })
     }
 
-    /// Lets go of what is kept in memory of the databases' files.
+    /// Frees the pages of the databases that SQLite caches in memory.
     pub async fn release_page_caches(&self) {
         tokio::join!(self.journal.release_page_caches(), self.catalog.release_page_caches());
     }
 
-    /// Ends the writers after what is queued, and keeps a copy of the catalog.
+    /// Stops the database threads after the queued jobs, and writes a copy of the catalog.
     ///
     /// # Errors
-    /// Where the copy cannot be made; the databases are closed all the same.
+    /// Fails if the copy cannot be written; the databases are closed all the same.
     pub async fn close(&self) -> Result<()> {
         self.journal.close().await;
         self.catalog.close().await

@@ -1,4 +1,4 @@
-//! Directories of agents: making, moving and removing them.
+//! File operations on private directories and files: create, replace, move, restore, remove.
 
 use std::fs;
 use std::io;
@@ -10,18 +10,15 @@ use uuid::Uuid;
 
 use super::session_files::{TEMPORARY_PREFIX, sync, sync_dir};
 
-/// Makes `dir` and what is missing above it, each of mode 0700.
-///
-/// # Errors
-/// What the system says.
+/// Creates `dir` and its missing parents, each with mode 0700.
 pub fn create_private(dir: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// Writes `bytes` in place of `path` (mode 0600): a reader sees the old file or the new one.
+/// Replaces the file `path` with `bytes` (mode 0600) atomically: a reader sees the old file or the new one.
 ///
 /// # Errors
-/// What the system says; the old file is untouched then.
+/// The old file is untouched if any step before the rename fails.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write as _;
     let dir = path.parent().unwrap_or(Path::new("."));
@@ -39,7 +36,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// A file as it was, its time of change included: put back, it passes for one that was never touched.
+/// Contents and modification time of a text file, so that a restored file looks as if it had never changed.
 #[derive(Debug, Clone)]
 pub struct FileSnapshot {
     path: PathBuf,
@@ -49,17 +46,11 @@ pub struct FileSnapshot {
 
 impl FileSnapshot {
     /// Reads the file.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn read(path: PathBuf) -> io::Result<Self> {
         Ok(Self { text: fs::read_to_string(&path)?, modified: fs::metadata(&path)?.modified()?, path })
     }
 
-    /// Puts it back, where it was changed.
-    ///
-    /// # Errors
-    /// What the system says.
+    /// Restores the file if its modification time has changed.
     pub fn restore(&self) -> io::Result<()> {
         if fs::metadata(&self.path).is_ok_and(|now| now.modified().is_ok_and(|at| at == self.modified)) {
             return Ok(());
@@ -69,10 +60,10 @@ impl FileSnapshot {
     }
 }
 
-/// Moves a directory to a name that must be free, and makes that durable; where that fails, it is moved back.
+/// Moves a directory to a path that must not exist, and makes that durable. If the sync fails, moves it back.
 ///
 /// # Errors
-/// [`io::ErrorKind::AlreadyExists`] where the name is taken, else what the system says.
+/// [`io::ErrorKind::AlreadyExists`] if `to` exists.
 pub fn move_dir(from: &Path, to: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?;
@@ -83,10 +74,8 @@ pub fn move_dir(from: &Path, to: &Path) -> io::Result<()> {
     synced
 }
 
-/// Deletes a directory and all in it, also where directories in it may not be written, as those of many package caches.
-///
-/// # Errors
-/// What the system says; what could not be deleted is left.
+/// Deletes a directory recursively, including read-only subdirectories, as many package caches have them. On an error
+/// the rest stays.
 pub fn remove_dir(dir: &Path) -> io::Result<()> {
     match fs::remove_dir_all(dir) {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
@@ -97,7 +86,7 @@ pub fn remove_dir(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// As far as it goes: what stays as it is, is told by the deletion.
+/// Makes the directories below `dir` writable, ignoring errors: the deletion that follows reports them.
 fn make_writable(dir: &Path) {
     let _ = fs::set_permissions(dir, fs::Permissions::from_mode(0o700));
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {

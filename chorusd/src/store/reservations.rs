@@ -1,10 +1,10 @@
-//! What is being given to somebody right now, so that nobody else is given it.
+//! In-memory reservations of keys (agent names, session names, session ids) while they are being created.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The keys that are reserved.
+/// The set of reserved keys.
 #[derive(Debug, Clone)]
 pub struct Reservations<K>(Arc<Mutex<HashSet<K>>>);
 
@@ -14,7 +14,7 @@ impl<K> Default for Reservations<K> {
     }
 }
 
-/// A key that nobody else is given while this lives.
+/// A reserved key; dropping this frees it.
 #[derive(Debug)]
 pub struct Reservation<K: Eq + Hash> {
     all: Reservations<K>,
@@ -22,7 +22,7 @@ pub struct Reservation<K: Eq + Hash> {
 }
 
 impl<K: Clone + Eq + Hash> Reservations<K> {
-    /// Reserves `key`; `None` where somebody has it.
+    /// Reserves `key`; returns `None` if it is already reserved.
     #[must_use]
     pub fn try_reserve(&self, key: K) -> Option<Reservation<K>> {
         self.lock().insert(key.clone()).then(|| Reservation { all: self.clone(), key })
@@ -30,7 +30,7 @@ impl<K: Clone + Eq + Hash> Reservations<K> {
 }
 
 impl<K: Eq + Hash> Reservations<K> {
-    /// Whether somebody has it.
+    /// Returns whether `key` is reserved.
     #[must_use]
     pub fn is_reserved(&self, key: &K) -> bool {
         self.lock().contains(key)
@@ -44,7 +44,7 @@ impl<K> Reservations<K> {
 }
 
 impl<K: Eq + Hash> Reservation<K> {
-    /// What is reserved.
+    /// The reserved key.
     #[must_use]
     pub fn key(&self) -> &K {
         &self.key

@@ -1,4 +1,5 @@
-//! Session files: written so that a reader sees the old one, the new one or none, never a part.
+//! Reading and writing session files. Files are replaced atomically: a reader sees the old one, the new one or none,
+//! never a part.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -18,32 +19,32 @@ use crate::error::{Error, Result, SyncError};
 use crate::message::StoredMessage;
 use crate::session::{MessageHash, SessionFile, file};
 
-/// Beginning of the name of a file that is being written.
+/// Name prefix of a file that is being written.
 pub const TEMPORARY_PREFIX: &str = ".new-";
 
-/// Bytes written in one go.
+/// Buffer size of writes, in bytes.
 const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
-/// The files of all agents, and what is being given to new ones right now.
+/// State shared by all operations on session files: reservations, threads and caches.
 #[derive(Debug, Default)]
 pub struct SessionFiles {
     names: Reservations<SessionKey>,
-    /// Ids of sessions that bring their own.
+    /// Ids of sessions that bring their own, for example imported ones, while they are being written.
     pub ids: Reservations<Uuid>,
-    /// Where many files are placed at once.
+    /// Makes many files durable in one batch.
     pub batch_sync: BatchSync,
-    /// Where files that nobody waits for are filled.
+    /// Writes files that nobody waits for.
     pub background_pool: BackgroundPool,
-    /// What is known of those that are read in pages.
+    /// Indexes of files that are read in pages.
     pub index_cache: IndexCache,
-    /// One file is changed or taken away at a time.
+    /// Held while a file is changed or deleted, so that this happens to one file at a time.
     pub change_lock: tokio::sync::Mutex<()>,
 }
 
-/// The agent, and the session_id.
+/// Agent id and `session_id`.
 type SessionKey = (Uuid, String);
 
-/// A file that was written.
+/// A session file that was written.
 #[derive(Debug, Clone)]
 pub struct WrittenFile {
     pub path: PathBuf,
@@ -52,7 +53,7 @@ pub struct WrittenFile {
 }
 
 impl SessionFiles {
-    /// Reserves `wanted`, or the first free one of `wanted-2`, `wanted-3`, …, given the names that the catalog knows.
+    /// Reserves `wanted`, or the first free one of `wanted-2`, `wanted-3`, …; `known` are the names in the catalog.
     pub fn reserve_name(&self, agent: Uuid, dir: &Path, wanted: &str, known: &[String]) -> Reservation<SessionKey> {
         let known: HashSet<&str> = known.iter().map(String::as_str).collect();
         loop {
@@ -68,16 +69,16 @@ impl SessionFiles {
     }
 }
 
-/// Where the session `session_id` of the agent in `agent_dir` lies.
+/// Path of the file of session `session_id` of the agent in `agent_dir`.
 #[must_use]
 pub fn path_of(agent_dir: &Path, session_id: &str) -> PathBuf {
     agent_dir.join("sessions").join(format!("{session_id}.json"))
 }
 
-/// Writes a session beside its place, `sha256` being the [`MessageHash`] of its messages. Blocks.
+/// Writes a session to a temporary file beside its final path. `sha256` is the [`MessageHash`] of its messages. Blocks.
 ///
 /// # Errors
-/// Whatever the disk says; nothing is left behind then.
+/// After any error nothing is left behind.
 pub fn stage(
     agent_dir: &Path,
     header: &SessionHeader,
@@ -95,10 +96,7 @@ pub fn stage(
     })
 }
 
-/// As [`write`], for messages that were collected in a [`Body`]. Blocks.
-///
-/// # Errors
-/// As [`write`].
+/// As [`stage`], for messages that were collected in a [`MessageSpool`]. Blocks.
 pub fn stage_spooled(agent_dir: &Path, header: &SessionHeader, body: MessageSpool) -> Result<StagedFile> {
     let target = path_of(agent_dir, &header.session_id);
     let (mut spool, sha256) = body.finish().map_err(|e| write_error(&target, &e))?;
@@ -110,30 +108,27 @@ pub fn stage_spooled(agent_dir: &Path, header: &SessionHeader, body: MessageSpoo
     })
 }
 
-/// A file whose header was changed, and what it was before.
+/// A file whose header was updated, with its former contents.
 #[derive(Debug)]
 pub struct UpdatedFile {
     path: PathBuf,
     previous_bytes: Vec<u8>,
     pub stamp: String,
-    /// As the file has it now.
+    /// The header as it is in the file now.
     pub header: SessionHeader,
 }
 
 impl UpdatedFile {
-    /// Puts the file back as it was. Blocks.
-    ///
-    /// # Errors
-    /// Whatever the disk says.
+    /// Restores the former contents of the file. Blocks.
     pub fn undo(self) -> Result<()> {
         replace_file(&self.path, |out| out.write_all(&self.previous_bytes).map(|()| String::new())).map(drop)
     }
 }
 
-/// Changes the header of a session file; the messages keep their bytes. Blocks.
+/// Updates the header of a session file; the messages keep their bytes. Blocks.
 ///
 /// # Errors
-/// `session_not_found`, `corrupt_session`, or whatever the disk says; the file is as before then.
+/// `session_not_found`, `corrupt_session`, or an I/O error; the file is then unchanged.
 pub fn update_header(path: &Path, change: impl FnOnce(&mut SessionHeader)) -> Result<UpdatedFile> {
     let before = Bytes::from(read_with_stamp(path)?.0);
     let mut file = file::parse(&before).map_err(|e| {
@@ -148,7 +143,7 @@ pub fn update_header(path: &Path, change: impl FnOnce(&mut SessionHeader)) -> Re
     Ok(UpdatedFile { path: written.path, previous_bytes: before.to_vec(), stamp: written.stamp, header: file.header })
 }
 
-/// A file that was written beside its place and is not on the disk yet; dropped, it goes.
+/// A session file that was written under a temporary name and not synced yet; dropping it deletes the file.
 #[derive(Debug)]
 pub struct StagedFile {
     file: File,
@@ -159,16 +154,16 @@ pub struct StagedFile {
 }
 
 impl StagedFile {
-    /// What it was written through.
+    /// The open file.
     #[must_use]
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Brings it to the disk and puts it in its place. Blocks; on return it is durable under its name.
+    /// Syncs the file and renames it to its final path; on return it is durable under its name. Blocks.
     ///
     /// # Errors
-    /// Whatever the disk says; nothing is left behind then.
+    /// After any error before the rename nothing is left behind.
     pub fn persist(self) -> Result<WrittenFile> {
         let dir = self.target.parent().unwrap_or(Path::new(".")).to_owned();
         sync(&self.file).map_err(|e| self.to_error(&e))?;
@@ -177,10 +172,7 @@ impl StagedFile {
         Ok(written)
     }
 
-    /// Puts it in its place; both it and its directory are brought to the disk by the caller.
-    ///
-    /// # Errors
-    /// Whatever the disk says.
+    /// Renames the file to its final path. The caller syncs the file before and its directory after this.
     pub fn rename_into_place(mut self) -> Result<WrittenFile> {
         let stamp = self.file.metadata().map(|metadata| stamp(&metadata)).map_err(|e| self.to_error(&e))?;
         fs::rename(&self.temporary, &self.target).map_err(|e| self.to_error(&e))?;
@@ -188,7 +180,7 @@ impl StagedFile {
         Ok(WrittenFile { path: self.target.clone(), sha256: self.sha256.clone(), stamp })
     }
 
-    /// The failure that `error` is for it.
+    /// Converts `error` to an error about writing this file.
     #[must_use]
     pub fn to_error(&self, error: &io::Error) -> Error {
         write_error(&self.target, error)
@@ -204,14 +196,14 @@ impl Drop for StagedFile {
 }
 
 impl WrittenFile {
-    /// The failure that `error` is for it.
+    /// Converts `error` to an error about writing this file.
     #[must_use]
     pub fn to_error(&self, error: &io::Error) -> Error {
         write_error(&self.path, error)
     }
 }
 
-/// Writes a file beside `target`.
+/// Writes a temporary file beside `target`.
 fn stage_file(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>) -> Result<StagedFile> {
     let dir = target.parent().unwrap_or(Path::new("."));
     let temporary = dir.join(format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4()));
@@ -226,7 +218,7 @@ fn stage_file(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Res
     Ok(StagedFile { file, temporary, target: target.to_owned(), sha256, renamed: false })
 }
 
-/// Writes a file beside `target`, brings it to the disk, and puts it in place of `target`.
+/// Writes a temporary file beside `target`, syncs it, and renames it to `target`.
 fn replace_file(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>) -> Result<WrittenFile> {
     stage_file(target, write)?.persist()
 }
@@ -235,26 +227,20 @@ fn write_error(target: &Path, error: &io::Error) -> Error {
     Error::io(format_args!("cannot write {}", target.display()), error)
 }
 
-/// Makes the entries of a directory durable.
-///
-/// # Errors
-/// What the system says.
+/// Syncs a directory, which makes its entries durable.
 pub fn sync_dir(dir: &Path) -> io::Result<()> {
     sync(&File::open(dir)?)
 }
 
-/// Brings a file to the disk.
+/// Syncs a file.
 ///
 /// # Errors
-/// [`SyncFailed`], but for want of space, which leaves no doubt: the file is given up then.
+/// [`SyncFailed`], except for a lack of space, which leaves no doubt about the state: the caller gives the file up.
 pub fn sync(file: &File) -> io::Result<()> {
     map_sync_error(file.sync_all())
 }
 
-/// What a sync came to.
-///
-/// # Errors
-/// As [`sync`].
+/// Wraps the error of a sync in [`SyncFailed`], except for a lack of space.
 pub fn map_sync_error(result: io::Result<()>) -> io::Result<()> {
     result.map_err(|e| match e.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => e,
@@ -262,7 +248,7 @@ pub fn map_sync_error(result: io::Result<()>) -> io::Result<()> {
     })
 }
 
-/// Takes a session file away again, as if it had never been written. Blocks.
+/// Deletes a session file that was just written, and syncs its directory. Blocks.
 pub fn delete_written(written: &WrittenFile) {
     if fs::remove_file(&written.path).is_ok()
         && let Some(dir) = written.path.parent()
@@ -271,13 +257,13 @@ pub fn delete_written(written: &WrittenFile) {
     }
 }
 
-/// Size and time of change: what a file is recognised by.
+/// Size and modification time, by which an unchanged file is recognised: `size:seconds.nanoseconds`.
 #[must_use]
 pub fn stamp(metadata: &fs::Metadata) -> String {
     format!("{}:{}.{:09}", metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
-/// A session file as it was found.
+/// The parsed session file, or the reason why it is none, with its stamp.
 #[derive(Debug)]
 pub struct ParsedSessionFile {
     pub file: Result<SessionFile, file::FormatError>,
@@ -287,13 +273,14 @@ pub struct ParsedSessionFile {
 /// Reads a session file. Blocks.
 ///
 /// # Errors
-/// `session_not_found` where it is gone, else what the disk says. A file that is no session is not an error here.
+/// `session_not_found` if the file does not exist, else the I/O error. A file that is not a valid session is no error
+/// here; see [`ParsedSessionFile::file`].
 pub fn read(path: &Path) -> Result<ParsedSessionFile> {
     let (bytes, stamp) = read_with_stamp(path)?;
     Ok(ParsedSessionFile { file: file::parse(&Bytes::from(bytes)), stamp })
 }
 
-/// The failure that `error` is for a session file that was to be read.
+/// Converts `error` to an error about reading the session file `path`.
 #[must_use]
 pub fn read_error(path: &Path, error: &io::Error) -> Error {
     match error.kind() {
@@ -314,7 +301,7 @@ fn read_with_stamp(path: &Path) -> Result<(Vec<u8>, String)> {
     Ok((bytes, stamp(&metadata)))
 }
 
-/// Messages on their way into a session file, for sources that do not fit into memory: they wait in an unnamed file.
+/// Collects messages of a session file in an unnamed temporary file, for sources that do not fit into memory.
 #[derive(Debug)]
 pub struct MessageSpool {
     out: BufWriter<File>,
@@ -323,10 +310,7 @@ pub struct MessageSpool {
 }
 
 impl MessageSpool {
-    /// An empty body; its file lies in `dir` and has no name.
-    ///
-    /// # Errors
-    /// What the disk says.
+    /// Creates an empty spool with an unnamed file in `dir`.
     pub fn new(dir: &Path) -> io::Result<Self> {
         Ok(Self {
             out: BufWriter::with_capacity(1 << 20, tempfile::tempfile_in(dir)?),
@@ -335,10 +319,7 @@ impl MessageSpool {
         })
     }
 
-    /// Takes the next message.
-    ///
-    /// # Errors
-    /// What the disk says.
+    /// Appends a message.
     pub fn append(&mut self, json: &[u8]) -> io::Result<()> {
         self.hash.add(json);
         file::write_message(&mut self.out, json, self.first)?;

@@ -1,4 +1,4 @@
-//! What may change of a saved session: its description, summary, tags and the like, never its messages.
+//! Updates of a saved session's header: description, summary, tags and the like. Its messages never change.
 
 use std::path::PathBuf;
 
@@ -10,11 +10,11 @@ use super::{Store, session_files};
 use crate::error::{Error, Result};
 
 impl Store {
-    /// Changes the header of a session, in its file and then in its row; the messages keep their bytes and so their
-    /// hash. One session is amended at a time. `change` is applied to the file's header and to the row's.
+    /// Updates the header of a session, in its file and then in its row. The messages keep their bytes and so their
+    /// hash. Updates run one at a time. `change` is applied to the header of the file and to that of the row.
     ///
     /// # Errors
-    /// `session_not_found`, `corrupt_session`, `disk_full`, `storage_failed`; the session is as before then.
+    /// `session_not_found`, `corrupt_session`, `disk_full`, `storage_failed`; the session is then unchanged.
     pub async fn update_session_header(
         &self,
         id: Uuid,
@@ -26,11 +26,12 @@ impl Store {
         self.update_row(row, agent_dir, change).await
     }
 
-    /// As [`Store::amend`], but only where `may` says so of the row as it is now, and the file is the one that the catalog
-    /// knows: what somebody edited meanwhile is left alone. `None`: it was.
+    /// As [`Store::update_session_header`], but only if `may` accepts the header in the row and the file is still the
+    /// one that the catalog knows, so that edits by other programs are kept. Returns `None` if the session was left
+    /// alone.
     ///
     /// # Errors
-    /// As [`Store::amend`].
+    /// As [`Store::update_session_header`].
     pub async fn update_session_header_if(
         &self,
         id: Uuid,
@@ -62,12 +63,14 @@ impl Store {
         let path = session_files::path_of(&agent_dir, &row.header.session_id);
         let amended = spawn_blocking(move || session_files::update_header(&path, change)).await?;
         row.file_stamp.clone_from(&amended.stamp);
-        // The file may know of a change that a crash kept from the row. Whose the session is and how it is called the row says.
+        // The file may contain a change that a crash kept from the row. The agent and the name of the session come from
+        // the row.
         let SessionHeader { id, session_id, agent_id, .. } = row.header;
         row.header = SessionHeader { id, session_id, agent_id, ..amended.header.clone() };
         row.corrupt = None;
         if let Err(failure) = self.catalog.update_session(row.clone()).await {
-            // Another stamp than the row's: where this fails too, the next start reads the file anew.
+            // The file's stamp now differs from the row's: if undoing fails as well, the next start reads the file
+            // again.
             if let Err(undo) = spawn_blocking(move || amended.undo()).await {
                 tracing::error!(session = %id, failure = %undo, "a failed change of a session could not be undone");
             }

@@ -1,4 +1,5 @@
-//! Session files that are read in pages: each is gone through once, and after that a page costs a page.
+//! Cache of the indexes of session files that are read in pages: a file is parsed once, and after that reading a page
+//! costs only that page.
 
 use std::collections::VecDeque;
 use std::fs::{File, Metadata};
@@ -13,18 +14,18 @@ use crate::message::StoredMessage;
 use crate::session::FormatError;
 use crate::session::index::{SessionIndex, SessionReader, build};
 
-/// Bytes of memory that all indexes may take; the newest one is kept whatever it takes.
+/// Memory limit of all cached indexes, in bytes; the newest one is kept whatever its size.
 const MAX_CACHE_BYTES: usize = 8 << 20;
 
-/// Indexes of the files that were read last.
+/// The least recently used cache of indexes.
 #[derive(Debug, Default)]
 pub struct IndexCache(Mutex<CacheEntries>);
 
-/// The last one that was asked for stands at the end.
+/// Entries in order of use; the last one was used most recently.
 type CacheEntries = VecDeque<(FileIdentity, Arc<SessionIndex>)>;
 
-/// What tells a file from any other one, and from itself after a change. The time of change of the inode goes on
-/// whatever anybody sets the other one to.
+/// Identifies a file and its version. The change time of the inode advances even if somebody resets the modification
+/// time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileIdentity {
     device: u64,
@@ -47,10 +48,11 @@ impl FileIdentity {
 }
 
 impl IndexCache {
-    /// Opens a session file. Blocks; the first time, and after a change, for as long as reading all of it takes.
+    /// Opens a session file. Blocks; the first time and after a change, for as long as reading the whole file takes.
     ///
     /// # Errors
-    /// `session_not_found` where it is gone, else what the disk says; within that, why it is no session.
+    /// `session_not_found` if the file does not exist, else the I/O error. The inner error says why the file is not a
+    /// valid session.
     pub fn open(&self, path: &Path) -> Result<Result<IndexedFile, FormatError>> {
         let failed = |e: io::Error| read_error(path, &e);
         let file = File::open(path).map_err(failed)?;
@@ -63,7 +65,7 @@ impl IndexCache {
             Ok(index) => Arc::new(index),
             Err(error) => return Ok(Err(error)),
         };
-        // Somebody may have written into it meanwhile.
+        // Do not cache the index if the file was changed while it was read.
         if FileIdentity::of(&file.metadata().map_err(failed)?) == identity {
             self.insert(identity, index.clone());
         }
@@ -85,7 +87,7 @@ impl IndexCache {
 
     fn insert(&self, identity: FileIdentity, index: Arc<SessionIndex>) {
         let mut recent = self.entries();
-        // One of the same file before a change is of no use any more.
+        // An index of an earlier version of the file is useless.
         recent.retain(|(of, _)| (of.device, of.inode) != (identity.device, identity.inode));
         recent.push_back((identity, index));
         let mut size: usize = recent.iter().map(|(_, index)| index.resident_bytes()).sum();
@@ -95,7 +97,7 @@ impl IndexCache {
     }
 }
 
-/// A session file that is open, with its index.
+/// An open session file with its index.
 #[derive(Debug, Clone)]
 pub struct IndexedFile {
     path: PathBuf,
@@ -104,7 +106,7 @@ pub struct IndexedFile {
 }
 
 impl IndexedFile {
-    /// Its messages from number `number` on, counted from 0.
+    /// Returns a reader of the messages from index `number` on, counted from 0.
     #[must_use]
     pub fn messages_from(&self, number: u64) -> MessageReader {
         let reader = SessionReader::new(self.file.clone(), self.index.clone(), number);
@@ -112,7 +114,7 @@ impl IndexedFile {
     }
 }
 
-/// Messages of a file, one after the other.
+/// Reads the messages of a file in order.
 #[derive(Debug)]
 pub struct MessageReader {
     path: PathBuf,
@@ -120,10 +122,10 @@ pub struct MessageReader {
 }
 
 impl MessageReader {
-    /// The next message, `None` behind the last one. Blocks.
+    /// Returns the next message, `None` after the last one. Blocks.
     ///
     /// # Errors
-    /// What the disk says; within that, how the file became another one.
+    /// The outer error is an I/O error; the inner one says that the file has changed since it was indexed.
     pub fn read(&mut self) -> Result<Result<Option<StoredMessage>, FormatError>> {
         self.reader.read().map_err(|e| read_error(&self.path, &e))
     }
@@ -154,7 +156,7 @@ mod tests {
         let indexes = IndexCache::default();
         let first = open(&indexes, &path);
         assert!(Arc::ptr_eq(&first, &open(&indexes, &path)));
-        // Another file in its place, of the same length.
+        // Another file of the same length takes its path.
         fs::write(&other, text("behind")).unwrap();
         fs::rename(&other, &path).unwrap();
         let second = open(&indexes, &path);

@@ -1,6 +1,6 @@
-//! Copies of databases in use. The thread that owns a database's connection makes them in bounded steps between its commits, so
-//! that no other connection is needed and nobody waits for long. SQLite passes on to the copy whatever that connection changes
-//! in pages that were copied already.
+//! Snapshots of databases in use. The database thread copies the pages in bounded steps between its commits, so that no
+//! other connection is needed and no job waits long. SQLite repeats on the copy the changes that this connection makes
+//! to pages copied already.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,25 +15,25 @@ use crate::error::{Error, Result};
 /// Pages that are copied between two commits: 256 KiB.
 const PAGES_PER_STEP: i32 = 64;
 
-/// How often the end of a copy is tried while another connection holds the database.
+/// How often the last step is retried while another connection has the database locked.
 const MAX_FINISH_RETRIES: usize = 50;
 
-/// A request to a worker about a copy.
+/// A request to a database thread about a snapshot.
 pub(super) enum SnapshotRequest {
     Begin(BeginSnapshot),
-    /// Copy the rest and answer.
+    /// Copies the remaining pages and replies.
     Finish(oneshot::Sender<Result<()>>),
     Abandon,
 }
 
-/// A copy to begin.
+/// Parameters of a new snapshot.
 pub(super) struct BeginSnapshot {
     pub to: Connection,
-    /// Told when nearly all pages are copied.
+    /// Receives the outcome once nearly all pages are copied.
     pub ready: oneshot::Sender<Result<()>>,
 }
 
-/// Answers a request for a copy while another is being made.
+/// Refuses a snapshot while another is in progress.
 fn refuse_busy(begin: BeginSnapshot) {
     let _ = begin.ready.send(Err(busy()));
 }
@@ -42,23 +42,23 @@ fn busy() -> Error {
     Error::new(chorus_proto::ErrorKind::Busy, "a copy of the database is being made").hint("try again in a moment")
 }
 
-/// The next step of a worker after the messages that it took.
+/// What a database thread does after a batch.
 pub(super) enum AfterBatch {
     Continue,
     Copy(SnapshotRequest),
-    /// Ends, and says so.
+    /// Stop, then notify the sender.
     Close(oneshot::Sender<()>),
 }
 
-/// Copies a database on its thread: a bounded step after each turn of `serve`, which carries out what waits for the thread. Once
-/// nearly all is copied, `serve` is told to wait, until the word comes to copy the rest; that is the moment that the copy shows.
-/// Returns who is to hear that the worker ends, if it is to.
+/// Copies a database on its thread: calls `serve`, which processes the queued messages, after each bounded step. Once
+/// nearly all pages are copied, `serve(true)` waits for messages, until [`SnapshotRequest::Finish`] copies the
+/// remaining pages; the snapshot shows that moment. Returns the sender to notify if the thread was told to close.
 pub(super) fn run_snapshot(
     conn: &Connection,
     request: SnapshotRequest,
     mut serve: impl FnMut(bool) -> Option<AfterBatch>,
 ) -> Option<oneshot::Sender<()>> {
-    // Any other is about a copy that has ended; dropping it says so.
+    // Other requests concern a snapshot that has ended; dropping the request notifies its sender.
     let SnapshotRequest::Begin(BeginSnapshot { mut to, ready }) = request else { return None };
     let mut copy = ActiveSnapshot::new(conn, &mut to, ready)?;
     loop {
@@ -70,7 +70,7 @@ pub(super) fn run_snapshot(
             }
             Some(AfterBatch::Copy(SnapshotRequest::Abandon)) => return None,
             Some(AfterBatch::Copy(SnapshotRequest::Begin(another))) => refuse_busy(another),
-            // Nobody can send any more.
+            // All senders are gone.
             None if copy.is_ready() => return None,
             Some(AfterBatch::Continue) | None => {}
         }
@@ -80,17 +80,17 @@ pub(super) fn run_snapshot(
     }
 }
 
-/// A copy on its way, on the thread of the database.
+/// A snapshot in progress, on the database thread.
 struct ActiveSnapshot<'a> {
     backup: Backup<'a, 'a>,
-    /// Taken once it was told.
+    /// Taken once the sender was notified.
     ready: Option<oneshot::Sender<Result<()>>>,
 }
 
 impl<'a> ActiveSnapshot<'a> {
-    /// Starts; if that fails, `ready` hears why.
+    /// Starts a snapshot; sends the error to `ready` if that fails.
     fn new(from: &'a Connection, to: &'a mut Connection, ready: oneshot::Sender<Result<()>>) -> Option<Self> {
-        // Zero pages: it only counts them.
+        // A step of zero pages only counts the pages.
         let begun = Backup::new(from, to).and_then(|backup| backup.step(0).map(|_| backup));
         match begun {
             Ok(backup) => Some(Self { backup, ready: Some(ready) }),
@@ -101,12 +101,12 @@ impl<'a> ActiveSnapshot<'a> {
         }
     }
 
-    /// Returns true if only the end is missing.
+    /// Returns whether only the last step is missing.
     fn is_ready(&self) -> bool {
         self.ready.is_none()
     }
 
-    /// Copies some pages, or says that it is ready; false: it failed, which was told.
+    /// Copies some pages, or notifies `ready`. Returns false after an error, which `ready` has received.
     fn step(&mut self) -> bool {
         let done = if self.backup.progress().remaining > PAGES_PER_STEP {
             self.backup.step(PAGES_PER_STEP)
@@ -114,7 +114,7 @@ impl<'a> ActiveSnapshot<'a> {
             Ok(StepResult::More)
         };
         let told = match done {
-            // The database became smaller all at once: it is not for this step to say which moment is copied.
+            // The database shrank suddenly and the copy is complete, but the caller decides which moment is copied.
             Ok(StepResult::Done) => Err(busy()),
             Ok(_) if self.backup.progress().remaining > PAGES_PER_STEP => return true,
             Ok(_) => Ok(()),
@@ -122,13 +122,13 @@ impl<'a> ActiveSnapshot<'a> {
         };
         let goes_on = told.is_ok();
         if let Some(ready) = self.ready.take() {
-            // Nobody who waits: nobody who will finish it.
+            // If nobody receives this, nobody will finish the snapshot.
             return ready.send(told).is_ok() && goes_on;
         }
         goes_on
     }
 
-    /// Copies the rest.
+    /// Copies the remaining pages.
     fn finish(self, reply: oneshot::Sender<Result<()>>) {
         let mut tried = 0;
         let result = loop {
@@ -148,7 +148,7 @@ impl<'a> ActiveSnapshot<'a> {
     }
 }
 
-/// A copy of one database that waits to be finished. Dropped, it is given up.
+/// A snapshot of one database that waits to be finished. Dropping it aborts it.
 #[derive(Debug)]
 pub(super) struct PendingSnapshot {
     worker: DbThread,
@@ -156,7 +156,7 @@ pub(super) struct PendingSnapshot {
 }
 
 impl PendingSnapshot {
-    /// Copies nearly all of the database that `worker` writes into an unnamed file in `dir`.
+    /// Copies nearly all pages of the database of `worker` into an unnamed file in `dir`.
     pub(super) async fn begin(worker: &DbThread, dir: &Path) -> Result<Self> {
         let dir = dir.to_owned();
         let opened = tokio::task::spawn_blocking(move || open_unnamed_database(&dir)).await;
@@ -167,7 +167,7 @@ impl PendingSnapshot {
         Ok(Self { worker: worker.clone(), file: Some(file) })
     }
 
-    /// Copies the rest. The copy shows the database as it is when this answers, or a moment before.
+    /// Copies the remaining pages. The snapshot shows the database as it is when this returns, or a moment before.
     pub(super) async fn finish(mut self) -> Result<File> {
         let (reply, answer) = oneshot::channel();
         self.worker.request_snapshot(SnapshotRequest::Finish(reply))?;
@@ -184,15 +184,15 @@ impl Drop for PendingSnapshot {
     }
 }
 
-/// A database in a file that has no name any more, so that nothing is left behind whatever happens.
+/// Opens a database in a file without a name, so that no crash leaves it behind.
 fn open_unnamed_database(dir: &Path) -> Result<(Connection, File)> {
     let failed = |e: std::io::Error| Error::io("cannot begin a copy of a database", &e);
     let file = tempfile::Builder::new().prefix(".copy-").tempfile_in(dir).map_err(failed)?;
     let to = Connection::open(file.path())?;
-    // It is either finished or thrown away: no journal beside it, and no sync.
+    // The copy is either finished or discarded: it needs no rollback journal and no syncs.
     to.pragma_update(None, "journal_mode", "OFF")?;
     to.pragma_update(None, "synchronous", "OFF")?;
-    // Opens the file now, while it has a name.
+    // Makes SQLite open the file now, while it has a name.
     to.pragma_update(None, "cache_size", -512)?;
     to.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     let (file, path) = file.into_parts();
@@ -200,14 +200,14 @@ fn open_unnamed_database(dir: &Path) -> Result<(Connection, File)> {
     Ok((to, file))
 }
 
-/// Copies of both databases that wait to be finished.
+/// Snapshots of both databases that wait to be finished.
 #[derive(Debug)]
 pub struct PendingSnapshots {
     pub(super) journal: PendingSnapshot,
     pub(super) catalog: PendingSnapshot,
 }
 
-/// Both databases as they were at nearly one moment; the files have no name.
+/// Snapshots of both databases, taken at nearly the same moment; the files have no name.
 #[derive(Debug)]
 pub struct Snapshots {
     pub journal: File,
@@ -215,8 +215,8 @@ pub struct Snapshots {
 }
 
 impl PendingSnapshots {
-    /// Finishes them, the journal first: the catalog then has every session and every row of the audit log that the journal
-    /// refers to.
+    /// Finishes the snapshots, the journal's first, so that the catalog's has every session and every row of the audit
+    /// log that the journal refers to.
     ///
     /// # Errors
     /// `disk_full`, `busy`, `storage_failed`.
@@ -257,7 +257,7 @@ mod tests {
         }
         let copy = PendingSnapshot::begin(&worker, dir.path()).await?;
         assert!(PendingSnapshot::begin(&worker, dir.path()).await.is_err(), "one at a time");
-        // Pages that were copied already change with these.
+        // These change pages that were copied already.
         for _ in 0..50 {
             insert().await?;
         }
@@ -269,7 +269,7 @@ mod tests {
             std::fs::read_dir(dir.path())?.filter_map(Result::ok).filter(|e| e.path().extension().is_none()).count(),
             0
         );
-        // One that is dropped makes room for the next.
+        // Dropping a snapshot allows the next one.
         drop(PendingSnapshot::begin(&worker, dir.path()).await?);
         let file = PendingSnapshot::begin(&worker, dir.path()).await?.finish().await?;
         assert_eq!(count(&file)?, (241, "ok".to_owned()));

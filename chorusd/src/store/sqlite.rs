@@ -1,4 +1,4 @@
-//! One way to open a database: WAL, durable commits, migrations, mode 0600.
+//! Opens databases with one set of options: WAL, durable commits, migrations, mode 0600. Maps SQLite errors.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,18 +9,18 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{Error, Result};
 
-/// The schema of a database, one step a version; shipped steps are never edited.
+/// The schema of a database, one step per version. Released steps are never edited.
 pub type Migrations = &'static [&'static str];
 
-/// SQLite before this has known corruption bugs (the WAL-reset bug, fixed in 3.51.3).
+/// Oldest accepted SQLite; earlier ones have known corruption bugs (the WAL-reset bug, fixed in 3.51.3).
 pub const MIN_SQLITE_VERSION: i32 = 3_051_003;
 
-/// Messages of failures that do not tell the file begin so.
+/// Prefix of error messages about damage that do not name the file.
 const DAMAGED_PREFIX: &str = "the database is damaged: ";
 const SALVAGE_COMMAND: &str = "`chorusctl doctor --salvage`";
 const REBUILD_COMMAND: &str = "`chorusctl doctor --rebuild`";
 
-/// Opens `path` for writing, makes it where it is missing, and brings it to the newest schema.
+/// Opens `path` for writing, creates it if it is missing, and migrates it to the newest schema.
 pub fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
     if rusqlite::version_number() < MIN_SQLITE_VERSION {
         return Err(Error::internal(format!("SQLite {} has known corruption bugs", rusqlite::version())));
@@ -32,7 +32,7 @@ pub fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
     create_private_file(path)?;
     let conn = Connection::open(path).map_err(|e| fail(&e))?;
     conn.busy_timeout(Duration::from_secs(5)).map_err(|e| fail(&e))?;
-    // A newer schema is refused before anything is written, the journal mode included.
+    // Refuse a newer schema before anything is written, the journal mode included.
     let version: usize = conn.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(|e| fail(&e))?;
     if version > migrations.len() {
         return Err(Error::new(
@@ -52,23 +52,23 @@ pub fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
     Ok(conn)
 }
 
-/// Writes the log into the database and empties it, with all that SQLite does not read of it.
+/// Checkpoints the write-ahead log into the database and truncates it, including frames that SQLite ignores.
 pub fn truncate_wal(conn: &Connection) -> Result<()> {
     Ok(conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
 }
 
-/// Opens `path`, which [`open`] made, for reading.
+/// Opens `path`, which [`open`] created, for reading.
 pub fn open_reader(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(|e| open_error(path, &e))?;
-    // 512 KiB: what is read again is in the system's cache.
+    // 512 KiB are enough: pages that are read again are in the system's cache.
     conn.pragma_update(None, "cache_size", -512).map_err(|e| open_error(path, &e))?;
     conn.busy_timeout(Duration::from_secs(5)).map_err(|e| open_error(path, &e))?;
     enable_stable_plans(&conn).map_err(|e| open_error(path, &e))?;
     Ok(conn)
 }
 
-/// Opens a copy at `path` that nobody else uses, for reading: without locks, and without companions beside it.
+/// Opens a copy at `path` that nobody else uses, for reading: takes no locks and creates no `-wal` or `-shm` file.
 pub fn open_copy(path: &Path) -> Result<Connection> {
     use std::os::unix::ffi::OsStrExt as _;
     let path = std::path::absolute(path).map_err(|e| Error::io("cannot tell the working directory", &e))?;
@@ -84,8 +84,8 @@ pub fn open_copy(path: &Path) -> Result<Connection> {
     Ok(Connection::open_with_flags(uri, flags)?)
 }
 
-/// Keeps statements, and their plans with them: without the stability guarantee of the planner (SQLITE_DBCONFIG_ENABLE_QPSG)
-/// whatever has a `LIMIT ?` is compiled anew each time it is used.
+/// Caches prepared statements with their plans. Without the planner's stability guarantee (SQLITE_DBCONFIG_ENABLE_QPSG)
+/// SQLite recompiles statements with a `LIMIT ?` at each use.
 fn enable_stable_plans(conn: &Connection) -> rusqlite::Result<()> {
     conn.set_prepared_statement_cache_capacity(64);
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
@@ -109,7 +109,7 @@ pub fn damaged_error(path: &Path, what: &str) -> Error {
     Error::new(ErrorKind::StorageFailed, format!("cannot open {}: {what}", path.display())).hint(hint)
 }
 
-/// Names `file` in a failure that a damaged database is the reason of.
+/// Adds the name of the database `file` to an error about damage.
 pub fn name_database(failure: Error, file: &str) -> Error {
     let Some(what) = failure.message.strip_prefix(DAMAGED_PREFIX) else { return failure };
     let repair = match file {
@@ -121,7 +121,7 @@ pub fn name_database(failure: Error, file: &str) -> Error {
     Error { message, ..failure }.hint(format!("`chorusctl daemon stop`, then {repair}"))
 }
 
-/// SQLite gives its companions (-wal, -shm) the mode of the database itself.
+/// Creates the file with mode 0600; SQLite gives its companions (-wal, -shm) the mode of the database.
 fn create_private_file(path: &Path) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
     std::fs::OpenOptions::new()
@@ -134,7 +134,7 @@ fn create_private_file(path: &Path) -> Result<()> {
 }
 
 impl Error {
-    /// What a database error means for a person.
+    /// Maps a database error to one with a message and a hint for the user.
     pub(super) fn from_sqlite(error: &rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::disk_full(),
@@ -161,7 +161,7 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// Whether storage can no longer be trusted after `error`: what a failed sync lost is not known.
+/// Returns whether storage cannot be trusted after `error`: after a failed sync it is unknown which writes were lost.
 pub fn is_fatal(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),

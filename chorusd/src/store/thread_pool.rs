@@ -1,29 +1,30 @@
-//! Threads for what nobody waits for: they have the processors to themselves when nothing else wants them, and else
-//! little of them.
+//! Thread pool for work that nobody waits for. Its threads run at the lowest priority, so that they use the processors
+//! fully only when nothing else needs them.
 
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
-/// Threads, and with them jobs that run at once.
+/// Number of threads, and so of jobs that run concurrently.
 const THREAD_COUNT: usize = 2;
 
-/// How much nicer they are than the others (nice(2)): about a seventieth of the weight.
+/// Increment of the threads' nice value (nice(2)): about a seventieth of the weight of the other threads.
 const NICE_INCREMENT: i32 = 19;
 
-/// Jobs that may wait.
+/// Limit of queued jobs.
 const MAX_QUEUED_JOBS: usize = 1024;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The threads, once there is something for them to do.
+/// The pool; its threads start with the first job.
 #[derive(Debug, Default)]
 pub struct BackgroundPool {
     queue: OnceLock<Option<SyncSender<Job>>>,
 }
 
 impl BackgroundPool {
-    /// Has one of them do `work`, in the order it comes; without any, or where too much waits, it is done where blocking work is.
+    /// Queues `work`, which runs in the order of these calls. If the queue is full or no thread could be started, runs
+    /// it on tokio's blocking pool.
     pub fn spawn(&self, work: impl FnOnce() + Send + 'static) {
         let job: Job = Box::new(work);
         let refused = match self.queue.get_or_init(start_threads) {
@@ -38,7 +39,7 @@ impl BackgroundPool {
     }
 }
 
-/// Lets the calling thread stand back behind the others.
+/// Lowers the priority of the calling thread.
 pub fn lower_priority() {
     if let Err(e) = rustix::process::nice(NICE_INCREMENT) {
         tracing::debug!("a thread keeps its priority: {e}");
@@ -59,9 +60,9 @@ fn start_threads() -> Option<SyncSender<Job>> {
 fn run_jobs(jobs: &Mutex<Receiver<Job>>) {
     lower_priority();
     loop {
-        // Whoever waits for the next job holds the lock; the others wait for that.
+        // The thread that waits for the next job holds the lock; the other threads wait for the lock.
         let Ok(job) = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv() else { return };
-        // Whoever waits hears of it by the answer that never comes; the thread goes on.
+        // The caller notices a panic by its dropped reply channel; the thread continues.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
     }
 }

@@ -1,7 +1,7 @@
-//! The trash: a directory for each thing that was deleted, with a note of what it was and where it lay.
+//! The trash: one directory per deleted thing, with metadata about it and its original path.
 //!
-//! An entry has a hidden name while it moves in or out and while it is deleted, so that a start finds what a crash cut short
-//! (`ops/trash/settle.rs`) without looking at all the others.
+//! An entry has a hidden name while it moves in or out and while it is deleted, so that the next start finds
+//! interrupted operations (`ops/trash/settle.rs`) without reading all other entries.
 
 use std::fs;
 use std::io;
@@ -16,55 +16,55 @@ use super::catalog::MemoryRow;
 use super::private_fs::{create_private, move_dir, remove_dir, write_private};
 use super::session_files::sync_dir;
 
-/// Name of the trash below the home.
+/// Name of the trash directory below the home.
 pub const TRASH_DIR: &str = "trash";
 
 const METADATA_FILE: &str = "entry.json";
-/// Prefix of the name of an entry that moves in or out.
+/// Name prefix of an entry that moves in or out.
 const MOVING_PREFIX: &str = ".moving-";
-/// Prefix of the name of an entry that is being deleted.
+/// Name prefix of an entry that is being deleted.
 const DELETING_PREFIX: &str = ".deleting-";
 const CONTENT_NAME: &str = "content";
 
-/// What an entry was.
+/// Metadata of an entry, stored in its `entry.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryMetadata {
     pub kind: TrashKind,
     pub agent_id: Uuid,
-    /// Of the agent, the session_id, or the beginning of what was remembered.
+    /// Name of the agent, `session_id` of the session, or beginning of the memory's text.
     pub name: String,
     pub deleted_at: Timestamp,
-    /// Where it lay, below the home.
+    /// Original path, relative to the home.
     pub from: PathBuf,
-    /// Of a session.
+    /// Set for a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionMetadata>,
-    /// Something that was remembered, all of it: there is no content beside the note.
+    /// Set for a memory; it is complete, so the entry has no content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryRow>,
 }
 
-/// What the catalog knew of a session.
+/// Catalog fields of a deleted session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionMetadata {
     pub id: Uuid,
     pub agent_name: String,
-    /// Of the messages when they were saved.
+    /// Hash of the messages when they were saved.
     pub sha256: String,
     pub last_used_at: Timestamp,
-    /// The place in the order of sessions. Earlier versions had none.
+    /// Position in the order of sessions; earlier versions did not store it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<i64>,
 }
 
-/// How far the verb that moves or deletes an entry has come.
+/// Progress of the operation that moves or deletes an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Nothing is under way.
+    /// No operation is in progress.
     Settled,
-    /// It moves in or out.
+    /// The entry moves in or out.
     Moving,
-    /// Some of its content may be deleted already.
+    /// Part of the content may be deleted already.
     Deleting,
 }
 
@@ -85,56 +85,57 @@ impl Stage {
     }
 }
 
-/// Something in the trash.
+/// An entry of the trash.
 #[derive(Debug, Clone)]
 pub struct TrashItem {
-    /// The directory's name once nothing is under way.
+    /// Name of the directory in [`Stage::Settled`].
     pub id: String,
     pub stage: Stage,
     pub dir: PathBuf,
-    /// `None`: it cannot be read.
+    /// `None` if the metadata cannot be read.
     pub metadata: Option<EntryMetadata>,
     pub deleted_at: Timestamp,
 }
 
 impl TrashItem {
-    /// The file or directory that was deleted.
+    /// Path of the deleted file or directory.
     #[must_use]
     pub fn content(&self) -> PathBuf {
         self.dir.join(CONTENT_NAME)
     }
 
-    /// The path of the content once nothing is under way.
+    /// Path of the content in [`Stage::Settled`].
     #[must_use]
     pub fn settled_content(&self) -> PathBuf {
         self.dir.with_file_name(&self.id).join(CONTENT_NAME)
     }
 
-    /// Returns whether the content is there.
+    /// Returns whether the content exists.
     #[must_use]
     pub fn has_content(&self) -> bool {
         self.content().symlink_metadata().is_ok()
     }
 
-    /// Whether this is a copy of the session `id`.
+    /// Returns whether this is a copy of the session `id`.
     #[must_use]
     pub fn is_session(&self, id: Uuid) -> bool {
         self.metadata.as_ref().and_then(|note| note.session.as_ref()).is_some_and(|session| session.id == id)
     }
 }
 
-/// Moves what lies at `from` into the trash. The entry stays [`Stage::Moving`] until the caller settles it. Blocks.
+/// Moves `from` into the trash. The entry stays in [`Stage::Moving`] until the caller settles it. Blocks.
 ///
 /// # Errors
-/// What the system says; it lies where it lay then.
+/// If anything fails, the content stays at `from`.
 pub fn move_in(home: &Path, from: &Path, note: &EntryMetadata) -> io::Result<TrashItem> {
     create_entry(home, note, |dir| move_dir(from, &dir.join(CONTENT_NAME)))
 }
 
-/// Makes an entry that is nothing but its note; it is on the disk when this returns, [`Stage::Moving`]. Blocks.
+/// Creates an entry that consists of its metadata only. It is on the disk when this returns, in [`Stage::Moving`].
+/// Blocks.
 ///
 /// # Errors
-/// What the system says; there is no entry then.
+/// If anything fails, there is no entry.
 pub fn create_without_content(home: &Path, note: &EntryMetadata) -> io::Result<TrashItem> {
     create_entry(home, note, |_| Ok(()))
 }
@@ -148,9 +149,9 @@ fn create_entry(
     let id = format!("{}_{}", note.deleted_at.strftime("%Y-%m-%dT%H-%M-%SZ"), Uuid::new_v4());
     let dir = trash.join(format!("{MOVING_PREFIX}{id}"));
     create_private(&dir)?;
-    // The entry itself is on the disk before anything moves into it.
+    // The entry itself must be durable before anything moves into it.
     let filled = write_metadata(&dir, note).and_then(|()| sync_dir(&trash)).and_then(|()| fill(&dir));
-    // Content that could not be moved back is in it still.
+    // Keep the entry if its content could not be moved back.
     if filled.is_err() && dir.join(CONTENT_NAME).symlink_metadata().is_err() {
         let _ = fs::remove_dir_all(&dir);
     }
@@ -169,8 +170,8 @@ fn write_metadata(dir: &Path, note: &EntryMetadata) -> io::Result<()> {
     write_private(&dir.join(METADATA_FILE), text.as_bytes())
 }
 
-/// Gives an entry the name of a stage. A start that finds the name of the stage before treats the entry alike, so only the
-/// caller's next step decides whether this must be durable. Blocks.
+/// Renames an entry's directory for `stage`. A start treats the entry the same under either name, so the caller's next
+/// step decides whether the rename must be durable. Blocks.
 fn rename_for_stage(entry: &TrashItem, stage: Stage) -> io::Result<TrashItem> {
     let dir = entry.dir.with_file_name(format!("{}{}", stage.prefix(), entry.id));
     if stage != entry.stage {
@@ -179,26 +180,20 @@ fn rename_for_stage(entry: &TrashItem, stage: Stage) -> io::Result<TrashItem> {
     Ok(TrashItem { stage, dir, ..entry.clone() })
 }
 
-/// Shows an entry whose move is complete. Blocks.
+/// Makes an entry visible whose move is complete. Blocks.
 ///
 /// # Errors
-/// The error of the system; the next start shows it then.
+/// If the rename fails, the next start makes the entry visible.
 pub fn settle(entry: &TrashItem) -> io::Result<TrashItem> {
     rename_for_stage(entry, Stage::Settled)
 }
 
 /// Hides an entry that is about to move out, durably. Blocks.
-///
-/// # Errors
-/// The error of the system.
 pub fn begin_move(entry: &TrashItem) -> io::Result<TrashItem> {
     hide_durably(entry, Stage::Moving)
 }
 
 /// Hides an entry that is about to be deleted, durably: from here on it is never restored. Blocks.
-///
-/// # Errors
-/// The error of the system.
 pub fn begin_delete(entry: &TrashItem) -> io::Result<TrashItem> {
     hide_durably(entry, Stage::Deleting)
 }
@@ -214,24 +209,21 @@ fn hide_durably(entry: &TrashItem, stage: Stage) -> io::Result<TrashItem> {
     }
 }
 
-/// Moves the content of an entry to `to`, where nothing may lie. The entry with its note stays. Blocks.
+/// Moves the content of an entry to `to`, which must not exist. The entry with its metadata stays. Blocks.
 ///
 /// # Errors
-/// [`io::ErrorKind::AlreadyExists`] where the place is taken, else what the system says; the entry is whole then.
+/// [`io::ErrorKind::AlreadyExists`] if `to` exists. After any error the entry is complete.
 pub fn move_out(entry: &TrashItem, to: &Path) -> io::Result<()> {
     move_dir(&entry.content(), to)
 }
 
-/// Moves what [`move_out`] moved to `from` back into the entry, and shows it. Blocks.
-///
-/// # Errors
-/// The error of the system.
+/// Moves the content from `from` back into the entry after [`move_out`], and makes the entry visible. Blocks.
 pub fn move_back(entry: &TrashItem, from: &Path) -> io::Result<()> {
     move_dir(from, &entry.content())?;
     settle(entry).map(drop)
 }
 
-/// Moves the content of an entry to `to`, where nothing may lie, and removes the entry. Blocks.
+/// Moves the content of an entry to `to`, which must not exist, and removes the entry. Blocks.
 ///
 /// # Errors
 /// As [`move_out`].
@@ -241,7 +233,7 @@ pub fn restore_to(entry: &TrashItem, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes an entry that has nothing in it but its note. Where that fails, the next start tries again. Blocks.
+/// Removes an entry that has no content. If that fails, the next start tries again. Blocks.
 pub fn remove_if_empty(entry: &TrashItem) {
     if entry.has_content() {
         return;
@@ -251,10 +243,10 @@ pub fn remove_if_empty(entry: &TrashItem) {
     }
 }
 
-/// Deletes an entry; its note goes last, so that what is left of it is known. Blocks.
+/// Deletes an entry; its metadata goes last, so that the remains of an interrupted deletion can be identified. Blocks.
 ///
 /// # Errors
-/// The error of the system; what is left is shown in the trash then.
+/// If the deletion fails, the rest stays listed in the trash.
 pub fn delete_entry(entry: &TrashItem) -> io::Result<()> {
     let entry = begin_delete(entry)?;
     let removed = delete_contents(&entry);
@@ -275,18 +267,12 @@ fn delete_contents(entry: &TrashItem) -> io::Result<()> {
     fs::remove_dir_all(&entry.dir)
 }
 
-/// Lists everything in the trash that is settled, newest first. Blocks.
-///
-/// # Errors
-/// What the system says.
+/// Lists the settled entries of the trash, newest first. Blocks.
 pub fn list(home: &Path) -> io::Result<Vec<TrashItem>> {
     read_entries(home, |stage| stage == Stage::Settled)
 }
 
-/// Lists the entries whose move or deletion did not end. Blocks.
-///
-/// # Errors
-/// The error of the system.
+/// Lists the entries whose move or deletion was interrupted. Blocks.
 pub fn list_unfinished(home: &Path) -> io::Result<Vec<TrashItem>> {
     read_entries(home, |stage| stage != Stage::Settled)
 }

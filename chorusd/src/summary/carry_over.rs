@@ -1,5 +1,5 @@
-//! What goes on into a fresh context from the session before it: the background, condensed from its summary and its working set, and
-//! the words that acknowledge it.
+//! Text for a continuation: the background, which condenses the summary and working set of the session before it, and
+//! the message that acknowledges the background.
 
 use std::fmt::Write as _;
 
@@ -8,20 +8,20 @@ use chorus_proto::{Item, SessionHeader, WorkingSet};
 use super::sentence::split_sentences;
 use super::text_limit::{end_sentence, format_message_count, one_line, truncate_chars};
 
-/// The longest background, in characters.
+/// Length of the longest background, in characters.
 const MAX_BACKGROUND_CHARS: usize = 2400;
 
-/// Items of each kind, the newest.
+/// Number of the newest items of each kind that are included.
 const MAX_ITEMS: usize = 8;
 
-/// The longest item, in characters.
+/// Length of the longest item, in characters.
 const MAX_ITEM_CHARS: usize = 200;
 
-/// The longest acknowledgement that is kept of a model's, in characters.
+/// Length of the longest acknowledgement of a model that is kept, in characters.
 const MAX_ACKNOWLEDGEMENT_CHARS: usize = 2000;
 
-/// The background of a context that goes on from the session of `header`: that session's own, never that of the ones before
-/// it. `found`: what its messages name. It says of itself that it is derived.
+/// Builds the background of a context that continues the session of `header`. It covers only that session, not the ones
+/// before it. `found` contains what the session's messages name. The text says that it is derived.
 #[must_use]
 pub fn build_background(header: &SessionHeader, found: &WorkingSet) -> String {
     let mut text = format!(
@@ -31,7 +31,7 @@ pub fn build_background(header: &SessionHeader, found: &WorkingSet) -> String {
         header.saved_at.strftime("%Y-%m-%d %H:%M UTC"),
     );
     if let Some(summary) = &header.summary {
-        // Writing to a text cannot fail.
+        // Writing to a String cannot fail.
         let _ = write!(text, "\nSummary: {}", one_line(&truncate_chars(summary.trim(), 1000)));
     } else if let Some(description) = &header.description {
         let _ = write!(text, "\nIt was about: {}", one_line(&truncate_chars(description, MAX_ITEM_CHARS)));
@@ -46,7 +46,7 @@ pub fn build_background(header: &SessionHeader, found: &WorkingSet) -> String {
     truncate_chars(&text, MAX_BACKGROUND_CHARS)
 }
 
-/// Chorus's own acknowledgement: 2 to 6 sentences.
+/// Writes an acknowledgement of 2 to 6 sentences without a model.
 #[must_use]
 pub fn build_acknowledgement(header: &SessionHeader, found: &WorkingSet) -> String {
     let name = header.description.as_deref().unwrap_or(&header.session_id);
@@ -70,7 +70,8 @@ pub fn build_acknowledgement(header: &SessionHeader, found: &WorkingSet) -> Stri
     said.join(" ")
 }
 
-/// What a model is asked for in its place. The background is quoted: whatever it says, it is not the one who speaks.
+/// Builds the prompt for a model's acknowledgement. The background is quoted, so that nothing in it is taken for an
+/// instruction.
 #[must_use]
 pub fn acknowledgement_prompt(background: &str) -> String {
     let quoted: String = background.lines().map(|line| format!("> {line}\n")).collect();
@@ -81,7 +82,7 @@ pub fn acknowledgement_prompt(background: &str) -> String {
     )
 }
 
-/// What is kept of a model's acknowledgement; `None` where it said nothing.
+/// Trims a model's acknowledgement and truncates it. Returns `None` if it contains no text.
 #[must_use]
 pub fn sanitize_acknowledgement(answer: &str) -> Option<String> {
     let answer = answer.trim();
@@ -103,7 +104,7 @@ fn newest_items(items: &[Item], most: usize) -> impl Iterator<Item = &Item> {
     items[items.len().saturating_sub(most)..].iter()
 }
 
-/// An item as a part of a sentence: one without an end of its own.
+/// Returns an item as a part of a sentence, without a full stop.
 fn to_clause(text: &str) -> String {
     let text = split_sentences(&one_line(text)).into_iter().next().unwrap_or_default();
     truncate_chars(text.trim_end_matches(['.', '!', '?', ';', ':', '…', ' ']), 120)

@@ -1,4 +1,4 @@
-//! Puts the sentences together.
+//! Builds a summary from sentences of the conversation itself.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -12,33 +12,33 @@ use super::sentence::{Sentence, SentenceCache};
 use super::text_limit::{end_sentence, truncate_chars};
 use super::user_goal::{UserGoal, find_user_goal};
 
-/// The longest title, in characters.
+/// Length of the longest title, in characters.
 const MAX_TITLE_CHARS: usize = 72;
-/// The longest sentence, in characters.
+/// Length of the longest sentence, in characters.
 const MAX_SENTENCE_CHARS: usize = 220;
-/// With fewer characters than this there is room for more of the request.
+/// While the summary has fewer characters, more details of the request are added.
 const DETAIL_LIMIT_CHARS: usize = 300;
-/// The most sentences of a summary.
+/// Largest number of sentences in a summary.
 const MAX_SENTENCES: usize = 4;
 
-/// What a conversation tells about itself.
+/// A title and a summary in the conversation's own words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExtractiveSummary {
     /// One line of at most 72 characters from the first real request.
     pub title: Option<String>,
-    /// Two to four sentences, or fewer where there are no more.
+    /// Two to four sentences, or fewer if there are no more.
     pub summary: Option<String>,
 }
 
 impl ExtractiveSummary {
-    /// Returns the source of the summary, for the header of a session.
+    /// Returns the source of the summary for the header of a session.
     #[must_use]
     pub fn source(&self) -> SummarySource {
         if self.summary.is_some() { SummarySource::Extractive } else { SummarySource::None }
     }
 }
 
-/// Chooses them: what was asked, what was particular about it, how it ended, and what was left open.
+/// Chooses the sentences: the request, its details, the outcome, and what was left open.
 #[must_use]
 pub fn extract_summary(digest: &ConversationSample) -> ExtractiveSummary {
     let reading = SentenceCache::default();
@@ -46,7 +46,7 @@ pub fn extract_summary(digest: &ConversationSample) -> ExtractiveSummary {
     let asked = request.first.iter().find(|sentence| sentence.words.len() > 1).or(request.first.first());
     let topic: HashSet<&str> = request.first.iter().flat_map(|sentence| sentence.content_words()).collect();
     let mut chosen = ChosenSentences::default();
-    // In order of importance; the text then follows the conversation.
+    // In order of importance; the text follows the order of the conversation.
     chosen.add(0, asked);
     chosen.add(3, find_outcome(digest, &topic, &reading).as_ref());
     chosen.add(4, find_left_open(digest, &reading).as_ref());
@@ -61,7 +61,7 @@ pub fn extract_summary(digest: &ConversationSample) -> ExtractiveSummary {
     ExtractiveSummary { summary: chosen.join(digest.chars()).or_else(|| title.clone()), title }
 }
 
-/// The rest of the first request in order, and the later sentences, the most telling first.
+/// Returns the other sentences of the first request in order, and the later sentences by descending weight.
 fn rank_details(request: &UserGoal) -> (Vec<&Rc<Sentence>>, Vec<&Rc<Sentence>>) {
     let early =
         request.first.iter().filter(|sentence| sentence.weight() > 2.0 && sentence.is_fluent()).take(3).collect();
@@ -69,7 +69,7 @@ fn rank_details(request: &UserGoal) -> (Vec<&Rc<Sentence>>, Vec<&Rc<Sentence>>) 
     let mut later: Vec<(f64, &Rc<Sentence>)> = weighed
         .filter(|(weight, sentence)| *weight > 2.0 && sentence.is_fluent() && !lexicon::is_bare_answer(&sentence.words))
         .collect();
-    // Stable: of equals the earlier one.
+    // The sort is stable: of equal sentences the earlier one comes first.
     later.sort_by(|a, b| b.0.total_cmp(&a.0));
     let later = later.into_iter().map(|(_, sentence)| sentence).collect();
     (early, later)
@@ -80,7 +80,7 @@ fn title_from_sentence(sentence: &Sentence) -> String {
     truncate_chars(text.trim_end_matches(['.', ':', ',', ';', '。', ' ']), MAX_TITLE_CHARS)
 }
 
-/// Whatever was said first, where there is no sentence: a picture of letters, an emoji.
+/// Returns the first line of the conversation if there is no sentence, as with ASCII art or emoji.
 fn first_line(digest: &ConversationSample) -> Option<String> {
     let spoken = |said: &&super::sample::SampledMessage| matches!(said.role, Role::User | Role::Assistant);
     let lines = digest.messages().filter(spoken).flat_map(|said| said.text.lines());
@@ -88,7 +88,7 @@ fn first_line(digest: &ConversationSample) -> Option<String> {
     Some(truncate_chars(line, MAX_TITLE_CHARS))
 }
 
-/// Sentences with their place in the summary.
+/// Sentences, each with its position in the summary.
 #[derive(Default)]
 struct ChosenSentences(Vec<(u8, Rc<Sentence>)>);
 
@@ -107,7 +107,7 @@ impl ChosenSentences {
         self.0.iter().map(|(_, sentence)| sentence.text.chars().count()).sum()
     }
 
-    /// One text of at most `most` characters.
+    /// Joins the sentences to one text of at most `most` characters.
     fn join(mut self, most: usize) -> Option<String> {
         self.0.sort_by_key(|(place, _)| *place);
         let mut text = String::new();

@@ -1,4 +1,5 @@
-//! Items of a working set on their way into it: none twice, none too long, each with the message that it came from.
+//! Collects items for a working set: removes duplicates, truncates long texts, and records the message that each item
+//! came from.
 
 use std::collections::HashSet;
 
@@ -7,10 +8,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::text_limit::truncate_chars;
 
-/// The longest item, in characters.
+/// Length of the longest item, in characters.
 const MAX_ITEM_CHARS: usize = 240;
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemKind {
     Topic,
@@ -44,7 +45,7 @@ pub(super) struct ItemList {
 }
 
 impl ItemList {
-    /// An empty one, which takes nothing that is `known`, and no more than `most`.
+    /// Creates an empty list that rejects items in `known` and holds at most `most`.
     pub fn new(kind: ItemKind, source: ItemSource, known: &[Item], most: usize) -> Self {
         let known = known.iter().map(|item| dedup_key(kind, &item.text)).collect();
         Self { kind, source, known, items: Vec::new(), most }
@@ -54,7 +55,7 @@ impl ItemList {
         self.items.len() >= self.most
     }
 
-    /// Adds what `message` says, unless it is there.
+    /// Adds an item that `message` names, unless the list is full or contains it.
     pub fn add(&mut self, text: &str, message: &str) {
         let text = truncate_chars(text.trim(), MAX_ITEM_CHARS);
         if self.is_full() || text.is_empty() || !self.known.insert(dedup_key(self.kind, &text)) {
@@ -65,23 +66,24 @@ impl ItemList {
     }
 }
 
-/// What makes two items of a kind the same. `Makefile` and `makefile` are two files.
+/// Returns the key by which items of a kind are compared. Paths are compared exactly: `Makefile` and `makefile` are two
+/// files.
 fn dedup_key(kind: ItemKind, text: &str) -> String {
     if kind == ItemKind::File { text.trim().to_owned() } else { normalize_text(text) }
 }
 
-/// Whether two texts are the same but for case, white space and the end of the sentence.
+/// Returns whether two texts are equal except for case, white space and final punctuation.
 pub(super) fn is_same_text(one: &str, other: &str) -> bool {
     normalize_text(one) == normalize_text(other)
 }
 
-/// What makes two texts the same: their words, whatever stands around them.
+/// Normalises case, white space and final punctuation.
 fn normalize_text(text: &str) -> String {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
     words.join(" ").trim_end_matches(['.', '!', ':', ';', ',']).to_owned()
 }
 
-/// Always the same for the same words of the same message.
+/// Derives the id of an item from its text and message, so that it is always the same for both.
 fn item_id(kind: ItemKind, message: &str, text: &str) -> String {
     let hash = Sha256::digest([message.as_bytes(), b"\n", text.as_bytes()].concat());
     hash[..6].iter().fold(format!("{}-", kind.id_prefix()), |id, byte| format!("{id}{byte:02x}"))

@@ -1,6 +1,6 @@
-//! Words that tell what a sentence does. They are English; in other languages position and names decide.
+//! Word lists that show the role of a sentence. They are English; in other languages, only position and names count.
 
-/// Words that carry no meaning of their own.
+/// Returns whether a word carries no meaning of its own.
 pub(super) fn is_stop_word(word: &str) -> bool {
     const WORDS: &[&str] = &[
         "a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
@@ -14,17 +14,17 @@ pub(super) fn is_stop_word(word: &str) -> bool {
     WORDS.binary_search(&word).is_ok()
 }
 
-/// Abbreviations after which a sentence goes on.
+/// Returns whether a word is an abbreviation, after which the sentence continues.
 pub(super) fn is_abbreviation(word: &str) -> bool {
     const WORDS: &[&str] = &[
         "approx", "bzw", "ca", "cf", "dr", "e.g", "eg", "et al", "fig", "i.e", "ie", "mr", "mrs", "ms", "no", "nr",
         "prof", "resp", "st", "u.a", "usw", "vs", "z.b",
     ];
-    // "no." is far more often an answer than a number.
+    // "no." is far more often an answer than an abbreviation of "number".
     word != "no" && WORDS.binary_search(&word).is_ok()
 }
 
-/// What an answer to "how did it end" is made of.
+/// Counts the words that report how something ended.
 pub(super) fn count_outcome_words(words: &[String]) -> usize {
     const WORDS: &[&str] = &[
         "added",
@@ -110,12 +110,12 @@ const GREETINGS: &[&str] = &[
     "こ ん に ち は",
 ];
 
-/// A sentence that only greets.
+/// Returns whether a sentence only greets.
 pub(super) fn is_greeting(words: &[String]) -> bool {
     words.len() <= 5 && starts_with_phrase(words, GREETINGS)
 }
 
-/// The text without a greeting before its first comma, dash or exclamation mark.
+/// Removes a greeting before the first comma, dash or exclamation mark.
 pub(super) fn strip_greeting(text: &str) -> &str {
     let Some((head, rest)) = text.split_once([',', '!', '-', '–', '—']) else { return text };
     let words: Vec<String> = head.split_whitespace().map(str::to_lowercase).collect();
@@ -123,7 +123,7 @@ pub(super) fn strip_greeting(text: &str) -> &str {
     if is_greeting(&words) && !rest.is_empty() { rest } else { text }
 }
 
-/// A sentence that closes, thanks or agrees and says nothing else.
+/// Returns whether a sentence only closes, thanks or agrees.
 pub(super) fn is_closing(words: &[String]) -> bool {
     const STARTS: &[&str] = &[
         "thank",
@@ -177,7 +177,7 @@ pub(super) fn is_closing(words: &[String]) -> bool {
     (words.len() <= 14 && starts_with_phrase(words, STARTS)) || contains_phrase(words, WITHIN)
 }
 
-/// A sentence that offers more help or asks to go on; no outcome and nothing open.
+/// Returns whether a sentence offers more help or asks to continue. It is neither an outcome nor an open question.
 pub(super) fn is_offer(words: &[String]) -> bool {
     const WITHIN: &[&str] = &[
         "feel free",
@@ -212,7 +212,7 @@ pub(super) fn is_offer(words: &[String]) -> bool {
     contains_phrase(words, WITHIN)
 }
 
-/// A sentence that says what comes next.
+/// Returns whether a sentence announces what comes next.
 pub(super) fn is_plan(words: &[String]) -> bool {
     const STARTS: &[&str] = &[
         "let me",
@@ -258,14 +258,14 @@ pub(super) fn is_plan(words: &[String]) -> bool {
     starts_with_phrase(words, STARTS) || contains_phrase(words, WITHIN)
 }
 
-/// A sentence that only leads to what follows it.
+/// Returns whether a sentence only introduces what follows it.
 pub(super) fn is_introduction(words: &[String], text: &str) -> bool {
     const WITHIN: &[&str] =
         &["the following", "here's the", "here is the", "here are the", "see below", "as follows", "description is"];
     (text.ends_with(':') && words.len() <= 12) || (words.len() <= 14 && contains_phrase(words, WITHIN))
 }
 
-/// The first words of a message that speaks for no person: wrappers, continued sessions, demonstrations.
+/// Returns whether a message begins with words that no person speaks: wrappers, continued sessions, demonstrations.
 pub(super) fn is_preamble(words: &[String]) -> bool {
     const STARTS: &[&str] = &["caveat", "this session is being continued", "request interrupted", "note the user"];
     const WITHIN: &[&str] = &[
@@ -277,7 +277,7 @@ pub(super) fn is_preamble(words: &[String]) -> bool {
     starts_with_phrase(words, STARTS) || contains_phrase(words, WITHIN)
 }
 
-/// A user sentence that only agrees or gives what was asked for.
+/// Returns whether a user's sentence only agrees or gives what was asked for.
 pub(super) fn is_bare_answer(words: &[String]) -> bool {
     const STARTS: &[&str] = &[
         "yes",
@@ -317,7 +317,7 @@ fn contains_phrase(words: &[String], phrases: &[&str]) -> bool {
     (0..words.len()).any(|at| starts_with_phrase(&words[at..], phrases))
 }
 
-/// Most words begin no phrase, and their first byte says so.
+/// Compares the first bytes, which rules out most phrases.
 fn has_same_first_byte(word: &str, phrase: &str) -> bool {
     word.as_bytes().first() == phrase.as_bytes().first()
 }

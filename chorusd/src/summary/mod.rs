@@ -1,8 +1,9 @@
-//! What a conversation was about: in a few of its own sentences ([`extract`]: no model, no network, the same every time), or in a
-//! model's words: what it is asked ([`question`]) and what is kept of its answer ([`answer`]).
-//! What becomes of two lines that come together: [`united`], [`account`].
-//! What is kept of messages that leave a window: what rules find ([`findings`]), or what a model writes down ([`piece`] asks, [`read`]
-//! takes the answer). What a fresh context has of the session before it: [`background`].
+//! Summaries of conversations, and extraction of items from messages that leave a window.
+//!
+//! Without a model, [`extract_summary`] picks sentences (no network, the same result every time) and
+//! [`collect_findings`] applies rules. With a model, [`summary_prompt`] and [`build_chunk`] write the prompts, and
+//! [`parse_summary`] and [`parse_extraction`] parse the answers. [`merge_working_sets`] and [`build_merge_report`]
+//! combine two branches. [`build_background`] writes what a continuation is given of the session before it.
 
 mod carry_over;
 mod extractive;

@@ -1,4 +1,4 @@
-//! How it ended: what the assistant said late, and what nobody answered.
+//! Finds the outcome of a conversation and the question that it left open.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -9,16 +9,16 @@ use super::lexicon;
 use super::sample::{ConversationSample, SampledMessage, head_and_tail};
 use super::sentence::{Sentence, SentenceCache};
 
-/// So many texts of the assistant, from the end, may hold the outcome.
+/// Number of the assistant's last messages that are searched for the outcome.
 const MAX_LATE_MESSAGES: usize = 12;
 
-/// Bytes at both ends of a text that are looked at: an outcome opens an answer or closes it.
+/// Bytes at each end of a text that are examined: the outcome is at the start or the end of a message.
 const EDGE_BYTES: usize = 1200;
 
-/// The least score of an outcome: a late plan or question has less.
+/// Smallest score of an outcome. Plans and questions score less, even late ones.
 const MIN_SCORE: f64 = 3.0;
 
-/// The sentence of the assistant that best says what came out of it.
+/// Finds the assistant's sentence that best describes the outcome.
 pub(super) fn find_outcome(
     digest: &ConversationSample,
     topic: &HashSet<&str>,
@@ -44,7 +44,7 @@ pub(super) fn find_outcome(
     best.filter(|(score, _)| *score >= MIN_SCORE).map(|(_, sentence)| sentence)
 }
 
-/// `None` for what cannot be an outcome.
+/// Scores a sentence. Returns `None` if it cannot be an outcome.
 fn score_sentence(sentence: &Sentence, topic: &HashSet<&str>) -> Option<f64> {
     let words = &sentence.words;
     if (sentence.content_words().len() < 3 && lexicon::count_outcome_words(words) == 0)
@@ -71,7 +71,7 @@ fn score_sentence(sentence: &Sentence, topic: &HashSet<&str>) -> Option<f64> {
     Some(score)
 }
 
-/// What was left open: a last word of the user, or a last question to them.
+/// Finds what was left open: the user's last sentence, or the last question to the user.
 pub(super) fn find_left_open(digest: &ConversationSample, reading: &SentenceCache) -> Option<Rc<Sentence>> {
     let last = digest
         .messages()

@@ -1,18 +1,18 @@
-//! The part of a conversation that a summary is made from.
+//! A bounded sample of a conversation, from which a summary is made.
 
 use std::collections::VecDeque;
 
 use chorus_proto::{Message, Role};
 
-/// Messages kept from the beginning.
+/// Number of messages kept from the start.
 const MAX_FIRST_MESSAGES: usize = 100;
-/// Messages kept from the end.
+/// Number of messages kept from the end.
 const MAX_LAST_MESSAGES: usize = 200;
-/// Bytes kept from the beginning and from the end of a text.
+/// Bytes kept from the start and from the end of a text.
 const MAX_START_BYTES: usize = 4096;
 const MAX_END_BYTES: usize = 2048;
 
-/// A bounded selection of a conversation: its first and last messages, long texts cut in the middle.
+/// The first and last messages of a conversation. The middle of long texts is left out.
 #[derive(Debug, Clone, Default)]
 pub struct ConversationSample {
     first: Vec<SampledMessage>,
@@ -20,7 +20,7 @@ pub struct ConversationSample {
     chars: usize,
 }
 
-/// One message of a digest.
+/// A message of a sample.
 #[derive(Debug, Clone)]
 pub(super) struct SampledMessage {
     pub role: Role,
@@ -28,13 +28,13 @@ pub(super) struct SampledMessage {
 }
 
 impl ConversationSample {
-    /// An empty one.
+    /// Creates an empty sample.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next message, in order. Tool results and what Chorus wrote itself leave only their place.
+    /// Adds the next message. Tool results and messages that Chorus generated count, but their text is left out.
     pub fn push(&mut self, message: &Message) {
         let silent = message.generated || message.role == Role::ToolResult;
         let text = if silent { String::new() } else { head_and_tail(&message.content, MAX_START_BYTES, MAX_END_BYTES) };
@@ -50,31 +50,31 @@ impl ConversationSample {
         self.last.push_back(said);
     }
 
-    /// Which of `total` messages a digest keeps: whoever can pick need push only these.
+    /// Returns which of `total` messages a sample keeps. A caller with random access needs to push only these.
     pub fn selected_indices(total: usize) -> impl Iterator<Item = usize> {
         let head = total.min(MAX_FIRST_MESSAGES);
         (0..head).chain(total.saturating_sub(MAX_LAST_MESSAGES).max(head)..total)
     }
 
-    /// What is kept, in order.
+    /// Iterates over the sampled messages in order.
     pub(super) fn messages(&self) -> impl DoubleEndedIterator<Item = &SampledMessage> {
         self.first.iter().chain(&self.last)
     }
 
-    /// Characters of all texts: no summary is longer.
+    /// Returns the number of characters in all texts. No summary is longer.
     pub(super) fn chars(&self) -> usize {
         self.chars
     }
 }
 
-/// The beginning and the end of a text, up to so many bytes of each.
+/// Returns the start and the end of a text, up to the given number of bytes of each.
 pub(super) fn head_and_tail(text: &str, start: usize, finish: usize) -> String {
     if text.len() <= start + finish {
         return text.to_owned();
     }
     let (start, rest) = split_at_char(text, start);
     let (_, finish) = split_at_char(rest, rest.len() - finish);
-    // The gap ends a paragraph, so that no sentence is made of both sides.
+    // The gap ends a paragraph, so that no sentence spans it.
     format!("{start}\n\n{finish}")
 }
 

@@ -1,34 +1,35 @@
-//! What a model said about a conversation, made fit to be kept: plain text, bounded, or nothing.
+//! Converts a model's summary of a conversation to plain text of bounded length, or rejects it.
 
 use super::strip_markup::{strip_elements, strip_inline_markup, strip_marker};
 use super::text_limit::{end_sentence, truncate_chars};
 
-/// The longest summary that is kept, in characters.
+/// Length of the longest summary that is kept, in characters.
 const MAX_SUMMARY_CHARS: usize = 1000;
 
-/// The longest title that is kept, in characters.
+/// Length of the longest title that is kept, in characters.
 const MAX_TITLE_CHARS: usize = 72;
 
-/// A first line that is longer is no title.
+/// Length of the longest first line that may be a title, in characters.
 const MAX_TITLE_LINE_CHARS: usize = 140;
 
-/// No answer of this many bytes is a summary, whatever it says.
+/// A longer answer, in bytes, is rejected unread.
 pub(super) const MAX_ANSWER_BYTES: usize = 64 << 10;
 
-/// What a model wrote.
+/// A summary that a model wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelSummary {
     pub title: Option<String>,
     pub summary: String,
 }
 
-/// Why an answer is thrown away, to be read after "the model's answer".
+/// Reason why an answer is rejected. It completes a sentence that begins with "the model's answer".
 pub type RejectReason = &'static str;
 
-/// Reads an answer about a conversation of `source` characters. `whole`: it was not cut off.
+/// Parses a model's answer about a conversation of `source` characters. `whole` means that the answer was not
+/// truncated.
 ///
 /// # Errors
-/// Why it cannot be used.
+/// Returns the reason if the answer is far too long, empty, a refusal, or longer than the conversation.
 pub fn parse_summary(text: &str, source: u64, whole: bool) -> Result<ModelSummary, RejectReason> {
     if text.len() > MAX_ANSWER_BYTES {
         return Err("is far too long");
@@ -51,7 +52,7 @@ pub fn parse_summary(text: &str, source: u64, whole: bool) -> Result<ModelSummar
         if !summary.is_empty() {
             summary.push(' ');
         }
-        // An item of a list stands for a sentence.
+        // An item of a list counts as a sentence.
         summary.push_str(&if *item { end_sentence(line) } else { line.to_owned() });
     }
     let shown = |text: &str| text.chars().any(char::is_alphanumeric);
@@ -76,16 +77,16 @@ pub fn parse_summary(text: &str, source: u64, whole: bool) -> Result<ModelSummar
     Ok(ModelSummary { title: title.filter(|title| shown(title)), summary })
 }
 
-/// The text without what a model thought aloud.
+/// Returns the text after the model's thinking.
 pub(super) fn strip_thinking(text: &str) -> &str {
     match text.rfind("</think>") {
         Some(at) => &text[at + "</think>".len()..],
-        // Cut off before it had thought to the end.
+        // The answer was truncated inside the thinking.
         None => text.find("<think>").map_or(text, |at| &text[..at]),
     }
 }
 
-/// The text without what marks turns in templates of models, such as `<|im_end|>` and `[INST]`.
+/// Removes the turn markers of model templates, such as `<|im_end|>` and `[INST]`.
 fn strip_turn_markers(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -103,13 +104,14 @@ fn strip_turn_markers(text: &str) -> String {
     out
 }
 
-/// Characters that nobody sees and that turn or hide what is around them; joiners of scripts and emoji are none.
+/// Returns whether a character is invisible and reorders or hides its neighbours. Joiners of scripts and emoji do not
+/// count.
 pub(super) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200B}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
         || matches!(c, '\u{E0000}'..='\u{E007F}')
 }
 
-/// A line as plain text, and whether it was an item of a list; `None` for fences and whatever else says nothing.
+/// Returns a line as plain text, and whether it was a list item. Returns `None` for fences and lines without any text.
 fn parse_line(line: &str) -> Option<(bool, String)> {
     let line = line.trim();
     if line.starts_with("```") || line.starts_with("~~~") {
@@ -120,7 +122,7 @@ fn parse_line(line: &str) -> Option<(bool, String)> {
     text.chars().any(char::is_alphanumeric).then_some((item, text))
 }
 
-/// A line that only says that the answer follows.
+/// Returns whether a line only announces the answer.
 fn is_preamble(line: &str) -> bool {
     let start = line.to_lowercase();
     line.ends_with(':')
@@ -134,7 +136,7 @@ enum LineLabel {
     Summary,
 }
 
-/// What a line calls itself, and the rest of it.
+/// Splits off the label of a line.
 fn split_label(line: &str) -> (LineLabel, &str) {
     for (word, label) in [("title:", LineLabel::Title), ("summary:", LineLabel::Summary)] {
         if line.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)) {
@@ -144,7 +146,7 @@ fn split_label(line: &str) -> (LineLabel, &str) {
     (LineLabel::None, line)
 }
 
-/// A model that would rather not.
+/// Returns whether the model refused to answer.
 pub(super) fn is_refusal(text: &str) -> bool {
     let text: String = text.chars().take(200).collect::<String>().to_lowercase().replace('’', "'");
     let starts = [
@@ -168,7 +170,7 @@ pub(super) fn is_refusal(text: &str) -> bool {
     starts.iter().any(|start| text.starts_with(start)) && about.iter().any(|word| text.contains(word))
 }
 
-/// The whole sentences that there is room for, or what fits of the first.
+/// Returns the whole sentences that fit, or as much as fits of the first.
 fn whole_sentences(text: &str) -> String {
     let end = text.char_indices().nth(MAX_SUMMARY_CHARS).map_or(text.len(), |(at, _)| at);
     let ends = |(at, c): &(usize, char)| {

@@ -1,4 +1,4 @@
-//! Sentences of a piece of prose, with the words that tell them apart.
+//! Splits prose into sentences and analyses their words.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashSet;
@@ -10,21 +10,21 @@ use super::lexicon;
 use super::sample::split_at_char;
 use super::strip_markup::{ProseUnit, split_prose};
 
-/// Bytes after which a sentence is over, whatever its last word is.
+/// Size after which a sentence ends, regardless of its last word.
 const MAX_SENTENCE_BYTES: usize = 1000;
 
-/// Bytes of a sentence whose words are looked at: what is longer is no sentence of a person.
+/// Bytes of a sentence that are analysed. No person writes longer sentences.
 const MAX_ANALYZED_BYTES: usize = 500;
 
-/// One sentence.
+/// A sentence.
 #[derive(Debug, Clone)]
 pub(super) struct Sentence {
     pub text: String,
-    /// In lower case, in order; of a very long sentence the first ones.
+    /// The words in lower case, in order. Of a very long sentence, only the first ones.
     pub words: Vec<String>,
-    /// Where the words that carry meaning stand, each once.
+    /// Indices of the words that carry meaning, without duplicates.
     content: Vec<usize>,
-    /// Asked for again and again while sentences are compared.
+    /// Cached, because sentences are compared repeatedly.
     weight: OnceCell<f64>,
 }
 
@@ -41,12 +41,12 @@ impl Sentence {
         Self { text: text.to_owned(), words, content, weight: OnceCell::new() }
     }
 
-    /// The words that carry meaning, each once.
+    /// Iterates over the words that carry meaning, without duplicates.
     pub fn content_words(&self) -> impl ExactSizeIterator<Item = &str> {
         self.content.iter().map(|at| self.words[*at].as_str())
     }
 
-    /// Names, numbers and ids in it.
+    /// Returns the names, numbers and ids in the sentence.
     pub fn distinctive_tokens(&self) -> HashSet<&str> {
         let bare = |token: &'_ str| -> bool { token.contains(|c: char| c.is_ascii_digit()) };
         let tokens = split_at_char(&self.text, MAX_ANALYZED_BYTES)
@@ -54,7 +54,7 @@ impl Sentence {
             .split(|c: char| c.is_whitespace() || c == '/')
             .map(|token| token.trim_matches(|c: char| !c.is_alphanumeric()));
         let named = |token: &str| token.len() > 2 && token.starts_with(char::is_uppercase);
-        // Every sentence begins with a capital.
+        // The first word of a sentence has a capital anyway.
         tokens
             .enumerate()
             .filter(|(at, token)| bare(token) || (*at > 0 && named(token)))
@@ -62,21 +62,21 @@ impl Sentence {
             .collect()
     }
 
-    /// How much it tells of this conversation alone.
+    /// Returns how specific the sentence is to its conversation.
     pub fn weight(&self) -> f64 {
         *self.weight.get_or_init(|| {
             self.distinctive_tokens().len().min(5) as f64 * 0.7 + self.content.len().min(12) as f64 * 0.5
         })
     }
 
-    /// Whether it reads like speech: no lists of files, no hashes.
+    /// Returns whether it reads like speech, unlike lists of files or hashes.
     pub fn is_fluent(&self) -> bool {
         self.text.len() <= MAX_ANALYZED_BYTES
             && !self.text.contains(['[', '{', '\\'])
             && self.text.split_whitespace().all(|token| !token.is_ascii() || token.len() <= 40)
     }
 
-    /// Whether it adds nothing to another: most of its words are there, and no name or number is new.
+    /// Returns whether it adds nothing to `other`: that contains most of its words, and all its names and numbers.
     pub fn repeats(&self, other: &Self) -> bool {
         let own = self.content.len();
         let shared = || self.content_words().filter(|word| other.content_words().any(|known| known == *word)).count();
@@ -90,21 +90,21 @@ fn normalize_word(word: &str) -> String {
     if lower.contains('’') { lower.replace('’', "'") } else { lower }
 }
 
-/// A piece of prose, read.
+/// A unit of prose, split into sentences.
 #[derive(Debug)]
 pub(super) struct ParsedUnit {
-    /// As in [`Unit`].
+    /// As in [`ProseUnit`].
     pub opens_section: bool,
     pub sentences: Vec<Rc<Sentence>>,
 }
 
-/// Texts that were read: the last one of a conversation is looked at for what came out of it, for what was left open and,
-/// where it is the first as well, for what was asked.
+/// Cache of parsed texts. The last text of a conversation is examined for the outcome, for what was left open and, if
+/// it is also the first, for the request.
 #[derive(Debug, Default)]
 pub(super) struct SentenceCache(RefCell<Vec<(String, Rc<[ParsedUnit]>)>>);
 
 impl SentenceCache {
-    /// The prose of a text, piece by piece.
+    /// Returns the units of a text.
     pub fn parse(&self, text: &str) -> Rc<[ParsedUnit]> {
         if let Some((_, pieces)) = self.0.borrow().iter().find(|(known, _)| known == text) {
             return pieces.clone();
@@ -114,13 +114,13 @@ impl SentenceCache {
         pieces
     }
 
-    /// All sentences of a text, in order.
+    /// Returns all sentences of a text in order.
     pub fn sentences(&self, text: &str) -> Vec<Rc<Sentence>> {
         self.parse(text).iter().flat_map(|piece| &piece.sentences).cloned().collect()
     }
 }
 
-/// All sentences of a text that is read this once, in order.
+/// Parses a text without caching it. Returns all its sentences in order.
 pub(super) fn parse_sentences(text: &str) -> Vec<Sentence> {
     split_prose(text).iter().flat_map(|unit| split_sentences(&unit.text)).map(|text| Sentence::new(&text)).collect()
 }
@@ -130,7 +130,7 @@ fn parse_unit(unit: &ProseUnit) -> ParsedUnit {
     ParsedUnit { opens_section: unit.opens_section, sentences }
 }
 
-/// Splits by the rules of Unicode; what ends in an abbreviation or opens with a number goes on.
+/// Splits by the rules of Unicode, except that a sentence continues after an abbreviation or a leading number.
 pub(super) fn split_sentences(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut open = String::new();
@@ -158,8 +158,8 @@ fn push_sentence(found: &mut Vec<String>, text: &str) {
     }
 }
 
-/// Where a sentence ends without the space that should follow: `… it works.Then we …`. Names such as `io.Reader` or
-/// `fields.Field` stand alone or go on in another way.
+/// Returns the end of a sentence without a space after it: `… it works.Then we …`. Names such as `io.Reader` or
+/// `fields.Field` are on their own or continue in another way.
 fn missing_space_end(text: &str) -> Option<usize> {
     text.match_indices('.').map(|(at, _)| at + 1).take(20).find(|end| {
         let (before, after) = (&text[..end - 1], &text[*end..]);
@@ -180,7 +180,7 @@ fn missing_space_end(text: &str) -> Option<usize> {
 fn is_unfinished(text: &str) -> bool {
     let Some(body) = text.strip_suffix('.') else { return false };
     let last = body.rsplit(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
-    // An initial, an abbreviation, or the number of a point.
+    // An initial, an abbreviation, or the number of a list item.
     let initial = last.chars().count() == 1 && last.chars().all(|c| c.is_ascii_uppercase()) && last != "I";
     let number = last == body && last.len() <= 3 && last.bytes().all(|b| b.is_ascii_digit());
     initial || number || lexicon::is_abbreviation(&last.to_lowercase())

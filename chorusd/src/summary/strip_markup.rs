@@ -1,14 +1,15 @@
-//! Prose out of messages: code, tables, tags and tool noise go, markdown becomes plain text.
+//! Extracts the prose of messages: drops code, tables, tags and the output of tools, and converts Markdown to plain
+//! text.
 
-/// A piece of prose that stands alone: a paragraph, a list item, a heading.
+/// A paragraph, a list item or a heading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProseUnit {
     pub text: String,
-    /// A line in capitals that opens a section, such as `INSTRUCTIONS:`.
+    /// The unit is a line in capitals that opens a section, such as `INSTRUCTIONS:`.
     pub opens_section: bool,
 }
 
-/// The prose of a text, piece by piece.
+/// Splits the prose of a text into units.
 pub(super) fn split_prose(text: &str) -> Vec<ProseUnit> {
     let text = strip_elements(text);
     let mut units: Vec<ProseUnit> = Vec::new();
@@ -20,7 +21,7 @@ pub(super) fn split_prose(text: &str) -> Vec<ProseUnit> {
         let fence = line.matches("```").count() + line.matches("~~~").count();
         if fence > 0 || fenced {
             fenced ^= fence % 2 == 1;
-            // Words may stand before a fence that opens on their line.
+            // Text may precede a fence on the same line.
             let before = line.split("```").next().unwrap_or_default();
             if fenced && fence > 0 && before != line && !before.is_empty() {
                 paragraph.push_str(before);
@@ -55,7 +56,7 @@ fn flush_paragraph(paragraph: &mut String, units: &mut Vec<ProseUnit>) {
     }
 }
 
-/// A line that does not go on with the paragraph: one before it was a title.
+/// Returns whether a line begins a new paragraph, because the line before it was a title.
 fn starts_paragraph(paragraph: &str, last: &str, line: &str) -> bool {
     let short = !paragraph.is_empty() && last.chars().count() < 72;
     let open = !paragraph.ends_with(['.', ',', ';', '!', '?', '…', '。', '、', '，', '！', '？']);
@@ -70,7 +71,7 @@ fn is_section_heading(text: &str) -> bool {
         && text.chars().any(char::is_uppercase)
 }
 
-/// Strips the mark of a heading, quotation or list item; true where there was one that starts a piece.
+/// Strips the marker of a heading, quotation or list item. Returns whether there was one that begins a unit.
 pub(super) fn strip_marker(line: &str) -> (bool, &str) {
     let rest = line.trim_start_matches('>').trim_start();
     let heading = rest.trim_start_matches('#');
@@ -91,7 +92,7 @@ pub(super) fn strip_marker(line: &str) -> (bool, &str) {
     (rest.len() < line.len(), rest)
 }
 
-/// Lines that no person wrote as a sentence.
+/// Returns whether a line is not a sentence that a person wrote.
 fn is_noise(line: &str) -> bool {
     let prompt = line.ends_with('$') || line.starts_with("$ ") || line.starts_with(">>> ");
     let frame = line.starts_with('|') && line.ends_with('|');
@@ -109,7 +110,7 @@ fn is_noise(line: &str) -> bool {
     prompt || frame || status || code || numbered || unspoken
 }
 
-/// Elements whose content is not the speaker's.
+/// Returns whether the contents of an element were not written by the speaker.
 fn is_foreign_element(name: &str) -> bool {
     let prefixes = [
         "command",
@@ -131,7 +132,7 @@ fn is_foreign_element(name: &str) -> bool {
     prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The text without tags, and without foreign elements and their content.
+/// Removes all tags, and foreign elements with their contents.
 pub(super) fn strip_elements(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -162,7 +163,7 @@ pub(super) fn strip_elements(text: &str) -> String {
     out + rest
 }
 
-/// One line of plain text: no emphasis, no links, no control characters, single spaces.
+/// Converts to plain text on one line: removes emphasis, links and control characters, and collapses white space.
 pub(super) fn strip_inline_markup(text: &str) -> String {
     let text = strip_links(text);
     let mut out = String::with_capacity(text.len());
@@ -178,7 +179,7 @@ pub(super) fn strip_inline_markup(text: &str) -> String {
             }
             '`' | '*' => {}
             '#' if chars.peek() == Some(&'#') => {
-                // A word between rows of these is a signal between programs.
+                // A word between rows of `#` is a signal between programs.
                 while chars.next_if_eq(&'#').is_some() {}
                 let word: String = std::iter::from_fn(|| chars.next_if(|c| c.is_alphanumeric())).collect();
                 if chars.peek() != Some(&'#') {
@@ -200,7 +201,7 @@ pub(super) fn strip_inline_markup(text: &str) -> String {
     out.trim().trim_start_matches(['-', '–', '—', ':', ' ']).to_owned()
 }
 
-/// `[text](address)` becomes its text, a bare address only its host.
+/// Replaces `[text](address)` by its text, and a bare address by its host.
 fn strip_links(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,6 +1,6 @@
-//! Texts made to fit: cut to size, in one line, with an end.
+//! Truncates texts, joins their lines and ends their sentences.
 
-/// The text with at most `most` characters, cut behind a word where that is near, else anywhere.
+/// Truncates the text to `most` characters, after a word if one ends nearby.
 pub(super) fn truncate_chars(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -16,18 +16,18 @@ pub(super) fn truncate_chars(text: &str, most: usize) -> String {
     format!("{head}…")
 }
 
-/// The text in one line, words apart by one space.
+/// Joins the lines of the text, with one space between words.
 pub(super) fn one_line(text: &str) -> String {
     let plain = text.replace(char::is_control, " ");
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A number of messages, in words.
+/// Formats a number of messages in words.
 pub(super) fn format_message_count(count: u64) -> String {
     format!("{count} message{}", if count == 1 { "" } else { "s" })
 }
 
-/// The text as a sentence: with an end.
+/// Ends the text with a full stop unless it already ends like a sentence.
 pub(super) fn end_sentence(text: &str) -> String {
     let text = text.trim_end_matches([':', ',', ';', ' ']);
     let bare = text.trim_end_matches(['"', '\'', ')', '”', '’', '»', '」', '』', '）']);

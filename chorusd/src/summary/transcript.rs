@@ -1,4 +1,4 @@
-//! What was said, as quoted text for a model that is asked about it.
+//! Quotes messages for a prompt.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,14 @@ use chorus_proto::{Message, Role, SourceKind};
 
 use super::sample::split_at_char;
 
-/// The longest name of a tool, or of somebody in a channel, that is passed on.
+/// Length of the longest name of a tool, or of a member of a channel, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
-/// What stands where something was left out.
+/// Marks the place where text was left out.
 const OMISSION_MARK: &str = "[...]";
 
-/// One message with its number, where it has one, in about `most` bytes, at the most twice as many; empty for what Chorus wrote itself.
+/// Quotes a message, with its number if given, in about `most` bytes and at most twice as many. Returns an empty text
+/// for messages that Chorus generated.
 pub(super) fn quote_message(message: &Message, number: Option<usize>, most: usize) -> String {
     let mut text = String::new();
     if message.generated {
@@ -37,7 +38,7 @@ pub(super) fn quote_message(message: &Message, number: Option<usize>, most: usiz
             most / 4,
         );
     }
-    // Short lines grow by their marks, and there may be any number of calls.
+    // The quotation marks make short lines longer, and there may be any number of tool calls.
     if text.len() > most * 2 {
         text.truncate(split_at_char(&text, most * 2).0.len());
         text.push('\n');
@@ -45,12 +46,12 @@ pub(super) fn quote_message(message: &Message, number: Option<usize>, most: usiz
     text
 }
 
-/// A text that `who` said, each line behind a mark: none of it stands at the beginning of a line.
+/// Quotes a text by `who`, with a mark before each line, so that none of its text is at the start of a line.
 pub(super) fn quote_text(out: &mut String, who: &str, text: &str, most: usize) {
     if text.trim().is_empty() {
         return;
     }
-    // Writing to a text cannot fail.
+    // Writing to a String cannot fail.
     let _ = writeln!(out, "[{who}]");
     let mut lines = |text: &str| {
         for line in text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']).filter(|line| !line.trim().is_empty()) {
@@ -67,7 +68,7 @@ pub(super) fn quote_text(out: &mut String, who: &str, text: &str, most: usize) {
     lines(end);
 }
 
-/// A name, in one line and without what marks who speaks.
+/// Returns a name on one line, without the brackets that mark the speaker.
 pub(super) fn sanitize_name(name: &str) -> String {
     name.chars().filter(|c| !c.is_control() && !matches!(c, '[' | ']')).take(MAX_NAME_CHARS).collect()
 }

@@ -1,4 +1,4 @@
-//! What the user wanted: the first real request, and what made it particular later.
+//! Finds what the user wanted: the first real request, and later details.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use super::lexicon;
 use super::sample::{ConversationSample, SampledMessage, split_at_char};
 use super::sentence::{Sentence, SentenceCache};
 
-/// Characters of later user messages that are looked at; what is longer was pasted.
+/// Bytes of each later user message that are examined. The rest of a longer one was probably pasted.
 const MAX_LATER_BYTES: usize = 600;
 
 /// The user's own sentences.
@@ -16,11 +16,11 @@ const MAX_LATER_BYTES: usize = 600;
 pub(super) struct UserGoal {
     /// The sentences of the first message that asks for something.
     pub first: Vec<Rc<Sentence>>,
-    /// Later ones, in order.
+    /// Sentences of later messages, in order.
     pub later: Vec<Rc<Sentence>>,
 }
 
-/// Finds them.
+/// Finds the sentences of the user's request.
 pub(super) fn find_user_goal(digest: &ConversationSample, reading: &SentenceCache) -> UserGoal {
     let mut request = UserGoal::default();
     let mut fallback = Vec::new();
@@ -44,16 +44,16 @@ pub(super) fn find_user_goal(digest: &ConversationSample, reading: &SentenceCach
     request
 }
 
-/// A user message that is the screen of a terminal: it ends with its prompt.
+/// Returns whether a user message is the output of a terminal: it ends with a prompt.
 fn is_terminal_output(said: &SampledMessage) -> bool {
     said.text.trim_end().ends_with(['$', '#']) && !said.text.trim_end().ends_with("###")
 }
 
-/// The sentences of a message that ask or tell something, and the others.
+/// Returns the sentences of a message that ask or tell something, and the others.
 fn read_message(said: &SampledMessage, first: bool, reading: &SentenceCache) -> (Vec<Rc<Sentence>>, Vec<Rc<Sentence>>) {
     let text = if first { &said.text } else { split_at_char(&said.text, MAX_LATER_BYTES).0 };
     let pieces = reading.parse(text);
-    // What follows a heading in capitals is instructions to anybody, if something was said before it.
+    // A section with a heading in capitals contains general instructions if other text precedes it.
     let (mut end, mut told) = (pieces.len(), false);
     for (at, piece) in pieces.iter().enumerate() {
         if piece.opens_section && told {
@@ -69,7 +69,7 @@ fn read_message(said: &SampledMessage, first: bool, reading: &SentenceCache) -> 
     all.into_iter().partition(is_telling)
 }
 
-/// Whether a sentence says something about the matter.
+/// Returns whether a sentence says something about the subject.
 fn is_telling(sentence: &Rc<Sentence>) -> bool {
     let words = &sentence.words;
     !(lexicon::is_greeting(words)

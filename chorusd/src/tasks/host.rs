@@ -1,4 +1,4 @@
-//! What tasks ask of the rest of the daemon.
+//! The interface through which tasks use the rest of the daemon.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -11,18 +11,19 @@ use uuid::Uuid;
 use crate::error::Result;
 use crate::message::StoredMessage;
 
-/// The daemon as tasks see it; `ops` is it.
+/// The daemon as seen by tasks; implemented in `ops`.
 pub trait TaskHost: Debug + Send + Sync {
-    /// The name and the directory of an agent that is not destroyed.
+    /// Returns the name and directory of an agent, unless it is destroyed.
     fn name_and_dir(&self, agent: Uuid) -> Option<(String, PathBuf)>;
 
-    /// Tells observers; nobody waits for it.
+    /// Publishes an event to observers without waiting.
     fn publish_event(&self, kind: EventType, agent: String, data: Value);
 
-    /// Adds a message to an agent's context, unless the same `key` has added one before. The request is on its way when this
-    /// returns; the future ends when the message is kept, which in a turn is when its calls have their results.
+    /// Appends a message to an agent's context, unless a message with the same `key` was appended before. The request
+    /// is sent before this returns. The future ends when the message is stored; during a turn that is when all calls
+    /// have their results.
     fn append_message(&self, agent: Uuid, message: StoredMessage, key: String) -> BoxFuture<'static, Result<()>>;
 
-    /// What an agent has running is no longer what its agent.json lists. Soon it is; nobody waits for it.
+    /// Starts updating `running_tasks` in the agent's agent.json without waiting.
     fn sync_running_tasks(&self, agent: Uuid);
 }

@@ -1,4 +1,4 @@
-//! What a task prints, on its way into a file: the beginning goes there at once, of a flood only the end follows.
+//! The log file of a task: its output is written at once up to a limit, and of longer output the end is appended.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -8,36 +8,36 @@ use std::sync::Arc;
 
 use crate::redact::{HeadTail, OutputTail, Redactor};
 
-/// Bytes from the beginning that are kept.
+/// Limit on the bytes kept of the beginning.
 const HEAD_LEN: u64 = 64 << 20;
 
-/// Bytes from the end that are kept behind a longer beginning.
+/// Bytes kept of the end if the output is longer than that.
 const TAIL_LEN: usize = 64 << 10;
 
-/// A log that is written.
+/// A log that is being written.
 #[derive(Debug)]
 pub struct TaskLog {
-    /// `None`: it could not be written any more.
+    /// `None` after a write error.
     file: Option<File>,
     head_tail: HeadTail,
     head_len: u64,
-    /// The last bytes that were written.
+    /// The last bytes of the output.
     tail: Vec<u8>,
-    /// Why it is not whole.
+    /// The reason why the log is incomplete.
     problem: Option<String>,
 }
 
 impl TaskLog {
-    /// Makes the file, of mode 0600, where none may be. `redactor`: what keeps secrets out of it.
+    /// Creates the file with mode 0600; fails if it exists. `redactor` replaces secrets.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn create(path: &Path, redactor: Option<&Arc<Redactor>>) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
         Ok(Self::new(file, HeadTail::new(redactor, HEAD_LEN, TAIL_LEN)))
     }
 
-    /// One that takes nothing.
+    /// Creates a log that discards everything.
     #[must_use]
     pub fn broken(problem: String) -> Self {
         Self { file: None, head_tail: HeadTail::new(None, 0, 0), head_len: 0, tail: Vec::new(), problem: Some(problem) }
@@ -47,8 +47,8 @@ impl TaskLog {
         Self { file: Some(file), head_tail, head_len: 0, tail: Vec::new(), problem: None }
     }
 
-    /// Takes what was printed. Blocks. A disk that does not take it ends the log and not the task. What may become a secret waits until
-    /// that can be told.
+    /// Writes output. Blocks. A write error ends the log, but not the task. Bytes that may be the start of a secret are
+    /// held back until more is known.
     pub fn write(&mut self, bytes: &[u8]) {
         let mut head = Vec::new();
         self.head_tail.push(bytes, &mut head);
@@ -68,7 +68,7 @@ impl TaskLog {
         self.tail.extend_from_slice(last);
     }
 
-    /// Writes what waits, and the end of what is left out. Blocks.
+    /// Writes the bytes held back, and the end of output that was left out. Blocks.
     pub fn finish(&mut self) {
         let mut head = Vec::new();
         let OutputTail { left_out, end } = self.head_tail.finish(&mut head);
@@ -89,19 +89,19 @@ impl TaskLog {
         }
     }
 
-    /// Bytes in the file, as far as the beginning goes.
+    /// Returns the bytes written of the beginning.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.head_len
     }
 
-    /// The last bytes that were written.
+    /// Returns the last bytes of the output.
     #[must_use]
     pub fn tail(&self) -> Vec<u8> {
         self.tail.clone()
     }
 
-    /// Why the file is not whole, where it is not.
+    /// Returns the reason why the file is incomplete, if it is.
     #[must_use]
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()

@@ -1,7 +1,7 @@
-//! Commands in the background: started by an agent in a turn, they go on without it, and the agent hears when one ends.
+//! Background tasks: commands that an agent starts in a turn and that outlive it. The agent is notified when one ends.
 //!
-//! [`Tasks`] is the whole face. The table `tasks` has a row for each; a file below the agent's directory has what it
-//! printed.
+//! [`Tasks`] is the public interface. The table `tasks` has a row for each task; its output is in a file below the
+//! agent's directory.
 
 mod host;
 mod log;
@@ -32,13 +32,13 @@ use crate::message::StoredMessage;
 use crate::store::Store;
 use crate::store::catalog::TaskRow;
 
-/// Name of the directory of logs in that of an agent.
+/// Name of the directory of task logs in an agent's directory.
 pub const LOGS_DIR: &str = "logs";
 
-/// Tasks that an agent may have running.
+/// Limit on the running tasks of one agent.
 pub const MAX_TASKS_PER_AGENT: usize = 8;
 
-/// Tasks that may run at all.
+/// Limit on the running tasks of all agents.
 pub const MAX_TASKS: usize = 64;
 
 /// All tasks of this home.
@@ -61,18 +61,18 @@ impl Tasks {
         Self { shared: Arc::new(Shared { store, clock, slots: Arc::default(), host: OnceLock::new() }) }
     }
 
-    /// Says what the rest of the daemon is.
+    /// Connects the tasks to the rest of the daemon. Only the first call has an effect.
     pub fn set_host(&self, outside: Weak<dyn TaskHost>) {
         let _ = self.shared.host.set(outside);
     }
 
-    /// How many run and have ended; of one agent, or of all.
+    /// Returns how many tasks are running and how many have ended, of one agent or of all.
     #[must_use]
     pub fn counts(&self, agent: Option<Uuid>) -> (u64, u64) {
         self.shared.slots.counts(agent)
     }
 
-    /// Those of an agent that run, as agent.json lists them; the oldest first.
+    /// Returns the running tasks of an agent in the form of agent.json, oldest first.
     #[must_use]
     pub fn running_of(&self, agent: Uuid) -> Vec<Value> {
         let listed = |row: &TaskRow| {
@@ -95,37 +95,37 @@ impl Tasks {
         }
     }
 
-    /// Ends a task, and waits for that; false where it does not run.
+    /// Stops a task and waits for its end; returns false if it is not running.
     pub async fn stop(&self, id: &str) -> bool {
         let Some(ear) = self.shared.slots.request_stop(id) else { return false };
         ear.wait_for_end().await;
         true
     }
 
-    /// Ends all tasks of an agent that is about to go; until [`Tasks::stay`] it can start none. Those that ended, for
-    /// [`Tasks::tell`].
+    /// Stops all tasks of an agent that is about to be destroyed, and blocks new ones until [`Tasks::unblock_agent`].
+    /// Returns the ended tasks, for [`Tasks::notify_agents`].
     pub async fn stop_and_block_agent(&self, agent: Uuid) -> Vec<EndedTask> {
         self.shared.slots.stop_and_block_agent(agent).await
     }
 
-    /// The agent is here, or gone for good: whoever has its id may start tasks again.
+    /// Allows tasks with this agent's id again: the agent stays, or is destroyed.
     pub fn unblock_agent(&self, agent: Uuid) {
         self.shared.slots.unblock_agent(agent);
     }
 
-    /// Ends all tasks, for good. Those whose agents have not heard of it yet, for [`Tasks::tell`].
+    /// Stops all tasks for good. Returns those whose agents were not notified yet, for [`Tasks::notify_agents`].
     pub async fn close(&self) -> Vec<EndedTask> {
         self.shared.slots.close().await
     }
 
-    /// Tells agents that these have ended. What cannot be told now is told at the next start.
+    /// Notifies the agents of these tasks that they have ended. Notifications that fail are repeated at the next start.
     pub async fn notify_agents(&self, ended: Vec<EndedTask>) {
-        // All are begun before one is waited for.
+        // Send all notifications before waiting for any.
         let each: Vec<_> = ended.into_iter().map(|ended| self.shared.notify_agent(ended)).collect();
         join_all(each).await;
     }
 
-    /// The same by a way of the caller's.
+    /// Like [`Tasks::notify_agents`], with the caller's way of appending a message.
     pub async fn notify_agents_with(
         &self,
         ended: Vec<EndedTask>,

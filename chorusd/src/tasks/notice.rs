@@ -1,4 +1,4 @@
-//! What an agent reads when one of its tasks has ended.
+//! The message that tells an agent that one of its tasks has ended.
 
 use std::fmt::Write as _;
 
@@ -11,30 +11,30 @@ use crate::clock::new_id;
 use crate::message::StoredMessage;
 use crate::store::catalog::TaskRow;
 
-/// Lines of the output that are shown.
+/// Limit on the lines of output in the message.
 const MAX_LINES: usize = 20;
 
-/// Characters of a line, and of the command, that are shown.
+/// Limit on the characters of a line, and of the command.
 const MAX_LINE_CHARS: usize = 400;
 
-/// Bytes at the end of the output that are looked at.
+/// Bytes at the end of the output from which the lines are taken.
 pub const EXAMINED_OUTPUT_LEN: usize = 8 << 10;
 
-/// A task that has ended, with the last bytes of what it printed.
+/// A task that has ended, with the last bytes of its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndedTask {
     pub row: TaskRow,
     pub output: Vec<u8>,
-    /// What else is to be known, to be read after a colon.
+    /// A problem to mention, as a text that follows a colon.
     pub problem: Option<String>,
 }
 
 impl EndedTask {
-    /// The message that tells the agent. It is no person's word and asks for no turn: a `system` message, which a model is
-    /// shown as a quotation.
+    /// Returns the message to the agent. It is a `system` message, which a model is shown as a quotation: no person
+    /// wrote it, and it starts no turn.
     ///
     /// # Errors
-    /// Never: texts serialise.
+    /// Never in practice: texts always serialise.
     pub fn message(&self, now: Timestamp) -> serde_json::Result<StoredMessage> {
         let source = Source { kind: SourceKind::Agent, channel_id: None, message_id: None, format: None };
         let message: Message =
@@ -43,7 +43,7 @@ impl EndedTask {
         StoredMessage::new(&message)
     }
 
-    /// Names the message, so that it is added once.
+    /// Returns the key that prevents the message from being added twice.
     #[must_use]
     pub fn message_key(&self) -> String {
         format!("task:{}:{}", self.row.id, self.row.started_at.as_nanosecond())
@@ -69,7 +69,7 @@ impl EndedTask {
     }
 }
 
-/// How it ended, after how long.
+/// Describes how the task ended, and after how long.
 fn describe_end(row: &TaskRow) -> String {
     let took = row.ended_at.map(|at| at.duration_since(row.started_at).as_secs().max(0)).unwrap_or_default();
     let took = format_duration(took.unsigned_abs());
@@ -90,14 +90,14 @@ fn format_duration(seconds: u64) -> String {
     }
 }
 
-/// The last lines of an output as a terminal would have left them: without sequences and control characters, and of a line
-/// that was written over its last state.
+/// Returns the last lines of the output as a terminal would show them: without escape sequences and control characters,
+/// and of a line that was overwritten only the final state.
 fn last_lines(output: &[u8]) -> Vec<String> {
     let from = output.len().saturating_sub(EXAMINED_OUTPUT_LEN);
     let text = String::from_utf8_lossy(&output[from..]);
     let mut lines: Vec<&str> = text.lines().collect();
     if from > 0 && lines.len() > 1 {
-        // The first is likely to be half a line.
+        // The first line is probably incomplete.
         lines.remove(0);
     }
     let mut shown: Vec<String> = lines.into_iter().map(final_line_text).collect();
@@ -125,7 +125,7 @@ fn truncate_line(text: &str) -> String {
     }
 }
 
-/// Text without the sequences that drive a terminal and without control and direction characters.
+/// Strips terminal sequences, control characters and characters that change the text direction.
 fn strip_terminal_sequences(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -144,11 +144,11 @@ fn strip_terminal_sequences(text: &str) -> String {
 
 type RemainingChars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// ECMA-48: what follows an escape.
+/// Skips a sequence of ECMA-48 after its escape character.
 fn skip_sequence(rest: &mut RemainingChars<'_>) {
     match rest.next() {
         Some('[') => skip_csi(rest),
-        // Up to BEL or ESC \.
+        // A string, ended by BEL or ESC \.
         Some(']' | 'P' | 'X' | '^' | '_') => {
             while let Some(c) = rest.next() {
                 if c == '\u{7}' || (c == '\u{1b}' && rest.next_if_eq(&'\\').is_some()) {

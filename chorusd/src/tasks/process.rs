@@ -1,32 +1,33 @@
-//! Telling whether a process is still the one it was: numbers come again.
+//! Identifies processes across reuse of their ids, by start time and boot id.
 
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
 
-/// How often a process that was told to end is looked at.
+/// Interval for checking whether a process has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Which start of the machine this is; empty where that is not told.
+/// Returns the id of this boot of the machine; empty if it is not available.
 #[must_use]
 pub fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()
 }
 
-/// When a process started, in clock ticks since the machine did. `None`: there is none of that number, or it has ended.
+/// Returns when a process started, in clock ticks since boot; `None` if it does not exist or has ended.
 #[must_use]
 pub fn start_time(pid: u32) -> Option<u64> {
     parse_start_time(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, false)
 }
 
-/// The same, also of a child that has ended and was not waited for.
+/// Like [`start_time`], but also answers for a child that has ended and was not waited for.
 #[must_use]
 pub fn child_start_time(pid: u32) -> Option<u64> {
     parse_start_time(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, true)
 }
 
-/// proc_pid_stat(5): the state is the 3rd field, the start the 22nd; the 2nd may hold anything, and ends with `)`.
+/// Parses the start time in proc_pid_stat(5): the state is the 3rd field, the start time the 22nd; the 2nd may contain
+/// anything and ends with `)`.
 fn parse_start_time(stat: &str, also_ended: bool) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
@@ -36,7 +37,7 @@ fn parse_start_time(stat: &str, also_ended: bool) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// A process as it was noted.
+/// A process as recorded when it was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessIdentity {
     pub pid: u32,
@@ -45,13 +46,13 @@ pub struct ProcessIdentity {
 }
 
 impl ProcessIdentity {
-    /// Whether it still runs, and is no other one of that number.
+    /// Returns true if this very process is still running.
     #[must_use]
     pub fn is_running(&self) -> bool {
         !self.boot_id.is_empty() && self.boot_id == boot_id() && start_time(self.pid) == Some(self.start_time)
     }
 
-    /// Ends it, and its process group where it leads one: asks, and after `grace` kills.
+    /// Ends the process, and its group if it leads one: sends SIGTERM, and SIGKILL after `grace`.
     pub async fn terminate(&self, grace: Duration) {
         self.signal(Signal::TERM);
         let mut waited = Duration::ZERO;

@@ -1,4 +1,4 @@
-//! What a daemon that ended left behind.
+//! Recovers the tasks of an earlier daemon at the start.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -12,21 +12,21 @@ use super::run::TERMINATE_GRACE;
 use crate::error::Result;
 use crate::store::catalog::TaskRow;
 
-/// What a start has found.
+/// The tasks that a start has found.
 #[derive(Debug, Default)]
 pub struct RecoveredTasks {
-    /// Tasks that ran when the daemon ended; they are lost.
+    /// Tasks that were running when the daemon ended; their end is unknown.
     lost: Vec<TaskRow>,
-    /// All whose agents have not heard of the end.
+    /// All tasks whose agents were not notified of the end.
     unreported: Vec<TaskRow>,
 }
 
 impl Tasks {
-    /// Takes up what the table says. What ran when the daemon ended is lost; what of it still runs, and is certainly what
-    /// was started, is ended in the background.
+    /// Loads the table of tasks. Marks tasks that were running as lost, and ends in the background those processes that
+    /// are certainly still the same.
     ///
     /// # Errors
-    /// A database that cannot be used.
+    /// The database cannot be used.
     pub async fn recover(&self) -> Result<RecoveredTasks> {
         let mut found = self.shared.store.catalog.tasks_at_start().await?;
         let mut lost = Vec::new();
@@ -45,7 +45,7 @@ impl Tasks {
         Ok(RecoveredTasks { lost, unreported: found.unreported })
     }
 
-    /// Tells of what was found, once there is somebody to tell.
+    /// Notifies observers and agents of the recovered tasks, once there are receivers.
     pub async fn notify_recovered(&self, recovered: RecoveredTasks) {
         for row in &recovered.lost {
             self.shared.publish_end(row);
@@ -53,7 +53,7 @@ impl Tasks {
         let mut ended = Vec::with_capacity(recovered.unreported.len());
         for row in recovered.unreported {
             let Some((_, dir)) = self.shared.host().and_then(|outside| outside.name_and_dir(row.agent)) else {
-                // Its agent is gone, and hears nothing any more.
+                // The agent does not exist any more: mark the task as notified.
                 if let Err(failure) = self.shared.store.catalog.mark_task_reported(row.id).await {
                     tracing::warn!(%failure, "a task of an agent that is gone cannot be put aside");
                 }
@@ -71,7 +71,7 @@ impl Tasks {
     }
 }
 
-/// The last bytes of a file. Blocks.
+/// Reads the last bytes of a file. Blocks.
 fn read_tail(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = std::fs::File::open(path)?;
     let length = file.metadata()?.len();

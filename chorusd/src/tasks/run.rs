@@ -1,4 +1,4 @@
-//! A task from its start to its end.
+//! Runs a task from its start to its end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,19 +24,19 @@ use crate::message::StoredMessage;
 use crate::sandbox::{Exit, SandboxChild};
 use crate::store::catalog::TaskRow;
 
-/// How long a task that is to end has for it.
+/// How long a task may take to end after it was asked to.
 pub const TERMINATE_GRACE: Duration = Duration::from_secs(3);
 
-/// How long what it printed last may be on its way; longer, somebody else holds the pipe.
+/// How long to wait for the rest of the output; after that, another process holds the pipe open.
 const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Bytes that are read at once: what a pipe holds.
+/// Bytes read at once: the capacity of a pipe.
 const READ_BUFFER_LEN: usize = 64 << 10;
 
-/// Characters of a command in an event.
+/// Limit on the characters of a command in an event.
 const MAX_EVENT_COMMAND_CHARS: usize = 200;
 
-/// A task that runs.
+/// A running task.
 #[derive(Debug)]
 pub struct TaskRun {
     pub shared: Arc<Shared>,
@@ -48,7 +48,7 @@ pub struct TaskRun {
 }
 
 impl TaskRun {
-    /// Sees it to its end, writes that down, and tells whoever is to hear of it.
+    /// Waits for the task's end, records it, and notifies observers and the agent.
     pub async fn run_to_end(self) {
         let Self { shared, slot: taken, mut row, mut running, output, log } = self;
         let over = CancellationToken::new();
@@ -100,7 +100,7 @@ impl TaskRun {
     }
 }
 
-/// Writes what is printed into the log, to its end or until it is `over`.
+/// Copies the output into the log until it ends or `over` is cancelled.
 async fn copy_output(
     mut from: Receiver,
     mut log: TaskLog,
@@ -125,7 +125,7 @@ async fn copy_output(
     with_log_blocking(log, piece, |log, _| log.finish()).await.0
 }
 
-/// Does what blocks where it may.
+/// Runs an operation on the log in a blocking thread.
 async fn with_log_blocking(
     mut log: TaskLog,
     piece: Vec<u8>,
@@ -137,12 +137,12 @@ async fn with_log_blocking(
     });
     match done.await {
         Ok(done) => done,
-        // Only where the runtime goes down or the closure panicked: nothing is written any more.
+        // Only if the runtime is shutting down or the closure panicked: nothing more is written.
         Err(e) => (TaskLog::broken(e.to_string()), Vec::new()),
     }
 }
 
-/// A command as events show it.
+/// Shortens a command for events.
 #[must_use]
 pub fn shorten_command(command: &str) -> String {
     match command.char_indices().nth(MAX_EVENT_COMMAND_CHARS) {
@@ -152,8 +152,8 @@ pub fn shorten_command(command: &str) -> String {
 }
 
 impl Shared {
-    /// A task has ended: in the table, in agent.json, among the events, in its agent's conversation. Whoever waits for the
-    /// end hears of it when the table has it.
+    /// Records the end of a task in the table, in agent.json, as an event, and in the agent's context. Callers that
+    /// wait for the end are woken after the table has it.
     async fn record_end(&self, ended: EndedTask, taken: SlotGuard) {
         let row = &ended.row;
         let (agent, number) = (row.agent, taken.number);
@@ -174,7 +174,7 @@ impl Shared {
         }
     }
 
-    /// Tells observers of an end.
+    /// Publishes the end of a task to observers.
     pub(super) fn publish_end(&self, row: &TaskRow) {
         let Some(outside) = self.host() else { return };
         let name = outside.name_and_dir(row.agent).map_or_else(|| row.agent_name.clone(), |(name, _)| name);
@@ -190,7 +190,7 @@ impl Shared {
         outside.publish_event(EventType::TaskFinished, name, data);
     }
 
-    /// Tells an agent of an end.
+    /// Notifies an agent of the end of its task.
     pub(super) fn notify_agent(&self, ended: EndedTask) -> BoxFuture<'static, ()> {
         let outside = self.host();
         self.notify_agent_with(ended, move |agent, message, key| match &outside {
@@ -199,7 +199,8 @@ impl Shared {
         })
     }
 
-    /// The same by a way of the caller's. It is begun when this returns.
+    /// Like [`Shared::notify_agent`], with the caller's way of appending a message. The append has started when this
+    /// returns.
     pub(super) fn notify_agent_with(
         &self,
         ended: EndedTask,

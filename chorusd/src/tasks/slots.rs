@@ -1,4 +1,4 @@
-//! What runs: who may start one more, who waits for one to print or to end.
+//! The slots of running tasks: limits how many may run, and lets callers wait for output or the end.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,55 +11,56 @@ use super::notice::EndedTask;
 use super::{MAX_TASKS, MAX_TASKS_PER_AGENT};
 use crate::store::catalog::TaskRow;
 
-/// What has become of a task while somebody waited.
+/// Why a wait for a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitOutcome {
-    /// It has printed more.
+    /// The task has printed more.
     MoreOutput,
     Ended,
 }
 
-/// All slots.
+/// The slots of all tasks.
 #[derive(Debug, Default)]
 pub struct TaskSlots {
     state: Mutex<SlotsState>,
-    /// Something was added, or is gone.
+    /// Signals that a slot was added or removed.
     changed: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
 struct SlotsState {
-    /// By the number of the id.
+    /// Slots by the number in the task's id.
     slots: BTreeMap<u64, Slot>,
-    /// The highest number so far.
+    /// The highest number used so far.
     last_number: u64,
-    /// How many of each agent have ended.
+    /// Number of ended tasks by agent.
     ended: HashMap<Uuid, u64>,
-    /// Agents that are about to go.
+    /// Agents that are about to be destroyed.
     blocked: HashSet<Uuid>,
-    /// Nothing is started any more.
+    /// True if no task may be started any more.
     closed: bool,
-    /// Ended while their agent, or the daemon, was going.
+    /// Tasks that ended while their agent or the daemon was going away.
     unreported: Vec<EndedTask>,
 }
 
 #[derive(Debug)]
 struct Slot {
     agent: Uuid,
-    /// `None`: it is being started.
+    /// `None` while the task is being started.
     row: Option<TaskRow>,
     stop: CancellationToken,
     printed: watch::Receiver<u64>,
 }
 
-/// A slot that is taken for a task about to start, or for one that runs. Dropping it gives it back, whatever became of the task.
+/// A slot held for a task that starts or runs. Dropping it frees the slot, even if the task's future panics or is
+/// aborted.
 #[derive(Debug)]
 pub struct SlotGuard {
     slots: Arc<TaskSlots>,
     pub number: u64,
-    /// The task is to end.
+    /// Cancelled when the task is to end.
     pub stop: CancellationToken,
-    /// How many bytes its log has.
+    /// The bytes in the task's log.
     pub printed: watch::Sender<u64>,
 }
 
@@ -70,12 +71,12 @@ impl Drop for SlotGuard {
     }
 }
 
-/// Hears what becomes of a task.
+/// Watches the output and the end of a task.
 #[derive(Debug)]
 pub struct TaskWatcher(watch::Receiver<u64>);
 
 impl TaskWatcher {
-    /// Waits until more than `length` bytes are in the log, or the task has ended.
+    /// Waits until the log has more than `length` bytes, or the task has ended.
     pub async fn wait_for_output(mut self, length: u64) -> WaitOutcome {
         match self.0.wait_for(|printed| *printed > length).await {
             Ok(_) => WaitOutcome::MoreOutput,
@@ -94,16 +95,16 @@ impl TaskSlots {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes up what the table says.
+    /// Restores the last number and the counts from the table.
     pub fn restore(&self, last: u64, ended: HashMap<Uuid, u64>) {
         let mut inner = self.lock_state();
         (inner.last_number, inner.ended) = (last, ended);
     }
 
-    /// A slot for one more task of `agent`.
+    /// Acquires a slot for one more task of `agent`.
     ///
     /// # Errors
-    /// Why there is none, for a model.
+    /// The reason why there is none, for the model.
     pub fn acquire(self: &Arc<Self>, agent: Uuid) -> Result<SlotGuard, String> {
         let mut inner = self.lock_state();
         if inner.closed {
@@ -132,7 +133,7 @@ impl TaskSlots {
         Ok(SlotGuard { slots: self.clone(), number, stop, printed })
     }
 
-    /// The task in a slot runs.
+    /// Marks the task in a slot as running.
     pub fn set_running(&self, number: u64, row: TaskRow) {
         if let Some(slot) = self.lock_state().slots.get_mut(&number) {
             slot.row = Some(row);
@@ -140,8 +141,8 @@ impl TaskSlots {
         self.changed.send_replace(());
     }
 
-    /// The task in a slot has ended; the slot is free. Answers it where its agent is to be told now: where agent or daemon are
-    /// about to go, whoever lets them go tells it.
+    /// Frees the slot of an ended task. Returns the task if its agent is to be notified now. If the agent or the daemon
+    /// is going away, the task is kept for the caller that stops them, who sends the notification.
     pub fn finish(&self, number: u64, ended: EndedTask) -> Option<EndedTask> {
         let mut inner = self.lock_state();
         inner.slots.remove(&number);
@@ -158,7 +159,7 @@ impl TaskSlots {
         tell
     }
 
-    /// How many run and have ended.
+    /// Returns how many tasks are running and how many have ended.
     pub fn counts(&self, agent: Option<Uuid>) -> (u64, u64) {
         let inner = self.lock_state();
         let meant = |of: Uuid| agent.is_none_or(|agent| agent == of);
@@ -167,18 +168,18 @@ impl TaskSlots {
         (running as u64, ended)
     }
 
-    /// Those of an agent that run, the oldest first.
+    /// Returns the running tasks of an agent, oldest first.
     pub fn running_of(&self, agent: Uuid) -> Vec<TaskRow> {
         let inner = self.lock_state();
         inner.slots.values().filter(|slot| slot.agent == agent).filter_map(|slot| slot.row.clone()).collect()
     }
 
-    /// Hears what becomes of a task that runs.
+    /// Returns a watcher of a running task.
     pub fn watch_task(&self, id: &str) -> Option<TaskWatcher> {
         self.find_running(id, |slot| TaskWatcher(slot.printed.clone()))
     }
 
-    /// Asks a task that runs to end.
+    /// Asks a running task to end.
     pub fn request_stop(&self, id: &str) -> Option<TaskWatcher> {
         self.find_running(id, |slot| {
             slot.stop.cancel();
@@ -191,24 +192,24 @@ impl TaskSlots {
         inner.slots.values().find(|slot| slot.row.as_ref().is_some_and(|row| row.id == id)).map(found)
     }
 
-    /// Ends all tasks of an agent, and lets it start none.
+    /// Stops all tasks of an agent and blocks new ones.
     pub async fn stop_and_block_agent(&self, agent: Uuid) -> Vec<EndedTask> {
         self.lock_state().blocked.insert(agent);
         self.stop_matching(|of| of == agent).await
     }
 
-    /// Lets an agent start tasks again.
+    /// Allows an agent to start tasks again.
     pub fn unblock_agent(&self, agent: Uuid) {
         self.lock_state().blocked.remove(&agent);
     }
 
-    /// Ends all tasks, and lets nobody start any.
+    /// Stops all tasks and blocks new ones for good.
     pub async fn close(&self) -> Vec<EndedTask> {
         self.lock_state().closed = true;
         self.stop_matching(|_| true).await
     }
 
-    /// Ends tasks, those that are being started too. Those that nobody was told of.
+    /// Stops matching tasks, including those being started, and returns those whose agents were not notified.
     async fn stop_matching(&self, which: impl Fn(Uuid) -> bool) -> Vec<EndedTask> {
         let mut changed = self.changed.subscribe();
         loop {
@@ -224,7 +225,7 @@ impl TaskSlots {
                 }
                 left.for_each(|slot| slot.stop.cancel());
             }
-            // The sender lives as long as this.
+            // This cannot fail, because `self` holds the sender.
             let _ = changed.changed().await;
         }
     }
@@ -303,7 +304,7 @@ mod tests {
         aborted.abort();
         ear.wait_for_end().await;
         assert_eq!(slots.counts(None), (1, 0));
-        // It waits for both, and asks the one that is left to end.
+        // Waits for both, and asks the remaining one to end.
         assert!(slots.close().await.is_empty());
         assert!(panics.await.unwrap_err().is_panic());
         assert_eq!(slots.counts(None), (0, 0));

@@ -1,4 +1,4 @@
-//! Starting a task.
+//! Starts tasks.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -22,31 +22,31 @@ use crate::sandbox::{CommandSpec, Sandbox, SandboxChild};
 use crate::store::catalog::TaskRow;
 use crate::store::private_fs::create_private;
 
-/// Logs of that number may be there from a table that was lost.
+/// Attempts to find a free log name: logs with the next numbers may remain from a table that was lost.
 const MAX_LOG_NAME_ATTEMPTS: usize = 10_000;
 
-/// Bytes that the logs of an agent may have when one more is begun. Nothing removes one by itself.
+/// Limit on the bytes of an agent's logs, above which no further task is started. Logs are never removed automatically.
 const MAX_LOG_BYTES: u64 = 1 << 30;
 
-/// A command that is to run in the background.
+/// A command to run in the background.
 #[derive(Debug)]
 pub struct TaskSpec {
     pub agent: Uuid,
     pub agent_name: String,
-    /// The agent's directory, absolute.
+    /// The agent's directory, as an absolute path.
     pub dir: PathBuf,
-    /// For people and for the record.
+    /// The command as shown to people and stored in the table.
     pub command: String,
     pub command_spec: CommandSpec,
-    /// What keeps secrets out of its log; `None`: they stay in it.
+    /// Replaces secrets in the log; `None` if they may stay.
     pub redactor: Option<Arc<Redactor>>,
 }
 
 impl Tasks {
-    /// Starts a command. Its row is on the disk when this returns.
+    /// Starts a command. The task's row is durable when this returns.
     ///
     /// # Errors
-    /// Why it does not run, for a model.
+    /// The reason why it was not started, for the model.
     pub async fn start(&self, sandbox: &Sandbox, start: TaskSpec) -> Result<TaskRow, String> {
         let (taken, log) = self.reserve_slot_and_log(&start).await?;
         let number = taken.number;
@@ -58,7 +58,7 @@ impl Tasks {
         begun
     }
 
-    /// A slot, and an empty log of its number.
+    /// Acquires a slot and creates an empty log with its number.
     async fn reserve_slot_and_log(&self, start: &TaskSpec) -> Result<(SlotGuard, TaskLog), String> {
         for _ in 0..MAX_LOG_NAME_ATTEMPTS {
             let taken = self.shared.slots.acquire(start.agent)?;
@@ -121,7 +121,7 @@ fn log_file_name(number: u64) -> String {
     format!("t{number}.log")
 }
 
-/// Blocks.
+/// Creates the log unless the agent's logs exceed the limit. Blocks.
 fn create_log(dir: &Path, path: &Path, redactor: Option<&Arc<Redactor>>) -> io::Result<TaskLog> {
     create_private(dir)?;
     let sizes = std::fs::read_dir(dir)?.flatten().filter_map(|entry| Some(entry.metadata().ok()?.len()));
@@ -139,7 +139,7 @@ fn create_log(dir: &Path, path: &Path, redactor: Option<&Arc<Redactor>>) -> io::
     TaskLog::create(path, redactor)
 }
 
-/// Both streams go into one pipe, so that their lines stay in order.
+/// Starts the command with both output streams in one pipe, so that their order is preserved.
 fn spawn_command(sandbox: &Sandbox, job: &CommandSpec) -> io::Result<(SandboxChild, Receiver)> {
     let (reader, writer) = io::pipe()?;
     let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;

@@ -22,7 +22,7 @@ fn a_longer_text_is_never_fewer_tokens() {
     let text = "Fünf Wörter, 五个词, πέντε λέξεις, пять слов, 🎉 — and `code();`\n".repeat(20);
     let mut before = 0;
     for (end, _) in text.char_indices() {
-        let now = super::tokens_of_text(&text[..end]);
+        let now = tokens_of_text(&text[..end]);
         assert!(now == before || now == before + 1 || now == before + 2, "{end}");
         before = now;
     }
@@ -104,7 +104,7 @@ fn a_message_counts_as_it_is_sent() {
     for text in ["", "plain", "quoted \"é\" \\ \n\t\r \u{1}\u{8}\u{c}\u{7f} 語 🎉"] {
         assert_eq!(json_escaped_len(text), serde_json::to_string(text).unwrap().len() as u64 - 2, "{text:?}");
     }
-    // The longer of the two wire formats, with ids of a usual length.
+    // The longer of the two wire formats, with ids of common length.
     let id = "call_0123456789abcdefghijkl";
     let params = json!({"path": "src/a.rs", "file_text": "fn main() {\n\t\"x\";\n}\n".repeat(20)}).to_string();
     let said =

@@ -1,4 +1,4 @@
-//! One thing at a time for each agent.
+//! A mutex for each agent.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
 use uuid::Uuid;
 
-/// A lock for each agent; those that nobody holds or waits for are forgotten.
+/// Maps agents to their mutexes; unused ones are removed.
 #[derive(Debug, Default)]
 pub struct AgentLocks(Mutex<HashMap<Uuid, Weak<Lock<()>>>>);
 
 impl AgentLocks {
-    /// Waits until nobody else has it.
+    /// Locks the mutex of an agent.
     pub async fn lock(&self, agent: Uuid) -> OwnedMutexGuard<()> {
         let lock = {
             let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);

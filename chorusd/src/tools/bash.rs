@@ -1,4 +1,4 @@
-//! `bash`: a command, in the sandbox.
+//! The tool `bash`: runs a command in the sandbox.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{ToolContext, bash_background};
 use crate::permissions::Action;
 use crate::sandbox::{self, CommandOutcome, CommandSpec, Confinement, Exit, ResourceLimits};
 
-/// Seconds that a command may take.
+/// Default and maximum timeout of a command, in seconds.
 const DEFAULT_TIMEOUT_SECS: u64 = 120;
 const MAX_TIMEOUT_SECS: u64 = 600;
 
@@ -40,7 +40,7 @@ impl Tool for Bash {
         if params.command.trim().is_empty() {
             return Err("the command is empty; call bash again with one".into());
         }
-        // No program can be given one: what would run is not what was judged.
+        // Arguments of programs end at a NUL: the command that runs would differ from the one that was judged.
         if params.command.contains('\0') {
             return Err("the command has a NUL in it, which no command can have; leave it out".into());
         }
@@ -80,7 +80,7 @@ impl Tool for Bash {
     }
 }
 
-/// The output, and on a last line how it ended: `[exit status N]` and the like.
+/// Returns the output, followed by a line such as `[exit status N]`.
 fn format_outcome(ran: CommandOutcome, timeout: Duration) -> ToolOutcome {
     let mut text = ran.output;
     if !text.is_empty() && !text.ends_with('\n') {

@@ -1,4 +1,4 @@
-//! Starting a command in the background, for `bash`.
+//! Starts background tasks for the tool `bash`.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use super::tool::ToolOutcome;
 use crate::sandbox::{CommandSpec, Confinement, ResourceLimits};
 use crate::tasks::TaskSpec;
 
-/// Starts `command`, which was judged and allowed, and answers at once.
+/// Starts `command`, which was already judged and allowed, without waiting for its end.
 pub async fn start_command(command: String, scene: &ToolContext) -> ToolOutcome {
     tokio::select! {
         biased;
@@ -18,7 +18,7 @@ pub async fn start_command(command: String, scene: &ToolContext) -> ToolOutcome 
     let confinement = Confinement {
         workspace: scene.workspace(),
         network: scene.allows_network(),
-        // It may take as long as it takes.
+        // A background task has no time limit.
         limits: ResourceLimits { time: None, ..ResourceLimits::default() },
     };
     let job = CommandSpec { argv: argv.to_vec(), env: Vec::new(), confinement };

@@ -1,4 +1,4 @@
-//! Where a call is made, and what it may use.
+//! The context of a tool call, and the services that it may use.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::sandbox::Sandbox;
 use crate::store::Store;
 use crate::tasks::Tasks;
 
-/// What all calls share.
+/// Services that all tool calls share.
 #[derive(Debug)]
 pub struct ToolServices {
     pub models: Arc<Models>,
@@ -29,47 +29,47 @@ pub struct ToolServices {
     pub clock: Clock,
     pub approvals: Approvals,
     pub sandbox: Sandbox,
-    /// Of files that are being written.
+    /// Locks of files that are being written.
     pub file_locks: FileLocks,
-    /// Commands in the background.
+    /// Background tasks.
     pub tasks: Tasks,
-    /// One command of git at a time in a workspace.
+    /// Admits one git command at a time per workspace.
     pub git_locks: AgentLocks,
-    /// One note at a time.
+    /// Admits one change of docs/ at a time per agent.
     pub docs_locks: AgentLocks,
-    /// Set once everything is there.
+    /// Set once the daemon is complete.
     pub host: OnceLock<Weak<dyn ToolHost>>,
 }
 
-/// One turn of one agent, as a call in it sees that.
+/// The turn of an agent, as seen by a tool call in it.
 pub struct ToolContext {
     pub agent: Uuid,
     pub agent_name: String,
-    /// What it works on with others.
+    /// The project that the agent shares with others.
     pub project: Option<String>,
-    /// The agent's directory, absolute.
+    /// The agent's directory, as an absolute path.
     pub dir: PathBuf,
     pub turn: Uuid,
-    /// The message that has the call in it.
+    /// The message that contains the call.
     pub message: Option<String>,
-    /// Who asked for the turn.
+    /// The requester of the turn.
     pub requester: Requester,
-    /// As it is now: a change in this turn holds from the next call on.
+    /// The profile at the time of the call; a change in this turn applies from the next call on.
     pub profile: Arc<Profile>,
-    /// The same, read when it is called; `None`: the agent is gone.
+    /// Reads the current profile; returns `None` if the agent does not exist any more.
     pub current_profile: Box<dyn Fn() -> Option<Arc<Profile>> + Send + Sync>,
-    /// What keeps secrets out of what is written down; `None`: this agent keeps everything.
+    /// Replaces secrets in what is stored; `None` if this agent may store them.
     pub redactor: Option<Arc<Redactor>>,
-    /// The turn is to end.
+    /// Cancelled when the turn is to end.
     pub cancel: CancellationToken,
-    /// Where it leads, as whoever approved it was told.
+    /// The effective target that was shown in the approval prompt.
     pub approved_target: OnceLock<String>,
-    /// Tells whoever listens to the turn.
+    /// Sends an event to the listeners of the turn.
     pub emit_event: Box<dyn Fn(TurnEvent) + Send + Sync>,
     pub services: Arc<ToolServices>,
 }
 
-/// A text as it is kept, with what the model is told where it is not what it wrote.
+/// A text as it is stored, with a note for the model if it differs from what the model wrote.
 #[derive(Debug)]
 pub struct StoredText {
     pub text: String,
@@ -83,7 +83,8 @@ impl std::fmt::Debug for ToolContext {
 }
 
 impl ToolServices {
-    /// `approval_timeout`: how long a question stays open. `places`: the daemon's program, and its home.
+    /// Creates the services. Approvals expire after `approval_timeout`. The last argument is the daemon's program and
+    /// its home.
     #[must_use]
     pub fn new(
         store: Arc<Store>,
@@ -108,7 +109,7 @@ impl ToolServices {
         })
     }
 
-    /// The rest of the daemon; `None` while it comes up or goes down.
+    /// Returns the rest of the daemon; `None` while it starts or stops.
     #[must_use]
     pub fn host(&self) -> Option<Arc<dyn ToolHost>> {
         self.host.get()?.upgrade()
@@ -116,10 +117,10 @@ impl ToolServices {
 }
 
 impl ToolContext {
-    /// Whether a call leads where it did when somebody was asked about it.
+    /// Checks that the effective target of a call is still the one that was approved.
     ///
     /// # Errors
-    /// That it does not, for the model.
+    /// A message for the model if it is not.
     pub fn check_target_unchanged(&self, place: &str) -> Result<(), String> {
         match self.approved_target.get() {
             Some(agreed) if agreed != place => {
@@ -129,19 +130,19 @@ impl ToolContext {
         }
     }
 
-    /// Whether commands have the network, as the profile says by now: somebody may have been asked for a while.
+    /// Returns true if commands may use the network by the current profile, which may have changed during an approval.
     #[must_use]
     pub fn allows_network(&self) -> bool {
         (self.current_profile)().is_some_and(|profile| profile.allows_network())
     }
 
-    /// The agent's workspace.
+    /// Returns the agent's workspace directory.
     #[must_use]
     pub fn workspace(&self) -> PathBuf {
         self.dir.join("workspace")
     }
 
-    /// What the model wrote, as it is kept for later: without secrets, unless this agent keeps everything.
+    /// Replaces the secrets in a text that is to be stored, unless this agent may store them.
     #[must_use]
     pub fn redact_for_storage(&self, text: String) -> StoredText {
         let clean = self.redactor.as_ref().and_then(|redactor| match redactor.redact_text(&text) {
@@ -156,7 +157,7 @@ impl ToolContext {
         }
     }
 
-    /// Whether a secret in `text` must not be kept.
+    /// Returns true if `text` contains a secret that must not be stored.
     #[must_use]
     pub fn has_secret(&self, text: &str) -> bool {
         self.redactor.as_ref().is_some_and(|redactor| redactor.count_secrets(text) > 0)

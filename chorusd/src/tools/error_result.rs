@@ -1,9 +1,10 @@
-//! Failures of the daemon as a model reads them.
+//! Converts errors of the daemon into tool results.
 
 use super::tool::ToolOutcome;
 use crate::error::Error;
 
-/// What a failure is to the turn: told to the model, unless storage can no longer be trusted.
+/// Returns the result of a failed operation: a message for the model, or the end of the turn if storage can no longer
+/// be trusted.
 pub fn error_outcome(failure: Error) -> ToolOutcome {
     if failure.fatal {
         return ToolOutcome::Stop(failure);

@@ -1,5 +1,5 @@
-//! From a call to its outcome: its arguments are read, its action judged, somebody asked where that is due, each decision
-//! written down, and only then is it done.
+//! Executes a tool call: parses its arguments, judges its action, asks for approval if needed, records each decision in
+//! the audit log, and then runs the tool.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::approvals::{ApprovalAnswer, Question, rule_reason};
 use crate::permissions::{Profile, WorkspacePaths};
 use crate::store::catalog::AuditDecision;
 
-/// Whether somebody is to be asked about a call, as far as that is known before the calls ahead of it have run.
+/// Returns true if a call needs approval, as far as is known before the calls in front of it have run.
 #[must_use]
 pub async fn needs_approval(call: &ToolCall, scene: &ToolContext) -> bool {
     match prepare_call(call, scene) {
@@ -26,13 +26,13 @@ pub async fn needs_approval(call: &ToolCall, scene: &ToolContext) -> bool {
     }
 }
 
-/// Whether calls behind one of this tool wait until it is done.
+/// Returns true if later calls of the same reply must wait for calls of this tool.
 #[must_use]
 pub fn runs_in_order(tool: &str) -> bool {
     registry::find_tool(tool).is_some_and(|tool| tool.in_order)
 }
 
-/// What the agent's profile says of a call.
+/// Judges a call by the agent's profile.
 async fn judge_call(PreparedCall { action, always, .. }: &PreparedCall, scene: &ToolContext) -> Verdict {
     let (profile, judged, workspace) = (Arc::clone(&scene.profile), action.clone(), scene.workspace());
     let mut verdict = judge_blocking(move || profile.judge_in_workspace(&judged, &workspace_paths(&workspace)))
@@ -50,12 +50,15 @@ async fn judge_call(PreparedCall { action, always, .. }: &PreparedCall, scene: &
     verdict
 }
 
-/// Judges where a long command holds nobody else up; `None` if that ends early.
+/// Judges in a blocking thread, because a long command would hold up the runtime. Returns `None` if the thread fails.
 async fn judge_blocking<T: Send + 'static>(judge: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(judge).await.ok()
 }
 
-/// A call whose tool there is, and whose arguments fit; else what is wrong, for the model.
+/// Finds the tool and parses the arguments.
+///
+/// # Errors
+/// The problem with the call, for the model.
 fn prepare_call(call: &ToolCall, scene: &ToolContext) -> Result<PreparedCall, String> {
     let Some(tool) = registry::find_tool(&call.name) else {
         let names = registry::visible_names(&scene.profile).join(", ");
@@ -68,7 +71,7 @@ fn prepare_call(call: &ToolCall, scene: &ToolContext) -> Result<PreparedCall, St
     (tool.prepare)(&call.params, scene)
 }
 
-/// Carries a call out.
+/// Executes a call.
 pub async fn execute_call(call: ToolCall, scene: Arc<ToolContext>) -> ToolOutcome {
     let prepared = match prepare_call(&call, &scene) {
         Ok(prepared) => prepared,
@@ -113,7 +116,7 @@ pub async fn execute_call(call: ToolCall, scene: Arc<ToolContext>) -> ToolOutcom
                 not_always: not_always_reason(&prepared, &scene),
                 requester: scene.requester.clone(),
             };
-            // Whoever decides notes it.
+            // The operation that decides records the decision.
             match scene.services.approvals.ask(question, &*scene.emit_event, &scene.cancel).await {
                 Ok(ApprovalAnswer::Approved { .. }) if is_denied_now(&prepared.action, &scene).await => {
                     let why = "the agent's permissions have changed since it was asked about";
@@ -131,7 +134,8 @@ pub async fn execute_call(call: ToolCall, scene: Arc<ToolContext>) -> ToolOutcom
     prepared.call.run(scene).await
 }
 
-/// What the action does not say of a call: where it leads, and each argument that does not stand in it whole.
+/// Returns what the action string does not say: the effective target, and each argument that the action does not
+/// contain.
 fn call_details(call: &ToolCall, action: &str, leads_to: Option<&str>) -> Vec<Detail> {
     let detail = |name: &str, text: String| Detail { name: name.to_owned(), text };
     let given: Map<String, Value> = serde_json::from_str(call.params.get()).unwrap_or_default();
@@ -145,7 +149,7 @@ fn call_details(call: &ToolCall, action: &str, leads_to: Option<&str>) -> Vec<De
     leads_to.map(|place| detail("to", place.to_owned())).into_iter().chain(given).collect()
 }
 
-/// Why an action cannot be approved for ever; `None`: it can.
+/// Returns the reason why the action cannot be allowed for good; `None` if it can.
 fn not_always_reason(PreparedCall { action, always, .. }: &PreparedCall, scene: &ToolContext) -> Option<String> {
     match always {
         AlwaysApproval::Allowed => {}
@@ -158,13 +162,13 @@ fn not_always_reason(PreparedCall { action, always, .. }: &PreparedCall, scene: 
     scene.profile.ensure_always_allowable(action).err().or(unconfined).or(secret)
 }
 
-/// Whether the agent's profile, as it is by now, denies what somebody was asked about for a while; there is none where the
-/// agent is gone.
+/// Returns true if the agent's profile denies the action by now (the approval may have taken a while), or if the agent
+/// does not exist any more.
 fn is_denied_by(action: &str, now: Option<&Profile>, workspace: &WorkspacePaths) -> bool {
     now.is_none_or(|profile| profile.judge_in_workspace(action, workspace).decision == Decision::Deny)
 }
 
-/// The same, for the agent of a scene.
+/// Like [`is_denied_by`], for the agent of a tool context.
 async fn is_denied_now(action: &str, scene: &ToolContext) -> bool {
     let (action, now, workspace) = (action.to_owned(), (scene.current_profile)(), scene.workspace());
     judge_blocking(move || is_denied_by(&action, now.as_deref(), &workspace_paths(&workspace))).await.unwrap_or(true)

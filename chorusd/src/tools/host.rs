@@ -1,4 +1,4 @@
-//! What tools ask of the rest of the daemon. The composition root gives it to them.
+//! The interface through which tools use the rest of the daemon. The composition root provides it.
 
 use std::fmt::Debug;
 
@@ -11,39 +11,39 @@ use super::ToolContext;
 use crate::error::Result;
 use crate::requester::Requester;
 
-/// The daemon as tools see it; `ops` is it.
+/// The daemon as seen by tools; implemented in `ops`.
 pub trait ToolHost: Debug + Send + Sync {
-    /// The agents there are, one a line.
+    /// Returns the list of agents, one per line.
     fn list_agents(&self, asker: Uuid) -> BoxFuture<'_, String>;
 
-    /// Changes the asking agent's own configuration, and writes down the value before and after; what cannot be written down is not
-    /// done.
+    /// Changes the calling agent's own configuration and records the old and new value in the audit log. If they cannot
+    /// be recorded, nothing is changed.
     fn self_edit(&self, asker: ToolCaller, edit: SelfEdit) -> BoxFuture<'_, Result<()>>;
 
-    /// Sessions of the asking agent in which all words of `query` stand together, as a text for a model.
+    /// Searches the calling agent's sessions for messages with all words of `query`, and returns a text for the model.
     fn search_sessions(&self, asker: ToolCaller, query: String) -> BoxFuture<'_, Result<String>>;
 
-    /// Begins a turn of another agent with this message, in which no person asks for anything. Ends when it is accepted, and says what
-    /// became of it.
+    /// Starts a turn of another agent with this message, which counts as requested by no person. Ends when the message
+    /// is accepted, and returns a text for the model.
     fn send_to_agent(&self, asker: ToolCaller, agent: String, message: String) -> BoxFuture<'_, Result<String>>;
 }
 
-/// The call that asks.
+/// The tool call that uses the daemon.
 #[derive(Debug, Clone)]
 pub struct ToolCaller {
     pub agent: Uuid,
     pub agent_name: String,
     pub turn: Uuid,
-    /// Who asked for the turn.
+    /// The requester of the turn.
     pub requester: Requester,
-    /// What the call does, as it was judged.
+    /// The action of the call, as it was judged.
     pub action: String,
-    /// The turn is to end.
+    /// Cancelled when the turn is to end.
     pub cancel: CancellationToken,
 }
 
 impl ToolCaller {
-    /// The call of `scene` that does `action`.
+    /// Returns the caller for a call in `scene` that performs `action`.
     #[must_use]
     pub fn new(scene: &ToolContext, action: impl ToString) -> Self {
         Self {
@@ -57,11 +57,11 @@ impl ToolCaller {
     }
 }
 
-/// What an agent changes of itself.
+/// A change that an agent makes to itself.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SelfEdit {
     SystemPrompt(String),
-    /// The name of a profile, or one inline.
+    /// The name of a profile, or an inline profile.
     Permissions(Value),
     Model(String),
 }

@@ -1,4 +1,4 @@
-//! `list_agents`: which agents there are.
+//! The tool `list_agents`: lists all agents.
 
 use std::sync::Arc;
 

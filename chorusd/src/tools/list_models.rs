@@ -1,4 +1,4 @@
-//! `list_models`: which models there are.
+//! The tool `list_models`: lists the available models.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Tools that a model may call. A failure is told to the model as a result; only what leaves the daemon unable to go on ends
-//! the turn.
+//! Tools that a model may call. Errors are returned to the model as results; only failures after which the daemon
+//! cannot go on end the turn.
 
 mod agent_locks;
 mod bash;

@@ -1,4 +1,4 @@
-//! All tools there are.
+//! The registry of all tools, and the selection offered to a model.
 
 use std::sync::{Arc, LazyLock};
 
@@ -46,7 +46,7 @@ const TOOLS: &[ToolDescriptor] = &[
     ToolDescriptor::of::<SelfEditModel>(),
 ];
 
-/// How each is shown, and how many tokens that takes; made once.
+/// The spec of each tool with its size in tokens; computed once.
 static TOOL_SPECS: LazyLock<Vec<(Arc<ToolSpec>, u64)>> = LazyLock::new(|| {
     let shown = |tool: &ToolDescriptor| {
         let spec = (tool.spec)();
@@ -56,7 +56,7 @@ static TOOL_SPECS: LazyLock<Vec<(Arc<ToolSpec>, u64)>> = LazyLock::new(|| {
     TOOLS.iter().map(shown).collect()
 });
 
-/// The tool of that name.
+/// Finds a tool by its name.
 pub(super) fn find_tool(name: &str) -> Option<&'static ToolDescriptor> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
@@ -66,31 +66,31 @@ fn visible_tools(profile: &Profile) -> impl Iterator<Item = &'static (Arc<ToolSp
     TOOLS.iter().zip(&*TOOL_SPECS).filter(move |(tool, _)| offered(tool)).map(|(_, shown)| shown)
 }
 
-/// The names of those that a model is shown.
+/// Returns the names of the tools that a model is offered.
 pub(super) fn visible_names(profile: &Profile) -> Vec<&'static str> {
     visible_tools(profile).map(|(spec, _)| &*spec.name).collect()
 }
 
-/// The tools that a profile leaves: those that it can neither allow nor ask about are left out.
+/// Returns the tools that a profile may allow or ask about.
 #[must_use]
 pub fn visible_specs(profile: &Profile) -> Vec<Arc<ToolSpec>> {
     visible_tools(profile).map(|(spec, _)| spec.clone()).collect()
 }
 
-/// The tools that a model is shown whose window has no room for all: with these it can look, write and run.
+/// The tools offered if not all fit into the window: enough to look at files, write them and run commands.
 const ESSENTIAL_TOOLS: [&str; 5] = ["view", "create_file", "append_file", "str_replace", "bash"];
 
-/// What a model is shown of the tools.
+/// The tools offered to a model.
 #[derive(Debug, Clone, Default)]
 pub struct OfferedTools {
     pub specs: Vec<Arc<ToolSpec>>,
-    /// Of all of them together.
+    /// Tokens of all specs together.
     pub tokens: u64,
-    /// Which those are, where they are not all that the profile leaves.
+    /// The reduced selection, if not all tools of the profile are offered.
     pub reduced_to: Option<ToolsShown>,
 }
 
-/// The tools of `profile` that fit into `room` tokens: all, the few that matter most, or none; without a number all.
+/// Returns the tools of `profile` that fit into `room` tokens: all, the essential ones, or none. Without a limit, all.
 #[must_use]
 pub fn offer_tools(profile: &Profile, room: Option<u64>) -> OfferedTools {
     let room = room.unwrap_or(u64::MAX);
@@ -151,7 +151,7 @@ mod tests {
         let none = offer_tools(&everything, Some(few.tokens - 1));
         assert_eq!((none.reduced_to, none.tokens, none.specs.len()), (Some(ToolsShown::None), 0, 0));
         assert!(few.tokens < 2048 / 3, "a window of 2,048 has the few: {}", few.tokens);
-        // A profile that leaves a few only has them all.
+        // If the profile has only few tools, all of them are offered.
         let view = offer_tools(&profile("tool:view:.*"), Some(500));
         assert_eq!((view.specs.len(), view.reduced_to), (1, None));
     }

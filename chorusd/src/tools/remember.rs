@@ -1,4 +1,4 @@
-//! `remember`: something that the agent is to know in later conversations too.
+//! The tool `remember`: stores a memory for later conversations.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Tool for Remember {
         if params.project && scene.project.is_none() {
             return Err("you have no project to share it with; remember it without `project`".into());
         }
-        // What others are shown too can be judged by itself.
+        // The prefix lets rules judge shared memories differently.
         let argument = if params.project { format!("project:{}", params.text) } else { params.text.clone() };
         Ok(Action::Other { tool: Self::NAME, argument: &argument }.to_string())
     }
@@ -50,7 +50,7 @@ impl Tool for Remember {
                 (Err(why), _) | (_, Err(why)) => return ToolOutcome::error(why),
             };
         let path = path.map(|path| scene.redact_for_storage(path).text);
-        // What stands for a secret may be longer than the secret.
+        // The replacement of a secret may be longer than the secret.
         if let Err(why) = memories::validate_text(&text.text).and_then(|_| memories::validate_path(path.as_deref())) {
             return ToolOutcome::error(why);
         }

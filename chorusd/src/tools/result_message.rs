@@ -1,4 +1,4 @@
-//! The message that answers a call, and how much of a long result it keeps.
+//! Builds the result message of a tool call and truncates long results.
 
 use chorus_proto::{Message, NewMessage, Role, ToolCall};
 use jiff::Timestamp;
@@ -6,13 +6,13 @@ use jiff::Timestamp;
 use crate::clock::new_id;
 use crate::message::StoredMessage;
 
-/// Bytes of a result that are kept: half of them from its beginning, half from its end.
+/// Limit on the bytes of a result; half of them are kept of its beginning, half of its end.
 const MAX_RESULT_LEN: usize = 256 << 10;
 
-/// The message that answers a call.
+/// Returns the message with the result of a call.
 ///
 /// # Errors
-/// Never: texts serialise.
+/// Never in practice: texts always serialise.
 pub fn tool_result_message(
     call: &ToolCall,
     text: String,
@@ -29,7 +29,7 @@ pub fn tool_result_message(
     StoredMessage::new(&message)
 }
 
-/// Beginning and end of a text that is longer than what is kept, without NUL.
+/// Replaces NUL, and keeps only the beginning and end of a text that is too long.
 fn truncate_middle(text: String) -> String {
     let text = if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text };
     if text.len() <= MAX_RESULT_LEN {

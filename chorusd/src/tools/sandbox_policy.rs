@@ -1,10 +1,10 @@
-//! Nothing is run without a sandbox unless somebody said so, whatever a profile allows.
+//! Policy for machines without a sandbox: commands need approval there, even if the profile allows them.
 
 use chorus_proto::methods::permissions::{Decision, Rule, Verdict};
 
 use crate::sandbox::Sandbox;
 
-/// Asks about a command that is allowed where there is no sandbox for it.
+/// Changes the verdict on an allowed command to `ask` if it cannot be confined.
 pub async fn require_sandbox_or_approval(verdict: &mut Verdict, action: &str, sandbox: &Sandbox) {
     if runs_commands(action) {
         sandbox.level_or_probe().await;
@@ -12,14 +12,15 @@ pub async fn require_sandbox_or_approval(verdict: &mut Verdict, action: &str, sa
     }
 }
 
-/// Why an action is asked about at each time, where it runs a command and there is no sandbox; for a person.
+/// Returns the reason, for people, why an action must be approved each time: it runs a command, and there is no
+/// sandbox.
 #[must_use]
 pub fn unconfined_reason(action: &str, sandbox: &Sandbox) -> Option<String> {
     let missing = sandbox.unconfined_reason().filter(|_| runs_commands(action))?;
     Some(format!("commands cannot be confined here: {missing}"))
 }
 
-/// Whether carrying an action out runs a command.
+/// Returns true if an action runs a command.
 fn runs_commands(action: &str) -> bool {
     ["tool:bash:", "tool:git:"].iter().any(|prefix| action.starts_with(prefix))
 }

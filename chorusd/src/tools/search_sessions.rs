@@ -1,4 +1,4 @@
-//! `search_sessions`: what was said in earlier conversations of the agent.
+//! The tool `search_sessions`: searches the agent's earlier conversations.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `send_to_agent`: a message that begins a turn of another agent.
+//! The tool `send_to_agent`: sends a message that starts a turn of another agent.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{ToolContext, error_outcome};
 use crate::config::agent::check_name;
 use crate::permissions::Action;
 
-/// Bytes of a message.
+/// Limit on the length of a message, in bytes.
 const MAX_MESSAGE_LEN: usize = 32 << 10;
 
 pub struct SendToAgent;
@@ -25,7 +25,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// Whoever is asked sees what is sent.
+    /// Returns the argument of the action, which includes the message so that the approval prompt shows it.
     fn argument(&self) -> String {
         format!("{} {}", self.agent, self.message)
     }

@@ -1,4 +1,4 @@
-//! What a tool is.
+//! The trait of a tool, and its type-erased form.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::error::Error;
 use crate::llm::ToolSpec;
 use crate::redact::Redactor;
 
-/// What came of a call.
+/// The outcome of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolOutcome {
-    /// The model is told, and the turn goes on.
+    /// The text is the tool result, and the turn goes on.
     Completed { text: String, is_error: bool },
-    /// The turn ends: the daemon cannot go on.
+    /// The turn ends, because the daemon cannot go on.
     Stop(Error),
 }
 
@@ -27,7 +27,7 @@ impl ToolOutcome {
         Self::Completed { text: text.into(), is_error: false }
     }
 
-    /// The same without secrets.
+    /// Returns the outcome with secrets replaced if `redact` is set.
     #[must_use]
     pub fn redacted(self, redactor: &Redactor, redact: bool) -> Self {
         match self {
@@ -42,69 +42,70 @@ impl ToolOutcome {
         }
     }
 
-    /// A failure that the model can do something about.
+    /// An error that the model can react to.
     pub fn error(text: impl Into<String>) -> Self {
         Self::Completed { text: text.into(), is_error: true }
     }
 }
 
-/// One tool.
+/// A tool.
 pub trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
-    /// For the model: what it does, in a sentence or two.
+    /// What the tool does, in a sentence or two, for the model.
     const DESCRIPTION: &'static str;
-    /// It takes no time worth mentioning, and is done before the calls behind it in the same answer begin.
+    /// True if the tool takes negligible time and must finish before later calls of the same reply start.
     const IN_ORDER: bool = false;
-    /// Whether an action of it can be approved for ever: not where what it does depends on more than the action says.
+    /// False if the effect depends on more than the action says, so that the action cannot be allowed for good.
     const CAN_APPROVE_ALWAYS: bool = true;
-    /// What it is given. Its doc comments are the model's, too.
+    /// The parameters. The model sees their doc comments.
     type Params: DeserializeOwned + JsonSchema + Send + Sync + 'static;
 
-    /// What it is about to do, as the one string that a profile judges (`permissions::Action`). Arguments for which
-    /// there is none are told to the model.
+    /// Returns the action string that a profile judges (`permissions::Action`).
     ///
     /// # Errors
-    /// What is wrong with the arguments.
+    /// The problem with the arguments, for the model.
     fn action(params: &Self::Params, scene: &ToolContext) -> Result<String, String>;
 
-    /// Why these arguments are asked about even where the action was approved for ever; it was approved without them.
+    /// Returns the reason why a call with these arguments needs approval even if its action was allowed for good
+    /// without them.
     fn not_covered_by_always(_: &Self::Params) -> Option<&'static str> {
         None
     }
 
-    /// Where it leads, where neither the action nor the arguments say so: shown to whoever is asked. What is told here is what
-    /// [`Tool::run`] finds in `scene.agreed`, and has to hold still.
+    /// Returns the effective target (for example the URL of a remote) if neither the action nor the arguments contain
+    /// it. It is shown in the approval prompt and stored in `scene.approved_target`; [`Tool::run`] must refuse if the
+    /// target has changed since.
     fn effective_target(_: &Self::Params, _: &ToolContext) -> impl Future<Output = Option<String>> + Send {
         std::future::ready(None)
     }
 
-    /// Does it; it was allowed. Should end soon after `scene.cancel` is cancelled.
+    /// Runs the call, which was allowed. Should end soon after `scene.cancel` is cancelled.
     fn run(params: Self::Params, scene: Arc<ToolContext>) -> impl Future<Output = ToolOutcome> + Send;
 }
 
-/// A call whose arguments are good.
+/// A call with valid arguments.
 pub struct PreparedCall {
     pub action: String,
-    /// Whether it can be approved for ever, and why not.
+    /// Whether the action can be allowed for good.
     pub always: AlwaysApproval,
     pub call: Box<dyn BoundTool>,
 }
 
-/// Whether what is approved for ever covers a call.
+/// Whether the action of a call can be allowed for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlwaysApproval {
     Allowed,
-    /// The action does not say enough.
+    /// The action does not fully describe the effect.
     Never,
-    /// This call goes beyond its action: why. Others of the same action do not.
+    /// This call goes beyond its action, for this reason; other calls with the same action do not.
     NotThisCall(&'static str),
 }
 
 /// A tool with its arguments.
 pub trait BoundTool: Send + Sync {
-    /// As [`Tool::leads_to`].
+    /// See [`Tool::effective_target`].
     fn effective_target<'a>(&'a self, scene: &'a ToolContext) -> BoxFuture<'a, Option<String>>;
-    /// As [`Tool::run`].
+    /// See [`Tool::run`].
     fn run(self: Box<Self>, scene: Arc<ToolContext>) -> BoxFuture<'static, ToolOutcome>;
 }
 
@@ -120,7 +121,7 @@ impl<T: Tool> BoundTool for ToolWithParams<T> {
     }
 }
 
-/// A tool without its type.
+/// A tool without its static type.
 #[derive(Clone, Copy)]
 pub struct ToolDescriptor {
     pub name: &'static str,
@@ -143,15 +144,16 @@ fn tool_spec<T: Tool>() -> ToolSpec {
     if let Some(map) = schema.as_object_mut() {
         map.remove("title");
         map.remove("description");
-        // Servers want it, also where there are none.
+        // Some servers require the key even if there are no parameters.
         map.entry("properties").or_insert_with(|| serde_json::json!({}));
     }
     slim_schema(&mut schema);
     ToolSpec { name: T::NAME.into(), description: T::DESCRIPTION.into(), parameters: schema }
 }
 
-/// Takes out of a schema what tells a model nothing: each request has all of them, and the window of a local model may be small. What is not
-/// required may be left out, so nothing has to say that it may be null; what does not fit is refused when it comes.
+/// Removes parts of a schema that tell a model nothing: every request contains all schemas, and the window of a local
+/// model may be small. Optional parameters may be omitted, so `null` need not be mentioned; invalid arguments are
+/// refused when the call arrives.
 fn slim_schema(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     for key in ["default", "format", "additionalProperties", "$schema"] {

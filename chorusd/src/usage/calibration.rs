@@ -1,37 +1,37 @@
-//! By how much a model counts otherwise than the estimate: learned from what its provider reported, and cheap to learn
-//! again, for every row of the table `usage` has both numbers.
+//! Per-model ratio of reported to estimated tokens over the last 16 calls. Kept in memory and rebuilt from the table
+//! `usage`, whose rows have both numbers.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::UsageRow;
 
-/// Calls that are remembered of a model.
+/// Maximum number of samples per model.
 pub const MAX_SAMPLES: usize = 16;
-/// Of a shorter request too much is what the provider puts around it.
+/// Samples with fewer estimated tokens are ignored: too much of such a request is the provider's overhead.
 const MIN_SAMPLE_TOKENS: u64 = 200;
-/// No tokeniser is further off than this; a provider that counts otherwise has counted something else.
+/// Samples with a larger ratio, or a smaller one than its inverse, are ignored: no tokenizer differs that much.
 const MAX_RATIO: f64 = 4.0;
 
-/// One call.
+/// The token counts of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// Tokens of the request, as they were estimated before.
+    /// Estimated tokens of the request.
     pub estimated: u64,
-    /// As the provider reported them.
+    /// Tokens that the provider reported.
     pub input: u64,
-    /// Of those, what came out of its cache; some servers report it beside `input` and not as part of it.
+    /// Tokens read from the provider's cache. Some servers include them in `input`, others report them separately.
     pub cache_read: u64,
 }
 
 impl From<&UsageRow> for Sample {
     fn from(row: &UsageRow) -> Self {
-        // An estimate says nothing of how a model counts.
+        // A row with an estimate says nothing about the tokenizer.
         let input = if row.by_estimate { 0 } else { row.input };
         Self { estimated: row.estimated, input, cache_read: row.cache_read }
     }
 }
 
-/// What is known of all models, by `provider/model`.
+/// The ratios of all models, by `provider/model`.
 #[derive(Debug, Default)]
 pub struct Calibration {
     models: HashMap<String, ModelSamples>,
@@ -39,13 +39,13 @@ pub struct Calibration {
 
 #[derive(Debug)]
 struct ModelSamples {
-    /// Tokens that were estimated, and their ratio to what was counted; the newest last.
+    /// Estimated tokens and ratio of each call; the newest is last.
     samples: VecDeque<(u64, f64)>,
     ratio: f64,
 }
 
 impl Calibration {
-    /// Takes note of a call, where it says something.
+    /// Adds a call, unless it is unsuitable as a sample.
     pub fn add_sample(&mut self, model: &str, sample: Sample) {
         let Sample { estimated, input, cache_read } = sample;
         if estimated < MIN_SAMPLE_TOKENS || input == 0 {
@@ -53,7 +53,8 @@ impl Calibration {
         }
         let expected = estimated as f64 * self.ratio(model).unwrap_or(1.0);
         let whole = input.saturating_add(cache_read);
-        // A part is not more than the whole, and no whole is less than half of what it was with all calls before.
+        // Decide whether the cached tokens are part of `input`. A part cannot exceed the whole. And an input below half
+        // of what the earlier calls predict lacks the cached tokens, unless with them it would be more than twice that.
         let apart = cache_read > input || (2.0 * (input as f64) < expected && whole as f64 <= 2.0 * expected);
         let ratio = if apart { whole } else { input } as f64 / estimated as f64;
         if !(1.0 / MAX_RATIO..=MAX_RATIO).contains(&ratio) {
@@ -70,15 +71,15 @@ impl Calibration {
         known.ratio = weighted_median(known.samples.iter().copied());
     }
 
-    /// Tokens that the model counts for each that is estimated; `None` where no call has told yet.
+    /// Returns how many tokens the model counts per estimated token, or `None` if there is no sample yet.
     #[must_use]
     pub fn ratio(&self, model: &str) -> Option<f64> {
         self.models.get(model).map(|model| model.ratio)
     }
 }
 
-/// The ratio that half of all tokens stood in calls below of: one odd call among many moves it little, and a long request says more
-/// than a short one.
+/// Returns the median ratio, weighted by tokens. One odd call among many has little influence, and a long request has
+/// more than a short one.
 fn weighted_median(calls: impl Iterator<Item = (u64, f64)>) -> f64 {
     let mut calls: Vec<_> = calls.collect();
     calls.sort_by(|one, two| one.1.total_cmp(&two.1));

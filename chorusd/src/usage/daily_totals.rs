@@ -1,4 +1,4 @@
-//! What was used today, counted in memory from the table.
+//! Usage of the current day, kept in memory and rebuilt from the table `usage`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::store::Store;
 
-/// The accounts of all agents.
+/// Tracks the usage of all agents.
 pub struct UsageTracker {
     store: Arc<Store>,
     clock: Clock,
     zone: TimeZone,
     today: Mutex<Option<DailyTotals>>,
-    /// Learned from the table at the first question.
+    /// Loaded from the table when it is first needed.
     calibration: Mutex<Option<Calibration>>,
 }
 
-/// Calls that are looked at to learn how models count.
+/// Maximum number of past calls to load for the calibration.
 const MAX_CALIBRATION_CALLS: u32 = 500;
 
 struct DailyTotals {
@@ -40,24 +40,25 @@ impl std::fmt::Debug for UsageTracker {
 }
 
 impl UsageTracker {
-    /// Accounts whose days are those of `zone`.
+    /// Creates a tracker whose days are those of `zone`.
     #[must_use]
     pub fn new(store: Arc<Store>, clock: Clock, zone: TimeZone) -> Self {
         Self { store, clock, zone, today: Mutex::default(), calibration: Mutex::default() }
     }
 
-    /// Whether the agent may call a model now. Calls that are under way are not counted yet: many at once may go past a
-    /// cap by what they use.
+    /// Checks whether the agent may call a model now. Running calls are not counted yet, so that many at once may
+    /// exceed a limit by what they use.
     ///
     /// # Errors
-    /// `limit_reached`, or a database that cannot be read.
+    /// `limit_reached`, or the error of reading the catalog.
     pub async fn check_limits(&self, agent: &AgentSettings) -> Result<()> {
         let today = self.lock_today().await?;
         let spent = today.spent.get(&agent.id).copied().unwrap_or_default();
         agent.limits.check(&agent.name, &spent, &today.day.end)
     }
 
-    /// Notes a call; durable when this returns. One that cannot be written counts until the next start.
+    /// Records a call; it is durable when this returns. If the row cannot be written, the call counts until the next
+    /// start.
     pub async fn record_call(&self, row: UsageRow) {
         let (agent, at) = (row.agent_id, row.at);
         if let Some(calibration) = &mut *self.calibration.lock().await {
@@ -83,19 +84,13 @@ impl UsageTracker {
         }
     }
 
-    /// What each agent that called a model today has used.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns what each agent that called a model today has used.
     pub async fn today_totals(&self) -> Result<HashMap<Uuid, Spending>> {
         let today = self.lock_today().await?;
         Ok(today.spent.clone())
     }
 
-    /// Tokens that a model (`provider/model`) counts for each that is estimated; `None` where it was not called yet.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns how many tokens a model (`provider/model`) counts per estimated token, or `None` before its first call.
     pub async fn calibration_ratio(&self, model: &str) -> Result<Option<f64>> {
         let mut held = self.calibration.lock().await;
         let known = match held.take() {
@@ -113,14 +108,14 @@ impl UsageTracker {
         Ok(held.insert(known).ratio(model))
     }
 
-    /// Whose days are meant.
+    /// Returns the time zone of the days.
     #[must_use]
     pub fn time_zone(&self) -> &TimeZone {
         &self.zone
     }
 
-    /// Today, read from the table where another day is in memory. The lock is held over the reading, so that no call is
-    /// counted by neither.
+    /// Returns the totals of today, loaded from the table if those in memory are of another day. The lock is held while
+    /// loading, so that no call is missed.
     async fn lock_today(&self) -> Result<MappedMutexGuard<'_, DailyTotals>> {
         let now = self.clock.now();
         let mut held = self.today.lock().await;
@@ -152,7 +147,7 @@ mod tests {
     use crate::store::catalog::UsageFilter;
     use crate::usage::{CallKind, UsageLimits};
 
-    /// A time of day that says what it is told, in seconds.
+    /// A wall clock that the test sets, in seconds.
     #[derive(Clone)]
     struct ManualTime(Arc<AtomicI64>);
 
@@ -217,7 +212,7 @@ mod tests {
     async fn a_cap_holds_until_midnight_and_over_a_restart() {
         let home = tempfile::tempdir().unwrap();
         let time = ManualTime::at("2026-02-27T22:30:00Z");
-        // An hour ahead: the day ends at 23:00 UTC.
+        // The zone is an hour ahead: the day ends at 23:00 UTC.
         let zone = TimeZone::fixed(jiff::tz::offset(1));
         let usage = |store: &Arc<Store>| UsageTracker::new(store.clone(), Clock::new(time.clone()), zone.clone());
         let (first, a) = (store(home.path()), agent(20));

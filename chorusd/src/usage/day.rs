@@ -1,28 +1,28 @@
-//! What a day is.
+//! Calendar days in a time zone.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _, Zoned};
 
-/// A day as a person means it: from midnight to midnight where the machine is.
+/// A day from midnight to midnight in a time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Day {
     pub start: Timestamp,
-    /// The beginning of the next.
+    /// The start of the next day.
     pub end: Zoned,
 }
 
 impl Day {
-    /// The day that `now` is in.
+    /// Returns the day that contains `now`.
     #[must_use]
     pub fn containing(now: Timestamp, zone: TimeZone) -> Self {
         let here = now.to_zoned(zone);
-        // Only at the ends of what a calendar can say there is no midnight.
+        // There is always a midnight, except at the ends of the calendar's range.
         let start = here.start_of_day().unwrap_or_else(|_| here.clone());
         let end = start.checked_add(1.day()).and_then(|next| next.start_of_day()).unwrap_or(here);
         Self { start: start.timestamp(), end }
     }
 
-    /// Whether `now` is in it.
+    /// Whether the day contains `now`.
     #[must_use]
     pub fn contains(&self, now: Timestamp) -> bool {
         self.start <= now && now < self.end.timestamp()

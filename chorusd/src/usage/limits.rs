@@ -1,4 +1,4 @@
-//! What an agent may use in a day.
+//! Daily usage limits of an agent.
 
 use chorus_proto::ErrorKind;
 use jiff::Zoned;
@@ -6,20 +6,20 @@ use jiff::Zoned;
 use super::Spending;
 use crate::error::{Error, Result};
 
-/// The caps of an agent; 0 is none.
+/// The limits of an agent; 0 means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct UsageLimits {
-    /// Tokens a day, in and out.
+    /// Input and output tokens per day.
     pub daily_tokens: u64,
-    /// US dollars a day.
+    /// US dollars per day.
     pub daily_cost: f64,
 }
 
 impl UsageLimits {
-    /// Whether the agent `name`, which has used `spent`, may use more before `end`.
+    /// Checks whether the agent `name`, which has used `spent`, may use more before `end`.
     ///
     /// # Errors
-    /// `limit_reached`: which cap, what was used, when it ends and how it is raised.
+    /// `limit_reached`, with the limit, what was used, when the limit ends and how to raise it.
     pub fn check(&self, name: &str, spent: &Spending, end: &Zoned) -> Result<()> {
         let (what, key) = if self.daily_tokens > 0 && spent.tokens >= self.daily_tokens {
             let what = format!("{} tokens today, and its daily_token_limit is {}", spent.tokens, self.daily_tokens);

@@ -1,5 +1,5 @@
-//! What calls of models use and may use: every call is noted ([`Usage::note`]), and a cap stops before the next one
-//! ([`Usage::may_call`]). A day is one of the machine's time zone.
+//! Usage of models: records every call ([`UsageTracker::record_call`]) and checks the daily limits before the next one
+//! ([`UsageTracker::check_limits`]). Days are those of the machine's time zone.
 
 mod calibration;
 mod daily_totals;

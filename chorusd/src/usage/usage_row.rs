@@ -1,4 +1,4 @@
-//! The row of a call.
+//! Builds the usage row of a model call.
 
 use chorus_proto::Usage;
 use jiff::Timestamp;
@@ -11,10 +11,11 @@ use crate::llm::{CallError, CallProgress, ModelRef, Reply, calculate_cost};
 use crate::message::ContextNo;
 use crate::token_estimate;
 
-/// No call uses as many tokens. What a server claims beyond it would make sums overflow, of which caps are made.
+/// Maximum plausible tokens of a call. Larger numbers from a server could overflow the sums that limits are checked
+/// with.
 const MAX_TOKENS: u64 = 1 << 40;
 
-/// Who calls a model, and what for.
+/// The purpose of a model call, and the agent that makes it.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelCallInfo<'a> {
     pub agent: &'a AgentSettings,
@@ -22,28 +23,28 @@ pub struct ModelCallInfo<'a> {
     pub turn_id: Option<Uuid>,
     pub kind: CallKind,
     pub target: &'a ModelRef,
-    /// What the model costs, where that is known.
+    /// Price of the model, if known.
     pub price: Option<Price>,
-    /// Tokens of the request, as [`crate::estimate`] counts them.
+    /// Estimated tokens of the request ([`crate::token_estimate`]).
     pub estimated: u64,
-    /// When.
+    /// When the call started.
     pub at: Timestamp,
 }
 
-/// What of an answer counts.
+/// How much of a reply was received, in bytes.
 #[derive(Debug, Clone, Copy)]
 enum Received {
-    /// All of it, so many bytes.
+    /// The complete reply.
     Complete(u64),
-    /// So many bytes; what was counted until then may be less.
+    /// Part of it; the reported output tokens may be fewer than those received.
     Partial(u64),
 }
 
 impl ModelCallInfo<'_> {
-    /// Returns the row of a call, whatever came of it; `None`: no server has heard of it.
+    /// Returns the row for the outcome of a call, or `None` if the request never reached a server.
     ///
-    /// What the server counted stands. Where it counted nothing the estimate counts and the row says so; a call that was refused used
-    /// nothing.
+    /// Numbers that the server reported are used as they are. Missing ones are estimated, which the row notes. A
+    /// refused call used nothing.
     #[must_use]
     pub fn to_row(&self, result: &Result<Reply, CallError>) -> Option<UsageRow> {
         let error = match result {
@@ -71,14 +72,14 @@ impl ModelCallInfo<'_> {
         }
     }
 
-    /// The row of what was reported, with the estimate where nothing was.
+    /// Returns the row of the reported usage, with estimates for missing numbers.
     fn row_with_estimate(&self, usage: &Usage, cache_write: Option<u64>, came: Received) -> UsageRow {
         let reported = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
         let (input, output) = (reported(usage.input_tokens), reported(usage.output_tokens));
         let written = match (came, output) {
             (Received::Complete(_), Some(output)) => output,
             (Received::Complete(bytes), None) => token_estimate::tokens_of_bytes(bytes),
-            // The last count is the one that says all, and it did not come.
+            // The final count comes with the last event, which is missing.
             (Received::Partial(bytes), output) => token_estimate::tokens_of_bytes(bytes).max(output.unwrap_or(0)),
         };
         if input.is_some() && written == output.unwrap_or(0) {
@@ -155,7 +156,7 @@ mod tests {
     fn what_a_server_does_not_count_is_estimated() {
         assert_eq!(replied(Usage { cost_usd: Some(1.0), ..tokens(Some(7), Some(3)) }), Some((7, 3, false, Some(1.0))));
         assert_eq!(replied(tokens(None, None)), Some((100, 10, true, Some(110.0))));
-        // Ollama says 0 where the prompt was in its cache: https://github.com/ollama/ollama/issues/5370
+        // Ollama reports 0 if the prompt was in its cache: https://github.com/ollama/ollama/issues/5370
         assert_eq!(replied(tokens(Some(0), Some(3))), Some((100, 3, true, Some(103.0))));
         assert_eq!(replied(tokens(Some(7), Some(0))), Some((7, 10, true, Some(17.0))));
     }
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(failed(CallProgress::Rejected, None), Some((0, 0, false, Some(0.0))));
         assert_eq!(failed(taken(0), None), Some((100, 0, true, Some(100.0))));
         assert_eq!(failed(taken(80), None), Some((100, 20, true, Some(120.0))));
-        // Anthropic counts the input at the beginning, and one token of the output.
+        // Anthropic reports the input at the beginning, and one output token.
         assert_eq!(failed(taken(80), Some(tokens(Some(7), Some(1)))), Some((7, 20, true, Some(27.0))));
         assert_eq!(failed(taken(8), Some(tokens(Some(7), Some(3)))), Some((7, 3, false, None)));
     }

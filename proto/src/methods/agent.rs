@@ -1,4 +1,4 @@
-//! `agent.*`.
+//! `agent.*`: create, configure, list and destroy agents.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,21 +8,21 @@ use crate::agent::Agent;
 use crate::session::Session;
 
 method!(
-    /// Makes an agent, or revives one that `agent destroy --keep-files` left.
+    /// Creates an agent, or revives one that `agent destroy --keep-files` left.
     Init = "agent.init", InitParams => InitResult
 );
 method!(
-    /// Saves the live context and takes the agent away.
+    /// Saves the live context and removes the agent.
     Destroy = "agent.destroy", DestroyParams => DestroyResult
 );
 method!(List = "agent.list", ListParams => ListResult);
 method!(Show = "agent.show", ShowParams => ShowResult);
 method!(
-    /// Chooses the agent that commands mean when none is named.
+    /// Chooses the agent for requests that name none.
     Use = "agent.use", UseParams => UseResult
 );
 method!(
-    /// Reads or sets one key of agent.json; `name` renames.
+    /// Reads or sets one key of agent.json; setting `name` renames the agent.
     Config = "agent.config", ConfigParams => ConfigResult
 );
 

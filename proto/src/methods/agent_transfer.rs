@@ -1,4 +1,4 @@
-//! `agent.export.*`, `agent.import.*`: a whole agent as one file, on its way out and in.
+//! `agent.export.*`, `agent.import.*`: moves a whole agent to another home as one file.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,20 +7,20 @@ use crate::agent::Agent;
 use crate::session::Session;
 
 method!(
-    /// Makes the file; a live conversation is saved first, and goes on.
+    /// Makes the file. A live context is saved first and stays live.
     ExportBegin = "agent.export.begin", ExportBeginParams => ExportBeginResult
 );
 method!(
-    /// A piece of the file.
+    /// Reads a piece of the file.
     ExportRead = "agent.export.read", ExportReadParams => ExportReadResult
 );
 method!(ImportBegin = "agent.import.begin", ImportBeginParams => ImportBeginResult);
 method!(
-    /// The next bytes of the file.
+    /// Sends the next bytes of the file.
     ImportAdd = "agent.import.add", ImportAddParams => ImportAddResult
 );
 method!(
-    /// Looks through what came, and makes the agent, whole or not at all.
+    /// Checks the uploaded file and creates the agent, completely or not at all.
     ImportCommit = "agent.import.commit", ImportCommitParams => ImportCommitResult
 );
 

@@ -1,4 +1,4 @@
-//! `approvals.*`: what people are asked before it is done.
+//! `approvals.*`: actions of agents that wait for a person's decision.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,15 +8,15 @@ use super::method;
 use super::permissions::{Part, Rule};
 
 method!(
-    /// The actions that wait for an answer.
+    /// Lists the open approvals.
     List = "approvals.list", ListParams => ListResult
 );
 method!(
-    /// Lets the action be done, once; with `always` the agent's profile allows exactly it from now on.
+    /// Approves an action once. With `always`, the agent's profile allows exactly this action from now on.
     Approve = "approvals.approve", ApproveParams => ApproveResult
 );
 method!(
-    /// Refuses it; the model is told.
+    /// Denies an action; the model is told.
     Deny = "approvals.deny", DenyParams => DenyResult
 );
 
@@ -34,7 +34,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The word on the wire.
+    /// Returns the name on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

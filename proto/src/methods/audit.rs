@@ -1,4 +1,4 @@
-//! `audit` and `audit.verify`: what was decided about what agents do.
+//! `audit` and `audit.verify`: the log of decisions about actions of agents.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use uuid::Uuid;
 use super::method;
 
 method!(
-    /// The log of decisions and changes, the newest last.
+    /// Reads the log of decisions and changes, the newest last.
     Audit = "audit", AuditParams => AuditResult
 );
 method!(
-    /// Walks the log's chain of hashes.
+    /// Verifies the hash chain of the log.
     Verify = "audit.verify", VerifyParams => VerifyResult
 );
 

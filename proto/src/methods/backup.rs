@@ -1,5 +1,5 @@
-//! `backup.*`: a copy of the whole home, made while the daemon runs. Verifying and restoring need no daemon: `chorusd` does them
-//! by itself and prints [`Verified`] and [`Restored`].
+//! `backup.*`: copies the whole home while the daemon runs. Verifying and restoring need no daemon: `chorusd
+//! --verify-backup` and `--restore-backup` print [`Verified`] and [`Restored`].
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ method!(
     Create = "backup.create", CreateParams => Summary
 );
 method!(
-    /// Starts a backup that goes to the client as one tar archive.
+    /// Starts a backup that is sent to the client as one tar archive.
     ArchiveBegin = "backup.archive.begin", ArchiveBeginParams => ArchiveBeginResult
 );
 method!(
@@ -30,7 +30,7 @@ pub struct CreateParams {
     pub prune: bool,
 }
 
-/// The end of a warning about what is no file: nothing that a backup could keep.
+/// End of the warnings about sockets, pipes and devices, which a backup cannot contain.
 pub const SPECIAL_FILE_WARNING: &str = "is a socket, pipe or device and not in the backup";
 
 /// A backup that was made.

@@ -1,4 +1,4 @@
-//! `context.resume`, `context.compact`: a conversation goes on in a fresh context, the next link of its chain.
+//! `context.resume`, `context.compact`: continue in a fresh context.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,11 @@ use crate::session::Session;
 use crate::working_set::Receipt;
 
 method!(
-    /// Begins a fresh context that knows a session by its summary only.
+    /// Starts a fresh context that contains only a session's summary and working set.
     Resume = "context.resume", ResumeParams => ResumeResult
 );
 method!(
-    /// Saves, and goes on in a fresh context; or takes the last compaction of the window back.
+    /// Saves the context and continues in a fresh one; or undoes the last compaction of the window.
     Compact = "context.compact", CompactParams => CompactResult
 );
 

@@ -1,4 +1,4 @@
-//! `context.*`.
+//! `context.*`: the live context of an agent, saving it and restoring it.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,12 +10,12 @@ use crate::window::Window;
 use crate::working_set::{Item, WorkingSet};
 
 method!(
-    /// Adds messages to the live context: all of them, or none.
+    /// Appends messages to the live context: all of them, or none.
     Append = "context.append", AppendParams => AppendResult
 );
 method!(Show = "context.show", ShowParams => ShowResult);
 method!(
-    /// Saves a checkpoint; the context goes on.
+    /// Saves the context as a session. The context stays live.
     Save = "context.save", SaveParams => SaveResult
 );
 method!(
@@ -23,20 +23,20 @@ method!(
     Clear = "context.clear", ClearParams => ClearResult
 );
 method!(
-    /// Saved sessions, newest first.
+    /// Lists saved sessions, newest first.
     History = "context.history", HistoryParams => HistoryResult
 );
 method!(
-    /// Puts a session's full messages back as the live context.
+    /// Makes a session with all its messages the live context.
     Restore = "context.restore", RestoreParams => RestoreResult
 );
 
 method!(
-    /// Drops the last user turns from the live context, or takes that back.
+    /// Drops the last user turns from the live context, or undoes that.
     Rewind = "context.rewind", RewindParams => RewindResult
 );
 method!(
-    /// Pins a fact: it stays in view whatever leaves the window.
+    /// Pins a fact, which stays visible to the model when messages leave the window.
     Pin = "context.pin", PinParams => PinResult
 );
 method!(Unpin = "context.unpin", UnpinParams => PinResult);

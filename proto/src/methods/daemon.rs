@@ -1,4 +1,4 @@
-//! `hello`, `status`, `daemon.stop`.
+//! `hello`, `status`, `daemon.stop`: the daemon itself.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,15 +7,15 @@ use super::method;
 use crate::agent::Agent;
 
 method!(
-    /// Who is there. Optional: any verb may come first.
+    /// Identifies the daemon. Optional: any method may be called first.
     Hello = "hello", HelloParams => HelloResult
 );
 method!(
-    /// The daemon and its agents.
+    /// Reports the state of the daemon and its agents.
     Status = "status", StatusParams => StatusResult
 );
 method!(
-    /// An orderly stop: every unsaved context is saved, then the daemon ends.
+    /// Stops the daemon after saving every unsaved context.
     Stop = "daemon.stop", StopParams => StopResult
 );
 

@@ -1,12 +1,12 @@
-//! `doctor`.
+//! `doctor`: checks and repairs.
 
 use serde::{Deserialize, Serialize};
 
 use super::method;
 
 method!(
-    /// Checks if everything is as it should be; with `rebuild`, the index is rebuilt from the files first; with `salvage`, sessions are
-    /// made of everything that a damaged journal still has.
+    /// Checks databases, files, models and the machine. With `rebuild`, rebuilds the catalog from the files first. With
+    /// `salvage`, makes sessions of everything that is readable in a damaged journal.
     Doctor = "doctor", DoctorParams => DoctorResult
 );
 

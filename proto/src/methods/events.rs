@@ -1,4 +1,4 @@
-//! `events.*`.
+//! `events.*`: stored and new events.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,12 @@ use super::method;
 use crate::event::Event;
 
 method!(
-    /// Events that are kept, oldest first.
+    /// Lists stored events, oldest first.
     List = "events.list", ListParams => ListResult
 );
 method!(
-    /// From now on, `event` notifications with an event as `params`; where some were missed, a `lagged` one first.
+    /// Subscribes to `event` notifications, each with an event as `params`. If events were missed, a `lagged`
+    /// notification comes first.
     Subscribe = "events.subscribe", SubscribeParams => SubscribeResult
 );
 

@@ -1,4 +1,4 @@
-//! `session.export.*`: which sessions, then each of them as text.
+//! `session.export.*`: select sessions, then read each of them as text.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,11 @@ use super::method;
 use crate::session::Session;
 
 method!(
-    /// The sessions that are to be exported; changes no history number.
+    /// Selects the sessions to export. Does not change the numbers of the history.
     Select = "session.export.select", SelectParams => SelectResult
 );
 method!(
-    /// A piece of a session as text.
+    /// Reads a piece of a session's text.
     Read = "session.export.read", ReadParams => ReadResult
 );
 
@@ -31,7 +31,7 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// The name on the wire, and the ending of a file.
+    /// Returns the name on the wire, which is also the file extension.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

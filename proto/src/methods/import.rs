@@ -1,4 +1,4 @@
-//! `session.import.*`: a transcript comes in chunks and becomes sessions at the commit.
+//! `session.import.*`: upload a transcript in chunks, then commit it as sessions.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,11 @@ use crate::session::Session;
 
 method!(Begin = "session.import.begin", BeginParams => BeginResult);
 method!(
-    /// The next bytes of the file.
+    /// Sends the next bytes of the file.
     Add = "session.import.add", AddParams => AddResult
 );
 method!(
-    /// Reads what came and saves it as sessions (trigger `import`).
+    /// Parses the uploaded file and saves it as sessions (trigger `import`).
     Commit = "session.import.commit", CommitParams => CommitResult
 );
 

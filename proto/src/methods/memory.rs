@@ -1,4 +1,4 @@
-//! `memory.*`: what agents know in every conversation.
+//! `memory.*`: facts that agents know in every conversation.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,19 +7,19 @@ use uuid::Uuid;
 use super::method;
 
 method!(
-    /// Remembers something; what is remembered already is not added twice.
+    /// Adds a fact, unless an entry says the same.
     Add = "memory.add", AddParams => AddResult
 );
 method!(
-    /// What an agent remembers, in the order in which its model is shown it.
+    /// Lists an agent's memory in the order in which its model is shown it.
     List = "memory.list", ListParams => ListResult
 );
 method!(
-    /// What an agent remembers that has all of these words in it, the best first.
+    /// Finds the entries of an agent's memory that contain all words of the query, best first.
     Search = "memory.search", SearchParams => SearchResult
 );
 method!(
-    /// Moves something remembered to the trash.
+    /// Moves an entry to the trash.
     Remove = "memory.remove", RemoveParams => RemoveResult
 );
 
@@ -35,7 +35,7 @@ pub enum MemorySource {
 }
 
 impl MemorySource {
-    /// The name on the wire.
+    /// Returns the name on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
-//! One type a verb: its name on the wire, its parameters, its result.
+//! The methods of the protocol: one type each, with its name on the wire, its parameters and its result.
 //!
-//! Parameters are the long option names of the command in snake_case and its positionals by name. The agent is
-//! `agent`; left out, the daemon takes the one chosen with `agent.use`, else the only one there is.
+//! Parameters are the long option names of the command in snake_case, and its positional arguments by name. The agent
+//! is `agent`; if it is missing the daemon takes the one chosen with `agent.use`, or the only one that exists.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -29,7 +29,7 @@ pub mod trash;
 pub mod tree;
 pub mod usage;
 
-/// A verb of the protocol.
+/// A method of the protocol.
 pub trait Method {
     /// The name on the wire, for example `context.append`.
     const NAME: &'static str;

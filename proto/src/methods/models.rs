@@ -1,4 +1,4 @@
-//! `models.*`.
+//! `models.*`: providers and their models.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::method;
 
 method!(
-    /// The models that there are, as the last discovery found them. Asks no provider.
+    /// Lists the models that the last discovery found. Sends no request to a provider.
     List = "models.list", ModelsParams => ModelsResult
 );
 method!(
-    /// Asks every provider which models it has, which tests its key; no paid call.
+    /// Asks every provider for its models, which tests its key. Makes no call that costs money.
     Validate = "models.validate", ModelsParams => ModelsResult
 );
 

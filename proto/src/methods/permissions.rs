@@ -1,4 +1,4 @@
-//! `permissions.*`.
+//! `permissions.*`: permission profiles and verdicts.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,15 +6,15 @@ use serde_json::Value;
 use super::method;
 
 method!(
-    /// The permission profiles there are: the presets, and those of the configuration.
+    /// Lists the permission profiles: the presets and those of the configuration.
     List = "permissions.list", ListParams => ListResult
 );
 method!(
-    /// One profile with its rules, numbered as verdicts name them.
+    /// Shows one profile with its rules, numbered as in verdicts.
     Show = "permissions.show", ShowParams => ShowResult
 );
 method!(
-    /// What an agent's profile says of an action, and which rule says it. Nothing is carried out.
+    /// Returns the verdict of an agent's profile on an action, and the rule behind it. Does not carry out the action.
     Check = "permissions.check", CheckParams => Verdict
 );
 
@@ -85,7 +85,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The word on the wire.
+    /// Returns the name on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! `send` and `send.*`: a turn with the agent's model.
+//! `send` and `send.*`: turns with the agent's model.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -8,12 +8,13 @@ use super::method;
 use crate::message::{Attachment, ToolCall, Usage};
 
 method!(
-    /// One turn: the text goes into the context, the model answers, and calls tools until it has nothing more to ask. Answered
-    /// when the turn has ended; a turn outlives the client that asked for it.
+    /// Runs one turn: appends the text to the context, calls the model, and runs its tool calls until it makes no more.
+    /// The answer comes when the turn has ended. If the client disconnects, the turn continues.
     Send = "send", SendParams => SendResult
 );
 method!(
-    /// Ends the turn that is running: what the model has said so far is kept. Or takes back one that waits: nothing of it is.
+    /// Cancels the running turn and keeps what the model has said so far; or withdraws a waiting one, of which nothing
+    /// is kept.
     Cancel = "send.cancel", CancelParams => CancelResult
 );
 

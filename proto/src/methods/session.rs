@@ -1,4 +1,4 @@
-//! `session.*`, but for the import and the export.
+//! `session.*` except import and export: saved sessions.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -13,17 +13,17 @@ method!(
     Delete = "session.delete", DeleteParams => DeleteResult
 );
 method!(
-    /// Forgets a session for good, its copies in the trash included.
+    /// Deletes a session and its copies in the trash for good.
     Purge = "session.purge", PurgeParams => PurgeResult
 );
 method!(
-    /// Moves sessions that nobody has used for long to the trash.
+    /// Moves sessions to the trash that have not been used for a long time.
     Expire = "session.expire", ExpireParams => ExpireResult
 );
 method!(Tag = "session.tag", TagParams => TagResult);
 method!(Untag = "session.untag", TagParams => TagResult);
 method!(
-    /// A saved session with a page of its messages.
+    /// Returns a session with a page of its messages.
     Get = "session.get", GetParams => GetResult
 );
 

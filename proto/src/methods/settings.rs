@@ -1,4 +1,4 @@
-//! `settings.*`.
+//! `settings.*`: the effective configuration and the defaults of agents.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,12 +6,12 @@ use serde_json::Value;
 use super::method;
 
 method!(
-    /// Every key of the configuration with its value, and where that comes from. No secret is shown: of a provider's key, where
-    /// it is found.
+    /// Lists every key of the configuration with its value and where the value comes from. Shows no secrets: for a
+    /// provider's key, only where it is found.
     Show = "settings.show", ShowParams => ShowResult
 );
 method!(
-    /// Sets what agents have that say nothing themselves: at once, and after restarts. An empty value takes it back.
+    /// Sets a default of all agents, immediately and permanently. An empty value removes it.
     Set = "settings.set", SetParams => SetResult
 );
 
@@ -54,7 +54,7 @@ pub enum From {
 }
 
 impl From {
-    /// The word on the wire.
+    /// Returns the name on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 use super::method;
 
 method!(
-    /// Tasks: those that run, then the others, the newest first.
+    /// Lists tasks: running ones first, then the others, newest first.
     List = "tasks.list", ListParams => ListResult
 );
 method!(
-    /// One task.
+    /// Returns one task.
     Show = "tasks.show", ShowParams => ShowResult
 );
 method!(
-    /// What a task printed, in pages.
+    /// Reads the output of a task in pages.
     Logs = "tasks.logs", LogsParams => LogsResult
 );
 method!(
-    /// Ends a task; answered once it has ended.
+    /// Ends a task, and answers once it has ended.
     Stop = "tasks.stop", StopParams => StopResult
 );
 
@@ -39,7 +39,7 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
-    /// The name on the wire.
+    /// Returns the name on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl TaskStatus {
         }
     }
 
-    /// The status of that name.
+    /// Returns the status of that name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let all = [Self::Running, Self::Completed, Self::Failed, Self::Stopped, Self::Lost];

@@ -1,4 +1,4 @@
-//! `trash.*`: what was deleted, until it is restored or the trash is emptied.
+//! `trash.*`: deleted agents, sessions and memory entries, until they are restored or the trash is emptied.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,15 +9,15 @@ use crate::agent::Agent;
 use crate::session::Session;
 
 method!(
-    /// What is in the trash, newest first.
+    /// Lists the trash, newest first.
     List = "trash.list", ListParams => ListResult
 );
 method!(
-    /// Puts an agent, a session or something remembered back where it was.
+    /// Restores an agent, a session or a memory entry.
     Restore = "trash.restore", RestoreParams => RestoreResult
 );
 method!(
-    /// Deletes for good.
+    /// Deletes entries for good.
     Empty = "trash.empty", EmptyParams => EmptyResult
 );
 

@@ -1,4 +1,4 @@
-//! `session.tree`, `session.branch`, `session.diff`, `session.merge`: lines of work that part and come together.
+//! `session.tree`, `session.branch`, `session.diff`, `session.merge`: branches of sessions.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,19 +10,19 @@ use crate::session::{Session, Trigger};
 use crate::working_set::Item;
 
 method!(
-    /// The sessions of an agent and its live context, each with what it hangs from.
+    /// Returns the sessions of an agent and its live context as a tree, each with its parent.
     Tree = "session.tree", TreeParams => TreeResult
 );
 method!(
-    /// Goes on from a session in a second line of work.
+    /// Continues from a session in a second context.
     Branch = "session.branch", BranchParams => BranchResult
 );
 method!(
-    /// Where two sessions part, and what each says from there on.
+    /// Returns the messages in which two sessions differ.
     Diff = "session.diff", DiffParams => DiffResult
 );
 method!(
-    /// Brings two lines of work together in a new live context.
+    /// Merges two sessions in a new live context.
     Merge = "session.merge", MergeParams => MergeResult
 );
 

@@ -1,4 +1,4 @@
-//! `usage`: what calls of models used.
+//! `usage`: tokens and cost of model calls.
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::method;
 
 method!(
-    /// What calls of models used, by day, agent and model.
+    /// Reports the usage of model calls by day, agent and model.
     Show = "usage", UsageParams => UsageResult
 );
 

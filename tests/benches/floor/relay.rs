@@ -1,4 +1,4 @@
-//! The least a program must do that passes an answer on while it comes: read what there is, write it on, on one thread.
+//! The least work of a program that relays a stream: read what is available and write it, in one thread.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Asks the server at `url` and passes its answer on to another thread. What that took of the processor.
+/// Requests a response from the server at `url` and relays it to another thread. Returns the processor time that took.
 pub fn relay_response(url: &str) -> Duration {
     let (mut out, mut listener) = UnixStream::pair().expect("a socket");
     let heard = std::thread::spawn(move || while listener.read(&mut [0; 4096]).expect("a piece") > 0 {});
@@ -31,7 +31,7 @@ pub fn relay_response(url: &str) -> Duration {
     took
 }
 
-/// Processor time of this thread.
+/// Returns the processor time of this thread.
 fn thread_cpu_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))

@@ -1,4 +1,4 @@
-//! The least a program must do that asks a daemon for its status: connect, ask once, print.
+//! The least work of a program that asks a daemon for its status: connect, send one request, print the answer.
 
 use std::io::{Read, Write};
 

@@ -9,30 +9,34 @@ struct Rule {
 }
 
 /// A front door translates; ops act; the store keeps; the core of an agent is pure.
-const RULES: [Rule; 36] = [
+const RULES: &[Rule] = &[
     Rule { path: "proto/src/", never: &["chorusd", "chorusctl", "rusqlite", "clap"] },
     Rule { path: "chorusctl/src/", never: &["chorusd", "tokio", "tokio_util", "rusqlite"] },
-    Rule { path: "chorusd/src/agent/event", never: IMPURE },
-    Rule { path: "chorusd/src/agent/effect", never: IMPURE },
-    Rule { path: "chorusd/src/agent/state", never: IMPURE },
-    Rule { path: "chorusd/src/agent/turn", never: IMPURE },
-    Rule { path: "chorusd/src/agent/allowance", never: IMPURE },
-    Rule { path: "chorusd/src/agent/tool_calls", never: IMPURE },
-    Rule { path: "chorusd/src/agent/pairs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/again", never: IMPURE },
-    Rule { path: "chorusd/src/agent/cut_off", never: IMPURE },
-    Rule { path: "chorusd/src/agent/queue", never: IMPURE },
-    Rule { path: "chorusd/src/agent/exclusive", never: IMPURE },
-    Rule { path: "chorusd/src/agent/context", never: IMPURE },
-    Rule { path: "chorusd/src/agent/window", never: IMPURE },
-    Rule { path: "chorusd/src/agent/compaction", never: IMPURE },
-    Rule { path: "chorusd/src/agent/links", never: IMPURE },
-    Rule { path: "chorusd/src/agent/sent_again", never: IMPURE },
-    Rule { path: "chorusd/src/agent/noted", never: IMPURE },
+    Rule { path: "chorusd/src/agent/event.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/effect.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/state.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/turn.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/tool_budget.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/tool_calls.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/tool_pairing.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/turn_resumption.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/interruption.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/turn_queue.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/context_ops.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/context.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/context_edits.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/exclusive_results.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/model_reply.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/usage_sum.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/window/", never: IMPURE },
+    Rule { path: "chorusd/src/agent/compaction/", never: IMPURE },
+    Rule { path: "chorusd/src/agent/continuation.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/resent_message.rs", never: IMPURE },
+    Rule { path: "chorusd/src/agent/extraction_result.rs", never: IMPURE },
     Rule { path: "chorusd/src/permissions/", never: IMPURE },
     Rule { path: "chorusd/src/redact/", never: IMPURE },
     Rule { path: "chorusd/src/session/", never: FORMAT },
-    Rule { path: "chorusd/src/archive/", never: BELOW },
+    Rule { path: "chorusd/src/agent_archive/", never: BELOW },
     Rule { path: "chorusd/src/backup/", never: BELOW },
     Rule { path: "chorusd/src/llm/", never: MODELS },
     Rule { path: "chorusd/src/sandbox/", never: APART },
@@ -40,11 +44,9 @@ const RULES: [Rule; 36] = [
     Rule { path: "chorusd/src/tasks/", never: BELOW },
     Rule { path: "chorusd/src/approvals/", never: BELOW },
     Rule { path: "chorusd/src/store/", never: BELOW },
-    Rule { path: "chorusd/src/search/", never: BELOW },
-    Rule { path: "chorusd/src/ops/", never: &["crate::server", "crate::discord", "crate::mcp", "rusqlite"] },
+    Rule { path: "chorusd/src/ops/", never: &["crate::server", "crate::discord", "rusqlite"] },
     Rule { path: "chorusd/src/server/", never: DOOR },
     Rule { path: "chorusd/src/discord/", never: DOOR },
-    Rule { path: "chorusd/src/mcp/", never: DOOR },
     Rule { path: "chorusd/src/summary/", never: &["crate::agent", "crate::server", "crate::discord", "rusqlite"] },
 ];
 
@@ -69,9 +71,8 @@ const IMPURE: &[&str] = &[
 ];
 const FORMAT: &[&str] =
     &["tokio", "tokio_util", "rusqlite", "interprocess", "std::net", "crate::store", "crate::server"];
-const MODELS: &[&str] =
-    &["crate::agent", "crate::server", "crate::discord", "crate::mcp", "crate::ops", "crate::store", "rusqlite"];
-const BELOW: &[&str] = &["crate::agent", "crate::server", "crate::discord", "crate::mcp", "crate::ops"];
+const MODELS: &[&str] = &["crate::agent", "crate::server", "crate::discord", "crate::ops", "crate::store", "rusqlite"];
+const BELOW: &[&str] = &["crate::agent", "crate::server", "crate::discord", "crate::ops"];
 const APART: &[&str] =
     &["crate::agent", "crate::server", "crate::discord", "crate::ops", "crate::store", "crate::tools", "rusqlite"];
 const DOOR: &[&str] = &["crate::store", "crate::llm", "crate::tools", "rusqlite"];
@@ -101,6 +102,14 @@ fn each_part_uses_only_what_it_may() {
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn each_rule_is_about_files_that_exist() {
+    let all = ["proto/src", "chorusd/src", "chorusctl/src"].map(sources);
+    for rule in RULES {
+        assert!(all.iter().flatten().any(|source| source.path.starts_with(rule.path)), "no file below {}", rule.path);
+    }
 }
 
 #[test]

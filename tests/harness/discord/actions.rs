@@ -1,4 +1,4 @@
-//! What people and the application do, and who is told of it.
+//! Actions of people and of the application, with the events that they dispatch.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -10,7 +10,8 @@ use super::permissions::VIEW_CHANNEL;
 use super::state::State;
 
 impl State {
-    /// A server as GUILD_CREATE tells of it: of its members only the application itself, which is all it is told without asking.
+    /// Returns the data of a GUILD_CREATE. Of the members it has only the application, which is all that Discord sends
+    /// without a request.
     pub fn guild_json(&self, guild: &Guild) -> Value {
         let seen = |channel: &&Channel| {
             if channel.kind == THREAD_CHANNEL {
@@ -39,7 +40,8 @@ impl State {
         json
     }
 
-    /// Somebody in a server may this beside what others give: by a role that is theirs alone, of which everybody is told.
+    /// Grants a member these permissions in a guild, in addition to those of their other roles, by a role that only
+    /// they have.
     pub fn grant_permissions(&mut self, guild: u64, user: u64, permissions: u64) {
         let id = self.snowflakes.next();
         let Some(server) = self.guild_mut(guild) else { return };
@@ -92,7 +94,7 @@ impl State {
         id
     }
 
-    /// Takes a channel away with what is in it.
+    /// Deletes a channel with its messages.
     pub fn remove_channel(&mut self, id: u64) -> Option<Channel> {
         self.dispatch_channel("CHANNEL_DELETE", id);
         let removed = self.channels.remove(&id)?;
@@ -103,7 +105,7 @@ impl State {
         Some(removed)
     }
 
-    /// Puts a message into its channel.
+    /// Adds a message to its channel.
     pub fn post_message(&mut self, message: Message) -> u64 {
         let id = message.id;
         if let Some(channel) = self.channels.get_mut(&message.channel).filter(|_| message.ephemeral_for.is_none()) {
@@ -114,7 +116,7 @@ impl State {
         id
     }
 
-    /// Changes a message; what it said before is kept.
+    /// Edits a message; the previous content is recorded.
     pub fn edit_message(&mut self, id: u64, edit: impl FnOnce(&mut Message)) {
         let Some(message) = self.messages.get_mut(&id) else { return };
         let before = message.content.clone();
@@ -125,7 +127,7 @@ impl State {
         self.dispatch_message("MESSAGE_UPDATE", &message);
     }
 
-    /// Takes a message away.
+    /// Deletes a message.
     pub fn delete_message(&mut self, id: u64) -> bool {
         let Some(message) = self.messages.remove(&id) else { return false };
         let guild = self.channels.get(&message.channel).filter(|channel| channel.direct_with.is_none());
@@ -141,7 +143,7 @@ impl State {
         true
     }
 
-    /// The application is told of a server, as when it is invited.
+    /// Dispatches a GUILD_CREATE, as when the application is invited.
     pub fn dispatch_guild(&mut self, guild: u64) {
         if let Some(json) = self.guild(guild).map(|guild| self.guild_json(guild)) {
             self.dispatch("GUILD_CREATE", GUILDS, &json);
@@ -149,7 +151,7 @@ impl State {
     }
 }
 
-/// The name that a text channel gets: small letters, and lines for spaces.
+/// Returns the name that Discord gives a text channel: lower case, with hyphens for spaces.
 #[must_use]
 pub fn normalize_channel_name(name: &str) -> String {
     let kept = |c: &char| !"!\"#$%&'()*+,./:;<=>?@[\\]^`{|}~".contains(*c);

@@ -1,15 +1,15 @@
-//! What Discord answers instead of doing it.
+//! Errors of the REST API.
 
 use serde_json::{Map, Value, json};
 
-/// A status, Discord's code and message, and for a form what is wrong in it.
+/// Status, code and message of Discord, and for an invalid form the errors of its fields.
 #[derive(Debug, Clone)]
 pub struct ApiError {
     pub status: u16,
     pub code: u64,
     pub message: String,
     pub errors: Option<Value>,
-    /// Only a mistake of the application leads to it.
+    /// Only a bug of the application leads to this error.
     pub is_violation: bool,
 }
 
@@ -18,7 +18,7 @@ impl ApiError {
         Self { status, code, message: message.to_owned(), errors: None, is_violation: false }
     }
 
-    /// The same for what a correct application never brings about.
+    /// Creates an error that a correct application never causes.
     pub fn violation(status: u16, code: u64, message: &str) -> Self {
         Self { is_violation: true, ..Self::new(status, code, message) }
     }
@@ -52,7 +52,7 @@ impl ApiError {
     }
 }
 
-/// What is wrong in a form: paths such as `components.0.label`, a code and a message for each.
+/// Errors in a form: for each a path such as `components.0.label`, a code and a message.
 #[derive(Debug, Default)]
 pub struct FormErrors(Vec<(String, &'static str, String)>);
 
@@ -61,7 +61,7 @@ impl FormErrors {
         self.0.push((path.to_owned(), code, message.into()));
     }
 
-    /// The refusal of the form, where anything is wrong in it.
+    /// Returns an error if anything in the form is wrong.
     pub fn finish(self) -> Result<(), ApiError> {
         if self.0.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A channel: what people say in it, and what they see.
+//! The handle of a channel: posts messages as users, and reads what they see.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::user::UserHandle;
 use super::visible_message::VisibleMessage;
 use crate::wait::{DEADLINE, wait_until};
 
-/// A text channel. Copies are the same channel.
+/// A text channel. Clones are the same channel.
 #[derive(Debug, Clone)]
 pub struct ChannelHandle {
     pub(super) shared: Arc<Shared>,
@@ -46,14 +46,14 @@ impl ChannelHandle {
         Self { shared: shared.clone(), id }
     }
 
-    /// Somebody says something; the number of the message.
+    /// Posts a message as `who`. Returns its id.
     pub fn say(&self, who: &UserHandle, text: &str) -> u64 {
         self.add_message(who, text, |_| {})
     }
 
-    /// Somebody says something that the next new session tells between IDENTIFY and READY. Discord's documentation promises no order of the two:
-    /// "Ready: dispatched when a client has completed the initial handshake", and libraries hold events that come sooner
-    /// (Rapptz/discord.py#1375).
+    /// Posts a message that the next new session receives between IDENTIFY and READY. Discord's documentation promises
+    /// no order of the two: "Ready: dispatched when a client has completed the initial handshake", and libraries buffer
+    /// events that arrive before it (Rapptz/discord.py#1375).
     pub fn say_before_ready(&self, who: &UserHandle, text: &str) -> u64 {
         let id = self.say(who, text);
         self.shared.change(|state| {
@@ -63,7 +63,7 @@ impl ChannelHandle {
         id
     }
 
-    /// Somebody says something with files: name, content type, bytes.
+    /// Posts a message with files: name, content type, bytes.
     pub fn say_with_files(&self, who: &UserHandle, text: &str, files: &[(&str, &str, &[u8])]) -> u64 {
         let new = self.shared.change(|state| {
             let file = |(name, kind, bytes): &(&str, &str, &[u8])| File {
@@ -77,21 +77,22 @@ impl ChannelHandle {
         self.add_message(who, text, |message| message.files = new)
     }
 
-    /// Somebody answers a message.
+    /// Replies to a message.
     pub fn reply(&self, who: &UserHandle, to: u64, text: &str) -> u64 {
         self.add_message(who, text, |message| (message.reply_to, message.kind) = (Some(to), 19))
     }
 
-    /// What Discord itself writes: 7 says that somebody came, 6 that a message was pinned, 8 that the server was boosted.
+    /// Posts a system message of Discord: 7 says that somebody joined, 6 that a message was pinned, 8 that the guild
+    /// was boosted.
     pub fn post_system_message(&self, who: &UserHandle, kind: u64) -> u64 {
         self.add_message(who, "", |message| message.kind = kind)
     }
 
-    /// Something from outside, by a webhook.
+    /// Posts a message by a webhook.
     pub fn post_by_webhook(&self, name: &str, text: &str) -> u64 {
         let id = self.shared.change(|state| {
             let id = state.snowflakes.next();
-            // It is no member, and has no account: its number is its own.
+            // A webhook is no member and has no account; its id is its own.
             state.users.insert(id, User { id, name: name.to_owned(), bot: true });
             id
         });
@@ -108,12 +109,12 @@ impl ChannelHandle {
         })
     }
 
-    /// A message is edited by who wrote it.
+    /// Edits a message as its author.
     pub fn edit_message(&self, id: u64, text: &str) {
         self.shared.change(|state| state.edit_message(id, |message| message.content = text.to_owned()));
     }
 
-    /// The application is told of a message once more.
+    /// Dispatches the MESSAGE_CREATE of a message once more.
     pub fn redeliver(&self, id: u64) {
         self.shared.change(|state| {
             let message = state.messages.get(&id).cloned();
@@ -121,20 +122,20 @@ impl ChannelHandle {
         });
     }
 
-    /// A message has something below it that no client knows yet. Nobody is told.
+    /// Gives a message an embed of a type that no client knows. Dispatches no event.
     pub fn make_unparsable(&self, id: u64) {
         self.shared.change(|state| {
             state.messages.get_mut(&id).expect("the message").embeds = serde_json::json!([{"type": 99}]);
         });
     }
 
-    /// A message is deleted.
+    /// Deletes a message.
     pub fn delete_message(&self, id: u64) {
         let there = self.shared.change(|state| state.delete_message(id));
         assert!(there, "the message is not there any more");
     }
 
-    /// Messages are deleted at once.
+    /// Deletes several messages at once.
     pub fn delete_messages(&self, ids: &[u64]) {
         self.shared.change(|state| {
             let Some(guild) = state.channels.get(&self.id).map(|channel| channel.guild) else { return };
@@ -150,12 +151,12 @@ impl ChannelHandle {
         });
     }
 
-    /// The channel is deleted by hand.
+    /// Deletes the channel, as a person would.
     pub fn delete_channel(&self) {
         self.shared.change(|state| _ = state.remove_channel(self.id));
     }
 
-    /// The channel gets another name by hand.
+    /// Renames the channel, as a person would.
     pub fn rename(&self, name: &str) {
         self.shared.change(|state| {
             if let Some(channel) = state.channels.get_mut(&self.id) {
@@ -165,10 +166,10 @@ impl ChannelHandle {
         });
     }
 
-    /// The application may not do this here any more.
+    /// Denies the application these permissions in the channel.
     pub fn deny_application(&self, permissions: u64) {
         self.shared.change(|state| {
-            // It is told of the change as long as it sees the channel.
+            // The application receives the change only as long as it sees the channel.
             let app = state.application_id;
             if let Some(channel) = state.channels.get_mut(&self.id) {
                 channel.overwrites.retain(|(of, ..)| *of != app);
@@ -178,7 +179,7 @@ impl ChannelHandle {
         });
     }
 
-    /// Somebody may this here, and nowhere else.
+    /// Grants a user these permissions in the channel only.
     pub fn grant_to_user(&self, who: &UserHandle, permissions: u64) {
         self.shared.change(|state| {
             if let Some(channel) = state.channels.get_mut(&self.id) {
@@ -188,7 +189,7 @@ impl ChannelHandle {
         });
     }
 
-    /// What the application was denied here it may again.
+    /// Removes all denials for the application.
     pub fn clear_denials(&self) {
         self.deny_application(0);
     }
@@ -216,20 +217,20 @@ impl ChannelHandle {
         state.channels.get(&parent).map(|channel| channel.name.clone())
     }
 
-    /// What everybody sees, oldest first.
+    /// Returns the messages that everybody sees, the oldest first.
     #[must_use]
     pub fn messages(&self) -> Vec<VisibleMessage> {
         let state = self.shared.state();
         state.public_messages(self.id).map(|message| VisibleMessage::from_message(&state, message)).collect()
     }
 
-    /// What the application wrote of it.
+    /// Returns the messages of the application among them.
     #[must_use]
     pub fn application_posts(&self) -> Vec<VisibleMessage> {
         self.messages().into_iter().filter(|message| message.is_own).collect()
     }
 
-    /// What was there and was deleted.
+    /// Returns the messages that were deleted.
     #[must_use]
     pub fn deleted_messages(&self) -> Vec<VisibleMessage> {
         let state = self.shared.state();
@@ -241,10 +242,10 @@ impl ChannelHandle {
             .collect()
     }
 
-    /// Waits until `found` finds what it wants among the messages.
+    /// Waits until `found` returns a value for the messages.
     ///
     /// # Panics
-    /// With what there is where it does not in time.
+    /// If it does not in time; the panic message lists the messages.
     #[track_caller]
     pub fn wait_for<T>(&self, what: &str, mut found: impl FnMut(&[VisibleMessage]) -> Option<T>) -> T {
         let end = std::time::Instant::now() + DEADLINE;
@@ -258,20 +259,20 @@ impl ChannelHandle {
         })
     }
 
-    /// Waits for a post of the application that holds `text`.
+    /// Waits for a message of the application that contains `text`.
     ///
     /// # Panics
-    /// As `wait_for`.
+    /// As [`ChannelHandle::wait_for`].
     #[track_caller]
     pub fn wait_for_post(&self, text: &str) -> VisibleMessage {
         let fits = |message: &&VisibleMessage| message.is_own && message.content.contains(text);
         self.wait_for(text, |messages| messages.iter().find(fits).cloned())
     }
 
-    /// Waits for a post of the application with a button of this label.
+    /// Waits for a message of the application with a button of this label.
     ///
     /// # Panics
-    /// As `wait_for`.
+    /// As [`ChannelHandle::wait_for`].
     #[track_caller]
     pub fn wait_for_post_with_button(&self, label: &str) -> VisibleMessage {
         let fits = |message: &&VisibleMessage| message.is_own && message.button(label).is_some();

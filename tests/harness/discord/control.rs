@@ -1,4 +1,4 @@
-//! What a test has Discord do: faults, ends of connections, limits; and what came of it.
+//! Controls of the fake for tests: faults, closed connections, limits; and counters.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::state::{StartLimit, State};
 use super::{FakeDiscord, TOKEN};
 use crate::wait::{DEADLINE, wait_until};
 
-/// Codes after which a session cannot be taken up again.
+/// Close codes after which a session cannot be resumed.
 const FINAL_CLOSE_CODES: [u16; 9] = [4003, 4004, 4007, 4009, 4010, 4011, 4012, 4013, 4014];
 
 fn for_each_connection(state: &mut State, deed: impl Fn(&mut Connection)) {
@@ -19,7 +19,7 @@ fn for_each_connection(state: &mut State, deed: impl Fn(&mut Connection)) {
 }
 
 impl FakeDiscord {
-    /// Closes the gateway's connections with this code.
+    /// Closes the gateway connections with this code.
     pub fn close_connections(&self, code: u16) {
         self.shared.change(|state| {
             if FINAL_CLOSE_CODES.contains(&code) {
@@ -29,18 +29,18 @@ impl FakeDiscord {
         });
     }
 
-    /// Breaks the gateway's connections without a word.
+    /// Resets the gateway connections without a close frame.
     pub fn reset_connections(&self) {
         self.shared
             .change(|state| for_each_connection(state, |connection| connection.end = Some(ConnectionEnd::Reset)));
     }
 
-    /// Op 7: come again, and go on.
+    /// Sends op 7: the application should reconnect and resume.
     pub fn request_reconnect(&self) {
         self.shared.change(|state| for_each_connection(state, |connection| connection.send_op(7, json!(null))));
     }
 
-    /// Op 9: the session is invalid, or may be taken up.
+    /// Sends op 9: the session is invalid, and may be resumed or not.
     pub fn invalidate_sessions(&self, resumable: bool) {
         self.shared.change(|state| {
             if !resumable {
@@ -50,12 +50,12 @@ impl FakeDiscord {
         });
     }
 
-    /// The connections that there are stay, and nothing is said by them any more.
+    /// Keeps the open gateway connections, but sends nothing on them any more.
     pub fn silence_connections(&self) {
         self.shared.change(|state| for_each_connection(state, |connection| connection.is_silent = true));
     }
 
-    /// Nobody can connect, and whoever is connected is cut off.
+    /// Refuses new connections, and resets those that are open.
     pub fn refuse_connections(&self) {
         self.shared.change(|state| {
             state.is_refusing = true;
@@ -63,42 +63,43 @@ impl FakeDiscord {
         });
     }
 
-    /// They can again.
+    /// Accepts connections again.
     pub fn accept_connections(&self) {
         self.shared.change(|state| state.is_refusing = false);
     }
 
-    /// Sessions are forgotten, as after a long time: whoever was away has to begin anew.
+    /// Forgets the sessions without a connection, as Discord does after a long time: they cannot be resumed.
     pub fn forget_sessions(&self) {
         self.shared.change(|state| state.sessions.retain(|_, session| session.connection.is_some()));
     }
 
-    /// How many new connections are left, and when there are more.
+    /// Sets how many sessions may be begun, and when there are more.
     pub fn set_session_start_limit(&self, remaining: u64, reset_after: Duration) {
         self.shared.change(|state| state.start_limit = StartLimit { remaining, reset_after, ..state.start_limit });
     }
 
-    /// How far apart new connections must be; 5 s unless told.
+    /// Sets the shortest time between two IDENTIFYs; 5 s by default.
     pub fn set_identify_interval(&self, time: Duration) {
         self.shared.change(|state| state.identify_interval = time);
     }
 
-    /// How often the next connections are to give a sign of life; 41.25 s unless told.
+    /// Sets the heartbeat interval of the next connections; 41.25 s by default.
     pub fn set_heartbeat(&self, every: Duration) {
         self.shared.change(|state| state.heartbeat = every);
     }
 
-    /// How long an interaction waits for its first answer; 3 s unless told.
+    /// Sets how long an interaction waits for its initial response; 3 s by default.
     pub fn set_interaction_timeout(&self, time: Duration) {
         self.shared.change(|state| state.interaction_timeout = time);
     }
 
-    /// The developer portal grants the content of messages, or takes it away: whoever asks for it is closed with 4014.
+    /// Grants the Message Content intent in the developer portal, or revokes it: without it, an application that
+    /// requests it is closed with 4014.
     pub fn set_message_content(&self, granted: bool) {
         self.shared.change(|state| state.message_content = granted);
     }
 
-    /// The token is good for nothing any more, or again.
+    /// Revokes the token, or makes it valid again.
     pub fn set_token_revoked(&self, revoked: bool) {
         let token = if revoked { "none".to_owned() } else { TOKEN.to_owned() };
         self.shared.change(|state| state.token = token);
@@ -107,95 +108,95 @@ impl FakeDiscord {
         }
     }
 
-    /// How long the nonce of a post is known; 5 min unless told.
+    /// Sets how long the nonce of a message is recognized; 5 min by default.
     pub fn set_nonce_window(&self, time: Duration) {
         self.shared.change(|state| state.nonce_window = time);
     }
 
-    /// From now on a route takes `limit` requests in `per`, says so in its headers, and refuses more.
+    /// From now on each bucket allows `limit` requests in `per`, says so in its headers, and refuses more.
     pub fn set_rate_limit(&self, limit: usize, per: Duration) {
         self.shared.change(|state| {
             (state.buckets.limit, state.buckets.per, state.buckets.is_enforced) = (limit, per, true);
         });
     }
 
-    /// The next `times` requests of this form have this happen to them: `POST /channels/*/messages`, where a star is any one part or
-    /// any method, and two stars at the end are any rest.
+    /// Injects a fault into the next `times` requests that match `pattern`, for example `POST /channels/*/messages`. A
+    /// star stands for one segment, or for any method; two stars at the end stand for any rest.
     pub fn inject_fault(&self, pattern: &str, times: usize, fault: Fault) {
         self.shared.change(|state| state.faults.push(FaultRule::new(pattern, times, fault)));
     }
 
-    /// Nothing fails any more.
+    /// Removes all faults.
     pub fn clear_faults(&self) {
         self.shared.change(|state| state.faults.clear());
     }
 
-    /// Lets requests go on that wait at the gate, and those that come to it later.
+    /// Opens a gate, for requests that wait at it and for later ones.
     pub fn open_gate(&self, gate: &str) {
         self.shared.change(|state| _ = state.open_gates.insert(gate.to_owned()));
     }
 
-    /// Waits until a request has come to the gate.
+    /// Waits until a request has reached the gate.
     ///
     /// # Panics
-    /// Where none comes.
+    /// If none does in time.
     pub fn wait_for_gate(&self, gate: &str) {
         wait_until("a request at a gate", DEADLINE, || self.shared.state().reached_gates.contains(gate).then_some(()));
     }
 
-    /// Sessions that were begun.
+    /// Returns how many sessions were begun.
     #[must_use]
     pub fn identifies(&self) -> usize {
         self.shared.state().identifies
     }
 
-    /// IDENTIFYs that came too soon after the one before, and got an op 9.
+    /// Returns how many IDENTIFYs came too soon after the previous one, and got an op 9.
     #[must_use]
     pub fn identifies_refused(&self) -> usize {
         self.shared.state().identifies_refused
     }
 
-    /// Sessions that were taken up again.
+    /// Returns how many sessions were resumed.
     #[must_use]
     pub fn resumes(&self) -> usize {
         self.shared.state().resumes
     }
 
-    /// How often a list of commands was put.
+    /// Returns how often a list of commands was registered.
     #[must_use]
     pub fn registrations(&self) -> usize {
         self.shared.state().registrations
     }
 
-    /// The application listens.
+    /// Returns whether the application is connected to the gateway.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.shared.state().is_connected()
     }
 
-    /// Waits until the application listens.
+    /// Waits until the application is connected.
     ///
     /// # Panics
-    /// Where it does not in time.
+    /// If it is not in time.
     pub fn wait_connected(&self) {
         wait_until("a connection to the gateway", DEADLINE, || self.is_connected().then_some(()));
     }
 
-    /// Waits until it does not.
+    /// Waits until the application is not connected.
     ///
     /// # Panics
-    /// Where it still does in the end.
+    /// If it still is in the end.
     pub fn wait_disconnected(&self) {
         wait_until("the gateway's connection to end", DEADLINE, || (!self.is_connected()).then_some(()));
     }
 
-    /// Every request so far.
+    /// Returns every request so far.
     #[must_use]
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.shared.state().requests.clone()
     }
 
-    /// The requests of a form, as for [`Discord::fail`].
+    /// Returns the requests that match a pattern, as for [`FakeDiscord::inject_fault`].
     #[must_use]
     pub fn requests_to(&self, pattern: &str) -> Vec<RecordedRequest> {
         let form = FaultRule::new(pattern, 0, Fault::Reset);
@@ -204,16 +205,16 @@ impl FakeDiscord {
         requests
     }
 
-    /// Waits until `count` requests of a form have come; they are returned.
+    /// Waits until `count` requests that match a pattern were received, and returns them.
     ///
     /// # Panics
-    /// Where they do not come.
+    /// If they do not arrive in time.
     #[must_use]
     pub fn wait_for_requests(&self, pattern: &str, count: usize) -> Vec<RecordedRequest> {
         wait_until(pattern, DEADLINE, || Some(self.requests_to(pattern)).filter(|all| all.len() >= count))
     }
 
-    /// Something that happened on the gateway, as it stands: for events that nobody knows.
+    /// Dispatches an event as it is, for events of unknown types.
     pub fn dispatch_event(&self, kind: &str, data: &serde_json::Value) {
         self.shared.change(|state| state.dispatch(kind, 0, data));
     }

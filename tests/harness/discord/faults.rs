@@ -1,29 +1,29 @@
-//! What goes wrong, laid out by a test.
+//! Faults that tests inject into REST requests.
 
 use std::time::Duration;
 
-/// What a request gets instead of its answer, or before it.
+/// What happens to a request.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// A status with a body that is no JSON of Discord's.
+    /// A status with a body that is no JSON.
     Status(u16),
     /// 429, with `Retry-After` and the same in the body.
     RateLimit { after: Duration, global: bool },
-    /// What the guard before Discord says: 403, HTML.
+    /// The response of a proxy in front of Discord: 403, HTML.
     Html403,
-    /// A refusal of Discord's: status, code and message.
+    /// An error of Discord: status, code and message.
     Refuse(u16, u64, &'static str),
-    /// The connection breaks before anything was done.
+    /// The connection is reset before the request is executed.
     Reset,
-    /// It is done, and the connection breaks before the answer.
+    /// The request is executed, and the connection is reset before the response.
     LoseResponse,
-    /// It is done so long after.
+    /// The request is executed after this time.
     Delay(Duration),
-    /// It waits until the test opens the gate, and is done then.
+    /// The request waits until the test opens the gate, and is executed then.
     Gate(&'static str),
 }
 
-/// A fault with the requests that it is for.
+/// A fault, and the requests that it applies to.
 #[derive(Debug)]
 pub struct FaultRule {
     method: String,
@@ -33,13 +33,14 @@ pub struct FaultRule {
 }
 
 impl FaultRule {
-    /// `POST /channels/*/messages`: a star is any one part, or any method; two stars at the end are any rest.
+    /// `POST /channels/*/messages`: a star stands for one segment, or for any method; two stars at the end stand for
+    /// any rest.
     pub fn new(pattern: &str, times: usize, fault: Fault) -> Self {
         let (method, path) = pattern.split_once(' ').unwrap_or(("*", pattern));
         Self { method: method.to_owned(), path: path_segments(path), remaining: times, fault }
     }
 
-    /// Whether it is for this request; it is used up once then.
+    /// If the rule matches the request, uses it once and returns the fault.
     pub fn apply(&mut self, method: &str, path: &str) -> Option<Fault> {
         if self.remaining == 0 || !self.matches(method, path) {
             return None;

@@ -1,4 +1,4 @@
-//! A server, as a test builds it.
+//! The handle of a guild, by which a test builds it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::state::Shared;
 use super::user::UserHandle;
 use crate::wait::{DEADLINE, wait_until};
 
-/// A server that the application was invited to. Copies are the same server.
+/// A guild that the application was invited to. Clones are the same guild.
 #[derive(Debug, Clone)]
 pub struct GuildHandle {
     pub(super) shared: Arc<Shared>,
@@ -42,8 +42,8 @@ impl GuildHandle {
         Self { shared: shared.clone(), id }
     }
 
-    /// Somebody with these roles, which are made where they are not there, and these permissions beside those of everybody, by a role of
-    /// their own.
+    /// Adds a member with these roles, which are created if necessary, and these permissions in addition to those of
+    /// `@everyone`, by a role that only they have.
     pub fn add_member(&self, name: &str, roles: &[&str], permissions: u64) -> UserHandle {
         let roles = roles.iter().map(|name| self.find_or_create_role(name)).collect();
         let user = self.shared.change(|state| {
@@ -57,17 +57,17 @@ impl GuildHandle {
         UserHandle { shared: self.shared.clone(), id: user }
     }
 
-    /// Who owns it.
+    /// Returns the owner.
     ///
     /// # Panics
-    /// Where the server has gone.
+    /// If the guild does not exist any more.
     #[must_use]
     pub fn owner(&self) -> UserHandle {
         let id = self.shared.state().guild(self.id).expect("the server").owner;
         UserHandle { shared: self.shared.clone(), id }
     }
 
-    /// Another application.
+    /// Adds another application.
     pub fn add_bot(&self, name: &str) -> UserHandle {
         let person = self.add_member(name, &[], 0);
         self.shared.change(|state| {
@@ -78,10 +78,10 @@ impl GuildHandle {
         person
     }
 
-    /// The number of a role, which is made where it is not there.
+    /// Returns the id of a role, which is created if necessary.
     ///
     /// # Panics
-    /// Where the server has gone.
+    /// If the guild does not exist any more.
     pub fn find_or_create_role(&self, name: &str) -> u64 {
         self.shared.change(|state| {
             let id = state.snowflakes.next();
@@ -97,29 +97,29 @@ impl GuildHandle {
         })
     }
 
-    /// A text channel that somebody made.
+    /// Creates a text channel, as a person would.
     pub fn create_channel(&self, name: &str) -> ChannelHandle {
         let id = self.shared.change(|state| state.add_channel(self.id, TEXT_CHANNEL, name, None, None));
         ChannelHandle { shared: self.shared.clone(), id }
     }
 
-    /// A thread that somebody began below a channel.
+    /// Creates a thread below a channel, as a person would.
     pub fn create_thread(&self, below: &ChannelHandle, name: &str) -> ChannelHandle {
         let id = self.shared.change(|state| state.add_channel(self.id, THREAD_CHANNEL, name, None, Some(below.id)));
         ChannelHandle { shared: self.shared.clone(), id }
     }
 
-    /// A category that somebody made.
+    /// Creates a category, as a person would.
     pub fn create_category(&self, name: &str) -> u64 {
         self.shared.change(|state| state.add_channel(self.id, CATEGORY_CHANNEL, name, None, None))
     }
 
-    /// A text channel that somebody made in a category.
+    /// Creates a text channel in a category, as a person would.
     pub fn create_channel_in(&self, name: &str, category: u64) {
         self.shared.change(|state| _ = state.add_channel(self.id, TEXT_CHANNEL, name, None, Some(category)));
     }
 
-    /// The categories that there are: numbers and names.
+    /// Returns ids and names of the categories.
     #[must_use]
     pub fn categories(&self) -> Vec<(u64, String)> {
         let state = self.shared.state();
@@ -131,13 +131,13 @@ impl GuildHandle {
     /// Waits for a text channel of this name.
     ///
     /// # Panics
-    /// Where there is none in time.
+    /// If there is none in time.
     #[must_use]
     pub fn wait_for_channel(&self, name: &str) -> ChannelHandle {
         wait_until(name, DEADLINE, || self.text_channels().into_iter().find(|room| room.name() == name))
     }
 
-    /// The text channels that there are.
+    /// Returns the text channels.
     #[must_use]
     pub fn text_channels(&self) -> Vec<ChannelHandle> {
         let state = self.shared.state();
@@ -146,7 +146,7 @@ impl GuildHandle {
         channels.map(|channel| ChannelHandle { shared: self.shared.clone(), id: channel.id }).collect()
     }
 
-    /// What the application may in the whole server, from now on.
+    /// Sets the application's permissions in the whole guild.
     pub fn set_application_permissions(&self, permissions: u64) {
         self.shared.change(|state| {
             let guild = state.guild_mut(self.id).expect("the server");
@@ -156,7 +156,7 @@ impl GuildHandle {
         });
     }
 
-    /// The application is thrown out.
+    /// Removes the application from the guild.
     pub fn remove_application(&self) {
         self.shared.change(|state| {
             if let Some(guild) = state.guild_mut(self.id) {
@@ -167,13 +167,13 @@ impl GuildHandle {
         });
     }
 
-    /// An outage on Discord's side: the server is not there for a while.
+    /// Starts an outage of Discord: the guild is unavailable for a while.
     pub fn start_outage(&self) {
         let told = serde_json::json!({"id": self.id.to_string(), "unavailable": true});
         self.shared.change(|state| state.dispatch("GUILD_DELETE", super::gateway::session::GUILDS, &told));
     }
 
-    /// The application is told of it again.
+    /// Makes the guild available to the application again.
     pub fn make_available(&self) {
         self.shared.change(|state| {
             if let Some(guild) = state.guild_mut(self.id) {
@@ -183,7 +183,7 @@ impl GuildHandle {
         });
     }
 
-    /// The commands that are registered here or for all servers.
+    /// Returns the commands that are registered in this guild or globally.
     #[must_use]
     pub fn commands(&self) -> Vec<serde_json::Value> {
         let state = self.shared.state();

@@ -1,4 +1,4 @@
-//! The REST side: requests over HTTP/1.1, faults first, then what Discord would do.
+//! The REST API over HTTP/1.1: injected faults first, then what Discord would do.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,30 +19,30 @@ use super::request_parse;
 use super::rest;
 use super::state::{Shared, State};
 
-/// A request as it came.
+/// A request as it was received.
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
     pub method: String,
-    /// Below `/api/v10`, without its query.
+    /// The path below `/api/v10`, without the query.
     pub path: String,
     pub query: Vec<(String, String)>,
     pub authorization: Option<String>,
     pub user_agent: String,
-    /// The body as JSON; null where it is none.
+    /// The body as JSON; null if it is no JSON.
     pub body: Value,
     pub files: Vec<File>,
     pub at: std::time::Instant,
 }
 
 impl RecordedRequest {
-    /// A parameter of the query.
+    /// Returns a parameter of the query.
     #[must_use]
     pub fn param(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(found, _)| found == name).map(|(_, value)| &**value)
     }
 }
 
-/// What is sent back.
+/// A response.
 #[derive(Debug)]
 pub struct HttpResponse {
     pub status: u16,
@@ -56,13 +56,13 @@ impl HttpResponse {
         Self { status, headers, body: body.to_string().into() }
     }
 
-    /// 204.
+    /// Returns an empty response with status 204.
     pub fn no_content() -> Self {
         Self { status: 204, headers: Vec::new(), body: Bytes::new() }
     }
 }
 
-/// Takes connections for good.
+/// Accepts connections for ever.
 pub async fn accept_connections(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((stream, _)) = listener.accept().await {
         tokio::spawn(serve_connection(stream, shared.clone()));
@@ -72,11 +72,11 @@ pub async fn accept_connections(listener: TcpListener, shared: Arc<Shared>) {
 async fn serve_connection(stream: TcpStream, shared: Arc<Shared>) {
     _ = stream.set_nodelay(true);
     let service = service_fn(|request| handle_request(request, &shared));
-    // The other end may go whenever it likes.
+    // The client may disconnect at any time.
     _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
-/// The answer; an error breaks the connection.
+/// Returns the response; an error resets the connection.
 async fn handle_request(request: Request<Incoming>, shared: &Shared) -> Result<Response<Full<Bytes>>, std::io::Error> {
     let broken = || std::io::Error::from(std::io::ErrorKind::ConnectionReset);
     let (head, body) = request.into_parts();
@@ -134,7 +134,7 @@ fn rate_limited(after: std::time::Duration, global: bool) -> HttpResponse {
     let seconds = after.as_secs_f64();
     let body = json!({"message": "You are being rate limited.", "retry_after": seconds, "global": global});
     let mut answer = HttpResponse::json(429, &body);
-    // The header is in whole seconds, the body in parts of them.
+    // The header is in whole seconds, the body in fractions.
     answer.headers.push(("retry-after", format!("{}", seconds.ceil())));
     answer.headers.push(("x-ratelimit-scope", if global { "global" } else { "user" }.to_owned()));
     if global {
@@ -143,7 +143,7 @@ fn rate_limited(after: std::time::Duration, global: bool) -> HttpResponse {
     answer
 }
 
-/// The answer that a fault gives in the place of Discord's.
+/// Returns the response that a fault has instead of Discord's.
 fn fault_response(fault: &Fault) -> Option<HttpResponse> {
     let html = |status, text: &str| HttpResponse {
         status,

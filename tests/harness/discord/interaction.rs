@@ -1,4 +1,4 @@
-//! What came of a command or a button.
+//! The handle of an interaction, with the application's responses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::state::{InteractionRecord as Kept, Shared};
 use super::visible_message::VisibleMessage;
 use crate::wait::{DEADLINE, wait_until};
 
-/// An interaction that the application was told of.
+/// An interaction that was sent to the application.
 #[derive(Debug, Clone)]
 pub struct Interaction {
     pub(super) shared: Arc<Shared>,
@@ -22,35 +22,35 @@ impl Interaction {
         self.shared.state().interactions[&self.id].clone()
     }
 
-    /// Waits for the first answer: its kind, and how long it took.
+    /// Waits for the initial response. Returns its type and how long it took.
     ///
     /// # Panics
-    /// Where there is none in time.
+    /// If there is none in time.
     #[track_caller]
     pub fn wait_for_acknowledgement(&self) -> (u64, Duration) {
         let (kind, at) = wait_until("an interaction to be acknowledged", DEADLINE, || self.record().callback);
         (kind, at - self.record().at)
     }
 
-    /// Whether there was a first answer.
+    /// Returns whether there was an initial response.
     #[must_use]
     pub fn is_acknowledged(&self) -> bool {
         self.record().callback.is_some()
     }
 
-    /// What the answer says now: the first message that was made or changed for it and is still there.
+    /// Waits for a response: the first message that was created or edited for the interaction and still exists.
     ///
     /// # Panics
-    /// Where there is none in time.
+    /// If there is none in time.
     #[track_caller]
     pub fn response(&self) -> VisibleMessage {
         wait_until("an interaction to be answered", DEADLINE, || self.responses().into_iter().next())
     }
 
-    /// Waits for an answer that holds `text`.
+    /// Waits for a response that contains `text`.
     ///
     /// # Panics
-    /// With the answers where none does in time.
+    /// If none does in time; the panic message lists the responses.
     #[track_caller]
     pub fn response_with(&self, text: &str) -> VisibleMessage {
         let end = std::time::Instant::now() + DEADLINE;
@@ -62,7 +62,7 @@ impl Interaction {
         })
     }
 
-    /// Every message that was made or changed in answer, as it is now.
+    /// Returns every message that was created or edited as a response, in its current state.
     #[must_use]
     pub fn responses(&self) -> Vec<VisibleMessage> {
         let state = self.shared.state();
@@ -73,10 +73,10 @@ impl Interaction {
             .collect()
     }
 
-    /// What is offered for completion: names and values.
+    /// Waits for the choices of an autocomplete request. Returns names and values.
     ///
     /// # Panics
-    /// Where nothing is in time.
+    /// If there are none in time.
     #[track_caller]
     pub fn choices(&self) -> Vec<(String, Value)> {
         let choices = wait_until("words for completion", DEADLINE, || self.record().choices);

@@ -1,4 +1,4 @@
-//! Commands and buttons as interactions.
+//! Sends commands, autocomplete requests and button presses to the application as interactions.
 
 use std::time::Instant;
 
@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 use super::messages::Message;
 use super::state::{InteractionRecord, State};
 
-/// The most bytes of a file.
+/// Maximum size of a file in bytes.
 const MAX_FILE_BYTES: u64 = 10 << 20;
 
-/// Tells the application of an interaction of somebody in a channel; its number.
+/// Dispatches an interaction of a user in a channel. Returns its id.
 pub fn dispatch_interaction(
     state: &mut State,
     (room, user): (u64, u64),
@@ -46,7 +46,7 @@ pub fn dispatch_interaction(
     if let Some(message) = message.and_then(|id| state.messages.get(&id)) {
         told["message"] = state.message_json(message, false);
     } else if let Some(id) = message {
-        // It was deleted while the finger moved.
+        // The message was deleted just before the button was pressed.
         let gone = state.deleted.iter().find(|gone| gone.id == id).cloned();
         let gone = gone.unwrap_or_else(|| Message::new(id, room, state.application_id, ""));
         told["message"] = state.message_json(&gone, false);
@@ -76,7 +76,7 @@ pub fn dispatch_interaction(
     id
 }
 
-/// The data of a command that is given or, with `focused`, being typed.
+/// Builds the data of a command that is invoked or, with `focused`, being typed.
 #[track_caller]
 pub fn command_data(
     state: &State,
@@ -130,7 +130,7 @@ fn option_values(
         let mut said = json!({"name": name, "type": option["type"]});
         if focused == Some(name) {
             assert!(option["autocomplete"] == true, "/{command}: {name} is not completed");
-            // What is being typed is a text, whatever it is to become.
+            // A value that is being typed is a string, whatever type it will have.
             (said["focused"], said["value"]) = (true.into(), (*text).into());
             return said;
         }
@@ -143,7 +143,7 @@ fn option_values(
     given.iter().map(value).collect()
 }
 
-/// A text as the value of an option.
+/// Converts a text to the value of an option.
 #[track_caller]
 fn option_value(state: &State, option: &Value, text: &str, resolved: &mut Map<String, Value>) -> Value {
     let number = || text.parse::<u64>().expect("the number of somebody or something");

@@ -1,14 +1,14 @@
-//! A message as it is kept, and as Discord tells of it.
+//! Messages, and their form in Discord's API.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Only whoever gave the command sees it.
+/// The flag of messages that only the user of the interaction sees.
 pub const EPHEMERAL: u64 = 1 << 6;
-/// "… is thinking".
+/// The flag of deferred responses: "… is thinking".
 pub const LOADING: u64 = 1 << 7;
 
-/// What was attached.
+/// An attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
     pub id: u64,
@@ -22,15 +22,16 @@ pub struct File {
 pub struct Message {
     pub id: u64,
     pub channel: u64,
-    /// A user, or the number of a webhook.
+    /// The id of a user or a webhook.
     pub author: u64,
     pub webhook: Option<u64>,
-    /// 0 is one that somebody wrote, 19 a reply, 20 the answer to a command; others say that somebody joined, and such.
+    /// 0 is a message of a user, 19 a reply, 20 the response to a command; other values are system messages, for
+    /// example that somebody joined.
     pub kind: u64,
     pub content: String,
     pub at: Timestamp,
     pub edited: Option<Timestamp>,
-    /// What it said before each edit.
+    /// The content before each edit.
     pub previous_contents: Vec<String>,
     pub components: Value,
     pub embeds: Value,
@@ -40,9 +41,9 @@ pub struct Message {
     pub reply_to: Option<u64>,
     pub mentions: Vec<u64>,
     pub mention_everyone: bool,
-    /// The interaction that it answers.
+    /// The metadata of the interaction that it responds to.
     pub interaction: Option<Value>,
-    /// Who alone sees it.
+    /// The only user who sees it.
     pub ephemeral_for: Option<u64>,
 }
 
@@ -78,7 +79,8 @@ impl Message {
             && is_empty_list(&self.components)
     }
 
-    /// Without the author, the member and what it answers: who asks for those knows the world. `base` is where files are.
+    /// Returns the JSON without author, member and referenced message, which `State::message_json` adds. `base` is the
+    /// URL of the attachments.
     pub fn to_json(&self, base: &str) -> Value {
         let files: Vec<Value> = self.files.iter().map(|file| self.file_json(file, base)).collect();
         let mut json = json!({
@@ -115,7 +117,7 @@ fn is_empty_list(list: &Value) -> bool {
     list.as_array().is_none_or(Vec::is_empty)
 }
 
-/// Whom a text mentions by number.
+/// Returns the ids of the users that a text mentions.
 #[must_use]
 pub fn mentioned_users(text: &str) -> Vec<u64> {
     let named =

@@ -1,14 +1,14 @@
-//! A Discord on loopback ports that speaks the real one's wire formats: REST and gateway, version 10. It takes what Discord takes,
-//! refuses what Discord refuses, and writes down what a correct application never does.
+//! A fake Discord on loopback ports with the wire formats of the real one: REST and gateway, version 10. It accepts
+//! what Discord accepts, refuses what Discord refuses, and records violations: what a correct application never does.
 //!
 //! ```text
-//! let discord = Discord::start();
-//! let guild = discord.guild("home");
-//! let (mara, room) = (guild.member("mara", &["admin"], MANAGE_CHANNELS), guild.channel("general"));
+//! let discord = FakeDiscord::start();
+//! let guild = discord.create_guild("home");
+//! let (mara, general) = (guild.add_member("mara", &["admin"], MANAGE_CHANNELS), guild.create_channel("general"));
 //! Daemon::start_with(&home, &discord.config_toml()); // [discord] with the token and this address
-//! let made = mara.slash(&room, "agent init", &[("name", "scribe")]).answer();
-//! guild.room("scribe").say(&mara, "hello");
-//! discord.check(); // so does its end
+//! let made = mara.run_slash_command(&general, "agent init", &[("name", "scribe")]).response();
+//! guild.wait_for_channel("scribe").say(&mara, "hello");
+//! discord.assert_no_violations(); // also called on drop
 //! ```
 
 mod actions;
@@ -49,10 +49,10 @@ use tokio::runtime::Runtime;
 pub use user::UserHandle;
 pub use visible_message::{Button, VisibleMessage};
 
-/// The token of the application: of the form that Discord's have.
+/// The token of the application, in the form of Discord's tokens.
 pub const TOKEN: &str = "MTI2MzQ1Njc4OTAxMjM0NTY3OA.GzPq2a.x8Wf0vT3mN5cR7bL1kJ9hD4sG6yE2uQ0iO8pA5";
 
-/// The server. Dropping it closes every connection, and panics where the application did what it must not.
+/// The fake. Dropping it closes every connection, and panics if the application violated a rule.
 #[derive(Debug)]
 pub struct FakeDiscord {
     shared: Arc<Shared>,
@@ -61,10 +61,10 @@ pub struct FakeDiscord {
 }
 
 impl FakeDiscord {
-    /// Starts one, without any servers yet.
+    /// Starts the fake without guilds.
     ///
     /// # Panics
-    /// Where there are no ports.
+    /// If no port can be bound.
     #[must_use]
     pub fn start() -> Self {
         let temp_dir = tempfile::tempdir().expect("a folder for the token");
@@ -86,7 +86,7 @@ impl FakeDiscord {
         Self { shared, runtime: Some(runtime), temp_dir }
     }
 
-    /// `[discord]` for config.toml, with the token in a file. Further keys of the table go behind it.
+    /// Returns `[discord]` for config.toml, with the token in a file. Further keys of the table can be appended.
     #[must_use]
     pub fn config_toml(&self) -> String {
         format!("[discord]\ntoken_file = \"{}\"\napi_base = \"{}\"\n", self.token_file().display(), self.url())
@@ -109,44 +109,41 @@ impl FakeDiscord {
         self.temp_dir.path().join("token")
     }
 
-    /// The number of the application, which is its user's too.
+    /// Returns the id of the application and of its user.
     #[must_use]
     pub fn application(&self) -> u64 {
         self.shared.state().application_id
     }
 
-    /// A server that the application was invited to.
+    /// Creates a guild and invites the application to it.
     pub fn create_guild(&self, name: &str) -> GuildHandle {
         GuildHandle::new(&self.shared, name)
     }
 
-    /// The application as somebody who writes: what it says through another client of its own.
+    /// Returns the application as a user, for messages that another client of it writes.
     #[must_use]
     pub fn own_user(&self) -> UserHandle {
         UserHandle::application(&self.shared)
     }
 
-    /// The conversation of the application with one person.
+    /// Returns the direct message channel of the application and a person.
     #[must_use]
     pub fn direct_channel(&self, person: &UserHandle) -> ChannelHandle {
         ChannelHandle::direct(&self.shared, person)
     }
 
-    /// What the application did that it must not, so far.
+    /// Returns the recorded violations.
     #[must_use]
     pub fn violations(&self) -> Vec<String> {
         self.shared.state().violations.clone()
     }
 
-    /// The same, and forgets it: for whoever brought it about on purpose.
+    /// Returns the recorded violations and clears them, for tests that cause them on purpose.
     pub fn take_violations(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.state().violations)
     }
 
-    /// Panics with what the application did that it must not.
-    ///
-    /// # Panics
-    /// See above.
+    /// Panics with the recorded violations, if there are any.
     #[track_caller]
     pub fn assert_no_violations(&self) {
         let violations = self.take_violations();

@@ -1,11 +1,11 @@
-//! What there is in Discord: servers, people, roles, channels.
+//! The objects of Discord: guilds, users, roles, channels.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::permissions as may;
 
-/// Somebody: a person, a bot, a webhook.
+/// A person, an application or a webhook.
 #[derive(Debug, Clone)]
 pub struct User {
     pub id: u64,
@@ -22,13 +22,13 @@ impl User {
     }
 }
 
-/// A role of a server.
+/// A role of a guild.
 #[derive(Debug, Clone)]
 pub struct Role {
     pub id: u64,
     pub name: String,
     pub permissions: u64,
-    /// Belongs to an application.
+    /// It belongs to an application.
     pub managed: bool,
 }
 
@@ -43,17 +43,17 @@ impl Role {
     }
 }
 
-/// Who is in a server.
+/// A member of a guild.
 #[derive(Debug, Clone)]
 pub struct Member {
     pub user: u64,
     pub nick: Option<String>,
     pub roles: Vec<u64>,
-    /// Of these the one that is theirs alone, if there is one.
+    /// The role that only this member has, if there is one.
     pub own_role: Option<u64>,
 }
 
-/// A server.
+/// A guild.
 #[derive(Debug, Clone)]
 pub struct Guild {
     pub id: u64,
@@ -62,7 +62,7 @@ pub struct Guild {
     pub roles: Vec<Role>,
     pub members: Vec<Member>,
     pub joined_at: Timestamp,
-    /// The application was thrown out.
+    /// The application was removed.
     pub is_left: bool,
 }
 
@@ -75,19 +75,19 @@ impl Guild {
         self.members.iter_mut().find(|member| member.user == user)
     }
 
-    /// What somebody may in the whole server.
+    /// Returns the permissions of a user in the whole guild.
     pub fn permissions(&self, user: u64) -> u64 {
         let Some(member) = self.member(user) else { return 0 };
         // "Guild owners have all permissions": https://discord.com/developers/docs/topics/permissions.
         if user == self.owner {
             return may::ALL;
         }
-        // The role of everybody has the server's number.
+        // The id of the `@everyone` role is the id of the guild.
         let held = self.roles.iter().filter(|role| role.id == self.id || member.roles.contains(&role.id));
         held.fold(0, |all, role| all | role.permissions)
     }
 
-    /// As it is asked for: without channels and members.
+    /// Returns the JSON of a REST response, without channels and members.
     pub fn to_json(&self) -> Value {
         json!({
             "id": self.id.to_string(), "name": self.name, "icon": null, "splash": null, "discovery_splash": null,
@@ -104,7 +104,7 @@ impl Guild {
         self.roles.iter().enumerate().map(|(position, role)| role.to_json(position)).collect()
     }
 
-    /// A member as others see them; without the user in it, and without what they may.
+    /// Returns the JSON of a member, without the user and the permissions.
     pub fn member_json(&self, user: u64) -> Value {
         let Some(member) = self.member(user) else { return Value::Null };
         let roles: Vec<String> = member.roles.iter().map(u64::to_string).collect();
@@ -120,7 +120,7 @@ pub const TEXT_CHANNEL: u64 = 0;
 pub const CATEGORY_CHANNEL: u64 = 4;
 pub const THREAD_CHANNEL: u64 = 11;
 
-/// A channel or category of a server.
+/// A channel or category of a guild.
 #[derive(Debug, Clone)]
 pub struct Channel {
     pub id: u64,
@@ -130,10 +130,10 @@ pub struct Channel {
     pub topic: Option<String>,
     pub parent: Option<u64>,
     pub position: u64,
-    /// What it denies and allows somebody: user, allow, deny.
+    /// Permission overwrites: user or guild, allow, deny.
     pub overwrites: Vec<(u64, u64, u64)>,
     pub last_message: Option<u64>,
-    /// A conversation with one person: there is no server.
+    /// The user of a direct channel, which belongs to no guild.
     pub direct_with: Option<u64>,
 }
 
@@ -145,7 +145,8 @@ impl Channel {
             "position": self.position, "permission_overwrites": overwrites, "flags": 0, "nsfw": false,
             "parent_id": self.parent.map(|id| id.to_string()),
         });
-        // "Example Thread Channel" of https://discord.com/developers/docs/resources/channel: no overwrites and no position of its own.
+        // "Example Thread Channel" of https://discord.com/developers/docs/resources/channel has neither overwrites nor
+        // a position.
         if self.kind == THREAD_CHANNEL {
             return json!({
                 "id": self.id.to_string(), "type": self.kind, "guild_id": self.guild.to_string(), "name": self.name,
@@ -166,7 +167,7 @@ impl Channel {
         json
     }
 
-    /// As interactions have it.
+    /// Returns the JSON of interactions.
     pub fn to_partial_json(&self, permissions: u64) -> Value {
         if self.direct_with.is_some() {
             return json!({"id": self.id.to_string(), "type": 1, "flags": 0});
@@ -176,7 +177,7 @@ impl Channel {
         json
     }
 
-    /// What somebody who may `base` in the server may here.
+    /// Returns the permissions in this channel of a user who has `base` in the guild.
     pub fn permissions(&self, base: u64, user: u64) -> u64 {
         let own = self.overwrites.iter().filter(|(of, ..)| *of == self.guild || *of == user);
         own.fold(base, |base, (_, allow, deny)| may::apply_overwrite(base, *allow, *deny))

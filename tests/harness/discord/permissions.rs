@@ -1,4 +1,4 @@
-//! Bits of permissions, by Discord's names.
+//! Permission bits, with Discord's names.
 
 pub const ADMINISTRATOR: u64 = 1 << 3;
 pub const MANAGE_CHANNELS: u64 = 1 << 4;
@@ -13,7 +13,7 @@ pub const MENTION_EVERYONE: u64 = 1 << 17;
 pub const USE_APPLICATION_COMMANDS: u64 = 1 << 31;
 pub const SEND_MESSAGES_IN_THREADS: u64 = 1 << 38;
 
-/// What everybody in a server has.
+/// The permissions of `@everyone` in a new guild.
 pub const EVERYONE_DEFAULT: u64 = VIEW_CHANNEL
     | SEND_MESSAGES
     | EMBED_LINKS
@@ -22,13 +22,13 @@ pub const EVERYONE_DEFAULT: u64 = VIEW_CHANNEL
     | USE_APPLICATION_COMMANDS
     | SEND_MESSAGES_IN_THREADS;
 
-/// What the application was invited with.
+/// The permissions that the application is invited with.
 pub const APPLICATION_DEFAULT: u64 = EVERYONE_DEFAULT | MANAGE_CHANNELS | MANAGE_MESSAGES;
 
-/// Every bit there is.
+/// Every permission bit.
 pub const ALL: u64 = (1 << 53) - 1;
 
-/// What `base` comes to in a channel that denies and allows these.
+/// Applies a channel overwrite to the permissions `base`.
 #[must_use]
 pub fn apply_overwrite(base: u64, allow: u64, deny: u64) -> u64 {
     if base & ADMINISTRATOR != 0 { ALL } else { base & !deny | allow }

@@ -1,11 +1,11 @@
-//! Bodies: JSON, or a form with JSON and files in it.
+//! Parses request bodies: JSON, or multipart with JSON and files.
 
 use serde_json::Value;
 
 use super::http::RecordedRequest;
 use super::messages::File;
 
-/// A request out of its parts; `uri` as it stood in the first line.
+/// Builds the record of a request; `uri` is the one of the request line.
 pub fn parse_request(method: &str, uri: &str, header: &dyn Fn(&str) -> Option<String>, body: &[u8]) -> RecordedRequest {
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
     let path = path.split_once("://").map_or(path, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
@@ -22,7 +22,7 @@ pub fn parse_request(method: &str, uri: &str, header: &dyn Fn(&str) -> Option<St
     } else if kind.starts_with("application/json") {
         json = serde_json::from_slice(body).unwrap_or(Value::Null);
     }
-    // `files[n]`: the number is what the JSON names it by.
+    // In `files[n]`, `n` is the id by which the JSON refers to the file.
     let files = files.into_iter().map(|(name, mut file)| {
         file.id = name.trim_start_matches("files[").trim_end_matches(']').parse().unwrap_or(u64::MAX);
         file
@@ -39,7 +39,7 @@ pub fn parse_request(method: &str, uri: &str, header: &dyn Fn(&str) -> Option<St
     }
 }
 
-/// The parts of a form, by their names.
+/// Parses the parts of a multipart body, with their names.
 fn parse_multipart(body: &[u8], boundary: &str) -> Vec<(String, File)> {
     let line = format!("--{boundary}");
     let mut found = Vec::new();

@@ -1,25 +1,25 @@
-//! Numbers that Discord gives to everything: the time in their upper bits, so that they grow.
+//! Discord's ids (snowflakes): their upper bits are a time, so they grow.
 
 use jiff::Timestamp;
 
-/// The first second of 2015, in milliseconds.
+/// The first second of 2015, in milliseconds since 1970.
 const DISCORD_EPOCH_MS: i64 = 1_420_070_400_000;
 
-/// Gives numbers out.
+/// Generates ids.
 #[derive(Debug, Default)]
 pub struct Snowflakes {
     last: u64,
 }
 
 impl Snowflakes {
-    /// A number larger than all before it.
+    /// Returns an id that is larger than all before it.
     pub fn next(&mut self) -> u64 {
         self.last = from_time(Timestamp::now()).max(self.last + 1);
         self.last
     }
 }
 
-/// The smallest number of that time.
+/// Returns the smallest id of a time.
 #[must_use]
 pub fn from_time(time: Timestamp) -> u64 {
     u64::try_from(time.as_millisecond() - DISCORD_EPOCH_MS).unwrap_or_default() << 22

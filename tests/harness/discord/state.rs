@@ -1,4 +1,4 @@
-//! What everything of the fake shares.
+//! The state that all parts of the fake share.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,31 +15,31 @@ use super::objects::{Channel, Guild, User};
 use super::rest::rate_limit::RateLimits;
 use super::snowflake::Snowflakes;
 
-/// A command that was given, a button that was pressed, a word that wants completion.
+/// A command, a button press, or an autocomplete request.
 #[derive(Debug, Clone)]
 pub struct InteractionRecord {
     pub id: u64,
     pub token: String,
-    /// 2: a command, 3: a button, 4: completion.
+    /// 2: a command, 3: a button, 4: autocomplete.
     pub kind: u64,
     pub channel: u64,
     pub user: u64,
     pub metadata: Value,
     pub at: Instant,
-    /// The application was connected when it came.
+    /// Whether the application was connected when it was sent.
     pub was_connected: bool,
     /// The message of the button.
     pub message: Option<u64>,
-    /// The kind of the callback, and when it came.
+    /// The type of the initial response, and when it arrived.
     pub callback: Option<(u64, Instant)>,
-    /// The message that `@original` stands for.
+    /// The message that `@original` refers to.
     pub original: Option<u64>,
-    /// Messages that were made or changed in answer, in order.
+    /// The messages that were created or edited as responses, in order.
     pub responses: Vec<u64>,
     pub choices: Option<Value>,
 }
 
-/// How many new connections the application may open.
+/// How many sessions the application may begin.
 #[derive(Debug, Clone, Copy)]
 pub struct StartLimit {
     pub total: u64,
@@ -47,7 +47,7 @@ pub struct StartLimit {
     pub reset_after: Duration,
 }
 
-/// All of Discord.
+/// The state of the fake.
 #[derive(Debug)]
 pub struct State {
     pub snowflakes: Snowflakes,
@@ -56,17 +56,17 @@ pub struct State {
     /// `ws://127.0.0.1:PORT`.
     pub gateway_url: String,
     pub token: String,
-    /// The application, and its user.
+    /// The id of the application and of its user.
     pub application_id: u64,
     pub users: BTreeMap<u64, User>,
     pub guilds: Vec<Guild>,
     pub channels: BTreeMap<u64, Channel>,
     pub messages: BTreeMap<u64, Message>,
-    /// Those that were deleted.
+    /// Deleted messages.
     pub deleted: Vec<Message>,
-    /// By server; 0: for all servers.
+    /// Commands by guild; 0 stands for global ones.
     pub commands: BTreeMap<u64, Vec<Value>>,
-    /// How often a list of commands was put.
+    /// How often a list of commands was registered.
     pub registrations: usize,
     pub interactions: BTreeMap<u64, InteractionRecord>,
     pub sessions: BTreeMap<String, Session>,
@@ -74,17 +74,17 @@ pub struct State {
     pub is_refusing: bool,
     pub message_content: bool,
     pub heartbeat: Duration,
-    /// How long an interaction waits for its first answer.
+    /// How long an interaction waits for its initial response.
     pub interaction_timeout: Duration,
     pub start_limit: StartLimit,
     pub identify_interval: Duration,
-    /// Messages that the next new session tells before its READY.
+    /// Messages that the next new session receives before its READY.
     pub before_ready: Vec<Value>,
     pub identified_at: Option<Instant>,
     pub identifies: usize,
     pub identifies_refused: usize,
     pub resumes: usize,
-    /// Nonces of posts, and how long they are known.
+    /// How long the nonce of a message is recognized.
     pub nonce_window: Duration,
     pub buckets: RateLimits,
     pub faults: Vec<FaultRule>,
@@ -108,7 +108,7 @@ impl State {
         self.guilds.iter_mut().find(|guild| guild.id == id)
     }
 
-    /// What somebody may in a channel.
+    /// Returns the permissions of a user in a channel.
     pub fn permissions(&self, channel: u64, user: u64) -> u64 {
         let Some(channel) = self.channels.get(&channel) else { return 0 };
         if channel.direct_with.is_some() {
@@ -118,13 +118,13 @@ impl State {
         channel.permissions(base, user)
     }
 
-    /// The messages of a channel that everybody sees, oldest first.
+    /// Returns the messages of a channel that everybody sees, the oldest first.
     pub fn public_messages(&self, channel: u64) -> impl DoubleEndedIterator<Item = &Message> {
         self.messages.values().filter(move |message| message.channel == channel && message.ephemeral_for.is_none())
     }
 }
 
-/// The state, and what wakes connections when it has changed.
+/// The state, and the notification that wakes connections when it changes.
 #[derive(Debug)]
 pub struct Shared {
     state: Mutex<State>,
@@ -146,10 +146,10 @@ impl Shared {
         changed
     }
 
-    /// Waits until `until` gives something.
+    /// Waits until `until` returns a value.
     pub async fn wait_for<T>(&self, mut until: impl FnMut(&mut State) -> Option<T>) -> T {
         loop {
-            // Listens before it looks: a change in between is not missed.
+            // Registers before the check, so that no change is missed.
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
             if let Some(found) = until(&mut self.state()) {

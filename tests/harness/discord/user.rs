@@ -1,4 +1,4 @@
-//! Somebody who writes, gives commands and presses buttons.
+//! The handle of a user, who invokes commands and presses buttons.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::state::Shared;
 use super::{invocations, visible_message};
 use crate::wait::{DEADLINE, wait_until};
 
-/// A person, or another application. Copies are the same one.
+/// A person or another application. Clones are the same user.
 #[derive(Debug, Clone)]
 pub struct UserHandle {
     pub(super) shared: Arc<Shared>,
@@ -30,7 +30,7 @@ impl UserHandle {
         self.shared.state().users.get(&self.id).map(|user| user.name.clone()).unwrap_or_default()
     }
 
-    /// What they may in every server, from now on, beside what their roles give.
+    /// Grants permissions in every guild, in addition to those of the user's roles.
     pub fn grant_permissions(&self, permissions: u64) {
         self.shared.change(|state| {
             let guilds: Vec<u64> = state.guilds.iter().map(|guild| guild.id).collect();
@@ -40,7 +40,7 @@ impl UserHandle {
         });
     }
 
-    /// What they are called in every server.
+    /// Sets the nickname in every guild.
     pub fn set_nick(&self, name: &str) {
         self.shared.change(|state| {
             for member in state.guilds.iter_mut().filter_map(|guild| guild.member_mut(self.id)) {
@@ -49,10 +49,10 @@ impl UserHandle {
         });
     }
 
-    /// Gives a command such as `context save` with these options, as soon as it is registered.
+    /// Invokes a command such as `context save` with these options, as soon as it is registered.
     ///
     /// # Panics
-    /// Where there is no such command or option, or a value is none of its kind: nobody could give it.
+    /// If there is no such command or option, or a value does not fit: Discord would not let a person send it.
     #[track_caller]
     pub fn run_slash_command(&self, room: &ChannelHandle, command: &str, options: &[(&str, &str)]) -> Interaction {
         let definition = self.wait_for_command(room, command);
@@ -60,10 +60,10 @@ impl UserHandle {
         self.interact(room, 2, None, data)
     }
 
-    /// What is offered while the last of `options` is being typed: names and values.
+    /// Types the last of `options`. Returns the names and values that are suggested.
     ///
     /// # Panics
-    /// As `slash`, and where nothing is offered in time.
+    /// As [`UserHandle::run_slash_command`], and if nothing is suggested in time.
     #[track_caller]
     pub fn autocomplete(&self, room: &ChannelHandle, command: &str, options: &[(&str, &str)]) -> Vec<(String, Value)> {
         let definition = self.wait_for_command(room, command);
@@ -72,10 +72,10 @@ impl UserHandle {
         self.interact(room, 4, None, data).choices()
     }
 
-    /// Presses a button, by its label or number, of a message as it stands now.
+    /// Presses a button of a message in its current state, by label or custom id.
     ///
     /// # Panics
-    /// Where there is no such button to be pressed.
+    /// If there is no such button, or it is disabled.
     #[track_caller]
     pub fn press_button(&self, message: impl Into<u64>, button: &str) -> Interaction {
         let id = message.into();
@@ -92,20 +92,20 @@ impl UserHandle {
         self.press_stale_button(&room, id, &custom_id)
     }
 
-    /// Presses a button that was there when the finger began to move.
+    /// Presses a button that may be gone by now, as when a message changes just before the press.
     pub fn press_stale_button(&self, room: &ChannelHandle, message: impl Into<u64>, custom_id: &str) -> Interaction {
         let data = json!({"custom_id": custom_id, "component_type": 2});
         self.interact(room, 3, Some(message.into()), data)
     }
 
-    /// Waits for a command that this one begins with.
+    /// Waits until the command is registered that the words begin with. Returns its definition.
     #[track_caller]
     fn wait_for_command(&self, room: &ChannelHandle, command: &str) -> Value {
         let name = command.split(' ').next().unwrap_or_default();
         wait_until(&format!("/{name} to be registered"), DEADLINE, || {
             let state = self.shared.state();
             let guild = state.channels.get(&room.id).map_or(0, |channel| channel.guild);
-            // In a conversation with the application there are only those that are for all servers, or any in one of them.
+            // A direct channel has the global commands, and those of all guilds.
             let lists = state.commands.iter().filter(|(of, _)| guild == 0 || **of == guild || **of == 0);
             lists.flat_map(|(_, list)| list).find(|command| command["name"] == name).cloned()
         })

@@ -14,28 +14,28 @@ pub struct Button {
     pub disabled: bool,
 }
 
-/// A message.
+/// A message with its buttons and files.
 #[derive(Debug, Clone)]
 pub struct VisibleMessage {
     pub id: u64,
     pub channel: u64,
-    /// The name of who wrote it.
+    /// The author's name.
     pub author: String,
-    /// By the application.
+    /// The application wrote it.
     pub is_own: bool,
     pub content: String,
     pub buttons: Vec<Button>,
     pub files: Vec<File>,
     pub embeds: Value,
     pub reply_to: Option<u64>,
-    /// What it said before each edit.
+    /// The content before each edit.
     pub previous_contents: Vec<String>,
     pub nonce: Option<Value>,
     /// Only one person sees it.
     pub ephemeral: bool,
     /// "… is thinking".
     pub is_thinking: bool,
-    /// Everybody was called.
+    /// It notified everybody.
     pub mentions_everyone: bool,
 }
 
@@ -71,13 +71,13 @@ impl VisibleMessage {
         }
     }
 
-    /// The button with this label or number.
+    /// Returns the button with this label or custom id.
     #[must_use]
     pub fn button(&self, name: &str) -> Option<&Button> {
         self.buttons.iter().find(|button| button.label == name || button.custom_id == name)
     }
 
-    /// How often it was edited.
+    /// Returns how often the message was edited.
     #[must_use]
     pub fn edit_count(&self) -> usize {
         self.previous_contents.len()

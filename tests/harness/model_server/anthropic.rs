@@ -1,14 +1,14 @@
-//! Steps as events of Anthropic's Messages API.
+//! Encodes steps as events of Anthropic's Messages API.
 
 use serde_json::{Value, json};
 
 use super::connection::StreamEncoder;
 use super::response::{Response, Step};
 
-/// What was said so far.
+/// State of an encoded stream.
 #[derive(Debug, Default)]
 pub struct AnthropicEncoder {
-    /// The number of the open block, or of the next.
+    /// Index of the open block, or of the next one.
     index: u64,
     open_block: Option<&'static str>,
 }
@@ -27,7 +27,7 @@ impl AnthropicEncoder {
         event("content_block_stop", json!({"index": self.index - 1}))
     }
 
-    /// A piece of a block of `kind`, which is opened first where it is not.
+    /// Encodes a delta of a block of `kind`, opening the block first if necessary.
     fn delta(&mut self, kind: &'static str, begin: Value, delta: Value) -> String {
         let mut said = String::new();
         if self.open_block != Some(kind) {

@@ -1,4 +1,4 @@
-//! Connections: one thread each.
+//! Serves connections, one thread each.
 
 use std::io::{self, BufReader};
 use std::net::{TcpListener, TcpStream};
@@ -14,17 +14,17 @@ use super::response::{Response, Step, StreamEnd};
 use super::state::{RecordedRequest, ServerState, SharedState, WireFormat};
 use super::strict_rules;
 
-/// How often whoever waits looks whether the client is still there.
+/// How often a waiting thread checks whether the client is still connected.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A wire format, spoken.
+/// Encodes a response in a wire format.
 pub trait StreamEncoder {
     fn encode_start(&mut self, model: &str, answer: &Response) -> String;
     fn encode_step(&mut self, step: &Step) -> String;
     fn encode_end(&mut self, answer: &Response) -> String;
 }
 
-/// Takes connections until the server closes.
+/// Accepts connections until the server closes.
 pub fn accept_connections(listener: &TcpListener, shared: &Arc<SharedState>) {
     for stream in listener.incoming().map_while(Result::ok) {
         if shared.state().closing {
@@ -76,7 +76,7 @@ fn refusal(why: &str) -> Response {
     Response::error(400, &error.to_string())
 }
 
-/// What a request for a list gets: the two kinds of clients are told apart by a header that only one of them sends.
+/// Returns status and body of a list of models. Only Anthropic clients send the header `anthropic-version`.
 fn models_response(state: &ServerState, request: &RecordedRequest) -> (u16, String) {
     let of_model = format!("{} {}", request.path, request.body["model"].as_str().unwrap_or_default());
     if let Some(told) = state.paths.get(of_model.trim_end()) {
@@ -89,17 +89,17 @@ fn models_response(state: &ServerState, request: &RecordedRequest) -> (u16, Stri
     if anthropic { state.anthropic_list.clone() } else { state.openai_list.clone() }
 }
 
-/// The way back to one client.
+/// Writes responses to one client.
 struct ResponseWriter<'a> {
     stream: TcpStream,
     shared: &'a SharedState,
     drip: Option<Duration>,
-    /// When the last step of a pace was due.
+    /// When the last `Pace` step was due.
     due: Option<Instant>,
 }
 
 impl ResponseWriter<'_> {
-    /// Answers; false where the connection is to be closed.
+    /// Sends a response. Returns false if the connection is to be closed.
     fn write_response(&mut self, wire: WireFormat, model: &str, answer: &Response) -> io::Result<bool> {
         if let Some(body) = &answer.body {
             http::write_response(&mut self.stream, answer.status, "application/json", &answer.headers, body)?;
@@ -111,7 +111,7 @@ impl ResponseWriter<'_> {
         };
         (self.drip, self.due) = (None, None);
         http::start_chunked(&mut self.stream, &answer.headers)?;
-        // Raw bytes are the whole stream; a script that begins with a pause stalls after the headers.
+        // Raw bytes are the whole stream. A script that begins with a wait waits after the HTTP headers.
         let mut begun = matches!(answer.steps.first(), Some(Step::Raw(_)));
         for step in &answer.steps {
             let speaks = !matches!(
@@ -144,7 +144,7 @@ impl ResponseWriter<'_> {
             Step::Stall => self.wait_while_connected(None, |_| false),
             Step::Pings(every) => loop {
                 self.wait_while_connected(Some(*every), |_| false)?;
-                // Without a wait in between, this is where it is seen that nobody is there.
+                // If the interval is zero, the failed write is the only sign that the client is gone.
                 self.write(speak.encode_step(&Step::Ping).as_bytes())
                     .inspect_err(|_| self.shared.update(|state| state.hang_ups += 1))?;
             },
@@ -172,7 +172,8 @@ impl ResponseWriter<'_> {
         Ok(())
     }
 
-    /// Waits for `until`, or so long; an error where the client hangs up first, or the server closes.
+    /// Waits until `until` is true or `time` has passed. Returns an error if the client disconnects or the server
+    /// closes.
     fn wait_while_connected(&mut self, time: Option<Duration>, until: impl Fn(&ServerState) -> bool) -> io::Result<()> {
         let end = time.map(|time| Instant::now() + time);
         loop {

@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as a client of models needs.
+//! The part of HTTP/1.1 that model clients need.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::state::RecordedRequest;
 
-/// Reads the next request; `None` where the client has gone.
+/// Reads the next request; `None` if the client has disconnected.
 pub fn read_request(reader: &mut BufReader<TcpStream>, connection: u64) -> io::Result<Option<RecordedRequest>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
@@ -32,7 +32,7 @@ pub fn read_request(reader: &mut BufReader<TcpStream>, connection: u64) -> io::R
     Ok(Some(RecordedRequest { method, path, headers, text, body, connection }))
 }
 
-/// A whole answer.
+/// Writes a complete response.
 pub fn write_response(
     stream: &mut TcpStream,
     status: u16,
@@ -45,14 +45,14 @@ pub fn write_response(
     stream.write_all(head.as_bytes())
 }
 
-/// The head of an answer that comes in pieces.
+/// Writes the head of a chunked response.
 pub fn start_chunked(stream: &mut TcpStream, headers: &[(String, String)]) -> io::Result<()> {
     let mut head = response_head(200, "text/event-stream; charset=utf-8", headers);
     head.push_str("transfer-encoding: chunked\r\n\r\n");
     stream.write_all(head.as_bytes())
 }
 
-/// One piece.
+/// Writes one chunk.
 pub fn write_chunk(stream: &mut TcpStream, piece: &[u8]) -> io::Result<()> {
     if piece.is_empty() {
         return Ok(());
@@ -63,7 +63,7 @@ pub fn write_chunk(stream: &mut TcpStream, piece: &[u8]) -> io::Result<()> {
     stream.write_all(&chunk)
 }
 
-/// The end of the pieces.
+/// Writes the final chunk.
 pub fn end_chunked(stream: &mut TcpStream) -> io::Result<()> {
     stream.write_all(b"0\r\n\r\n")
 }

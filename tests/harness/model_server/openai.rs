@@ -1,11 +1,11 @@
-//! Steps as chunks of chat completions.
+//! Encodes steps as chunks of chat completions.
 
 use serde_json::{Value, json};
 
 use super::connection::StreamEncoder;
 use super::response::{Response, Step};
 
-/// What was said so far.
+/// State of an encoded stream.
 #[derive(Debug, Default)]
 pub struct OpenaiEncoder {
     model: String,

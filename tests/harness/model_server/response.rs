@@ -1,26 +1,26 @@
-//! An answer as data: what is sent, and where it waits, breaks or crawls.
+//! Scripted responses as data: what is sent, and where the stream waits, breaks or slows down.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// One answer. The methods that return it add to its end.
+/// One scripted response. Methods that return `Self` append to it.
 #[derive(Debug, Clone)]
 pub struct Response {
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
-    /// A body that is no stream.
+    /// A complete body instead of a stream.
     pub(super) body: Option<String>,
     pub(super) steps: Vec<Step>,
     pub(super) usage: TokenCounts,
-    /// Whether chat completions tell what the answer cost.
+    /// True if the response reports token counts; only for chat completions.
     pub(super) reports_usage: bool,
-    /// The wire's own word for why it stops; `None`: what fits.
+    /// The stop reason in the wire format's own words; `None` for the default.
     pub(super) stop_reason: Option<String>,
     pub(super) end: StreamEnd,
 }
 
-/// What an answer says it cost.
+/// Token counts that a response reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenCounts {
     pub input: u64,
@@ -33,41 +33,41 @@ pub(super) struct TokenCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamEnd {
     Complete,
-    /// In order as far as HTTP goes, but without the event that ends it.
+    /// The HTTP body is complete, but the final event is missing.
     NoFinalEvent,
-    /// The connection breaks.
+    /// The connection is closed.
     Disconnect,
 }
 
-/// One thing that a stream does.
+/// One step of a stream.
 #[derive(Debug, Clone)]
 pub enum Step {
     Text(String),
     Thinking(String),
-    /// Ends the thinking before it.
+    /// Signs and ends the thinking before it.
     Signature(String),
     Call {
         id: String,
         name: String,
         params: String,
     },
-    /// A sign of life that says nothing.
+    /// A keep-alive without content.
     Ping,
-    /// An error event in the stream: its type and message.
+    /// An error event: type and message.
     Error(String, String),
-    /// Bytes as they are.
+    /// Raw bytes.
     Raw(Vec<u8>),
-    /// Waits until the test opens it.
+    /// Waits until the test opens the gate of this name.
     Gate(String),
-    /// Waits until the client goes away.
+    /// Waits until the client disconnects.
     Stall,
-    /// Pings, each after so long, until the client goes away.
+    /// Sends pings at this interval until the client disconnects.
     Pings(Duration),
-    /// Waits so long.
+    /// Waits this long.
     Pause(Duration),
-    /// Waits until so long after the last of these: a rate that holds, however late each wait ends.
+    /// Waits until this long after the previous `Pace` was due, so that the rate is constant even if a wait ends late.
     Pace(Duration),
-    /// From here on one byte comes after so long, each.
+    /// Sends all following bytes one by one at this interval.
     Drip(Duration),
 }
 
@@ -85,25 +85,26 @@ impl Response {
         }
     }
 
-    /// A stream without anything in it.
+    /// Creates an empty stream.
     #[must_use]
     pub fn empty() -> Self {
         Self::new(200)
     }
 
-    /// A text in these pieces.
+    /// Creates a stream of text in these pieces.
     #[must_use]
     pub fn text<T: Into<String>>(pieces: impl IntoIterator<Item = T>) -> Self {
         Self { steps: pieces.into_iter().map(|piece| Step::Text(piece.into())).collect(), ..Self::empty() }
     }
 
-    /// A call, and nothing else.
+    /// Creates a stream with only a tool call.
     #[must_use]
     pub fn tool_call(id: &str, name: &str, params: &Value) -> Self {
         Self::empty().then_call(id, name, params)
     }
 
-    /// A form that is filled in with `fields`, in the way of the wire that `body` asks by.
+    /// Creates a structured response with `fields`, in the way in which the request `body` asks for it: a tool call or
+    /// JSON text.
     #[must_use]
     pub fn structured(body: &Value, fields: &Value) -> Self {
         match body["tool_choice"]["name"].as_str() {
@@ -112,19 +113,19 @@ impl Response {
         }
     }
 
-    /// A refusal.
+    /// Creates an error response.
     #[must_use]
     pub fn error(status: u16, body: &str) -> Self {
         Self { body: Some(body.to_owned()), ..Self::new(status) }
     }
 
-    /// One JSON body, though a stream was asked for.
+    /// Creates a single JSON body although a stream was requested.
     #[must_use]
     pub fn json_body(body: &Value) -> Self {
         Self { body: Some(body.to_string()), ..Self::new(200) }
     }
 
-    /// The bytes of a stream, as they are: nothing is added.
+    /// Creates a stream of exactly these bytes.
     #[must_use]
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self { steps: vec![Step::Raw(bytes.into())], end: StreamEnd::NoFinalEvent, ..Self::empty() }
@@ -150,69 +151,69 @@ impl Response {
         self.step(Step::Text(text.to_owned()))
     }
 
-    /// Adds thinking, with its signature where the wire has one.
+    /// Adds thinking, with a signature if the wire format has one.
     #[must_use]
     pub fn thinking(self, text: &str, signature: &str) -> Self {
         self.step(Step::Thinking(text.to_owned())).step(Step::Signature(signature.to_owned()))
     }
 
-    /// Adds a call.
+    /// Adds a tool call.
     #[must_use]
     pub fn then_call(self, id: &str, name: &str, params: &Value) -> Self {
         self.then_call_text(id, name, &params.to_string())
     }
 
-    /// Adds a call whose parameters are this text, JSON or not.
+    /// Adds a tool call whose parameters are this text, valid JSON or not.
     #[must_use]
     pub fn then_call_text(self, id: &str, name: &str, params: &str) -> Self {
         self.step(Step::Call { id: id.into(), name: name.into(), params: params.into() })
     }
 
-    /// Waits until the test opens it.
+    /// Waits until the test opens the gate of this name.
     #[must_use]
     pub fn gate(self, name: &str) -> Self {
         self.step(Step::Gate(name.to_owned()))
     }
 
-    /// Says nothing more, and stays.
+    /// Sends nothing more, but keeps the connection open.
     #[must_use]
     pub fn stall(self) -> Self {
         self.step(Step::Stall)
     }
 
-    /// Breaks the connection where the steps end.
+    /// Closes the connection after the steps.
     #[must_use]
     pub fn disconnect(self) -> Self {
         Self { end: StreamEnd::Disconnect, ..self }
     }
 
-    /// Ends in order, but without the event that says so.
+    /// Leaves out the final event.
     #[must_use]
     pub fn without_final_event(self) -> Self {
         Self { end: StreamEnd::NoFinalEvent, ..self }
     }
 
-    /// Tokens of the whole input, and of the output.
+    /// Sets the tokens of the whole input, and of the output.
     #[must_use]
     pub fn usage(mut self, input: u64, output: u64) -> Self {
         (self.usage.input, self.usage.output) = (input, output);
         self
     }
 
-    /// Of the input, tokens out of the cache and into it.
+    /// Sets how many input tokens were read from and written to the cache.
     #[must_use]
     pub fn cache_tokens(mut self, read: u64, write: u64) -> Self {
         (self.usage.cache_read, self.usage.cache_write) = (read, write);
         self
     }
 
-    /// Tells nothing of what it cost, as chat completions do on servers that know no `include_usage`.
+    /// Reports no usage, like chat completion servers that do not support `include_usage`.
     #[must_use]
     pub fn without_usage(self) -> Self {
         Self { reports_usage: false, ..self }
     }
 
-    /// Why it stops, in the wire's own word: `max_tokens`, `length`, `refusal`, …
+    /// Sets the stop reason in the wire format's own words: `max_tokens`, `length`, `refusal`, …
     #[must_use]
     pub fn stop_reason(self, reason: &str) -> Self {
         Self { stop_reason: Some(reason.to_owned()), ..self }

@@ -1,4 +1,4 @@
-//! What the threads of the server share.
+//! State that the threads of the server share.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -15,31 +15,31 @@ pub enum WireFormat {
     Openai,
 }
 
-/// A request as it came.
+/// A recorded request.
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
     pub method: String,
-    /// With its query.
+    /// The path with its query.
     pub path: String,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body as it came.
+    /// The body as text.
     pub text: String,
-    /// The body as JSON; null where it is none.
+    /// The body as JSON; null if it is not JSON.
     pub body: Value,
-    /// Which connection it came by.
+    /// Number of the connection.
     pub connection: u64,
 }
 
 impl RecordedRequest {
-    /// The value of a header; its name in lower case.
+    /// Returns the value of a header; the name must be in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| &**value)
     }
 }
 
-/// What answers requests whose answer is to have a form.
+/// Answers requests for structured output.
 #[derive(Clone)]
 pub struct FormResponder(pub Arc<dyn Fn(&Value) -> Response + Send + Sync>);
 
@@ -49,7 +49,7 @@ impl fmt::Debug for FormResponder {
     }
 }
 
-/// What there is to answer, and what has come.
+/// Responses to send, and what has arrived.
 #[derive(Debug)]
 pub struct ServerState {
     anthropic: VecDeque<Response>,
@@ -57,18 +57,18 @@ pub struct ServerState {
     anthropic_fallback: Option<Response>,
     openai_fallback: Option<Response>,
     pub form_responder: Option<FormResponder>,
-    /// What answers requests that offer no tools: those for summaries.
+    /// Response to requests that offer no tools: those for summaries.
     pub summary: Option<Response>,
-    /// Whether what the real servers refuse is refused.
+    /// True if conversations that the real servers refuse are refused.
     pub strict: bool,
     pub anthropic_list: (u16, String),
     pub openai_list: (u16, String),
-    /// What other paths answer, with the model that is posted behind a space.
+    /// Responses of other paths. The key may end in a space and the model of a posted request.
     pub paths: HashMap<String, String>,
     pub requests: Vec<RecordedRequest>,
     /// Gates that are open.
     pub open_gates: HashSet<String>,
-    /// Gates that a stream has come to.
+    /// Gates that a stream has reached.
     pub reached_gates: HashSet<String>,
     pub hang_ups: usize,
     pub connections: u64,
@@ -128,7 +128,7 @@ impl ServerState {
         }
     }
 
-    /// The answer that is due to `body`. One that is to have a form takes none of the others.
+    /// Returns the next response to `body`. Requests for structured output take no queued responses.
     pub fn next_response(&mut self, wire: WireFormat, body: &Value) -> Response {
         let next = if body["tool_choice"]["type"] == "tool" || !body["response_format"].is_null() {
             self.form_responder.as_ref().map(|former| (former.0)(body))
@@ -141,7 +141,7 @@ impl ServerState {
     }
 }
 
-/// The state, and what wakes whoever waits for a change of it.
+/// The state, and a condition variable that is notified on every change.
 #[derive(Debug, Default)]
 pub struct SharedState {
     state: Mutex<ServerState>,
@@ -159,7 +159,7 @@ impl SharedState {
         changed
     }
 
-    /// Waits a moment for a change.
+    /// Waits for a change, at most `moment`.
     pub fn wait_for_change(&self, state: MutexGuard<'_, ServerState>, moment: std::time::Duration) {
         drop(self.changed.wait_timeout(state, moment).unwrap_or_else(PoisonError::into_inner));
     }

@@ -1,4 +1,5 @@
-//! What the two APIs refuse of a conversation, as their public references say it. A server that is told to be strict does the same.
+//! Rules for conversations that the two real APIs enforce according to their public references. The server enforces
+//! them in strict mode.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +7,7 @@ use serde_json::Value;
 
 use super::state::WireFormat;
 
-/// Why a request would be refused.
-///
-/// # Errors
-/// The first thing that is wrong with it.
+/// Checks a request; returns the first violation as the error.
 pub fn check_request(wire: WireFormat, body: &Value) -> Result<(), String> {
     let messages = body["messages"].as_array().ok_or("no messages")?;
     match wire {
@@ -22,7 +20,8 @@ fn block_ids<'a>(blocks: &'a [Value], kind: &str, id: &str) -> Vec<&'a str> {
     blocks.iter().filter(|block| block["type"] == kind).map(|block| block[id].as_str().unwrap_or_default()).collect()
 }
 
-/// Roles take turns and a user begins; every `tool_use` is answered at the beginning of the next message; no text is empty.
+/// Roles alternate and the user begins; every `tool_use` has its result at the beginning of the next message; no text
+/// is empty.
 fn check_anthropic(messages: &[Value]) -> Result<(), String> {
     let mut open: BTreeSet<&str> = BTreeSet::new();
     for (number, message) in messages.iter().enumerate() {
@@ -66,7 +65,8 @@ fn is_valid_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// Arguments are read again as JSON, and some templates want an object: vllm-project/vllm#43995, ggml-org/llama.cpp#25510.
+/// Servers parse the arguments as JSON, and some templates require an object: vllm-project/vllm#43995,
+/// ggml-org/llama.cpp#25510.
 fn check_arguments(function: &Value) -> Result<(), String> {
     let text = function["arguments"].as_str().unwrap_or_default();
     match serde_json::from_str::<Value>(text) {
@@ -77,7 +77,8 @@ fn check_arguments(function: &Value) -> Result<(), String> {
     }
 }
 
-/// Each of `tool_calls` is answered by one `tool` message directly behind; only the first message is the system's.
+/// Every call in `tool_calls` is answered by one `tool` message directly after it; only the first message may have the
+/// role `system`.
 fn check_openai(messages: &[Value]) -> Result<(), String> {
     let mut open: BTreeSet<&str> = BTreeSet::new();
     for (number, message) in messages.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `chorusctl agent config`.
+//! `chorusctl agent config`: shows or changes an agent's settings.
 
 use chorus_proto::methods::agent::{Config, ConfigParams, ConfigResult};
 use serde_json::Value;
@@ -21,10 +21,6 @@ pub struct Args {
     value: Option<String>,
 }
 
-/// Shows or changes them.
-///
-/// # Errors
-/// Why not.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let value = match (args.key.as_deref(), args.value) {
         (Some("system_prompt"), Some(value)) => Some(init::text_or_file(value)?),

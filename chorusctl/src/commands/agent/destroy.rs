@@ -1,4 +1,4 @@
-//! `chorusctl agent destroy`.
+//! `chorusctl agent destroy`: saves an agent's context and removes the agent.
 
 use chorus_proto::methods::agent::{Destroy, DestroyParams, Show, ShowParams};
 
@@ -26,10 +26,6 @@ pub struct Args {
     yes: bool,
 }
 
-/// Destroys the agent.
-///
-/// # Errors
-/// Why it was not destroyed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if !args.yes {
         confirm(&args, app)?;

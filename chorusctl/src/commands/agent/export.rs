@@ -1,4 +1,4 @@
-//! `chorusctl agent export`.
+//! `chorusctl agent export`: writes an agent into a tar archive.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal as _, Write};
@@ -35,10 +35,6 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
-/// Exports it.
-///
-/// # Errors
-/// Why there is no file.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let to_stdout = args.output.as_deref() == Some(Path::new("-"));
     if to_stdout && io::stdout().is_terminal() {
@@ -94,7 +90,7 @@ fn print_summary(app: &mut App, made: &ExportBeginResult, output: &Path) -> Resu
     app.stdout.status_line(&line)
 }
 
-/// Beside its name until it is whole and on the disk.
+/// Writes the archive to a temporary file beside `output`, syncs it and renames it.
 fn write_file(app: &mut App, made: &ExportBeginResult, output: &Path, progress: &mut ProgressBar) -> Result<(), Error> {
     let failed = |error: io::Error| Error::for_file(&output.to_string_lossy(), &error);
     let name = output

@@ -1,4 +1,4 @@
-//! `chorusctl agent import`.
+//! `chorusctl agent import`: creates an agent from an archive of `agent export`.
 
 use std::io::Read as _;
 
@@ -17,7 +17,7 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 use crate::ui::{Style, sanitize};
 
-/// Bytes of the file in one request.
+/// File bytes per `agent.import.add` request.
 const CHUNK_BYTES: u64 = 1 << 20;
 
 /// Make an agent from a file that `agent export` wrote
@@ -33,10 +33,6 @@ pub struct Args {
     new_name: Option<String>,
 }
 
-/// Imports it.
-///
-/// # Errors
-/// Why there is no such agent.
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let (mut source, size) = open_source(&args.file)?;
     let import = app.call::<ImportBegin>(&ImportBeginParams {})?.import;

@@ -1,4 +1,4 @@
-//! `chorusctl agent init`.
+//! `chorusctl agent init`: creates an agent, or revives one whose files were kept.
 
 use std::io::Read as _;
 
@@ -30,10 +30,6 @@ pub struct Args {
     idle_timeout: Option<String>,
 }
 
-/// Makes the agent.
-///
-/// # Errors
-/// Why it was not made.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = InitParams {
         name: args.name,
@@ -56,10 +52,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     })
 }
 
-/// `text`, or where it is `@FILE` what the file holds (`@-`: standard input; `@@` stands for one `@`).
-///
-/// # Errors
-/// [`Failure`] where the file cannot be read as text.
+/// Returns `text`, or the content of FILE if `text` is `@FILE`. `@-` reads standard input; a leading `@@` stands for a
+/// literal `@`.
 pub fn text_or_file(text: String) -> Result<String, Error> {
     match text.strip_prefix('@') {
         None => Ok(text),

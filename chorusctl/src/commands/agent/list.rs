@@ -1,4 +1,4 @@
-//! `chorusctl agent list`.
+//! `chorusctl agent list`: prints the agents as a table.
 
 use chorus_proto::methods::agent::{List, ListParams, ListResult};
 use chorus_proto::{Agent, AgentStatus};
@@ -20,10 +20,6 @@ pub struct Args {
     all: bool,
 }
 
-/// Lists them.
-///
-/// # Errors
-/// Why there is no list.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let raw = app.call_raw::<List>(&ListParams { all: args.all })?;
     match app.stdout.format() {

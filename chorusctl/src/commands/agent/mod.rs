@@ -1,4 +1,4 @@
-//! `chorusctl agent`.
+//! `chorusctl agent`: one module per subcommand.
 
 use clap::Subcommand;
 
@@ -42,10 +42,6 @@ enum Verb {
     Import(import::Args),
 }
 
-/// Carries one of the verbs out.
-///
-/// # Errors
-/// Why it did not succeed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         Verb::Init(args) => init::run(args, app),

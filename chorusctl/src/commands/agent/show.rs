@@ -1,4 +1,4 @@
-//! `chorusctl agent show`.
+//! `chorusctl agent show`: prints one agent with its settings.
 
 use chorus_proto::methods::agent::{Show, ShowParams, ShowResult};
 use serde_json::Value;
@@ -16,10 +16,6 @@ pub struct Args {
     name: Option<String>,
 }
 
-/// Shows it.
-///
-/// # Errors
-/// Why it cannot be shown.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let name = args.name.or_else(|| app.agent());
     app.call_and_print::<Show>(&ShowParams { name }, |app, shown| print_agent(&mut app.stdout, &shown))
@@ -70,10 +66,7 @@ fn describe_sessions(out: &mut Stdout, shown: &ShowResult) -> String {
     }
 }
 
-/// Writes `name  value`, the value within the terminal.
-///
-/// # Errors
-/// [`Failure`] when standard output does not take it.
+/// Writes `name  value`, with the value wrapped to the terminal's width.
 pub fn write_field(out: &mut Stdout, name: &str, value: &str) -> Result<(), Error> {
     const NAMES: usize = 18;
     let mut label = String::from("  ");
@@ -88,7 +81,7 @@ pub fn write_field(out: &mut Stdout, name: &str, value: &str) -> Result<(), Erro
     if lines.is_empty() { writeln!(out, "{}", label.trim_end()) } else { Ok(()) }
 }
 
-/// A setting without quotation marks; one that is not set says so.
+/// Formats a setting: strings without quotation marks, null as `(not set)`.
 #[must_use]
 pub fn value_text(value: &Value) -> String {
     match value {

@@ -1,4 +1,4 @@
-//! `chorusctl agent use`.
+//! `chorusctl agent use`: chooses the default agent.
 
 use chorus_proto::methods::agent::{Use, UseParams};
 
@@ -13,16 +13,13 @@ pub struct Args {
     name: String,
 }
 
-/// Chooses it.
-///
-/// # Errors
-/// Why it was not chosen.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Use>(&UseParams { name: args.name }, |app, chosen| {
         let name = &chosen.agent.name;
         let line = format!("using {}", app.stdout.style(Style::Strong, &sanitize::one_line(name)));
         app.stdout.status_line(&line)?;
-        // What wins over the choice here and now would make it look broken.
+        // Warn if CHORUS_AGENT or the current directory overrides the choice, which would otherwise seem to have no
+        // effect.
         if let Some(other) = app.agent().filter(|other| other != name && app.global.agent.is_none()) {
             app.stderr.warning(&format!("here {other} is still meant: CHORUS_AGENT or the current directory says so"));
         }

@@ -1,4 +1,4 @@
-//! `chorusctl approvals approve`.
+//! `chorusctl approvals approve`: approves an action.
 
 use chorus_proto::methods::approvals::{Approve, ApproveParams, ApproveResult};
 
@@ -23,10 +23,6 @@ pub struct Args {
     always: bool,
 }
 
-/// Approves it.
-///
-/// # Errors
-/// Why it is not.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Approve>(&ApproveParams { id: args.id, always: args.always, hash: None }, |app, done| {
         let approval = &done.approval;
@@ -44,7 +40,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     })
 }
 
-/// What an approval for ever has changed.
+/// Describes what a permanent approval changed. Empty for a single approval.
 #[must_use]
 pub fn describe_consequences(done: &ApproveResult) -> Vec<String> {
     if !done.always {

@@ -1,4 +1,4 @@
-//! `chorusctl approvals deny`.
+//! `chorusctl approvals deny`: denies an action.
 
 use chorus_proto::methods::approvals::{Deny, DenyParams};
 
@@ -16,10 +16,6 @@ pub struct Args {
     id: String,
 }
 
-/// Refuses it.
-///
-/// # Errors
-/// Why there is nothing to refuse.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Deny>(&DenyParams { id: args.id }, |app, done| {
         let approval = &done.approval;

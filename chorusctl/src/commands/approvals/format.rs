@@ -1,4 +1,4 @@
-//! What is asked, as a person reads it before they answer.
+//! Formats an approval for the person who decides about it.
 
 use chorus_proto::methods::approvals::{Approval, Status};
 use chorus_proto::methods::permissions::{Decision, Part};
@@ -9,13 +9,13 @@ use crate::ui::time::Clock;
 use crate::ui::units::pluralize;
 use crate::ui::{sanitize, text};
 
-/// Where nobody says how wide it is.
+/// Width for output that is not a terminal.
 const DEFAULT_WIDTH: usize = 100;
-/// Parts that are shown by themselves; the action itself has them all.
+/// Maximum number of parts that are listed; the action itself is always printed whole.
 const MAX_PARTS: usize = 20;
 
-/// A heading, and the lines below it: the whole action behind a bar, so that nothing in it passes for a line of ours, and why it
-/// is asked about.
+/// Returns a heading and the lines below it: the whole action, each line behind a bar so that no part of it can pass
+/// for text of Chorus, and the rule that asks.
 #[must_use]
 pub fn format_approval(approval: &Approval, width: Option<usize>, clock: &Clock) -> (String, Vec<String>) {
     let room = width.unwrap_or(DEFAULT_WIDTH).saturating_sub(4).max(16);
@@ -52,14 +52,14 @@ pub fn format_approval(approval: &Approval, width: Option<usize>, clock: &Clock)
     (head, below)
 }
 
-/// That so many wait, and how to see them.
+/// Tells that `actions` approvals are open, and how to list them.
 #[must_use]
 pub fn format_waiting(actions: u64) -> String {
     let waits = if actions == 1 { "waits" } else { "wait" };
     format!("{} {waits} for an answer: chorusctl approvals", pluralize(actions, "action"))
 }
 
-/// A text of others, whole, each line of it and each piece of a line behind `bar`.
+/// Appends untrusted text with `bar` before each line, wrapped to `room` columns.
 fn push_quoted(action: &str, bar: &str, room: usize, lines: &mut Vec<String>) {
     for line in make_visible(action).split('\n') {
         lines.extend(text::split_columns(line, room).into_iter().map(|piece| format!("{bar}{piece}")));

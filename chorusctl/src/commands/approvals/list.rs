@@ -1,4 +1,4 @@
-//! `chorusctl approvals list`.
+//! `chorusctl approvals list`: prints open approvals, and with `--all` decided ones.
 
 use chorus_proto::methods::approvals::{Approval, List, ListParams};
 
@@ -20,12 +20,8 @@ pub struct Args {
     all: bool,
 }
 
-/// Shows them.
-///
-/// # Errors
-/// Why they cannot be shown.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    // As in `status`, the agent of the current directory narrows nothing down.
+    // As in `status`, only `--agent` filters; the agent of the current directory does not.
     let first = ListParams { agent: app.global.agent.clone(), all: args.all, ..ListParams::default() };
     if app.stdout.format() != OutputFormat::Text {
         let following = |offset| ListParams { offset: Some(offset), ..first.clone() };

@@ -1,4 +1,4 @@
-//! `chorusctl approvals`.
+//! `chorusctl approvals`: one module per subcommand; the default is `list`.
 
 use clap::Subcommand;
 
@@ -28,10 +28,6 @@ enum Verb {
     Deny(deny::Args),
 }
 
-/// Carries one of the verbs out.
-///
-/// # Errors
-/// Why it did not succeed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         None => list::run(list::Args::default(), app),

@@ -1,4 +1,4 @@
-//! `chorusctl audit`.
+//! `chorusctl audit`: prints the audit log; `audit verify` checks it.
 
 use chorus_proto::methods::audit::{Audit, AuditParams, AuditResult, AuditRow};
 use clap::Subcommand;
@@ -34,10 +34,6 @@ enum Verb {
     Verify(verify::Args),
 }
 
-/// Shows it, or checks it.
-///
-/// # Errors
-/// Why it cannot be shown, or is not as it was written.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if let Some(Verb::Verify(args)) = args.verb {
         return verify::run(args, app);
@@ -58,7 +54,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             OutputFormat::Text => page.rows.iter().try_for_each(|row| print_row(app, row))?,
         }
         match page.next.filter(|_| left > 0) {
-            // The first page began where the newest N do.
+            // `limit` chooses where the first page begins (the newest N); later pages continue after its last row.
             Some(next) => params = AuditParams { after: Some(next), limit: None, ..params },
             None => break,
         }

@@ -1,4 +1,4 @@
-//! `chorusctl audit verify`.
+//! `chorusctl audit verify`: checks the hash chain of the audit log.
 
 use chorus_proto::methods::audit::{Verify, VerifyParams, VerifyResult};
 
@@ -15,10 +15,6 @@ use crate::ui::units::pluralize;
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Checks it.
-///
-/// # Errors
-/// What does not fit.
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     let raw = app.call_raw::<Verify>(&VerifyParams {})?;
     let found: VerifyResult = parse_result(&raw)?;

@@ -1,4 +1,4 @@
-//! `chorusctl backup -`.
+//! `chorusctl backup -`: writes a backup to standard output as a tar archive.
 
 use std::io::{self, Write as _};
 
@@ -10,10 +10,10 @@ use crate::app::App;
 use crate::error::Error;
 use crate::ui::progress::ProgressBar;
 
-/// Writes the archive to standard output as it is made.
+/// Writes the archive to standard output while the daemon makes it.
 ///
 /// # Errors
-/// Why it is not complete, or what is missing in it.
+/// The archive is incomplete, or some files could not be read.
 pub fn run(app: &mut App) -> Result<(), Error> {
     let mut progress = ProgressBar::new("backup".into(), !app.global.quiet);
     let archive = app.call::<ArchiveBegin>(&ArchiveBeginParams {})?.archive;
@@ -23,7 +23,7 @@ pub fn run(app: &mut App) -> Result<(), Error> {
         let piece = app.call::<ArchiveRead>(&ArchiveReadParams { archive })?;
         let bytes = STANDARD.decode(&piece.data_base64);
         let bytes = bytes.map_err(|error| Error::failed(format!("the daemon sent no base64: {error}")))?;
-        // Nobody who reads on is a backup that is not there.
+        // A closed pipe is an error here, unlike for other output: the backup would be incomplete.
         let unwritten =
             |error| Error::failed(format!("failed to write the archive: {}", crate::error::os_error_text(&error)));
         out.write_all(&bytes).map_err(unwritten)?;

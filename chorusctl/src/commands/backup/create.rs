@@ -1,4 +1,4 @@
-//! `chorusctl backup DIR`.
+//! `chorusctl backup DIR`: lets the daemon back up into a directory.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::error::Error;
 use crate::ui::progress::ProgressBar;
 use crate::ui::sanitize;
 
-/// Has the daemon back up into `dir`, and shows what it did.
+/// Runs the backup into `dir` and prints the result.
 ///
 /// # Errors
-/// Why there is no new backup, or what is missing in it.
+/// The backup failed, or some files could not be read.
 pub fn run(dir: &Path, prune: bool, app: &mut App) -> Result<(), Error> {
     let shown = sanitize::one_line(&dir.to_string_lossy());
     let absolute = std::path::absolute(dir).map_err(|error| Error::for_file(&shown, &error))?;

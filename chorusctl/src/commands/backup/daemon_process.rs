@@ -1,4 +1,5 @@
-//! Running `chorusd` for what needs no daemon: it reads and writes backups by itself, as this program has no database in it.
+//! Runs `chorusd` as a child process to verify or restore a backup. These need no running daemon, and chorusctl itself
+//! links no database.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -21,8 +22,8 @@ struct ProgressLine {
     total: u64,
 }
 
-/// Runs `chorusd` with `arguments`, for `home` if one is given, and returns the last line that it prints; those before say how far
-/// it has come.
+/// Runs `chorusd` with `arguments`, for `home` if one is given. Shows the progress that it prints, and returns its last
+/// line, the result.
 pub fn run_chorusd<const N: usize>(
     app: &App,
     label: &str,

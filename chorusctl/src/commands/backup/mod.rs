@@ -1,4 +1,4 @@
-//! `chorusctl backup`.
+//! `chorusctl backup`: makes a backup; `verify` and `restore` are subcommands.
 
 use std::io::{IsTerminal as _, stdout};
 use std::path::{Path, PathBuf};
@@ -50,10 +50,6 @@ enum Verb {
     Restore(restore::Args),
 }
 
-/// Makes a backup, checks one, or restores one.
-///
-/// # Errors
-/// Why it did not succeed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match (args.verb, args.dir) {
         (Some(Verb::Verify(args)), _) => verify::run(&args, app),
@@ -73,9 +69,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     }
 }
 
-/// Tells what else a person should know; an error if something is missing.
+/// Prints the warnings of a backup; an error if files are missing from it.
 fn print_warnings(app: &mut App, made: &Summary) -> Result<(), Error> {
-    // Under --quiet only of what is lost: nobody misses a pipe.
+    // With --quiet, print only warnings about lost data: not about special files such as pipes, which hold none.
     let told = |warning: &&String| !app.global.quiet || !warning.ends_with(SPECIAL_FILE_WARNING);
     for warning in made.warnings.iter().filter(told) {
         app.stderr.warning(warning);
@@ -94,7 +90,7 @@ fn print_warnings(app: &mut App, made: &Summary) -> Result<(), Error> {
     }
 }
 
-/// The lines for a person: what was backed up, where, and whether keys are in it.
+/// Prints what was backed up, where, and whether it contains keys.
 fn print_summary(app: &mut App, made: &Summary, to: &str) -> Result<(), Error> {
     let (agents, sessions) = (pluralize(made.agents, "agent"), pluralize(made.sessions, "session"));
     let changed = if made.copied_files == 0 { "nothing".into() } else { pluralize(made.copied_files, "file") };
@@ -112,13 +108,13 @@ fn print_summary(app: &mut App, made: &Summary, to: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The result as JSON.
+/// Prints `value` as one line of JSON.
 fn print_json(app: &mut App, value: &impl serde::Serialize) -> Result<(), Error> {
     let text = serde_json::value::to_raw_value(value).map_err(chorus_proto::CallError::from)?;
     app.stdout.json_line(&text)
 }
 
-/// Returns true if the result goes out as JSON.
+/// Returns true if the output format is JSON or JSON lines.
 fn is_json(app: &App) -> bool {
     app.stdout.format() != OutputFormat::Text
 }

@@ -1,4 +1,4 @@
-//! `chorusctl backup restore`.
+//! `chorusctl backup restore`: restores a backup into an empty home.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -25,10 +25,6 @@ pub struct Args {
     home: Option<PathBuf>,
 }
 
-/// Restores it.
-///
-/// # Errors
-/// Why nothing was restored.
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let arguments = [OsStr::new("--restore-backup"), args.source.as_os_str()];
     let raw = run_chorusd(app, "restore", arguments, args.home.as_deref())?;

@@ -1,4 +1,4 @@
-//! `chorusctl backup verify`.
+//! `chorusctl backup verify`: checks that a backup is complete and unchanged.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -24,10 +24,6 @@ pub struct Args {
     source: PathBuf,
 }
 
-/// Checks it.
-///
-/// # Errors
-/// The damage to the backup, or the reason why it cannot be checked.
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let raw = run_chorusd(app, "verify", [OsStr::new("--verify-backup"), args.source.as_os_str()], None)?;
     let found: Verified = parse_result(&raw)?;

@@ -1,4 +1,4 @@
-//! The line that a person types: editing, history, completion.
+//! Line editor of the interactive chat: editing, history, completion.
 
 use std::path::PathBuf;
 
@@ -16,22 +16,22 @@ use crate::complete;
 use crate::error::Error;
 use crate::ui::{Stderr, sanitize};
 
-/// Messages that are remembered.
+/// Maximum number of messages in the history.
 const MAX_HISTORY_ENTRIES: usize = 1000;
-/// A message longer than this was pasted, and is not worth a place among them.
+/// Longer messages were probably pasted and are not added to the history.
 const MAX_HISTORY_ENTRY_BYTES: usize = 16 * 1024;
 
-/// What came of a prompt.
+/// Result of one prompt.
 #[derive(Debug)]
 pub enum Input {
     Text(String),
-    /// Ctrl-C.
+    /// Ctrl-C: the line was cleared.
     Interrupted,
-    /// Ctrl-D, or no terminal any more.
+    /// Ctrl-D, or the terminal is gone.
     Eof,
 }
 
-/// A prompt with the agent's name.
+/// Reads messages at a prompt that shows the agent's name.
 pub struct Editor {
     inner: rustyline::Editor<CommandCompleter, FileHistory>,
     prompt: String,
@@ -41,10 +41,7 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// A prompt for `agent`; sessions to complete are asked of the daemon of `places`.
-    ///
-    /// # Errors
-    /// [`Failure`] where the terminal does not let it.
+    /// Creates the editor. The completer asks the daemon at `places` for session names.
     pub fn new(agent: &str, places: InstancePaths, notes: Stderr) -> Result<Self, Error> {
         let config =
             Config::builder().max_history_size(MAX_HISTORY_ENTRIES).and_then(|config| config.history_ignore_dups(true));
@@ -55,16 +52,13 @@ impl Editor {
         let more = format!("{:>width$}", "… ", width = prompt.chars().count());
         let file = history::file_path(|name| std::env::var_os(name));
         if let Some(file) = &file {
-            // That there is none yet is no fault, and without it one can talk as well.
+            // The file may not exist yet. A chat works without history, so errors are ignored.
             let _ = inner.load_history(file);
         }
         Ok(Self { inner, prompt, continuation_prompt: more, history_file: file, stderr: notes })
     }
 
-    /// Has a message typed. A line that ends in `\` goes on in the next.
-    ///
-    /// # Errors
-    /// [`Failure`] where the terminal fails.
+    /// Reads one message. A line that ends in `\` continues on the next line.
     pub fn read_message(&mut self) -> Result<Input, Error> {
         let mut text = String::new();
         loop {
@@ -99,7 +93,7 @@ impl Editor {
             .and_then(|()| self.inner.append_history(file));
         if let Err(error) = kept {
             self.stderr.warning(&format!("what is typed cannot be remembered in {}: {error}", file.display()));
-            // Once is enough.
+            // Warn only once.
             self.history_file = None;
         }
     }
@@ -109,7 +103,7 @@ fn terminal_error(error: &ReadlineError) -> Error {
     Error::failed(format!("the terminal cannot be read: {error}"))
 }
 
-/// Completes commands, and sessions where one belongs.
+/// Completes slash commands, and session names after `/restore`.
 struct CommandCompleter {
     agent: String,
     places: InstancePaths,

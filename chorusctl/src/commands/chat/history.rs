@@ -1,4 +1,4 @@
-//! Where the lines that were typed are kept: a file of the user's own, nothing of the agents'.
+//! Location of the chat history, a file that belongs to the user and not to an agent.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 const FILE_NAME: &str = "chat_history";
 
-/// The file; `None` where no directory for it is known. A set `CHORUS_HOME` keeps everything of an instance together.
+/// Returns the path of the history file: in CHORUS_HOME if that is set, otherwise in the XDG state directory. `None` if
+/// no home directory is known.
 #[must_use]
 pub fn file_path(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -20,10 +21,7 @@ pub fn file_path(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf>
     Some(state.join("chorus").join(FILE_NAME))
 }
 
-/// Makes the directory of `file`, for its owner alone.
-///
-/// # Errors
-/// What the system says.
+/// Creates the directory of `file` with mode 0700.
 pub fn create_parent_dir(file: &Path) -> io::Result<()> {
     let folder = file.parent().unwrap_or(file);
     DirBuilder::new().recursive(true).mode(0o700).create(folder)

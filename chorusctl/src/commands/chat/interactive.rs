@@ -1,4 +1,4 @@
-//! A conversation with a person at a terminal.
+//! Interactive chat at a terminal.
 
 use chorus_proto::methods::send::SendParams;
 use jiff::Timestamp;
@@ -14,10 +14,10 @@ use crate::error::Error;
 const RECONNECT_HINT: &str =
     "the next message connects again; the same one waits for its reply, or gives it, and is not sent twice";
 
-/// Talks until the person leaves.
+/// Runs the chat until the user leaves. Errors of turns and commands are printed, and the chat continues.
 ///
 /// # Errors
-/// A terminal that is gone. What a turn or a command fails with is told, and the conversation goes on.
+/// The terminal or standard output is gone.
 pub fn run(
     app: &mut App,
     interrupts: &InterruptHandler,
@@ -53,10 +53,10 @@ pub fn run(
 }
 
 struct Conversation {
-    /// When the context that was gone on with began.
+    /// When the context that is being continued began.
     started_at: Option<Timestamp>,
     options: DisplayOptions,
-    /// The message whose connection broke before its reply came: whether it arrived nobody knows.
+    /// The last message, if the connection broke before its reply came. It is unknown whether the daemon received it.
     unanswered_message: Option<SendParams>,
 }
 
@@ -79,18 +79,18 @@ impl Conversation {
         let elsewhere = command.switches_context();
         let done = slash::run(app, command);
         if done.is_err() {
-            // It may have been the connection that failed.
+            // The connection itself may have failed.
             app.disconnect();
         } else if elsewhere {
-            // The same words are another message there.
+            // In another context the same text is a new message, not a retry.
             self.unanswered_message = None;
         }
         self.refresh_started_at(app);
         done
     }
 
-    /// Connects where that is due, and says where the conversation is no longer the one that was gone on with: put away for
-    /// its idleness, cleared or replaced by another client.
+    /// Reconnects if necessary. Warns if the live context is no longer the one that was being continued, because it
+    /// expired or another client cleared or replaced it.
     fn check_context(&self, app: &mut App) -> Result<(), Error> {
         let since = match start::fetch_started_at(app) {
             Ok(since) => since,
@@ -109,9 +109,10 @@ impl Conversation {
         Ok(())
     }
 
-    /// What a turn or a command made of the context is no surprise.
+    /// Remembers the context after a turn or command of this chat, so that [`Conversation::check_context`] does not
+    /// warn about it.
     fn refresh_started_at(&mut self, app: &mut App) {
-        // Without a daemon nothing is known to have changed.
+        // Without a connection the state is unknown: keep the old value.
         if let Some(since) = app.is_connected().then(|| start::fetch_started_at(app)).and_then(Result::ok) {
             self.started_at = since;
         }

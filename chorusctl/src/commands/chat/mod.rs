@@ -1,4 +1,4 @@
-//! `chorusctl chat`.
+//! `chorusctl chat`: a conversation at the terminal, or from piped lines.
 
 use crate::app::App;
 use crate::commands::send::interrupt::InterruptHandler;
@@ -33,13 +33,13 @@ pub struct Args {
     thinking: bool,
 }
 
-/// With what a conversation begins.
+/// Context with which the chat starts.
 #[derive(Debug, Clone, Copy)]
 enum StartMode<'a> {
-    /// The live context.
+    /// Continue the live context.
     Continue,
     New,
-    /// From this session.
+    /// Continue from this session's summary in a new context.
     Resume(&'a str),
 }
 
@@ -53,15 +53,11 @@ impl<'a> StartMode<'a> {
     }
 }
 
-/// Talks.
-///
-/// # Errors
-/// Why it cannot go on.
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let person = terminal::can_chat() && app.stdout.format() == OutputFormat::Text;
     let opened = start::open_conversation(app, StartMode::from_args(args), person)?;
     app.stdout.flush()?;
-    // Whatever is chosen elsewhere meanwhile, this goes on with the agent it began with.
+    // Stay with this agent even if another one is chosen elsewhere meanwhile.
     app.set_agent(opened.agent.clone());
     let interrupts = InterruptHandler::install(app, Some(opened.agent.clone()))?;
     if person {

@@ -1,4 +1,4 @@
-//! A conversation out of a file or a pipe: one message a line.
+//! Chat from a file or a pipe: each line is a message.
 
 use std::io::{self, BufRead as _, Read as _};
 
@@ -10,10 +10,8 @@ use crate::commands::send::turn::{self, DisplayOptions, TurnOutcome};
 use crate::commands::text_input;
 use crate::error::Error;
 
-/// Sends line by line.
-///
-/// # Errors
-/// That of the first turn that failed: what comes after it was said in view of its reply.
+/// Sends standard input line by line. Stops at the first turn that fails, because later lines were written in view of
+/// its reply.
 pub fn run(app: &mut App, interrupts: &InterruptHandler, thinking: bool) -> Result<(), Error> {
     let mut stdin = io::stdin().lock();
     let how = DisplayOptions { stream: true, thinking, daemon_gone_hint: turn::DAEMON_GONE_HINT };

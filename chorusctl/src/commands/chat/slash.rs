@@ -1,11 +1,11 @@
-//! The commands of a conversation: the verbs of the command line, for the agent that is talked with.
+//! Slash commands of a chat. They run the same code as the command line's subcommands, for the chat's agent.
 
 use super::start;
 use crate::app::App;
 use crate::commands::{context, status};
 use crate::error::Error;
 
-/// What a line that begins with `/` asks for.
+/// A parsed slash command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
     Save(Option<String>),
@@ -19,14 +19,14 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether what is said afterwards belongs to another conversation.
+    /// Returns true if later messages belong to another context.
     #[must_use]
     pub fn switches_context(&self) -> bool {
         matches!(self, Self::Restore(_) | Self::Compact | Self::New)
     }
 }
 
-/// Their names as they are typed, what may follow, and what they do.
+/// Name, argument and description of each command.
 pub const COMMANDS: [(&str, &str, &str); 8] = [
     ("/save", "[DESCRIPTION]", "save the conversation; it goes on"),
     ("/restore", "SESSION", "put a saved conversation back as the live one"),
@@ -38,7 +38,7 @@ pub const COMMANDS: [(&str, &str, &str); 8] = [
     ("/exit", "", "leave, as Ctrl-D does"),
 ];
 
-/// Reads a line; `None` where it is a message.
+/// Parses a line; `None` if it is a message.
 #[must_use]
 pub fn parse(line: &str) -> Option<Result<Command, Error>> {
     let rest = line.strip_prefix('/')?;
@@ -67,10 +67,7 @@ fn unexpected_argument(name: &str) -> Error {
     Error::usage(format!("nothing follows /{name}")).with_hint("with a space before it the line is a message")
 }
 
-/// Carries one out.
-///
-/// # Errors
-/// Why it did not succeed.
+/// Runs a slash command.
 pub fn run(app: &mut App, command: Command) -> Result<(), Error> {
     match command {
         Command::Save(description) => context::save::run(context::save::Args::with_description(description), app),

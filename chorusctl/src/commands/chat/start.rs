@@ -1,4 +1,4 @@
-//! How a conversation begins: with what it goes on.
+//! Start of a chat: prepares the context and prints a recap of it.
 
 use chorus_proto::methods::approvals::{List, ListParams};
 use chorus_proto::methods::context::{Clear, ClearParams, Show, ShowParams, ShowResult};
@@ -12,23 +12,20 @@ use crate::error::Error;
 use crate::ui::units::pluralize;
 use crate::ui::{Style, sanitize, text};
 
-/// Messages that are shown again, and how many lines of each.
+/// Number of messages in the recap, lines of each, and columns.
 const RECAP_MESSAGES: u64 = 2;
 const MAX_LINES_PER_MESSAGE: usize = 4;
 const MAX_RECAP_WIDTH: usize = 100;
 
-/// What is gone on with.
+/// The conversation that a chat continues.
 #[derive(Debug)]
 pub struct ConversationStart {
     pub agent: String,
-    /// When the live context began; `None`: there is none.
+    /// When the live context began; `None` if it is empty.
     pub started_at: Option<Timestamp>,
 }
 
-/// Looks what there is, and says so, after it was put away where that is asked for.
-///
-/// # Errors
-/// Why there is nothing to go on with.
+/// Prepares the context as `begin` says and prints what the chat continues.
 pub fn open_conversation(app: &mut App, begin: StartMode<'_>, person: bool) -> Result<ConversationStart, Error> {
     match begin {
         StartMode::Continue => {}
@@ -46,19 +43,13 @@ pub fn open_conversation(app: &mut App, begin: StartMode<'_>, person: bool) -> R
     Ok(ConversationStart { started_at: started_at(shown.context.as_ref()), agent: shown.agent_name })
 }
 
-/// When the live context began, as it is now.
-///
-/// # Errors
-/// [`Failure`]: no connection, or what the daemon says.
+/// Asks the daemon when the live context began; `None` if it is empty.
 pub fn fetch_started_at(app: &mut App) -> Result<Option<Timestamp>, Error> {
     let shown = app.call::<Show>(&show_params(app.agent(), 0))?;
     Ok(started_at(shown.context.as_ref()))
 }
 
-/// Saves what is unsaved, and clears.
-///
-/// # Errors
-/// Why it was not cleared.
+/// Saves unsaved messages, then clears the context.
 pub fn start_new(app: &mut App) -> Result<(), Error> {
     let cleared = app.call::<Clear>(&ClearParams { agent: app.agent(), save: true })?;
     if let Some(session) = &cleared.saved {
@@ -93,17 +84,18 @@ fn print_recap(app: &mut App, shown: &ShowResult, person: bool) {
     }
 }
 
-/// A turn that was begun elsewhere may wait for an answer, and with it all that is said here.
+/// Prints how many approvals are open. A turn that was started elsewhere may wait for one, and messages from here wait
+/// behind that turn.
 fn print_open_approvals(app: &mut App, agent: &str) {
     let params = ListParams { agent: Some(agent.to_owned()), ..ListParams::default() };
-    // What cannot be told here is no reason not to talk.
+    // Not essential: on an error the chat starts without it.
     let open = app.call::<List>(&params).map_or(0, |found| found.approvals.len());
     if open > 0 {
         app.stderr.line(&approvals::format::format_waiting(open as u64));
     }
 }
 
-/// The beginning of a message.
+/// Formats the first lines of a message for the recap.
 fn recap_lines(message: &Message, agent: &str, width: usize) -> Vec<String> {
     let who = match message.role {
         Role::User => "you",

@@ -1,4 +1,4 @@
-//! `chorusctl context append`.
+//! `chorusctl context append`: adds messages without calling a model.
 
 use chorus_proto::error::exit;
 use chorus_proto::methods::context::Append;
@@ -56,7 +56,7 @@ impl From<MessageRole> for Role {
     }
 }
 
-/// The parameters of `context.append`, the messages as they came.
+/// Parameters of `context.append` with the messages as unparsed JSON.
 #[derive(Debug, Serialize)]
 struct Params<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,16 +73,12 @@ struct Params<'a> {
     redact: bool,
 }
 
-/// Adds them.
-///
-/// # Errors
-/// Why nothing was added.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let text = match text_input::text_argument(args.text, "context append", "append")? {
         Some(text) => text,
         None => text_input::read_stdin()?,
     };
-    // A tool may have printed nothing.
+    // An empty tool result is valid: a tool may print nothing.
     if text.is_empty() && (args.jsonl || !matches!(args.role, MessageRole::ToolResult)) {
         return Err(Error::usage("the message is empty").with_hint("chorusctl context append TEXT, or pipe it in"));
     }
@@ -109,11 +105,11 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     })
 }
 
-/// One message a line; empty lines are passed over.
+/// Parses one message per line; skips empty lines.
 fn parse_messages(text: &str) -> Result<Vec<&RawValue>, Error> {
     let mut messages = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        // A list would be read as the fields in their order; nobody means that.
+        // serde would accept a JSON list as the fields of a message in their order. Replace it, so that parsing fails.
         let line = if line.trim_start().starts_with('[') { "0" } else { line };
         let wrong = |error: serde_json::Error| {
             let error = error.to_string();
@@ -121,7 +117,7 @@ fn parse_messages(text: &str) -> Result<Vec<&RawValue>, Error> {
             Error::usage(format!("line {}: {error}; nothing was appended", at + 1))
                 .with_hint(r#"a line is one object such as {"role":"user","content":"hello"}"#)
         };
-        // Read as a message to name the line that is none, sent as it came.
+        // Parse each line to report which one is invalid, but send it unchanged.
         serde_json::from_str::<NewMessage>(line).map_err(wrong)?;
         messages.push(serde_json::from_str(line).map_err(wrong)?);
     }

@@ -1,4 +1,4 @@
-//! `chorusctl context clear`.
+//! `chorusctl context clear`: discards the live context.
 
 use chorus_proto::methods::context::{Clear, ClearParams, Show, ShowParams};
 
@@ -21,10 +21,6 @@ pub struct Args {
     save: bool,
 }
 
-/// Clears it.
-///
-/// # Errors
-/// Why it was not cleared.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let agent = app.agent();
     if !args.yes && !args.save {
@@ -58,13 +54,13 @@ fn confirm(agent: Option<String>, app: &mut App) -> Result<(), Error> {
         _ => describe_contents(0, pins),
     };
     if question.is_empty() {
-        // Nothing is lost, so nothing is asked.
+        // The context is empty, so no confirmation is needed.
         return Ok(());
     }
     confirm::ask("context clear", &format!("Discard the context of {} ({question})?", shown.agent_name))
 }
 
-/// `3 messages and 2 pinned facts`; empty where there is nothing.
+/// Formats `3 messages and 2 pinned facts`; empty if both are 0.
 fn describe_contents(messages: u64, pins: u64) -> String {
     let parts = [(messages, "message"), (pins, "pinned fact")];
     let parts: Vec<_> = parts.iter().filter(|(number, _)| *number > 0).map(|(n, what)| pluralize(*n, what)).collect();

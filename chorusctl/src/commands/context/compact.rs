@@ -1,4 +1,4 @@
-//! `chorusctl context compact`.
+//! `chorusctl context compact`: saves the context and continues from its summary.
 
 use chorus_proto::methods::chain::{Compact, CompactParams};
 use chorus_proto::{ItemSource, Receipt};
@@ -21,10 +21,6 @@ pub struct Args {
     undo: bool,
 }
 
-/// Compacts it.
-///
-/// # Errors
-/// Why it was not compacted.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = CompactParams { agent: app.agent(), undo: args.undo };
     app.call_and_print::<Compact>(&params, |app, result| {
@@ -44,7 +40,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     })
 }
 
-/// Why no model did it, or not all of it, where there is one, and what could be remembered: nothing is, by itself.
+/// Prints why rules made the working set instead of a model, which tasks are done, and facts worth remembering. Facts
+/// are only suggested, never stored automatically.
 fn print_notes(app: &App, receipt: &Receipt) {
     if let Some(why) = &receipt.fallback {
         let who = if receipt.source == Some(ItemSource::Model) { "by the model and by rules" } else { "by rules" };
@@ -61,7 +58,7 @@ fn print_notes(app: &App, receipt: &Receipt) {
     }
 }
 
-/// A receipt in a line.
+/// Formats a receipt as one line.
 pub fn describe_receipt(receipt: &Receipt, undone: bool) -> String {
     let left = pluralize(receipt.left, "message");
     if undone {

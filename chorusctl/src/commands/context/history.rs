@@ -1,4 +1,4 @@
-//! `chorusctl context history`.
+//! `chorusctl context history`: lists saved sessions in pages.
 
 use chorus_proto::TokenPair;
 use chorus_proto::methods::context::{History, HistoryParams, HistoryResult};
@@ -14,9 +14,9 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{format_tokens, pluralize};
 use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
 
-/// Sessions to a page, as in the daemon.
+/// Default number of sessions per page; the same as in the daemon.
 const DEFAULT_PAGE_SIZE: u64 = 10;
-/// Most sessions that one answer holds.
+/// Maximum number of sessions per page that the daemon accepts.
 const MAX_PAGE_SIZE: u64 = 1_000;
 
 /// List saved conversations, newest first
@@ -44,7 +44,7 @@ pub struct Args {
     tag: Option<String>,
 }
 
-/// What a line shows of a session; reading all of it would take longer than the daemon needs for the answer.
+/// The fields of a session that the table shows. Parsing all of them would take longer than the daemon needs to answer.
 #[derive(Debug, Deserialize)]
 struct SessionRow {
     session_id: String,
@@ -62,10 +62,6 @@ struct SessionRow {
     corrupt: Option<String>,
 }
 
-/// Lists them.
-///
-/// # Errors
-/// Why there is no list.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let mut params = HistoryParams {
         agent: if args.all_agents { None } else { args.agent.or_else(|| app.agent()) },
@@ -111,7 +107,7 @@ fn for_each_page(
     Ok(())
 }
 
-/// All pages as one.
+/// Prints all pages as one JSON value.
 fn print_all_pages(app: &mut App, mut params: HistoryParams) -> Result<(), Error> {
     #[derive(Serialize)]
     struct AllPages {
@@ -186,7 +182,7 @@ fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bo
     table.write(out)
 }
 
-/// What resuming cost, in tokens; most sessions begin otherwise.
+/// Formats the tokens that resuming cost; empty for contexts that did not begin with a resume.
 fn format_resume_cost(cost: TokenPair) -> String {
     if cost.is_zero() { String::new() } else { format_tokens(cost.input.saturating_add(cost.output)) }
 }

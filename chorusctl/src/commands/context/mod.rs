@@ -1,4 +1,4 @@
-//! `chorusctl context`.
+//! `chorusctl context`: one module per subcommand.
 
 use clap::Subcommand;
 
@@ -58,10 +58,6 @@ enum Verb {
     Unpin(unpin::Args),
 }
 
-/// Carries one of the verbs out.
-///
-/// # Errors
-/// Why it did not succeed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         Verb::Append(args) => append::run(args, app),

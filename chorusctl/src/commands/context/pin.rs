@@ -1,4 +1,4 @@
-//! `chorusctl context pin`.
+//! `chorusctl context pin`: pins a fact in the context.
 
 use chorus_proto::Item;
 use chorus_proto::methods::context::{Pin, PinParams};
@@ -16,10 +16,6 @@ pub struct Args {
     fact: String,
 }
 
-/// Pins it.
-///
-/// # Errors
-/// Why it was not pinned.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = PinParams { agent: app.agent(), fact: args.fact };
     app.call_and_print::<Pin>(&params, |app, result| {
@@ -29,9 +25,6 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 }
 
 /// Writes pinned facts with their numbers.
-///
-/// # Errors
-/// Where the output cannot be written.
 pub fn write_pinned_facts(out: &mut Stdout, facts: &[Item]) -> Result<(), Error> {
     for (index, fact) in facts.iter().enumerate() {
         writeln!(out, "  {}  {}", index + 1, sanitize::one_line(&fact.text))?;

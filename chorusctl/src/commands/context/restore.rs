@@ -1,4 +1,4 @@
-//! `chorusctl context restore`.
+//! `chorusctl context restore`: makes a saved session the live context again.
 
 use chorus_proto::methods::context::{Restore, RestoreParams};
 
@@ -27,17 +27,13 @@ pub struct Args {
 }
 
 impl Args {
-    /// All of a session.
+    /// Restores the whole session, after saving the live context.
     #[must_use]
     pub fn for_session(session: String) -> Self {
         Self { session, at: None, discard: false, files: false }
     }
 }
 
-/// Restores it.
-///
-/// # Errors
-/// Why it was not restored.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = RestoreParams {
         agent: app.agent(),

@@ -1,4 +1,4 @@
-//! `chorusctl context resume`.
+//! `chorusctl context resume`: continues from a session's summary in a new context.
 
 use std::fs;
 use std::path::Path;
@@ -25,10 +25,6 @@ pub struct Args {
     session: String,
 }
 
-/// Resumes it.
-///
-/// # Errors
-/// Why it was not resumed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = build_params(args.session, app)?;
     app.call_and_print::<Resume>(&params, |app, result| {
@@ -40,10 +36,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     })
 }
 
-/// Resumes `session` before a conversation, whose output is for replies: what is to be said goes to standard error.
-///
-/// # Errors
-/// As [`run`].
+/// Resumes `session` at the start of a chat. Prints to standard error, because a chat's standard output is for replies.
 pub fn run_for_chat(session: &str, app: &mut App) -> Result<(), Error> {
     let params = build_params(session.to_owned(), app)?;
     let result = app.call::<Resume>(&params)?;
@@ -69,12 +62,12 @@ fn print_warnings(app: &App, result: &ResumeResult) {
     }
 }
 
-/// No name of a session has a slash or a dot.
+/// Returns true if `session` is a file name: it contains a slash or a dot, and a session's name never does.
 fn is_file_name(session: &str) -> bool {
     session.contains(['/', '.'])
 }
 
-/// The session that a file is, or becomes.
+/// Returns the session of a file, importing it if it is not in this home yet.
 fn session_of_file(file: &str, app: &mut App) -> Result<String, Error> {
     if let Err(error) = fs::metadata(file) {
         return Err(Error::for_file(file, &error)
@@ -100,7 +93,7 @@ fn session_of_file(file: &str, app: &mut App) -> Result<String, Error> {
     }
 }
 
-/// The id of the session that this very file is, here.
+/// Returns the id if `file` is the file of a session of this home.
 fn find_own_session(file: &str, app: &mut App) -> Option<String> {
     let stem = Path::new(file).file_stem()?.to_str()?.to_owned();
     let params = GetParams { agent: app.agent(), session: stem, limit: Some(0), ..GetParams::default() };

@@ -1,4 +1,4 @@
-//! `chorusctl context rewind`.
+//! `chorusctl context rewind`: drops the last turns of the context, or brings them back.
 
 use chorus_proto::methods::context::{Rewind, RewindParams};
 
@@ -20,10 +20,6 @@ pub struct Args {
     undo: bool,
 }
 
-/// Rewinds it.
-///
-/// # Errors
-/// Why it was not rewound.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = RewindParams { agent: app.agent(), n: args.n, undo: args.undo };
     app.call_and_print::<Rewind>(&params, |app, result| {

@@ -1,4 +1,4 @@
-//! `chorusctl context save`.
+//! `chorusctl context save`: saves the live context as a session.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::time;
 
-/// How long a generated summary is waited for.
+/// How long to wait for a generated summary unless `--timeout` is given.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Save the conversation; it goes on
@@ -38,17 +38,13 @@ pub struct Args {
 }
 
 impl Args {
-    /// A plain save.
+    /// Saves with this description and no other options.
     #[must_use]
     pub fn with_description(description: Option<String>) -> Self {
         Self { description, clear: false, tag: Vec::new(), no_wait: false }
     }
 }
 
-/// Saves it.
-///
-/// # Errors
-/// Why it was not saved.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let Args { description, clear, tag, no_wait } = args;
     let params = SaveParams { agent: app.agent(), description, clear, tag };
@@ -58,7 +54,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let patience = app.global.timeout.unwrap_or(SUMMARY_TIMEOUT);
     let late = Instant::now() + patience;
     if waited && wait_for_summary(app, &mut saved.session, late).is_err() {
-        // What was asked for is done and durable.
+        // The session is saved and durable; only its summary is late.
         let after = if Instant::now() < late {
             "yet".into()
         } else {
@@ -79,10 +75,10 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if saved.cleared { app.stdout.status_line("the context is clear") } else { Ok(()) }
 }
 
-/// Takes description and summary into `session` when they are there.
+/// Waits until the summary is ready and updates `session` with it.
 fn wait_for_summary(app: &mut App, session: &mut Session, late: Instant) -> Result<(), Error> {
     let id = session.header.id.to_string();
-    // Listening first, and apart from the questions: no news can slip in between.
+    // Subscribe first, on a second connection, so that no event is missed between the check and the wait.
     let mut listener = connect::connect(app.paths()?, &app.global)?;
     listener.call::<Subscribe>(&SubscribeParams { after: None })?;
     listener.set_deadline(Some(late));
@@ -96,7 +92,7 @@ fn wait_for_summary(app: &mut App, session: &mut Session, late: Instant) -> Resu
     Ok(())
 }
 
-/// Whether a notification says that the summary of `id` is there.
+/// Returns true for the event that says that the summary of `id` is ready.
 fn is_summary_ready((method, params): &(String, Box<RawValue>), id: &str) -> bool {
     let ready =
         |event: &Event| event.kind == EventType::SummaryReady && event.data.get("id").is_some_and(|of| of == id);

@@ -1,4 +1,4 @@
-//! `chorusctl context show`.
+//! `chorusctl context show`: prints the live context.
 
 use chorus_proto::methods::context::{Show, ShowParams};
 
@@ -23,10 +23,6 @@ pub struct Args {
     window: bool,
 }
 
-/// Shows it.
-///
-/// # Errors
-/// Why it cannot be shown.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if args.window {
         return window::run(app);

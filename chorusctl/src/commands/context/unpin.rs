@@ -1,4 +1,4 @@
-//! `chorusctl context unpin`.
+//! `chorusctl context unpin`: removes a pinned fact.
 
 use chorus_proto::methods::context::{Unpin, UnpinParams};
 
@@ -13,10 +13,6 @@ pub struct Args {
     n: u64,
 }
 
-/// Takes it out.
-///
-/// # Errors
-/// Why it was not taken out.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = UnpinParams { agent: app.agent(), n: args.n };
     app.call_and_print::<Unpin>(&params, |app, result| {

@@ -1,4 +1,4 @@
-//! `chorusctl context show --window`: what the next call of the model would be sent.
+//! `chorusctl context show --window`: prints the window that the next model call would send.
 
 use chorus_proto::methods::context::{Show, ShowParams};
 use chorus_proto::{MendKind, PieceKind, Window, WindowBudget};
@@ -10,10 +10,6 @@ use crate::error::Error;
 use crate::ui::units::{self, format_token_count, pluralize};
 use crate::ui::{Column, Stdout, Style, Table, sanitize};
 
-/// Shows it.
-///
-/// # Errors
-/// Why it cannot be shown.
 pub fn run(app: &mut App) -> Result<(), Error> {
     let params = ShowParams { agent: app.agent(), window: true, ..ShowParams::default() };
     app.call_and_print::<Show>(&params, |app, result| {
@@ -96,7 +92,7 @@ fn piece_name(kind: PieceKind) -> &'static str {
     }
 }
 
-/// What was done to a message.
+/// Describes how a message was repaired for the model.
 fn describe_repair(kind: MendKind) -> &'static str {
     match kind {
         MendKind::Opened => "a note stands before it",

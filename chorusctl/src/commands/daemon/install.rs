@@ -1,4 +1,4 @@
-//! `chorusctl daemon install`.
+//! `chorusctl daemon install`: writes a systemd user unit.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -14,7 +14,7 @@ use crate::ui::sanitize;
 
 const UNIT_NAME: &str = "chorusd.service";
 
-/// Variables that say which instance is meant; the daemon of the unit is to find them as they are here.
+/// Environment variables that select the instance; their current values are written into the unit.
 const INSTANCE_VARIABLES: [&str; 3] = ["CHORUS_HOME", "CHORUS_SOCKET", "CHORUS_CONFIG"];
 
 /// Put a systemd user unit in place, so that the daemon runs from the start of the machine
@@ -28,10 +28,6 @@ pub struct Args {
     print: bool,
 }
 
-/// Writes it.
-///
-/// # Errors
-/// Why it is not there.
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let program = resolve_program(connect::daemon_program())?;
     let socket = app.global.socket.as_deref().map(absolute).transpose()?;
@@ -66,16 +62,16 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
         .status_line("  loginctl enable-linger                      (so that it also runs while you are not logged in)")
 }
 
-/// Where user units go.
+/// Returns the directory of user units.
 fn unit_directory() -> Result<PathBuf, Error> {
-    // A path that is not absolute does not count (XDG Base Directory Specification).
+    // Relative paths are invalid here (XDG Base Directory Specification).
     let given = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let config = given.or_else(|| Some(std::env::home_dir()?.join(".config")));
     let config = config.ok_or_else(|| Error::usage("no home directory is known: set HOME"))?;
     Ok(config.join("systemd/user"))
 }
 
-/// The program by its whole path: a service manager knows no PATH of the user's.
+/// Returns the absolute path of the program. A service manager does not search the user's PATH.
 fn resolve_program(program: PathBuf) -> Result<PathBuf, Error> {
     if program.components().count() > 1 {
         return absolute(&program);
@@ -93,7 +89,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
     std::path::absolute(path).map_err(|error| Error::failed(os_error_text(&error)))
 }
 
-/// Whoever reads the unit sees the old one or the new one.
+/// Writes the unit atomically: readers see the old or the new content.
 fn write_atomically(path: &Path, unit: &str) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(dir)?;

@@ -1,4 +1,4 @@
-//! Stopping a daemon that holds the lock of the home and cannot be reached by any socket.
+//! Stops a daemon that holds the lock of the home but cannot be reached by any socket.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,39 +12,41 @@ use crate::error::Error;
 
 /// A daemon whose socket was removed listens again within a second.
 const REBIND_TIMEOUT: Duration = Duration::from_secs(3);
-/// A daemon of an earlier release does not tell if it is stopping; that takes it 10 s at most, unless configured otherwise.
+/// Daemons of earlier releases do not write into the lock file that they are stopping. Stopping takes at most 10 s by
+/// default.
 const OLD_RELEASE_STOP_TIMEOUT: Duration = Duration::from_secs(12);
-/// The time between two looks.
+/// Interval between two checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The outcome for a daemon that could not be reached.
+/// Result of [`stop`].
 #[derive(Debug)]
 pub enum StopOutcome {
-    /// None holds the lock.
+    /// No daemon holds the lock.
     NotRunning,
-    /// It can be reached now.
+    /// The daemon can be reached now.
     Reachable(Client),
-    /// It has ended.
+    /// The daemon with this pid has ended.
     Exited(u32),
 }
 
-/// Waits until the daemon that holds the lock can be reached or has ended. One that says in the lock file that it listens, and
-/// does not, is sent SIGTERM in the end.
+/// Waits until the daemon that holds the lock can be reached or has ended. If the lock file names a socket but the
+/// daemon does not listen on it, sends SIGTERM after the wait.
 ///
 /// # Errors
-/// Why it still runs.
+/// The daemon still runs, or must not be sent a signal.
 pub fn stop(app: &App, patience: Duration) -> Result<StopOutcome, Error> {
     let places = app.paths()?;
     let Some((mut holder, is_earlier)) = find_holder(&places.home) else { return Ok(StopOutcome::NotRunning) };
     let begun = Instant::now();
     loop {
         if places.socket_is_explicit && holder.socket.as_ref().is_some_and(|socket| *socket != places.socket) {
-            // Another one than was named; a daemon that was to listen there would have been followed.
+            // The lock file names another socket than the command line. A daemon that was asked to use the named socket
+            // would have been found there.
             return Ok(StopOutcome::NotRunning);
         }
         let wait = match (is_earlier, holder.pid, &holder.socket) {
             (true, ..) => OLD_RELEASE_STOP_TIMEOUT,
-            // It starts or stops.
+            // The daemon is starting or stopping.
             (false, Some(_), None) => patience,
             (false, ..) => REBIND_TIMEOUT,
         };
@@ -61,7 +63,7 @@ pub fn stop(app: &App, patience: Duration) -> Result<StopOutcome, Error> {
             (Some((now, _)), Some(pid)) if now.pid.is_some_and(|now| now != pid) => {
                 return Ok(StopOutcome::Exited(pid));
             }
-            // The lock file is gone for a moment, or being written.
+            // The lock file is missing for a moment, or is being written.
             (Some((now, _)), _) if now.pid.is_none() => {}
             (Some((now, _)), _) => holder = now,
         }
@@ -76,7 +78,7 @@ pub fn stop(app: &App, patience: Duration) -> Result<StopOutcome, Error> {
     }
 }
 
-/// The daemon that holds the lock; true: one of an earlier release, which holds the lock file alone.
+/// Finds the daemon that holds the lock. True: a daemon of an earlier release, which locks only the lock file.
 fn find_holder(home: &Path) -> Option<(LockHolder, bool)> {
     if let Some(holder) = instance::lock_holder(home) {
         return Some((holder, false));
@@ -86,7 +88,7 @@ fn find_holder(home: &Path) -> Option<(LockHolder, bool)> {
     holder.pid.is_some_and(|pid| has_open_file(pid, &[&file])).then_some((holder, true))
 }
 
-/// Tells if the process `pid` has one of the files open, as only the holder of a lock has them for long.
+/// Returns true if process `pid` has one of the files open. Only the holder of the lock keeps them open for long.
 #[cfg(target_os = "linux")]
 fn has_open_file(pid: u32, files: &[&Path]) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -102,13 +104,13 @@ fn has_open_file(_: u32, _: &[&Path]) -> bool {
     false
 }
 
-/// Sends SIGTERM to `pid` if that is the process that holds the lock of `home`. One that has ended is fine.
+/// Sends SIGTERM to `pid` if that process holds the lock of `home`. Succeeds if the process has already ended.
 #[cfg(target_os = "linux")]
 fn terminate(pid: u32, home: &Path) -> Result<(), String> {
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
     let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or("its pid is not a number of a process")?;
-    // The handle first: what is checked after it is the process that is sent the signal.
+    // Open the pidfd before the check, so that the process that is checked is the one that gets the signal.
     let handle = match pidfd_open(number, PidfdFlags::empty()) {
         Ok(handle) => handle,
         Err(rustix::io::Errno::SRCH) => return Ok(()),

@@ -1,4 +1,4 @@
-//! `chorusctl daemon logs`.
+//! `chorusctl daemon logs`: prints the daemon's log file.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::connect;
 use crate::error::{Error, os_error_text};
 use crate::ui::sanitize;
 
-/// Lines shown of what is there already.
+/// Number of existing lines that are printed.
 const TAIL_LINES: usize = 100;
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -26,10 +26,6 @@ pub struct Args {
     follow: bool,
 }
 
-/// Shows the log.
-///
-/// # Errors
-/// Why there is none.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let path = resolve_home(app)?.join("log").join("chorusd.log");
     let failed = |error: std::io::Error| match error.kind() {
@@ -56,7 +52,7 @@ fn print_lines(app: &mut App, bytes: &[u8]) -> Result<(), Error> {
     app.stdout.text(&sanitize::multi_line(&String::from_utf8_lossy(bytes)))
 }
 
-/// The home of the daemon that runs, else of the one that would.
+/// Returns the home of the running daemon, or of the one that would be started.
 fn resolve_home(app: &mut App) -> Result<PathBuf, Error> {
     let running = connect::connect_if_running(app.paths()?, &app.global).ok().flatten();
     if let Some(client) = running {

@@ -1,4 +1,4 @@
-//! `chorusctl daemon`.
+//! `chorusctl daemon`: one module per subcommand.
 
 use clap::Subcommand;
 
@@ -40,10 +40,6 @@ enum Verb {
     Install(install::Args),
 }
 
-/// Carries one of the verbs out.
-///
-/// # Errors
-/// Why it did not succeed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         Verb::Start(args) => start::run(args, app),

@@ -1,4 +1,4 @@
-//! `chorusctl daemon restart`.
+//! `chorusctl daemon restart`: stops the daemon and starts a new one.
 
 use super::{start, stop};
 use crate::app::App;
@@ -9,10 +9,6 @@ use crate::error::Error;
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Restarts it; where none runs, starts one.
-///
-/// # Errors
-/// Why none runs now, or the old one still does.
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     let was_running = stop::stop(app)?.is_some();
     let started = connect::start(app.paths()?, &app.global)?;

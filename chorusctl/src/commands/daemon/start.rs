@@ -1,4 +1,4 @@
-//! `chorusctl daemon start`.
+//! `chorusctl daemon start`: starts the daemon unless one is running.
 
 use chorus_proto::methods::daemon::{Hello, HelloParams};
 
@@ -7,17 +7,13 @@ use crate::connect;
 use crate::error::Error;
 use crate::ui::sanitize;
 
-/// The word for a daemon that somebody else started.
+/// Printed if another process started the daemon.
 pub const ALREADY_RUNNING: &str = "already running";
 
 /// Start the daemon
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Starts it, where none runs yet.
-///
-/// # Errors
-/// Why it does not run.
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     let places = app.paths()?;
     let (client, verb) = match connect::connect_if_running(places, &app.global)? {
@@ -31,10 +27,7 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     print_daemon(app, verb)
 }
 
-/// Says which daemon it is, after `verb`.
-///
-/// # Errors
-/// Why the daemon does not say.
+/// Prints `verb` and which daemon it is.
 pub fn print_daemon(app: &mut App, verb: &str) -> Result<(), Error> {
     app.call_and_print::<Hello>(&HelloParams::default(), |app, hello| {
         let line = format!("{verb}: chorusd {}, pid {}", sanitize::one_line(&hello.version), hello.pid);

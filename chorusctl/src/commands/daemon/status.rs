@@ -1,4 +1,4 @@
-//! `chorusctl daemon status`.
+//! `chorusctl daemon status`: tells whether the daemon runs, without starting one.
 
 use chorus_proto::methods::daemon::{Status, StatusParams};
 
@@ -14,15 +14,11 @@ use crate::ui::stdout::OutputFormat;
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Tells it.
-///
-/// # Errors
-/// Where no daemon runs.
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     let places = app.paths()?;
     let client = connect::connect_if_running(places, &app.global)?.ok_or_else(|| connect::no_daemon_error(places))?;
     app.set_client(client);
-    // The line needs no agent; who asks for JSON gets them all.
+    // The text line needs no agents; JSON output contains them all.
     if app.stdout.format() != OutputFormat::Text {
         return app.call_and_print::<Status>(&StatusParams::default(), |_, _| Ok(()));
     }

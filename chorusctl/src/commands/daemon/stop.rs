@@ -1,4 +1,4 @@
-//! `chorusctl daemon stop`.
+//! `chorusctl daemon stop`: stops the daemon and waits until it has ended.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::connect;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 
-/// How long a daemon may take to save everything unless `--timeout` says otherwise.
+/// How long the daemon may take to save everything unless `--timeout` is given.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Save every conversation and stop the daemon
@@ -22,10 +22,6 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Stops it.
-///
-/// # Errors
-/// Why it still runs, or that none does.
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     let result = stop(app)?.ok_or_else(|| app.paths().map_or_else(|failure| failure, connect::no_daemon_error))?;
     match app.stdout.format() {
@@ -37,10 +33,7 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     }
 }
 
-/// Stops the daemon and waits until it has ended; `None` where none ran.
-///
-/// # Errors
-/// Why it still runs.
+/// Stops the daemon and waits until it has ended; `None` if none was running.
 pub fn stop(app: &mut App) -> Result<Option<Box<RawValue>>, Error> {
     let patience = app.global.timeout.unwrap_or(STOP_TIMEOUT);
     let client = match connect::connect_if_running(app.paths()?, &app.global)? {

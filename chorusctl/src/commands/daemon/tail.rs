@@ -1,4 +1,4 @@
-//! The end of a growing file, followed over its renaming.
+//! Follows the end of a growing log file, also across rotation.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -12,31 +12,26 @@ const BLOCK_BYTES: u64 = 64 * 1024;
 pub struct Tail {
     path: PathBuf,
     file: File,
-    /// A line that has not ended yet.
+    /// Start of a line whose end has not been written yet.
     partial_line: Vec<u8>,
 }
 
 impl Tail {
-    /// Opens the file and returns its last `lines` lines with it.
-    ///
-    /// # Errors
-    /// What the system says.
+    /// Opens the file and returns its last `lines` lines.
     pub fn open(path: &Path, lines: usize) -> io::Result<(Self, Vec<u8>)> {
         let mut file = File::open(path)?;
         let last = last_lines(&mut file, lines)?;
         Ok((Self { path: path.to_owned(), file, partial_line: Vec::new() }, last))
     }
 
-    /// Whole lines that came since, also those of a file that took its place.
-    ///
-    /// # Errors
-    /// What the system says.
+    /// Returns the complete lines that were added since the last call. Switches to the new file if `path` was renamed
+    /// and created again.
     pub fn read_new_lines(&mut self) -> io::Result<Vec<u8>> {
         self.file.read_to_end(&mut self.partial_line)?;
         if let Ok(current) = File::open(&self.path) {
             let (old, new) = (self.file.metadata()?, current.metadata()?);
             if (old.dev(), old.ino()) != (new.dev(), new.ino()) {
-                // What was written between the last look and the renaming.
+                // Read what was written between the last call and the rename.
                 self.file.read_to_end(&mut self.partial_line)?;
                 self.file = current;
                 self.file.read_to_end(&mut self.partial_line)?;
@@ -51,13 +46,13 @@ impl Tail {
     }
 }
 
-/// The last lines of a file, read from its end; the file is left at its end.
+/// Reads the last lines of a file, block by block from its end, and leaves the position at the end.
 fn last_lines(file: &mut File, lines: usize) -> io::Result<Vec<u8>> {
     let end = file.seek(SeekFrom::End(0))?;
     let mut start = end;
     let mut read = Vec::new();
     loop {
-        // The line end that closes the last line starts no further one.
+        // The newline that ends the last line does not start another one.
         let ends = read.iter().rev().skip(1).filter(|byte| **byte == b'\n').count();
         if ends >= lines || start == 0 {
             break;

@@ -1,14 +1,15 @@
-//! The text of the systemd user unit.
+//! Renders the systemd user unit.
 
 use std::path::Path;
 
-/// The first line of every unit that Chorus wrote: what does not begin with it is somebody else's.
+/// First line of every unit that Chorus wrote. Units without it belong to the user and are not overwritten.
 pub const HEADER: &str = "# Written by `chorusctl daemon install`.";
 
-/// The unit for `program`. `socket` is the one the command line named, `environment` what the daemon is to find.
+/// Renders the unit for `program`, with the `--socket` of the command line and the environment variables of the
+/// instance.
 ///
 /// # Errors
-/// What cannot stand in a unit.
+/// A path or value contains characters that a unit cannot hold.
 pub fn render(program: &Path, socket: Option<&Path>, environment: &[(&str, String)]) -> Result<String, String> {
     let mut start = quote_program(path_str(program)?)?;
     if let Some(socket) = socket {
@@ -73,7 +74,7 @@ fn path_str(path: &Path) -> Result<&str, String> {
     path.to_str().ok_or_else(|| format!("{} is not UTF-8, which a unit must be", path.display()))
 }
 
-/// The first word of a command: a path in which systemd takes neither quotes nor backslashes.
+/// Quotes the program path of ExecStart; systemd accepts neither quotes nor backslashes in it.
 fn quote_program(text: &str) -> Result<String, String> {
     match text.chars().find(|c| "\"'\\".contains(*c)) {
         Some(c) => Err(format!("{text} holds {c}, which the program of a unit cannot")),
@@ -81,12 +82,12 @@ fn quote_program(text: &str) -> Result<String, String> {
     }
 }
 
-/// A further word of a command: `$` would be a variable there.
+/// Quotes an argument of ExecStart; escapes `$`, which would expand a variable.
 fn quote_argument(text: &str) -> Result<String, String> {
     quote(&text.replace('$', "$$"))
 }
 
-/// A word, in quotes where it needs them; `%` would be a specifier.
+/// Quotes a word if necessary; escapes `%`, which would be a specifier.
 fn quote(text: &str) -> Result<String, String> {
     if let Some(c) = text.chars().find(|c| c.is_control()) {
         return Err(format!("{text:?} holds {c:?}, which a unit cannot"));

@@ -1,17 +1,17 @@
-//! Waiting for a process of somebody else's to end.
+//! Waits for the exit of a process that is not our child.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use chorus_proto::Client;
 
-/// Waits until the daemon `pid` has ended; false where it did not within `patience`.
+/// Waits until the daemon `pid` has ended. Returns false if it has not within `patience`.
 pub fn wait_for_exit(pid: u32, socket: &Path, patience: Duration) -> bool {
     let deadline = Instant::now() + patience;
     if let Some(ended) = wait_on_pidfd(pid, patience) {
         return ended;
     }
-    // Without a handle on the process, the socket is what can be seen of it.
+    // Without a pidfd, watch the socket instead.
     while Client::connect(socket).is_ok() {
         if Instant::now() >= deadline {
             return false;
@@ -21,7 +21,7 @@ pub fn wait_for_exit(pid: u32, socket: &Path, patience: Duration) -> bool {
     true
 }
 
-/// Waits on a handle of the process; `None` where the system has no such thing.
+/// Waits on a pidfd; `None` if the system has none.
 #[cfg(target_os = "linux")]
 fn wait_on_pidfd(pid: u32, patience: Duration) -> Option<bool> {
     use rustix::event::{PollFd, PollFlags, poll};

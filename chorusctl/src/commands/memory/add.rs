@@ -1,4 +1,4 @@
-//! `chorusctl memory add`.
+//! `chorusctl memory add`: adds an entry to an agent's memory.
 
 use chorus_proto::methods::memory::{Add, AddParams};
 
@@ -28,10 +28,6 @@ pub struct Args {
     redact: bool,
 }
 
-/// Adds it.
-///
-/// # Errors
-/// Why it was not added.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let text = match text_input::text_argument(Some(args.text), "memory add", "remember")? {
         Some(text) => text,

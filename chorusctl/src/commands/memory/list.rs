@@ -1,4 +1,4 @@
-//! `chorusctl memory list`.
+//! `chorusctl memory list`: lists an agent's memory in the order in which its model is shown it.
 
 use chorus_proto::methods::memory::{List, ListParams, ListResult, MemoryEntry};
 
@@ -19,10 +19,6 @@ pub struct Args {
     limit: Option<u64>,
 }
 
-/// Lists it.
-///
-/// # Errors
-/// Why there is no list.
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let agent = app.agent();
     let params = |offset| ListParams { agent: agent.clone(), offset: Some(offset), limit: args.limit };

@@ -1,4 +1,4 @@
-//! `chorusctl memory`.
+//! `chorusctl memory`: one module per subcommand.
 
 use chorus_proto::methods::memory::{MemoryEntry, MemorySource};
 use clap::Subcommand;
@@ -32,10 +32,6 @@ enum Verb {
     Remove(remove::Args),
 }
 
-/// Carries one of the verbs out.
-///
-/// # Errors
-/// Why it did not succeed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         Verb::Add(args) => add::run(args, app),
@@ -45,7 +41,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     }
 }
 
-/// Entries as a table.
+/// Writes memory entries as a table.
 fn write_table(entries: &[MemoryEntry], out: &mut Stdout) -> Result<(), Error> {
     let mut table = Table::new([
         Column::new("ID"),
@@ -80,7 +76,7 @@ fn write_table(entries: &[MemoryEntry], out: &mut Stdout) -> Result<(), Error> {
     table.write(out)
 }
 
-/// The text, what it is about, and where it came from, on one line.
+/// Formats an entry's text, path and session as one line.
 fn entry_summary(entry: &MemoryEntry) -> String {
     let gone = if entry.path_exists == Some(false) { ", which is not there" } else { "" };
     let path = entry.path.as_ref().map(|path| format!("{}{gone}", sanitize::one_line(path)));

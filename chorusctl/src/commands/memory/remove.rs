@@ -1,4 +1,4 @@
-//! `chorusctl memory remove`.
+//! `chorusctl memory remove`: moves a memory entry to the trash.
 
 use chorus_proto::methods::memory::{Remove, RemoveParams};
 
@@ -16,10 +16,6 @@ pub struct Args {
     id: String,
 }
 
-/// Removes it.
-///
-/// # Errors
-/// Why it is still remembered.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Remove>(&RemoveParams { agent: app.agent(), id: args.id }, |app, removed| {
         let id = sanitize::one_line(&removed.entry.short_id);

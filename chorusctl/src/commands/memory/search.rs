@@ -1,4 +1,4 @@
-//! `chorusctl memory search`.
+//! `chorusctl memory search`: searches an agent's memory.
 
 use chorus_proto::methods::memory::{Search, SearchParams};
 
@@ -20,10 +20,6 @@ pub struct Args {
     limit: Option<u64>,
 }
 
-/// Searches.
-///
-/// # Errors
-/// Why nothing could be searched.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = SearchParams { agent: app.agent(), query: args.query.join(" "), limit: args.limit };
     if app.stdout.format() == OutputFormat::Jsonl {

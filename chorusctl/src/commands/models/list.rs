@@ -1,4 +1,4 @@
-//! `chorusctl models list`.
+//! `chorusctl models list`: lists the models that were discovered.
 
 use chorus_proto::methods::models::{List, ModelsParams};
 
@@ -14,10 +14,6 @@ use crate::ui::stdout::OutputFormat;
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Lists them.
-///
-/// # Errors
-/// Why there is no list.
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<List>(&ModelsParams {})?;

@@ -1,4 +1,4 @@
-//! `chorusctl models`.
+//! `chorusctl models`: one module per subcommand; the default is `list`.
 
 use std::collections::BTreeMap;
 
@@ -29,10 +29,6 @@ enum Verb {
     Validate(validate::Args),
 }
 
-/// Carries one of the verbs out.
-///
-/// # Errors
-/// Why it did not succeed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         None => list::run(list::Args {}, app),
@@ -41,7 +37,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     }
 }
 
-/// A line for each provider, then the models.
+/// Prints one line per provider, then the models as a table.
 fn print_models(app: &mut App, found: &ModelsResult) -> Result<(), Error> {
     if found.providers.is_empty() {
         app.stderr.line("no provider of models is configured");
@@ -113,7 +109,7 @@ fn print_provider(app: &mut App, provider: &ModelProvider, width: usize) -> Resu
     writeln!(app.stdout, "      {:width$}  hint: {}", "", sanitize::one_line(hint))
 }
 
-/// What else a model is called.
+/// Maps each model to its aliases, and to `default` if it is the default model.
 fn aliases_by_model(found: &ModelsResult) -> BTreeMap<&str, Vec<&str>> {
     let mut names: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     if let Some(default) = &found.default_model {
@@ -126,7 +122,7 @@ fn aliases_by_model(found: &ModelsResult) -> BTreeMap<&str, Vec<&str>> {
     names
 }
 
-/// `3`, `0.25`: as many digits as there are, at most four.
+/// Formats a price with up to four decimals and no trailing zeros: `3`, `0.25`.
 fn format_price(amount: f64) -> String {
     let text = format!("{amount:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,4 +1,4 @@
-//! `chorusctl models validate`.
+//! `chorusctl models validate`: asks every provider for its models.
 
 use chorus_proto::error::exit;
 use chorus_proto::methods::models::{Discovery, ModelsParams, ModelsResult, Validate};
@@ -14,10 +14,6 @@ use crate::ui::stdout::OutputFormat;
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Asks, and shows what was found.
-///
-/// # Errors
-/// A provider that failed, or why none could be asked.
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     let raw = app.call_raw::<Validate>(&ModelsParams {})?;
     let found: ModelsResult = parse_result(&raw)?;

@@ -1,4 +1,4 @@
-//! `chorusctl permissions check`.
+//! `chorusctl permissions check`: prints the verdict on an action, and the rules behind it.
 
 use chorus_proto::methods::permissions::{Check, CheckParams, Part, Verdict};
 
@@ -23,10 +23,6 @@ pub struct Args {
     action: String,
 }
 
-/// Asks.
-///
-/// # Errors
-/// Why there is no verdict.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = CheckParams { agent: Some(args.whose), action: args.action };
     app.call_and_print::<Check>(&params, |app, verdict| print_verdict(&mut app.stdout, &verdict))

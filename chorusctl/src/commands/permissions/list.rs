@@ -1,4 +1,4 @@
-//! `chorusctl permissions list`.
+//! `chorusctl permissions list`: lists the permission profiles.
 
 use chorus_proto::methods::permissions::{BashMode, List, ListParams};
 
@@ -15,10 +15,6 @@ use crate::ui::{Cell, Column, Style, Table, sanitize};
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Lists them.
-///
-/// # Errors
-/// Why there is no list.
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<List>(&ListParams {})?;

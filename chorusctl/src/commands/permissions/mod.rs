@@ -1,4 +1,4 @@
-//! `chorusctl permissions`.
+//! `chorusctl permissions`: one module per subcommand; the default is `list`.
 
 use chorus_proto::methods::permissions::{Decision, Rule};
 use clap::Subcommand;
@@ -29,10 +29,6 @@ enum Verb {
     Check(check::Args),
 }
 
-/// Carries one of the verbs out.
-///
-/// # Errors
-/// Why it did not succeed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         None => list::run(list::Args {}, app),
@@ -50,7 +46,7 @@ fn decision_style(decision: Decision) -> Style {
     }
 }
 
-/// A rule as `deny[3] tool:bash:rm .*`, or why there is none.
+/// Formats a rule as `deny[3] tool:bash:rm .*`, or says why no rule applies.
 #[must_use]
 pub fn format_rule(rule: &Rule) -> String {
     match rule {

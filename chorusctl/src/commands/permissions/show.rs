@@ -1,4 +1,4 @@
-//! `chorusctl permissions show`.
+//! `chorusctl permissions show`: prints one permission profile.
 
 use chorus_proto::methods::permissions::{Show, ShowParams, ShowResult};
 use serde_json::Value;
@@ -19,10 +19,6 @@ pub struct Args {
     name: String,
 }
 
-/// Shows it.
-///
-/// # Errors
-/// Why it cannot be shown.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Show>(&ShowParams { name: args.name }, |app, shown| print_profile(&mut app.stdout, &shown))
 }
@@ -47,7 +43,7 @@ fn print_profile(out: &mut Stdout, shown: &ShowResult) -> Result<(), Error> {
     Ok(())
 }
 
-/// A pattern, or an example as `ask tool:bash:ls`.
+/// Formats a pattern, or an example as `ask tool:bash:ls`.
 fn format_entry(entry: &Value) -> String {
     let part = |key| entry.get(key).and_then(Value::as_str);
     match (part("decision"), part("action")) {

@@ -1,5 +1,5 @@
-//! What a turn asks on its way: put to whoever sits at the terminal, else told with the command that answers it. While a question is
-//! open, what else is said waits.
+//! Approvals that a turn asks for. At a terminal the user is asked; otherwise the commands that answer are printed.
+//! While a question is open, other output of the turn is deferred.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::commands::approvals::format;
 use crate::error::Error;
 use crate::ui::{Stderr, Stdout, Style, sanitize, terminal};
 
-/// The questions of one turn.
+/// The approval questions of one turn.
 #[derive(Debug)]
 pub struct ApprovalPrompts {
     stderr: Stderr,
@@ -24,16 +24,13 @@ pub struct ApprovalPrompts {
 }
 
 impl ApprovalPrompts {
-    /// Answers go to the daemon of `places`.
+    /// Creates it for one turn. Answers go to the daemon at `places`.
     #[must_use]
     pub fn new(stderr: Stderr, paths: InstancePaths) -> Self {
         Self { stderr, paths, current: None, pending: VecDeque::new(), deferred: Vec::new() }
     }
 
-    /// Shows a piece, or keeps it until the question that is open is answered.
-    ///
-    /// # Errors
-    /// [`Failure`] when standard output does not take it.
+    /// Handles one event of the turn. Passes it to `show`, or defers it while a question is open.
     pub fn handle_event(
         &mut self,
         out: &mut Stdout,
@@ -56,7 +53,7 @@ impl ApprovalPrompts {
                 if self.current.as_ref().is_some_and(|prompt| prompt.id == *id) {
                     let here = self.current.take().is_some_and(Prompt::withdraw);
                     if !here {
-                        // Behind the question that stands there.
+                        // The cursor stands behind the open question: start a new line.
                         self.stderr.line("");
                         self.stderr.styled_line(Style::Faint, &format_decision(*status, by.as_deref(), true));
                     }
@@ -86,10 +83,7 @@ impl ApprovalPrompts {
         }
     }
 
-    /// The turn has ended: nothing is asked any more.
-    ///
-    /// # Errors
-    /// [`Failure`] when standard output does not take what waited.
+    /// Ends the turn: withdraws the open question and shows the deferred events.
     pub fn finish(
         &mut self,
         out: &mut Stdout,
@@ -114,14 +108,14 @@ impl ApprovalPrompts {
         self.deferred.drain(..).try_for_each(|said| show(out, speech, &said))
     }
 
-    /// Puts the next question.
+    /// Asks the next question.
     fn prompt_next(&mut self, out: &mut Stdout, speech: &mut TurnPrinter) -> Result<(), Error> {
         while self.current.is_none()
             && let Some(approval) = self.pending.pop_front()
         {
             speech.interrupt_text(out)?;
             let columns = terminal::is_stderr_terminal().then(|| terminal::columns(std::io::stderr()));
-            // A question may come long after the conversation has begun.
+            // The chat may have started long ago: refresh the clock.
             out.refresh_clock();
             let (head, below) = format::format_approval(&approval, columns, out.clock());
             self.stderr.styled_line(Style::Strong, &head);

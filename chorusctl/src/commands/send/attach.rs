@@ -1,4 +1,4 @@
-//! Files that go along with a message.
+//! Reads the files that are attached to a message.
 
 use std::path::{Path, PathBuf};
 
@@ -9,19 +9,20 @@ use chorus_proto::frame::MAX_FRAME;
 
 use crate::error::Error;
 
-/// What one message may hold, as a daemon takes it: it must fit into a frame again when it is shown.
+/// Maximum bytes of all attachments in base64, as in the daemon: the message must still fit into one frame when it is
+/// shown again.
 const MAX_ATTACHMENT_BYTES: usize = MAX_FRAME / 16 * 15;
 
-/// The files, in base64.
+/// Reads the files and encodes them in base64.
 ///
 /// # Errors
-/// [`Failure`]: one that cannot be read, or all together are too long.
+/// A file cannot be read, or all together are longer than the limit.
 pub fn read_attachments(paths: &[PathBuf]) -> Result<Vec<Attachment>, Error> {
     let mut left = MAX_ATTACHMENT_BYTES;
     let mut files = Vec::new();
     for path in paths {
         let shown = path.display().to_string();
-        // A file that is too long, or never ends, is not read first.
+        // Check the length first, so that a file that is too long or never ends is not read.
         let length = path.metadata().map_err(|error| Error::for_file(&shown, &error))?.len();
         let too_long = || {
             Error::usage(format!("{shown}: too long; all files of a message together have at most 11 MiB"))
@@ -45,7 +46,7 @@ pub fn read_attachments(paths: &[PathBuf]) -> Result<Vec<Attachment>, Error> {
     Ok(files)
 }
 
-/// How the images begin that models look at; the name may say something else.
+/// First bytes of the image formats that models accept; the extension of the name may be wrong.
 const IMAGE_SIGNATURES: [(&[u8], &str); 4] = [
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -53,7 +54,7 @@ const IMAGE_SIGNATURES: [(&[u8], &str); 4] = [
     (b"RIFF", "image/webp"),
 ];
 
-/// What a file is: an image by its bytes, all else by the end of its name; of others, whether it is text.
+/// Guesses the media type: images by their first bytes, other files by extension, the rest by whether they are UTF-8.
 fn media_type(path: &Path, bytes: &[u8]) -> &'static str {
     let webp = |kind: &str| kind != "image/webp" || bytes.get(8..12) == Some(b"WEBP");
     let image = IMAGE_SIGNATURES.iter().find(|(begin, kind)| bytes.starts_with(begin) && webp(kind));

@@ -1,4 +1,5 @@
-//! `send.cancel`: Ctrl-C while a turn runs or waits. It goes by a connection of its own, because the other one waits for the reply.
+//! Handles Ctrl-C while a turn runs or waits by calling `send.cancel`. It uses its own connection, because the other
+//! one waits for the reply.
 
 use std::fs;
 use std::io;
@@ -18,22 +19,23 @@ use crate::app::App;
 use crate::error::{Error, os_error_text};
 use crate::ui::Stderr;
 
-/// Longer than this nobody waits for a cancel to be taken.
+/// How long to wait for the daemon to accept a cancel.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What Ctrl-C does now.
+/// What the next Ctrl-C does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InterruptState {
-    /// Ends the program, as if nobody listened.
+    /// Ends the program, as without a handler.
     Exit,
-    /// Says that the next one does: this one was meant for a turn that has just ended.
+    /// Warns that another Ctrl-C ends the program: this one was probably meant for a turn that has just ended.
     WarnBeforeExit,
-    /// Nothing: the prompt reads it as a key, and a signal from elsewhere must not leave the terminal as the prompt has it.
+    /// Nothing. The prompt reads Ctrl-C as a key, and SIGINT from elsewhere must not end the program while the terminal
+    /// is in raw mode.
     Prompting,
-    /// Has the turn cancelled once its id is known.
+    /// Remembers to cancel the turn once its id is known.
     Requested,
     CancelPending,
-    /// Takes the message of this turn back, which waits for others.
+    /// Withdraws the message of this turn, which waits behind others.
     Queued(Uuid),
     Withdrawn,
     /// Cancels this turn.
@@ -41,17 +43,17 @@ enum InterruptState {
     Cancelled,
 }
 
-/// What Ctrl-C made of a turn.
+/// How Ctrl-C ended a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelOutcome {
-    /// It was cancelled: what came is kept.
+    /// The turn was cancelled; the partial reply is kept.
     Cancelled,
-    /// Its message was taken back before it began.
+    /// The message was withdrawn before its turn began.
     Withdrawn,
 }
 
 impl CancelOutcome {
-    /// For whoever pressed it.
+    /// Returns the text for the user.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -61,8 +63,8 @@ impl CancelOutcome {
     }
 }
 
-/// Whether whoever started this wants Ctrl-C not to reach it, as a shell does for `chorusctl send … &` in a script. Told where
-/// the system has it in a file; elsewhere the answer is no.
+/// Returns true if the parent process set SIGINT to ignored, as a shell does for `chorusctl send … &` in a script. Read
+/// from /proc/self/status; false on systems without it.
 fn is_sigint_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let signals = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -78,19 +80,16 @@ struct SharedState {
     stderr: Stderr,
 }
 
-/// Ctrl-C, from now to the end of the program.
+/// Handler of Ctrl-C, installed until the program ends.
 #[derive(Debug)]
 pub struct InterruptHandler {
     shared: Arc<SharedState>,
-    /// What it does where no turn runs.
+    /// State while no turn runs.
     idle_state: InterruptState,
 }
 
 impl InterruptHandler {
-    /// Listens for Ctrl-C; turns are those of `agent`.
-    ///
-    /// # Errors
-    /// [`Failure`] where the system does not let it.
+    /// Installs the handler and its thread. Turns are cancelled for `agent`. Does nothing if SIGINT is ignored.
     pub fn install(app: &App, agent: Option<String>) -> Result<Self, Error> {
         let places = app.paths()?.clone();
         let shared =
@@ -107,23 +106,23 @@ impl InterruptHandler {
         Ok(interrupts)
     }
 
-    /// For a conversation, which one Ctrl-C too many must not end.
+    /// Makes Ctrl-C warn before it ends the program, for interactive chats.
     #[must_use]
     pub fn warn_before_exit(self) -> Self {
         Self { idle_state: InterruptState::WarnBeforeExit, ..self }
     }
 
-    /// A turn was asked for.
+    /// A turn was requested; its id is not known yet.
     pub fn turn_requested(&self) {
         self.shared.set_state(InterruptState::Requested);
     }
 
-    /// It waits for others.
+    /// The turn waits behind others.
     pub fn turn_queued(&self, turn: Uuid) {
         self.set_turn(turn, InterruptState::Queued(turn), InterruptState::Withdrawn);
     }
 
-    /// It begins.
+    /// The turn runs.
     pub fn turn_started(&self, turn: Uuid) {
         self.set_turn(turn, InterruptState::Running(turn), InterruptState::Cancelled);
     }
@@ -136,13 +135,13 @@ impl InterruptHandler {
                 SharedState::spawn_cancel(&self.shared, turn);
             }
             InterruptState::Requested | InterruptState::Queued(_) => *now = then,
-            // It began before it could be taken back.
+            // The turn started before its message could be withdrawn.
             InterruptState::Withdrawn => *now = cancelled,
             _ => {}
         }
     }
 
-    /// It has ended; how, if somebody wanted it to end here.
+    /// The turn has ended. Returns how Ctrl-C ended it, if it did.
     pub fn turn_ended(&self) -> Option<CancelOutcome> {
         match std::mem::replace(&mut *self.shared.lock_state(), self.idle_state) {
             InterruptState::Cancelled | InterruptState::CancelPending => Some(CancelOutcome::Cancelled),
@@ -151,7 +150,7 @@ impl InterruptHandler {
         }
     }
 
-    /// Carries `read` out, during which Ctrl-C is a key.
+    /// Runs `read` while Ctrl-C is read as a key.
     pub fn while_prompting<T>(&self, read: impl FnOnce() -> T) -> T {
         self.shared.set_state(InterruptState::Prompting);
         let read = read();
@@ -198,7 +197,7 @@ impl SharedState {
         }
     }
 
-    /// In a thread of its own: a daemon that hangs must not keep the next Ctrl-C from being heard.
+    /// Cancels in a separate thread, so that a daemon that hangs does not block the next Ctrl-C.
     fn spawn_cancel(self: &Arc<Self>, turn: Uuid) {
         let shared = self.clone();
         let notes = self.stderr;
@@ -215,7 +214,7 @@ impl SharedState {
     fn send_cancel(&self, turn: Uuid) -> Result<(), CallError> {
         let mut client = Client::connect_to(&self.paths)?;
         client.set_timeout(Some(CANCEL_TIMEOUT))?;
-        // Where it has ended meanwhile the daemon says null, and its reply is on its way.
+        // If the turn has ended meanwhile, the daemon returns null and the reply is on its way.
         client.call::<Cancel>(&CancelParams { agent: self.agent.clone(), turn_id: Some(turn) })?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `chorusctl send`.
+//! `chorusctl send`: sends a message and prints the reply.
 
 use std::path::PathBuf;
 
@@ -51,10 +51,6 @@ pub struct Args {
     cancel: bool,
 }
 
-/// Sends it.
-///
-/// # Errors
-/// Why there is no reply.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if args.cancel {
         return super::cancel::cancel_turn(CancelParams { agent: app.agent(), turn_id: None }, app);
@@ -67,9 +63,10 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         return Err(Error::usage("the message is empty").with_hint("chorusctl send TEXT, or pipe it in"));
     }
     let attachments = attach::read_attachments(&args.attach)?;
-    // Streamed also where the reply is printed as a whole: what can be cancelled is told in the stream.
+    // Always request the stream, even if the reply is printed as a whole: only the stream tells the id of the turn,
+    // which a cancel needs.
     let params = SendParams { agent: app.agent(), text, key: args.key, attachments, stream: true };
-    // Until something was sent, Ctrl-C is nothing special.
+    // Connect first: until something is sent, Ctrl-C keeps its default action.
     app.client()?;
     let interrupts = InterruptHandler::install(app, params.agent.clone())?;
     let how =

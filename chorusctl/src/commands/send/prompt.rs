@@ -1,4 +1,5 @@
-//! The question at the terminal: a line that is read while the daemon may say that it is answered already.
+//! The approval question at the terminal. Reads a line while the daemon may report that the approval was decided
+//! elsewhere.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::thread::{self, JoinHandle};
@@ -15,40 +16,37 @@ use crate::commands::approvals::approve::describe_consequences;
 use crate::error::Error;
 use crate::ui::{Stderr, Style, terminal};
 
-/// Longer than this nobody waits for an answer to be taken.
+/// How long to wait for the daemon to accept an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Whether a question can be put here: at a terminal, in the foreground.
+/// Returns true if a question can be asked: on a terminal, in the foreground process group.
 #[must_use]
 pub fn is_possible() -> bool {
     terminal::can_prompt() && tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
 }
 
-/// A question that somebody is reading.
+/// An open question.
 #[derive(Debug)]
 pub struct Prompt {
     pub id: String,
-    /// Closed to take the question back.
+    /// Closing this end withdraws the question.
     cancel_writer: Option<PipeWriter>,
     thread: Option<JoinHandle<bool>>,
 }
 
 impl Prompt {
-    /// Puts the question. The action itself is on the screen already.
-    ///
-    /// # Errors
-    /// Where the system does not let it.
+    /// Shows the question and reads the answer in a thread. The caller has printed the action already.
     pub fn spawn(approval: Approval, places: InstancePaths, notes: Stderr) -> io::Result<Self> {
         let (woken, wake) = io::pipe()?;
         let id = approval.id.clone();
-        // What was typed before the question was there answers nothing.
+        // Discard input that was typed before the question appeared.
         let _ = tcflush(io::stdin(), QueueSelector::IFlush);
         let asking = PromptThread { approval, paths: places, stderr: notes, cancel_reader: woken };
         let thread = thread::Builder::new().name("prompt".into()).spawn(move || asking.run())?;
         Ok(Self { id, cancel_writer: Some(wake), thread: Some(thread) })
     }
 
-    /// Takes the question back; whether it was answered here.
+    /// Withdraws the question. Returns true if it was answered here.
     pub fn withdraw(mut self) -> bool {
         self.join()
     }
@@ -79,7 +77,7 @@ enum Choice {
 }
 
 impl PromptThread {
-    /// True: it was answered here.
+    /// Asks until there is an answer. Returns true if it was answered here.
     fn run(&self) -> bool {
         let always = self.approval.not_always.is_none();
         loop {
@@ -102,7 +100,7 @@ impl PromptThread {
             };
             match self.send_answer(&choice) {
                 Ok(lines) => lines.iter().for_each(|line| self.stderr.line(line)),
-                // It still waits: what cannot be for ever may be once.
+                // The approval is still open: an action that cannot be approved permanently may be approved once.
                 Err(CallError::Rpc(error)) if error.kind() == ErrorKind::Denied && matches!(choice, Choice::Always) => {
                     Error::from(error).print(self.stderr);
                     continue;
@@ -113,7 +111,7 @@ impl PromptThread {
         }
     }
 
-    /// By a connection of its own, because the other one waits for the reply.
+    /// Sends the answer over a separate connection, because the other one waits for the reply.
     fn send_answer(&self, choice: &Choice) -> Result<Vec<String>, CallError> {
         let mut client = Client::connect_to(&self.paths)?;
         client.set_timeout(Some(ANSWER_TIMEOUT))?;
@@ -132,7 +130,7 @@ impl PromptThread {
         })
     }
 
-    /// The next line that is typed; `None`: the question was taken back. The end of the input is an empty line.
+    /// Reads the next line; `None` if the question was withdrawn. End of input counts as an empty line.
     fn read_line(&self) -> Option<String> {
         let stdin = io::stdin();
         let mut typed = Vec::new();
@@ -147,7 +145,7 @@ impl PromptThread {
                 return None;
             }
             let mut piece = [0; 1024];
-            // As it comes from the terminal, a line at a time: nothing of what is typed later may stay behind in a buffer.
+            // Read the terminal unbuffered, a line at a time, so that later input is not consumed.
             match rustix::io::read(&stdin, &mut piece) {
                 Err(rustix::io::Errno::INTR) => {}
                 Err(_) | Ok(0) => {

@@ -1,4 +1,4 @@
-//! One turn: asked for, listened to, shown.
+//! Runs one turn: sends the message, prints the events, returns the outcome.
 
 use std::io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, UnexpectedEof, WouldBlock};
 
@@ -15,17 +15,17 @@ use crate::error::Error;
 use crate::ui::Stdout;
 use crate::ui::stdout::OutputFormat;
 
-/// What to do about a daemon that went away.
+/// Hint for a daemon that went away during a turn.
 pub const DAEMON_GONE_HINT: &str =
     "what it had acknowledged is kept: chorusctl context show; chorusctl daemon logs may say why";
 
-/// How a turn is shown.
+/// How a turn is displayed.
 #[derive(Debug, Clone, Copy)]
 pub struct DisplayOptions {
-    /// As it comes.
+    /// Print the reply while it arrives.
     pub stream: bool,
     pub thinking: bool,
-    /// What to do about a daemon that went away meanwhile.
+    /// Hint for a daemon that went away during the turn.
     pub daemon_gone_hint: &'static str,
 }
 
@@ -33,20 +33,20 @@ pub struct DisplayOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnOutcome {
     Answered,
-    /// By Ctrl-C.
+    /// Cancelled by Ctrl-C.
     Cancelled(CancelOutcome),
 }
 
-/// A message of a conversation, streamed, under a key of its own: sent twice, it is one.
+/// Builds a streamed request with an idempotency key of its own: sent twice, it is answered once.
 #[must_use]
 pub fn keyed_params(agent: Option<String>, text: String) -> SendParams {
     SendParams { agent, text, key: Some(Uuid::new_v4().to_string()), stream: true, ..SendParams::default() }
 }
 
-/// Has one turn, and shows it.
+/// Runs one turn and prints it.
 ///
 /// # Errors
-/// Why there is no reply, or standard output does not take it.
+/// The turn failed, or standard output cannot be written.
 pub fn run(
     app: &mut App,
     interrupts: &InterruptHandler,
@@ -66,7 +66,7 @@ pub fn run(
     };
     interrupts.turn_requested();
     let answer = app.call_streaming::<Send>(params, &mut |out, said| {
-        // What a newer daemon may say beside is passed over.
+        // Ignore event types of newer daemons.
         let Ok(Progress { said, .. }) = serde_json::from_str(said.get()) else { return Ok(()) };
         match said {
             TurnEvent::Started { turn_id } => interrupts.turn_started(turn_id),

@@ -1,4 +1,4 @@
-//! A turn shown as it comes: the text of the reply on standard output, everything else on standard error.
+//! Prints a turn while it runs: the reply's text on standard output, everything else on standard error.
 
 use chorus_proto::methods::send::TurnEvent;
 
@@ -6,30 +6,31 @@ use crate::error::Error;
 use crate::ui::units::pluralize;
 use crate::ui::{Stderr, Stdout, Style, sanitize, terminal};
 
-/// Shows one turn.
+/// Prints one turn.
 #[derive(Debug)]
 pub struct TurnPrinter {
     stderr: Stderr,
-    /// Notes and calls are told.
+    /// Print notes and tool calls (false with --quiet).
     show_notes: bool,
-    /// The text is shown as it comes.
+    /// Print the text while it arrives.
     stream: bool,
     thinking: bool,
-    /// Standard output and standard error are one screen: what goes to one must not land in a line of the other.
+    /// Standard output and standard error are the same terminal: text for one must not start within a line of the
+    /// other.
     shared_terminal: bool,
-    /// The last line of the text has no end yet.
+    /// The last line of the reply has no newline yet.
     text_line_open: bool,
-    /// The last line of what is thought has none.
+    /// The last line of the thinking has no newline yet.
     thinking_line_open: bool,
-    /// Something else came after the text: what follows is a new paragraph.
+    /// Something else was printed after the text: the next text starts a new paragraph.
     paragraph_pending: bool,
     has_text: bool,
-    /// A `\r` at the end of a piece: what it means is told by the next.
+    /// The last piece ended in `\r`, which is printed with the next piece, because `\r\n` is a newline.
     pending_cr: bool,
 }
 
 impl TurnPrinter {
-    /// A turn of which nothing was shown yet.
+    /// Creates the printer for one turn.
     #[must_use]
     pub fn new(out: &Stdout, stderr: Stderr, stream: bool, thinking: bool) -> Self {
         let shared_terminal = out.is_terminal() && terminal::is_stderr_terminal();
@@ -47,10 +48,7 @@ impl TurnPrinter {
         }
     }
 
-    /// Shows a piece.
-    ///
-    /// # Errors
-    /// [`Failure`] when standard output does not take it.
+    /// Prints one event of the turn.
     pub fn print_event(&mut self, out: &mut Stdout, said: &TurnEvent) -> Result<(), Error> {
         match said {
             TurnEvent::Text(text) if self.stream => self.print_text(out, text),
@@ -70,11 +68,8 @@ impl TurnPrinter {
         }
     }
 
-    /// Ends a turn with its reply. What was streamed is not said again; the answer to a key that was used before, and a
-    /// reply that was not streamed, come whole.
-    ///
-    /// # Errors
-    /// [`Failure`] when standard output does not take it.
+    /// Ends the turn. Prints `reply` only if no text was streamed: without streaming, or if the daemon answered from an
+    /// idempotency key.
     pub fn finish(&mut self, out: &mut Stdout, reply: &str) -> Result<(), Error> {
         if !self.has_text && !reply.is_empty() {
             self.print_text(out, reply)?;
@@ -86,9 +81,6 @@ impl TurnPrinter {
     }
 
     /// Ends the lines that are open.
-    ///
-    /// # Errors
-    /// [`Failure`] when standard output does not take it.
     pub fn end_open_lines(&mut self, out: &mut Stdout) -> Result<(), Error> {
         self.end_thinking_line();
         if std::mem::take(&mut self.pending_cr) {
@@ -97,10 +89,7 @@ impl TurnPrinter {
         self.end_line(out)
     }
 
-    /// Something that is no part of the turn's text comes on standard error.
-    ///
-    /// # Errors
-    /// [`Failure`] when standard output does not take it.
+    /// Prepares for other output on standard error: ends open lines and starts a new paragraph afterwards.
     pub fn interrupt_text(&mut self, out: &mut Stdout) -> Result<(), Error> {
         self.paragraph_pending = true;
         self.end_thinking_line();
@@ -116,7 +105,7 @@ impl TurnPrinter {
             self.end_line(out)?;
             out.text("\n")?;
         }
-        // A terminal is not to be driven by what a model says; whoever has it in a file wants what was said.
+        // Sanitize the model's text on a terminal, so that it cannot control it; a pipe or file gets it unchanged.
         if out.is_terminal() {
             let whole = if std::mem::take(&mut self.pending_cr) { format!("\r{text}") } else { text.to_owned() };
             let shown = whole.strip_suffix('\r').unwrap_or(&whole);
@@ -149,7 +138,7 @@ impl TurnPrinter {
         Ok(())
     }
 
-    /// Something for standard error comes.
+    /// Ends the open text line if standard error is the same terminal.
     fn end_line_for_stderr(&mut self, out: &mut Stdout) -> Result<(), Error> {
         if self.shared_terminal && self.text_line_open { self.end_line(out) } else { Ok(()) }
     }

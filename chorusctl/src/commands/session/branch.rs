@@ -1,4 +1,4 @@
-//! `chorusctl session branch`.
+//! `chorusctl session branch`: continues from a session in a second context.
 
 use chorus_proto::methods::tree::{Branch, BranchParams};
 
@@ -23,10 +23,6 @@ pub struct Args {
     goes_on: Option<String>,
 }
 
-/// Branches.
-///
-/// # Errors
-/// Why there is no branch.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = BranchParams {
         agent: app.agent(),

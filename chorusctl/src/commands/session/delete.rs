@@ -1,4 +1,4 @@
-//! `chorusctl session delete`.
+//! `chorusctl session delete`: moves a session to the trash.
 
 use chorus_proto::methods::session::{Delete, DeleteParams};
 
@@ -16,10 +16,6 @@ pub struct Args {
     session: String,
 }
 
-/// Deletes it.
-///
-/// # Errors
-/// Why it is still there.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = DeleteParams { agent: app.agent(), session: args.session, own: app.global.agent.is_none() };
     app.call_and_print::<Delete>(&params, |app, deleted| {

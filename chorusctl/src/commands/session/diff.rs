@@ -1,4 +1,4 @@
-//! `chorusctl session diff`.
+//! `chorusctl session diff`: prints the messages in which two sessions differ.
 
 use chorus_proto::methods::tree::{Diff, DiffLine, DiffParams, DiffResult, Side};
 use chorus_proto::{Role, Session};
@@ -12,7 +12,7 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 use crate::ui::{Stdout, Style, sanitize, text};
 
-/// Messages of each line that are shown at first, and lines of text of each.
+/// Without --all: messages printed of each session, and lines of each message.
 const PREVIEW_MESSAGES: u64 = 10;
 const PREVIEW_LINES: usize = 8;
 
@@ -33,10 +33,6 @@ pub struct Args {
     all: bool,
 }
 
-/// Compares them.
-///
-/// # Errors
-/// Why they cannot be compared.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let (agent, own) = (app.agent(), app.global.agent.is_none());
     let asked = |a: &str, b: &str, offset, limit| DiffParams {
@@ -54,7 +50,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let limit = if args.all { PAGE_SIZE } else { PREVIEW_MESSAGES };
     let first = app.call::<Diff>(&asked(&args.a, &args.b, 0, Some(limit)))?;
     print_heading(&mut app.stdout, &first)?;
-    // Whatever is saved meanwhile, the following pages are of these.
+    // Use the ids from here on, so that the following pages are of the same sessions even if new ones are saved
+    // meanwhile.
     let (a, b) = (first.a.header.id.to_string(), first.b.header.id.to_string());
     let of_a = first.a.header.message_count.saturating_sub(first.common);
     let of_b = first.b.header.message_count.saturating_sub(first.common);
@@ -68,7 +65,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let offset = match page.next.filter(|_| !page.lines.is_empty()) {
             Some(next) if args.all => next,
             _ if args.all => return Ok(()),
-            // The beginning of each line.
+            // Without --all, print the beginning of both sessions.
             _ if shown < of_a.min(PREVIEW_MESSAGES) => shown,
             _ if shown < of_a.min(PREVIEW_MESSAGES) + of_b.min(PREVIEW_MESSAGES) => {
                 of_a + shown - of_a.min(PREVIEW_MESSAGES)

@@ -1,4 +1,4 @@
-//! `chorusctl session expire`.
+//! `chorusctl session expire`: moves sessions that were unused for long to the trash.
 
 use chorus_proto::methods::session::{Expire, ExpireParams, ExpireResult};
 use serde::Serialize;
@@ -24,10 +24,6 @@ pub struct Args {
     unused_for: Option<String>,
 }
 
-/// Moves them.
-///
-/// # Errors
-/// Why some are still there; what went before that is shown.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = ExpireParams {
         agent: app.global.agent.clone(),
@@ -41,13 +37,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     gathered
 }
 
-/// Adds what the first call has left.
+/// Repeats the call until no sessions are left, and collects the results.
 fn collect_rest(app: &mut App, mut params: ExpireParams, whole: &mut ExpireResult) -> Result<(), Error> {
     let mut skipped = whole.sessions.len() as u64;
     while whole.left > 0 {
         params.offset = params.dry_run.then_some(skipped);
         let more = app.call::<Expire>(&params)?;
-        // Of those that a dry run would show, some may be gone by now: what is left is counted on from where it stands.
+        // In a dry run the next offset follows from how much fewer are left, because some sessions may be gone by now.
         skipped += whole.left.saturating_sub(more.left).max(1);
         whole.left = more.left;
         whole.kept = more.kept;

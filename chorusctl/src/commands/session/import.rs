@@ -1,4 +1,4 @@
-//! `chorusctl session import`.
+//! `chorusctl session import`: imports conversations of other programs.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,7 +21,7 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 use crate::ui::{Style, sanitize};
 
-/// Skipped lines that are told one by one.
+/// Maximum number of skipped lines that are printed one by one.
 const MAX_SKIPPED_SHOWN: usize = 20;
 
 /// Save conversations of other programs as sessions
@@ -61,7 +61,7 @@ enum SourceFormat {
     Goose,
 }
 
-impl std::convert::From<SourceFormat> for ImportFormat {
+impl From<SourceFormat> for ImportFormat {
     fn from(from: SourceFormat) -> Self {
         match from {
             SourceFormat::Auto => Self::Auto,
@@ -76,10 +76,10 @@ impl std::convert::From<SourceFormat> for ImportFormat {
     }
 }
 
-/// Imports them, one after the other; a file that fails does not keep the others out.
+/// Imports the files one after the other. If one fails, the others are still imported.
 ///
 /// # Errors
-/// Of the first file that failed.
+/// The exit status of the first file that failed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let several = args.files.len() > 1;
     let mut first_failure = None;
@@ -108,10 +108,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     first_failure.map_or(Ok(()), |status| Err(Error::reported(status)))
 }
 
-/// Sends a file to be imported; the result of the commit as it came.
-///
-/// # Errors
-/// A file that cannot be read, or what the daemon says.
+/// Uploads a file and commits the import. Returns the unparsed result.
 pub fn import_file(app: &mut App, file: &str, from: ImportFormat, redact: bool) -> Result<Box<RawValue>, Error> {
     let (source, size) = open_source(file)?;
     let name = (file != "-").then(|| file.to_owned());
@@ -134,10 +131,10 @@ pub fn import_file(app: &mut App, file: &str, from: ImportFormat, redact: bool) 
     Ok(result?)
 }
 
-/// The file and how long it is; 0 where nobody knows. `-` is standard input.
+/// Opens a file and returns its length in bytes. `-` is standard input, with length 0 for unknown.
 ///
 /// # Errors
-/// A file that cannot be read.
+/// The file cannot be opened or is a directory.
 pub fn open_source(file: &str) -> Result<(Box<dyn Read>, u64), Error> {
     if file == "-" {
         return Ok((Box::new(io::stdin()), 0));
@@ -204,7 +201,7 @@ fn print_skipped(app: &App, name: Option<&str>, result: &CommitResult) {
     print_warning(app, name, result);
 }
 
-/// Says loudly that much of a file was skipped.
+/// Warns if much of a file was skipped.
 pub fn print_warning(app: &App, file: Option<&str>, result: &CommitResult) {
     let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
     if let Some(warning) = &result.warning {
@@ -213,7 +210,7 @@ pub fn print_warning(app: &App, file: Option<&str>, result: &CommitResult) {
     }
 }
 
-/// Several imports as one JSON value.
+/// Prints the results of several imports as one JSON value.
 fn print_combined_json(app: &mut App, results: &[(&String, Box<RawValue>)]) -> Result<(), Error> {
     use serde_json::{Value, json};
     let (mut sessions, mut skipped) = (Vec::new(), Vec::new());

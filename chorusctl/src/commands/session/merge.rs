@@ -1,4 +1,4 @@
-//! `chorusctl session merge`.
+//! `chorusctl session merge`: merges two sessions into a new live context.
 
 use chorus_proto::methods::tree::{Merge, MergeParams};
 
@@ -22,10 +22,6 @@ pub struct Args {
     b: String,
 }
 
-/// Merges them.
-///
-/// # Errors
-/// Why they were not merged.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = MergeParams { agent: app.agent(), a: args.a, b: args.b, own: app.global.agent.is_none() };
     app.call_and_print::<Merge>(&params, |app, result| {

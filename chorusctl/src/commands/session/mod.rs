@@ -1,4 +1,4 @@
-//! `chorusctl session`.
+//! `chorusctl session`: one module per subcommand.
 
 use clap::Subcommand;
 
@@ -55,10 +55,6 @@ enum Verb {
     Purge(purge::Args),
 }
 
-/// Carries one of the verbs out.
-///
-/// # Errors
-/// Why it did not succeed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         Verb::Show(args) => show::run(args, app),

@@ -1,4 +1,4 @@
-//! `chorusctl session purge`.
+//! `chorusctl session purge`: deletes a session and every copy of it.
 
 use chorus_proto::methods::session::{Get, GetParams, Purge, PurgeParams};
 
@@ -20,10 +20,6 @@ pub struct Args {
     yes: bool,
 }
 
-/// Purges it.
-///
-/// # Errors
-/// Why it was not purged.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let agent = app.agent();
     if !args.yes {
@@ -53,7 +49,7 @@ fn confirm(agent: Option<String>, session: &str, app: &mut App) -> Result<(), Er
             let header = shown.session.header;
             format!("{} ({})", header.session_id, pluralize(header.message_count, "message"))
         }
-        // It may be corrupt, or in the trash.
+        // The session may be corrupt or in the trash.
         Err(_) => session.to_owned(),
     };
     confirm::ask("session purge", &format!("Forget {what} for good?"))

@@ -1,4 +1,4 @@
-//! `chorusctl session show`.
+//! `chorusctl session show`: prints a saved session.
 
 use chorus_proto::methods::session::{Get, GetParams};
 use chorus_proto::{Session, SummarySource, TokenPair};
@@ -22,10 +22,6 @@ pub struct Args {
     session: String,
 }
 
-/// Shows it.
-///
-/// # Errors
-/// Why it cannot be shown.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let agent = app.agent();
     let text = app.stdout.format() == OutputFormat::Text;
@@ -45,7 +41,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         });
     }
     let mut page = app.call::<Get>(&first)?;
-    // Whatever is saved meanwhile, the following pages are of this one.
+    // Use the id from here on, so that the following pages are of the same session even if a new one is saved
+    // meanwhile.
     let id = page.session.header.id.to_string();
     for warning in &page.warnings {
         app.stderr.warning(warning);

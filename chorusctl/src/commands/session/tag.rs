@@ -1,4 +1,4 @@
-//! `chorusctl session tag`.
+//! `chorusctl session tag`: adds tags to a session.
 
 use chorus_proto::methods::session::{Tag, TagParams, TagResult};
 
@@ -27,26 +27,19 @@ pub struct SessionTags {
 }
 
 impl SessionTags {
-    /// As the daemon is asked.
+    /// Builds the request parameters.
     #[must_use]
     pub fn params(self, app: &App) -> TagParams {
         TagParams { agent: app.agent(), session: self.session, own: app.global.agent.is_none(), tag: self.tags }
     }
 }
 
-/// Tags it.
-///
-/// # Errors
-/// Why it has no tag.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = args.named.params(app);
     app.call_and_print::<Tag>(&params, print_tags)
 }
 
-/// Tells which tags a session has now.
-///
-/// # Errors
-/// [`Failure`] when standard output does not take it.
+/// Prints the tags that a session has now.
 pub fn print_tags(app: &mut App, result: TagResult) -> Result<(), Error> {
     let tags: Vec<_> = result.session.header.tags.iter().map(|tag| format!("#{}", sanitize::one_line(tag))).collect();
     let tags = if tags.is_empty() { "no tags".to_owned() } else { tags.join(" ") };

@@ -1,4 +1,4 @@
-//! `chorusctl session tree`.
+//! `chorusctl session tree`: draws the sessions of an agent as a tree.
 
 use std::collections::HashMap;
 
@@ -21,10 +21,6 @@ use crate::ui::{Stdout, Style, sanitize, terminal, text};
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Draws it.
-///
-/// # Errors
-/// Why there is none.
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     let agent = app.agent();
     let params = |offset| TreeParams { agent: agent.clone(), offset, limit: None };
@@ -35,7 +31,7 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     while let Some(offset) = tree.next {
         let page = app.call::<Tree>(&params(Some(offset)))?;
         tree.sessions.extend(page.sessions);
-        // A page that leads nowhere ends it.
+        // Stop at a page whose next offset does not advance.
         tree.next = page.next.filter(|next| *next > offset);
     }
     if tree.sessions.is_empty() && tree.live.is_none() {
@@ -92,7 +88,7 @@ fn describe_gap(id: Uuid, gap: Option<&TreeGap>) -> String {
     }
 }
 
-/// One line of the drawing, within the terminal.
+/// Prints one line of the tree, cut to the terminal's width.
 fn print_line(out: &mut Stdout, lead: &str, name: &str, facts: &str, about: &str) -> Result<(), Error> {
     let gap = if name.is_empty() { "" } else { "  " };
     let end = if about.is_empty() { String::new() } else { format!("  {about}") };

@@ -1,4 +1,4 @@
-//! `chorusctl session untag`.
+//! `chorusctl session untag`: removes tags from a session.
 
 use chorus_proto::methods::session::Untag;
 
@@ -13,10 +13,6 @@ pub struct Args {
     named: SessionTags,
 }
 
-/// Takes them off.
-///
-/// # Errors
-/// Why they are still there.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = args.named.params(app);
     app.call_and_print::<Untag>(&params, print_tags)

@@ -1,4 +1,4 @@
-//! Sending a file in chunks: as text where it is UTF-8, cut between characters, else as base64.
+//! Splits a file into chunks for an import: as text cut between characters if it is UTF-8, otherwise as base64.
 
 use std::io::{self, Read};
 
@@ -6,29 +6,26 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chorus_proto::methods::import::AddParams;
 
-/// Bytes of a file in one request.
+/// File bytes per request.
 const CHUNK_BYTES: usize = 1024 * 1024;
 
-/// Cuts what `source` holds into the parameters of `session.import.add`.
+/// Splits `source` into the parameters of `session.import.add`.
 #[derive(Debug)]
 pub struct ImportChunks<R> {
     import: u64,
     source: R,
-    /// The beginning of a character whose end has not come yet.
+    /// First bytes of a character that continues in the next chunk.
     carried: Vec<u8>,
     ended: bool,
 }
 
 impl<R: Read> ImportChunks<R> {
-    /// The chunks of `source`, for the import that `begin` opened.
+    /// Creates the chunks of `source` for the import with this id.
     pub fn new(import: u64, source: R) -> Self {
         Self { import, source, carried: Vec::new(), ended: false }
     }
 
-    /// The next chunk and how many bytes of the file it holds.
-    ///
-    /// # Errors
-    /// What reading the source says.
+    /// Returns the next chunk and how many bytes of the file it holds; `None` at the end.
     pub fn next_chunk(&mut self) -> io::Result<Option<(AddParams, u64)>> {
         let mut bytes = std::mem::take(&mut self.carried);
         if !self.ended {

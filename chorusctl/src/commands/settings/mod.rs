@@ -1,4 +1,4 @@
-//! `chorusctl settings`.
+//! `chorusctl settings`: one module per subcommand; the default is `show`.
 
 use clap::Subcommand;
 
@@ -24,10 +24,6 @@ enum Verb {
     Set(set::Args),
 }
 
-/// Carries one of the verbs out.
-///
-/// # Errors
-/// Why it did not succeed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         None => show::run(show::Args {}, app),

@@ -1,4 +1,4 @@
-//! `chorusctl settings set`.
+//! `chorusctl settings set`: sets a default of all agents.
 
 use chorus_proto::methods::settings::{Set, SetParams};
 
@@ -21,10 +21,6 @@ pub struct Args {
     value: String,
 }
 
-/// Sets it.
-///
-/// # Errors
-/// Why not.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = SetParams { key: args.key, value: args.value.into() };
     app.call_and_print::<Set>(&params, |app, done| {

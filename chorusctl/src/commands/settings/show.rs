@@ -1,4 +1,4 @@
-//! `chorusctl settings show`.
+//! `chorusctl settings show`: prints the effective configuration.
 
 use chorus_proto::methods::settings::{From, Show, ShowParams};
 
@@ -16,10 +16,6 @@ use crate::ui::{Cell, Column, Style, Table, sanitize};
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Shows them.
-///
-/// # Errors
-/// Why not.
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Show>(&ShowParams {})?;

@@ -1,4 +1,4 @@
-//! `chorusctl tasks list`.
+//! `chorusctl tasks list`: lists background tasks.
 
 use chorus_proto::methods::tasks::{List, ListParams, ListResult, Task, TaskStatus};
 use serde::Serialize;
@@ -9,9 +9,9 @@ use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Cell, Column, Style, Table, sanitize, time};
 
-/// Tasks that have ended are listed up to here, unless more are asked for.
+/// Default number of ended tasks in the text output.
 const MAX_ENDED_TASKS: usize = 20;
-/// How many a hint asks for, where there are others.
+/// The `--limit` that the hint suggests if there are more.
 const SUGGESTED_LIMIT: usize = 200;
 
 /// List the tasks of an agent; the same as no command
@@ -28,10 +28,6 @@ pub struct Args {
     limit: Option<u64>,
 }
 
-/// Lists them.
-///
-/// # Errors
-/// Why there is no list.
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let whole = fetch_tasks(args, app)?;
     match app.stdout.format() {
@@ -41,7 +37,7 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     }
 }
 
-/// Every page, as far as a limit goes; for a person only those that have something to show.
+/// Fetches all pages up to the limit; for text output only as many as are shown.
 fn fetch_tasks(args: &Args, app: &mut App) -> Result<ListResult, Error> {
     let brief = app.stdout.format() == OutputFormat::Text && args.limit.is_none();
     let mut whole = ListResult { tasks: Vec::new(), next: Some(0) };
@@ -49,7 +45,7 @@ fn fetch_tasks(args: &Args, app: &mut App) -> Result<ListResult, Error> {
         let listed = whole.tasks.len() as u64;
         let left = match args.limit {
             Some(limit) => Some(limit.saturating_sub(listed)),
-            // One more tells that there are others.
+            // Request one more to know whether there are others.
             None if brief => {
                 Some((count_running(&whole.tasks) + MAX_ENDED_TASKS + 1).saturating_sub(whole.tasks.len()) as u64)
             }
@@ -67,7 +63,7 @@ fn fetch_tasks(args: &Args, app: &mut App) -> Result<ListResult, Error> {
     Ok(whole)
 }
 
-/// How many run; they come first.
+/// Counts the running tasks, which come first.
 fn count_running(tasks: &[Task]) -> usize {
     tasks.iter().take_while(|task| task.status == TaskStatus::Running).count()
 }
@@ -121,7 +117,7 @@ fn task_row(task: &Task, with_agent: bool, app: &mut App) -> Vec<Cell> {
     ]
 }
 
-/// How long it ran.
+/// Formats how long a task ran.
 pub fn format_run_time(task: &Task, until: jiff::Timestamp) -> String {
     let seconds = until.duration_since(task.started_at).as_secs();
     time::format_two_units(u64::try_from(seconds).unwrap_or(0))

@@ -1,4 +1,4 @@
-//! `chorusctl tasks logs`.
+//! `chorusctl tasks logs`: prints the output of a task.
 
 use chorus_proto::methods::tasks::{Logs, LogsParams, LogsResult};
 
@@ -20,14 +20,10 @@ pub struct Args {
     follow: bool,
 }
 
-/// Shows it.
-///
-/// # Errors
-/// Why there is nothing to show.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let mut params = LogsParams { id: args.id, offset: None, wait: args.follow };
     if args.follow {
-        // A task may be silent for hours.
+        // No timeout: a task may print nothing for hours.
         app.client()?.set_timeout(None).map_err(chorus_proto::CallError::from)?;
     }
     let mut whole: Option<LogsResult> = None;

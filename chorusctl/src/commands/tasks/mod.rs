@@ -1,4 +1,4 @@
-//! `chorusctl tasks`.
+//! `chorusctl tasks`: one module per subcommand; the default is `list`.
 
 use chorus_proto::methods::tasks::{Task, TaskStatus};
 use clap::Subcommand;
@@ -34,10 +34,6 @@ enum Verb {
     Stop(stop::Args),
 }
 
-/// Carries one of the verbs out.
-///
-/// # Errors
-/// Why it did not succeed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if args.verb.is_some() && args.list != list::Args::default() {
         return Err(Error::usage("options of a list go with no other command").with_hint("chorusctl tasks list --help"));
@@ -51,7 +47,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     }
 }
 
-/// `failed (exit 3)`: its status, and how it ended.
+/// Formats the status and how the task ended: `failed (exit 3)`.
 #[must_use]
 pub fn describe_state(task: &Task) -> String {
     let word = task.status.as_str();

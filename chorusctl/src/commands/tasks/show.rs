@@ -1,4 +1,4 @@
-//! `chorusctl tasks show`.
+//! `chorusctl tasks show`: prints one task.
 
 use chorus_proto::methods::tasks::{Show, ShowParams, Task};
 
@@ -16,10 +16,6 @@ pub struct Args {
     id: String,
 }
 
-/// Shows it.
-///
-/// # Errors
-/// Why there is nothing to show.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Show>(&ShowParams { id: args.id }, |app, shown| print_task(&mut app.stdout, &shown.task))
 }

@@ -1,4 +1,4 @@
-//! `chorusctl tasks stop`.
+//! `chorusctl tasks stop`: ends a task.
 
 use chorus_proto::methods::tasks::{Stop, StopParams};
 
@@ -18,10 +18,6 @@ pub struct Args {
     id: String,
 }
 
-/// Stops it.
-///
-/// # Errors
-/// Why it was not stopped.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Stop>(&StopParams { id: args.id }, |app, done| {
         let id = sanitize::one_line(&done.task.id);

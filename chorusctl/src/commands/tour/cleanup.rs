@@ -1,6 +1,6 @@
-//! Cleaning up after a tour that was interrupted: a Ctrl-C ends this program at once, but its daemon is detached
-//! and would live on in a directory that nobody removes. So a small shell waits, in a process group of its own,
-//! for this program's end of a pipe to close.
+//! Cleans up after an interrupted tour. Ctrl-C ends this program at once, but its daemon is detached and would keep
+//! running in a directory that nobody removes. A small shell in its own process group waits until this program's end of
+//! a pipe closes, then stops the daemon and removes the directory.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -9,15 +9,13 @@ use std::process::{Child, Command, Stdio};
 
 const SCRIPT: &str = r#"cat >/dev/null; [ -d "$0" ] || exit 0; "$@"; rm -rf "$0""#;
 
-/// The shell that waits.
+/// The waiting shell.
 #[derive(Debug)]
 pub struct CleanupProcess(Child);
 
 impl CleanupProcess {
-    /// Has `stop` run and `directory` removed once this program has ended, unless the directory is gone by then.
-    ///
-    /// # Errors
-    /// What the system says.
+    /// Starts the shell. Once this program has ended it runs `stop` and removes `directory`, unless the directory is
+    /// gone by then.
     pub fn spawn(directory: &Path, stop: Command) -> io::Result<Self> {
         let mut shell = Command::new("sh");
         shell.args(["-c", SCRIPT]).arg(directory).arg(stop.get_program()).args(stop.get_args());
@@ -31,7 +29,7 @@ impl CleanupProcess {
         shell.spawn().map(Self)
     }
 
-    /// Lets it go; there is nothing left to do for it.
+    /// Ends the shell after the directory has been removed.
     pub fn finish(mut self) {
         drop(self.0.stdin.take());
         let _ = self.0.wait();

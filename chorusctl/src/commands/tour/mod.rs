@@ -1,4 +1,4 @@
-//! `chorusctl tour`: the whole story, told by really running it.
+//! `chorusctl tour`: demonstrates Chorus by running real commands in a temporary home.
 
 use crate::app::App;
 use crate::error::Error;
@@ -17,17 +17,13 @@ use temp_home::TempHome;
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Runs it.
-///
-/// # Errors
-/// The step that failed.
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     if app.stdout.format() != OutputFormat::Text {
         return Err(Error::usage("the tour is for people: it has no JSON").with_hint("leave --json and --format out"));
     }
     let mut stage = TempHome::new(app.global.color)?;
     let told = steps::run(&mut stage, &mut app.stdout);
-    // The stage is cleared whatever happened; what went wrong in the story is the better error.
+    // Always remove the temporary home; an error of a step takes precedence over one of the removal.
     let cleared = stage.close();
     told.and(cleared)
 }

@@ -1,4 +1,4 @@
-//! What the tour tells.
+//! The steps of the tour.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::temp_home::TempHome;
 use crate::error::Error;
 use crate::ui::{Stdout, Style};
 
-/// Tells the story on `stage`.
+/// Runs all steps.
 ///
 /// # Errors
 /// The step that failed.
@@ -57,7 +57,7 @@ fn crash_step(stage: &TempHome, out: &mut Stdout) -> Result<(), Error> {
     print_text(out, &format!("Compared with the state before: {kept} of {kept} messages, not one byte changed."))
 }
 
-/// The number of messages, which must be the same on both sides.
+/// Returns the number of messages, which must be the same on both sides.
 fn compare_messages(before: &Value, after: &Value) -> Result<usize, Error> {
     let messages = |shown: &Value| shown["messages"].as_array().cloned().unwrap_or_default();
     let (before, after) = (messages(before), messages(after));

@@ -1,4 +1,4 @@
-//! A temporary home, and this very program run in it.
+//! The temporary home of the tour, in which this program is run.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use crate::error::{Error, os_error_text};
 use crate::ui::terminal::ColorWhen;
 use crate::ui::{Stdout, Style};
 
-/// The conversation that the tour brings along.
+/// The conversation that the tour imports.
 const TRANSCRIPT: &str = include_str!("../../../tour/transcript.jsonl");
 
-/// The temporary home and what runs in it.
+/// A temporary home and what runs in it.
 #[derive(Debug)]
 pub struct TempHome {
     program: PathBuf,
@@ -29,10 +29,7 @@ pub struct TempHome {
 }
 
 impl TempHome {
-    /// Makes the home and puts the transcript beside it.
-    ///
-    /// # Errors
-    /// What the system says.
+    /// Creates the directory, writes the transcript into it, and starts the cleanup process.
     pub fn new(color: ColorWhen) -> Result<Self, Error> {
         let failed =
             |error: std::io::Error| Error::failed(format!("failed to prepare the tour: {}", os_error_text(&error)));
@@ -44,7 +41,7 @@ impl TempHome {
         Ok(stage)
     }
 
-    /// The temporary directory.
+    /// Returns the temporary directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
         self.directory.path()
@@ -54,10 +51,10 @@ impl TempHome {
         self.directory.path().join("home")
     }
 
-    /// Prints the command and runs it, its output going where ours goes.
+    /// Prints the command and runs it; its output is inherited.
     ///
     /// # Errors
-    /// [`Failure`] that names the command.
+    /// The command failed; the error names it.
     pub fn run(&self, out: &mut Stdout, arguments: &[&str]) -> Result<(), Error> {
         let shown = format_command(arguments);
         writeln!(out, "\n{}", out.style(Style::Strong, &format!("$ {shown}")))?;
@@ -70,10 +67,10 @@ impl TempHome {
         }
     }
 
-    /// Runs a command unseen and returns its JSON.
+    /// Runs a command without printing it and returns its JSON.
     ///
     /// # Errors
-    /// [`Failure`] that names the command.
+    /// The command failed; the error names it.
     pub fn run_json(&self, arguments: &[&str]) -> Result<Value, Error> {
         let shown = format_command(arguments);
         let failed = |why: String| Error::failed(format!("the tour failed at `{shown}`: {why}"));
@@ -85,10 +82,7 @@ impl TempHome {
         serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
     }
 
-    /// Kills the daemon without a warning and waits until it is gone.
-    ///
-    /// # Errors
-    /// [`Failure`] where it cannot be found or killed.
+    /// Sends SIGKILL to the daemon and waits up to 5 s until it has ended.
     pub fn kill_daemon(&self, out: &mut Stdout) -> Result<(), Error> {
         let failed = |why: &str| Error::failed(format!("the tour failed at `kill -9`: {why}"));
         let status = self.run_json(&["status"])?;
@@ -104,10 +98,7 @@ impl TempHome {
         Ok(())
     }
 
-    /// Stops a daemon that still runs and removes everything.
-    ///
-    /// # Errors
-    /// [`Failure`] where something stays behind.
+    /// Stops the daemon if it still runs and removes the directory.
     pub fn close(mut self) -> Result<(), Error> {
         let _ = self.command(&["daemon", "stop", "--timeout", "5s"]).stdin(Stdio::null()).output();
         let path = self.directory.path().display().to_string();
@@ -118,14 +109,14 @@ impl TempHome {
         cleared.map_err(|error| Error::failed(format!("failed to remove {path}: {}", os_error_text(&error))))
     }
 
-    /// This program in the temporary home, blind to any other instance.
+    /// Builds a command of this program for the temporary home, without any other CHORUS_ variables.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         let ours = |name: &OsString| name.to_str().is_some_and(|name| name.starts_with("CHORUS_"));
         for (name, _) in std::env::vars_os().filter(|(name, _)| ours(name)) {
             command.env_remove(name);
         }
-        // Nobody is to be asked for models with the user's key.
+        // No provider is to be asked for models with the user's key.
         command.env_remove("ANTHROPIC_API_KEY");
         command.env("CHORUS_HOME", self.home()).current_dir(self.directory.path()).args(arguments);
         match self.color {
@@ -137,7 +128,7 @@ impl TempHome {
     }
 }
 
-/// A command as a person would type it.
+/// Formats a command as a user would type it.
 fn format_command(arguments: &[&str]) -> String {
     let mut shown = String::from("chorusctl");
     for argument in arguments {

@@ -1,4 +1,4 @@
-//! `chorusctl trash empty`.
+//! `chorusctl trash empty`: deletes the contents of the trash.
 
 use chorus_proto::methods::trash::{Empty, EmptyParams, List, ListParams};
 
@@ -18,10 +18,6 @@ pub struct Args {
     yes: bool,
 }
 
-/// Empties it.
-///
-/// # Errors
-/// Why something is still there.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if !args.yes {
         confirm(args.older_than.as_deref(), app)?;

@@ -1,4 +1,4 @@
-//! `chorusctl trash list`.
+//! `chorusctl trash list`: lists the contents of the trash.
 
 use chorus_proto::methods::trash::{List, ListParams};
 
@@ -13,10 +13,6 @@ use crate::ui::{Cell, Column, Style, Table, sanitize};
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
-/// Lists it.
-///
-/// # Errors
-/// Why there is no list.
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<List>(&ListParams {})?;

@@ -1,4 +1,4 @@
-//! `chorusctl trash`.
+//! `chorusctl trash`: one module per subcommand.
 
 use chorus_proto::methods::trash::{TrashEntry, TrashKind};
 use clap::Subcommand;
@@ -29,10 +29,6 @@ enum Verb {
     Empty(empty::Args),
 }
 
-/// Carries one of the verbs out.
-///
-/// # Errors
-/// Why it did not succeed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.verb {
         Verb::List(args) => list::run(args, app),
@@ -41,7 +37,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     }
 }
 
-/// The part of an entry's id that a person types.
+/// Returns the short form of an entry's id, which the user types.
 fn short_id(entry: &TrashEntry) -> String {
     let uuid = entry.id.split_once('_').map_or(&*entry.id, |(_, uuid)| uuid);
     sanitize::one_line(uuid.get(..8).unwrap_or(uuid))

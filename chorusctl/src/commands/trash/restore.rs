@@ -1,4 +1,4 @@
-//! `chorusctl trash restore`.
+//! `chorusctl trash restore`: restores an entry of the trash.
 
 use chorus_proto::methods::trash::{Restore, RestoreParams};
 
@@ -17,10 +17,6 @@ pub struct Args {
     id: String,
 }
 
-/// Restores it.
-///
-/// # Errors
-/// Why it stays in the trash.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Restore>(&RestoreParams { id: args.id }, |app, back| {
         if let Some(agent) = &back.agent {

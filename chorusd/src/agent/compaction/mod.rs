@@ -1,8 +1,9 @@
-//! Compaction in place: older messages leave the window for the working set. It is a view: the record stays, and an undo shows the
-//! messages again. What is kept of them is made from the messages themselves, never from an earlier summary.
+//! Compaction in place: older messages leave the window and the working set stands for them. It changes only the view:
+//! the journal keeps the messages, and an undo brings them back into the window. The working set is always derived from
+//! the messages themselves, never from an earlier summary.
 //!
-//! [`plan()`] decides which messages leave; what is kept of them a model may have written down ([`Plan::by_model`]), else rules find it
-//! ([`Plan::by_rules`]).
+//! [`plan_compaction`] decides which messages leave. Either a model extracts what to keep of them
+//! ([`CompactionPlan::compact_by_model`]) or rules find it ([`CompactionPlan::compact_by_rules`]).
 
 mod outcome;
 mod plan;
@@ -18,20 +19,21 @@ use crate::message::StoredMessage;
 pub use outcome::check_worth_keeping;
 pub use plan::{CompactionPlan, find_window_start, plan_compaction};
 
-/// The newest messages that stay in the window, where they leave room for more.
+/// How many of the newest messages stay in the window, if they leave room for more.
 pub const MIN_KEPT_MESSAGES: usize = 20;
 
-/// What one compaction did.
+/// The result of a compaction, as the journal has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compaction {
-    /// The window begins with the message of this number from then on, counted from 0.
+    /// Index of the first message in the window from then on.
     pub upto: u64,
-    /// The working set from then on, but for what people put into it.
+    /// The derived part of the working set from then on.
     pub derived: DerivedState,
     pub receipt: Receipt,
 }
 
-/// The part of a working set that is made from messages. Pins and the background are not in it: no compaction changes them.
+/// The part of a working set that is derived from messages. Pinned facts and the background are not: no compaction
+/// changes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DerivedState {
@@ -46,26 +48,26 @@ pub struct DerivedState {
     pub token_budget: TokenBudget,
 }
 
-/// A compaction that holds, and what the working set was before it.
+/// A compaction in force, with the derived part of the working set before it.
 #[derive(Debug, Clone)]
 pub struct AppliedCompaction {
     pub compaction: Compaction,
     pub previous: DerivedState,
 }
 
-/// When a window is compacted.
+/// Whether a window is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompactionMode {
-    /// When it has more tokens than it may.
+    /// If it has more tokens than allowed.
     IfLong,
-    /// Now: the model takes less than was thought.
+    /// In any case: the model accepts less than was thought.
     Now,
-    /// Not in this call.
+    /// Not before this call.
     Off,
 }
 
 impl DerivedState {
-    /// That of a working set.
+    /// Returns the derived part of a working set.
     #[must_use]
     pub fn from_working_set(set: &WorkingSet) -> Self {
         let WorkingSet {
@@ -74,7 +76,7 @@ impl DerivedState {
         Self { summary, topics, facts, decisions, open_tasks, files_touched, conflicts, token_budget }
     }
 
-    /// Takes its place in a working set.
+    /// Replaces the derived part of a working set.
     pub fn apply_to(self, set: &mut WorkingSet) {
         let Self { summary, topics, facts, decisions, open_tasks, files_touched, conflicts, token_budget } = self;
         let (background, pinned_facts) = (set.background.take(), std::mem::take(&mut set.pinned_facts));
@@ -93,7 +95,7 @@ impl DerivedState {
     }
 }
 
-/// Tokens of what could be shown: the messages and the working set.
+/// Returns the tokens of the messages and the working set together.
 #[must_use]
 pub fn tokens_with_working_set(messages: &[StoredMessage], set: &WorkingSet) -> u64 {
     messages.iter().map(StoredMessage::tokens).sum::<u64>() + working_set_block::tokens(set)

@@ -1,4 +1,4 @@
-//! What is kept of the messages that leave.
+//! Builds the working set and the receipt of a compaction.
 
 use chorus_proto::{Item, ItemSource, Receipt, TokenBudget, WorkingSet};
 
@@ -9,7 +9,7 @@ use crate::summary::{
     self, ConversationSample, ExtractedItems, ExtractionNotes, MAX_ITEMS_PER_KIND, RejectReason, collect_findings,
 };
 
-/// Of the room, what the items of each kind may have where all of them need it; and the sum.
+/// Shares of the derived tokens for the items of each kind, if every kind needs its share; and their sum.
 const FACTS_SHARE: u64 = 5;
 const DECISIONS_SHARE: u64 = 3;
 const TASKS_SHARE: u64 = 3;
@@ -19,8 +19,9 @@ const TOPICS_SHARE: u64 = 1;
 const TOTAL_SHARES: u64 = FACTS_SHARE + DECISIONS_SHARE + TASKS_SHARE + CONFLICTS_SHARE + FILES_SHARE + TOPICS_SHARE;
 
 impl CompactionPlan {
-    /// What rules find in the messages that leave, beside what earlier compactions found, and a summary of all that have left, in the
-    /// conversation's own words. Deterministic. `fallback`: why no model did this, where there is one.
+    /// Compacts by rules: adds the findings of the rules in the leaving messages to the earlier ones, and an extractive
+    /// summary of all messages that have left. Deterministic. `fallback` is the reason why no model did this, if there
+    /// is one.
     #[must_use]
     pub fn compact_by_rules(&self, record: &[StoredMessage], set: &WorkingSet, fallback: Option<String>) -> Compaction {
         let found = collect_findings(&record[self.from..self.upto], set, MAX_ITEMS_PER_KIND);
@@ -33,10 +34,11 @@ impl CompactionPlan {
         Compaction { upto: self.upto as u64, derived: DerivedState::from_working_set(&after), receipt }
     }
 
-    /// What a model has written down of the messages that leave, beside what earlier compactions found. `fallback`: why not of all.
+    /// Compacts with a model's notes on the leaving messages, which are added to the earlier findings. `fallback` says
+    /// why the notes do not cover all of them.
     ///
     /// # Errors
-    /// Why it is not taken, to be read after "the model's answer".
+    /// The reason why the notes are unusable, worded to follow "the model's answer".
     pub fn compact_by_model(
         &self,
         record: &[StoredMessage],
@@ -85,10 +87,7 @@ impl CompactionPlan {
     }
 }
 
-/// Whether what was found of messages says something, and less than they do.
-///
-/// # Errors
-/// Why it is not taken.
+/// Checks that the findings are not empty and shorter than the messages.
 pub fn check_worth_keeping(found: &ExtractedItems, messages: &[StoredMessage]) -> Result<(), RejectReason> {
     if found.is_empty() {
         return Err("says nothing");
@@ -107,16 +106,16 @@ fn extractive_summary(left: &[StoredMessage]) -> Option<String> {
     summary::extract_summary(&digest).summary
 }
 
-/// What no compaction changes.
+/// Returns the working set without its derived part.
 pub(super) fn without_derived(set: &WorkingSet) -> WorkingSet {
     let mut set = set.clone();
     DerivedState::default().apply_to(&mut set);
     set
 }
 
-/// Lets the oldest items go that no hand has put there, until what compactions put into the working set has no more than `limit` tokens;
-/// how many go. Each kind has its share: what one does not need is for the others, and only of those that have more does
-/// something go. What people put into it stays, and takes no room from the others.
+/// Drops the oldest derived items until the derived part of the working set has at most `limit` tokens. Returns how
+/// many were dropped. Each kind has its share; the unused part of a share goes to the others, and items are dropped
+/// only from kinds that exceed theirs. Items that people added stay and do not count.
 fn drop_oldest_items(set: &mut WorkingSet, limit: u64) -> u64 {
     let by_hand = working_set_block::chars(&without_derived(set));
     let mut chars = working_set_block::chars(set).saturating_sub(by_hand);
@@ -142,13 +141,13 @@ fn drop_oldest_items(set: &mut WorkingSet, limit: u64) -> u64 {
     dropped
 }
 
-/// A list of which the oldest items may go.
+/// A list from which the oldest items may be dropped.
 struct SharedList<'a> {
     list: &'a mut Vec<Item>,
     share: u64,
-    /// Of the items that are left.
+    /// Characters of the remaining items.
     chars: u64,
-    /// What stands before it goes, but for what people put there.
+    /// The items before this index are dropped, except those that people added.
     upto: usize,
 }
 
@@ -158,12 +157,12 @@ impl<'a> SharedList<'a> {
         Self { list, share, chars, upto: 0 }
     }
 
-    /// The oldest item that may go.
+    /// Returns the index of the oldest item that may be dropped.
     fn oldest(&self) -> Option<usize> {
         (self.upto..self.list.len()).find(|at| self.list[*at].source != ItemSource::Hand)
     }
 
-    /// Lets it go; its characters.
+    /// Drops the oldest item and returns its characters.
     fn drop_oldest(&mut self) -> u64 {
         let Some(at) = self.oldest() else { return 0 };
         let chars = item_chars(&self.list[at]);
@@ -172,7 +171,7 @@ impl<'a> SharedList<'a> {
         chars
     }
 
-    /// How many go.
+    /// Removes the dropped items and returns how many there were.
     fn finish(self) -> u64 {
         let before = self.list.len();
         let mut at = 0;
@@ -184,7 +183,7 @@ impl<'a> SharedList<'a> {
     }
 }
 
-/// As the block shows it.
+/// Returns the characters of an item in the rendered block.
 fn item_chars(item: &Item) -> u64 {
     item.text.chars().count() as u64 + 3
 }

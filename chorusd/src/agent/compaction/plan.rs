@@ -1,4 +1,4 @@
-//! Which messages leave a window.
+//! Decides which messages leave a window.
 
 use chorus_proto::{Role, WorkingSet};
 
@@ -7,27 +7,27 @@ use super::{CompactionMode, MIN_KEPT_MESSAGES, tokens_with_working_set};
 use crate::agent::window::working_set_block;
 use crate::message::StoredMessage;
 
-/// Of the tokens that the window may have, what the working set may take of them.
+/// The working set may take this fraction (one quarter) of the window's tokens.
 const WORKING_SET_DIVISOR: u64 = 4;
 
-/// A compaction that is decided.
+/// A planned compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionPlan {
-    /// The messages from this one on leave.
+    /// Index of the first message that leaves.
     pub from: usize,
-    /// The window begins with this one afterwards.
+    /// Index of the first message in the window afterwards.
     pub upto: usize,
-    /// Tokens of the window as it is.
+    /// Tokens of the window before.
     pub(super) tokens_before: u64,
-    /// Tokens that it may have.
+    /// Maximum tokens of the window.
     pub(super) limit: u64,
-    /// Tokens that what is kept of messages may have, those that left earlier included.
+    /// Maximum tokens of what is derived from messages, including those that left earlier.
     pub(super) derived_limit: u64,
 }
 
-/// How a window is compacted that begins with the message `from` and may have `limit` tokens; `None` where it is not wished for or
-/// no turn can leave. The message `opened` stays, which began the turn that runs. Deterministic. Looks at no more messages than the
-/// window may show, where it is not compacted.
+/// Plans the compaction of a window that starts at index `from` and may have `limit` tokens. Returns `None` if `wish`
+/// does not ask for it or no turn can leave. The message `opened`, with which the running turn started, stays.
+/// Deterministic. If there is nothing to compact, reads no more messages than the window may have.
 #[must_use]
 pub fn plan_compaction(
     record: &[StoredMessage],
@@ -38,7 +38,7 @@ pub fn plan_compaction(
 ) -> Option<CompactionPlan> {
     let from = from.min(record.len());
     let shown = |set: &WorkingSet| working_set_block::tokens(&working_set_block::fit_to_window(set, limit));
-    // What no compaction makes shorter takes its room from the others, but not more than half.
+    // Pinned facts and background, which no compaction shortens, reduce the limit, but by at most half.
     let (by_hand, block) = (shown(&without_derived(set)), shown(set));
     let limit_of_rest = limit.saturating_sub(by_hand).max(limit / 2);
     let is_long = || (limit_of_rest + by_hand).checked_sub(block).is_none_or(|most| exceeds(&record[from..], most));
@@ -46,14 +46,15 @@ pub fn plan_compaction(
         return None;
     }
     let before = tokens_with_working_set(&record[from..], &working_set_block::fit_to_window(set, limit));
-    // However short it seems, it is too long; else it is not to be so again after the next message.
+    // In mode `Now` the window is too long, whatever its estimate. Else it must not be too long again after one
+    // message.
     let room = if wish == CompactionMode::Now { (limit / 4).min(before / 2) } else { limit_of_rest / 2 };
     let upto = find_window_start(record, (from, opened), room)?;
     let room = if wish == CompactionMode::Now { room } else { limit_of_rest } / WORKING_SET_DIVISOR;
     Some(CompactionPlan { from, upto, tokens_before: before, limit, derived_limit: room })
 }
 
-/// Whether messages have more than `most` tokens; the newest are counted first, and no more than that takes.
+/// Whether messages have more than `most` tokens. Counts from the newest one and stops as soon as it is decided.
 fn exceeds(messages: &[StoredMessage], most: u64) -> bool {
     let sum = messages.iter().rev().try_fold(0_u64, |sum, message| {
         let sum = sum + message.tokens();
@@ -62,8 +63,9 @@ fn exceeds(messages: &[StoredMessage], most: u64) -> bool {
     sum.is_none()
 }
 
-/// Where the window begins afterwards: with a turn, so that the last [`KEPT`] messages stay and have no more than `room` tokens; where
-/// they have more, with a later turn, at the latest the newest, and never behind the message `opened`.
+/// Returns the index at which the window starts afterwards: the start of a turn, so that the last [`MIN_KEPT_MESSAGES`]
+/// messages stay and have at most `room` tokens. If they have more, the start of a later turn, at the latest the
+/// newest, and never after the message `opened`.
 #[must_use]
 pub fn find_window_start(record: &[StoredMessage], (from, opened): (usize, usize), room: u64) -> Option<usize> {
     let mut tokens = 0;

@@ -3,7 +3,7 @@ use chorus_proto::{ItemSource, NewMessage, Role};
 use super::*;
 use crate::summary::{ExtractedItems, ExtractionNotes};
 
-/// As rules do it.
+/// Compacts by rules.
 fn compaction(
     record: &[StoredMessage],
     of: (usize, usize),
@@ -14,7 +14,7 @@ fn compaction(
     plan_compaction(record, of, set, limit, wish).map(|plan| plan.compact_by_rules(record, set, None))
 }
 
-/// No turn runs that began before.
+/// No turn is running.
 const LAST: usize = usize::MAX;
 
 fn stored(role: Role, text: &str) -> StoredMessage {
@@ -41,10 +41,10 @@ fn the_last_twenty_stay_and_more_of_their_first_turn() {
     let mut odd = record.clone();
     odd.insert(45, stored(Role::Assistant, "and"));
     assert_eq!(find_window_start(&odd, (0, LAST), 10_000), Some(40));
-    // Of large ones fewer stay; of the newest turn all.
+    // If messages are long, fewer of them stay; the newest turn stays whole.
     assert_eq!(find_window_start(&talk(30, 4000), (0, LAST), 5000), Some(56));
     assert_eq!(find_window_start(&talk(30, 4000), (0, LAST), 1), Some(58));
-    // What has left is not looked at again, and a single turn cannot be parted.
+    // Messages that have left are not read again, and a single turn cannot be split.
     assert_eq!(find_window_start(&record, (40, LAST), 10_000), Some(42));
     assert_eq!(find_window_start(&record, (58, LAST), 10_000), None);
     assert_eq!(find_window_start(&[], (0, LAST), 10_000), None);
@@ -65,7 +65,7 @@ fn large_pins_do_not_have_the_window_compacted_with_each_message() {
     let text = "z".repeat(12_000);
     let pin = Item { id: "1".into(), text, source: ItemSource::Hand, message_id: None };
     let set = WorkingSet { pinned_facts: vec![pin], ..WorkingSet::default() };
-    // Pins alone are more than the limit.
+    // The pinned facts alone exceed the limit.
     assert_eq!(compaction(&talk(4, 100), (0, LAST), &set, 2000, CompactionMode::IfLong), None);
     let mut after = set.clone();
     let record = talk(30, 400);
@@ -136,7 +136,7 @@ fn what_a_model_wrote_down_is_taken_where_it_says_something_and_less_than_was_sa
     assert!(done.derived.summary.is_some(), "the conversation's own words");
     assert_eq!(plan.compact_by_model(&record, &set, ExtractionNotes::default()), Err("says nothing"));
     assert_eq!(plan.compact_by_model(&record, &set, fact(&"x".repeat(40_000))), Err("is longer than the conversation"));
-    // What is open is more than has room: the oldest goes, but what a hand put there, and what is new is kept.
+    // There are more open tasks than fit: the oldest is dropped, except one added by hand; the newest stay.
     let hand = item("a task of a hand", ItemSource::Hand);
     let tasks = (0..300).map(|n| item(&format!("task {n} {}", "z".repeat(60)), ItemSource::Rule));
     set.open_tasks = std::iter::once(hand.clone()).chain(tasks).collect();

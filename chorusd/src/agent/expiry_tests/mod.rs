@@ -1,4 +1,4 @@
-//! Idle timers and the state machine together, under a scheduler that picks the worst order it can think of.
+//! Tests the idle timers and the state machine together, under a scheduler that picks adverse random orders.
 
 mod oracle;
 mod random_events;
@@ -23,7 +23,7 @@ fn in_ten_thousand_random_orders_idle_saves_once_never_while_busy_and_loses_noth
         world.drain();
         seen.add(&world.seen);
     }
-    // An order in which nothing happens shows nothing.
+    // An order in which nothing happens proves nothing.
     assert!(seen.idle_saves > ORDERS / 3, "{seen:?}");
     assert!(seen.idle_without_save > ORDERS / 10, "{seen:?}");
     assert!(seen.lost_races > ORDERS / 10, "{seen:?}");

@@ -1,4 +1,4 @@
-//! What must hold, kept account of beside the state machine and without looking into its reasons.
+//! The invariants that must hold, tracked independently of the state machine.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,27 +13,27 @@ use crate::agent::expiry::EXPIRY_RETRY_INTERVAL;
 use crate::clock::Ticks;
 use crate::message::StoredMessage;
 
-/// A set of messages of the pool.
+/// A set of messages, as a bit mask of their numbers.
 pub type Mask = u128;
 
-/// The set that these are.
+/// Returns the set of these messages.
 pub fn mask(messages: &[StoredMessage]) -> Mask {
     messages.iter().fold(0, |mask, message| mask | 1 << number(message))
 }
 
-/// The number that the message begins with: `{"id":"007",`.
+/// Returns the number that the message starts with: `{"id":"007",`.
 fn number(message: &StoredMessage) -> u32 {
     message.json()[7..10].iter().fold(0, |number, digit| number * 10 + u32::from(digit - b'0'))
 }
 
-/// When something was said that resets the timer, and what the timeout was then.
+/// When an activity reset the timer, and the timeout at that time.
 #[derive(Debug, Clone, Copy)]
 pub struct Activity {
     pub ticks: Ticks,
     pub timeout: Option<Duration>,
 }
 
-/// The exclusive request under way.
+/// The exclusive request in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunningOp {
     Clear,
@@ -49,21 +49,21 @@ pub struct Oracle {
     seed: u64,
     /// Acknowledged messages.
     acked: Mask,
-    /// Those that somebody asked to let go of.
+    /// Messages that a request asked to discard.
     dropped: Mask,
     sessions: HashMap<Uuid, Mask>,
-    /// What the session holds that this context was saved in last or came from.
+    /// The messages of the session that this context was last saved in or came from.
     held: Mask,
-    /// How many pinned facts it holds, and how many the save that is under way.
+    /// How many pinned facts that session has, and how many the save in progress has.
     held_pins: usize,
     saving_pins: usize,
     doing: Option<(RequestId, RunningOp, Activity)>,
     activity: Option<Activity>,
     /// Successful saves by the timer since the last activity.
     saves: u32,
-    /// The last time the timer of a deadline rang.
+    /// When the timer of a deadline last fired.
     rang: Option<(Ticks, Ticks)>,
-    /// The idle request that did something.
+    /// The idle request that had an effect.
     acted: Option<RequestId>,
     pub idle_without_save: bool,
 }
@@ -95,7 +95,7 @@ impl Oracle {
         self.doing.map_or(RunningOp::Other, |(_, doing, _)| doing)
     }
 
-    /// A deadline rings once, and again only where it could not be obeyed, a while later.
+    /// Checks that a deadline fires once, and again only if it could not be handled, after a while.
     pub fn timer_fired(&mut self, due: Ticks, now: Ticks) {
         assert!(now >= due, "seed {}: rang early", self.seed);
         if let Some((last, at)) = self.rang {
@@ -126,7 +126,7 @@ impl Oracle {
         self.doing = self.doing.filter(|(doing, ..)| *doing != id);
     }
 
-    /// Whether the idle request `id` did anything.
+    /// Whether the idle request `id` had an effect.
     pub fn had_effect(&self, id: RequestId) -> bool {
         self.acted == Some(id)
     }
@@ -136,7 +136,7 @@ impl Oracle {
         self.record_activity(activity);
     }
 
-    /// Something that takes its time begins; `busy`: something else was under way.
+    /// Handles the start of an operation that takes time; `busy`: another one was in progress.
     pub fn operation_started(&mut self, work: &Effect, context: Option<&Context>, busy: bool, now: Ticks) {
         let live = context.map_or(0, |context| mask(&context.messages));
         if let Effect::WriteSession(draft) = work {
@@ -157,7 +157,7 @@ impl Oracle {
     pub fn session_written(&mut self, id: Uuid, messages: Mask, trigger: Trigger) {
         self.sessions.insert(id, messages);
         if self.saving_pins != self.held_pins {
-            // A fact that was pinned since is news, and no activity.
+            // A fact pinned since then is a change to save, but no activity.
             self.saves = 0;
         }
         (self.held, self.held_pins) = (messages, self.saving_pins);
@@ -167,7 +167,7 @@ impl Oracle {
         }
     }
 
-    /// The live context, which was `lost`, has ended.
+    /// Handles the end of the live context; `lost` are its messages.
     pub fn context_ended(&mut self, lost: Mask, notices: &[Uuid]) {
         if self.running_op() == RunningOp::Clear {
             self.dropped |= lost;
@@ -181,7 +181,7 @@ impl Oracle {
         (self.held, self.held_pins, self.activity, self.saves) = (0, 0, None, 0);
     }
 
-    /// Another session is about to take the place of `context`.
+    /// Handles the replacement of `context` by a session.
     pub fn context_replaced(&mut self, session: Uuid, context: Option<&Context>) {
         let Some((_, doing, activity)) = self.doing else { return };
         if doing == RunningOp::Discard {
@@ -191,7 +191,7 @@ impl Oracle {
         self.record_activity(activity);
     }
 
-    /// A pin or a rewind is done.
+    /// Handles the completion of a pin or a rewind.
     pub fn context_edited(&mut self, before: Mask, context: Option<&Context>) {
         let Some((_, RunningOp::Move, activity)) = self.doing else { return };
         self.dropped |= before & !context.map_or(0, |context| mask(&context.messages));
@@ -209,14 +209,14 @@ impl Oracle {
         Some(activity.ticks.after(activity.timeout?))
     }
 
-    /// What holds at every moment.
+    /// Checks what holds at every moment.
     pub fn check_invariants(&mut self, context: Option<&Context>, timer: Option<Ticks>) {
         let live = context.map_or(0, |context| mask(&context.messages));
         self.dropped &= !live;
         let saved = self.sessions.values().fold(0, |all, session| all | session);
         let lost = self.acked & !(live | saved | self.dropped);
         assert_eq!(lost, 0, "seed {}: acknowledged messages are gone", self.seed);
-        // Pins alone start no timer; nothing but activity moves one.
+        // Pins alone start no timer, and only activity moves one.
         let due = self.due().filter(|_| live != 0);
         assert_eq!(timer, due, "seed {}: the timer is set for another time", self.seed);
     }

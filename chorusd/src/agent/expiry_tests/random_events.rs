@@ -1,4 +1,4 @@
-//! What the dice bring about from outside: somebody asks for something, or time passes.
+//! Random events from outside: requests, and time that passes.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::agent::context::{PageBudget, PageRange};
 use crate::agent::event::{AgentCommand, Restore};
 use crate::message::StoredMessage;
 
-/// As many messages as an order may have; each begins with its number.
+/// Maximum number of messages in one order; each starts with its number.
 static POOL: LazyLock<Vec<StoredMessage>> = LazyLock::new(|| {
     let roles = [Role::User, Role::Assistant, Role::ToolResult];
     let message = |n: usize| NewMessage::text(roles[n % 3], "x").complete(|| format!("{n:03}"), Timestamp::UNIX_EPOCH);
@@ -21,7 +21,7 @@ static POOL: LazyLock<Vec<StoredMessage>> = LazyLock::new(|| {
 
 impl Simulation {
     pub fn send_random_command(&mut self) {
-        // In every other order little is said and the more done.
+        // Every other order has few messages and many operations.
         let quiet = if self.dice.seed.is_multiple_of(2) { 7 } else { 0 };
         let verb = match quiet + self.dice.below(22 - quiet) {
             0..=8 => {
@@ -69,7 +69,7 @@ impl Simulation {
             3 => self.ticks = self.ticks.after(Duration::from_secs(self.dice.below(90))),
             // The machine sleeps.
             4 => self.ticks = self.ticks.after(Duration::from_secs(8 * 60 * 60)),
-            // Only the time of day changes: back by just one timeout, an hour, forward ten years.
+            // Only the wall clock changes: back by just one timeout, an hour, forward ten years.
             _ => {
                 let jumps = [-1800, -3600, 3600, 315_360_000];
                 self.now += SignedDuration::from_secs(jumps[self.dice.index(4)]);

@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same for the same seed.
+//! A seeded pseudo-random number generator.
 
 /// SplitMix64.
 #[derive(Debug)]
@@ -20,12 +20,12 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next_u64() % end
     }
 
-    /// True once in `n` throws.
+    /// Returns true once in `n` calls on average.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }

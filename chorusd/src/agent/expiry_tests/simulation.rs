@@ -1,4 +1,4 @@
-//! One agent as its actor drives it, with a clock, a mailbox and a disk that end things when the dice say so.
+//! Simulates an actor of one agent, with a clock, a mailbox and a disk whose operations complete at random.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
@@ -25,7 +25,7 @@ use crate::message::{ContextNo, StoredMessage};
 pub(super) const AGENT: Uuid = Uuid::from_u128(1);
 pub(super) const TIMEOUT: Duration = Duration::from_secs(1800);
 
-/// What came up, over all orders.
+/// How often interesting cases occurred, over all orders.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Coverage {
     pub idle_saves: u64,
@@ -53,10 +53,10 @@ pub struct Simulation {
     pub(super) now: Timestamp,
     pub(super) ticks: Ticks,
     next: RequestId,
-    /// Messages of the pool that were used.
+    /// Number of messages used so far.
     pub(super) used: usize,
     pub(super) mailbox: VecDeque<AgentCommand>,
-    /// Timers that rang and are on their way to the mailbox.
+    /// Timers that have fired and are on their way to the mailbox.
     rung: Vec<Ticks>,
     /// Requests of timers, with their deadlines.
     idle: HashMap<RequestId, Ticks>,
@@ -99,7 +99,7 @@ impl Simulation {
         }
     }
 
-    /// Something happens.
+    /// Lets one thing happen.
     pub fn step(&mut self) {
         match self.dice.below(12) {
             0..=2 => self.send_random_command(),
@@ -110,7 +110,7 @@ impl Simulation {
         }
     }
 
-    /// Whatever is under way ends, and nobody comes any more: what is live must be put away.
+    /// Completes everything in progress without new requests. What is live must then expire.
     pub fn drain(&mut self) {
         self.sound = true;
         while self.progress() {}
@@ -120,7 +120,7 @@ impl Simulation {
         assert!(live.is_none(), "seed {}: never put away", self.dice.seed);
     }
 
-    /// Something that can go on does; false where nothing can.
+    /// Lets something that can go on do so. Returns false if there is nothing.
     fn progress(&mut self) -> bool {
         let start = self.dice.below(5);
         (0..5).any(|n| match (start + n) % 5 {
@@ -228,7 +228,7 @@ impl Simulation {
         true
     }
 
-    /// As the actor does.
+    /// Handles an event as the actor does.
     fn handle(&mut self, event: Event) {
         let ended =
             matches!(event, Event::ContextEnded(Ok(()))).then(|| self.state.context().map(|c| mask(&c.messages)));

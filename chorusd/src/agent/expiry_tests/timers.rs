@@ -1,4 +1,4 @@
-//! The one structure of all deadlines, by itself.
+//! Tests of the timers by themselves.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn ten_thousand_timers_of_one_second_ring_once_each_when_they_are_due() {
     for (n, due) in dues.iter().enumerate() {
         timers.set(agent(n as u64), Some(*due));
     }
-    // A thousandth of a second at a time: each rings in the one it is due in.
+    // One millisecond at a time: each timer fires in the one in which it is due.
     let (mut rung, mut last) = (HashSet::new(), Ticks(-1));
     for n in 0..=1000 {
         let now = Ticks(n * 1_000_000);
@@ -35,7 +35,7 @@ fn ten_thousand_timers_of_one_second_ring_once_each_when_they_are_due() {
     }
     assert_eq!(rung.len(), 10_000);
     assert!(timers.take_due(Ticks(i64::MAX)).is_empty());
-    // Far more than it takes even in a debug build: nothing here looks at all timers for one.
+    // Far more time than needed even in a debug build: no operation looks at all timers.
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
@@ -55,7 +55,7 @@ fn a_timer_that_rang_is_not_set_again_by_its_own_deadline() {
     let timers = DeadlineTimers::default();
     timers.set(agent(1), Some(Ticks(5)));
     assert_eq!(timers.take_due(Ticks(5)), [(agent(1), Ticks(5))]);
-    // The actor tells its deadline with every step of putting the context away.
+    // The actor sets its deadline at every step of the expiry.
     timers.set(agent(1), Some(Ticks(5)));
     assert!(timers.take_due(Ticks(6)).is_empty());
     timers.set(agent(1), Some(Ticks(9)));

@@ -1,4 +1,4 @@
-//! Idle timers, pins and rewinds.
+//! Tests of idle timers, pins and rewinds.
 
 use chorus_proto::{ErrorKind, EventType, Trigger};
 use uuid::Uuid;
@@ -47,7 +47,7 @@ fn a_timer_that_lost_the_race_does_nothing() {
     bench.append_durably(&["one"]);
     let late = expire_command(&bench);
     bench.ticks = Ticks(1);
-    // The message is under way when the timer comes: the timer waits for it, and then is late.
+    // The message is being recorded when the timer fires: the timer waits for it and is then out of date.
     bench.append("two");
     assert!(bench.ask(late).is_empty());
     let effects = bench.complete_append(2);
@@ -69,7 +69,7 @@ fn pins_start_no_timer_and_are_nothing_to_save() {
         matches!(only_reply(bench.handle(Event::EditRecorded(Ok(())))), Ok(CommandOutcome::Pinned(set)) if set.pinned_facts.len() == 1)
     );
     assert_eq!(only_reply(bench.ask(save_command())).unwrap_err().kind, ErrorKind::NothingToSave);
-    // The first message goes into the context that the pin began, and the save has the pin.
+    // The first message goes into the context that the pin started, and the save has the pin.
     let effects = bench.append("one");
     assert!(matches!(&effects[..], [Effect::Append(append)] if append.first_record == 1));
     bench.complete_append(1);
@@ -117,7 +117,7 @@ fn a_rewind_drops_turns_and_can_be_taken_back() {
     assert_eq!(bench.state.context().unwrap().unsaved(), 0);
     assert_eq!(only_reply(bench.ask(AgentCommand::Unrewind)).unwrap_err().kind, ErrorKind::Denied);
     assert_eq!(only_reply(bench.ask(AgentCommand::Rewind { turns: 4 })).unwrap_err().kind, ErrorKind::InvalidParams);
-    // What is said after a rewind is unsaved, though a session holds as many messages.
+    // A message after a rewind is unsaved, even though a session holds as many messages.
     bench.ask(AgentCommand::Rewind { turns: 1 });
     bench.handle(Event::EditRecorded(Ok(())));
     bench.append("other");
@@ -142,7 +142,7 @@ fn what_comes_back_after_a_save_is_in_no_session_that_the_context_knows() {
     assert_eq!(only_draft(bench.ask(verb)).totals.messages, 2, "the newest session holds one");
 }
 
-/// The save that is under way, as it was handed out.
+/// Returns the draft of the save in progress.
 fn draft_in_progress(bench: &Fixture) -> Box<SessionDraft> {
     let context = bench.state.context().unwrap();
     Box::new(SessionDraft {

@@ -1,4 +1,4 @@
-//! Links of a chain.
+//! Tests of continuations.
 
 use chorus_proto::{Receipt, TokenPair, Trigger, WorkingSet};
 use uuid::Uuid;
@@ -37,7 +37,7 @@ fn what_goes_on_while_a_compaction_is_prepared_is_not_left_behind() {
         Ok(CommandOutcome::ContextMovedOn { replaced: false })
     ));
     assert_eq!(bench.texts(), ["one", "two"]);
-    // Saved again, it goes on from all there is.
+    // If it is saved again, the new context continues from everything.
     let saved = only_draft(bench.ask(AgentCommand::SaveForCompaction));
     bench.complete_write(&saved);
     bench.ask(AgentCommand::Pin { id: "p".into(), text: "younger than the save".into() });
@@ -62,7 +62,7 @@ fn what_is_unsaved_is_saved_before_a_resume_and_its_cost_goes_with_the_next_save
     assert!(matches!(effects[..], [Effect::ReplaceWithMessages { .. }]), "{effects:?}");
     let answer = only_reply(bench.handle(Event::ContextReplaced(Ok(()))));
     assert!(matches!(answer, Ok(CommandOutcome::Restored { messages: 1, saved_first: Some(_) })), "{answer:?}");
-    // Its records are the working set, the cost and the message.
+    // The records are the working set, the cost and the message.
     let effects = bench.append("two");
     assert!(matches!(&effects[..], [Effect::Append(append)] if append.first_record == 3), "{effects:?}");
     bench.complete_append(2);

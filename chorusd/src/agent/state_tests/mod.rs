@@ -1,4 +1,4 @@
-//! The state machine, event by event.
+//! Tests of the state machine, event by event.
 
 mod context_edits;
 mod continuation;
@@ -25,7 +25,7 @@ use crate::clock::Ticks;
 use crate::error::Error;
 use crate::message::{ContextNo, StoredMessage};
 
-/// A state with what it needs from outside.
+/// A state machine with the inputs that it needs.
 struct Fixture {
     state: State,
     facts: Arc<AgentSettings>,
@@ -49,7 +49,7 @@ impl Fixture {
         Self { state: State::default(), facts: Arc::new(facts), next: 0, now, ticks: Ticks(0) }
     }
 
-    /// What comes of an event, without what is only told to observers.
+    /// Handles an event and returns the effects, without those that only emit events to observers.
     fn handle(&mut self, event: Event) -> Vec<Effect> {
         let effects = self.state.handle(event).into_iter();
         effects.filter(|effect| !matches!(effect, Effect::EmitEvent(..))).collect()

@@ -1,4 +1,4 @@
-//! What a turn may call, and what ends it because of its tools.
+//! Tests of the limits on tool calls, and of turns that end because of their tools.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::agent::tool_budget::{MAX_CALLS, MAX_CONSECUTIVE_FAILURES, ToolCutoff}
 use crate::error::Error;
 
 impl Fixture {
-    /// An answer that calls, with the results of all calls; the effects of the last.
+    /// Sends a reply with tool calls and their results. Returns the last effects.
     fn reply_with_calls(&mut self, step: u32, ids: &[&str], is_error: bool) -> Vec<Effect> {
         self.handle(model_reply_in(T1, step, "look", ids));
         self.handle(append_completed());
@@ -84,7 +84,7 @@ fn after_five_failures_in_a_row_the_model_is_to_answer() {
     assert_eq!(word, Some(ToolCutoff::FailureLimit));
     assert_eq!(effect_names(&bench.reply_with_calls(MAX_CONSECUTIVE_FAILURES + 2, &["again"], true)), ["close"]);
     assert!(only_error(&bench.handle(turn_closed(T1))).message.contains("in a row"));
-    // The next turn begins anew.
+    // The next turn starts with a new budget.
     bench.send_message(T1, None);
     assert_eq!(effect_names(&bench.handle(append_completed())), ["call"]);
 }

@@ -1,4 +1,4 @@
-//! Turns: what comes late is dropped, and whatever order things come in, each call has its result behind it.
+//! Tests of turns: late events are dropped and, in whatever order events come, each call is followed by its result.
 
 use chorus_proto::methods::context::AppendResult;
 use chorus_proto::methods::send::TurnEvent;
@@ -63,12 +63,12 @@ fn tool_result(id: &str) -> Event {
 }
 
 fn tool_result_in(step: u32, id: &str) -> Event {
-    // Calls of these tests are named in their order.
+    // The ids of calls in these tests are their indices.
     let at = usize::from(id.as_bytes()[0] - b'a');
     tool_ended(step, (at, id), false, None)
 }
 
-/// The call at a place has ended; what it said is its `id`.
+/// The event that the call at an index has completed; its result is its `id`.
 pub(super) fn tool_ended(step: u32, (at, id): (usize, &str), is_error: bool, stop: Option<Error>) -> Event {
     let message = NewMessage { tool_call_id: Some(id.into()), ..NewMessage::text(Role::ToolResult, id) };
     let message = message.complete(|| id.to_owned(), Timestamp::UNIX_EPOCH);
@@ -112,14 +112,14 @@ impl Fixture {
         self.ask(AgentCommand::Send(Box::new(send)))
     }
 
-    /// The daemon ended in a turn, and has read it back.
+    /// Simulates that the daemon ended in a turn and has loaded the context again.
     fn restart_in_turn(&mut self, turn: Uuid) {
         let context = self.state.context().unwrap().clone();
         let next = u32::try_from(context.messages.len()).unwrap();
         self.state = State::recovered(context, next, Some(OpenTurn { turn, results: Vec::new() }));
     }
 
-    /// A turn whose model is asked.
+    /// Creates a state with a turn that calls its model.
     pub(super) fn in_model_call() -> Self {
         let mut bench = Self::new();
         bench.send_message(T1, None);
@@ -128,7 +128,7 @@ impl Fixture {
     }
 }
 
-/// The effects that matter here, in short.
+/// Returns short names of the effects that matter here.
 pub(super) fn effect_names(effects: &[Effect]) -> Vec<&'static str> {
     let name = |effect: &Effect| match effect {
         Effect::CallModel(asked) => vec![if asked.final_answer.is_some() { "last call" } else { "call" }],
@@ -208,7 +208,7 @@ fn a_cancelled_turn_keeps_what_came_and_runs_no_tool() {
     assert_eq!(effect_names(&bench.handle(model_failure(Some("half")))), ["last"]);
     assert_eq!(effect_names(&bench.handle(append_completed())), ["error"]);
     assert_eq!(bench.texts(), ["go", "half"]);
-    // Cancelled while the calls are on their way into the journal.
+    // Cancelled while the reply with the calls is being recorded.
     let mut bench = Fixture::in_model_call();
     bench.handle(model_reply("look", &["a"]));
     bench.ask(AgentCommand::Cancel(Some(T1)));
@@ -216,7 +216,7 @@ fn a_cancelled_turn_keeps_what_came_and_runs_no_tool() {
     bench.handle(tool_result("a"));
     assert_eq!(effect_names(&bench.handle(append_completed())), ["close"]);
     assert_eq!(effect_names(&bench.handle(turn_closed(T1))), ["error"]);
-    // Another turn's number ends nothing.
+    // The id of another turn cancels nothing.
     let mut bench = Fixture::in_model_call();
     assert!(matches!(only_reply(bench.ask(AgentCommand::Cancel(Some(T2)))), Ok(CommandOutcome::Cancelled(None))));
 }
@@ -232,7 +232,7 @@ fn turns_wait_for_each_other_and_one_key_is_one_turn() {
     let effects = bench.handle(append_completed());
     assert_eq!(replied_to(&effects), [1, 3], "both who sent with the key");
     assert_eq!(effect_names(&effects), ["ok", "ok", "open"]);
-    // The one that waits may be ended, too.
+    // A queued turn can be cancelled, too.
     bench.send_message(T1, None);
     assert_eq!(effect_names(&bench.ask(AgentCommand::Cancel(Some(T1)))), ["error", "ok"]);
 }
@@ -267,7 +267,7 @@ fn an_idle_timer_does_nothing_in_a_turn() {
     assert!(bench.state.is_in_turn());
 }
 
-/// What is told of a turn to one who waits for it.
+/// Returns the events that are sent to a waiting request.
 fn events_sent_to(effects: &[Effect], request: u64) -> Vec<TurnEvent> {
     let of = |effect: &Effect| match effect {
         Effect::SendTo(to, said) if *to == request => Some(said.clone()),
@@ -308,7 +308,7 @@ fn who_comes_with_the_key_of_a_turn_that_runs_knows_it_and_hears_whole_answers()
     assert_eq!((events_sent_to(&effects, 3), joins(&effects)), (vec![TurnEvent::Started { turn_id: T1 }], 0));
     assert_eq!(joins(&bench.handle(model_reply("look", &["a"]))), 1, "what its tools ask, and the next answer");
     bench.handle(append_completed());
-    // Who waits for the turn to end hears what it asks.
+    // A request that waits for the turn to end receives its approval questions.
     let waits = |effects: &[Effect]| -> Vec<RequestId> {
         let of =
             |effect: &Effect| if let Effect::AddApprovalListener(request) = effect { Some(*request) } else { None };
@@ -328,7 +328,7 @@ fn what_belongs_to_a_turn_that_is_over_changes_nothing_in_the_next() {
     bench.handle(append_completed());
     bench.handle(tool_result("a"));
     bench.handle(tool_result("b"));
-    // The disk is full for the first result, and not any more for the second.
+    // The disk is full for the first result, and no longer for the second.
     let failed = Event::Appended(Err(Error::disk_full()));
     assert_eq!(effect_names(&bench.handle(failed)), ["stop", "error", "open"]);
     assert!(
@@ -339,7 +339,7 @@ fn what_belongs_to_a_turn_that_is_over_changes_nothing_in_the_next() {
     assert_eq!(effect_names(&bench.handle(append_completed())), ["call"]);
 }
 
-/// The one failure among the effects.
+/// Returns the only failure among the effects.
 pub(super) fn only_error(effects: &[Effect]) -> Error {
     let failure = |effect: &Effect| match effect {
         Effect::Reply(_, Err(failure)) => Some(failure.clone()),
@@ -370,7 +370,7 @@ fn what_ends_a_turn_and_those_that_wait_says_why() {
         let ran = only_error(&bench.handle(append_completed()));
         assert!(ran.kind == ErrorKind::Interrupted && ran.message.contains(middle), "{ran:?}");
     }
-    // A rename waits for nobody: it would take the place away from under the turn.
+    // A rename does not wait for the turn, which would lose its directory.
     let mut bench = Fixture::in_model_call();
     assert_eq!(only_reply(bench.ask(AgentCommand::Hold { ends_turn: false })).unwrap_err().kind, ErrorKind::Busy);
     assert!(bench.state.is_in_turn());
@@ -504,7 +504,7 @@ fn a_turn_that_begins_again_is_open_in_the_journal_and_fails_in_its_own_words() 
     let [Effect::Append(append)] = &effects[..] else { panic!("{effects:?}") };
     assert!(matches!(&append.marker, Some(TurnMarker::Open { turn: T2, key: None })), "{append:?}");
     assert!(append.messages.is_empty());
-    // What comes between is none of it.
+    // Messages in between are not part of it.
     assert_eq!(effect_names(&bench.append("meanwhile")), ["append"]);
     let effects = bench.handle(append_completed());
     let asked =
@@ -515,7 +515,7 @@ fn a_turn_that_begins_again_is_open_in_the_journal_and_fails_in_its_own_words() 
     let Event::ModelCalled { moment, result, .. } = model_failure(Some("half")) else { panic!() };
     bench.handle(Event::ModelCalled { turn_step: (T2, 1), moment, result });
     assert!(!is_unanswered_key_error(&only_error(&bench.handle(append_completed()))), "it was cancelled");
-    // Once.
+    // Only once.
     bench.restart_in_turn(T2);
     bench.send_with_key(Uuid::from_u128(9), Some("k"), true);
     assert!(is_unanswered_key_error(&only_error(&bench.handle(known()))));

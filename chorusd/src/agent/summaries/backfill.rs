@@ -1,4 +1,5 @@
-//! What an earlier run of the daemon has left to be summarised: a stop calls no model, and a crash may come first.
+//! Requests the summaries that an earlier run of the daemon left open: a shutdown calls no model, and a crash may come
+//! first.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,15 +13,15 @@ use super::request::RequestOutcome;
 use crate::error::Result;
 use crate::llm::ModelRef;
 
-/// Models that are asked about it at once.
+/// Maximum number of concurrent requests.
 const CONCURRENT_REQUESTS: usize = 2;
 
 /// Providers that could not be called.
 type FailedProviders = Mutex<HashSet<String>>;
 
 impl Summaries {
-    /// Fills in what an earlier run of the daemon has left, a few at a time. A provider that fails is not asked for the rest:
-    /// another start tries again.
+    /// Requests the open summaries, a few at a time. A provider that fails is not called for the others; the next start
+    /// tries again.
     pub async fn backfill(self: Arc<Self>) {
         let left = match self.store.catalog.pending_summaries().await {
             Ok(left) => left,
@@ -45,7 +46,7 @@ impl Summaries {
     async fn backfill_one(&self, session: Uuid, failed: &FailedProviders) -> Result<()> {
         let Some(row) = self.store.catalog.session(session).await? else { return Ok(()) };
         let Some(entry) = self.agents.by_id(row.header.agent_id) else {
-            // It went with its agent's model.
+            // The summary was to be made by its agent's model, and the agent is gone.
             return self.store.catalog.dequeue_summary(session).await;
         };
         let facts = &entry.settings;
@@ -56,7 +57,7 @@ impl Summaries {
         }
         let Some(under_way) = self.in_flight.begin(session) else { return Ok(()) };
         if self.store.catalog.pending_summary(session).await?.is_none() {
-            // A save of this run was faster.
+            // A save in this run was faster.
             return Ok(());
         }
         match self.request_when_free(session, facts).await {

@@ -1,4 +1,4 @@
-//! Which summaries are on their way, and waiting for them.
+//! Tracks which summaries are in flight, and lets callers wait for them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,11 +9,11 @@ use uuid::Uuid;
 use crate::agent::expiry::DeadlineTimers;
 use crate::clock::{Clock, Ticks};
 
-/// The sessions whose summary is on its way.
+/// The sessions whose summary is in flight.
 #[derive(Default)]
 pub struct InFlightSummaries {
     sessions: Mutex<HashMap<Uuid, Signals>>,
-    /// How long somebody waits for which: thousands may, and each timer of its own would cost a descriptor.
+    /// Time limits of those who wait. Thousands may wait at once, and a timer for each would cost a file descriptor.
     wait_timers: DeadlineTimers,
 }
 
@@ -21,11 +21,11 @@ pub struct InFlightSummaries {
 struct Signals {
     /// The summary is there, or will not come.
     done: CancellationToken,
-    /// It was waited for long enough.
+    /// The time limit has passed.
     timed_out: CancellationToken,
 }
 
-/// A summary on its way; it is no longer when this is dropped.
+/// Marks a summary as in flight until it is dropped.
 pub struct InFlightGuard {
     pub session: Uuid,
     all: Arc<InFlightSummaries>,
@@ -40,7 +40,7 @@ impl Drop for InFlightGuard {
 }
 
 impl InFlightSummaries {
-    /// Notes that it is on its way; `None` where it is already.
+    /// Marks a summary as in flight. Returns `None` if it is already.
     pub fn begin(self: &Arc<Self>, session: Uuid) -> Option<InFlightGuard> {
         let mut sessions = self.sessions();
         if sessions.contains_key(&session) {
@@ -50,15 +50,15 @@ impl InFlightSummaries {
         Some(InFlightGuard { session, all: self.clone() })
     }
 
-    /// Whether it is on its way.
+    /// Whether the summary of a session is in flight.
     pub fn contains(&self, session: Uuid) -> bool {
         self.sessions().contains_key(&session)
     }
 
-    /// Waits until it is not, or until `late`; whether it was.
+    /// Waits until it is no longer in flight, or until `late`. Returns whether it was in flight.
     pub async fn wait_until_done(&self, session: Uuid, late: Ticks) -> bool {
         let signs = {
-            // Under the lock: a timer that nobody will take away is not set.
+            // Under the lock: after the guard is dropped, nothing would remove the timer again.
             let sessions = self.sessions();
             let Some(signs) = sessions.get(&session).cloned() else { return false };
             self.wait_timers.set(session, Some(late));
@@ -71,7 +71,7 @@ impl InFlightSummaries {
         true
     }
 
-    /// Lets those go who have waited long enough, for ever.
+    /// Ends waits whose time is up; runs forever.
     pub async fn run_timers(&self, clock: &Clock) {
         loop {
             self.wait_timers.wait_for_timer(clock).await;

@@ -1,5 +1,5 @@
-//! Summaries by the agents' own models. A save is durable first, with a summary in the conversation's own words; the model's takes
-//! its place when it is there. What a stop or a crash leaves to be summarised, the next start does.
+//! Summaries by the agents' own models. A save is durable first, with an extractive summary; the model's summary
+//! replaces it when it is there. Summaries that a shutdown or a crash leaves open are requested at the next start.
 
 mod backfill;
 mod in_flight;
@@ -32,14 +32,14 @@ use crate::store::{Store, session_files};
 use crate::summary::ModelSummary;
 use crate::usage::UsageTracker;
 
-/// Summaries that one provider is asked for at once: whatever falls idle together, the others wait, and hold no transcript while
-/// they do. One that answers slowly keeps those of another from nothing.
+/// Maximum number of concurrent requests to one provider. When many contexts expire together, the other requests wait,
+/// and hold no transcript while they do. A slow provider does not delay the requests to another.
 const MAX_CALLS_PER_PROVIDER: usize = 4;
 
-/// With fewer characters a conversation is its own summary: none is shorter.
+/// A conversation with fewer characters needs no summary.
 const MIN_CHARS: u64 = 40;
 
-/// What asks models for summaries, and knows which are on their way.
+/// Requests summaries from models, and knows which requests are in flight.
 pub struct Summaries {
     store: Arc<Store>,
     pub(super) models: Arc<Models>,
@@ -47,14 +47,14 @@ pub struct Summaries {
     clock: Clock,
     agents: Arc<AgentIndex>,
     home: PathBuf,
-    /// As in [`crate::ops::Ops`].
+    /// The same lock as in the `Ops` of `crate::ops`.
     sessions_lock: Arc<RwLock<()>>,
     tasks: TaskTracker,
-    /// For each provider.
+    /// Permits of concurrent requests, by provider.
     provider_permits: Mutex<HashMap<String, Arc<Semaphore>>>,
     stop: CancellationToken,
     in_flight: Arc<InFlightSummaries>,
-    /// What turns go before.
+    /// Delays background requests while turns call the same provider.
     pub(super) turn_priority: TurnPriority,
 }
 
@@ -91,18 +91,18 @@ impl Summaries {
         })
     }
 
-    /// Calls no model any more; what is not there yet is left to the next start.
+    /// Stops calling models. Open summaries are left to the next start.
     pub fn stop(&self) {
         self.stop.cancel();
     }
 
-    /// Returns what is cancelled when no model is called in the background any more.
+    /// Returns the token that is cancelled when background model calls must stop.
     pub(super) fn stop_token(&self) -> &CancellationToken {
         &self.stop
     }
 
-    /// Whether a session of `draft` is to be summarised by a model: there is one, and no cap forbids it. A stop calls none, so
-    /// that caps are looked at when the next start does.
+    /// Returns the summary to request for a session of `draft`, or `None` if the agent has no model or a usage limit
+    /// forbids the call. At shutdown the limits are not checked, because the next start makes the call.
     pub(super) async fn requested_summary(&self, draft: &SessionDraft) -> Option<PendingSummary> {
         let model = draft.settings.model.as_deref()?;
         if draft.totals.chars < MIN_CHARS || self.models.resolve(model).is_err() {
@@ -117,7 +117,7 @@ impl Summaries {
         Some(PendingSummary { described: draft.description.is_some() })
     }
 
-    /// Asks the agent's model about a session that was just saved; an event `summary.ready` follows, whatever comes of it.
+    /// Requests the summary of a session that was just saved. Whatever the outcome, an event `summary.ready` follows.
     pub(super) fn start(self: &Arc<Self>, session: Uuid, facts: Arc<AgentSettings>) {
         if self.stop.is_cancelled() {
             return;
@@ -131,18 +131,19 @@ impl Summaries {
         });
     }
 
-    /// Whether the summary of this session is on its way.
+    /// Whether a summary of this session is in flight.
     #[must_use]
     pub fn is_in_flight(&self, session: Uuid) -> bool {
         self.in_flight.contains(session)
     }
 
-    /// Waits until no summary of this session is on its way, for so long at most; whether one was.
+    /// Waits until the summary of this session is no longer in flight, at most for `most`. Returns whether it was in
+    /// flight.
     pub async fn wait_until_done(&self, session: Uuid, most: Duration) -> bool {
         self.in_flight.wait_until_done(session, self.clock.ticks().after(most)).await
     }
 
-    /// Lets those go who have waited long enough, until the daemon stops.
+    /// Ends waits whose time is up, until the daemon stops.
     pub async fn run_timers(self: Arc<Self>) {
         tokio::select! {
             () = self.stop.cancelled() => {}
@@ -150,7 +151,7 @@ impl Summaries {
         }
     }
 
-    /// Asks when it is its turn. `None`: the daemon stops, and the next start sees to it.
+    /// Makes the request when a permit is free and no turn calls the provider. `None`: the daemon stops.
     async fn request_when_free(&self, session: Uuid, facts: &AgentSettings) -> Option<RequestOutcome> {
         let calls = self.permits_of(facts);
         let _turn = tokio::select! {
@@ -163,7 +164,7 @@ impl Summaries {
         self.turn_priority.run_between_turns(own.as_deref(), &self.stop, ask).await
     }
 
-    /// Asks. `None`: `stop` came first.
+    /// Makes the request. `None`: it was stopped.
     async fn request_now(
         &self,
         session: Uuid,
@@ -185,16 +186,16 @@ impl Summaries {
         facts.model.as_deref().and_then(|model| self.models.resolve(model).ok())
     }
 
-    /// The permits of the provider that the agent's model is of.
+    /// Returns the permits of the provider of the agent's model.
     fn permits_of(&self, facts: &AgentSettings) -> Arc<Semaphore> {
         let provider = self.target(facts).map(|target| target.provider).unwrap_or_default();
         let mut calls = self.provider_permits.lock().unwrap_or_else(PoisonError::into_inner);
         calls.entry(provider).or_insert_with(|| Arc::new(Semaphore::new(MAX_CALLS_PER_PROVIDER))).clone()
     }
 
-    /// What a model is to be asked about: `None` where the session is gone, or was changed by hand.
+    /// Loads the session to summarise. `None` if it is gone or was changed by hand.
     async fn load_input(&self, session: Uuid) -> Result<Option<SummaryInput>> {
-        // Until it is read, its file does not move.
+        // The lock keeps the file in place until it is read.
         let _stays = self.sessions_lock.read().await;
         let Some(wanted) = self.store.catalog.pending_summary(session).await? else { return Ok(None) };
         let Some(row) = self.store.catalog.session(session).await? else { return Ok(None) };
@@ -209,10 +210,11 @@ impl Summaries {
         }))
     }
 
-    /// Puts the model's words in place where there are any, and says that the summary is ready.
+    /// Stores the summary if there is one, and emits the event that it is ready.
     async fn publish(&self, under_way: InFlightGuard, facts: &AgentSettings, outcome: RequestOutcome) {
         let session = under_way.session;
-        // Nobody deletes it before it is said: what is said of a session that is purged afterwards goes with it.
+        // The lock keeps the session from being purged before the event is emitted; a later purge removes the event
+        // too.
         let _stays = self.sessions_lock.read().await;
         if let RequestOutcome::Answered { answer, source } = outcome
             && let Err(failure) = self.store_summary(session, answer, source).await
@@ -223,7 +225,7 @@ impl Summaries {
             tracing::warn!(%session, %failure, "a summary that is done may be asked for again");
         }
         let header = self.store.catalog.session(session).await.ok().flatten().map(|row| row.header);
-        // Whoever asks from here on finds it; whoever asked before hears of it.
+        // From here on requests find the summary in the catalog; those who waited before receive the event.
         drop(under_way);
         let (summary, source) =
             header.map_or((None, SummarySource::None), |header| (header.summary, header.summary_source));
@@ -254,7 +256,7 @@ impl Summaries {
         Ok(())
     }
 
-    /// The directory of the agent that has the session, destroyed ones included.
+    /// Returns the directory of the agent that has the session, even if the agent is destroyed.
     async fn agent_dir(&self, row: &SessionRow) -> Result<PathBuf> {
         let agent = row.header.agent_id;
         if let Some(entry) = self.agents.by_id(agent) {
@@ -265,11 +267,11 @@ impl Summaries {
     }
 }
 
-/// A session that a model is asked about.
+/// A session to summarise.
 #[derive(Debug)]
 pub struct SummaryInput {
     pub wanted: PendingSummary,
-    /// As it was then.
+    /// The header at that time.
     pub header: SessionHeader,
     pub messages: Vec<crate::message::StoredMessage>,
 }

@@ -1,4 +1,4 @@
-//! Asking a model for one summary: at most twice.
+//! One request for a summary: at most two attempts.
 
 use chorus_proto::{NewMessage, Role};
 use tokio_util::sync::CancellationToken;
@@ -12,61 +12,61 @@ use crate::summary::{ModelSummary, parse_summary, summary_prompt};
 use crate::token_estimate;
 use crate::usage::{CallKind, ModelCallInfo};
 
-/// What the model is told that it is.
+/// The system prompt of the request.
 const SYSTEM: &str = "You write short, factual summaries of conversations that others had.";
 
-/// The longest answer, in tokens: some models think aloud first.
+/// Maximum tokens of the reply. Some models think aloud first.
 const MAX_REPLY_TOKENS: u32 = 1024;
 
-/// Bytes of a transcript for a model whose window is not known.
+/// Bytes of the transcript for a model of unknown context length.
 const DEFAULT_TRANSCRIPT_BYTES: usize = 24 << 10;
 
-/// Bytes of the longest and the shortest transcript.
+/// Bytes of the largest and the smallest transcript.
 const MAX_TRANSCRIPT_BYTES: usize = 48 << 10;
 const MIN_TRANSCRIPT_BYTES: usize = 2 << 10;
 
-/// A model that takes less than was thought is asked again with so much less.
+/// Divisor of the transcript's bytes after the model refused it as too long.
 const TOO_LONG_DIVISOR: usize = 4;
 
-/// One summary to ask for.
+/// A request for one summary.
 pub struct SummaryRequest<'a> {
     pub summaries: &'a Summaries,
     pub facts: &'a AgentSettings,
     pub source: Box<SummaryInput>,
-    /// Ends it.
+    /// Cancels the request.
     pub stop: CancellationToken,
 }
 
-/// What came of it.
+/// The outcome of a request.
 pub enum RequestOutcome {
     Answered {
         answer: ModelSummary,
         source: Box<SummaryInput>,
     },
-    /// The model could not be called, or not any more today.
+    /// The model could not be called, or a usage limit was reached.
     Failed,
-    /// Nothing that it said can be used.
+    /// The model's reply is no summary.
     Unusable,
-    /// There is nothing to ask, or nobody.
+    /// There is no model, or nothing to summarise.
     Skipped,
     /// The daemon stops.
     Stopped,
 }
 
-/// What follows a call.
+/// The result of one attempt.
 enum AttemptResult {
     Done(ModelSummary),
     Unusable,
-    /// It failed; another try may help.
+    /// It failed; another attempt may succeed.
     Retry,
-    /// It was too long: less may help.
+    /// The transcript was too long; a shorter one may succeed.
     RetryShorter,
     Failed,
     Stopped,
 }
 
 impl SummaryRequest<'_> {
-    /// Asks, and once more where that may help.
+    /// Makes the request, with a second attempt if that may help.
     pub async fn run(mut self) -> RequestOutcome {
         let model = self.facts.model.as_deref().or(self.source.header.model.as_deref());
         let Some(Ok(target)) = model.map(|model| self.summaries.models.resolve(model)) else {
@@ -78,7 +78,7 @@ impl SummaryRequest<'_> {
         let text = |room| summary_prompt(messages.len(), |number| messages[number].to_message().ok(), room);
         let Some(mut asked) = text(room) else { return RequestOutcome::Skipped };
         let shorter = text(room / TOO_LONG_DIVISOR).unwrap_or_default();
-        // They may be large, and a model takes its time.
+        // Free the messages: they may be large, and the model takes its time.
         drop::<Vec<StoredMessage>>(messages);
         let mut last = RequestOutcome::Failed;
         for more in [true, false] {
@@ -98,7 +98,7 @@ impl SummaryRequest<'_> {
         last
     }
 
-    /// Bytes of the transcript that fit into half the model's window, counting three to a token.
+    /// Returns the bytes of transcript that fit into half the model's context length, at three bytes per token.
     fn transcript_bytes(&self, target: &ModelRef) -> usize {
         let window = self.summaries.models.context_length(target).and_then(|tokens| usize::try_from(tokens).ok());
         window.map_or(DEFAULT_TRANSCRIPT_BYTES, |tokens| {
@@ -141,7 +141,7 @@ impl SummaryRequest<'_> {
         }
     }
 
-    /// Waits as long as it takes for another try to have sense, where there may be one more.
+    /// Decides what follows a failed call; waits if there will be another attempt.
     async fn on_error(&self, error: &CallError, more: bool) -> AttemptResult {
         if error.class == ErrorClass::Cancelled {
             return AttemptResult::Stopped;

@@ -1,18 +1,19 @@
-//! Who speaks: in a channel there may be several people, and a model tells users apart by what their messages say.
+//! Labels messages from a channel with their author's name: several people may write there, and a model can tell them
+//! apart only by the content of the messages.
 
 use chorus_proto::{Author, Message, Role, Source, SourceKind};
 
-/// Characters of a name that are shown.
+/// Maximum characters of a name in a label.
 const MAX_NAME_CHARS: usize = 64;
 
-/// Whether a message begins with the name of its author where a model is shown it.
+/// Whether a message starts with its author's name in the window.
 #[must_use]
 pub fn has_author_label(role: Role, source: Option<SourceKind>) -> bool {
     role == Role::User && source == Some(SourceKind::Discord)
 }
 
-/// Has a message of somebody in a channel begin with a line that names them, `[Mara]`. Nobody can write that line of somebody else: the
-/// first one is always true.
+/// Puts a line with the author's name, `[Mara]`, in front of a message from a channel. Authors cannot forge this line,
+/// because the first line is always added here.
 #[must_use]
 pub fn with_author_label(mut message: Message) -> Message {
     let source = message.source.as_ref().map(|source: &Source| source.kind);
@@ -25,7 +26,7 @@ pub fn with_author_label(mut message: Message) -> Message {
     message
 }
 
-/// A name that stays within its brackets and on its line.
+/// Sanitizes a name so that it stays within its brackets and on its line.
 fn sanitize_name(name: &str) -> String {
     let plain = |c: char| if c.is_control() || c.is_whitespace() { ' ' } else { c };
     let invisible = |c: &char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');

@@ -1,37 +1,37 @@
-//! What an agent remembers, as a model is shown it. It depends on nothing but what is remembered, so that the same bytes are
-//! sent call after call.
+//! Renders an agent's memory as a block of the system prompt. The block depends on nothing but the memory, so that
+//! every request has the same bytes (and providers can cache them).
 
 use std::fmt::Write as _;
 
 use super::working_set_block::is_line_break;
 use crate::token_estimate;
 
-/// The most entries that are shown.
+/// Maximum number of entries in the block.
 pub const MAX_SHOWN_MEMORIES: u32 = 100;
-/// Tokens that they may have together.
+/// Maximum tokens of the entries together.
 pub const MAX_MEMORY_TOKENS: u64 = 1024;
-/// Entries without room that are named, and characters of each name.
+/// How many of the omitted entries are named, and maximum characters of each name.
 const MAX_NAMED_ENTRIES: usize = 5;
 const MAX_NAME_CHARS: usize = 40;
 
-/// Something remembered.
+/// An entry of the memory.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryEntry {
     pub text: String,
     /// The file that it is about.
     pub path: Option<String>,
-    /// Another agent, which shares it.
+    /// Name of the other agent that shares it.
     pub shared_by: Option<String>,
 }
 
-/// What is shown.
+/// The rendered memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryBlock {
-    /// The block; `None` where there is nothing to show.
+    /// The block; `None` if there is nothing to show.
     pub text: Option<String>,
-    /// How many of the entries, from the first on.
+    /// How many of the first entries it has.
     pub shown: usize,
-    /// Their tokens, as they are estimated.
+    /// Estimated tokens of those entries.
     pub tokens: u64,
 }
 
@@ -56,8 +56,8 @@ impl MemoryEntry {
     }
 }
 
-/// The block: the first of `entries` that fit together, each on a line behind a mark; how many of the `total` there is no room for, and
-/// how the first of those begin.
+/// Renders the block: the first of `entries` that fit, each as one quoted line; then how many of the `total` do not
+/// fit, with the beginnings of the first of those.
 #[must_use]
 pub fn build_memory_block(entries: &[MemoryEntry], total: u64) -> MemoryBlock {
     let (mut text, mut shown) = (String::new(), 0);
@@ -78,7 +78,7 @@ pub fn build_memory_block(entries: &[MemoryEntry], total: u64) -> MemoryBlock {
         let mut names: Vec<String> = entries[shown..].iter().take(MAX_NAMED_ENTRIES).map(MemoryEntry::name).collect();
         let more = left.saturating_sub(names.len() as u64);
         names.extend((more > 0).then(|| format!("{more} more")));
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "\nNot shown here for want of room ({left}): {}", names.join(", "));
     }
     let text = format!(

@@ -1,5 +1,5 @@
-//! What a model is shown of a conversation: the newest messages that fit, made legal for every provider. A pure function
-//! of the record, which itself is never mended.
+//! Builds windows: the newest messages of a conversation that fit, in a form that every provider accepts. A pure
+//! function of the messages, which are not changed themselves.
 
 mod author_label;
 mod memory_block;
@@ -19,30 +19,30 @@ pub use memory_block::{
 pub use repair::{INTERRUPTED_RESULT, Repair, repair_messages};
 pub use shorten::ShortenedMessage;
 
-/// How much of a conversation may be shown.
+/// Limits of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowBudget {
     pub messages: usize,
-    /// As [`crate::estimate`] counts them.
+    /// Tokens as [`crate::token_estimate`] counts them.
     pub tokens: u64,
 }
 
-/// What is shown.
+/// The messages to send to a model.
 #[derive(Debug, Clone)]
 pub struct Window {
-    /// Messages of the record that are left out: all before some turn, or where the newest turn alone is too much, what
-    /// stands between its first message and the last ones.
+    /// Number of messages left out: all before some turn or, if the newest turn alone exceeds the budget, those between
+    /// its first message and the last ones.
     pub left_out: usize,
-    /// A user message first; each call followed by its result. Every provider can be sent this. What somebody in a channel says begins with
-    /// their name.
+    /// Starts with a user message; each tool call is followed by its result. Messages from a Discord channel start with
+    /// their author's name.
     pub messages: Vec<Message>,
-    /// Where that is not what the record says.
+    /// How the messages differ from those of the conversation.
     pub repairs: Vec<Repair>,
-    /// Those that alone would be too much, and are cut.
+    /// Messages that were too long and were shortened.
     pub shortened: Vec<ShortenedMessage>,
 }
 
-/// Tokens of the messages that [`window`] chooses, without parsing any.
+/// Returns the tokens of the messages that [`build_window`] would choose, without parsing any.
 #[must_use]
 pub fn tokens(record: &[StoredMessage], budget: WindowBudget) -> u64 {
     let sizes: Vec<u64> =
@@ -51,13 +51,14 @@ pub fn tokens(record: &[StoredMessage], budget: WindowBudget) -> u64 {
     sizes.into_iter().map(|size| size.min(most)).sum()
 }
 
-/// The window of a conversation. It is cut between turns, and never between a call and its results; it has the newest
-/// message, whatever the budget; where the newest turn alone is too much, its longest messages are cut. Only the messages that are shown are parsed.
+/// Builds the window of a conversation. It is cut between turns, and never between a tool call and its results. It has
+/// the newest message, whatever the budget; if the newest turn alone exceeds the budget, its longest messages are
+/// shortened. Parses only the chosen messages.
 #[must_use]
 pub fn build_window(record: &[StoredMessage], budget: WindowBudget) -> Window {
     let chosen = selection::select_messages(record, budget);
     let left_out = record.len() - chosen.len();
-    // What the journal and the readers of session files took is a message.
+    // The journal and the session reader accept only valid messages, so parsing cannot fail.
     let shown = chosen
         .into_iter()
         .filter_map(|index| record[index].to_message().ok())

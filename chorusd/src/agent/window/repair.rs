@@ -1,24 +1,24 @@
-//! Making a list of messages legal: what providers refuse is shown in another form, so that no import, crash or edit
-//! makes a conversation unusable.
+//! Repairs a list of messages so that every provider accepts it: no import, crash or edit makes a conversation
+//! unusable.
 
 use std::collections::HashSet;
 
 use chorus_proto::{MendKind, Message, NewMessage, Role, ToolCall};
 
-/// The result of a call that has none.
+/// The content of the result that a call without one gets.
 pub const INTERRUPTED_RESULT: &str = "interrupted, outcome unknown";
 
-/// One thing that is shown otherwise than it stands in the record.
+/// A difference between the window and the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
-    /// Of the message in the record.
+    /// Id of the message.
     pub id: String,
     pub kind: MendKind,
 }
 
-/// Mends `messages`. Afterwards the first one is a user's, each is said by a user, the assistant or a tool, none is
-/// empty, the calls of one message have different ids, and each call is answered once, directly behind the message that
-/// made it. Mending twice is mending once.
+/// Repairs `messages`. Afterwards the first one is a user's, each is from the user, the assistant or a tool, none is
+/// empty, the calls of one message have different ids, and each call has exactly one result, directly after the message
+/// that made it. Idempotent.
 #[must_use]
 pub fn repair_messages(messages: Vec<Message>) -> (Vec<Message>, Vec<Repair>) {
     let mut mender = Repairer::default();
@@ -56,7 +56,7 @@ impl Repairer {
             self.record_repair(&message.id, MendKind::Empty);
             message.content = "(an empty message)".to_owned();
         }
-        // Calls and answers of a user are none.
+        // A user's message makes no tool calls and answers none.
         message.tool_calls.clear();
         message.tool_call_id = None;
         self.messages.push(message);
@@ -125,7 +125,7 @@ impl Repairer {
     }
 }
 
-/// Gives each call an id and a name; whether any had to be changed.
+/// Gives each call a unique id, and a name. Returns whether any had to be changed.
 fn ensure_unique_ids(calls: &mut [ToolCall]) -> bool {
     let mut changed = false;
     let mut taken: HashSet<String> = calls.iter().map(|call| call.id.clone()).collect();
@@ -147,7 +147,7 @@ fn ensure_unique_ids(calls: &mut [ToolCall]) -> bool {
     changed
 }
 
-/// A user's message that says `text`, with the id and time of `of`.
+/// Creates a user message with `text` and with the id and time of `of`.
 fn generated_message(of: &Message, text: &str) -> Message {
     let said = NewMessage::text(Role::User, text).complete(|| of.id.clone(), of.timestamp);
     Message { attachments: of.attachments.clone(), generated: true, ..said }

@@ -1,11 +1,11 @@
-//! Where a window begins.
+//! Selects the messages of a window.
 
 use chorus_proto::Role;
 
 use super::WindowBudget;
 use crate::message::StoredMessage;
 
-/// What has been taken so far, counted from the end.
+/// Messages and tokens selected so far, counted from the end.
 #[derive(Clone, Copy)]
 struct BudgetUse {
     messages: usize,
@@ -23,8 +23,9 @@ impl BudgetUse {
     }
 }
 
-/// Indices of the messages to show, in order: whole turns from the end as far as the budget goes. Where the newest turn
-/// alone is too much, its first message and as much of its end as fits, but at least its last call with its results.
+/// Returns the indices of the messages in the window, in order: whole turns from the end as far as the budget allows.
+/// If the newest turn alone exceeds it, its first message and as much of its end as fits, but at least its last tool
+/// calls with their results.
 pub fn select_messages(record: &[StoredMessage], budget: WindowBudget) -> Vec<usize> {
     let mut spent = BudgetUse { messages: 0, tokens: 0 };
     let (mut begin, mut turn) = (record.len(), record.len());
@@ -42,13 +43,13 @@ pub fn select_messages(record: &[StoredMessage], budget: WindowBudget) -> Vec<us
     std::iter::once(first).chain(turn_tail_start(record, first, budget)..record.len()).collect()
 }
 
-/// The beginning of the turn that ends before `end`: its user message, or the beginning of everything.
+/// Returns the start of the turn that ends before `end`: its user message, or the start of the conversation.
 fn turn_start_before(record: &[StoredMessage], end: usize) -> Option<usize> {
     let user = record[..end].iter().rposition(|message| message.role() == Role::User);
     (end > 0).then(|| user.unwrap_or(0))
 }
 
-/// Where the part of a turn begins that is shown behind its first message, which is counted too.
+/// Returns where the tail of a turn starts that fits the budget together with the turn's first message.
 fn turn_tail_start(record: &[StoredMessage], first: usize, budget: WindowBudget) -> usize {
     let mut spent = BudgetUse { messages: 0, tokens: 0 }.plus(&record[first..=first]);
     let mut begin = record.len();
@@ -63,7 +64,7 @@ fn turn_tail_start(record: &[StoredMessage], first: usize, budget: WindowBudget)
     begin
 }
 
-/// The beginning of what belongs together before `end`: a message that made calls with their results, or one message.
+/// Returns the start of the unit that ends before `end`: a message with tool calls and their results, or one message.
 fn exchange_start_before(record: &[StoredMessage], end: usize) -> usize {
     let calls = record[..end].iter().rposition(|message| message.role() != Role::ToolResult);
     match calls {

@@ -1,4 +1,4 @@
-//! Messages that are too long for a window: each shows its beginning and its end, with a mark between.
+//! Shortens messages that are too long for a window: each keeps its beginning and its end, with a note in between.
 
 use chorus_proto::{Attachment, Message, ToolCall};
 use serde_json::Value;
@@ -7,29 +7,29 @@ use serde_json::value::RawValue;
 use crate::llm::text_attachments;
 use crate::token_estimate::{MessageSize, tokens_of_bytes};
 
-/// Tokens that a message may always have: less would say nothing.
+/// Tokens that a message may always have; fewer would say nothing.
 const MIN_MESSAGE_TOKENS: u64 = 64;
 
-/// Bytes of a text that is not worth cutting.
+/// A text of at most this many bytes is not cut.
 const MIN_CUT_BYTES: usize = 160;
 
-/// Of what a message may have, the part that its files may always have: a half.
+/// Attached files may always have this fraction (one half) of a message's tokens.
 const FILES_DIVISOR: u64 = 2;
 
-/// Of what is shown of a text, the share of its beginning, in quarters.
+/// How many quarters of a cut text are its beginning.
 const HEAD_QUARTERS: usize = 3;
 
-/// A message that is not shown whole.
+/// A message that was shortened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShortenedMessage {
-    /// Of the message in the record.
+    /// Id of the message.
     pub id: String,
-    /// Bytes of it that are left out.
+    /// How many of its bytes are left out.
     pub bytes: u64,
 }
 
-/// How many tokens each message may have so that all together have no more than `most`; `None` where they have not anyway. The
-/// longest give way first.
+/// Returns the limit of tokens per message with which all messages together have at most `most` tokens, so that the
+/// longest ones shrink first; `None` if they already have no more than that.
 pub fn max_message_tokens(sizes: impl IntoIterator<Item = u64>, most: u64) -> Option<u64> {
     let mut sizes: Vec<u64> = sizes.into_iter().collect();
     if sizes.iter().sum::<u64>() <= most {
@@ -47,7 +47,7 @@ pub fn max_message_tokens(sizes: impl IntoIterator<Item = u64>, most: u64) -> Op
     None
 }
 
-/// Cuts messages that are too long, so that all have about `most` tokens.
+/// Shortens messages so that all together have about `most` tokens.
 pub fn shorten_messages(messages: &mut [Message], most: u64) -> Vec<ShortenedMessage> {
     let size = |message: &Message| MessageSize::of_message(message).tokens();
     let Some(cap) = max_message_tokens(messages.iter().map(size), most) else { return Vec::new() };
@@ -59,11 +59,11 @@ pub fn shorten_messages(messages: &mut [Message], most: u64) -> Vec<ShortenedMes
     .collect()
 }
 
-/// Cuts the texts of a message: first the files that are attached to it, then all others in proportion; the bytes that go.
+/// Shortens the texts of a message: first its attached files, then all others in proportion. Returns the bytes removed.
 fn shorten_message(message: &mut Message, cap: u64) -> u64 {
     let mut gone = cut_files(message, cap);
     let files = attached_text_bytes(message);
-    // What is no text keeps its size, so one pass may come out too long.
+    // The parts that are not text keep their size, so one pass may not be enough.
     for _ in 0..4 {
         let parts = MessageSize::of_message(message);
         let (tokens, texts) = (parts.tokens(), tokens_of_bytes(parts.bytes.saturating_sub(files)));
@@ -84,16 +84,16 @@ fn shorten_message(message: &mut Message, cap: u64) -> u64 {
     gone
 }
 
-/// Bytes of text in the files that are attached to a message.
+/// Returns the bytes of text in the files attached to a message.
 fn attached_text_bytes(message: &Message) -> u64 {
     message.attachments.iter().map(text_attachments::shown_bytes_of).sum()
 }
 
-/// Cuts files of text: as far as the message asks for it, but not below half of what it may have, so that a long message does not
-/// push out a file. The longest give way first.
+/// Shortens attached text files as far as the message needs it, but not below half of its tokens, so that a long
+/// message does not push out its file. The longest files shrink first.
 fn cut_files(message: &mut Message, most: u64) -> u64 {
     for file in &mut message.attachments {
-        // It is called a text, and is none: nothing of it would be shown.
+        // The file claims to be text but is not, so nothing of it would be readable.
         if text_attachments::shown_bytes_of(file) > 0 && text_attachments::full_text(file).is_none() {
             file.data = None;
         }
@@ -110,14 +110,14 @@ fn cut_files(message: &mut Message, most: u64) -> u64 {
 
 fn cut_file(file: &mut Attachment, most: u64) -> u64 {
     let Some(mut text) = text_attachments::full_text(file) else { return 0 };
-    // Base64 may count for two bytes more than there are.
+    // Base64 padding may count for two bytes more than there are.
     let room = (most * 4).saturating_sub(2);
     let gone = cut_middle(&mut text, &|_| usize::try_from(room).unwrap_or(usize::MAX));
     text_attachments::replace_text(file, &text);
     gone
 }
 
-/// What a text of `length` has of `room` where all texts have `of`.
+/// Returns the share of a text of `length` in `room`, if all texts together have the length `of`.
 fn share_of(length: usize, room: u64, of: u64) -> usize {
     let kept = length as u128 * u128::from(room) / u128::from(of.max(1));
     usize::try_from(kept).unwrap_or(usize::MAX)
@@ -143,12 +143,12 @@ fn cut_values(value: &mut Value, share: &impl Fn(usize) -> usize) -> u64 {
     }
 }
 
-/// Where the character begins that has the byte `at`.
+/// Returns the start of the character that contains byte `at`.
 pub fn floor_char_boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Cuts a text in the middle; the bytes that go.
+/// Removes the middle of a text. Returns the bytes removed.
 fn cut_middle(text: &mut String, share: &impl Fn(usize) -> usize) -> u64 {
     let length = text.len();
     let mark = |gone: usize| format!("\n[… {gone} bytes are left out here for want of room; the record has them …]\n");

@@ -1,4 +1,4 @@
-//! The working set as a model is shown it: one block behind the agent's own prompt.
+//! Renders the working set as one block of the system prompt, after the agent's own prompt.
 
 use std::fmt::Write as _;
 
@@ -7,22 +7,22 @@ use chorus_proto::{Item, WorkingSet};
 use super::shorten::floor_char_boundary;
 use crate::token_estimate::tokens_of_piece;
 
-/// Of what fits into a window, in tokens, what the background may have, and what the summary may.
+/// Divisors of a window's tokens that give the shares of the background and of the summary.
 const BACKGROUND_DIVISOR: u64 = 4;
 const SUMMARY_DIVISOR: u64 = 8;
 
-/// What the pins may have with the background; and what all other items may have together.
+/// The same for the pinned facts together with the background, and for all other items together.
 const PINS_DIVISOR: u64 = 2;
 const ITEMS_DIVISOR: u64 = 4;
 
 /// What is left for the conversation itself, at least.
 pub const CONVERSATION_DIVISOR: u64 = 8;
 
-/// Bytes that the block has around its parts.
+/// Bytes of the block besides its parts.
 const FRAME_BYTES: usize = 200;
 
-/// The set as a window that `fits` so many tokens shows it: background, summary, pins and the other items are cut to their share.
-/// The newest items stay; a first one says how many there are besides.
+/// Shortens the working set for a window of `fits` tokens: background, summary, pinned facts and the other items are
+/// cut to their shares. The newest items stay; the first one then says how many were left out.
 #[must_use]
 pub fn fit_to_window(set: &WorkingSet, fits: u64) -> WorkingSet {
     let mut set = set.clone();
@@ -47,7 +47,7 @@ pub fn fit_to_window(set: &WorkingSet, fits: u64) -> WorkingSet {
     let length: usize = lists.iter().map(|list| items_bytes(list)).sum();
     let most = bytes(fits / ITEMS_DIVISOR).saturating_sub(FRAME_BYTES);
     if length > most {
-        // Each gives way in proportion.
+        // Each list shrinks in proportion.
         for list in lists {
             let share = items_bytes(list) as u128 * most as u128 / length as u128;
             keep_newest(list, usize::try_from(share).unwrap_or(usize::MAX));
@@ -56,13 +56,13 @@ pub fn fit_to_window(set: &WorkingSet, fits: u64) -> WorkingSet {
     set
 }
 
-/// Bytes that items have in the block.
+/// Returns the bytes of items in the block.
 fn items_bytes(items: &[Item]) -> usize {
     items.iter().map(|item| item.text.len() + 3).sum()
 }
 
-/// Leaves the newest items that have no more than `most` bytes together, and says how many went; of one that is too long alone, its
-/// beginning.
+/// Keeps the newest items that have at most `most` bytes together, and inserts a note of how many were left out. If the
+/// newest item alone is too long, keeps its beginning.
 fn keep_newest(items: &mut Vec<Item>, most: usize) {
     if items_bytes(items) <= most {
         return;
@@ -89,23 +89,23 @@ fn keep_newest(items: &mut Vec<Item>, most: usize) {
     items.insert(0, Item { id: String::new(), text: gone(begin), source: first.source, message_id: None });
 }
 
-/// Whether a model may see a new line in it.
+/// Whether a model may read the character as a line break.
 pub(super) fn is_line_break(character: char) -> bool {
     matches!(character, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Each line behind a mark, so that none of them is a heading of the prompt.
+/// Quotes each line, so that none of them reads as a heading of the prompt.
 fn quote_lines(said: &str) -> String {
     said.replace("\r\n", "\n").split(is_line_break).fold(String::new(), |text, line| text + "> " + line + "\n")
 }
 
-/// The block; `None` where there is nothing in it.
+/// Renders the block; `None` if the working set is empty.
 #[must_use]
 pub fn render(set: &WorkingSet) -> Option<String> {
     let mut text = String::new();
     for (title, said) in [("Background", &set.background), ("Summary so far", &set.summary)] {
         if let Some(said) = said {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(text, "## {title}\n\n{}\n", quote_lines(said));
         }
     }
@@ -130,13 +130,13 @@ pub fn render(set: &WorkingSet) -> Option<String> {
     })
 }
 
-/// Tokens of the block, as they are estimated.
+/// Returns the estimated tokens of the block.
 #[must_use]
 pub fn tokens(set: &WorkingSet) -> u64 {
     render(set).map_or(0, |block| tokens_of_piece(block.len() as u64))
 }
 
-/// Characters of the block.
+/// Returns the characters of the block.
 #[must_use]
 pub fn chars(set: &WorkingSet) -> u64 {
     render(set).map_or(0, |block| block.chars().count() as u64)

@@ -1,7 +1,8 @@
-//! What the daemon tells in the channels of agents, each thing once however often it ends in between.
+//! Announcements in the channels of agents: idle notices, compactions, approvals, starts and stops. Each is posted
+//! once, however often the daemon ends in between.
 //!
-//! Events become posts in the commit that notes how far they were told. What happens in a turn that came from elsewhere is not
-//! told: a channel shows what was said in it.
+//! Events become posts in the same commit that records the last announced event. Turns that were requested elsewhere
+//! are not announced: a channel shows only what was said in it.
 
 mod startup;
 
@@ -24,19 +25,19 @@ use crate::ops::discord::outbox::MAX_NOTICE_AGE;
 use crate::ops::discord::{ConnectionState, NewPost};
 use crate::ops::events::subscribe::{Subscription, SubscriptionItem, subscribe};
 
-/// Events that say nothing to a channel; after as many it is noted all the same that they were seen.
+/// After this many events that need no announcement, the last one seen is recorded all the same.
 const MAX_UNRECORDED_EVENTS: u64 = 1000;
 
-/// Before the next try, where the database takes nothing.
+/// Wait before a retry if the database cannot be used.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a stop may be told of.
+/// Time for the announcement of a stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Channels that are told at once.
+/// Channels that are told of a stop concurrently.
 const MAX_CONCURRENT_POSTS: usize = 8;
 
-/// Tells until the daemon stops, then says that it does.
+/// Announces events until the daemon stops, then announces the stop.
 pub async fn run(bridge: &Arc<DiscordApp>) {
     let telling = async {
         let (mut last, mut begun) = (None, false);
@@ -73,10 +74,10 @@ pub async fn run(bridge: &Arc<DiscordApp>) {
     let _ = timeout(STOP_TIMEOUT, announce_stop(bridge)).await;
 }
 
-/// Listens from where telling ended. The first time ever nothing of before is told.
+/// Subscribes to the events after the last announced one. On the very first start nothing older is announced.
 async fn subscribe_after(bridge: &DiscordApp, told: Option<u64>, begun: &mut bool) -> Result<(u64, Subscription)> {
     let (now, subscription) = subscribe(&bridge.ops, SubscribeParams { after: told }).await?;
-    // A journal that lost its end numbers anew what comes.
+    // A journal that lost its end reuses the numbers of the lost events.
     let from = told.map_or(now.seq, |told| told.min(now.seq));
     if !*begun {
         let started = match told {
@@ -95,7 +96,7 @@ async fn subscribe_after(bridge: &DiscordApp, told: Option<u64>, begun: &mut boo
     Ok((from, subscription))
 }
 
-/// Tells events until they cannot be heard any more.
+/// Announces events until the subscription ends.
 async fn announce_events(bridge: &DiscordApp, mut subscription: Subscription, last: &mut Option<u64>) {
     let (mut noted, mut heard_any) = (*last, false);
     while let Some(heard) = subscription.next(&bridge.ops).await {
@@ -105,13 +106,13 @@ async fn announce_events(bridge: &DiscordApp, mut subscription: Subscription, la
                 heard_any = true;
                 event
             }
-            // Those are gone from the journal, too.
+            // The journal has lost them, too.
             SubscriptionItem::Lagged(missed) if !heard_any => {
                 tracing::warn!(missed, "events were not told in channels");
                 *last = Some(last.unwrap_or(0) + missed);
                 continue;
             }
-            // The journal has what was missed while it waited.
+            // The events that were missed while this waited are in the journal: subscribe again.
             SubscriptionItem::Lagged(_) => return,
         };
         loop {
@@ -130,7 +131,7 @@ async fn announce_events(bridge: &DiscordApp, mut subscription: Subscription, la
     }
 }
 
-/// Tells one event; whether it was noted that it was.
+/// Announces one event. Returns whether it was recorded as announced.
 async fn announce_event(bridge: &DiscordApp, event: &Event, noted: u64) -> Result<bool> {
     let now = bridge.ops.clock.now();
     let mut dropped = None;
@@ -166,14 +167,14 @@ fn wake_senders(bridge: &DiscordApp, channels: Vec<u64>) {
     channels.into_iter().for_each(|channel| bridge.outbox.wake_sender(ChannelId::new(channel.max(1))));
 }
 
-/// The channel of the agent that an event concerns.
+/// Returns the channel of the agent that an event concerns.
 fn event_channel(bridge: &DiscordApp, event: &Event) -> Option<ChannelId> {
     let agent = bridge.ops.agents.by_name(event.agent.as_deref()?)?;
     bridge.channels.channel_of(agent.settings.id).map(|(channel, _)| channel)
 }
 
-/// A notice as it is; below that of an idle context a button that brings it back, where everybody who sees it may press it. Others have the command
-/// that the notice names.
+/// Posts a notice. The notice of an idle context gets a Restore button if everybody who sees the channel may press it;
+/// if not, the notice names the command.
 fn notice_posts(bridge: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> {
     let (Some(channel), Some(text)) = (event_channel(bridge, event), event.data["text"].as_str()) else {
         return Ok(Vec::new());
@@ -196,7 +197,7 @@ fn notice_posts(bridge: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> {
     parts.into_iter().filter(|part| !part.trim().is_empty()).enumerate().map(post).collect()
 }
 
-/// That older messages left the window by themselves. By hand somebody knows.
+/// Announces an automatic compaction. One that somebody requested is not announced.
 fn compaction_posts(bridge: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> {
     let by_hand = event.data.get("id").is_some();
     let Some(channel) = event_channel(bridge, event).filter(|_| !by_hand) else { return Ok(Vec::new()) };
@@ -211,7 +212,7 @@ fn compaction_posts(bridge: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> 
     Ok(vec![Post { channel, about: None, body: MessageBody::from_text(content), reply_to: None }.into_row()?])
 }
 
-/// Agents in the middle of a conversation, and where that is.
+/// Returns the channels of the agents that have a live context.
 fn active_channels(bridge: &DiscordApp) -> Vec<ChannelId> {
     let live = bridge.ops.registry.live_agents();
     let mut channels: Vec<ChannelId> =
@@ -220,9 +221,9 @@ fn active_channels(bridge: &DiscordApp) -> Vec<ChannelId> {
     channels
 }
 
-/// Says in active channels that the daemon stops: at once or not at all, since it means nothing later.
+/// Announces the stop in active channels. It is not retried, since it means nothing later.
 async fn announce_stop(bridge: &DiscordApp) {
-    // The gateway may have gone already.
+    // The gateway connection may have ended already.
     if !matches!(bridge.ops.discord.state(), ConnectionState::Connected | ConnectionState::Off) {
         return;
     }

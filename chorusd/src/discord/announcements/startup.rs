@@ -1,5 +1,7 @@
-//! Starts and stops are told where a conversation goes on, in pairs, and not again and again where the daemon ends all the time: whoever hears
-//! that Chorus stops hears that it is back, and no channel hears of either sooner than ten minutes after the last start.
+//! Decides which channels are told of a start or stop of the daemon. Starts and stops are announced in pairs where a
+//! conversation goes on: a channel that is told of a stop is told of the next start. To keep channels quiet when the
+//! daemon restarts again and again, no channel is told of either within ten minutes of the last start that it was told
+//! of.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +14,21 @@ use crate::error::{Error, Result};
 use crate::ops::discord::NewPost;
 use crate::ops::discord::announcements::{self, Announcements};
 
-/// Seconds in which a channel hears of one start only.
+/// Seconds in which a channel is told of one start only.
 const QUIET_SECONDS: i64 = 600;
 
-/// Stands for the time where a channel has heard of a stop and of no start since.
+/// Stands for the time of a channel that was told of a stop and of no start since.
 const STOPPED: i64 = -1;
 
-/// What is said of a start.
+/// The announcement of a start.
 #[derive(Debug, Default)]
 pub struct StartAnnouncement {
     pub posts: Vec<NewPost>,
-    /// When channels heard of one, to be noted; `None`: as before.
+    /// The new start times to store; `None` if they are unchanged.
     pub start_times: Option<String>,
 }
 
-/// When channels last heard of a start: their ids with seconds since 1970, or [`STOPPED`].
+/// When channels were last told of a start: channel ids with seconds since 1970, or [`STOPPED`].
 type StartTimes = BTreeMap<u64, i64>;
 
 async fn load_start_times(bridge: &DiscordApp) -> Result<StartTimes> {
@@ -38,13 +40,10 @@ fn encode_start_times(told: &StartTimes) -> Result<String> {
     serde_json::to_string(told).map_err(|e| Error::internal(e.to_string()))
 }
 
-/// What is said of this start: in `live` channels, and in those that heard of the stop before it.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Builds the announcement of this start: for the `live` channels, and for those that were told of the stop before it.
 pub async fn announce_start(bridge: &DiscordApp, live: &[ChannelId]) -> Result<StartAnnouncement> {
     let (mut due, now) = channels_for_start(load_start_times(bridge).await?, live, bridge.ops.clock.now());
-    // The agent of one may be gone since the stop.
+    // The agent of the channel may have been destroyed since the stop.
     due.retain(|channel| bridge.channels.agent_of(*channel).is_some());
     if due.is_empty() {
         return Ok(StartAnnouncement::default());
@@ -62,10 +61,10 @@ pub async fn announce_start(bridge: &DiscordApp, live: &[ChannelId]) -> Result<S
     })
 }
 
-/// The channels of `live` that are told of a stop, which is noted before they are.
+/// Returns the channels of `live` that are to be told of a stop, after recording that they are.
 ///
 /// # Errors
-/// A database that cannot be read or written: then nobody is told.
+/// If the database cannot be read or written, nobody is told.
 pub async fn record_stop(bridge: &DiscordApp, live: Vec<ChannelId>) -> Result<Vec<ChannelId>> {
     let (due, now) = channels_for_stop(load_start_times(bridge).await?, live, bridge.ops.clock.now());
     if !due.is_empty() {
@@ -76,12 +75,13 @@ pub async fn record_stop(bridge: &DiscordApp, live: Vec<ChannelId>) -> Result<Ve
     Ok(due)
 }
 
-/// Whether a channel heard of a start a short while ago. A clock that was set back must not keep it from hearing for ever.
+/// Returns whether a channel was told of a start a short while ago. A time in the future does not count: the clock may
+/// have been set back.
 fn is_recent(at: i64, now: i64) -> bool {
     at != STOPPED && (0..QUIET_SECONDS).contains(&(now - at))
 }
 
-/// The channels that hear of a start, and what is noted then.
+/// Returns the channels to tell of a start, and the new start times.
 fn channels_for_start(mut told: StartTimes, live: &[ChannelId], now: Timestamp) -> (Vec<ChannelId>, StartTimes) {
     let now = now.as_second();
     let stopped = told.iter().filter(|(id, at)| **at == STOPPED && **id != 0).map(|(id, _)| ChannelId::new(*id));
@@ -94,7 +94,7 @@ fn channels_for_start(mut told: StartTimes, live: &[ChannelId], now: Timestamp) 
     (due, told)
 }
 
-/// The channels that hear of a stop, and what is noted then.
+/// Returns the channels to tell of a stop, and the new start times.
 fn channels_for_stop(mut told: StartTimes, live: Vec<ChannelId>, now: Timestamp) -> (Vec<ChannelId>, StartTimes) {
     let now = now.as_second();
     let lately = |channel: &ChannelId| told.get(&channel.get()).is_some_and(|at| is_recent(*at, now));
@@ -126,10 +126,10 @@ mod tests {
         let (a, b) = (ChannelId::new(1), ChannelId::new(2));
         let (heard, told) = channels_for_stop(StartTimes::new(), vec![a], at(1000));
         assert_eq!(heard, [a]);
-        // Also where its conversation does not go on.
+        // A channel is told even if its conversation does not go on.
         let (heard, told) = channels_for_start(told, &[b], at(1001));
         assert_eq!(heard, [a, b]);
-        // A second stop within ten minutes is not told, so that its start need not be.
+        // A second stop within ten minutes is not announced, so that its start need not be.
         let (heard, told) = channels_for_stop(told, vec![a, b], at(1300));
         assert!(heard.is_empty());
         let (heard, told) = channels_for_start(told, &[a, b], at(1301));

@@ -1,4 +1,4 @@
-//! A question as its channel shows it.
+//! The message that shows an approval in its channel.
 
 use chorus_proto::methods::approvals::{Approval, Status};
 use chorus_proto::methods::permissions::{Decision, Rule};
@@ -7,13 +7,13 @@ use chorus_proto::visible_text::make_visible;
 use super::super::outbox::File;
 use crate::approvals::rule_reason;
 
-/// Characters of the action that stand in the message; a longer one is a file beside it.
+/// Characters of the action that the message shows; a longer action is attached as a file.
 const MAX_ACTION_CHARS: usize = 1200;
 
-/// Characters of the reason.
+/// Characters of the reason that the message shows.
 const MAX_REASON_CHARS: usize = 250;
 
-/// An open question: the whole action, in the message or as a file.
+/// Renders an open approval with the whole action, in the message or as a file.
 pub fn open_message(approval: &Approval) -> (String, Option<File>) {
     let sheet = action_text(approval);
     let (mut text, file) = heading_and_action(approval, &sheet, "asks");
@@ -22,7 +22,7 @@ pub fn open_message(approval: &Approval) -> (String, Option<File>) {
     (text, file)
 }
 
-/// A question that nobody can answer any more.
+/// Renders an approval that is not open any more.
 pub fn closed_message(approval: &Approval) -> (String, Option<File>) {
     let (mut text, file) = heading_and_action(approval, &action_text(approval), "asked");
     text.push('\n');
@@ -39,7 +39,7 @@ pub fn closed_message(approval: &Approval) -> (String, Option<File>) {
     (text, file)
 }
 
-/// The heading and the action.
+/// Renders the heading and the action.
 fn heading_and_action(approval: &Approval, sheet: &str, asks: &str) -> (String, Option<File>) {
     let name = make_visible(&approval.agent);
     let head =
@@ -55,7 +55,7 @@ fn heading_and_action(approval: &Approval, sheet: &str, asks: &str) -> (String, 
     (text, Some(File { name: "action.txt".into(), bytes: sheet.as_bytes().to_vec() }))
 }
 
-/// All that is done, with everything in it made visible.
+/// Renders the whole action with its details; invisible characters are made visible.
 #[must_use]
 pub fn action_text(approval: &Approval) -> String {
     let mut sheet = make_visible(&approval.action);
@@ -74,7 +74,7 @@ pub fn action_text(approval: &Approval) -> String {
     sheet
 }
 
-/// Text that does not end the block it stands in.
+/// Replaces code fences, so that the text cannot end the code block that it is in.
 fn escape_fences(text: &str) -> String {
     text.replace("```", "``<U+0060>")
 }
@@ -86,7 +86,8 @@ fn reason_text(approval: &Approval) -> String {
     format!("`{shown}{more}`")
 }
 
-/// Why something is asked about. A pattern says nothing to whoever did not write it: which one it is stands in its place.
+/// Explains why an action needs approval. A pattern says nothing to people who did not write it, so its list and index
+/// are shown instead.
 fn rule_text(rule: &Rule) -> String {
     match rule {
         Rule::Pattern { list, index, .. } => format!("rule {}[{index}] of the agent's permissions", list.as_str()),
@@ -94,7 +95,7 @@ fn rule_text(rule: &Rule) -> String {
     }
 }
 
-/// Somebody, as the audit log has them.
+/// Formats a requester as the audit log writes it: a Discord user becomes a mention.
 #[must_use]
 pub fn format_requester(who: &str) -> String {
     match who.strip_prefix("discord:") {

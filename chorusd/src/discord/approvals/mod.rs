@@ -1,4 +1,4 @@
-//! Questions in the channels of agents: posted with buttons, answered by them, and changed when they are decided.
+//! Approvals in the channels of agents: posted with buttons, answered by them, and edited when they are decided.
 
 mod message;
 
@@ -14,13 +14,13 @@ use crate::ops::approvals::{approve, deny, get_approval};
 use crate::ops::discord::NewPost;
 use crate::requester::{Answerer, Requester};
 
-/// What posts of approvals are about.
+/// Prefix of the outbox keys of approval posts.
 const KEY_PREFIX: &str = "approval:";
 
 /// Characters of an approval's hash that its buttons carry.
 const HASH_PREFIX_CHARS: usize = 8;
 
-/// An answer, as its button begins.
+/// The answer that a button gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ApprovalButton {
     Once,
@@ -40,7 +40,7 @@ impl ApprovalButton {
         format!("{}:{}:{hash}", self.word(), approval.id)
     }
 
-    /// What a button says: the answer, the approval's id, and how its hash begins.
+    /// Parses the custom id of a button: the answer, the approval's id, and the beginning of its hash.
     fn parse(custom_id: &str) -> Option<(Self, &str, &str)> {
         let (word, rest) = custom_id.split_once(':')?;
         let (id, hash) = rest.split_once(':')?;
@@ -49,22 +49,20 @@ impl ApprovalButton {
     }
 }
 
-/// The approval that an event tells of.
+/// Returns the approval that an event carries.
 fn parse_approval(event: &Event) -> Option<Approval> {
     serde_json::from_value(event.data.clone()).ok()
 }
 
-/// The question that somebody is asked, as it is posted; `None`: its agent has no channel, or it is not open any more.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Builds the post that asks about an approval. Returns `None` if the agent has no channel or the approval is not open
+/// any more.
 pub async fn question_post(bridge: &DiscordApp, event: &Event) -> Result<Option<NewPost>> {
     let Some(approval) = parse_approval(event) else { return Ok(None) };
     let agent = bridge.ops.agents.by_name(&approval.agent);
     let Some((channel, _)) = agent.and_then(|agent| bridge.channels.channel_of(agent.settings.id)) else {
         return Ok(None);
     };
-    // An event of the run before, or one that was answered at once.
+    // The event may be from the previous run, or the approval was decided at once.
     if get_approval(&bridge.ops, &approval.id).await?.is_none_or(|now| now.status != Status::Open) {
         return Ok(None);
     }
@@ -85,7 +83,8 @@ pub async fn question_post(bridge: &DiscordApp, event: &Event) -> Result<Option<
     Post { channel, about: Some(format!("{KEY_PREFIX}{}", approval.id)), body, reply_to: None }.into_row().map(Some)
 }
 
-/// The buttons that `who` may press of a question, as ids with what they say. `whole`: they see all of the action; without that it can only be denied.
+/// Returns the buttons of an approval that `who` may press, as custom ids with labels. `whole`: they see all of the
+/// action; if not, they can only deny it.
 #[must_use]
 pub fn allowed_buttons(
     approval: &Approval,
@@ -103,10 +102,8 @@ pub fn allowed_buttons(
     buttons.map(|(press, label, _)| (press.custom_id(approval), label)).collect()
 }
 
-/// A question was decided: its post says so, and has no buttons any more. Done twice it is done once.
-///
-/// # Errors
-/// What the outbox says.
+/// Edits the post of a decided approval: it shows the decision and has no buttons any more. Calling it twice does no
+/// harm.
 pub async fn on_decided(bridge: &DiscordApp, event: &Event) -> Result<()> {
     match parse_approval(event) {
         Some(approval) => close_question(bridge, &approval).await,
@@ -124,10 +121,7 @@ async fn close_question(bridge: &DiscordApp, approval: &Approval) -> Result<()> 
     Ok(())
 }
 
-/// Closes the posts of questions that are not open any more and look as if they were: of the run before, for the most part.
-///
-/// # Errors
-/// A database that cannot be read or written.
+/// Closes the posts of approvals that are not open any more but still look open, most of them from the previous run.
 pub async fn close_stale(bridge: &DiscordApp) -> Result<()> {
     for about in bridge.outbox.keys_with_prefix(KEY_PREFIX).await? {
         let approval = get_approval(&bridge.ops, about.strip_prefix(KEY_PREFIX).unwrap_or_default()).await?;
@@ -140,11 +134,11 @@ pub async fn close_stale(bridge: &DiscordApp) -> Result<()> {
     Ok(())
 }
 
-/// Somebody pressed a button of a question. Answers what they are told.
+/// Handles a press of a button of an approval. Returns the text for the person who pressed it.
 ///
 /// # Errors
-/// `denied` for one who may not answer it, `conflict` where it is another action by now or was decided, `expired`, `not_found`; nothing
-/// is done then.
+/// `denied` if the person may not answer it, `conflict` if the action is another one by now or the approval was
+/// decided, `expired`, `not_found`. Nothing is done then.
 pub async fn on_button(bridge: &DiscordApp, custom_id: &str, by: &Answerer) -> Result<String> {
     let unknown = || Error::new(ErrorKind::NotFound, "nobody is asked that any more");
     let (press, id, prefix) = ApprovalButton::parse(custom_id).ok_or_else(unknown)?;

@@ -1,4 +1,4 @@
-//! What verbs ask of Discord.
+//! The channel operations that `ops` calls.
 
 use std::sync::{Arc, Weak};
 
@@ -17,12 +17,12 @@ use crate::agent::agent_index::AgentEntry;
 use crate::error::{Error, Result};
 use crate::ops::discord::{ChannelApi, ChannelInfo, ConnectionState, CreateOutcome, NewPost};
 
-/// The way from verbs to Discord, as long as that is there.
+/// Implements [`ChannelApi`] for operations, as long as the Discord front end runs.
 #[derive(Debug)]
 pub struct DiscordChannels(Weak<DiscordApp>);
 
 impl DiscordChannels {
-    /// Lets verbs, and the outbox, find the bridge.
+    /// Registers it with `ops` and with the outbox.
     pub fn install(bridge: &Arc<DiscordApp>) {
         let door = Arc::new(Self(Arc::downgrade(bridge)));
         let _ = bridge.ops.discord.channel_api.set(door.clone());

@@ -1,4 +1,4 @@
-//! Making a channel in the category of agents.
+//! Creates a channel in the agents' category.
 
 use std::collections::HashSet;
 
@@ -16,16 +16,13 @@ use crate::ops::discord::{ConnectionState, CreateOutcome, CreatedChannel};
 /// Channels that a category holds.
 const MAX_CATEGORY_CHANNELS: usize = 50;
 
-/// A category may fill up, or go, between looking and making.
+/// A category may fill up, or be deleted, between choosing it and creating the channel in it.
 const MAX_REFUSED_CATEGORIES: usize = 4;
 
-/// Discord's code for a form that does not fit, such as a category that is full or gone.
+/// Discord's code for an invalid form, for example a category that is full or was deleted.
 const INVALID_FORM: u64 = 50_035;
 
-/// Makes a channel for the agent of that name.
-///
-/// # Errors
-/// What Discord says.
+/// Creates a channel for the agent `name`.
 pub async fn create_for_agent(
     bridge: &DiscordApp,
     name: &str,
@@ -50,7 +47,8 @@ pub async fn create_for_agent(
     Ok(CreateOutcome::Created(CreatedChannel { channel: made.id.get(), guild: guild.get() }))
 }
 
-/// The servers that a channel may be made in. After a connection that was taken up again the gateway tells none.
+/// Returns the guilds in which a channel may be created. After a resumed session the cache is empty, so they are
+/// requested.
 async fn candidate_guilds(bridge: &DiscordApp) -> Result<Vec<GuildId>, RestError> {
     let known = bridge.channels.guild_cache.guild_ids();
     if !known.is_empty() {
@@ -89,7 +87,7 @@ async fn create_in_category(
                 if has_room(&bridge.rest.guild_channels(guild).await?, category) {
                     return Err(error);
                 }
-                // It filled up meanwhile, or is gone.
+                // The category filled up meanwhile, or was deleted.
                 refused.insert(category);
             }
             (made, _) => return made,
@@ -97,7 +95,7 @@ async fn create_in_category(
     }
 }
 
-/// The category that has room, made where there is none; `None`: agents stand in none.
+/// Returns a category with room, which is created if there is none; `None` if no category is configured.
 async fn find_or_create_category(
     bridge: &DiscordApp,
     guild: GuildId,
@@ -117,7 +115,7 @@ async fn find_or_create_category(
     }
 }
 
-/// Whether a category is there and takes one more.
+/// Returns whether a category exists and has room for one more channel.
 fn has_room(channels: &[Channel], category: ChannelId) -> bool {
     channels.iter().any(|channel| channel.id == category)
         && channels.iter().filter(|channel| channel.parent_id == Some(category)).count() < MAX_CATEGORY_CHANNELS
@@ -126,11 +124,11 @@ fn has_room(channels: &[Channel], category: ChannelId) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 enum CategoryChoice {
     Existing(ChannelId),
-    /// One of this name is to be made.
+    /// A category of this name must be created.
     New(String),
 }
 
-/// The first of `wanted`, `wanted 2`, `wanted 3`... that has room.
+/// Chooses the first of `wanted`, `wanted 2`, `wanted 3`... that has room.
 fn choose_category(channels: &[Channel], wanted: &str, refused: &HashSet<ChannelId>) -> CategoryChoice {
     let mut number = 1_usize;
     loop {

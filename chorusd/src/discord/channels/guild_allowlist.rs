@@ -1,5 +1,6 @@
-//! Which servers are served: those that the configuration lists. Where it lists none, those that Chorus was in when it first connected, or
-//! the first that it is invited to: whoever invites it into a server of their own later is not its master by that.
+//! Allowlist of Discord guilds. If `guilds` is not configured, the guilds present at the first connection are
+//! remembered (or, if there were none, the first invitation). Later invitations are ignored, so a stranger cannot gain
+//! control by inviting the bot.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,10 +15,10 @@ use crate::error::Result;
 use crate::ops::Ops;
 use crate::ops::discord::guild_allowlist;
 
-/// Characters of a server's name that are shown.
+/// Characters of a guild's name that are shown.
 const MAX_NAME_CHARS: usize = 60;
 
-/// The servers that are served. In memory, and in the catalog.
+/// The guilds that Chorus listens to. In memory and in the catalog.
 #[derive(Debug)]
 pub struct GuildAllowlist {
     ops: Arc<Ops>,
@@ -27,7 +28,7 @@ pub struct GuildAllowlist {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AllowedGuilds {
     Configured(Vec<u64>),
-    /// `None`: there was no connection yet.
+    /// `None` before the first connection.
     Remembered(Option<Vec<u64>>),
 }
 
@@ -39,13 +40,13 @@ impl AllowedGuilds {
         }
     }
 
-    /// Takes in all servers that there are, or one that it was invited to; whether others are served than before.
+    /// Learns the guilds that Chorus is in, or one that it was invited to. Returns whether the allowlist changed.
     fn learn(&mut self, guilds: &[u64]) -> bool {
         let Self::Remembered(known) = self else { return false };
         match (known.as_deref(), guilds) {
             (None, all) => *known = Some(all.to_vec()),
             (Some([]), [first]) => *known = Some(vec![*first]),
-            // Of several at once nobody can tell which was the first.
+            // Of several new guilds it is not known which one was first.
             _ => return false,
         }
         true
@@ -54,7 +55,7 @@ impl AllowedGuilds {
 
 impl GuildAllowlist {
     /// # Errors
-    /// A database that cannot be read: then nobody knows whom to listen to.
+    /// If the database cannot be read, it is not known which guilds are allowed.
     pub async fn new(ops: &Arc<Ops>) -> Result<Self> {
         let listed = ops.config.discord.guilds.clone();
         let inner = match listed.is_empty() {
@@ -64,32 +65,32 @@ impl GuildAllowlist {
         Ok(Self { ops: ops.clone(), inner: RwLock::new(inner) })
     }
 
-    /// Whether a server is served.
+    /// Returns whether a guild is allowed.
     #[must_use]
     pub fn contains(&self, guild: GuildId) -> bool {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).ids().contains(&guild.get())
     }
 
-    /// All of them, whether Chorus is in them or not.
+    /// Returns all allowed guilds, including those that Chorus is not in.
     #[must_use]
     pub fn all(&self) -> Vec<GuildId> {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
         inner.ids().iter().filter(|id| **id != 0).map(|id| GuildId::new(*id)).collect()
     }
 
-    /// Whether the first connection is still to come.
+    /// Returns whether no connection was opened yet.
     fn is_unset(&self) -> bool {
         *self.inner.read().unwrap_or_else(PoisonError::into_inner) == AllowedGuilds::Remembered(None)
     }
 
-    /// Takes in servers that Chorus is in.
+    /// Learns guilds that Chorus is in.
     fn learn(&self, guilds: &[u64]) {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         if !inner.learn(guilds) {
             return;
         }
         let ids = inner.ids().to_vec();
-        // On its way before anything else is: it is there before what is done for these servers.
+        // Start the write before anything else is done for these guilds, so that it is committed first.
         let kept = guild_allowlist::store(&self.ops, &ids);
         drop(inner);
         tracing::info!(servers = ?ids, "these servers of Discord are served, and later ones only when `guilds` lists them");
@@ -100,7 +101,7 @@ impl GuildAllowlist {
         });
     }
 
-    /// Tells of a server that is not served.
+    /// Reports a guild that is not allowed, in the log and in the state.
     fn report_not_allowed(&self, guild: GuildId, name: &str) {
         let name: String = make_visible(name).chars().take(MAX_NAME_CHARS).collect();
         let said = guild_allowlist::describe_unserved(guild.get(), Some(&name));
@@ -108,7 +109,7 @@ impl GuildAllowlist {
         self.ops.discord.with_unserved_guilds(|all| all.insert(guild.get(), Some(name)));
     }
 
-    /// Takes in what is told of servers; before anybody asks [`Served::has`] about it.
+    /// Updates the allowlist from an event; before anything asks [`GuildAllowlist::contains`] about it.
     pub fn handle_event(&self, event: &Event) {
         match event {
             Event::Ready(ready) => {
@@ -135,7 +136,8 @@ impl GuildAllowlist {
     }
 }
 
-/// A connection of the daemon before was taken up again: nobody tells which servers there are, so that they are asked for.
+/// Requests the list of guilds after the session of the previous daemon was resumed, because the gateway does not send
+/// it.
 pub async fn refresh_after_resume(bridge: Arc<DiscordApp>) {
     #[derive(serde::Deserialize)]
     struct OwnGuild {
@@ -146,7 +148,7 @@ pub async fn refresh_after_resume(bridge: Arc<DiscordApp>) {
     let mine = bridge.rest.background().call(Request::new(Route::UserMeGuilds, LightMethod::Get)).await;
     match mine {
         Ok::<Vec<OwnGuild>, _>(mine) => {
-            // The daemon before may not have come to keep them.
+            // The previous daemon may have ended before it stored the allowlist.
             if served.is_unset() {
                 served.learn(&mine.iter().map(|guild| guild.id.get()).collect::<Vec<_>>());
             }
@@ -173,12 +175,12 @@ mod tests {
         assert!(inner.ids().is_empty() && inner.learn(&[1, 2]));
         assert!(!inner.learn(&[3]) && !inner.learn(&[1, 2, 3]));
         assert_eq!(inner.ids(), [1, 2]);
-        // There was none: then it is the first, if that can be told.
+        // There was no guild at first: the next one is allowed, if it is only one.
         let mut inner = AllowedGuilds::Remembered(None);
         assert!(inner.learn(&[]) && !inner.learn(&[]) && !inner.learn(&[3, 4]));
         assert!(inner.learn(&[4]) && !inner.learn(&[3]));
         assert_eq!(inner.ids(), [4]);
-        // What is listed counts alone.
+        // A configured allowlist never changes.
         let mut inner = AllowedGuilds::Configured(vec![7]);
         assert!(!inner.learn(&[1]) && !inner.learn(&[]));
         assert_eq!(inner.ids(), [7]);

@@ -1,4 +1,4 @@
-//! The servers that Chorus is in, as the gateway tells of them.
+//! Cache of the guilds that Chorus is in, filled from gateway events.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -9,7 +9,7 @@ use serenity::model::event::Event;
 use serenity::model::guild::{Guild, Role};
 use serenity::model::id::{ChannelId, GuildId, RoleId, UserId};
 
-/// What Chorus must be able to do in a channel of an agent.
+/// Permissions that Chorus needs in an agent's channel.
 const REQUIRED_PERMISSIONS: [(Permissions, &str); 4] = [
     (Permissions::VIEW_CHANNEL, "View Channel"),
     (Permissions::SEND_MESSAGES, "Send Messages"),
@@ -17,7 +17,7 @@ const REQUIRED_PERMISSIONS: [(Permissions, &str); 4] = [
     (Permissions::READ_MESSAGE_HISTORY, "Read Message History"),
 ];
 
-/// Servers in memory: of each what says who may do what in which channel.
+/// Guilds in memory, with what determines who may do what in which channel.
 #[derive(Debug, Default)]
 pub struct GuildCache {
     inner: RwLock<Inner>,
@@ -25,25 +25,26 @@ pub struct GuildCache {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Chorus itself; nobody before the first connection.
+    /// The id of Chorus's own user; `None` before the first connection.
     own_user_id: Option<UserId>,
-    /// Servers that are still to be told of.
+    /// Guilds that READY listed and whose GUILD_CREATE has not arrived yet.
     pending: Vec<GuildId>,
     guilds: HashMap<GuildId, Guild>,
 }
 
-/// Where a channel is, and whether an agent can have it.
+/// Whether a channel can become an agent's channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelFitness {
-    /// In none of the servers.
+    /// It is in none of the cached guilds.
     Unknown,
-    /// There is a reason against it.
+    /// It cannot, for this reason.
     Unfit(String),
     Fit(GuildId),
 }
 
 impl GuildCache {
-    /// Takes in what is told. `serves`: whether that server is served. Answers the server that is whole now.
+    /// Updates the cache from an event. `serves` tells whether a guild is allowed. Returns the guild that is complete
+    /// now.
     pub fn apply(&self, event: &Event, serves: impl Fn(GuildId) -> bool) -> Option<GuildId> {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         match event {
@@ -60,7 +61,7 @@ impl GuildCache {
                 inner.guilds.insert(id, strip_guild(event.guild.clone(), me));
                 return Some(id);
             }
-            // One that cannot be reached for a while stays as it was.
+            // A guild that is unavailable for a while keeps its state.
             Event::GuildDelete(event) if !event.guild.unavailable => {
                 inner.pending.retain(|awaited| *awaited != event.guild.id);
                 inner.guilds.remove(&event.guild.id);
@@ -97,7 +98,7 @@ impl GuildCache {
         None
     }
 
-    /// The servers that there are, told of or still to be, in the order of their ids.
+    /// Returns the ids of all guilds, cached or pending, in ascending order.
     #[must_use]
     pub fn guild_ids(&self) -> Vec<GuildId> {
         let inner = self.read();
@@ -108,38 +109,38 @@ impl GuildCache {
         known
     }
 
-    /// Whether all servers were told of, so that a channel that is in none is in none.
+    /// Returns whether all guilds are cached, so that a channel in none of them does not exist.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         let inner = self.read();
         inner.own_user_id.is_some() && inner.pending.is_empty()
     }
 
-    /// The server that a channel is in.
+    /// Returns the guild of a channel.
     #[must_use]
     pub fn guild_of(&self, channel: ChannelId) -> Option<GuildId> {
         self.read().guilds.values().find(|guild| guild.channels.contains_key(&channel)).map(|guild| guild.id)
     }
 
-    /// Chorus itself; nobody before the first connection.
+    /// Returns the id of Chorus's own user; `None` before the first connection.
     #[must_use]
     pub fn own_user_id(&self) -> Option<UserId> {
         self.read().own_user_id
     }
 
-    /// Who owns a server, as far as that is known.
+    /// Returns the owner of a guild, if known.
     #[must_use]
     pub fn owner_of(&self, guild: GuildId) -> Option<UserId> {
         self.read().guilds.get(&guild).map(|guild| guild.owner_id)
     }
 
-    /// What a channel is called.
+    /// Returns the name of a channel.
     #[must_use]
     pub fn name_of(&self, channel: ChannelId) -> Option<String> {
         self.read().guilds.values().find_map(|guild| guild.channels.get(&channel)).map(|found| found.name.clone())
     }
 
-    /// Whether Chorus has these rights in a channel; `None`: nobody told.
+    /// Returns whether Chorus has these permissions in a channel; `None` if not known.
     #[must_use]
     pub fn has_permissions(&self, channel: ChannelId, wanted: Permissions) -> Option<bool> {
         let inner = self.read();
@@ -148,20 +149,22 @@ impl GuildCache {
         Some(guild.user_permissions_in(guild.channels.get(&channel)?, me).contains(wanted))
     }
 
-    /// Whether everybody who sees a channel has `wanted` there, as far as roles tell, or a role that `fits`. Nobody tells who has which role: each
-    /// role counts as if somebody had it alone. False where nothing is known.
+    /// Returns whether everybody who sees a channel has the permission `wanted` there, or a role that `fits`. Discord
+    /// does not send the roles of other members, so each role is checked as if a member had only that one. Returns
+    /// false if the channel is not cached.
     #[must_use]
     pub fn all_members_have(&self, channel: ChannelId, wanted: Permissions, fits: impl Fn(&Role) -> bool) -> bool {
         let inner = self.read();
         let Some(guild) = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel)) else {
             return false;
         };
-        // Chorus and its owner, who may do everything. It is 1 where nobody told, as after a session that was taken up.
+        // Two members are Chorus and the owner, who may do everything. The count is 1 if it is not known, as after a
+        // resumed session.
         if guild.member_count == 2 {
             return true;
         }
         let Some(found) = guild.channels.get(&channel) else { return false };
-        // Who is named in the channel itself may see it by that alone.
+        // A member who has an overwrite of their own may see the channel by that alone.
         let by_name = found.permission_overwrites.iter().any(|overwrite| {
             matches!(overwrite.kind, PermissionOverwriteType::Member(user) if Some(user) != inner.own_user_id)
                 && overwrite.allow.contains(Permissions::VIEW_CHANNEL)
@@ -175,7 +178,7 @@ impl GuildCache {
             })
     }
 
-    /// Whether an agent can have this channel.
+    /// Checks whether an agent can have this channel.
     #[must_use]
     pub fn check_channel(&self, channel: ChannelId) -> ChannelFitness {
         let inner = self.read();
@@ -186,7 +189,7 @@ impl GuildCache {
         if !matches!(found.kind, ChannelType::Text | ChannelType::News) {
             return ChannelFitness::Unfit(format!("{} is no text channel", found.name));
         }
-        // Without its own roles nothing can be told: Discord will say.
+        // Without Chorus's own roles its permissions are not known; Discord will refuse.
         if let Some(me) = inner.own_user_id.and_then(|me| guild.members.get(&me)) {
             let may = guild.user_permissions_in(found, me);
             let missing: Vec<&str> = REQUIRED_PERMISSIONS
@@ -224,8 +227,8 @@ impl Inner {
     }
 }
 
-/// What somebody with this role and no other may in a channel, as
-/// <https://discord.com/developers/docs/topics/permissions#permission-overwrites> computes it.
+/// Returns the permissions in a channel of a member who has only this role, computed as in
+/// <https://discord.com/developers/docs/topics/permissions#permission-overwrites>.
 fn role_permissions_in(guild: &Guild, channel: &GuildChannel, role: &Role) -> Permissions {
     let everyone = RoleId::new(guild.id.get());
     let base = guild.roles.get(&everyone).map_or(Permissions::empty(), |all| all.permissions) | role.permissions;
@@ -239,7 +242,7 @@ fn role_permissions_in(guild: &Guild, channel: &GuildChannel, role: &Role) -> Pe
     [everyone, role.id].into_iter().filter_map(of).fold(base, |may, overwrite| may & !overwrite.deny | overwrite.allow)
 }
 
-/// Without what nobody asks for; of the members only Chorus itself.
+/// Removes what is not used from a guild, including all members except Chorus itself.
 fn strip_guild(mut guild: Guild, me: Option<UserId>) -> Guild {
     guild.members.retain(|id, _| Some(*id) == me);
     guild.presences = HashMap::new();

@@ -1,4 +1,5 @@
-//! Channels of agents: which is whose, making them, and what becomes of an agent whose channel goes.
+//! Channels of agents: which channel belongs to which agent, creating channels, and what happens to an agent whose
+//! channel is deleted.
 
 mod channel_api;
 mod create;
@@ -23,13 +24,13 @@ use super::app::DiscordApp;
 use super::inbound::ChannelNames;
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
 
-/// Channels of agents. All of it is in memory.
+/// The channels of agents. All state is in memory.
 #[derive(Debug)]
 pub struct AgentChannels {
     directory: Arc<AgentIndex>,
     guild_cache: GuildCache,
     pub allowlist: GuildAllowlist,
-    /// One channel is made at a time, so that two do not both make the category.
+    /// Only one channel is created at a time, so that the category is not created twice.
     create_lock: tokio::sync::Mutex<()>,
 }
 
@@ -39,18 +40,19 @@ impl AgentChannels {
         Self { directory, guild_cache: GuildCache::default(), allowlist, create_lock: tokio::sync::Mutex::default() }
     }
 
-    /// The agent whose channel this is.
+    /// Returns the agent that a channel belongs to.
     #[must_use]
     pub fn agent_of(&self, channel: ChannelId) -> Option<Arc<AgentEntry>> {
         self.directory.by_channel(channel.get())
     }
 
-    /// Where an agent is talked to; the server as far as it is known. `None` where that is not served any more.
+    /// Returns the channel of an agent, and its guild as far as it is known. Returns `None` if that guild is not
+    /// allowed any more.
     #[must_use]
     pub fn channel_of(&self, agent: Uuid) -> Option<(ChannelId, Option<GuildId>)> {
         let entry = self.directory.by_id(agent)?;
         let channel = ChannelId::new(entry.channel()?);
-        // Another agent may name it, too: it is that one's.
+        // The channel belongs to another agent that names it, too.
         if self.directory.by_channel(channel.get())?.settings.id != agent {
             return None;
         }
@@ -59,7 +61,7 @@ impl AgentChannels {
         guild.is_none_or(|guild| self.serves(guild)).then_some((channel, guild))
     }
 
-    /// Whether Chorus may read what was written in a channel, as far as that is known.
+    /// Returns whether Chorus may read the history of a channel; true if that is not known.
     #[must_use]
     pub fn may_read_history(&self, channel: ChannelId) -> bool {
         self.guild_cache
@@ -67,25 +69,25 @@ impl AgentChannels {
             .unwrap_or(true)
     }
 
-    /// Who owns a server, as far as that is known.
+    /// Returns the owner of a guild, if known.
     #[must_use]
     pub fn owner_of(&self, guild: GuildId) -> Option<UserId> {
         self.guild_cache.owner_of(guild)
     }
 
-    /// Whether a channel is one that a server was told to have. Threads are not among those.
+    /// Returns whether the channel is in the cache of a guild. Threads are not.
     #[must_use]
     pub fn is_known(&self, channel: ChannelId) -> bool {
         self.guild_cache.guild_of(channel).is_some()
     }
 
-    /// Chorus itself; nobody before the first connection.
+    /// Returns the id of Chorus's own user; `None` before the first connection.
     #[must_use]
     pub fn own_user_id(&self) -> Option<UserId> {
         self.guild_cache.own_user_id()
     }
 
-    /// Whether everybody who sees a channel may change the conversation in it, as far as roles tell.
+    /// Returns whether everybody who sees a channel may change its conversation, as far as roles tell.
     #[must_use]
     pub fn all_may_change(&self, channel: ChannelId, approvers: &[String]) -> bool {
         self.guild_cache.all_members_have(channel, Permissions::MANAGE_MESSAGES, |role| {
@@ -93,13 +95,13 @@ impl AgentChannels {
         })
     }
 
-    /// Whether a server is served.
+    /// Returns whether a guild is allowed.
     #[must_use]
     pub fn serves(&self, guild: GuildId) -> bool {
         self.allowlist.contains(guild)
     }
 
-    /// Whether it is the only one that is.
+    /// Returns whether it is the only guild that is allowed.
     #[must_use]
     pub fn serves_only(&self, guild: GuildId) -> bool {
         self.allowlist.all() == [guild]
@@ -112,7 +114,7 @@ impl ChannelNames for AgentChannels {
     }
 }
 
-/// A connection is there. One that was taken up again tells of no servers.
+/// Handles a new connection. A resumed session sends no guilds, so the channels and guilds are requested.
 pub fn on_connected(bridge: &Arc<DiscordApp>, resumed: bool) {
     if resumed && bridge.channels.guild_cache.guild_ids().is_empty() {
         bridge.tasks.spawn(guild_allowlist::refresh_after_resume(bridge.clone()));
@@ -120,7 +122,7 @@ pub fn on_connected(bridge: &Arc<DiscordApp>, resumed: bool) {
     }
 }
 
-/// Takes in what the gateway tells of servers and channels. Waits for nothing.
+/// Updates the caches from a gateway event. Does not block.
 pub fn handle_event(bridge: &Arc<DiscordApp>, event: &Event) {
     let rooms = &bridge.channels;
     rooms.allowlist.handle_event(event);

@@ -1,4 +1,4 @@
-//! The button below an idle notice.
+//! The Restore button below an idle notice.
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::context::RestoreParams;
@@ -12,17 +12,17 @@ use crate::ops::context::restore as context;
 use crate::ops::resolve::with_expected_agent;
 use crate::requester::Requester;
 
-/// What the button of a session is called.
+/// Returns the custom id of the button for a session.
 #[must_use]
 pub fn restore_button_id(session: Uuid) -> String {
     format!("restore:{session}")
 }
 
-/// Restores a session of the agent whose channel the button is in, on behalf of `by`, who may change a conversation. `session` is what
-/// stands behind `restore:`. Answers what came of it.
+/// Restores a session of the agent that the channel belongs to, on behalf of `by`, who may change conversations.
+/// `session` is the part of the custom id behind `restore:`. Returns the text that reports the outcome.
 ///
 /// # Errors
-/// `not_found` where the channel is no agent's; else as `context restore`.
+/// `not_found` if the channel belongs to no agent; otherwise those of `context restore`.
 pub async fn restore_session(bridge: &DiscordApp, channel: ChannelId, session: &str, by: &Requester) -> Result<String> {
     let agent = bridge.channels.agent_of(channel).ok_or_else(|| {
         Error::new(ErrorKind::NotFound, "this channel is no agent's any more")
@@ -31,7 +31,7 @@ pub async fn restore_session(bridge: &DiscordApp, channel: ChannelId, session: &
     let params = RestoreParams {
         agent: Some(agent.settings.name.clone()),
         session: session.to_owned(),
-        // The agent is that of the channel: another one's sessions were not asked for.
+        // Only sessions of the channel's own agent.
         own: true,
         ..RestoreParams::default()
     };

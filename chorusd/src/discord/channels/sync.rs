@@ -1,4 +1,4 @@
-//! What is noted of channels follows what Discord says of them.
+//! Synchronizes the table of channels with Discord.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::ops::agent::discord_channel;
 use crate::ops::discord::channels::{self, ChannelRow};
 
-/// A server was told of: looks after the agents that have channels in it, or whose channels are in none.
+/// Synchronizes the agents whose channels are in a guild that was received, and those whose channels are in no guild.
 pub async fn sync_guild(bridge: Arc<DiscordApp>, guild: GuildId) {
     let rooms = &bridge.channels;
     let whole = rooms.guild_cache.is_complete();
@@ -24,26 +24,27 @@ pub async fn sync_guild(bridge: Arc<DiscordApp>, guild: GuildId) {
     sync_agents(&bridge, agents, true).await;
 }
 
-/// A connection of the daemon before was taken up again: what changed since is told, so that only what was not noted is looked at.
+/// Synchronizes all agents after the session of the previous daemon was resumed. Changes since are replayed, so only
+/// channels without a record are requested.
 pub async fn sync_all(bridge: Arc<DiscordApp>) {
     let agents = bridge.ops.agents.all();
     sync_agents(&bridge, agents, false).await;
 }
 
-/// Looks after one agent.
+/// Synchronizes one agent.
 pub async fn sync_agent(bridge: Arc<DiscordApp>, agent: uuid::Uuid) {
     let agents = bridge.ops.agents.by_id(agent).into_iter().collect();
     sync_agents(&bridge, agents, true).await;
 }
 
-/// A channel is said to be gone.
+/// Detaches the agent of a channel that was deleted.
 pub async fn on_channel_deleted(bridge: Arc<DiscordApp>, channel: ChannelId) {
     if let Err(failure) = discord_channel::detach_channel(&bridge.ops, channel.get()).await {
         tracing::error!(%channel, %failure, "an agent keeps a channel that is gone");
     }
 }
 
-/// A post found no channel: unless it is there all the same, its agent goes on without one.
+/// Checks a channel that a post did not find. If it was deleted, its agent goes on without a channel.
 pub async fn verify_deleted(bridge: Arc<DiscordApp>, channel: ChannelId) {
     if matches!(bridge.rest.background().channel(channel).await, Err(RestError::Gone { .. })) {
         on_channel_deleted(bridge, channel).await;
@@ -65,7 +66,8 @@ async fn sync_agents(bridge: &Arc<DiscordApp>, agents: Vec<Arc<AgentEntry>>, dou
     }
 }
 
-/// Has the table say of an agent's channel what is so. `doubt`: one that no server is known to have may be gone.
+/// Updates the record of an agent's channel. `doubt`: a channel in no cached guild may have been deleted, so request
+/// it.
 async fn sync_channel(
     bridge: &Arc<DiscordApp>,
     agent: &Arc<AgentEntry>,
@@ -73,13 +75,13 @@ async fn sync_channel(
     doubt: bool,
 ) -> Result<()> {
     let (ops, id) = (&bridge.ops, agent.settings.id);
-    // What was noted may be old by now: a channel that is another agent's stays its.
+    // The rows may be outdated: keep a row whose channel belongs to another agent by now.
     let left = |channel| ops.agents.by_channel(channel).is_none_or(|owner| owner.settings.id == id);
     for row in rows.iter().filter(|row| row.agent == id && Some(row.channel) != agent.channel() && left(row.channel)) {
         channels::delete(ops, row.channel).await?;
     }
     let Some(channel) = agent.channel().filter(|channel| {
-        // Another agent may name it, too: it is that one's.
+        // The channel belongs to another agent that names it, too.
         ops.agents.by_channel(*channel).is_some_and(|owner| owner.settings.id == id)
     }) else {
         return Ok(());

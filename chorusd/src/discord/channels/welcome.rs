@@ -1,24 +1,26 @@
-//! What a new channel says about its agent.
+//! Topic and welcome message of an agent's channel.
 
 /// Characters of a topic, as Discord counts.
 const MAX_TOPIC_CHARS: usize = 1024;
 
-/// Characters of a system prompt that the welcome shows.
+/// Characters of the system prompt that the welcome message shows.
 const MAX_PROMPT_CHARS: usize = 1200;
 
-/// What an agent is for, in one line: the beginning of its system prompt, up to the end of a sentence or at least of a word.
+/// Returns the topic of a channel: the beginning of the agent's system prompt on one line, up to the end of a sentence
+/// or at least of a word.
 #[must_use]
 pub fn channel_topic(prompt: &str) -> String {
     let line = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
     shorten(&line, MAX_TOPIC_CHARS)
 }
 
-/// The first post in the channel of an agent. `permissions`: the name of its profile, or `None`: it has one of its own.
+/// Returns the first message in the channel of an agent. `permissions` is the name of its profile, or `None` for a
+/// profile of its own.
 #[must_use]
 pub fn welcome_text(name: &str, prompt: Option<&str>, permissions: Option<&str>) -> String {
     let mut text = format!("**{name}** is here. Write in this channel to talk to it.\n");
     if let Some(prompt) = prompt {
-        // Quoted line by line, so that nothing in it passes for a line of ours.
+        // Quoted line by line, so that the prompt cannot imitate other lines of the message.
         let quoted: Vec<String> = prompt.trim().lines().map(|line| format!("> {line}")).collect();
         text.push_str("System prompt:\n");
         text.push_str(&shorten(&quoted.join("\n"), MAX_PROMPT_CHARS));
@@ -29,7 +31,8 @@ pub fn welcome_text(name: &str, prompt: Option<&str>, permissions: Option<&str>)
     text
 }
 
-/// At most `most` characters of a text; where some are left out, up to the end of a sentence that is not far, else of a word, and `…`.
+/// Shortens a text to `most` characters, with an ellipsis: up to the end of a sentence in its second half, else of a
+/// word.
 fn shorten(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

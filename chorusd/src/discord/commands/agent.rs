@@ -18,7 +18,7 @@ use crate::ops::agent::discord_channel::NEW_CHANNEL;
 use crate::ops::agent::{config, destroy, init, list};
 use crate::ops::resolve::with_expected_agent;
 
-/// Makes an agent in this server.
+/// Creates an agent in this guild.
 pub async fn init(call: &Invocation) -> Result<Response> {
     let (by, ops) = (&call.caller, call.caller.ops());
     let text = |name: &str| call.args.text(name).map(str::to_owned);
@@ -42,7 +42,7 @@ pub async fn init(call: &Invocation) -> Result<Response> {
     Ok(Response::new(text + &warning_lines(by, &made.warnings)))
 }
 
-/// Asks whether an agent is to be taken away.
+/// Asks for confirmation before an agent is destroyed.
 pub async fn destroy(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let agent = by.resolve_agent(Some(call.args.require_text("name")?))?;
@@ -63,7 +63,7 @@ pub async fn destroy(call: &Invocation) -> Result<Response> {
     ))
 }
 
-/// Takes it away; it was confirmed.
+/// Destroys an agent after the confirmation.
 pub async fn destroy_confirmed(by: &Caller, agent: Uuid, keep_files: bool) -> Result<Response> {
     by.check_right(Right::Channels)?;
     let ops = by.ops();
@@ -80,12 +80,12 @@ pub async fn destroy_confirmed(by: &Caller, agent: Uuid, keep_files: bool) -> Re
     let said = format!("The agent **{}** was taken away.{saved}", inline_text(by, &name, 64));
     let text = format!("{said}{}", warning_lines(by, &gone.warnings));
     let aloud = format!("{said} By {}.", inline_text(by, by.member.name(), 64));
-    // Nobody hears it in a channel that goes with the agent.
+    // If the agent's channel is this one, nobody reads it any more.
     let own = entry.channel_id.as_deref() == Some(&*by.channel.to_string());
     Ok(Response { public_text: (!own).then_some(aloud), ..Response::new(text) })
 }
 
-/// The agents that whoever asks may see.
+/// Lists the agents that the caller may see.
 pub async fn list(call: &Invocation) -> Result<Response> {
     let visible: Vec<Uuid> = call.caller.visible_agents().iter().map(|entry| entry.settings.id).collect();
     if visible.is_empty() {
@@ -102,7 +102,7 @@ pub async fn list(call: &Invocation) -> Result<Response> {
     Ok(Response::new(lines.join("\n")))
 }
 
-/// An agent in a line.
+/// Formats an agent on one line.
 pub fn agent_line(by: &Caller, agent: &Agent) -> String {
     let mut parts = vec![format!("**{}**", inline_text(by, &agent.name, 64))];
     parts.extend(agent.channel_id.as_ref().map(|channel| format!("<#{channel}>")));
@@ -118,13 +118,13 @@ pub fn agent_line(by: &Caller, agent: &Agent) -> String {
     parts.join(" · ")
 }
 
-/// Shows or sets what an agent is.
+/// Shows or sets the configuration of an agent.
 pub async fn config(call: &Invocation) -> Result<Response> {
     let (by, ops, given) = (&call.caller, call.caller.ops(), &call.args);
     let agent = by.resolve_agent(Some(given.require_text("name")?))?;
     let (id, name) = (agent.settings.id, agent.settings.name.clone());
     let key = given.text("key").map(str::to_owned);
-    // Discord offers no others, and is not who says what may be looked at.
+    // Discord offers no other keys, but it does not enforce which ones may be used.
     if let Some(key) = key.as_deref().filter(|key| !AGENT_CONFIG_KEYS.contains(key)) {
         return Err(Error::new(
             ErrorKind::Denied,
@@ -174,7 +174,8 @@ fn config_value_text(value: &Value) -> String {
     }
 }
 
-/// The id of a channel of this server; empty: none; `new`: one that is to be made.
+/// Resolves the value for `channel_id`: a channel of this guild to its id; empty means none, `new` one that is to be
+/// created.
 async fn parse_channel(by: &Caller, given: &str) -> Result<String> {
     #[derive(serde::Deserialize)]
     struct ChannelGuild {

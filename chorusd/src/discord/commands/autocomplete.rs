@@ -1,4 +1,4 @@
-//! What is offered while a command is typed.
+//! Autocomplete: values that are suggested while an option of a command is typed.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use super::invocation::{Arguments, Caller};
 use super::text_format::{Redact, session_title, truncate};
 use crate::ops::{discord, models};
 
-/// How long sessions are looked for: Discord waits three seconds.
+/// How long the sessions are queried: Discord waits three seconds.
 const SESSIONS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Most that is offered, and characters of each.
+/// Choices that are suggested at most, and the characters of each.
 const MAX_CHOICES: usize = 25;
 const MAX_CHOICE_CHARS: usize = 100;
 
-/// The newest sessions, of which those that fit are offered.
+/// The newest sessions, which are searched for matches.
 const MAX_SESSIONS: u64 = 500;
 
-/// Idle timeouts that are offered.
+/// Idle timeouts that are suggested.
 const IDLE_TIMEOUTS: [&str; 5] = ["10m", "30m", "2h", "1d", "0"];
 
-/// Names and values for what is typed into the option `name`; nothing where anything is amiss.
+/// Returns names and values for what is typed into the option `name`; empty on any error.
 pub async fn suggest_choices(
     by: &Caller,
     action: &Subcommand,
@@ -52,7 +52,7 @@ pub async fn suggest_choices(
     matching_choices(by, found, typed)
 }
 
-/// Values that are shown as they are.
+/// Turns values into choices whose name is the value.
 fn as_choices(values: impl IntoIterator<Item = String>) -> Vec<(String, String)> {
     values.into_iter().map(|value| (value.clone(), value)).collect()
 }
@@ -82,17 +82,17 @@ async fn model_choices(by: &Caller) -> Vec<(String, String)> {
     as_choices(found.aliases.into_keys().chain(listed))
 }
 
-/// The profiles that they may grant.
+/// The profiles that the caller may grant.
 fn profile_choices(by: &Caller) -> Vec<(String, String)> {
     let config = &by.ops().config;
     let granted = |name: &&str| config.grants.check_grant(&by.member.requester, &(*name).into()).is_ok();
     as_choices(config.profiles.iter().map(|(name, _)| name).filter(granted).map(str::to_owned))
 }
 
-/// Those in which what was typed is found; those that begin with it first.
+/// Returns the choices that contain the typed text; those that begin with it come first.
 fn matching_choices(clean: &impl Redact, found: Vec<(String, String)>, typed: &str) -> Vec<(String, String)> {
     let typed = typed.trim().to_lowercase();
-    // What is chosen must be the value: one with a secret in it is not offered.
+    // A choice is sent back as the value, so a value that redaction would change is not suggested.
     let whole = |value: &str| value.chars().count() <= MAX_CHOICE_CHARS && clean.redact(value) == value;
     let (begin, hold): (Vec<_>, Vec<_>) = found
         .into_iter()

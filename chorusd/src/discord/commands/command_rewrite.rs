@@ -1,9 +1,9 @@
-//! Advice in Discord's words: what verbs advise names commands of the terminal, and a front door names its own. Pure.
+//! Rewrites hints for Discord: operations name `chorusctl` commands, which are replaced by slash commands. Pure.
 
 use super::definitions::{OptionKind, Subcommand};
 use super::registry::{AGENT_CONFIG_KEYS, find_subcommand};
 
-/// Advice that names no command, and what it is here.
+/// Phrases that name no command, and their replacements in Discord.
 const PHRASES: [(&str, &str); 4] = [
     ("end it: Ctrl-C where it was sent, `send.cancel` on the socket", "end it with the Stop button below its answer"),
     ("name the agent that is to use it: --agent NAME", "only the agent that a session is of can use it here"),
@@ -11,22 +11,23 @@ const PHRASES: [(&str, &str); 4] = [
     ("name one with --agent, or choose one with `chorusctl agent use NAME`", "name one with `agent`"),
 ];
 
-/// Commands of the terminal that have another name here.
+/// `chorusctl` commands whose slash command has another name.
 const RENAMED_COMMANDS: [(&[&str], &[&str]); 2] =
     [(&["models", "validate"], &["settings", "validate-keys"]), (&["agent", "show"], &["status"])];
 
-/// Words that say nothing here, or are there anyway: whom a command is about, and that it was meant.
+/// Flags without meaning in Discord: the agent is that of the channel, and destructive commands ask for confirmation.
 const IGNORED_FLAGS: [&str; 2] = ["--all-agents", "--yes"];
 
 const PROGRAM: &str = "chorusctl ";
 
-/// How the audit log begins the id of somebody.
+/// Prefix of the id of a Discord user in the audit log.
 const PERSON_PREFIX: &str = "discord:";
 
-/// `advice` as it is true in a channel: commands that there are here by the names that they have here, others as those of the terminal.
+/// Replaces the `chorusctl` commands in `advice` by slash commands. A command that has none is named as one for the
+/// terminal.
 #[must_use]
 pub fn rewrite_commands(advice: &str) -> String {
-    // It says itself where it is to be done.
+    // The text already says that it is about the terminal.
     if advice.contains("at the terminal") || advice.contains("at a terminal") {
         return advice.to_owned();
     }
@@ -39,7 +40,7 @@ pub fn rewrite_commands(advice: &str) -> String {
         let end = if quoted { tail.find('`') } else { tail.find([';', ',', '(', '\n']) }.unwrap_or(tail.len());
         let command = tail[PROGRAM.len()..end].trim_end();
         said.push_str(&rewrite_command(command));
-        // A blank before what follows an unquoted one stays.
+        // Keep the blank behind a command that is not quoted.
         let blank = if quoted { "" } else { &tail[PROGRAM.len() + command.len()..end] };
         said.push_str(blank);
         rest = tail[(end + usize::from(quoted)).min(tail.len())..].to_owned();
@@ -47,7 +48,8 @@ pub fn rewrite_commands(advice: &str) -> String {
     said + &rest
 }
 
-/// `text` with people as Discord names them: `discord:ID` is how the audit log has them. Nobody is called by that.
+/// Replaces `discord:ID`, the form of the audit log, by a mention. Chorus's messages allow no mentions, so it notifies
+/// nobody.
 #[must_use]
 pub fn mention_people(text: &str) -> String {
     let (mut said, mut rest) = (String::with_capacity(text.len()), text);
@@ -65,7 +67,7 @@ pub fn mention_people(text: &str) -> String {
     said + rest
 }
 
-/// One command of the terminal.
+/// Rewrites one `chorusctl` command.
 fn rewrite_command(command: &str) -> String {
     if command.split_whitespace().next() == Some("cancel") {
         return "the Stop button below its answer".to_owned();
@@ -73,7 +75,7 @@ fn rewrite_command(command: &str) -> String {
     to_slash_command(command).unwrap_or_else(|| format!("`{PROGRAM}{command}` at the terminal"))
 }
 
-/// What a command is here; `None`: there is none for it.
+/// Converts a `chorusctl` command to a slash command; `None` if there is none.
 fn to_slash_command(command: &str) -> Option<String> {
     let mut words: Vec<&str> = command.split_whitespace().filter(|word| !IGNORED_FLAGS.contains(word)).collect();
     if let Some(at) = words.iter().position(|word| *word == "--agent") {
@@ -93,7 +95,7 @@ fn to_slash_command(command: &str) -> Option<String> {
     Some(format!("`/{name}{sub}{}`", to_slash_options(action, given)?))
 }
 
-/// What is given with a command, as it is given here; `None`: that cannot be.
+/// Converts the arguments of a command to slash command options; `None` if that is not possible.
 fn to_slash_options(action: &Subcommand, given: &[&str]) -> Option<String> {
     let mut open = action.options.iter().filter(|option| option.kind != OptionKind::Bool);
     let mut said = String::new();

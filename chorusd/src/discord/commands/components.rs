@@ -1,4 +1,4 @@
-//! Buttons. What a button is for stands in its id, so that those of messages from before a restart still lead somewhere.
+//! Buttons. The custom id of a button says what it does, so that buttons of messages from before a restart still work.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::discord::{approvals, channels, reply};
 use crate::error::{Error, Result};
 use crate::requester::Answerer;
 
-/// What a button is for.
+/// What a button does, parsed from its custom id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ButtonKind {
     History {
@@ -34,20 +34,20 @@ enum ButtonKind {
     Restore {
         session: Uuid,
     },
-    /// An answer to an approval, which reads the rest.
+    /// An answer to an approval; the approvals module parses the custom id further.
     Approval,
 }
 
-/// What came of it.
+/// The outcome of a button press.
 #[derive(Debug)]
 enum ButtonOutcome {
-    /// The message of the button says something else now.
+    /// The message of the button gets another text.
     Edited(Response),
-    /// Everybody is told.
+    /// Everybody in the channel reads the text.
     Public(String),
-    /// Who pressed is told.
+    /// Only the person who pressed reads the text.
     Private(String),
-    /// The message changes by itself.
+    /// No text: the message is edited elsewhere.
     Silent,
 }
 
@@ -69,7 +69,7 @@ impl ButtonKind {
     }
 }
 
-/// Carries out what a button is for.
+/// Handles a press of a button.
 pub async fn handle_button(bridge: Arc<DiscordApp>, pressed: ComponentInteraction) {
     let ComponentInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = pressed;
     let way = InteractionRef { id, application: application_id, token };
@@ -135,7 +135,7 @@ async fn run_button(what: ButtonKind, id: &str, by: &Caller) -> Result<ButtonOut
     }
 }
 
-/// What was asked under this id, where it is theirs to answer.
+/// Takes the confirmation with this id, if it is the caller's to give.
 fn take_confirmation(by: &Caller, id: Uuid) -> Result<PendingCommand> {
     match by.app.commands.confirmations.take(id, by.ops().clock.ticks(), &by.member.requester) {
         ConfirmOutcome::Confirmed(deed) => Ok(deed),

@@ -1,4 +1,4 @@
-//! What is asked back before it is done. In memory: after a restart nothing is confirmed.
+//! Confirmations that are asked before something is done. In memory: after a restart none can be given.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,45 +11,45 @@ use crate::clock::Ticks;
 use crate::discord::app::DiscordApp;
 use crate::requester::Requester;
 
-/// How long an answer is waited for.
+/// How long a confirmation can be given.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Questions that are open at most; those that fall due first are dropped for more.
+/// Confirmations that are open at most; those that expire first are dropped for more.
 const MAX_OPEN: usize = 1000;
 
-/// What is to be confirmed, of which agent.
+/// A command that waits for its confirmation, and its agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PendingCommand {
     Clear { agent: Uuid, save: bool },
     Destroy { agent: Uuid, keep_files: bool },
 }
 
-/// What is asked.
+/// A confirmation that was asked for.
 #[derive(Debug)]
 struct Confirmation {
     command: PendingCommand,
-    /// Who may answer.
+    /// Who may give it.
     requester: String,
     due: Ticks,
 }
 
-/// What came of a press.
+/// The outcome of a button press.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfirmOutcome {
-    /// It is theirs and in time; asked once.
+    /// The right person confirmed in time. Each confirmation is given once.
     Confirmed(PendingCommand),
     /// Somebody else was asked.
     WrongPerson,
-    /// It is answered, too late, or from before a restart.
+    /// It was answered already, or expired, or is from before a restart.
     Expired,
 }
 
-/// Questions that are open.
+/// The confirmations that are open.
 #[derive(Debug, Default)]
 pub struct Confirmations(Mutex<HashMap<Uuid, Confirmation>>);
 
 impl Confirmations {
-    /// Asks back: `text` with two buttons.
+    /// Returns a response that asks for confirmation: `text` with two buttons.
     pub fn ask(
         &self,
         bridge: &DiscordApp,
@@ -81,7 +81,7 @@ impl Confirmations {
         open.insert(id, Confirmation { command: deed, requester: by.to_string(), due: now.after(CONFIRM_TIMEOUT) });
     }
 
-    /// Takes the question, where it is one of this person and in time.
+    /// Takes a confirmation if it belongs to this person and has not expired.
     pub fn take(&self, id: Uuid, now: Ticks, by: &Requester) -> ConfirmOutcome {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match open.get(&id) {

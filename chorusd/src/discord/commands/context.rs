@@ -19,10 +19,10 @@ use crate::ops::context::{clear, compact, restore, resume, rewind, save};
 use crate::ops::discord::command_support;
 use crate::ops::resolve::with_expected_agent;
 
-/// How long a summary is waited for: an answer can be changed for 15 minutes.
+/// How long a summary is waited for: a response can be edited for 15 minutes.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(13 * 60);
 
-/// The agent that a change is about, once it is written down who has it made.
+/// Returns the agent that a change is about, after recording the change and its requester in the audit log.
 async fn audited_agent(call: &Invocation, action: &str) -> Result<std::sync::Arc<AgentEntry>> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     call.caller.audit(&agent, action, Right::Change).await?;
@@ -44,20 +44,21 @@ pub async fn save(call: &Invocation) -> Result<Response> {
     Ok(Response { summary_of, ..Response::new(text) })
 }
 
-/// The answer to a save, where a model's summary has come in the place of the first one; `None`: none will come.
+/// Waits until a model's summary has replaced the first one, and returns the new response to the save. Returns `None`
+/// if there will be none.
 pub async fn wait_for_summary(by: &Caller, (session, below): (Uuid, String)) -> Option<Response> {
     let saved = tokio::time::timeout(SUMMARY_TIMEOUT, command_support::wait_for_summary(by.ops(), session)).await;
     let saved = saved.ok()?.inspect_err(|failure| tracing::warn!(%failure, "a summary is not shown")).ok()??;
     Some(Response::new(saved_text(by, &saved, false) + &below))
 }
 
-/// What a save comes to. `pending`: a model's summary is on its way.
+/// Formats the response to a save. `pending`: a model's summary is on its way.
 fn saved_text(by: &Caller, session: &Session, pending: bool) -> String {
     let later = if pending { "\n-# A model writes a summary, which takes the place of this one." } else { "" };
     format!("Saved as {}.{}{later}", session_label(by, session), summary_text(by, session))
 }
 
-/// Asks whether the conversation is to be discarded.
+/// Asks for confirmation before the conversation is cleared.
 pub async fn clear(call: &Invocation) -> Result<Response> {
     let (by, save) = (&call.caller, call.args.flag("save"));
     let agent = by.resolve_agent(call.args.text("agent"))?;
@@ -85,7 +86,7 @@ pub async fn clear(call: &Invocation) -> Result<Response> {
     ))
 }
 
-/// Discards it; that was confirmed.
+/// Clears the conversation after the confirmation.
 pub async fn clear_confirmed(by: &Caller, agent: Uuid, save: bool) -> Result<Response> {
     by.check_right(Right::Change)?;
     let entry = by.ops().agents.by_id(agent).filter(|entry| by.is_guild_agent(entry));
@@ -171,7 +172,8 @@ pub async fn rewind(call: &Invocation) -> Result<Response> {
     Ok(Response::new(format!("{text}. {} live now.", pluralize(done.messages, "message"))))
 }
 
-/// The words that open a context: those that rules made name commands, a model's stay as they are.
+/// Formats the opening message of a context. In one that rules generated the commands are rewritten; one by a model
+/// stays as it is.
 fn opening_text(said: &str, generated: bool) -> String {
     if generated { rewrite_commands(said) } else { said.to_owned() }
 }

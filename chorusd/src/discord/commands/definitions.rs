@@ -1,14 +1,14 @@
-//! What a command is: its words, what may be given with it, who may use it.
+//! Definitions of slash commands: their names, options and rights.
 
 use serde_json::{Value, json};
 use serenity::model::Permissions;
 
-/// A slash command, or several of one name.
+/// A slash command, or a group of subcommands.
 #[derive(Debug)]
 pub struct Command {
     pub name: &'static str,
     pub description: &'static str,
-    /// Who is shown it; what counts is looked at when it is carried out.
+    /// The permissions that a member needs to see the command. The right is checked again when the command runs.
     pub default_permissions: Option<Permissions>,
     pub subcommands: Subcommands,
 }
@@ -19,20 +19,20 @@ pub enum Subcommands {
     Many(&'static [Subcommand]),
 }
 
-/// What one command does.
+/// A subcommand, or a command that has none.
 #[derive(Debug)]
 pub struct Subcommand {
-    /// Behind that of the command; of a command that is only one, the same.
+    /// The name behind that of the command; equal to it if the command has no subcommands.
     pub name: &'static str,
     pub description: &'static str,
     pub command: CommandId,
     pub right: Right,
-    /// Whether nobody else sees the answer.
+    /// The response is shown only to the caller.
     pub private: bool,
     pub options: &'static [CommandOption],
 }
 
-/// What is done.
+/// Identifies the function that runs a subcommand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CommandId {
     AgentInit,
@@ -61,10 +61,10 @@ pub enum CommandId {
     Ping,
 }
 
-/// Who may use it. Another agent than the channel's own needs Manage Channels on top.
+/// The right to use a command. To name another agent than the channel's own needs Manage Channels in addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
-    /// Anybody who sees the channel.
+    /// Everybody who sees the channel.
     Read,
     /// Manage Messages, or a role of `approvers`.
     Change,
@@ -74,7 +74,7 @@ pub enum Right {
     Server,
 }
 
-/// Something that is given with a command.
+/// An option of a command.
 #[derive(Debug)]
 pub struct CommandOption {
     pub name: &'static str,
@@ -85,29 +85,29 @@ pub struct CommandOption {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionKind {
-    /// At most so many characters.
+    /// At most this many characters.
     Text(u16),
-    /// With what is offered while it is typed.
+    /// A text with autocomplete.
     Autocomplete(Completion),
     /// One of these.
     OneOf(&'static [&'static str]),
-    /// A whole number from this on.
+    /// A whole number, at least this one.
     Number(u32),
     Bool,
 }
 
-/// What is offered.
+/// What autocomplete suggests for an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completion {
     Agents,
     Sessions,
     Models,
     Profiles,
-    /// Values of the key that is given, too.
+    /// Values for the configuration key that is given in another option.
     Values,
 }
 
-/// Longest text that is offered something for.
+/// Longest text of an option with autocomplete.
 const MAX_AUTOCOMPLETE_CHARS: u16 = 1000;
 
 impl Command {
@@ -119,7 +119,7 @@ impl Command {
         }
     }
 
-    /// As Discord takes it. For servers only: an application's commands are none of a direct message.
+    /// Returns the definition for Discord's API. The command is available in guilds only, not in direct messages.
     pub fn to_json(&self) -> Value {
         let options: Vec<Value> = match &self.subcommands {
             Subcommands::One(action) => action.options.iter().map(CommandOption::to_json).collect(),

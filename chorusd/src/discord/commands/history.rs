@@ -1,4 +1,4 @@
-//! `/context history`: pages with buttons that say all they need, so that they work after a restart.
+//! `/context history`: pages with buttons whose ids hold agent and page, so that they work after a restart.
 
 use chorus_proto::Session;
 use chorus_proto::methods::context::HistoryParams;
@@ -17,7 +17,7 @@ pub async fn history(call: &Invocation) -> Result<Response> {
     page_response(&call.caller, &agent, call.args.number("page").unwrap_or(1)).await
 }
 
-/// The page that a button leads to.
+/// Shows the page that a button leads to.
 pub async fn show_page(by: &Caller, agent: Uuid, number: u64) -> Result<Response> {
     let entry = by.ops().agents.by_id(agent).filter(|entry| by.is_guild_agent(entry));
     let gone = || Error::new(chorus_proto::ErrorKind::AgentNotFound, "that agent is gone");
@@ -36,7 +36,7 @@ async fn page_response(by: &Caller, agent: &AgentEntry, number: u64) -> Result<R
     let mut found =
         with_expected_agent(agent.settings.id, history::history_as(by.ops(), params(number.max(1)), who)).await?;
     if found.page > found.pages {
-        // Sessions went since the page was shown.
+        // Sessions were deleted since the page was shown.
         found = with_expected_agent(agent.settings.id, history::history_as(by.ops(), params(found.pages), who)).await?;
     }
     let name = inline_text(by, &agent.settings.name, 64);
@@ -74,7 +74,7 @@ fn session_line(by: &Caller, number: u64, session: &Session) -> String {
     )
 }
 
-/// What a button is known by.
+/// Returns the custom id of the button that leads to a page.
 pub fn page_button_id(agent: Uuid, page: u64) -> String {
     format!("history:{agent}:{page}")
 }

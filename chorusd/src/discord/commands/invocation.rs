@@ -1,4 +1,4 @@
-//! A command on its way: who asks for it, where, and what was given.
+//! A command as it was invoked: by whom, where, and with which arguments.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::discord::member::GuildMember;
 use crate::error::{Error, Result};
 use crate::ops::{Ops, discord};
 
-/// Who asks for something, and where.
+/// The member who invoked a command or pressed a button, and where.
 #[derive(Debug, Clone)]
 pub struct Caller {
     pub app: Arc<DiscordApp>,
@@ -23,17 +23,17 @@ pub struct Caller {
     pub member: GuildMember,
 }
 
-/// A command with what was given.
+/// A command with its arguments.
 #[derive(Debug)]
 pub struct Invocation {
     pub caller: Caller,
     pub args: Arguments,
 }
 
-/// What was given, by name.
+/// The arguments of a command, by name.
 #[derive(Debug, Default)]
 pub struct Arguments {
-    /// The word behind that of the command.
+    /// The name of the subcommand.
     pub subcommand: Option<String>,
     values: HashMap<String, ArgumentValue>,
 }
@@ -77,10 +77,10 @@ impl Arguments {
         self.values.get(name) == Some(&ArgumentValue::Bool(true))
     }
 
-    /// A text that must be there.
+    /// Returns a text argument that is required.
     ///
     /// # Errors
-    /// `invalid_params`; Discord asks for it before it sends a command.
+    /// `invalid_params`; Discord itself asks for required options before it sends a command.
     pub fn require_text(&self, name: &str) -> Result<&str> {
         self.text(name).ok_or_else(|| Error::invalid(format!("`{name}` is missing")))
     }
@@ -104,7 +104,7 @@ impl Caller {
         &self.app.ops
     }
 
-    /// Whether they may; the right by its name, for who asks and for the audit log.
+    /// Checks that the caller has a right. Returns the name of what grants it, for people and for the audit log.
     ///
     /// # Errors
     /// `denied`, with what is needed.
@@ -123,7 +123,7 @@ impl Caller {
         Err(Error::new(ErrorKind::Denied, "you may not do that here").hint(format!("it needs {needed}")))
     }
 
-    /// Whether it is known which roles there are: without that nobody can be told that they may not.
+    /// Checks that the roles of the guild are loaded. Without them no request can be denied with certainty.
     ///
     /// # Errors
     /// `discord_failed`.
@@ -135,13 +135,13 @@ impl Caller {
             .hint("try again in a moment"))
     }
 
-    /// A failure, where it says that they may not only if that is sure.
+    /// Replaces a `denied` error by `discord_failed` if the roles of the guild are not loaded.
     #[must_use]
     pub fn verify_denial(&self, failure: Error) -> Error {
         if failure.kind == ErrorKind::Denied { self.ensure_roles_loaded().err().unwrap_or(failure) } else { failure }
     }
 
-    /// Whether a name is one of a model that can be called: nobody in a channel can add what it would need.
+    /// Checks that a model of this name can be called. Nobody in a channel could configure what is missing.
     ///
     /// # Errors
     /// `model_unavailable` with the nearest names.
@@ -155,8 +155,8 @@ impl Caller {
         self.app.channels.agent_of(self.channel)
     }
 
-    /// Whether an agent is one of this server: it has its channel here, or had its last one; or it never had one, and no other server is
-    /// served.
+    /// Returns whether an agent belongs to this guild: its channel is here, or its last one was. An agent that never
+    /// had a channel belongs to the guild if no other guild is allowed.
     #[must_use]
     pub fn is_guild_agent(&self, entry: &AgentEntry) -> bool {
         match &entry.guild_id {
@@ -165,7 +165,7 @@ impl Caller {
         }
     }
 
-    /// The agents that they may look at, by name.
+    /// The agents that the caller may see, by name.
     #[must_use]
     pub fn visible_agents(&self) -> Vec<Arc<AgentEntry>> {
         if !self.member.rights.manage_channels {
@@ -174,7 +174,7 @@ impl Caller {
         self.ops().agents.all().into_iter().filter(|entry| self.is_guild_agent(entry)).collect()
     }
 
-    /// The agent that is meant: this channel's, or the one that is named.
+    /// Returns the agent that is named, or this channel's agent if none is.
     ///
     /// # Errors
     /// `no_agent`, `denied` for another agent without Manage Channels, `agent_not_found`.
@@ -197,7 +197,7 @@ impl Caller {
         })
     }
 
-    /// Whether they may reach for other agents than this channel's.
+    /// Checks that the caller may use agents of other channels.
     ///
     /// # Errors
     /// `denied`.
@@ -210,10 +210,10 @@ impl Caller {
             .hint("it needs Manage Channels"))
     }
 
-    /// Writes down what they are about to have done.
+    /// Records in the audit log what the caller is about to do.
     ///
     /// # Errors
-    /// What cannot be written down is not to be done.
+    /// If the audit log cannot be written, the action must not be done.
     pub async fn audit(&self, agent: &AgentEntry, action: &str, right: Right) -> Result<()> {
         let right = self.check_right(right)?;
         discord::command_support::audit_action(

@@ -1,5 +1,5 @@
-//! Slash commands. Each is answered at once with a promise of more, before anything is looked up, and then done by the same function of
-//! `ops` that the socket's verb is.
+//! Slash commands. Each interaction first gets a deferred response, before anything is looked up. Then the command runs
+//! the same `ops` function as the method of the socket.
 
 mod agent;
 mod autocomplete;
@@ -42,28 +42,28 @@ use crate::discord::member::GuildMember;
 use crate::discord::rest::interactions::{InitialResponse, InteractionRef};
 use crate::error::{Error, Result};
 
-/// Sessions of a page of history.
+/// Sessions on a page of history.
 const HISTORY_PAGE_SIZE: u64 = 10;
 
-/// Commands that are carried out at once; more are told so.
+/// Commands that may run at the same time; further ones get an error.
 const MAX_RUNNING_COMMANDS: usize = 4096;
 
-/// What a command that runs may still take when the daemon stops.
+/// How long a running command may go on when the daemon stops.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 
 const GUILDS_ONLY_TEXT: &str = "Chorus is there in servers only.\nHint: use the command in the channel of an agent.";
 const BUSY_TEXT: &str = "Too many commands are waiting.\nHint: try again in a moment.";
 
-/// What commands share.
+/// State that all slash commands share.
 #[derive(Debug)]
 pub struct SlashCommands {
     permits: Arc<Semaphore>,
     confirmations: confirmation::Confirmations,
-    /// A server is told the commands by one at a time.
+    /// Lets one task at a time register the commands in a guild.
     register_locks: KeyedMutex<()>,
-    /// What servers were told is noted by one at a time.
+    /// Lets one task at a time change the record of registered commands.
     registered_lock: Mutex<()>,
-    /// Whose commands they are; 0: not known yet.
+    /// The application whose commands these are; 0 if not known yet.
     application_id: AtomicU64,
 }
 
@@ -80,7 +80,7 @@ impl Default for SlashCommands {
     }
 }
 
-/// Takes what somebody typed or pressed; it is answered beside what comes next.
+/// Handles a command, a button press or an autocomplete request in a task of its own.
 pub fn handle_interaction(bridge: &Arc<DiscordApp>, interaction: Interaction) {
     let tasks = bridge.tasks.clone();
     let bridge = bridge.clone();
@@ -96,7 +96,7 @@ fn caller(bridge: &Arc<DiscordApp>, guild: GuildId, channel: ChannelId, member: 
     Caller { app: bridge.clone(), guild, channel, member: GuildMember::from_interaction(bridge, guild, member) }
 }
 
-/// The same once it is known how roles are called.
+/// Returns the caller again, once the roles of the guild are loaded.
 async fn with_roles(by: Caller, member: &Member) -> Caller {
     match by.app.roles.ensure_loaded(&by.app.rest, by.guild).await {
         Ok(()) => caller(&by.app, by.guild, by.channel, member),
@@ -128,7 +128,7 @@ async fn run_command(bridge: Arc<DiscordApp>, command: CommandInteraction) {
         return;
     };
     let by = caller(&bridge, guild, channel_id, &member);
-    // Nobody else reads that somebody may not do something.
+    // Only the caller should read that they lack a right.
     let private = action.private || bridge.roles.is_loaded(guild) && by.check_right(action.right).is_err();
     if !send_initial_response(&bridge, &way, &InitialResponse::Defer { private }).await {
         return;
@@ -148,7 +148,7 @@ async fn run_command(bridge: Arc<DiscordApp>, command: CommandInteraction) {
     }
 }
 
-/// Runs `work` to its end, also where nobody waits for it any more because the daemon stops.
+/// Runs `work` to its end in a task of its own, even if the daemon stops and nobody waits for the result any more.
 async fn run_to_completion<T: Send + 'static>(
     bridge: &DiscordApp,
     work: impl Future<Output = Result<T>> + Send + 'static,
@@ -160,7 +160,7 @@ async fn run_to_completion<T: Send + 'static>(
     }
 }
 
-/// The daemon stops, and has for a moment.
+/// Waits until the daemon stops, and `STOP_GRACE` longer.
 async fn wait_stop_grace(bridge: &DiscordApp) {
     bridge.stop.cancelled().await;
     tokio::time::sleep(STOP_GRACE).await;
@@ -196,7 +196,7 @@ async fn dispatch_command(action: &Subcommand, call: &Invocation) -> Result<Resp
     }
 }
 
-/// What is offered while a command is typed.
+/// Answers an autocomplete request, that is, suggests values while an option is typed.
 async fn answer_autocomplete(bridge: Arc<DiscordApp>, command: CommandInteraction) {
     let CommandInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = command;
     let way = InteractionRef { id, application: application_id, token };

@@ -1,4 +1,4 @@
-//! `/status`, `/models`, `/approvals`, `/usage`, `/ping`: how things stand.
+//! The commands that show a state: `/status`, `/models`, `/approvals`, `/usage`, `/ping`.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use crate::ops::{approvals, models, status, usage};
 /// Models of a provider that are listed by name.
 const MAX_MODELS_PER_PROVIDER: usize = 40;
 
-/// Characters of an action that are listed; one that is longer is answered where it stands whole.
+/// Characters of an action that are listed; a longer action can only be allowed where it is shown whole.
 const MAX_ACTION_CHARS: usize = 600;
 
-/// Questions that have buttons: Discord takes no more rows.
+/// Approvals that get buttons: Discord takes no more rows.
 const MAX_BUTTON_ROWS: usize = 5;
 
 /// Days that are listed.
@@ -147,7 +147,7 @@ pub async fn approvals(call: &Invocation) -> Result<Response> {
         }
     }
     let text = asked.join("\n");
-    // What is in a file only is not there to be seen with the buttons.
+    // The buttons must not stand below an action that can be read only in the attached file.
     if text.chars().count() > MAX_MESSAGE_CHARS {
         rows.clear();
     }

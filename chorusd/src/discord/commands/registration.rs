@@ -1,4 +1,4 @@
-//! Telling servers which commands there are: only those that do not know it yet.
+//! Registers the slash commands in guilds that do not have the current ones yet.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use crate::discord::app::DiscordApp;
 use crate::discord::rest::RestError;
 use crate::ops::discord::command_support::{registered_hashes, set_registered_hash};
 
-/// The first wait before it is tried again, and the longest.
+/// The first wait before a retry, and the longest.
 const INITIAL_BACKOFF: Duration = Duration::from_secs(2);
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
 
-/// A new connection names the application and its servers.
+/// Registers the commands after a new session was opened, which names the application and its guilds.
 pub fn on_ready(bridge: &Arc<DiscordApp>, application: ApplicationId, guilds: impl IntoIterator<Item = GuildId>) {
     bridge.commands.application_id.store(application.get(), Relaxed);
     register_in_guilds(bridge, application, guilds);
 }
 
-/// The application was invited to a server, or hears of one again.
+/// Registers the commands in a guild that the application joined, or that became available again.
 pub fn on_guild_joined(bridge: &Arc<DiscordApp>, guild: GuildId) {
     let bridge = bridge.clone();
     bridge.tasks.clone().spawn(async move {
         let named = bridge.commands.application_id.load(Relaxed);
         let application = match named {
-            // A connection that was taken up again did not name it, the one before did.
+            // A resumed session does not name the application, so take it from the record of the last registration.
             0 => registered_guilds(&bridge).await.first().map(|(application, _)| *application),
             named => Some(ApplicationId::new(named)),
         };
@@ -42,11 +42,11 @@ pub fn on_guild_joined(bridge: &Arc<DiscordApp>, guild: GuildId) {
     });
 }
 
-/// Sees to it that these servers know the commands, in the background.
+/// Registers the commands in these guilds, in the background.
 fn register_in_guilds(bridge: &Arc<DiscordApp>, application: ApplicationId, guilds: impl IntoIterator<Item = GuildId>) {
     for guild in guilds.into_iter().filter(|guild| bridge.channels.serves(*guild)) {
         let bridge = bridge.clone();
-        // One that does not take them keeps no other from having them.
+        // A task for each guild, so that one that refuses the commands does not delay the others.
         bridge.tasks.clone().spawn(async move {
             tokio::select! {
                 () = register_with_retries(&bridge, application, guild) => {}
@@ -56,7 +56,8 @@ fn register_in_guilds(bridge: &Arc<DiscordApp>, application: ApplicationId, guil
     }
 }
 
-/// As [`ready`], for all servers that were told something before, or are served now: a connection that is taken up again names none.
+/// Registers the commands in all guilds that were registered before or are allowed now. A resumed session names no
+/// guilds, unlike the one of [`on_ready`].
 pub fn on_resumed(bridge: &Arc<DiscordApp>) {
     let bridge = bridge.clone();
     bridge.tasks.clone().spawn(async move {
@@ -70,7 +71,7 @@ pub fn on_resumed(bridge: &Arc<DiscordApp>) {
     });
 }
 
-/// Servers that were told something before, with the application whose commands those are.
+/// Returns the guilds that were registered before, each with its application.
 async fn registered_guilds(bridge: &DiscordApp) -> Vec<(ApplicationId, GuildId)> {
     let ids = |key: &String| {
         let (application, guild) = key.split_once(':')?;
@@ -86,7 +87,7 @@ async fn registered_guilds(bridge: &DiscordApp) -> Vec<(ApplicationId, GuildId)>
     }
 }
 
-/// The server is left: should it come back, it is told anew.
+/// Forgets the registration of a guild that was left: if it is joined again, the commands are registered anew.
 pub fn on_guild_left(bridge: &Arc<DiscordApp>, guild: GuildId) {
     let bridge = bridge.clone();
     bridge.tasks.clone().spawn(async move {

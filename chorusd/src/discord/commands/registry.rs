@@ -1,10 +1,10 @@
-//! All commands there are.
+//! The list of all slash commands.
 
 use serenity::model::Permissions;
 
 use super::definitions::{Command, CommandId, CommandOption, Completion, OptionKind, Right, Subcommand, Subcommands};
 
-/// What `/agent config` sets. What opens one agent to another, or shows secrets, is set at the terminal.
+/// Keys that `/agent config` sets. Keys that open one agent to another, or that show secrets, are set at the terminal.
 pub const AGENT_CONFIG_KEYS: &[&str] = &[
     "channel_id",
     "checkpoint_workspace",
@@ -265,7 +265,7 @@ pub const COMMANDS: &[Command] = &[
     read_only_command("ping", "Whether Chorus is there", CommandId::Ping, &[]),
 ];
 
-/// A command that only reads.
+/// Defines a command without subcommands that only reads.
 const fn read_only_command(
     name: &'static str,
     description: &'static str,
@@ -276,7 +276,7 @@ const fn read_only_command(
     Command { name, description, default_permissions: None, subcommands: Subcommands::One(action) }
 }
 
-/// The action of these words.
+/// Finds a subcommand by the words of its command.
 pub fn find_subcommand(command: &str, sub: Option<&str>) -> Option<&'static Subcommand> {
     let command = COMMANDS.iter().find(|known| known.name == command)?;
     match (&command.subcommands, sub) {
@@ -294,7 +294,7 @@ mod tests {
 
     use super::*;
 
-    /// What Discord takes for a name.
+    /// Returns whether Discord accepts `name` as a name.
     fn is_name(name: &str) -> bool {
         (1..=32).contains(&name.len())
             && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
@@ -317,7 +317,7 @@ mod tests {
                 assert!(action.options.len() <= 25);
                 let names: HashSet<&str> = action.options.iter().map(|option| option.name).collect();
                 assert_eq!(names.len(), action.options.len(), "{} has an option twice", action.name);
-                // Those that must be given stand before the others.
+                // Required options come before optional ones.
                 assert!(action.options.is_sorted_by_key(|option| !option.required), "{}", action.name);
                 characters += action.name.len() + action.description.len();
                 for option in action.options {

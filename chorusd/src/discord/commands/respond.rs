@@ -1,4 +1,4 @@
-//! Bringing answers to Discord.
+//! Sends responses of interactions to Discord.
 
 use std::future::Future;
 use std::time::Duration;
@@ -13,11 +13,12 @@ use crate::discord::rest::RestError;
 use crate::discord::rest::interactions::{InitialResponse, InteractionRef};
 use crate::error::Result;
 
-/// How often an answer is sent that does not arrive, and how long it may take with all limits: then its token is over.
+/// How often a response is tried, and how long that may take with all waits for limits: after 15 minutes the
+/// interaction's token expires.
 const MAX_TRIES: u32 = 5;
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(14 * 60);
 
-/// Gives the first answer; whether it arrived. What has no answer is not done.
+/// Sends the initial response. Returns whether it arrived; if not, the interaction must not be acted on.
 pub async fn send_initial_response(bridge: &DiscordApp, way: &InteractionRef, answer: &InitialResponse) -> bool {
     let given = bridge.rest.create_response(way, answer).await;
     if let Err(error) = &given {
@@ -26,20 +27,20 @@ pub async fn send_initial_response(bridge: &DiscordApp, way: &InteractionRef, an
     given.is_ok()
 }
 
-/// Tells what came of a command. What failed is told to who asked only.
+/// Sends the outcome of a command. An error is shown only to the caller.
 pub async fn send_outcome(bridge: &DiscordApp, way: &InteractionRef, private: bool, done: Result<Response>) {
     match done {
         Ok(reply) => send_edit(bridge, way, &reply).await,
         Err(failure) if private => send_edit(bridge, way, &Response::new(error_text(bridge, &failure))).await,
         Err(failure) => {
-            // While the promise stands, Discord would put what follows in its place, for all to see.
+            // Delete the deferred response first: Discord would put a follow-up in its place, for everybody to see.
             send_with_retries(bridge, || bridge.rest.delete_response(way)).await;
             send_followup(bridge, way, &error_text(bridge, &failure), true).await;
         }
     }
 }
 
-/// Puts the answer in the place of the promise, or of the message whose button was pressed.
+/// Replaces the deferred response, or the message whose button was pressed.
 pub async fn send_edit(bridge: &DiscordApp, way: &InteractionRef, reply: &Response) {
     let (body, file) = Response { text: bridge.redact(&reply.text), ..reply.clone() }.to_request();
     send_with_retries(bridge, || bridge.rest.edit_response(way, body.clone(), file.clone())).await;
@@ -48,13 +49,13 @@ pub async fn send_edit(bridge: &DiscordApp, way: &InteractionRef, reply: &Respon
     }
 }
 
-/// Says something more, `private` to who asked and nobody else.
+/// Sends a follow-up message; if `private`, only the caller sees it.
 pub async fn send_followup(bridge: &DiscordApp, way: &InteractionRef, text: &str, private: bool) {
     let text = truncate(&bridge.redact(text), 2000);
     send_with_retries(bridge, || bridge.rest.create_followup(way, &text, private)).await;
 }
 
-/// Sends something, again where that may help, until the daemon stops.
+/// Sends a request, with retries after errors that may pass, until the daemon stops.
 async fn send_with_retries<F: Future<Output = Result<(), RestError>>>(bridge: &DiscordApp, send: impl Fn() -> F) {
     let sent = async {
         let mut wait = Duration::from_millis(500);

@@ -1,31 +1,31 @@
-//! The answer to a command, as Discord takes it.
+//! Responses to commands and their form in Discord's API.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::text_format::truncate;
 
-/// Characters of a message.
+/// Characters that a message holds.
 pub const MAX_MESSAGE_CHARS: usize = 2000;
 
-/// How much of a longer one stands above its file.
+/// Characters of a longer text that are shown above its file.
 const MAX_EXCERPT_CHARS: usize = 1500;
 
-/// A message.
+/// A response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Response {
     pub text: String,
-    /// In one row.
+    /// Buttons of the first row.
     pub buttons: Vec<Button>,
-    /// More of them, a row each; with that of `buttons` five at most.
+    /// Further rows; with that of `buttons` at most five.
     pub rows: Vec<Vec<Button>>,
-    /// Said to everybody in the channel, too.
+    /// Sent to everybody in the channel in addition.
     pub public_text: Option<String>,
-    /// It says something else once this session has its summary; the text stays below.
+    /// The session whose summary is pending. Once it is there, the response is rewritten; the text stays below.
     pub summary_of: Option<(Uuid, String)>,
 }
 
-/// What can be pressed.
+/// A button of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Button {
     pub id: String,
@@ -34,7 +34,7 @@ pub struct Button {
     pub disabled: bool,
 }
 
-/// How a button looks.
+/// The style of a button, as Discord numbers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     Secondary = 2,
@@ -46,7 +46,7 @@ impl Response {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// The body, and the file where it is too long for a message.
+    /// Returns the request body, and the file if the text is too long for a message.
     pub fn to_request(&self) -> (Value, Option<(String, Vec<u8>)>) {
         let long = self.text.chars().count() > MAX_MESSAGE_CHARS;
         let content = if long {
@@ -70,10 +70,10 @@ impl Button {
     }
 }
 
-/// Whole lines from its beginning; a block of code that is cut is closed.
+/// Returns whole lines from the beginning of `text`; a code block that is cut is closed.
 fn excerpt(text: &str) -> String {
     let start = truncate(text, MAX_EXCERPT_CHARS);
-    // A line that is long by itself is cut.
+    // A single long line is cut.
     let end = start.rfind('\n').filter(|end| *end > start.len() / 2);
     let whole = end.map_or(&*start, |end| &start[..end]);
     let open = whole.lines().filter(|line| line.starts_with("```")).count() % 2 == 1;

@@ -13,10 +13,11 @@ use crate::error::{Error, Result};
 use crate::ops::models::validate;
 use crate::ops::settings::{set, show};
 
-/// What is shown. Places on the machine and other servers are none of a channel's business.
+/// Settings that are shown. Paths on the machine and other servers do not concern a channel.
 const VISIBLE_KEYS: [&str; 4] = ["default_model", "approval_timeout", "defaults.", "permission_grants."];
 
-/// Shows one setting, or sets it: `option` is what is given, `name` how it is set, `key` how it is shown.
+/// Shows a setting, or sets it: `option` is the name of the command's option, `name` the key to set it by, `key` the
+/// key that it is listed by.
 async fn show_or_set(call: &Invocation, option: &str, name: &str, key: &str) -> Result<Response> {
     let ops = call.caller.ops();
     call.caller.check_right(Right::Server)?;
@@ -41,7 +42,7 @@ async fn show_or_set(call: &Invocation, option: &str, name: &str, key: &str) -> 
     Ok(Response::new(format!(
         "{} is now {}.{was}{without}",
         inline_code(call, key, 64),
-        inline_code(call, &self::value_text(&done.setting), 200)
+        inline_code(call, &value_text(&done.setting), 200)
     )))
 }
 

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::ops::resolve::with_expected_agent;
 use crate::ops::tasks::{list, show, stop};
 
-/// Tasks of a list; the newest of those that have ended.
+/// Tasks that are listed: those that run, then the newest of those that ended.
 const MAX_TASKS: u64 = 20;
 
 pub async fn list(call: &Invocation) -> Result<Response> {
@@ -39,7 +39,7 @@ fn task_line(call: &Invocation, task: &Task) -> String {
     format!("{} · {status}{end} {when} · {}", inline_code(call, &task.id, 32), inline_code(call, &task.command, 120))
 }
 
-/// The task that is meant, where it is one of an agent that whoever asks may look at.
+/// Finds the task, if it belongs to an agent that the caller may see.
 async fn find_task(call: &Invocation) -> Result<Task> {
     let id = call.args.require_text("id")?;
     let unknown = || {
@@ -51,7 +51,7 @@ async fn find_task(call: &Invocation) -> Result<Task> {
         Err(failure) if failure.kind == ErrorKind::NotFound => return Err(unknown()),
         found => found?,
     };
-    // That it is another's is not told: it would say that it is there.
+    // The error does not say that the task belongs to another agent: that would reveal that it exists.
     call.caller.resolve_agent(Some(&found.task.agent)).map_err(|_| unknown())?;
     Ok(found.task)
 }

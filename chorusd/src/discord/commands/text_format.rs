@@ -1,4 +1,4 @@
-//! What people read.
+//! Formats text for people in Discord.
 
 use chorus_proto::Session;
 use chorus_proto::visible_text::make_visible;
@@ -9,9 +9,10 @@ use super::invocation::{Caller, Invocation};
 use crate::discord::app::DiscordApp;
 use crate::error::Error;
 
-/// What text of others goes through before anything of it is cut, escaped or shown: a secret of which half is left is not known for one.
+/// Redacts untrusted text. Do this before the text is truncated, escaped or shown: a truncated secret no longer matches
+/// any pattern.
 pub trait Redact {
-    /// `text` without secrets.
+    /// Redacts the secrets in `text`.
     fn redact(&self, text: &str) -> String;
 }
 
@@ -33,10 +34,10 @@ impl Redact for Invocation {
     }
 }
 
-/// A failure: what happened, then what to do.
+/// Formats an error: what happened, then its hint.
 pub fn error_text(clean: &impl Redact, failure: &Error) -> String {
     let message = mention_people(&rewrite_commands(&clean.redact(&failure.message)));
-    // It begins as it was written: with the name of an agent, for example.
+    // The message keeps its first letter: it may be the name of an agent, for example.
     let what = truncate(message.trim_end_matches('.'), 1200);
     let end = if what.ends_with(['?', '!', '…']) { "" } else { "." };
     match &failure.hint {
@@ -45,7 +46,7 @@ pub fn error_text(clean: &impl Redact, failure: &Error) -> String {
     }
 }
 
-/// At most so many characters, with a sign where something is missing.
+/// Truncates `text` to `most` characters, the last of which is an ellipsis if something is missing.
 pub fn truncate(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -53,7 +54,8 @@ pub fn truncate(text: &str, most: usize) -> String {
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// Text of others as part of a line: one line, nothing unseen, and nothing that Discord would take for more than text.
+/// Formats untrusted text for use within a line: on one line, with invisible characters made visible and Markdown
+/// escaped.
 pub fn inline_text(clean: &impl Redact, text: &str, most: usize) -> String {
     let line = clean.redact(text);
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -67,20 +69,20 @@ pub fn inline_text(clean: &impl Redact, text: &str, most: usize) -> String {
     shown
 }
 
-/// Text of others as code within a line.
+/// Formats untrusted text as inline code.
 pub fn inline_code(clean: &impl Redact, text: &str, most: usize) -> String {
     let line = clean.redact(text);
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("`{}`", truncate(&make_visible(&line), most).replace('`', "ˋ"))
 }
 
-/// Text of others as a block of code, whole.
+/// Formats untrusted text as a code block, without truncating it.
 pub fn code_block(clean: &impl Redact, text: &str) -> String {
-    // A zero-width joiner would be invisible; a look-alike is seen for what it is.
+    // A zero-width joiner would be invisible; a look-alike can be seen.
     format!("```\n{}\n```", make_visible(&clean.redact(text)).replace("␤\n", "\n").replace("```", "ˋˋˋ"))
 }
 
-/// A time, as everybody's own Discord shows it: how long ago.
+/// Formats a time as a Discord timestamp, which each client shows as "5 minutes ago".
 pub fn relative_time(at: Timestamp) -> String {
     format!("<t:{}:R>", at.as_second())
 }
@@ -90,7 +92,7 @@ pub fn pluralize(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
-/// What a session is about, in a line.
+/// Returns the topic of a session on one line.
 pub fn session_title(clean: &impl Redact, session: &Session, most: usize) -> String {
     let header = &session.header;
     let said =
@@ -100,7 +102,7 @@ pub fn session_title(clean: &impl Redact, session: &Session, most: usize) -> Str
     truncate(&clean.redact(&about).split_whitespace().collect::<Vec<_>>().join(" "), most)
 }
 
-/// Warnings, each on a line of its own.
+/// Formats warnings, each on a line of its own.
 pub fn warning_lines(clean: &impl Redact, warnings: &[String]) -> String {
     warnings
         .iter()
@@ -114,7 +116,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Takes one word for a secret.
+    /// Treats one word as a secret.
     pub struct StarRedactor;
 
     impl Redact for StarRedactor {

@@ -1,30 +1,30 @@
-//! How long it is until the next try.
+//! Backoff between tries to connect.
 
 use std::time::Duration;
 
-/// After the first failure, at most.
+/// Longest wait after the first failure.
 const INITIAL_WAIT: Duration = Duration::from_secs(2);
-/// Between tries that cost nothing of a budget.
+/// Longest wait between tries that cost nothing of the budget of gateway sessions.
 const MAX_FREE_WAIT: Duration = Duration::from_secs(30);
-/// A connection that stayed this long was a good one.
+/// A connection that lasted this long counts as a success.
 pub const STABLE_AFTER: Duration = Duration::from_secs(60);
 
-/// Tries that came to nothing, one after the other.
+/// Counts the tries that failed in a row.
 #[derive(Debug)]
 pub struct Backoff {
     longest: Duration,
-    /// Since a connection stayed: before those that cost.
+    /// Failed tries to begin a session, since the last connection that lasted.
     counted_failures: u32,
-    /// Before those that do not.
+    /// Failed tries that cost nothing.
     free_failures: u32,
 }
 
 /// What the next try costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectCost {
-    /// A new session, of which there is a number a day.
+    /// A new session, of which Discord allows a number per day.
     Counted,
-    /// Nothing: there is a session to take up, or Discord was not even reached.
+    /// Nothing: there is a session to resume, or Discord was not even reached.
     Free,
 }
 
@@ -33,9 +33,9 @@ impl Backoff {
         Self { longest, counted_failures: 0, free_failures: 0 }
     }
 
-    /// The wait after a connection that was there for `stayed`, or never: none after one that stayed, which Discord ends by itself a few times
-    /// a day. `chance` is a number from 0 up to 1: daemons that lost
-    /// Discord together do not come back together.
+    /// Returns the wait after a connection that lasted for `stayed`, or was never established (`None`). There is no
+    /// wait after one that lasted [`STABLE_AFTER`], since Discord itself ends such connections a few times a day.
+    /// `chance` is a random number in `0.0..1.0`, so that daemons that lost Discord together do not reconnect together.
     pub fn next_wait(&mut self, stayed: Option<Duration>, next: ConnectCost, chance: f64) -> Duration {
         if stayed.is_some_and(|stayed| stayed >= STABLE_AFTER) {
             (self.counted_failures, self.free_failures) = (0, 0);

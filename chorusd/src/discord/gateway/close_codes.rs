@@ -1,19 +1,19 @@
-//! What it means that Discord closed the connection.
+//! Close codes of the gateway.
 
-/// Why there is no use in trying again, and what a person can do about it.
+/// A reason not to connect again, and what a person can do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PermanentClose {
     pub why: &'static str,
     pub hint: &'static str,
 }
 
-/// The token is none.
+/// Discord refuses the token.
 pub const INVALID_TOKEN: PermanentClose = PermanentClose {
     why: "Discord does not take the token",
     hint: "make a new one in Discord's developer portal (Bot, Reset Token), set it where chorusd starts, then `chorusctl daemon restart`",
 };
 
-/// A code after which the same could only fail again.
+/// Returns the reason if another try would end with the same code.
 pub fn permanent_close(code: u16) -> Option<PermanentClose> {
     Some(match code {
         4004 => INVALID_TOKEN,
@@ -37,12 +37,12 @@ pub fn permanent_close(code: u16) -> Option<PermanentClose> {
     })
 }
 
-/// Whether the session cannot be taken up after this code.
+/// Returns whether the session cannot be resumed after this code.
 pub fn ends_session(code: u16) -> bool {
     matches!(code, 4003 | 4007 | 4009)
 }
 
-/// A code in words.
+/// Describes a close code.
 pub fn describe_close(code: Option<u16>) -> String {
     let why = match code {
         None => return "Discord closed the connection".to_owned(),

@@ -1,4 +1,4 @@
-//! One connection to the gateway, from the first byte to the last.
+//! One connection to the gateway, from connecting to its end.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,13 +22,14 @@ use crate::discord::event::GatewayEvent;
 use crate::discord::urls;
 use crate::ops::discord::gateway_session::GatewaySession;
 
-/// Until the gateway says the first word; its library has a limit of its own for connecting, 11 s with its pause.
+/// Time until the gateway's first message (HELLO). The library has a limit of its own for connecting, 11 s with its
+/// pause.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
-/// From one word to the next until the session is there.
+/// Time from one message to the next until the session is ready.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(60);
-/// Events told before READY that are held back; what comes beyond is looked for as after an outage.
+/// Events before READY that are buffered; if there are more, messages are backfilled as after an outage.
 const MAX_EARLY_EVENTS: usize = 1000;
-/// For the last word. Less than the library's pause before it would connect again.
+/// Time for the close handshake. Less than the library's pause before it would connect again.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// Why a connection ended.
@@ -38,37 +39,37 @@ pub enum ConnectionEnd {
     Stopped,
     Permanent(PermanentClose),
     IdentifyDenied(IdentifyDenied),
-    /// Not before this has passed.
+    /// The rate limit allows no connection before this time has passed.
     RateLimited(Duration),
     Lost {
         why: String,
-        /// How long it was there.
+        /// How long the session was open.
         stayed: Option<Duration>,
-        /// There was a connection at all.
+        /// The gateway was reached at all.
         reached: bool,
     },
 }
 
-/// What a connection talks to.
+/// State of the gateway that outlives a connection.
 #[derive(Debug)]
 pub struct GatewayState {
     pub events: EventSender,
-    /// The servers that it is in.
+    /// The guilds that the application is in.
     pub guilds: HashSet<u64>,
     pub session_store: GatewaySessionStore,
 }
 
-/// Where a connection goes, and what it goes on with.
+/// Where to connect, and which session to resume.
 #[derive(Debug)]
 pub struct ConnectOptions<'w> {
     pub base: &'w Config<()>,
     pub url: &'w str,
     pub session: Option<&'w GatewaySession>,
-    /// The daemon before had the session. Commands that are told again are none any more.
+    /// The session was begun by the previous daemon. Interactions that are replayed have expired.
     pub is_inherited: bool,
 }
 
-/// Connects, hands on what it hears, and tells how it ended and what can be taken up.
+/// Runs one connection and forwards its events. Returns why it ended, and the session that can be resumed.
 pub async fn run_connection(
     bridge: &Arc<DiscordApp>,
     ears: &mut GatewayState,
@@ -134,7 +135,7 @@ pub async fn run_connection(
             },
         }
     };
-    // Before the last words: what comes with them is told again.
+    // Taken before the remaining messages are read: those are replayed after a resume.
     let kept = line.session().filter(|_| !over && !matches!(end, ConnectionEnd::Permanent(_)));
     if line.opened_at.is_some() {
         line.state.events.send(GatewayEvent::Disconnected);
@@ -145,34 +146,34 @@ pub async fn run_connection(
     (end, kept)
 }
 
-/// The connection while it is there.
+/// An established connection.
 struct Connection<'l> {
     app: &'l DiscordApp,
     state: &'l mut GatewayState,
     shard: Shard<IdentifyQueue>,
-    /// Since when there is a session.
+    /// When the session was opened.
     opened_at: Option<Instant>,
-    /// Until then there must be another word.
+    /// The next message must arrive before this time.
     deadline: Instant,
     url: &'l str,
-    /// The way by a proxy, if there is one.
+    /// The tunnel through a proxy, if there is one.
     tunnel: Option<&'l Tunnel>,
     resume_url: Option<String>,
-    /// What is told again is being told.
+    /// Events of the previous daemon's session are being replayed.
     is_inherited: bool,
-    /// It asked for a new session, whose READY says from when on everything is told.
+    /// A new session was requested; every event after its READY is received.
     is_new_session: bool,
-    /// Events of a new session that were told before its READY.
+    /// Events of a new session that arrived before its READY.
     early_events: Vec<Dispatch>,
 }
 
 impl GatewayState {
-    /// Hands on what was told, and counts servers.
+    /// Forwards an event, and counts the guilds.
     pub fn dispatch(&mut self, bridge: &DiscordApp, event: Box<Dispatch>) {
         match &*event {
             Dispatch::Ready(ready) => self.guilds = ready.ready.guilds.iter().map(|guild| guild.id.get()).collect(),
             Dispatch::GuildCreate(event) => _ = self.guilds.insert(event.guild.id.get()),
-            // One that is only out of reach is still ours.
+            // A guild that is unavailable still counts.
             Dispatch::GuildDelete(event) if !event.guild.unavailable => {
                 self.guilds.remove(&event.guild.id.get());
             }
@@ -184,7 +185,7 @@ impl GatewayState {
 }
 
 impl Connection<'_> {
-    /// Deals with what it said; an end, where that was its last word.
+    /// Handles a message of the gateway. Returns the end of the connection if it was the last one.
     fn handle_text(&mut self, text: &str) -> Option<ConnectionEnd> {
         match parse_payload(text) {
             Payload::Hello => self.deadline = Instant::now() + SESSION_TIMEOUT,
@@ -218,7 +219,8 @@ impl Connection<'_> {
             }
             _ => false,
         };
-        // Handed on now, a message would say that its channel was read so far, and what was written during the outage would never be read.
+        // If such a message were forwarded now, it would be recorded as the last one read in its channel, and messages
+        // from the outage before it would never be read.
         if self.is_new_session && self.opened_at.is_none() && !ready {
             return self.buffer_early(event);
         }
@@ -234,7 +236,8 @@ impl Connection<'_> {
         }
     }
 
-    /// Keeps an event until READY has come. A session that ends before is asked for anew, and what it told is read then.
+    /// Buffers an event until READY. If the session ends before, a new one is requested, and the messages are
+    /// backfilled.
     fn buffer_early(&mut self, event: Box<Dispatch>) {
         if self.early_events.len() < MAX_EARLY_EVENTS {
             self.early_events.push(*event);
@@ -265,7 +268,7 @@ impl Connection<'_> {
                 None
             }
             _ => {
-                // Of a way that leads nowhere the library sees only that it ended.
+                // If the tunnel fails, the library only sees that the connection ended.
                 let way = self.tunnel.and_then(Tunnel::last_error).map(|why| format!("by way of the proxy: {why}"));
                 let why = way
                     .unwrap_or_else(|| std::error::Error::source(error).map_or_else(|| error.to_string(), root_cause));
@@ -291,14 +294,14 @@ impl Connection<'_> {
         Some(self.state.session_store.build_session(session.id(), session.sequence(), self.resume_url.clone()))
     }
 
-    /// Closes the connection with the code that is set, and gives the other side a moment to hear it.
+    /// Closes the connection with the code that was set, and waits a moment for the other side.
     async fn wait_for_close(&mut self) {
         let words = async { while let Some(Ok(Message::Text(_))) = self.shard.next().await {} };
         let _ = timeout(CLOSE_TIMEOUT, words).await;
     }
 }
 
-/// The words of the error that led to all others.
+/// Returns the text of the error at the end of the chain of sources.
 pub fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {

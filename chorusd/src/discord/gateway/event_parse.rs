@@ -1,4 +1,4 @@
-//! What the gateway says, as events.
+//! Parses the payloads of the gateway.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -11,7 +11,7 @@ use serenity::model::event::{
 
 use crate::discord::rest;
 
-/// The beginning of every event.
+/// The fields that every payload has.
 #[derive(Debug, Deserialize)]
 struct PayloadHeader {
     op: u8,
@@ -21,24 +21,24 @@ struct PayloadHeader {
     s: Option<u64>,
 }
 
-/// One text of the gateway.
+/// A payload of the gateway.
 #[derive(Debug)]
 pub enum Payload {
-    /// The connection is taken up again, all that was missed has been told.
+    /// The session was resumed; every missed event has been replayed.
     Resumed,
     Dispatch {
         event: Box<Event>,
         seq: u64,
     },
-    /// An event that cannot be read. Which one, and why: nothing of what it says.
+    /// An event that cannot be parsed: its type and the error, without its content.
     Unreadable {
         kind: String,
         why: String,
         seq: Option<u64>,
     },
-    /// The first word.
+    /// The first payload of a connection.
     Hello,
-    /// What keeps the connection up, which is dealt with elsewhere.
+    /// A payload that keeps the connection up; the library deals with it.
     Control,
 }
 
@@ -70,7 +70,8 @@ pub fn parse_payload(text: &str) -> Payload {
     }
 }
 
-/// serenity takes an event that it cannot read for one that it does not know. Why it cannot; `None`: it does not know it.
+/// serenity treats an event that it cannot parse like one that it does not know. Returns the parse error, or `None` if
+/// the event is unknown.
 fn parse_error(event: &UnknownEvent) -> Option<String> {
     fn check<T: DeserializeOwned>(event: &UnknownEvent) -> Option<String> {
         serde_json::from_value::<T>(event.value.clone()).err().map(|e| rest::describe_json_error(&e))

@@ -1,15 +1,16 @@
-//! Events on their way to who deals with them.
+//! Sends gateway events to the router.
 
 use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::TrySendError;
 
 use crate::discord::event::GatewayEvent;
 
-/// Hands events on and waits for nobody: a connection whose heartbeat waits is lost.
+/// Sends events without waiting: if the connection's task waited, its heartbeat would stop and the connection would be
+/// lost.
 #[derive(Debug)]
 pub struct EventSender {
     events: Sender<GatewayEvent>,
-    /// There was no room for some.
+    /// Some events were dropped because the queue was full.
     has_missed: bool,
 }
 
@@ -18,7 +19,8 @@ impl EventSender {
         Self { events, has_missed: false }
     }
 
-    /// Hands it on. What there is no room for is looked for later, as after a lost connection.
+    /// Sends an event. If the queue is full it is dropped, and messages are backfilled later as after a lost
+    /// connection.
     pub fn send(&mut self, event: GatewayEvent) {
         self.report_missed();
         if !self.has_missed && matches!(self.events.try_send(event), Err(TrySendError::Full(_))) {
@@ -27,7 +29,7 @@ impl EventSender {
         }
     }
 
-    /// Says that some are missing as soon as there is room to say it.
+    /// Reports that events were dropped, as soon as there is room in the queue.
     pub fn report_missed(&mut self) {
         if self.has_missed && self.events.try_send(GatewayEvent::Connected { resumed: true }).is_ok() {
             self.has_missed = false;

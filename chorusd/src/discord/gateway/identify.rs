@@ -1,4 +1,4 @@
-//! Leave to begin a new session. The gateway's library asks for it before it sends IDENTIFY.
+//! Permission to begin a new session. The gateway library asks for it before it sends IDENTIFY.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,23 +12,24 @@ use crate::discord::app::DiscordApp;
 use crate::error::{Error, Result};
 use crate::ops::discord::identify_budget;
 
-/// Discord takes one in five seconds, as it hears them.
+/// Discord accepts one IDENTIFY in five seconds, measured at its end.
 const IDENTIFY_INTERVAL: Duration = Duration::from_millis(5_500);
 
-/// No leave: why.
+/// Why a new session may not be begun.
 #[derive(Debug)]
 pub enum IdentifyDenied {
-    /// The budget is used up until then.
+    /// The budget is used up until this time.
     Until(Timestamp),
-    /// It cannot be counted.
+    /// The budget cannot be read or written.
     BudgetUnavailable(Error),
 }
 
-/// Who counts new sessions; one for each connection.
+/// Counts new sessions against the budget; one for each connection.
 #[derive(Debug, Clone)]
 pub struct IdentifyQueue {
     pub app: Arc<DiscordApp>,
-    /// Hears of a refusal. What would give leave goes with it: dropped sooner, it would be asked for again at once.
+    /// Receives the denials. The library's permission channel goes with it: if it were dropped, the library would ask
+    /// again at once.
     pub denied: mpsc::Sender<(IdentifyDenied, oneshot::Sender<()>)>,
 }
 
@@ -52,11 +53,12 @@ impl Queue for IdentifyQueue {
     }
 }
 
-/// It is on the disk when this returns.
+/// Takes one identify from the budget; it is on disk when this returns. The inner error is the time at which the budget
+/// allows one again.
 async fn take_identify(bridge: &DiscordApp, leave: &oneshot::Sender<()>) -> Result<Result<(), Timestamp>> {
     let newest = identify_budget::read_budget(&bridge.ops).await?.last_at;
     let since = newest.and_then(|newest| Duration::try_from(bridge.ops.clock.now().duration_since(newest)).ok());
-    // Once, whatever the clock says: it may stand still.
+    // Wait once, and do not look at the clock again: it may stand still.
     if let Some(left) = since.and_then(|since| IDENTIFY_INTERVAL.checked_sub(since)) {
         sleep(left).await;
     }

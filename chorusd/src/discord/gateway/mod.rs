@@ -1,4 +1,4 @@
-//! The connection to Discord's gateway: kept for as long as the daemon runs, within what Discord allows.
+//! The connection to Discord's gateway. It is kept up for as long as the daemon runs, within the limits of Discord.
 
 mod backoff;
 mod close_codes;
@@ -32,17 +32,17 @@ use super::{chance, urls};
 use crate::ops::discord::gateway_session::GatewaySession;
 use crate::ops::discord::{ConnectionState, identify_budget};
 
-/// What is wanted: servers with their channels and roles, messages in them, and what these say.
+/// The requested events: guilds with their channels and roles, messages in them, and the content of these.
 const INTENTS: Intents = Intents::GUILDS.union(Intents::GUILD_MESSAGES).union(Intents::MESSAGE_CONTENT);
-/// A session that could not be taken up this often is given up.
+/// The gateway session is given up after this many failed tries to resume it.
 const MAX_FAILED_RESUMES: u32 = 3;
-/// Shorter waits are nothing to tell.
+/// Shorter waits are not reported in the state.
 const MIN_REPORTED_WAIT: Duration = Duration::from_secs(5);
 const IDENTIFIES_EXHAUSTED: &str = "Discord was connected to too often today";
-/// Waits for a time of day look at the clock this often: it may be set.
+/// A wait until a time of day checks the clock this often, because the clock may be set.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Keeps the connection until the daemon stops or Discord wants it no more.
+/// Keeps the connection up until the daemon stops or Discord refuses it permanently.
 pub async fn run(bridge: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent>) {
     let base = match base_config(bridge).await {
         Ok(base) => base,
@@ -69,7 +69,8 @@ pub async fn run(bridge: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent>) {
     .await;
 }
 
-/// What all connections have in common: the machine's certificates are read once. Its library panics where they cannot be.
+/// Builds the configuration that all connections share, so that the machine's certificates are read once. The library
+/// panics if they cannot be read; the error says so.
 async fn base_config(bridge: &DiscordApp) -> Result<Config<()>, String> {
     let token = bridge.token.expose().to_owned();
     let made = tokio::task::spawn_blocking(move || ConfigBuilder::new(token, INTENTS).queue(()).build());
@@ -81,13 +82,13 @@ struct Gateway<'g> {
     base_config: Config<()>,
     state: GatewayState,
     backoff: Backoff,
-    /// The session, while it can be taken up.
+    /// The session, while it can be resumed.
     session: Option<GatewaySession>,
-    /// It is the one of the daemon before: nobody here has heard how it began.
+    /// The session was begun by the previous daemon, so this one has not received its first events.
     is_inherited: bool,
-    /// How often that was tried in vain.
+    /// Failed tries to resume the session.
     failed_resumes: u32,
-    /// Where the gateway was.
+    /// The last known URL of the gateway.
     gateway_url: Option<String>,
 }
 
@@ -121,7 +122,7 @@ impl Gateway<'_> {
         self.state.session_store.store_final(self.session.as_ref()).await;
     }
 
-    /// One connection, from looking for the gateway to its end.
+    /// Runs one connection, from resolving the gateway's URL to its end.
     async fn run_once(&mut self) -> ConnectionEnd {
         let stop = self.app.stop.clone();
         let found = tokio::select! {
@@ -146,7 +147,7 @@ impl Gateway<'_> {
         }
         self.session = now_kept;
         match &end {
-            // Where the session was may be gone, and the gateway itself not.
+            // The session's own URL may be gone, while the gateway itself can be reached.
             ConnectionEnd::Lost { reached: false, .. } => {
                 self.gateway_url = None;
                 if let Some(kept) = &mut self.session {
@@ -164,7 +165,7 @@ impl Gateway<'_> {
         end
     }
 
-    /// Where to connect. A new session costs: whether there may be one is asked first.
+    /// Returns the URL to connect to. Before a new session it checks that the budget of gateway sessions allows one.
     async fn resolve_url(&mut self) -> Result<String, ConnectionEnd> {
         if self.is_inherited
             && let Some(kept) = &self.session
@@ -197,7 +198,7 @@ impl Gateway<'_> {
         let starts = match self.app.rest.gateway_info().await {
             Ok(starts) => starts,
             Err(RestError::Unauthorized) => return Err(ConnectionEnd::Permanent(INVALID_TOKEN)),
-            // A server that only has a gateway.
+            // A server that has a gateway but no REST API.
             Err(RestError::Refused { status: 404, .. }) if configured.is_some() => {
                 return Ok(configured.unwrap_or_default());
             }
@@ -214,13 +215,13 @@ impl Gateway<'_> {
         Ok(self.gateway_url.clone().unwrap_or_default())
     }
 
-    /// `reached`: Discord was there, so that the next try may come to a new session.
+    /// Returns the pause before the next try. `reached`: Discord was reached, so the next try may begin a new session.
     fn backoff_pause(&mut self, stayed: Option<Duration>, reached: bool) -> Pause {
         let next = if reached && self.session.is_none() { ConnectCost::Counted } else { ConnectCost::Free };
         Pause::For(self.backoff.next_wait(stayed, next, chance()))
     }
 
-    /// Waits, and says so where that is long.
+    /// Waits before the next try, and reports the wait in the state if it is long.
     async fn wait_before_retry(&self, pause: Pause, why: String) {
         let ops = &self.app.ops;
         let (until, long) = match pause {
@@ -242,14 +243,14 @@ impl Gateway<'_> {
         ops.discord.set_state(ConnectionState::Connecting);
     }
 
-    /// The time of day after `wait`.
+    /// Returns the time of day after `wait`.
     fn time_after(&self, wait: Duration) -> Timestamp {
         let now = self.app.ops.clock.now();
         now.checked_add(SignedDuration::try_from(wait).unwrap_or(SignedDuration::MAX)).unwrap_or(Timestamp::MAX)
     }
 }
 
-/// How long until the next try.
+/// A pause before the next try.
 enum Pause {
     For(Duration),
     Until(Timestamp),

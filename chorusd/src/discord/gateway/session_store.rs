@@ -1,4 +1,4 @@
-//! Keeping the session on the disk, as far as it has come.
+//! Stores the gateway session on disk, with the sequence number of its last event.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use tokio::time::{Instant, timeout};
 use crate::discord::app::DiscordApp;
 use crate::ops::discord::gateway_session::{self, GatewaySession};
 
-/// It is not written more often. After a crash events of this time are told again, which harms nobody.
+/// Shortest time between two writes. After a crash the events of this time are replayed, which does no harm.
 const STORE_INTERVAL: Duration = Duration::from_secs(5);
-/// For the last time that it is written.
+/// Time for the last write.
 const FINAL_STORE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Writes the session down, and finds the one of the daemon before.
+/// Stores the session, and loads the one of the previous daemon.
 #[derive(Debug)]
 pub struct GatewaySessionStore {
     app: Arc<DiscordApp>,
@@ -32,28 +32,28 @@ impl GatewaySessionStore {
         Self { app: bridge.clone(), key, stored_at: None }
     }
 
-    /// The session of the daemon before, where it is of this token.
+    /// Loads the session of the previous daemon, if it belongs to this token, API and gateway.
     pub async fn load(&self) -> Option<GatewaySession> {
         gateway_session::load(&self.app.ops, &self.key).await.ok().flatten()
     }
 
-    /// A session as it stands.
+    /// Builds the record of a session.
     pub fn build_session(&self, id: &str, sequence: u64, url: Option<String>) -> GatewaySession {
         GatewaySession { of: self.key.clone(), id: id.to_owned(), sequence, url }
     }
 
-    /// Whether it was not written for a while.
+    /// Returns whether the last write is at least [`STORE_INTERVAL`] ago.
     pub fn is_due(&self) -> bool {
         self.stored_at.is_none_or(|written| written.elapsed() >= STORE_INTERVAL)
     }
 
-    /// Writes it without waiting.
+    /// Stores the session without waiting for the write.
     pub fn store(&mut self, session: Option<&GatewaySession>) {
         self.stored_at = Some(Instant::now());
         drop(gateway_session::store(&self.app.ops, session));
     }
 
-    /// Writes it for the last time.
+    /// Stores the session for the last time and waits for the write.
     pub async fn store_final(&self, session: Option<&GatewaySession>) {
         let _ = timeout(FINAL_STORE_TIMEOUT, gateway_session::store(&self.app.ops, session)).await;
     }

@@ -1,4 +1,5 @@
-//! What a new session would tell first. A session that is taken up by another daemon than began it does not: it is asked for.
+//! Builds the first events of a session from REST requests. A daemon that resumes the session of the previous one does
+//! not receive them from the gateway.
 
 use serde_json::{Value, json};
 use serenity::http::Route;
@@ -9,13 +10,13 @@ use super::event_parse::{Payload, parse_payload};
 use crate::discord::rest::{RestClient, RestError};
 use crate::ops::discord::gateway_session::GatewaySession;
 
-/// For more servers a new session is cheaper.
+/// For more guilds a new session is cheaper.
 const MAX_GUILDS: usize = 20;
 
-/// READY and a GUILD_CREATE for each server that can be looked at, as they would be told now.
+/// Returns READY and a GUILD_CREATE for each guild that can be read, as the gateway would send them now.
 ///
 /// # Errors
-/// What Discord says, or that an answer is not as it should be.
+/// Errors of Discord, or `Unreadable` if there are too many guilds or a response is malformed.
 pub async fn fetch(rest: &RestClient, session: &GatewaySession) -> Result<Vec<Box<Dispatch>>, RestError> {
     let user: Value = rest.get(Route::UserMe).await?;
     let application: Value = rest.get(Route::Oauth2ApplicationCurrent).await?;
@@ -37,7 +38,7 @@ pub async fn fetch(rest: &RestClient, session: &GatewaySession) -> Result<Vec<Bo
         let id = GuildId::new(parse_id(&guild["id"])?);
         match fetch_guild(rest, id, me).await {
             Ok(server) => told.push(build_event("GUILD_CREATE", &server)?),
-            // It stays one that is unavailable, as READY says: the others are not to wait for it.
+            // The guild stays unavailable, as in READY, so that the others need not wait for it.
             Err(error) if error.is_transient() => {
                 tracing::warn!(guild = %id, %error, "a server cannot be looked at now")
             }
@@ -47,7 +48,7 @@ pub async fn fetch(rest: &RestClient, session: &GatewaySession) -> Result<Vec<Bo
     Ok(told)
 }
 
-/// What a GUILD_CREATE would say.
+/// Returns the data of a GUILD_CREATE.
 async fn fetch_guild(rest: &RestClient, guild_id: GuildId, user_id: UserId) -> Result<Value, RestError> {
     let mut whole: Value = rest.get(Route::Guild { guild_id }).await?;
     let channels: Value = rest.get(Route::GuildChannels { guild_id }).await?;

@@ -1,5 +1,6 @@
-//! The way to the gateway where a proxy is configured: the gateway's library knows none, so it connects to a listener on loopback,
-//! and this opens the connection as REST opens its own: by way of the proxy, with the name of Discord's server verified.
+//! Connects to the gateway through a proxy. The gateway library supports none, so it connects to a listener on
+//! loopback, and the tunnel connects as the REST client does: through the proxy, with the name of Discord's server
+//! verified.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -17,15 +18,15 @@ use uuid::Uuid;
 use super::connection::root_cause;
 use crate::discord::urls;
 
-/// Until the proxy and the gateway have answered. The library waits for less than that.
+/// Time for the responses of proxy and gateway. Less than the library waits.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of a request to open a WebSocket.
+/// Size of a request to open a WebSocket.
 const MAX_REQUEST_BYTES: usize = 16 << 10;
 
-/// A listener that leads to the gateway. Dropping it ends the connection.
+/// A listener that forwards to the gateway. Dropping it ends the connection.
 #[derive(Debug)]
 pub struct Tunnel {
-    /// The address that the library connects to.
+    /// The URL that the library connects to.
     pub url: String,
     last_error: Arc<Mutex<Option<String>>>,
     task: AbortHandle,
@@ -37,29 +38,26 @@ impl Drop for Tunnel {
     }
 }
 
-/// Returns whether the environment names a proxy for `url`; `NO_PROXY` is looked at when the connection is made.
+/// Returns whether the environment names a proxy for `url`; `NO_PROXY` is checked when the connection is opened.
 pub fn is_proxy_set(url: &str, env: impl Fn(&str) -> bool) -> bool {
     let own = if url.starts_with("ws:") { ["HTTP_PROXY", "http_proxy"] } else { ["HTTPS_PROXY", "https_proxy"] };
     !urls::is_loopback(url) && own.iter().chain(&["ALL_PROXY", "all_proxy"]).any(|name| env(name))
 }
 
-/// As [`is_wanted`], of the daemon's own environment.
+/// Like [`is_proxy_set`], for the daemon's own environment.
 pub fn is_proxy_set_in_env(url: &str) -> bool {
     is_proxy_set(url, |name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
 impl Tunnel {
-    /// Listens on loopback for connections to the gateway at `url`.
-    ///
-    /// # Errors
-    /// In words, why not.
+    /// Listens on loopback and forwards to the gateway at `url`.
     pub async fn open(url: &str) -> Result<Self, String> {
         let client = Client::builder().http1_only().redirect(redirect::Policy::none()).connect_timeout(CONNECT_TIMEOUT);
         let client = client.build().map_err(|e| e.to_string())?;
         let target = url.replacen("ws", "http", 1);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(|e| e.to_string())?;
         let port = listener.local_addr().map_err(|e| e.to_string())?.port();
-        // Others on this machine do not know the path.
+        // Other programs on this machine do not know the path.
         let secret = format!("/{}", Uuid::new_v4().simple());
         let why = Arc::<Mutex<Option<String>>>::default();
         let tunnel = (client, target, secret.clone(), why.clone());
@@ -67,23 +65,23 @@ impl Tunnel {
         Ok(Self { url: format!("ws://127.0.0.1:{port}{secret}"), last_error: why, task })
     }
 
-    /// Why the last connection did not come about.
+    /// Why the last connection could not be opened.
     pub fn last_error(&self) -> Option<String> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// The client, where it leads, the path that it is asked for, and why it led nowhere.
+/// The client, the URL that it forwards to, the path that is expected, and the last error.
 type TunnelTarget = (Client, String, String, Arc<Mutex<Option<String>>>);
 
 async fn accept_connections(listener: &TcpListener, way: TunnelTarget) {
     let mut serving = JoinSet::new();
-    // Each by itself: whoever connects and says nothing holds up nobody.
+    // Each in a task of its own, so that a client that sends nothing blocks no other.
     while let Ok((mut stream, _)) = listener.accept().await {
         while serving.try_join_next().is_some() {}
         let (client, target, secret, why) = way.clone();
         serving.spawn(async move {
-            // Known before the stream ends.
+            // Stored before the stream ends.
             if let Err(problem) = forward(&mut stream, &client, (&target, &secret)).await {
                 *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(problem);
             }
@@ -91,7 +89,7 @@ async fn accept_connections(listener: &TcpListener, way: TunnelTarget) {
     }
 }
 
-/// Passes one WebSocket on, from its request to its end.
+/// Forwards one WebSocket, from its request to its end.
 async fn forward(near: &mut TcpStream, client: &Client, (target, secret): (&str, &str)) -> Result<(), String> {
     let request = timeout(CONNECT_TIMEOUT, read_request(near)).await.map_err(|_| "nothing was asked".to_owned())?;
     let request = request.map_err(|e| e.to_string())?;
@@ -108,7 +106,7 @@ async fn forward(near: &mut TcpStream, client: &Client, (target, secret): (&str,
     copy_bidirectional(near, &mut far).await.map(drop).map_err(|e| e.to_string())
 }
 
-/// The bytes of a request up to the empty line.
+/// Reads a request up to the empty line.
 async fn read_request(near: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(1024);
     while !head.ends_with(b"\r\n\r\n") {
@@ -120,7 +118,7 @@ async fn read_request(near: &mut TcpStream) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// The path of a request and its headers, but for the name of the server.
+/// Parses the path and headers of a request, except for `Host`.
 fn parse_request(request: &[u8]) -> Option<(&str, HeaderMap)> {
     let mut lines = std::str::from_utf8(request).ok()?.split("\r\n");
     let path = lines.next()?.strip_prefix("GET ")?.strip_suffix(" HTTP/1.1")?;
@@ -135,7 +133,7 @@ fn parse_request(request: &[u8]) -> Option<(&str, HeaderMap)> {
     Some((path, headers))
 }
 
-/// The answer, as it came.
+/// Returns the response of the gateway as bytes.
 fn switching_response(answer: &Response) -> Vec<u8> {
     let mut head = b"HTTP/1.1 101 Switching Protocols\r\n".to_vec();
     for (name, value) in answer.headers() {

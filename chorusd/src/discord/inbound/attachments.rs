@@ -1,5 +1,5 @@
-//! Files that came with a message: images are shown to the model, texts stand in the message, and the rest is named with the reason.
-//! Nothing is left out in silence.
+//! Attachments of a message: images are passed to the model, texts become part of the message, and other files are
+//! named there with the reason why they were left out.
 
 use chorus_proto::Attachment;
 
@@ -17,26 +17,26 @@ use crate::ops::send::{attachment_problem, max_message_bytes};
 /// Images of one message, and bytes of each.
 const MAX_IMAGES: usize = 10;
 const MAX_IMAGE_BYTES: u64 = 5 << 20;
-/// Bytes of a text.
+/// Bytes of a text file.
 const MAX_TEXT_BYTES: u64 = 256 << 10;
-/// Bytes of what stands around text and files in a kept message.
+/// Bytes of a stored message that are not text or files.
 const MESSAGE_OVERHEAD_BYTES: usize = 16 << 10;
-/// Files that are fetched at once for one message.
+/// Files of one message that are downloaded concurrently.
 const MAX_CONCURRENT_PER_MESSAGE: usize = 4;
 
-/// What is done with a file.
+/// How a file is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// Of this type.
+    /// An image of this media type.
     Image(&'static str),
     Text,
     Other,
 }
 
-/// Images by their type, and by how their names end.
+/// Media types of images, and their file name extensions.
 const IMAGE_TYPES: [(&str, &[&str]); 4] =
     [("image/png", &["png"]), ("image/jpeg", &["jpg", "jpeg"]), ("image/gif", &["gif"]), ("image/webp", &["webp"])];
-/// Types of texts, besides `text/…`.
+/// Media types of texts, in addition to `text/…`.
 const TEXT_TYPES: &[&str] = &[
     "application/json",
     "application/xml",
@@ -52,7 +52,7 @@ const TEXT_TYPES: &[&str] = &[
     "application/x-python",
     "image/svg+xml",
 ];
-/// How the names of texts end.
+/// File name extensions of texts.
 #[rustfmt::skip]
 const TEXT_EXTENSIONS: &[&str] = &[
     "txt", "md", "markdown", "rst", "log", "csv", "tsv", "json", "jsonl", "ndjson", "yaml", "yml", "toml", "ini", "cfg", "conf",
@@ -63,7 +63,7 @@ const TEXT_EXTENSIONS: &[&str] = &[
 ];
 
 impl FileKind {
-    /// What a file is by its type, or where that says nothing, by its name.
+    /// Detects the kind of a file by its media type or, if that says nothing, by its name.
     #[must_use]
     pub fn detect(file: &AttachedFile) -> Self {
         let kind = file.kind.as_deref().unwrap_or_default();
@@ -78,22 +78,23 @@ impl FileKind {
                 return Self::Image(is);
             }
         }
-        // A type that Discord does not know by its name may be a text all the same; its bytes say whether it is.
+        // A file whose media type Discord cannot tell from its name may still be a text; its bytes are checked later.
         let other = kind.starts_with("image/") || kind.starts_with("audio/") || kind.starts_with("video/");
         if TEXT_EXTENSIONS.contains(&&*end) && !other { Self::Text } else { Self::Other }
     }
 }
 
-/// A file as the message has it.
+/// A file as part of the message.
 #[derive(Debug, Clone, PartialEq)]
 enum LoadedFile {
     Image(Box<Attachment>),
     Text(String),
-    /// Why.
+    /// The reason why the file was left out.
     Omitted(String),
 }
 
-/// The message as the model gets it: its text, with the texts that came with it and the names of what is left out, and its images.
+/// Downloads the attachments of a request. Returns its text, with text files and the names of omitted files, and its
+/// images.
 pub async fn load_attachments(
     bridge: &DiscordApp,
     agent: &AgentSettings,
@@ -114,7 +115,7 @@ pub async fn load_attachments(
     assemble_message(&asked.full_text(), taken, max_message_bytes(&bridge.ops).saturating_sub(MESSAGE_OVERHEAD_BYTES))
 }
 
-/// What a file is to be, before it is fetched.
+/// Checks kind, size and number of the images before a file is downloaded.
 fn check_file(file: &AttachedFile, images: &mut usize) -> Result<FileKind, String> {
     let kind = FileKind::detect(file);
     let most = match kind {
@@ -165,9 +166,9 @@ fn decode_text(bytes: Vec<u8>) -> LoadedFile {
     }
 }
 
-/// Puts it together within `room` bytes.
+/// Assembles text and files within `room` bytes.
 fn assemble_message(text: &str, files: Vec<(&AttachedFile, LoadedFile)>, room: usize) -> (String, Vec<Attachment>) {
-    // As it is kept: escapes and all.
+    // The length when stored as JSON, escapes included.
     let length = |text: &str| serde_json::to_string(text).map_or(text.len(), |json| json.len());
     let mut room = room.saturating_sub(length(text));
     let (mut text, mut images) = (text.to_owned(), Vec::new());

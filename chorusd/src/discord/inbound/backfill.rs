@@ -1,4 +1,4 @@
-//! What was written in a channel while nobody listened.
+//! Backfill: reads what was written in a channel while the daemon was not connected.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -14,35 +14,35 @@ use crate::discord::app::DiscordApp;
 use crate::discord::rest::RestError;
 use crate::ops::discord::{channels, claims};
 
-/// Answers of Discord that are read at most: 2,000 messages.
+/// Pages that are read at most: 2,000 messages.
 const MAX_PAGES: usize = 20;
 
-/// What there is to make up for.
+/// The messages and edits that were missed.
 #[derive(Debug, Default)]
 pub struct Backlog {
-    /// What people wrote since, the oldest first.
+    /// Messages of people that are not claimed yet, the oldest first.
     pub messages: Vec<Message>,
-    /// There are older ones that were not read.
+    /// There are older messages that were not read.
     pub has_more: bool,
-    /// The newest message of the channel, whoever wrote it; 0: there is none that is new.
+    /// The newest message of the channel, by any author; 0 if none is new.
     pub newest: u64,
-    /// Messages that wait and were changed or deleted.
+    /// Claimed messages in the queue that were edited or deleted.
     pub edits: Vec<(MessageId, PendingEdit)>,
 }
 
 /// Why a channel was not read.
 #[derive(Debug)]
 pub enum BackfillError {
-    /// Discord does not let Chorus read it, as long as nobody changes that.
+    /// Discord does not let Chorus read the channel. It stays so until somebody changes the permissions.
     Denied(String),
-    /// It may be read `after` that time.
+    /// The channel may be readable `after` that time.
     Transient { why: String, after: Option<Duration> },
 }
 
 impl From<RestError> for BackfillError {
     fn from(error: RestError) -> Self {
         match error {
-            // What stands before Discord refuses without a code, and not for ever.
+            // A proxy in front of Discord refuses without a code, and not for ever.
             RestError::Refused { code: 0, .. } => Self::Transient { why: error.to_string(), after: None },
             RestError::Gone { .. } | RestError::Refused { .. } | RestError::Unauthorized => {
                 Self::Denied(error.to_string())
@@ -53,11 +53,8 @@ impl From<RestError> for BackfillError {
     }
 }
 
-/// Reads back to where the channel was read, and to the oldest message that waits. Without a note of how far it was read everything is new
-/// that comes.
-///
-/// # Errors
-/// Why it cannot be read.
+/// Reads back to the last message that was recorded as read, and to the oldest message that waits in the queue. If the
+/// channel has no record yet, nothing is read: only messages from now on count.
 pub async fn read_channel(bridge: &DiscordApp, channel: ChannelId) -> Result<Backlog, BackfillError> {
     let passing = |why: String| BackfillError::Transient { why, after: None };
     let noted = channels::find(&bridge.ops, channel.get()).await.map_err(|failure| passing(failure.to_string()))?;
@@ -91,17 +88,18 @@ pub async fn read_channel(bridge: &DiscordApp, channel: ChannelId) -> Result<Bac
         before = page.oldest;
     }
     drop(slot);
-    // To whom it is closed Discord shows a channel without any messages.
+    // Discord shows an empty channel to an application that may not read its history.
     if listed.is_empty() && !bridge.channels.may_read_history(channel) {
         return Err(BackfillError::Denied("Chorus lacks Read Message History there".into()));
     }
     let seen_again: HashMap<MessageId, &Message> = found.iter().map(|message| (message.id, message)).collect();
     let changed = waiting.into_iter().filter(|(message, _)| message.get() > reached).filter_map(|(message, asked)| {
         match seen_again.get(&message) {
-            // Nothing at all is no sign of what is gone, and what is listed is there, even where it cannot be read.
+            // A message is deleted if it is missing from a non-empty list. An empty list proves nothing, and a message
+            // that is listed but cannot be parsed still exists.
             None => (!listed.is_empty() && !listed.contains(&message)).then_some((message, PendingEdit::Deleted)),
             Some(now) => match classify(bridge, channel_guild(bridge, &agent, now.guild_id), now) {
-                // What came with the event, roles for one, is not said here.
+                // The REST API does not return what came with the event, for example the author's roles.
                 Incoming::Request(now) if !now.is_same(&asked) => {
                     Some((message, PendingEdit::Changed(MessageRequest { by: asked.by, ..now })))
                 }

@@ -1,4 +1,5 @@
-//! What is heard in one channel, in its order: each message is taken up on the disk before anybody works on it.
+//! The worker of a channel. It handles the channel's events in order and claims each message on disk before anybody
+//! processes it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,31 +21,31 @@ use crate::error::Result;
 use crate::ops::discord::claims::{self, ClaimOutcome, NewClaim};
 use crate::ops::discord::{channels, outbox};
 
-/// Things that may wait to be looked at; where there are more, the channel is read anew.
+/// Capacity of a channel's event queue. If it overflows, the channel is backfilled.
 const EVENT_QUEUE_LEN: usize = 256;
-/// Messages for nobody that are passed before that is noted.
+/// Messages that are not for the agent, after which the last read message is recorded again.
 const MAX_UNRECORDED_MESSAGES: u32 = 64;
 
-/// One thing that happened in a channel.
+/// An event in a channel.
 #[derive(Debug)]
 pub enum ChannelEvent {
     Message(Box<Message>),
     Edited(Box<MessageUpdateEvent>),
     Deleted(Vec<MessageId>),
-    /// There is a new connection: what happened before it may not have been told.
+    /// There is a new connection; events before it may have been missed.
     Connected,
-    /// Chorus may have other rights now.
+    /// Chorus's permissions may have changed.
     RightsChanged,
 }
 
-/// The way to the task of a channel.
+/// The handle of a channel's worker.
 #[derive(Debug)]
 pub struct ChannelHandle {
     tx: mpsc::Sender<ChannelEvent>,
     overflow: Arc<Overflow>,
 }
 
-/// Whether something was dropped because too much waited.
+/// Whether events were dropped because the queue was full.
 #[derive(Debug, Default)]
 struct Overflow {
     has_dropped: AtomicBool,
@@ -52,7 +53,7 @@ struct Overflow {
 }
 
 impl ChannelHandle {
-    /// Starts the task.
+    /// Starts the worker.
     pub fn start(bridge: &Arc<DiscordApp>, id: ChannelId) -> Self {
         let (tx, rx) = mpsc::channel(EVENT_QUEUE_LEN);
         let overflow = Arc::<Overflow>::default();
@@ -69,7 +70,8 @@ impl ChannelHandle {
         Self { tx, overflow }
     }
 
-    /// Passes something on; where there is no room, everything is dropped until the channel is read anew, so that nothing overtakes.
+    /// Sends an event to the worker. Once the queue is full, all events are dropped until the channel is backfilled, so
+    /// that their order is kept.
     pub fn send(&self, note: ChannelEvent) {
         if self.overflow.has_dropped.load(Ordering::SeqCst) || self.tx.try_send(note).is_err() {
             self.overflow.has_dropped.store(true, Ordering::SeqCst);
@@ -82,16 +84,16 @@ struct ChannelWorker {
     app: Arc<DiscordApp>,
     id: ChannelId,
     overflow: Arc<Overflow>,
-    /// The channel is to be read first. As long as it is not, how far it was read stays as it is.
+    /// The channel must be backfilled first. Until then the record of the last read message does not advance.
     needs_backfill: bool,
-    /// Discord does not let it be read: what comes is heard meanwhile.
+    /// Discord does not let Chorus read the channel. New messages are handled all the same.
     denied: Option<ReadDenied>,
-    /// Messages for nobody since it was noted how far the channel was read, and the newest.
+    /// Messages that are not for the agent since the last read message was recorded, and the newest of them.
     unrecorded: u32,
     newest: u64,
 }
 
-/// When it is worth a try again without a sign of other rights.
+/// When to try to read the channel again if no change of permissions is reported.
 struct ReadDenied {
     until: Instant,
     pause: Duration,
@@ -111,13 +113,13 @@ impl ChannelWorker {
                     () = self.overflow.dropped.notified() => ChannelEvent::Connected,
                 };
                 self.handle_event(note).await;
-                // From here on all is heard again, and what was not is read.
+                // From here on events are queued again; those that were dropped are backfilled.
                 if rx.is_empty() && self.overflow.has_dropped.swap(false, Ordering::SeqCst) {
                     self.handle_event(ChannelEvent::Connected).await;
                 }
             }
         };
-        // What is under way is in the database, or comes again.
+        // Work that is interrupted is either in the database or arrives again.
         tokio::select! {
             () = work => {}
             () = stop.cancelled() => {}
@@ -153,8 +155,8 @@ impl ChannelWorker {
         }
     }
 
-    /// Reads the channel until it is known what was written there, or that Discord does not let it be read. `told`: a message that the
-    /// gateway has told of, with more of its author than can be read.
+    /// Backfills the channel, with retries, until it succeeds or Discord denies it. `told` is a message from the
+    /// gateway, which says more about its author than the REST API does.
     async fn catch_up(&mut self, told: Option<&Message>) {
         let mut pause = INITIAL_BACKOFF;
         loop {
@@ -214,7 +216,7 @@ impl ChannelWorker {
 
     async fn handle_message(&mut self, agent: &AgentEntry, message: Message) {
         let guild = channel_guild(&self.app, agent, message.guild_id);
-        // After a connection that was taken up again nobody has told how roles are called.
+        // After a resumed connection the gateway sends no roles.
         if let Err(error) = self.app.roles.ensure_loaded(&self.app.rest, guild).await {
             tracing::warn!(%error, %guild, "Discord did not say which roles there are: they are known by their ids");
         }
@@ -234,7 +236,7 @@ impl ChannelWorker {
         }
     }
 
-    /// A message that is for nobody.
+    /// Records that a message that is not for the agent was read.
     async fn record_read(&mut self, message: MessageId) {
         if self.needs_backfill {
             return;
@@ -246,7 +248,7 @@ impl ChannelWorker {
         }
     }
 
-    /// Somebody wrote, but Discord does not say what.
+    /// Handles a message of a person whose content Discord withholds.
     async fn handle_unreadable(&mut self, message: MessageId) {
         if self.app.inbound.mark_unreadable(self.id) {
             tracing::warn!(channel = %self.id, "Discord keeps what people write from Chorus: turn the Message Content intent on");
@@ -287,7 +289,7 @@ impl ChannelWorker {
         }
     }
 
-    /// Does something in the database until it is done: nothing goes on before.
+    /// Runs a database operation until it succeeds. Later events wait for it.
     async fn retry_until_ok<T, F: Future<Output = Result<T>>>(&self, work: impl Fn() -> F) -> T {
         let mut pause = INITIAL_BACKOFF;
         loop {
@@ -301,13 +303,13 @@ impl ChannelWorker {
     }
 }
 
-/// The server of a channel, as far as it is known.
+/// Returns the guild of a channel, as far as it is known.
 pub fn channel_guild(bridge: &DiscordApp, agent: &AgentEntry, told: Option<GuildId>) -> GuildId {
     let known = || bridge.channels.channel_of(agent.settings.id).and_then(|(_, guild)| guild);
     told.or_else(known).unwrap_or(GuildId::new(1))
 }
 
-/// Takes a change of a message in, where that still waits.
+/// Applies an edit or deletion to a message that is still in the queue.
 async fn apply_edit(bridge: &DiscordApp, message: MessageId, wish: PendingEdit) {
     if bridge.inbound.queues.apply_edit(message, &wish) != Some(QueuePosition::Waiting) {
         return;

@@ -1,4 +1,4 @@
-//! Fetching what Discord keeps for a message: without the token, from nowhere else, within bounds.
+//! Downloads attachments: without the token, only from Discord's hosts, and with limits on size and time.
 
 use std::time::Duration;
 
@@ -9,28 +9,28 @@ use tokio::time::timeout;
 use super::message_text::format_size;
 use crate::config::discord::DiscordConfig as Config;
 
-/// Where Discord keeps files.
+/// The hosts of Discord's attachments.
 const ATTACHMENT_HOSTS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
-/// For one try, from the first byte to the last.
+/// Time for one try, from the first byte to the last.
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_TRIES: usize = 2;
-/// Files that are on their way at once, for all agents together.
+/// Concurrent downloads of all agents together.
 const MAX_CONCURRENT_DOWNLOADS: usize = 8;
 
-/// Fetches files.
+/// Downloads attachments.
 #[derive(Debug)]
 pub struct Downloader {
     client: Client,
-    /// The configured place of the API.
+    /// The configured base URL of the API.
     api_base: Option<Url>,
     permits: Semaphore,
 }
 
-/// Why a try came to nothing.
+/// Why a try failed.
 #[derive(Debug, PartialEq, Eq)]
 struct DownloadError {
     message: String,
-    /// Another try may bring it.
+    /// Another try may succeed.
     is_transient: bool,
 }
 
@@ -41,10 +41,10 @@ impl DownloadError {
 }
 
 impl Downloader {
-    /// Blocks: the machine's certificates are read.
+    /// Blocks, because the machine's certificates are read.
     ///
     /// # Errors
-    /// What the TLS library says.
+    /// The error of the TLS library.
     pub fn new(config: &Config) -> Result<Self, String> {
         let client = Client::builder()
             .redirect(redirect::Policy::none())
@@ -58,10 +58,10 @@ impl Downloader {
         })
     }
 
-    /// The bytes of a file, at most so many.
+    /// Downloads a file of at most `most` bytes.
     ///
     /// # Errors
-    /// Why it was not fetched, in words for a person.
+    /// A message for people.
     pub async fn download(&self, url: &str, most: u64) -> Result<Vec<u8>, String> {
         let url = self.check_url(url).ok_or("it is not kept by Discord")?;
         let _slot = self.permits.acquire().await.map_err(|e| e.to_string())?;
@@ -82,7 +82,7 @@ impl Downloader {
     }
 
     async fn download_once(&self, url: &Url, most: u64) -> Result<Vec<u8>, DownloadError> {
-        // The address has a signature in it, which is for nobody else.
+        // The URL contains a signature, which must not be shown.
         let lost = |e: reqwest::Error| DownloadError {
             message: format!("it could not be fetched ({})", e.without_url()),
             is_transient: true,
@@ -110,7 +110,7 @@ impl Downloader {
         Ok(bytes)
     }
 
-    /// The address, where Discord or the server that stands for it is meant.
+    /// Parses a URL, and returns it if it leads to Discord or to the configured API server.
     fn check_url(&self, url: &str) -> Option<Url> {
         let url = Url::parse(url).ok().filter(|url| url.username().is_empty() && url.password().is_none())?;
         let discords = url.scheme() == "https" && url.port().is_none() && ATTACHMENT_HOSTS.contains(&url.host_str()?);

@@ -1,13 +1,13 @@
-//! What somebody wrote, as a model can read it. Pure.
+//! Makes the text of a message readable for a model. Pure.
 
 use std::collections::HashMap;
 
-/// Digits that the shortest id of Discord has.
+/// Digits of the shortest id of Discord.
 const MIN_ID_DIGITS: usize = 15;
 
-/// Names of the channels of servers.
+/// Names of the channels of the guilds.
 pub trait ChannelNames: std::fmt::Debug {
-    /// What a channel is called.
+    /// Returns the name of a channel.
     fn channel_name(&self, channel: u64) -> Option<String>;
 }
 
@@ -17,11 +17,11 @@ pub struct MentionNames<'k> {
     pub people: HashMap<u64, String>,
     pub roles: HashMap<u64, String>,
     pub channels: HashMap<u64, String>,
-    /// Of channels that are not named.
+    /// Names of the channels that are not in `channels`.
     pub cached_channels: Option<&'k dyn ChannelNames>,
 }
 
-/// Makes mentions and emojis of a server readable where their names are known; all else stays as it is.
+/// Replaces mentions and custom emojis by names where these are known; everything else is unchanged.
 #[must_use]
 pub fn resolve_mentions(content: &str, names: &MentionNames<'_>) -> String {
     let (mut text, mut rest) = (String::with_capacity(content.len()), content);
@@ -37,7 +37,7 @@ pub fn resolve_mentions(content: &str, names: &MentionNames<'_>) -> String {
     text
 }
 
-/// What stands between the brackets, in words.
+/// Converts what stands between the angle brackets to text.
 fn mention_text(inside: &str, names: &MentionNames<'_>) -> Option<String> {
     let id = |text: &str| {
         let digits = text.len() <= 20 && !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -60,22 +60,22 @@ fn mention_text(inside: &str, names: &MentionNames<'_>) -> Option<String> {
     (plain && number.len() >= MIN_ID_DIGITS && id(number).is_some()).then(|| format!(":{name}:"))
 }
 
-/// A text as somebody else's words.
+/// Quotes a text with `>` before each line.
 #[must_use]
 pub fn quote(text: &str) -> String {
     text.trim_end().lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// A name on one line.
+/// Replaces control characters by spaces, so that a name stays on one line.
 #[must_use]
 pub fn one_line(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A size in words.
+/// Formats a size.
 #[must_use]
 pub fn format_size(bytes: u64) -> String {
-    // Far below what a float counts exactly.
+    // Sizes are far below the range in which floats lose precision.
     match bytes {
         1 => "1 byte".to_owned(),
         0..1024 => format!("{bytes} bytes"),

@@ -1,5 +1,5 @@
-//! Messages in: what people write in the channels of agents. Each is taken up once, on the disk, before anybody works on it; then they are
-//! carried out one after the other for each agent.
+//! Inbound messages: what people write in the channels of agents. Each message is claimed once, on disk, before it is
+//! processed; then each agent processes its messages one after the other.
 
 mod attachments;
 mod backfill;
@@ -34,48 +34,48 @@ use crate::config::discord::DiscordConfig as Config;
 use crate::ops::discord::claims::{self, OpenClaim};
 use crate::ops::discord::finish_claim;
 
-/// Channels that are read at once.
+/// Channels that are backfilled at the same time.
 const MAX_CONCURRENT_BACKFILLS: usize = 4;
-/// Before what came to nothing is tried again; twice as long each time.
+/// The first wait before a retry; it doubles with each failure, up to `MAX_BACKOFF`.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
-/// A message that was taken up.
+/// A claimed message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     pub message: MessageId,
     pub channel: ChannelId,
     pub agent: Uuid,
     pub request: MessageRequest,
-    /// The daemon before took it up.
+    /// The previous daemon claimed it.
     pub is_inherited: bool,
 }
 
 impl Claim {
-    /// The key of its turn: however often it is asked, it is done once.
+    /// The idempotency key of the message's turn: however often it is sent, the turn runs once.
     #[must_use]
     pub fn turn_key(&self) -> String {
         format!("discord:{}", self.message)
     }
 }
 
-/// What is heard in channels, and waits to be answered.
+/// The inbound state: a worker for each channel and a queue for each agent.
 #[derive(Debug)]
 pub struct Inbound {
     workers: Mutex<HashMap<ChannelId, ChannelHandle>>,
     queues: AgentQueues,
     downloader: Downloader,
     backfill_permits: Semaphore,
-    /// Channels that were told that nothing can be read in them.
+    /// Channels that were told that the content of messages cannot be read.
     unreadable_reported: Mutex<HashSet<ChannelId>>,
     checked_threads: threads::CheckedThreads,
 }
 
 impl Inbound {
-    /// Blocks: the machine's certificates are read.
+    /// Blocks, because the machine's certificates are read.
     ///
     /// # Errors
-    /// What the TLS library says.
+    /// The error of the TLS library.
     pub fn new(config: &Config) -> Result<Self, String> {
         Ok(Self {
             workers: Mutex::default(),
@@ -87,13 +87,14 @@ impl Inbound {
         })
     }
 
-    /// Whether a channel is still to be told that nothing can be read in it.
+    /// Marks a channel as told that its messages cannot be read. Returns whether it is the first time.
     fn mark_unreadable(&self, channel: ChannelId) -> bool {
         self.unreadable_reported.lock().unwrap_or_else(PoisonError::into_inner).insert(channel)
     }
 }
 
-/// Takes up what the daemon before did not come to answer. What comes later stands behind it: it is read first, however long that takes.
+/// Re-queues messages that the previous daemon claimed but did not answer. Runs before new messages are accepted, so
+/// order is kept, and retries for as long as the claims cannot be read.
 pub async fn resume_claims(bridge: &Arc<DiscordApp>) {
     let mut pause = INITIAL_BACKOFF;
     let open = loop {
@@ -128,7 +129,7 @@ fn message_id(message: u64) -> Option<MessageId> {
     (message != 0).then(|| MessageId::new(message))
 }
 
-/// What was taken up cannot be read: whoever wrote it is told.
+/// Settles a claim that cannot be parsed, and tells the author.
 async fn drop_unreadable(bridge: &DiscordApp, row: &OpenClaim) {
     tracing::error!(message = row.message, "a message that waits cannot be read; it is not answered");
     let channel = ChannelId::new(row.channel.max(1));
@@ -139,7 +140,7 @@ async fn drop_unreadable(bridge: &DiscordApp, row: &OpenClaim) {
     bridge.outbox.wake_sender(channel);
 }
 
-/// Somebody wrote something.
+/// Handles a new message.
 pub fn on_message(bridge: &Arc<DiscordApp>, message: Message) {
     let (channel, guild) = (message.channel_id, message.guild_id);
     if bridge.channels.agent_of(channel).is_none() {
@@ -148,38 +149,38 @@ pub fn on_message(bridge: &Arc<DiscordApp>, message: Message) {
     send_to_channel(bridge, channel, guild, || ChannelEvent::Message(Box::new(message)));
 }
 
-/// Somebody changed a message.
+/// Handles an edit of a message.
 pub fn on_edit(bridge: &Arc<DiscordApp>, event: MessageUpdateEvent) {
     let (channel, guild) = (event.channel_id, event.guild_id);
     send_to_channel(bridge, channel, guild, || ChannelEvent::Edited(Box::new(event)));
 }
 
-/// Messages were deleted.
+/// Handles the deletion of messages.
 pub fn on_delete(bridge: &Arc<DiscordApp>, channel: ChannelId, guild: Option<GuildId>, messages: Vec<MessageId>) {
     send_to_channel(bridge, channel, guild, || ChannelEvent::Deleted(messages));
 }
 
-/// There is a new connection: every channel is read before anything that is told from now on is taken up.
+/// Handles a new connection: every channel is backfilled before further messages are claimed.
 pub fn on_connected(bridge: &Arc<DiscordApp>) {
     send_to_all(bridge, |_| true, || ChannelEvent::Connected);
 }
 
-/// A server is there, maybe again after it was not: so are its channels.
+/// Handles a guild that became available, possibly again: its channels are backfilled.
 pub fn on_guild_available(bridge: &Arc<DiscordApp>, guild: GuildId) {
     send_to_all(bridge, |of| of == Some(guild), || ChannelEvent::Connected);
 }
 
-/// Chorus may have other rights in a channel.
+/// Handles a change that may affect Chorus's permissions in a channel.
 pub fn on_channel_rights_changed(bridge: &Arc<DiscordApp>, channel: ChannelId, guild: GuildId) {
     send_to_channel(bridge, channel, Some(guild), || ChannelEvent::RightsChanged);
 }
 
-/// Chorus may have other rights in the channels of a server.
+/// Handles a change that may affect Chorus's permissions in the channels of a guild.
 pub fn on_guild_rights_changed(bridge: &Arc<DiscordApp>, guild: GuildId) {
     send_to_all(bridge, |of| of == Some(guild), || ChannelEvent::RightsChanged);
 }
 
-/// Tells the channels of agents in these servers.
+/// Sends an event to the agents' channels in the guilds that match `of`.
 fn send_to_all(bridge: &Arc<DiscordApp>, of: impl Fn(Option<GuildId>) -> bool, note: impl Fn() -> ChannelEvent) {
     for agent in bridge.ops.agents.all() {
         if let Some((channel, guild)) = bridge.channels.channel_of(agent.settings.id).filter(|(_, guild)| of(*guild)) {
@@ -188,7 +189,7 @@ fn send_to_all(bridge: &Arc<DiscordApp>, of: impl Fn(Option<GuildId>) -> bool, n
     }
 }
 
-/// Waits for nothing: the task of the channel does the rest.
+/// Sends an event to the worker of a channel, without waiting.
 fn send_to_channel(
     bridge: &Arc<DiscordApp>,
     channel: ChannelId,
@@ -202,7 +203,7 @@ fn send_to_channel(
     lines.entry(channel).or_insert_with(|| ChannelHandle::start(bridge, channel)).send(note());
 }
 
-/// Keeps what a message says now.
+/// Stores the new text of a claimed message.
 async fn store_edit(bridge: &DiscordApp, message: MessageId, asked: &MessageRequest) {
     let Ok(asked) = serde_json::to_string(asked) else { return };
     if let Err(failure) = claims::update_request(&bridge.ops, message.get(), asked).await {

@@ -1,4 +1,4 @@
-//! Carrying out what one message asks, and what becomes of it while it waits for its turn.
+//! Processes a claimed message: runs its turn, and applies edits while it waits for that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,19 +22,20 @@ use crate::ops::resolve;
 use crate::ops::send::{MessageOrigin, cancel_queued, send_to_agent};
 use crate::requester::Requester;
 
-/// An agent may hear of a stop earlier than this door.
+/// An agent may learn of the stop this much earlier than the Discord front end does.
 const STOP_SIGNAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a message comes to.
+/// The outcome of a message's turn.
 enum TurnOutcome {
     Ended(Result<SendResult>),
-    /// It was deleted before its turn began.
+    /// The message was deleted before its turn started.
     Deleted,
-    /// The daemon stops; the next one does it.
+    /// The daemon stops; the next one processes the message.
     Postponed,
 }
 
-/// Has a message answered. What cannot be kept is done anew until it is: the key brings the same answer.
+/// Processes a claimed message. If the outcome cannot be stored, it is repeated until it can: the turn's key returns
+/// the same reply.
 pub async fn process_claim(bridge: &Arc<DiscordApp>, claim: &Claim, changes: watch::Receiver<Option<PendingEdit>>) {
     let mut pause = INITIAL_BACKOFF;
     while let Err(failure) = try_process(bridge, claim, changes.clone()).await {
@@ -63,7 +64,7 @@ async fn try_process(
     }
 }
 
-/// A failure as the channel is told of it.
+/// Returns the error that the channel is told.
 fn channel_error(claim: &Claim, failure: Error) -> Error {
     if claim.is_inherited && is_unanswered_key_error(&failure) {
         return Error::new(ErrorKind::Interrupted, "the daemon ended in the middle of this turn, which has no answer")
@@ -91,7 +92,7 @@ async fn run_turn(
             None => {}
         }
         match send_once(bridge, claim, answer, &asked, &mut changes).await {
-            // It was taken back: it is asked anew, or not at all.
+            // The turn was taken back: it is sent again, or not at all.
             None => {}
             Some(Err(failure)) if failure.kind == ErrorKind::Stopping => {
                 return match timeout(STOP_SIGNAL_TIMEOUT, bridge.stop.cancelled()).await {
@@ -99,7 +100,7 @@ async fn run_turn(
                     Err(_) => TurnOutcome::Ended(Err(failure)),
                 };
             }
-            // However long that lasts: it is no answer.
+            // Being busy is not a result, so retry however long it lasts.
             Some(Err(failure)) if failure.kind == ErrorKind::Busy => {
                 tracing::info!(message = %claim.message, %failure, "a message waits for its agent");
                 tokio::select! {
@@ -114,7 +115,8 @@ async fn run_turn(
     }
 }
 
-/// Asks once. `None`: the message was taken back before its turn began, because it was changed or deleted.
+/// Sends the message once. Returns `None` if it was taken back before its turn started, because it was edited or
+/// deleted.
 async fn send_once(
     bridge: &Arc<DiscordApp>,
     claim: &Claim,
@@ -136,7 +138,8 @@ async fn send_once(
     }
     let params = SendParams { agent: None, text, key: Some(claim.turn_key()), attachments, stream: false };
     let ear = Arc::new(StageListener::new(answer.turn_listener()));
-    // Files may have taken a while: it may have another name by now, and that name another agent.
+    // Send by id: while the attachments were downloaded, the agent may have been renamed, and another may have its
+    // name.
     let sent = send_to_agent(ops, claim.agent, params, origin(claim, &asked.by), Some(ear.clone()));
     let (mut sent, mut noted) = (std::pin::pin!(sent), std::pin::pin!(record_start(bridge, claim, ear.subscribe())));
     let mut stages = ear.subscribe();
@@ -155,14 +158,14 @@ async fn send_once(
                     let _ = (&mut sent).await;
                     return None;
                 }
-                // It has begun, and says what it said then.
+                // The turn has started, and runs with the text that it started with.
                 may_change = false;
             }
         }
     }
 }
 
-/// Notes that the turn of a message has begun as soon as it has.
+/// Waits until the turn of a message has started, and records that.
 async fn record_start(bridge: &DiscordApp, claim: &Claim, mut stages: watch::Receiver<TurnStage>) {
     if stages.wait_for(|stage| *stage == TurnStage::Started).await.is_ok()
         && let Err(failure) = claims::mark_running(&bridge.ops, claim.message.get()).await
@@ -171,7 +174,8 @@ async fn record_start(bridge: &DiscordApp, claim: &Claim, mut stages: watch::Rec
     }
 }
 
-/// Waits until a message that waits for its turn is changed or deleted: that turn, or `None` where it has begun already.
+/// Waits until a message is edited or deleted. Returns its turn if that is still in the queue, and `None` if it has
+/// started.
 async fn wait_for_edit_in_queue(
     changes: &mut watch::Receiver<Option<PendingEdit>>,
     stages: &mut watch::Receiver<TurnStage>,
@@ -185,7 +189,7 @@ async fn wait_for_edit_in_queue(
     }
 }
 
-/// Where the message of a claim comes from.
+/// Returns the origin of a message for its turn.
 fn origin(claim: &Claim, by: &Requester) -> MessageOrigin {
     let author = match by {
         Requester::Person { id, name, .. } => Some(Author { id: id.clone(), name: name.clone() }),

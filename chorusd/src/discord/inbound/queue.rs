@@ -1,4 +1,4 @@
-//! What waits for each agent: one message after the other, in their order.
+//! A queue of claimed messages for each agent. An agent processes one message after the other.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,32 +11,32 @@ use super::request::MessageRequest;
 use super::{Claim, process};
 use crate::discord::app::DiscordApp;
 
-/// What has become of a message since it was taken up.
+/// An edit of a message that was claimed and is not processed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PendingEdit {
-    /// It says something else now.
+    /// The new content of the message.
     Changed(MessageRequest),
-    /// It was deleted.
+    /// The message was deleted.
     Deleted,
 }
 
-/// Desks of agents that have something to do.
+/// The queues of the agents that have messages to process.
 #[derive(Debug, Default)]
 pub struct AgentQueues(Mutex<HashMap<Uuid, AgentQueue>>);
 
 #[derive(Debug, Default)]
 struct AgentQueue {
     waiting: VecDeque<Claim>,
-    /// The one that is carried out, and where its changes are told.
+    /// The message that is being processed, and the channel that its edits are sent to.
     current: Option<(Claim, watch::Sender<Option<PendingEdit>>)>,
 }
 
-/// Where a message was found.
+/// Where in its queue a message was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueuePosition {
-    /// It waits, and has been changed.
+    /// It waits, and was changed or removed.
     Waiting,
-    /// It is being carried out; whoever does that was told.
+    /// It is being processed; the edit was sent to the task that processes it.
     Current,
 }
 
@@ -45,7 +45,7 @@ impl AgentQueues {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a message behind the others of its agent.
+    /// Adds a message to the end of its agent's queue, and starts the queue if it was empty.
     pub fn enqueue(&self, bridge: &Arc<DiscordApp>, claim: Claim) {
         let agent = claim.agent;
         let mut desks = self.lock();
@@ -57,7 +57,8 @@ impl AgentQueues {
         bridge.tasks.spawn(run_queue(bridge.clone(), agent));
     }
 
-    /// The next message of an agent, and where its changes are heard; `None`: there is none, and the desk is cleared.
+    /// Takes the next message of an agent, with the receiver of its edits. Removes the queue and returns `None` if
+    /// there is none.
     fn dequeue(&self, agent: Uuid) -> Option<(Claim, watch::Receiver<Option<PendingEdit>>)> {
         let mut desks = self.lock();
         let desk = desks.get_mut(&agent)?;
@@ -70,12 +71,13 @@ impl AgentQueues {
         Some((claim, changes))
     }
 
-    /// Changes what a message says, or takes it away, as long as nobody works on it. `None`: it does not wait.
+    /// Changes a message or removes it from its queue; if it is being processed, sends the edit to that task. Returns
+    /// `None` if the message is in no queue.
     pub fn apply_edit(&self, message: MessageId, wish: &PendingEdit) -> Option<QueuePosition> {
         self.lock().values_mut().find_map(|desk| desk.apply_edit(message, wish))
     }
 
-    /// What the messages of a channel say that wait, the one included that is being carried out.
+    /// Returns the requests of all messages of a channel in the queues, the one being processed included.
     pub fn requests_in_channel(&self, channel: ChannelId) -> Vec<(MessageId, MessageRequest)> {
         let desks = self.lock();
         let all = desks.values().flat_map(|desk| {
@@ -89,7 +91,7 @@ impl AgentQueues {
         all.filter(|(of, ..)| *of == channel).map(|(_, message, asked)| (message, asked)).collect()
     }
 
-    /// How many wait for an agent.
+    /// Counts the messages in an agent's queue, the one being processed included.
     pub fn pending_count(&self, agent: Uuid) -> usize {
         self.lock().get(&agent).map_or(0, |desk| desk.waiting.len() + usize::from(desk.current.is_some()))
     }
@@ -105,13 +107,13 @@ impl AgentQueue {
             return Some(QueuePosition::Waiting);
         }
         let (_, tell) = self.current.as_ref().filter(|(claim, _)| claim.message == message)?;
-        // Nobody hears it any more where the turn is just over.
+        // The receiver is gone if the turn has just ended.
         let _ = tell.send(Some(wish.clone()));
         Some(QueuePosition::Current)
     }
 }
 
-/// Carries out what waits for an agent, until nothing does or the daemon stops.
+/// Processes the queue of an agent until it is empty or the daemon stops.
 async fn run_queue(bridge: Arc<DiscordApp>, agent: Uuid) {
     while !bridge.stop.is_cancelled() {
         let Some((claim, changes)) = bridge.inbound.queues.dequeue(agent) else { return };

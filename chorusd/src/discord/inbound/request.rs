@@ -1,4 +1,4 @@
-//! What a message of a channel comes to.
+//! Converts a message of a channel to a request to the agent.
 
 use serde::{Deserialize, Serialize};
 use serenity::model::channel::{Attachment, ChannelMention, Message, MessageType};
@@ -11,14 +11,15 @@ use crate::discord::app::DiscordApp;
 use crate::discord::member;
 use crate::requester::Requester;
 
-/// Characters of a message that another one answers.
+/// Characters of the replied-to message that are quoted.
 const MAX_QUOTED_CHARS: usize = 2000;
 
-/// What somebody asks, as it is kept until it is answered.
+/// A request as it is stored until it is answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageRequest {
     pub text: String,
-    /// What stands below the text, and stays when that is changed: what it answers, what was forwarded, stickers, a poll.
+    /// Parts below the text that stay when the text is edited: the replied-to message, forwarded messages, stickers, a
+    /// poll.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub below: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -26,29 +27,29 @@ pub struct MessageRequest {
     pub by: Requester,
 }
 
-/// A file that came with it, where Discord has it.
+/// An attachment, which Discord stores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachedFile {
     pub name: String,
-    /// In bytes.
+    /// Size in bytes.
     pub size: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     pub url: String,
-    /// It came with the message that this one answers, and stays when this one is changed.
+    /// The file belongs to the replied-to message, and stays when this message is edited.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answered: bool,
 }
 
 impl MessageRequest {
-    /// The text with what stands below it.
+    /// Returns the text and the parts below it.
     #[must_use]
     pub fn full_text(&self) -> String {
         let text = Some(self.text.as_str()).filter(|text| !text.trim().is_empty());
         text.into_iter().chain(self.below.iter().map(String::as_str)).collect::<Vec<_>>().join("\n\n")
     }
 
-    /// Whether another look at the message found it unchanged.
+    /// Returns whether another read of the message found it unchanged.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let files =
@@ -58,31 +59,32 @@ impl MessageRequest {
 }
 
 impl AttachedFile {
-    /// Whether it is the same file. Each time it is told of its address is signed anew.
+    /// Returns whether both are the same file. The query of the URL is ignored: it is a signature that differs each
+    /// time.
     fn is_same(&self, other: &Self) -> bool {
         let place = |file: &Self| file.url.split('?').next().unwrap_or_default().to_owned();
         self.name == other.name && self.size == other.size && place(self) == place(other)
     }
 }
 
-/// What a message is to an agent.
+/// What a message means to an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Incoming {
-    /// Not for it: another program's, Discord's own, its own.
+    /// Not a message for it: written by another application, by Discord or by Chorus itself.
     Ignored,
-    /// Somebody wrote, and what is kept from the application.
+    /// A person wrote it, but Discord withholds its content.
     Unreadable,
     Request(MessageRequest),
 }
 
-/// Whether a person wrote this themselves.
+/// Returns whether a person wrote the message themselves.
 #[must_use]
 pub fn is_from_person(message: &Message) -> bool {
     let said = matches!(message.kind, MessageType::Regular | MessageType::InlineReply);
     said && !message.author.bot && !message.author.system && message.webhook_id.is_none()
 }
 
-/// Whether there is something to see in a message without a word, a game that others may join, say.
+/// Returns whether a message without text shows something, for example a game that others may join.
 fn has_visible_content(message: &Message) -> bool {
     !message.embeds.is_empty()
         || !message.components.is_empty()
@@ -90,7 +92,7 @@ fn has_visible_content(message: &Message) -> bool {
         || message.application.is_some()
 }
 
-/// What a message comes to. `guild`: where its channel is.
+/// Classifies a message. `guild` is the guild of its channel.
 #[must_use]
 pub fn classify(bridge: &DiscordApp, guild: GuildId, message: &Message) -> Incoming {
     if !is_from_person(message) {
@@ -112,7 +114,7 @@ pub fn classify(bridge: &DiscordApp, guild: GuildId, message: &Message) -> Incom
     below.extend(message.sticker_items.iter().map(|sticker| format!("[sticker: {}]", one_line(&sticker.name))));
     let question = message.poll.as_ref().and_then(|poll| poll.question.text.as_deref());
     below.extend(question.map(|question| format!("[poll: {}]", one_line(question))));
-    // What it answers says nothing of its own.
+    // The replied-to message is not content of this one.
     let own = !message.attachments.is_empty() || below.len() > usize::from(message.kind == MessageType::InlineReply);
     if text.trim().is_empty() && !own {
         return if has_visible_content(message) { Incoming::Ignored } else { Incoming::Unreadable };
@@ -124,7 +126,8 @@ pub fn classify(bridge: &DiscordApp, guild: GuildId, message: &Message) -> Incom
     Incoming::Request(MessageRequest { text, below, files, by })
 }
 
-/// The message that another one answers, as its reader sees it, and what came with it. An agent has its own files already.
+/// Quotes the replied-to message and returns its attachments. An agent's own message comes without attachments, since
+/// the agent has the files.
 fn quote_replied_message(
     bridge: &DiscordApp,
     guild: GuildId,
@@ -146,7 +149,7 @@ fn quote_replied_message(
     (if said.trim().is_empty() { head } else { format!("{head}\n{}", quote(&said)) }, files)
 }
 
-/// What a message that was `before` asks after a change; `None`: the same.
+/// Applies an update to the request `before`; returns `None` if it stays the same.
 #[must_use]
 pub fn apply_update(
     bridge: &DiscordApp,
@@ -174,8 +177,8 @@ pub fn apply_update(
     (something && !after.is_same(before)).then_some(after)
 }
 
-/// Names of what a message mentions. Of channels Discord names those of other servers only, in messages that were published from there:
-/// those of this one are known.
+/// Collects the names of what a message mentions. For channels Discord sends names only if they are in other guilds, in
+/// messages that were published from there; those of this guild are cached.
 fn mention_names<'b>(
     bridge: &'b DiscordApp,
     guild: GuildId,
@@ -194,7 +197,7 @@ fn mention_names<'b>(
     }
 }
 
-/// What others call somebody whose name in the server is not known.
+/// Returns the name of a user whose nickname in the guild is not known.
 fn display_name(user: &User) -> &str {
     user.global_name.as_deref().unwrap_or(&user.name)
 }

@@ -1,4 +1,4 @@
-//! What is said in a channel about messages that are not answered.
+//! Service messages: what Chorus posts about messages that it does not answer.
 
 use serenity::model::id::{ChannelId, MessageId};
 
@@ -6,7 +6,7 @@ use crate::discord::outbox::{MessageBody, Post};
 use crate::ops::discord::NewPost;
 use crate::ops::discord::claims::MAX_WAITING_CLAIMS;
 
-/// Too many wait. Said once, until there is room.
+/// The agent's queue is full. Posted once, until there is room.
 pub fn queue_full(channel: ChannelId, message: MessageId) -> Option<NewPost> {
     let content = format!(
         "{MAX_WAITING_CLAIMS} messages wait for this agent already: this one was not taken, and others are not until some are answered. \
@@ -16,7 +16,7 @@ pub fn queue_full(channel: ChannelId, message: MessageId) -> Option<NewPost> {
     to_row(Post { channel, about, body, reply_to: Some(message) })
 }
 
-/// What came while nobody listened was too much.
+/// More messages were missed than are backfilled.
 pub fn skipped_messages(channel: ChannelId, messages: usize, more: bool) -> Vec<NewPost> {
     let many = match (messages, more) {
         (0, _) => "Older messages were".to_owned(),
@@ -30,7 +30,7 @@ pub fn skipped_messages(channel: ChannelId, messages: usize, more: bool) -> Vec<
     to_row(Post { channel, about: None, body: MessageBody::from_text(content), reply_to: None }).into_iter().collect()
 }
 
-/// Discord does not say what people write. Said once in a channel.
+/// Discord withholds the content of messages. Posted once in a channel.
 pub fn content_withheld(channel: ChannelId) -> Option<NewPost> {
     let content = "Chorus cannot read what you write here. Whoever runs it has to turn on the Message Content intent: Discord's \
                    developer portal, the application, Bot, Message Content Intent; then restart the daemon.";
@@ -38,13 +38,13 @@ pub fn content_withheld(channel: ChannelId) -> Option<NewPost> {
     to_row(Post { channel, about, body: MessageBody::from_text(content), reply_to: None })
 }
 
-/// What was taken up cannot be read any more.
+/// A claimed message cannot be parsed any more.
 pub fn claim_unreadable(channel: ChannelId, message: Option<MessageId>) -> Option<NewPost> {
     let content = "This message was kept, but cannot be read any more, so it is not answered. Send it again.";
     to_row(Post { channel, about: None, body: MessageBody::from_text(content), reply_to: message })
 }
 
-/// A line that cannot be kept is not said.
+/// Converts a post to a row of the outbox; logs an error instead of returning it.
 fn to_row(post: Post) -> Option<NewPost> {
     post.into_row().inspect_err(|failure| tracing::warn!(%failure, "a line is not said")).ok()
 }

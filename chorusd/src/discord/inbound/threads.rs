@@ -1,4 +1,5 @@
-//! Threads below the channels of agents: an agent hears its channel only, and whoever writes in a thread of it is told so, once in each.
+//! Threads below the channels of agents. Agents do not read threads; a post in each thread says so once to those who
+//! write there.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,15 +11,15 @@ use super::request::is_from_person;
 use crate::discord::app::DiscordApp;
 use crate::discord::outbox::{MessageBody, Post};
 
-/// Channels that are remembered as looked at; then it begins anew.
+/// Channels that are remembered as checked; if there are more, the set is cleared.
 const MAX_CHECKED_THREADS: usize = 10_000;
 
-/// Channels of no agent that were looked at.
+/// Channels without an agent that were checked.
 #[derive(Debug, Default)]
 pub struct CheckedThreads(Mutex<HashSet<ChannelId>>);
 
 impl CheckedThreads {
-    /// Whether this is the first time.
+    /// Returns whether the channel was not in the set.
     fn insert(&self, channel: ChannelId) -> bool {
         let mut looked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if looked.len() >= MAX_CHECKED_THREADS {
@@ -32,7 +33,8 @@ impl CheckedThreads {
     }
 }
 
-/// Somebody wrote where no agent is. Channels of a server are told of when it is; threads are not among them.
+/// Handles a message in a channel without an agent. The channels of a guild are known; threads are not among them, so
+/// an unknown channel may be a thread.
 pub fn on_message(bridge: &Arc<DiscordApp>, message: &Message) {
     let served = message.guild_id.is_some_and(|guild| bridge.channels.serves(guild));
     let channel = message.channel_id;
@@ -45,7 +47,7 @@ pub fn on_message(bridge: &Arc<DiscordApp>, message: &Message) {
     }
 }
 
-/// Tells people in a thread below an agent's channel where the agent hears them.
+/// Posts in a thread below an agent's channel where the agent reads messages.
 async fn post_thread_notice(bridge: Arc<DiscordApp>, thread: ChannelId) {
     let found = tokio::select! {
         found = bridge.rest.channel(thread) => found,

@@ -1,4 +1,4 @@
-//! Hears whether the turn of a message has begun, besides whoever shows its answer.
+//! Tracks whether the turn of a message has started, in front of the listener that shows its reply.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use crate::agent::turn_stream::TurnListener;
 /// How far the turn of a message has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TurnStage {
-    /// It has not reached its agent.
+    /// The agent has not accepted it yet.
     #[default]
     Pending,
-    /// It waits for other turns.
+    /// The turn with this id waits for other turns.
     Queued(Uuid),
     Started,
 }
 
-/// Passes on what is said, and remembers the stage.
+/// Passes all events on to `inner`, and records the stage.
 #[derive(Debug)]
 pub struct StageListener {
     inner: Arc<dyn TurnListener>,
@@ -31,7 +31,7 @@ impl StageListener {
         Self { inner, stage: watch::channel(TurnStage::Pending).0 }
     }
 
-    /// Where the stage is heard.
+    /// Returns a receiver of the stage.
     pub fn subscribe(&self) -> watch::Receiver<TurnStage> {
         self.stage.subscribe()
     }

@@ -1,4 +1,4 @@
-//! What is posted in channels: kept first, then sent, in each channel in its order, until it is there.
+//! The outbox: posts are stored first, then sent, in each channel in order, until they are delivered.
 
 mod post;
 mod send_try;
@@ -20,19 +20,19 @@ use crate::error::Result;
 use crate::ops::Ops;
 use crate::ops::discord::outbox;
 
-/// A channel may not be seen, or not be written in.
+/// Discord's codes for a channel that the application may not see or not write in.
 const NO_ACCESS: u64 = 50_001;
 const NO_PERMISSION: u64 = 50_013;
 
-/// Hears of channels that nothing can be posted in.
+/// Is notified of channels that cannot be posted in.
 pub trait LostChannelListener: Debug + Send + Sync {
-    /// A channel was deleted; what was to be posted in it is dropped.
+    /// The channel was deleted; its posts are dropped.
     fn channel_deleted(&self, channel: ChannelId);
-    /// The application may not post in a channel; what is to be posted waits for a day.
+    /// The application may not post in the channel; its posts wait for a day.
     fn channel_forbidden(&self, channel: ChannelId);
 }
 
-/// All that is on its way into channels. Cheap to share.
+/// The outbox of all channels. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Outbox(Arc<Inner>);
 
@@ -40,14 +40,14 @@ pub struct Outbox(Arc<Inner>);
 struct Inner {
     ops: Arc<Ops>,
     rest: Arc<RestClient>,
-    /// What waits is not waited for any more.
+    /// Ends the waits for retries.
     stop: CancellationToken,
     tasks: TaskTracker,
-    /// Channels that a task sends in; whether something came since it looked.
+    /// Channels with a running sender task; `true` if a post was added since it last looked.
     active_senders: Mutex<HashMap<u64, bool>>,
-    /// Who wants to know which message a post became, by its nonce.
+    /// Receivers of the ids of posted messages, by nonce.
     watchers: Mutex<HashMap<String, oneshot::Sender<MessageId>>>,
-    /// Chorus may have other rights somewhere.
+    /// Notified when Chorus's permissions may have changed.
     rights_changed: Notify,
     lost_channels: OnceLock<Arc<dyn LostChannelListener>>,
     own_user: OnceCell<UserId>,
@@ -69,12 +69,12 @@ impl Outbox {
         }))
     }
 
-    /// Has `lost` hear of channels that are lost; the first one is told.
+    /// Sets the listener for lost channels; only the first one counts.
     pub fn set_lost_channel_listener(&self, lost: Arc<dyn LostChannelListener>) {
         let _ = self.0.lost_channels.set(lost);
     }
 
-    /// Goes on with what was not there yet when the daemon stopped.
+    /// Resumes sending the posts that the previous daemon did not deliver.
     pub async fn resume(&self) {
         match outbox::channels_with_posts(&self.0.ops).await {
             Ok(channels) => channels.into_iter().for_each(|channel| self.wake_sender(ChannelId::new(channel.max(1)))),
@@ -82,8 +82,8 @@ impl Outbox {
         }
     }
 
-    /// Keeps a post, which is sent without anybody waiting for it; what comes back tells which message it became, or nothing where it never
-    /// does. One that is about the same as an earlier one changes that.
+    /// Stores a post and sends it in the background. The receiver gets the id of the message, or is closed if the post
+    /// is given up. A post with the key of an earlier one edits that one's message.
     ///
     /// # Errors
     /// `busy`, `disk_full`, `storage_failed`: nothing is posted.
@@ -101,11 +101,11 @@ impl Outbox {
         Ok(told)
     }
 
-    /// Has the message that is about `about` look like `body`, or the post that waits to become it; false: there is none. One that was deleted
-    /// in Discord stays so.
+    /// Edits the message, or the waiting post, whose key is `about`. Returns false if there is none. A message that was
+    /// deleted in Discord is not posted again.
     ///
     /// # Errors
-    /// As of [`Posts::put_watched`].
+    /// As [`Outbox::enqueue_watched`].
     pub async fn update(&self, about: &str, body: MessageBody) -> Result<bool> {
         let kept = StoredPost { body, reply_to: None, anew: false }.to_json()?;
         let channel = outbox::edit_post(&self.0.ops, about.to_owned(), kept, post::nonce()).await?;
@@ -115,23 +115,23 @@ impl Outbox {
         Ok(channel.is_some())
     }
 
-    /// Nothing will change what is about `about` any more; what waits is still posted.
+    /// Forgets the key `about`, which nothing will edit any more; what waits is still posted.
     ///
     /// # Errors
-    /// As of [`Posts::put_watched`].
+    /// As [`Outbox::enqueue_watched`].
     pub async fn forget_key(&self, about: &str) -> Result<()> {
         outbox::finalize_post(&self.0.ops, about.to_owned()).await
     }
 
-    /// What there are posts about, of those that begin with `prefix`, the oldest first.
+    /// Lists the keys of posts that begin with `prefix`, the oldest post first.
     ///
     /// # Errors
-    /// As of [`Posts::put_watched`].
+    /// As [`Outbox::enqueue_watched`].
     pub async fn keys_with_prefix(&self, prefix: &str) -> Result<Vec<String>> {
         outbox::subjects_with_prefix(&self.0.ops, prefix.to_owned()).await
     }
 
-    /// Has sent what was put into the outbox of a channel by another commit.
+    /// Starts to send posts that another commit added to the outbox of a channel.
     pub fn wake_sender(&self, channel: ChannelId) {
         let mut sending = self.0.active_senders.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(more) = sending.get_mut(&channel.get()) {
@@ -142,12 +142,12 @@ impl Outbox {
         }
     }
 
-    /// Chorus may have other rights: what waited for them is tried now.
+    /// Retries posts that waited for permissions, because Chorus's permissions may have changed.
     pub fn retry_forbidden(&self) {
         self.0.rights_changed.notify_waiters();
     }
 
-    /// Whether something came since the sender of a channel looked; where not, it ends.
+    /// Returns whether posts were added since the sender of a channel looked; if not, the sender is removed.
     fn has_more(&self, channel: ChannelId) -> bool {
         let mut sending = self.0.active_senders.lock().unwrap_or_else(PoisonError::into_inner);
         let more = sending.get_mut(&channel.get()).is_some_and(std::mem::take);
@@ -157,7 +157,7 @@ impl Outbox {
         more
     }
 
-    /// A post is there, or never will be.
+    /// Sends the id of a posted message to its watcher, or drops the watcher if the post is given up.
     fn notify_watcher(&self, nonce: &str, message: Option<MessageId>) {
         let mut watching = self.lock_watchers();
         if let (Some(tell), Some(message)) = (watching.remove(nonce), message) {
@@ -170,12 +170,12 @@ impl Outbox {
         self.0.watchers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who we are.
+    /// Returns the id of Chorus's own user.
     async fn own_user(&self) -> Result<UserId, RestError> {
         self.0.own_user.get_or_try_init(|| self.0.rest.own_user_id()).await.copied()
     }
 
-    /// Says that a channel is lost, where it is and somebody wants to hear it.
+    /// Notifies the listener if `error` means that the channel is lost.
     fn report_lost_channel(&self, channel: ChannelId, error: &RestError) {
         match (self.0.lost_channels.get(), error) {
             (Some(lost), RestError::Gone { .. }) => lost.channel_deleted(channel),

@@ -1,4 +1,4 @@
-//! What is posted, and how the outbox keeps it.
+//! Posts, and how the outbox stores them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -11,25 +11,25 @@ use crate::discord::rest::MessageContent;
 use crate::error::{Error, Result};
 use crate::ops::discord::outbox::NewPost;
 
-/// Something to post.
+/// A message to post.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Post {
     pub channel: ChannelId,
-    /// What a later change finds it by; `None`: it is never changed.
+    /// The key by which the message can be edited later; `None` if it never is.
     pub about: Option<String>,
     pub body: MessageBody,
-    /// The message that it answers.
+    /// The message that it replies to.
     pub reply_to: Option<MessageId>,
 }
 
-/// What a message looks like.
+/// The content of a message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MessageBody {
     /// At most 2,000 characters, and not blank.
     pub content: String,
-    /// In one row; at most five.
+    /// Buttons of one row; at most five.
     pub buttons: Vec<Button>,
-    // Written even where there is none: what is left out stays as it was.
+    // Serialized even if `None`: an edit that leaves the file out would keep the old one.
     #[serde(default)]
     pub file: Option<File>,
 }
@@ -43,12 +43,12 @@ pub struct Button {
     pub style: Style,
     #[serde(default)]
     pub disabled: bool,
-    /// Only below the whole of what it is about: it goes where the file that has it cannot be sent along.
+    /// The button may only stand below the whole action: it is left out if the file with the action cannot be attached.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seen_whole: bool,
 }
 
-/// The colour of a button.
+/// The style of a button.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
@@ -66,13 +66,13 @@ pub struct File {
 }
 
 impl MessageBody {
-    /// Only text.
+    /// A message with text only.
     #[must_use]
     pub fn from_text(content: impl Into<String>) -> Self {
         Self { content: content.into(), ..Self::default() }
     }
 
-    /// The buttons as Discord has them.
+    /// Returns the buttons in the form of Discord's API.
     #[must_use]
     pub fn components(&self) -> Vec<Value> {
         if self.buttons.is_empty() {
@@ -82,7 +82,7 @@ impl MessageBody {
         vec![json!({"type": 1, "components": buttons})]
     }
 
-    /// As a request has it; `components` are its own.
+    /// Returns the content of a request; `components` are those of this message.
     pub fn as_content<'l>(&'l self, components: &'l [Value]) -> MessageContent<'l> {
         let file = self.file.as_ref().map(|file| (&*file.name, &*file.bytes));
         MessageContent { content: &self.content, components, file }
@@ -101,32 +101,32 @@ impl Button {
     }
 }
 
-/// A row of the outbox. What a change leaves out stays as it is.
+/// A post as the outbox stores it. An edit keeps what it does not name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredPost {
     pub body: MessageBody,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<MessageId>,
-    /// Where the message that it changes is gone, it is posted anew.
+    /// If the message to edit is gone, post it again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anew: bool,
 }
 
 impl StoredPost {
-    /// As the outbox has it.
+    /// Encodes the post for the outbox.
     ///
     /// # Errors
-    /// `internal`: JSON does not know it, which cannot be.
+    /// `internal` if it cannot be serialized, which does not happen.
     pub fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|e| Error::internal(format!("a post cannot be kept: {e}")))
     }
 }
 
 impl Post {
-    /// Its row. One that is about the same as a row that is there takes that one's place.
+    /// Converts the post to a row of the outbox. A row with the same key is replaced.
     ///
     /// # Errors
-    /// As of [`Kept::json`].
+    /// As [`StoredPost::to_json`].
     pub fn into_row(self) -> Result<NewPost> {
         let kept = StoredPost { body: self.body, reply_to: self.reply_to, anew: true };
         Ok(NewPost {
@@ -139,7 +139,7 @@ impl Post {
     }
 }
 
-/// Never the same twice, and short enough for Discord.
+/// Returns a new unique nonce, short enough for Discord.
 pub fn nonce() -> String {
     URL_SAFE_NO_PAD.encode(Uuid::new_v4().as_bytes())
 }

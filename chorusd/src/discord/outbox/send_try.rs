@@ -1,4 +1,4 @@
-//! One try of one post.
+//! A single try to send a post.
 
 use jiff::{SignedDuration, Timestamp};
 use serenity::all::{ChannelId, MessageId};
@@ -8,53 +8,53 @@ use super::{NO_ACCESS, NO_PERMISSION, Outbox};
 use crate::discord::rest::{MESSAGE_PAGE_SIZE, PostedMessage, RestError};
 use crate::ops::discord::outbox::DuePost;
 
-/// A channel, and what one is in.
+/// Discord's code for an unknown channel.
 const UNKNOWN_CHANNEL: u64 = 10_003;
-/// A message that is replied to may not be read.
+/// Discord's codes for a message that cannot be replied to.
 const REPLY_FAILED: [u64; 2] = [50_035, 160_002];
 
-/// For so long Discord knows a message again by its nonce; it says "a few minutes".
+/// How long Discord recognizes a nonce; it says "a few minutes".
 const NONCE_LIFETIME: SignedDuration = SignedDuration::from_secs(120);
-/// By how much the clocks here and at Discord may differ.
+/// Tolerated difference between this machine's clock and Discord's.
 const MAX_CLOCK_SKEW_MS: i64 = 60_000;
-/// Answers that are looked through for a message at most.
+/// Pages that are searched for a message at most.
 const MAX_PAGES: usize = 20;
-/// When Discord's ids begin, in milliseconds since 1970.
+/// Start of the time in Discord's ids, in milliseconds since 1970.
 const DISCORD_EPOCH_MS: i64 = 1_420_070_400_000;
 
-/// Said where the file may not be sent along.
+/// Shown if the file cannot be attached.
 const NO_FILE_NOTE: &str = "-# The file could not be attached: Chorus needs the permission Attach Files here.";
-/// Said where a question can not be answered without it.
+/// Shown if an approval cannot be answered without the file.
 const UNSEEN_NOTE: &str = " Answer at the terminal: `chorusctl approvals`.";
 
-/// Whether a post may be there already, without our having been told.
+/// Whether an earlier try may have posted the message although its response was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PossibleDuplicate {
     No,
     Since(Timestamp),
 }
 
-/// What came of a try.
+/// The outcome of a try.
 #[derive(Debug)]
 pub enum SendOutcome {
     Posted(MessageId),
-    /// It changes a message that is not there any more.
+    /// It edits a message that does not exist any more.
     Obsolete,
     Retry {
         error: RestError,
-        /// It may have arrived all the same.
+        /// The try may have succeeded all the same.
         may_have_arrived: bool,
     },
-    /// It was looked for: no earlier try arrived.
+    /// The channel was searched: no earlier try succeeded.
     NotFound,
-    /// The application may not post here now, or not at all.
+    /// The application may not post here, for now or permanently.
     Forbidden(RestError),
-    /// Discord will never take it.
+    /// Discord will never accept the post.
     Rejected(RestError),
     ChannelGone(RestError),
 }
 
-/// Tries `due` once.
+/// Tries once to send `due`.
 pub async fn try_send(
     posts: &Outbox,
     channel: ChannelId,
@@ -69,7 +69,7 @@ pub async fn try_send(
         Some(Some(message)) => {
             let message = MessageId::new(message.max(1));
             match edit_message(posts, channel, message, &kept.body).await {
-                // Somebody deleted it.
+                // Somebody deleted the message.
                 Err(RestError::Gone { code, .. }) if code != UNKNOWN_CHANNEL && kept.anew => {
                     create_message(posts, channel, due, kept, unsure).await
                 }
@@ -94,16 +94,17 @@ fn classify_error(error: RestError) -> SendOutcome {
         RestError::RateLimited { .. } | RestError::Unconnected(_) => {
             SendOutcome::Retry { error, may_have_arrived: false }
         }
-        // A page that comes from what stands before Discord.
+        // The response of a proxy in front of Discord.
         RestError::Refused { status: 403, code: 0, .. } => SendOutcome::Retry { error, may_have_arrived: false },
-        // What it was answered is not known.
+        // The request arrived, but its response is unknown.
         RestError::Unreadable(_) => SendOutcome::Retry { error, may_have_arrived: true },
         error if error.is_transient() => SendOutcome::Retry { error: error.clone(), may_have_arrived: true },
         _ => SendOutcome::Rejected(error),
     }
 }
 
-/// Posts it. `None`: it was looked for and is not there, which took its time; it can be posted now.
+/// Posts the message. If an earlier try may have succeeded and its nonce has expired, it only searches the channel,
+/// which takes time, and returns `None` if the message is not there: it can be posted now.
 async fn create_message(
     posts: &Outbox,
     channel: ChannelId,
@@ -155,14 +156,14 @@ async fn edit_message(
     }
 }
 
-/// The same without its file, and without the buttons that say yes to what stands in it.
+/// Returns the body without its file, and without the buttons that require that the file was seen.
 fn without_file(body: &MessageBody) -> MessageBody {
     let buttons: Vec<Button> = body.buttons.iter().filter(|button| !button.seen_whole).cloned().collect();
     let unseen = if buttons.len() < body.buttons.len() { UNSEEN_NOTE } else { "" };
     MessageBody { content: format!("{}\n{NO_FILE_NOTE}{unseen}", body.content), file: None, buttons }
 }
 
-/// Looks for a post that may have arrived when it was tried before.
+/// Searches the channel for a post whose earlier try may have succeeded.
 async fn find_posted(
     posts: &Outbox,
     channel: ChannelId,
@@ -189,11 +190,11 @@ async fn find_posted(
     Ok(None)
 }
 
-/// Discord cuts off what is blank around a text.
+/// Compares a message with a post. Discord trims the text.
 fn is_same_message(found: &PostedMessage, kept: &StoredPost) -> bool {
     let file =
         kept.body.file.as_ref().is_none_or(|file| found.attachments.iter().any(|sent| sent.filename == file.name));
-    // One that replies to another message is the same words to somebody else.
+    // The same text in reply to another message is another post.
     let reply = found.message_reference.as_ref().and_then(|reference| reference.message_id);
     if kept.reply_to.is_some() && reply.is_some() && reply != kept.reply_to {
         return false;

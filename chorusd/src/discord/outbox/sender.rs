@@ -1,4 +1,4 @@
-//! The sender of one channel: one post at a time, each until it is there or never will be.
+//! The sender of a channel: sends one post at a time, each until it is delivered or given up.
 
 use std::time::Duration;
 
@@ -13,21 +13,21 @@ use crate::discord::rest::RestError;
 use crate::error::Result;
 use crate::ops::discord::outbox::{self, DuePost};
 
-/// Before what came to nothing is tried again; twice as long each time.
+/// The first wait before a retry; it doubles with each failure, up to `MAX_BACKOFF`.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
-/// The same for a channel that Chorus may not post in: other rights are told.
+/// Longest wait in a channel where Chorus may not post. A change of permissions ends the wait.
 const MAX_FORBIDDEN_BACKOFF: Duration = Duration::from_secs(300);
-/// How long a channel that Chorus may not post in is waited for.
+/// How long posts wait in a channel where Chorus may not post.
 const FORBIDDEN_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
-/// Stands where Discord takes no text, or not this one.
+/// Posted instead of a post that Discord rejects.
 const REJECTED_NOTE: &str = "-# Discord does not take what belongs here. At the terminal `chorusctl context show` has it, or `chorusctl approvals`.";
 
-/// Sends what is to be posted in `channel` until nothing is left, or the daemon stops and it would have to wait.
+/// Sends the posts of `channel` until none is left, or the daemon stops while it would have to wait.
 pub async fn run(posts: Outbox, channel: ChannelId) {
     let mut pause = INITIAL_BACKOFF;
-    // Since when the post that is next may be there without our knowing.
+    // Since when the next post may have been posted without a response.
     let mut unsure = None;
     // Since when Chorus may not post here.
     let mut barred = None;
@@ -43,7 +43,7 @@ pub async fn run(posts: Outbox, channel: ChannelId) {
             Ok(Step::Wait(wait)) => wait,
             Err(failure) => {
                 tracing::warn!(%channel, %failure, "the outbox cannot be used");
-                // What was sent may not be noted as such.
+                // The failed write may be the record of a post that was sent.
                 unsure = None;
                 None
             }
@@ -62,12 +62,12 @@ pub async fn run(posts: Outbox, channel: ChannelId) {
     posts.0.active_senders.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&channel.get());
 }
 
-/// What came of one try.
+/// The outcome of a try.
 enum Step {
-    /// It is there, or never will be.
+    /// The post was delivered or given up.
     Done,
     Empty,
-    /// It is tried again then; `None`: as often as others.
+    /// Retry after this time; `None` stands for the usual backoff.
     Wait(Option<Duration>),
 }
 
@@ -83,7 +83,7 @@ async fn send_next(
         tracing::error!(%channel, post = due.id, "a post cannot be read, and is dropped");
         return give_up_post(posts, &due).await;
     };
-    // One that was on its way before the daemon was started may have arrived.
+    // A post that the previous daemon was sending may have been posted.
     let known = *unsure.get_or_insert_with(|| due.tried_at.map_or(PossibleDuplicate::No, PossibleDuplicate::Since));
     match try_send(posts, channel, &due, &kept, known).await {
         SendOutcome::Posted(message) => {
@@ -103,12 +103,12 @@ async fn send_next(
         }
         SendOutcome::NotFound => {
             *unsure = Some(PossibleDuplicate::No);
-            // A notice that is too old by now is dropped and not posted again.
+            // Do not post again at once: a notice that is too old by now is dropped.
             outbox::mark_unsent(&inner.ops, due.id).await?;
             Ok(Step::Wait(Some(Duration::ZERO)))
         }
         SendOutcome::Forbidden(error) => {
-            // An earlier try may have arrived all the same.
+            // An earlier try may have succeeded all the same.
             if known == PossibleDuplicate::No {
                 outbox::mark_unsent(&inner.ops, due.id).await?;
             }
@@ -124,7 +124,7 @@ async fn send_next(
         }
         SendOutcome::Rejected(error) => {
             tracing::warn!(%channel, %error, "a post is given up");
-            // Somebody waits for it: that it is not there is said in its place.
+            // Somebody waits for the post, so say in its place that it cannot be shown.
             let instead = StoredPost { body: MessageBody::from_text(REJECTED_NOTE), ..kept };
             match try_send(posts, channel, &due, &instead, PossibleDuplicate::No).await {
                 SendOutcome::Posted(message) => {
@@ -151,7 +151,7 @@ async fn give_up_post(posts: &Outbox, due: &DuePost) -> Result<Step> {
     Ok(Step::Done)
 }
 
-/// When Discord said that it may be tried again.
+/// Returns the wait that Discord asked for.
 fn retry_after(error: &RestError) -> Option<Duration> {
     match error {
         RestError::RateLimited { after, .. } => Some((*after).max(INITIAL_BACKOFF)),

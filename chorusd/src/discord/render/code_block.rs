@@ -1,30 +1,30 @@
-//! Blocks of code as Discord sees them: between three backticks and the next three, wherever they stand.
+//! Code blocks as Discord parses them: from three backticks to the next three, wherever they stand.
 
-/// What opens and closes a block.
+/// Opens and closes a code block.
 pub const FENCE: &str = "```";
 
-/// Characters of a language's name at most; what is longer is none.
+/// Characters of a language's name; a longer word is none.
 const MAX_LANGUAGE_CHARS: usize = 24;
 
-/// A step through a text: what must not be cut.
+/// A piece of text that must not be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token<'t> {
-    /// Three backticks, and the language with the end of its line where they begin a block.
+    /// Three backticks that open a block; with the language and the line end if a language follows.
     Opens(&'t str),
     Closes(&'t str),
-    /// Anything else; one character as people see them.
+    /// Anything else: one grapheme.
     Other(&'t str),
 }
 
-/// The language that the opening `token` names, with nothing around it.
+/// Returns the language that the opening `token` names, trimmed.
 fn language(token: &str) -> &str {
     token.trim_start_matches('`').trim()
 }
 
-/// Where a text is: in a block or not.
+/// Whether a position in a text is inside a code block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FenceState<'t> {
-    /// The language of the block; empty: it has none.
+    /// The language of the block; empty if it has none. `None` outside of a block.
     language: Option<&'t str>,
 }
 
@@ -33,7 +33,7 @@ impl<'t> FenceState<'t> {
         self.language.is_some()
     }
 
-    /// Where the text is behind `token`.
+    /// Returns the state behind `token`.
     pub fn after(self, token: Token<'t>) -> Self {
         match token {
             Token::Opens(token) => Self { language: Some(language(token)) },
@@ -42,12 +42,12 @@ impl<'t> FenceState<'t> {
         }
     }
 
-    /// What opens the block again in another message.
+    /// Returns the text that reopens the block in the next message.
     pub fn opening_fence(self) -> String {
         self.language.map_or_else(String::new, |language| format!("{FENCE}{language}\n"))
     }
 
-    /// What closes the block behind `text`.
+    /// Returns the text that closes the block behind `text`.
     pub fn closing_fence(self, text: &str) -> &'static str {
         match (self.is_in_block(), text.ends_with('\n')) {
             (false, _) => "",
@@ -56,7 +56,7 @@ impl<'t> FenceState<'t> {
         }
     }
 
-    /// The token that `rest`, which is not empty, begins with; `grapheme` is its first character.
+    /// Returns the token at the beginning of `rest`, which is not empty; `grapheme` is its first grapheme.
     pub fn next_token(self, rest: &'t str, grapheme: &'t str) -> Token<'t> {
         if !rest.starts_with(FENCE) {
             // An escaped backtick opens nothing.

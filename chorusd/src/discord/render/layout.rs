@@ -1,17 +1,18 @@
-//! What an answer looks like in a channel.
+//! Renders a text as messages, or as an excerpt with a file.
 
 use super::split::Parts;
 use super::{MAX_MESSAGE_CHARS, split};
 
-/// As many parts are a file instead.
+/// A text that needs this many messages becomes a file.
 const MIN_FILE_PARTS: usize = 5;
-/// What is shown of the text in a file.
+/// Characters of the excerpt above a file.
 const MAX_EXCERPT_CHARS: usize = 1200;
-/// What is said below that at most: a message also holds a note about the file, and one that it cannot be there.
+/// Characters of the last line below the excerpt: the message also holds a note about the file, and possibly one that
+/// it could not be attached.
 const MAX_LAST_LINE_CHARS: usize = 500;
-/// Bytes of a file; Discord takes some more.
+/// Bytes of a file; Discord accepts slightly more.
 const MAX_FILE_BYTES: usize = 8 << 20;
-/// What is said where nothing was.
+/// Shown instead of an empty text.
 const EMPTY_TEXT: &str = "(no text)";
 
 /// A text as it is posted.
@@ -19,17 +20,17 @@ const EMPTY_TEXT: &str = "(no text)";
 pub enum RenderedText {
     /// One message each; at least one.
     Messages(Vec<String>),
-    /// A message with the whole as a file.
+    /// An excerpt with the whole text as a file.
     File { beginning: String, file: Vec<u8> },
 }
 
-/// How `text` is posted.
+/// Renders `text` as messages or as a file.
 #[must_use]
 pub fn render_text(text: &str) -> RenderedText {
     let mut parts: Vec<String> =
         Parts::new(text, MAX_MESSAGE_CHARS).take(MIN_FILE_PARTS).map(|part| part.to_string()).collect();
     if parts.len() < MIN_FILE_PARTS {
-        // Discord takes none that shows nothing.
+        // Discord rejects blank messages.
         parts.retain(|part| !part.trim().is_empty());
         if parts.is_empty() {
             parts.push(EMPTY_TEXT.into());
@@ -51,7 +52,7 @@ pub fn render_text(text: &str) -> RenderedText {
 }
 
 impl RenderedText {
-    /// The same with `line` as the last thing that is read.
+    /// Adds `line` at the end.
     #[must_use]
     pub fn with_last_line(self, line: &str) -> Self {
         match self {

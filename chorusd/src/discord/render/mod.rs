@@ -1,4 +1,4 @@
-//! Text as messages of Discord: pure.
+//! Splits text into Discord messages. Pure.
 
 mod code_block;
 mod layout;
@@ -11,5 +11,5 @@ pub use layout::{RenderedText, render_text};
 pub use split::split;
 pub use tail::tail;
 
-/// Characters (code points) that a message takes.
+/// Characters (code points) that a message holds.
 pub const MAX_MESSAGE_CHARS: usize = 2000;

@@ -1,4 +1,4 @@
-//! A text in parts that one message takes each.
+//! Splits a text into parts that fit into one message each.
 
 use std::fmt;
 
@@ -7,19 +7,20 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use super::MAX_MESSAGE_CHARS;
 use super::code_block::{FenceState, Token};
 
-/// As many characters are looked at for a better place to cut, of a whole part.
+/// A part is cut at a word, line or paragraph only behind a third of its length: `1 / MIN_FILL_DIVISOR`.
 const MIN_FILL_DIVISOR: usize = 3;
-/// A character of more code points than these is no character.
+/// A grapheme of more code points than this is cut.
 const MAX_GRAPHEME_CHARS: usize = 64;
 
-/// `text` in parts of at most [`MOST`] characters. Cut between paragraphs, lines or words where that wastes little, never inside a
-/// character; a block of code that is cut is closed and opened again. But for what does that, the parts one behind the other are `text`.
+/// Splits `text` into parts of at most [`MAX_MESSAGE_CHARS`] characters, between paragraphs, lines or words if that
+/// wastes little, and never inside a grapheme. A code block that is cut is closed and reopened. Without these fences
+/// the concatenated parts equal `text`.
 #[must_use]
 pub fn split(text: &str) -> Vec<String> {
     Parts::new(text, MAX_MESSAGE_CHARS).map(|part| part.to_string()).collect()
 }
 
-/// A part, and what keeps a block of code that it is in whole.
+/// A part, with the fences that keep its code block intact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part<'t> {
     pub opening: String,
@@ -33,7 +34,7 @@ impl fmt::Display for Part<'_> {
     }
 }
 
-/// Parts of a text, the next one made when it is asked for.
+/// An iterator over the parts of a text, each computed on demand.
 #[derive(Debug)]
 pub struct Parts<'t> {
     rest: &'t str,
@@ -58,16 +59,16 @@ impl<'t> Iterator for Parts<'t> {
         let cut = find_cut(self.rest, self.fence, self.max_chars - opening.chars().count());
         let (text, rest) = self.rest.split_at(cut.at);
         (self.rest, self.fence) = (rest, cut.fence);
-        // One that the text itself leaves open stays so.
+        // A block that the text itself leaves open stays open.
         let closing = if rest.is_empty() { "" } else { cut.fence.closing_fence(text) };
         Some(Part { opening, text, closing })
     }
 }
 
-/// How good a place is to cut at; the best is last.
+/// The quality of a place to cut, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum CutQuality {
-    /// Between backticks, or where a block would have nothing in it.
+    /// Between backticks, or where a code block would be left empty.
     Bad,
     Character,
     Word,
@@ -82,10 +83,10 @@ struct Cut<'t> {
     fence: FenceState<'t>,
 }
 
-/// Where to cut `text`, of which at least something goes into `room` characters.
+/// Finds where to cut `text` so that the part fits into `room` characters. The part has at least one character.
 fn find_cut<'t>(text: &'t str, start: FenceState<'t>, room: usize) -> Cut<'t> {
     let (mut place, mut at, mut count, mut opened) = (start, 0, 0, start.is_in_block());
-    // The last of each class.
+    // The last cut of each quality.
     let mut found: [Option<Cut<'t>>; 5] = [None; 5];
     let mut whole = None;
     for token in (Tokens { rest: text, fence: start }) {
@@ -109,7 +110,7 @@ fn find_cut<'t>(text: &'t str, start: FenceState<'t>, room: usize) -> Cut<'t> {
             Token::Other(text) => opened && text.trim().is_empty(),
         };
         let class = cut_quality(&text[..at], &text[at..], place, opened);
-        // A good place far from the end is none.
+        // A good place near the beginning wastes too much of the message.
         let late = count * MIN_FILL_DIVISOR >= room || class <= CutQuality::Character;
         if late {
             found[class as usize] = Some(Cut { at, quality: class, fence: place });
@@ -123,7 +124,7 @@ fn find_cut<'t>(text: &'t str, start: FenceState<'t>, room: usize) -> Cut<'t> {
     })
 }
 
-/// `opened`: a block has been opened, and nothing is in it yet.
+/// `opened`: a code block was opened and is still empty.
 fn cut_quality(before: &str, behind: &str, place: FenceState<'_>, opened: bool) -> CutQuality {
     let closes = place.is_in_block() && behind.trim_start().starts_with(super::code_block::FENCE);
     if opened || closes || before.ends_with('`') && behind.starts_with('`') {
@@ -131,7 +132,7 @@ fn cut_quality(before: &str, behind: &str, place: FenceState<'_>, opened: bool) 
     }
     match before.as_bytes() {
         [.., b'\n', b'\n'] | [.., b'\n', b'\r', b'\n'] if !place.is_in_block() => CutQuality::Paragraph,
-        // What follows as a block begins with its fence.
+        // What follows is a code block.
         [.., b'\n'] if !place.is_in_block() && behind.starts_with(super::code_block::FENCE) => CutQuality::Paragraph,
         [.., b'\n'] => CutQuality::Line,
         [.., b' ' | b'\t'] => CutQuality::Word,
@@ -139,7 +140,7 @@ fn cut_quality(before: &str, behind: &str, place: FenceState<'_>, opened: bool) 
     }
 }
 
-/// The tokens of a text, from a place in it on.
+/// An iterator over the tokens of a text, from a given state on.
 #[derive(Debug)]
 pub struct Tokens<'t> {
     pub rest: &'t str,
@@ -157,7 +158,7 @@ impl<'t> Iterator for Tokens<'t> {
     }
 }
 
-/// The first character as people see them; of one that is too long its first code points.
+/// Returns the first grapheme; of one that is too long, the first code points.
 fn first_grapheme(text: &str) -> Option<&str> {
     let grapheme = text.graphemes(true).next()?;
     Some(grapheme.char_indices().nth(MAX_GRAPHEME_CHARS).map_or(grapheme, |(end, _)| &grapheme[..end]))

@@ -3,11 +3,11 @@
 use super::code_block::FenceState;
 use super::split::Tokens;
 
-/// How far behind the place for a cut a line may end for the cut to be there, in characters.
+/// How many characters the cut may move to be behind the end of a line.
 const MAX_LINE_SEARCH_CHARS: usize = 200;
 
-/// The end of `text` in at most `most` characters, of which it needs some dozen for itself; a block of code that it is in is opened, and the
-/// one it ends in closed.
+/// Returns the end of `text` in at most `most` characters, a few dozen of which are reserved for the ellipsis and
+/// fences. The code block that the cut is in is reopened, and the one that the text ends in is closed.
 #[must_use]
 pub fn tail(text: &str, most: usize) -> String {
     let count = text.chars().count();
@@ -17,7 +17,7 @@ pub fn tail(text: &str, most: usize) -> String {
     if count + 4 <= most {
         from = Some((0, place));
     }
-    // The mark of the cut, a fence that opens and one that closes.
+    // Room for the ellipsis, an opening and a closing fence.
     let least = too_many + 40;
     let mut passed = 0;
     for token in (Tokens { rest: text, fence: place }) {

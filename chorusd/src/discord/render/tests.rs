@@ -4,7 +4,7 @@ use super::code_block::{FenceState, Token};
 use super::split::{Part, Parts, Tokens};
 use super::*;
 
-/// Numbers that look random and are the same in every run.
+/// A pseudorandom number generator that returns the same numbers in every run.
 struct TestRng(u64);
 
 impl TestRng {
@@ -41,7 +41,7 @@ const TEXT_PIECES: [&str; 22] = [
     "```a b\n",
 ];
 
-/// Whether `text` ends outside of all blocks.
+/// Returns whether `text` ends outside of a code block.
 fn has_balanced_fences(text: &str) -> bool {
     let start = FenceState::default();
     !Tokens { rest: text, fence: start }.fold(start, FenceState::after).is_in_block()
@@ -84,7 +84,7 @@ fn no_character_is_cut_in_two() {
         let graphemes = |text: &str| text.graphemes(true).map(String::from).collect::<Vec<_>>();
         assert_eq!(parts.iter().flat_map(|part| graphemes(part)).collect::<Vec<_>>(), graphemes(&text));
     }
-    // One that is longer than a message has to be.
+    // A grapheme that is longer than a message must be cut.
     let text = format!("a{}", "\u{301}".repeat(5000));
     assert_eq!(split(&text).concat(), text);
     check_parts(&text, 2000);

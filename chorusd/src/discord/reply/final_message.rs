@@ -1,4 +1,4 @@
-//! How a turn ends in a channel.
+//! The final messages of a turn in a channel.
 
 use chorus_proto::methods::send::SendResult;
 
@@ -8,7 +8,7 @@ use crate::discord::render::{RenderedText, render_text, split};
 use crate::error::{Error, Result};
 use crate::redact::Redactor;
 
-/// The messages that an answer is in the end; at least one.
+/// Returns the messages that show the result of a turn; at least one.
 pub fn final_bodies(
     result: &Result<SendResult>,
     so_far: &str,
@@ -38,7 +38,7 @@ pub fn final_bodies(
     }
 }
 
-/// What happened, and what to do.
+/// Formats an error and its hint.
 fn error_text(failure: &Error, redactor: &Redactor) -> String {
     let what = format!("**Error:** {}", collapse_whitespace(&redactor.redact_message(&failure.message)));
     match &failure.hint {
@@ -47,7 +47,7 @@ fn error_text(failure: &Error, redactor: &Redactor) -> String {
     }
 }
 
-/// On one line.
+/// Joins the words of `text` on one line.
 fn collapse_whitespace(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

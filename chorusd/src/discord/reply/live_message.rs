@@ -1,4 +1,4 @@
-//! The message that shows an answer while it grows.
+//! The live message, which shows a reply while the turn runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,29 +13,31 @@ use crate::discord::app::DiscordApp;
 use crate::discord::outbox::{Button, MessageBody, Post, Style};
 use crate::discord::rest::RestError;
 
-/// How long a turn goes on before there is such a message: a short answer needs none.
+/// How long a turn runs before it gets a live message: a short reply needs none.
 const SHOW_DELAY: Duration = Duration::from_millis(800);
-/// Between two looks of it.
+/// Time between two edits.
 const EDIT_INTERVAL: Duration = Duration::from_millis(1200);
-/// However often it fails.
+/// Longest time between two edits after failures.
 const MAX_EDIT_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Where it is shown.
+/// Where the reply goes.
 #[derive(Debug, Clone)]
 pub struct ReplyTarget {
     pub channel: ChannelId,
-    /// The message that is answered.
+    /// The message that is replied to.
     pub message: MessageId,
-    /// What the post is about.
+    /// The key of the post in the outbox.
     pub about: String,
 }
 
-/// How long a turn works before that is shown as typing, how long Discord shows it, and when one that waits is looked at again.
+/// `TYPING_DELAY`: how long a turn runs before the typing indicator is shown. `TYPING_INTERVAL`: how often the
+/// indicator is renewed, since Discord shows it for ten seconds. `TYPING_POLL_INTERVAL`: how often a turn that waits is
+/// checked.
 const TYPING_DELAY: Duration = Duration::from_millis(400);
 const TYPING_INTERVAL: Duration = Duration::from_secs(9);
 const TYPING_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Shows what `ear` hears until `end`, after which it changes nothing.
+/// Shows the progress that `ear` collects until `end` is cancelled; after that nothing is edited.
 pub async fn show_progress(
     bridge: Arc<DiscordApp>,
     place: ReplyTarget,
@@ -49,7 +51,7 @@ pub async fn show_progress(
     }
 }
 
-/// Shows that the model works, for as long as it does; whether that can be seen is of no importance.
+/// Shows the typing indicator while the turn is working. Failures are ignored.
 async fn keep_typing(bridge: Arc<DiscordApp>, channel: ChannelId, ear: Arc<ReplyListener>) {
     let mut wait = TYPING_DELAY;
     loop {
@@ -97,7 +99,7 @@ async fn post_and_edit(bridge: Arc<DiscordApp>, place: ReplyTarget, ear: Arc<Rep
     }
 }
 
-/// Changes the message as more is heard.
+/// Edits the message as the turn progresses.
 async fn edit_until_end(
     bridge: &DiscordApp,
     (channel, message): (ChannelId, MessageId),
@@ -119,7 +121,7 @@ async fn edit_until_end(
             }
         }
         let components = body.components();
-        // Waited for even where it ends meanwhile: what comes last must come last.
+        // Do not cancel a request that was sent: its edit could arrive after the final message.
         match bridge.rest.edit_message(channel, message, body.as_content(&components)).await {
             Ok(()) => (shown, pause) = (body, EDIT_INTERVAL),
             Err(RestError::RateLimited { after, .. }) => pause = after.max(pause.saturating_mul(2)).max(EDIT_INTERVAL),
@@ -134,7 +136,7 @@ async fn edit_until_end(
 }
 
 fn progress_body(bridge: &DiscordApp, mut heard: TurnProgress) -> MessageBody {
-    // An agent may be told to keep secrets; a channel is told none.
+    // The agent may be allowed to see secrets; a channel never is.
     let redactor = bridge.ops.models.redactor();
     heard.text = redactor.redact_truncated(heard.text);
     let stop = heard.turn.map(|turn| Button {

@@ -1,4 +1,4 @@
-//! Answers in channels: one message that grows with what the model says, and what is left of it in the end.
+//! Replies in channels: a message that is edited while the turn runs, and the final messages that take its place.
 
 mod final_message;
 mod live_message;
@@ -22,7 +22,8 @@ use crate::agent::turn_stream;
 use crate::error::Result;
 use crate::ops::discord::finish_claim;
 
-/// The answer to one message. Dropped before it is finished, it leaves what is shown as it is; after a restart it is taken up again.
+/// The reply to one message. If it is dropped before `finish`, the live message stays as it is; the turn is resumed
+/// after a restart.
 #[derive(Debug)]
 pub struct LiveReply {
     app: Arc<DiscordApp>,
@@ -33,7 +34,7 @@ pub struct LiveReply {
 }
 
 impl LiveReply {
-    /// Begins to answer `message`, which asked for a turn.
+    /// Starts to reply to `message`, which requested a turn.
     #[must_use]
     pub fn start(bridge: &Arc<DiscordApp>, channel: ChannelId, message: MessageId, asked: TurnOwner) -> Self {
         let target = ReplyTarget { channel, message, about: format!("answer:{message}") };
@@ -44,13 +45,13 @@ impl LiveReply {
         Self { app: bridge.clone(), target, listener, live_task, live_stop: end.drop_guard() }
     }
 
-    /// Who hears the turn.
+    /// Returns the listener of the turn.
     #[must_use]
     pub fn turn_listener(&self) -> Arc<dyn turn_stream::TurnListener> {
         self.listener.clone()
     }
 
-    /// There is nothing to answer any more: what was shown says so.
+    /// Ends the reply of a message that was deleted, and says so in the live message if there is one.
     ///
     /// # Errors
     /// `busy`, `disk_full`, `storage_failed`.
@@ -62,13 +63,13 @@ impl LiveReply {
         posts.forget_key(&self.target.about).await
     }
 
-    /// Posts what came of the turn, in the place of what was shown of it, and is done with the message, in one commit.
+    /// Replaces the live message by the result of the turn and settles the claim of the message, in one commit.
     ///
     /// # Errors
-    /// `busy`, `disk_full`, `storage_failed`: nothing is posted, and the message is not done with.
+    /// `busy`, `disk_full`, `storage_failed`: nothing is posted, and the claim stays open.
     pub async fn finish(self, result: Result<SendResult>) -> Result<()> {
         drop(self.live_stop);
-        // So that nothing it says comes after the end. A request of it has a deadline of its own.
+        // Wait for it, so that no edit arrives after the final message. Each of its requests has a deadline.
         let _ = self.live_task.await;
         let heard = self.listener.progress();
         let redactor = self.app.ops.models.redactor();

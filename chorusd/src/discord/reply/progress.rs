@@ -1,25 +1,25 @@
-//! What was said in a turn so far, and how that looks in a channel.
+//! Progress of a turn, collected from its events, and its text in the live message.
 
 use chorus_proto::methods::send::TurnEvent;
 use uuid::Uuid;
 
 use crate::discord::render::{self, MAX_MESSAGE_CHARS};
 
-/// Room for the line that says how far the turn is.
+/// Characters that are reserved for the status line.
 const MAX_STATUS_CHARS: usize = 200;
 
-/// A turn as it was heard.
+/// The progress of a turn.
 #[derive(Debug, Clone, Default)]
 pub struct TurnProgress {
-    /// What is said to it; it may be stopped by that.
+    /// The id of the turn, by which it can be stopped.
     pub turn: Option<Uuid>,
-    /// What the model says since its last tool.
+    /// What the model has said since its last tool call.
     pub text: String,
-    /// Bytes that the model has said, its thoughts and all.
+    /// Bytes of output of the model, thinking included.
     output_bytes: usize,
     tool_count: usize,
     activity: Activity,
-    /// Questions that wait for a person.
+    /// Approvals that wait for a person.
     open_approvals: usize,
 }
 
@@ -76,13 +76,14 @@ impl TurnProgress {
         self.activity = doing;
     }
 
-    /// Whether the model or a tool works, and waits for nobody.
+    /// Returns whether the model or a tool is working, that is, the turn waits neither for a person nor for other
+    /// turns.
     #[must_use]
     pub fn is_working(&self) -> bool {
         self.open_approvals == 0 && !matches!(self.activity, Activity::Starting | Activity::Queued(_))
     }
 
-    /// The end of the text, and how far the turn is; at most [`MOST`] characters.
+    /// Returns the end of the text and a status line; at most [`MAX_MESSAGE_CHARS`] characters.
     #[must_use]
     pub fn live_text(&self) -> String {
         let line = self.status_line();

@@ -1,4 +1,4 @@
-//! Turns that channels asked for, while they run: who may stop them, and who did.
+//! Running turns that were requested in channels: who may stop them, and who did.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,14 +14,14 @@ use crate::ops::resolve::with_expected_agent;
 use crate::ops::send::cancel;
 use crate::requester::Requester;
 
-/// Of which agent it was asked, and by whom.
+/// The agent of a turn and the person who requested it.
 #[derive(Debug, Clone)]
 pub struct TurnOwner {
     pub agent: Uuid,
     pub by: Requester,
 }
 
-/// All of them.
+/// All running turns that channels requested, by their id.
 #[derive(Debug, Default)]
 pub struct RunningTurns(Mutex<HashMap<Uuid, RunningTurn>>);
 
@@ -44,7 +44,8 @@ impl RunningTurns {
         self.lock().get(&turn)?.stopped_by.clone()
     }
 
-    /// Notes who stops a turn; says of which agent it is, and whether somebody else asked for it.
+    /// Records who stops a turn. Returns its agent and whether somebody else requested it. `any`: the person may stop
+    /// turns of others.
     fn mark_stopped(&self, turn: Uuid, by: &Requester, any: bool) -> Result<(Uuid, bool)> {
         let mut turns = self.lock();
         let turn = turns.get_mut(&turn).ok_or_else(turn_over_error)?;
@@ -70,11 +71,12 @@ impl RunningTurns {
     }
 }
 
-/// Ends a turn that a channel asked for, or takes it back while it waits: what the Stop button does. `any`: whoever presses may stop turns
-/// that others asked for.
+/// Stops a turn that a channel requested, or takes it back while it is queued. This is what the Stop button does.
+/// `any`: the person may stop turns of others.
 ///
 /// # Errors
-/// `denied`; what cannot be written down is not done; `not_found`: it is over, which it is after a restart, too.
+/// `denied`. `not_found`: the turn is over, which all turns are after a restart. If the audit log cannot be written,
+/// its error, and the turn is not stopped.
 pub async fn stop_turn(bridge: &DiscordApp, turn: Uuid, by: &Requester, any: bool) -> Result<()> {
     let (agent, foreign) = bridge.running_turns.mark_stopped(turn, by, any)?;
     let cancelled = async {
@@ -98,7 +100,7 @@ fn turn_over_error() -> Error {
     Error::new(ErrorKind::NotFound, "that turn is over").hint("there is nothing to stop any more")
 }
 
-/// A person is known by the id: names and roles change.
+/// Compares people by id, since names and roles change.
 fn is_same_person(one: &Requester, other: &Requester) -> bool {
     match (one, other) {
         (Requester::Person { id, .. }, Requester::Person { id: other, .. }) => id == other,

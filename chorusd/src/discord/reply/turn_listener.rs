@@ -1,4 +1,4 @@
-//! Listens to a turn without ever holding it up.
+//! Listens to a turn without ever blocking it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ use super::progress::TurnProgress;
 use super::running_turns::RunningTurns;
 use crate::agent::turn_stream;
 
-/// One listener: what it heard is looked at when there is time.
+/// Listener of one turn. It collects the progress, which is read when there is time.
 #[derive(Debug)]
 pub struct ReplyListener {
     progress: Mutex<TurnProgress>,
@@ -24,12 +24,12 @@ impl ReplyListener {
         Self { progress: Mutex::default(), changed: Notify::new(), running_turns, owner }
     }
 
-    /// Waits for something that was said since it waited last.
+    /// Waits for a turn event since the last call.
     pub async fn wait_for_change(&self) {
         self.changed.notified().await;
     }
 
-    /// What was heard so far.
+    /// Returns the progress of the turn so far.
     pub fn progress(&self) -> TurnProgress {
         self.lock_progress().clone()
     }
@@ -38,7 +38,7 @@ impl ReplyListener {
         self.lock_progress().turn
     }
 
-    /// Who stopped the turn.
+    /// Returns the name of the person who stopped the turn.
     pub fn stopped_by(&self) -> Option<String> {
         self.running_turns.stopped_by(self.turn_id()?)
     }

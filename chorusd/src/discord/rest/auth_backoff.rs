@@ -1,16 +1,16 @@
-//! A token that Discord does not take: it is not hammered with it, and asked again all the same, because what stands before Discord may
-//! have said so.
+//! Backs off after 401 responses instead of retrying at full rate. It still retries now and then, because a proxy in
+//! front of Discord may have produced the 401.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// After the first refusal; twice as long after each that follows.
+/// The pause after the first refusal; it doubles with each further one.
 const INITIAL_PAUSE: Duration = Duration::from_secs(60);
 const MAX_PAUSE: Duration = Duration::from_secs(3600);
 
-/// Until when nothing is asked.
+/// The pause during which no request is sent.
 #[derive(Debug, Default)]
 pub struct AuthBackoff(Mutex<Option<Pause>>);
 
@@ -21,12 +21,12 @@ struct Pause {
 }
 
 impl AuthBackoff {
-    /// Whether nothing is to be asked now.
+    /// Returns whether requests are to be held back.
     pub fn is_active(&self, now: Instant) -> bool {
         self.lock().is_some_and(|pause| now < pause.until)
     }
 
-    /// The token was refused. Requests that were on their way together count once.
+    /// Records that the token was refused. Requests that were in flight together count once.
     pub fn record_refusal(&self, now: Instant) {
         let mut pause = self.lock();
         let long = match *pause {
@@ -37,7 +37,7 @@ impl AuthBackoff {
         *pause = Some(Pause { until: now + long, duration: long });
     }
 
-    /// The token was taken.
+    /// Records that the token was accepted.
     pub fn reset(&self) {
         *self.lock() = None;
     }
@@ -57,7 +57,7 @@ mod tests {
         assert!(!refused.is_active(now));
         for seconds in [60, 120, 240, 480, 960, 1920, 3600, 3600] {
             refused.record_refusal(now);
-            // Another that was on its way.
+            // Another request that was in flight.
             refused.record_refusal(now);
             let long = Duration::from_secs(seconds);
             assert!(

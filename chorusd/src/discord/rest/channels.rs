@@ -1,4 +1,4 @@
-//! Channels of servers.
+//! Channels of guilds.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -9,68 +9,53 @@ use serenity::model::id::{ChannelId, GuildId, MessageId};
 
 use super::{BackgroundClient, RestClient, RestError, json_request as with_json};
 
-/// What is asked of a channel.
+/// The fields of a channel that are used.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Channel {
     pub id: ChannelId,
     #[serde(rename = "type")]
     pub kind: ChannelType,
-    /// Not of conversations outside of servers.
+    /// `None` for direct messages.
     pub guild_id: Option<GuildId>,
-    /// The category it stands in.
+    /// The category of the channel.
     pub parent_id: Option<ChannelId>,
     pub name: Option<String>,
     pub last_message_id: Option<MessageId>,
 }
 
 impl RestClient {
-    /// One channel.
+    /// Returns a channel.
     ///
     /// # Errors
-    /// `Gone` where it is not there, `Refused` where it may not be seen.
+    /// `Gone` if it does not exist, `Refused` if it may not be seen.
     pub async fn channel(&self, channel_id: ChannelId) -> Result<Channel, RestError> {
         self.call(Request::new(Route::Channel { channel_id }, LightMethod::Get)).await
     }
 
-    /// All channels of a server.
-    ///
-    /// # Errors
-    /// As [`Rest::call`].
+    /// Returns all channels of a guild.
     pub async fn guild_channels(&self, guild_id: GuildId) -> Result<Vec<Channel>, RestError> {
         self.call(Request::new(Route::GuildChannels { guild_id }, LightMethod::Get)).await
     }
 
-    /// Makes a channel, or a category.
-    ///
-    /// # Errors
-    /// As [`Rest::call`].
+    /// Creates a channel or a category.
     pub async fn create_channel(&self, guild_id: GuildId, channel: &CreateChannel<'_>) -> Result<Channel, RestError> {
         self.call(with_json(LightMethod::Post, Route::GuildChannels { guild_id }, channel)?).await
     }
 }
 
-/// What nobody waits for, or may take its time.
+/// Requests that nobody waits for, or that may take their time.
 impl BackgroundClient<'_> {
-    /// As [`Rest::channel`], whatever limit there is.
-    ///
-    /// # Errors
-    /// As [`Rest::channel`].
+    /// Like [`RestClient::channel`], but waits for any rate limit.
     pub async fn channel(&self, channel_id: ChannelId) -> Result<Channel, RestError> {
         self.call(Request::new(Route::Channel { channel_id }, LightMethod::Get)).await
     }
 
-    /// Gives a channel another name. Discord takes two in ten minutes.
-    ///
-    /// # Errors
-    /// As [`Waiting::tell`].
+    /// Renames a channel. Discord allows two renames in ten minutes.
     pub async fn rename_channel(&self, channel_id: ChannelId, name: &str) -> Result<(), RestError> {
         self.execute(with_json(LightMethod::Patch, Route::Channel { channel_id }, &json!({"name": name}))?).await
     }
 
     /// Deletes a channel.
-    ///
-    /// # Errors
-    /// As [`Waiting::tell`].
     pub async fn delete_channel(&self, channel_id: ChannelId) -> Result<(), RestError> {
         self.execute(Request::new(Route::Channel { channel_id }, LightMethod::Delete)).await
     }

@@ -1,4 +1,4 @@
-//! What Discord answers instead.
+//! Errors of the REST API.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use crate::error::Error;
 
-/// A channel, message, command or interaction that is not there any more.
+/// Discord's codes for a channel, guild, message, webhook or interaction that does not exist any more.
 const GONE_CODES: [u64; 5] = [10_003, 10_004, 10_008, 10_015, 10_062];
 
-/// No limit is longer; what says so is wrong.
+/// No rate limit is longer; a response that says so is wrong.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 3600);
 
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RestError {
     #[error("Discord does not know it any more ({message})")]
@@ -26,14 +26,14 @@ pub enum RestError {
     Unauthorized,
     #[error("Discord refuses it ({status}): {message}")]
     Refused { status: u16, code: u64, message: String },
-    /// Not before `after`.
+    /// The rate limit allows no request before `after`.
     #[error("Discord wants fewer requests")]
     RateLimited { after: Duration, global: bool },
     #[error("Discord fails ({0})")]
     ServerError(u16),
     #[error("Discord cannot be reached: {0}")]
     Unreachable(String),
-    /// The same, and it has certainly not heard of it.
+    /// Like `Unreachable`, but the request certainly did not arrive.
     #[error("Discord cannot be reached: {0}")]
     Unconnected(String),
     #[error("Discord's answer cannot be read: {0}")]
@@ -51,7 +51,7 @@ struct ErrorBody {
 }
 
 impl RestError {
-    /// Says nothing of the address, which may hold a token.
+    /// Leaves out the URL, which may contain a token.
     pub(super) fn from_transport(error: &reqwest::Error) -> Self {
         let mut source = error.source();
         let mut said = None;
@@ -73,7 +73,7 @@ impl RestError {
                 let header = headers.get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
                 let seconds = said.retry_after.or(header).filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
                 let after = Duration::try_from_secs_f64(seconds.unwrap_or(1.0)).unwrap_or(Duration::from_secs(1));
-                // A page comes from what stands before Discord, and is meant for this machine.
+                // An HTML page comes from a proxy in front of Discord, and limits this whole machine.
                 let global = said.global || headers.contains_key("x-ratelimit-global") || page;
                 Self::RateLimited { after: after.min(MAX_RETRY_AFTER), global }
             }
@@ -92,7 +92,7 @@ impl RestError {
         }
     }
 
-    /// Whether the same may work later.
+    /// Returns whether the same request may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::RateLimited { .. } | Self::ServerError(_) | Self::Unreachable(_) | Self::Unconnected(_))
@@ -114,7 +114,7 @@ impl From<RestError> for Error {
     }
 }
 
-/// Which field Discord does not like first, and why: `embeds.0.title: Must be 256 or fewer in length.`
+/// Returns the first field that Discord rejects, and why: `embeds.0.title: Must be 256 or fewer in length.`
 fn first_form_error(errors: &Value) -> Option<String> {
     let mut path = Vec::new();
     let mut at = errors;
@@ -129,10 +129,10 @@ fn first_form_error(errors: &Value) -> Option<String> {
     }
 }
 
-/// What is wrong with a JSON text, without the values in it.
+/// Describes an error of the JSON parser, without the values in it.
 pub fn describe_json_error(error: &serde_json::Error) -> String {
     let said = error.to_string();
-    // A value stands between the first quote and the last, whatever quotes are in it.
+    // The value is between the first quote and the last, even if it contains quotes.
     let told = match (said.find('"'), said.rfind('"')) {
         (Some(first), Some(last)) if first < last => format!("{}…{}", &said[..first], &said[last + 1..]),
         _ => said,

@@ -1,4 +1,4 @@
-//! Where the gateway is.
+//! The URL of the gateway, and how many sessions may be begun.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serenity::http::{LightMethod, Request, Route};
 
 use super::{RestClient, RestError};
 
-/// Where the gateway is, and how many new connections to it there may be.
+/// The URL of the gateway, and how many new sessions are allowed.
 #[derive(Debug, Clone, Deserialize)]
 pub struct GatewayInfo {
     pub url: String,
@@ -24,7 +24,7 @@ struct SessionStartLimit {
 }
 
 impl GatewayInfo {
-    /// Discord takes no new connection before this has passed.
+    /// If no new session is allowed, returns the time until one is.
     #[must_use]
     pub fn exhausted_for(&self) -> Option<Duration> {
         let left = self.session_start_limit.as_ref().filter(|left| left.remaining == 0)?;
@@ -33,18 +33,12 @@ impl GatewayInfo {
 }
 
 impl RestClient {
-    /// Asks where the gateway is.
-    ///
-    /// # Errors
-    /// As [`Rest::call`].
+    /// Requests the URL of the gateway.
     pub async fn gateway_info(&self) -> Result<GatewayInfo, RestError> {
         self.get(Route::GatewayBot).await
     }
 
-    /// Asks for something.
-    ///
-    /// # Errors
-    /// As [`Rest::call`].
+    /// Sends a GET request.
     pub async fn get<T: DeserializeOwned>(&self, route: Route<'_>) -> Result<T, RestError> {
         self.call(Request::new(route, LightMethod::Get)).await
     }

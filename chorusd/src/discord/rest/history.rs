@@ -1,4 +1,4 @@
-//! What was written in a channel.
+//! The message history of a channel.
 
 use serde_json::Value;
 use serenity::http::{LightMethod, Request, Route};
@@ -7,28 +7,26 @@ use serenity::model::id::{ChannelId, MessageId};
 
 use super::{RestClient, RestError, describe_json_error};
 
-/// Messages of one answer.
+/// Messages of one page.
 const PAGE_SIZE: usize = 100;
 
-/// Messages of a channel, the newest first.
+/// A page of a channel's messages, the newest first.
 #[derive(Debug, Default)]
 pub struct MessagePage {
     pub messages: Vec<Message>,
-    /// All that were listed, whether they can be read or not.
+    /// The ids of all messages of the page, including those that cannot be parsed.
     pub listed: Vec<MessageId>,
-    /// The oldest that was listed, whether it can be read or not; `None`: there is none.
+    /// The oldest message of the page, including those that cannot be parsed; `None` if the page is empty.
     pub oldest: Option<MessageId>,
-    /// The newest of those.
+    /// The newest of them.
     pub newest: Option<MessageId>,
-    /// There may be older ones.
+    /// There may be older messages.
     pub has_more: bool,
 }
 
 impl RestClient {
-    /// The newest messages of a channel, or those before one. What cannot be read is logged and left out.
-    ///
-    /// # Errors
-    /// What Discord says.
+    /// Returns the newest messages of a channel, or those before `before`. Messages that cannot be parsed are logged
+    /// and left out.
     pub async fn message_page(&self, channel: ChannelId, before: Option<MessageId>) -> Result<MessagePage, RestError> {
         let mut params = vec![("limit", PAGE_SIZE.to_string())];
         params.extend(before.map(|before| ("before", before.to_string())));

@@ -1,4 +1,4 @@
-//! Answers to commands and buttons, and the commands that servers are told.
+//! Responses to interactions, and the registration of slash commands.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use serenity::model::id::{ApplicationId, GuildId, InteractionId};
 
 use super::{RestClient, RestError, json_request};
 
-/// What an interaction is answered by. Good for 15 minutes.
+/// An interaction and the token to respond with, which is valid for 15 minutes.
 #[derive(Debug, Clone)]
 pub struct InteractionRef {
     pub id: InteractionId,
@@ -16,20 +16,20 @@ pub struct InteractionRef {
     pub token: String,
 }
 
-/// The first answer, which Discord wants within 3 seconds.
+/// The initial response, which Discord expects within 3 seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InitialResponse {
-    /// More follows; `private`: seen by the one who asked only.
+    /// The response follows; if `private`, only the caller sees it.
     Defer { private: bool },
-    /// The message of the button may be changed later.
+    /// The message of the button may be edited later.
     DeferUpdate,
-    /// A private line, and no more.
+    /// A private text, and nothing more.
     PrivateMessage(String),
-    /// What is offered: names and values.
+    /// Autocomplete choices: names and values.
     Choices(Vec<(String, String)>),
 }
 
-/// Private messages have it.
+/// The flag of private messages.
 const EPHEMERAL_FLAG: u64 = 1 << 6;
 
 impl InitialResponse {
@@ -52,19 +52,16 @@ impl InitialResponse {
 }
 
 impl RestClient {
-    /// Gives the first answer.
+    /// Sends the initial response.
     ///
     /// # Errors
-    /// What Discord says; then nothing is to be done for it.
+    /// After an error of Discord the interaction must not be acted on.
     pub async fn create_response(&self, way: &InteractionRef, first: &InitialResponse) -> Result<(), RestError> {
         let route = Route::InteractionResponse { interaction_id: way.id, token: &way.token };
         self.execute(json_request(LightMethod::Post, route, &first.to_json())?).await
     }
 
-    /// Puts `body` in the place of the first answer, or changes the message of a button.
-    ///
-    /// # Errors
-    /// What Discord says.
+    /// Replaces the initial response by `body`, or edits the message of a button.
     pub async fn edit_response(
         &self,
         way: &InteractionRef,
@@ -73,7 +70,7 @@ impl RestClient {
     ) -> Result<(), RestError> {
         let route = Route::WebhookOriginalInteractionResponse { application_id: way.application, token: &way.token };
         let Some((name, bytes)) = file else {
-            // The page before may have been a file.
+            // The previous page may have had a file.
             body["attachments"] = json!([]);
             return self.background().execute(json_request(LightMethod::Patch, route, &body)?).await;
         };
@@ -83,19 +80,13 @@ impl RestClient {
         self.background().execute(Request::new(route, LightMethod::Patch).multipart(Some(multipart))).await
     }
 
-    /// Takes the first answer away.
-    ///
-    /// # Errors
-    /// What Discord says.
+    /// Deletes the initial response.
     pub async fn delete_response(&self, way: &InteractionRef) -> Result<(), RestError> {
         let route = Route::WebhookOriginalInteractionResponse { application_id: way.application, token: &way.token };
         self.background().execute(Request::new(route, LightMethod::Delete)).await
     }
 
-    /// Says something more.
-    ///
-    /// # Errors
-    /// What Discord says.
+    /// Sends a follow-up message.
     pub async fn create_followup(&self, way: &InteractionRef, content: &str, private: bool) -> Result<(), RestError> {
         let route = Route::WebhookFollowupMessages { application_id: way.application, token: &way.token };
         let flags = if private { EPHEMERAL_FLAG } else { 0 };
@@ -103,10 +94,7 @@ impl RestClient {
         self.background().execute(json_request(LightMethod::Post, route, &body)?).await
     }
 
-    /// Tells a server all commands there are; nobody waits for it.
-    ///
-    /// # Errors
-    /// What Discord says.
+    /// Registers all commands in a guild; nobody waits for it.
     pub async fn set_guild_commands(
         &self,
         application: ApplicationId,

@@ -8,17 +8,17 @@ use serenity::http::{LightMethod, Multipart, MultipartUpload, Request, Route};
 
 use super::{RestClient, RestError, json_request as request};
 
-/// What a message looks like.
+/// The content of a message.
 #[derive(Debug, Clone, Copy)]
 pub struct MessageContent<'l> {
     pub content: &'l str,
-    /// As Discord has them: rows of buttons.
+    /// In the form of Discord's API: rows of buttons.
     pub components: &'l [Value],
-    /// Its name and its bytes.
+    /// Name and bytes.
     pub file: Option<(&'l str, &'l [u8])>,
 }
 
-/// A message of a channel, as far as it matters here.
+/// The fields of a message that are used.
 #[derive(Debug, Clone, Deserialize)]
 pub struct PostedMessage {
     pub id: MessageId,
@@ -26,7 +26,7 @@ pub struct PostedMessage {
     pub author: Author,
     #[serde(default)]
     pub attachments: Vec<AttachmentName>,
-    /// What it replies to.
+    /// The message that it replies to.
     #[serde(default)]
     pub message_reference: Option<MessageReference>,
 }
@@ -52,7 +52,7 @@ struct CreatedId {
     id: MessageId,
 }
 
-/// Most messages that one answer lists.
+/// Messages of one page at most.
 pub const MESSAGE_PAGE_SIZE: usize = 100;
 
 #[derive(Debug, Serialize)]
@@ -77,10 +77,7 @@ struct EditBody<'l> {
 }
 
 impl RestClient {
-    /// Posts a message; within a few minutes the same `nonce` again gives the message that is there.
-    ///
-    /// # Errors
-    /// As [`Rest::call`].
+    /// Posts a message. If the `nonce` was used within the last few minutes, returns the message that it created.
     pub async fn create_message(
         &self,
         channel: ChannelId,
@@ -102,10 +99,7 @@ impl RestClient {
         Ok(made.id)
     }
 
-    /// Has a message of ours look like this.
-    ///
-    /// # Errors
-    /// As [`Rest::call`].
+    /// Edits a message of Chorus.
     pub async fn edit_message(
         &self,
         channel: ChannelId,
@@ -122,27 +116,18 @@ impl RestClient {
         self.execute(message_request(LightMethod::Patch, route, &edited, looks.file)?).await
     }
 
-    /// Shows that the application is about to write, for ten seconds or until it has.
-    ///
-    /// # Errors
-    /// As [`Rest::call`].
+    /// Shows the typing indicator, for ten seconds or until a message is posted.
     pub async fn trigger_typing(&self, channel_id: ChannelId) -> Result<(), RestError> {
         self.execute(Request::new(Route::ChannelTyping { channel_id }, LightMethod::Post)).await
     }
 
-    /// Who the application is.
-    ///
-    /// # Errors
-    /// As [`Rest::call`].
+    /// Returns the id of Chorus's own user.
     pub async fn own_user_id(&self) -> Result<UserId, RestError> {
         let us: Author = self.call(Request::new(Route::UserMe, LightMethod::Get)).await?;
         Ok(us.id)
     }
 
-    /// Messages of a channel after one, the oldest first; [`PAGE`] at most.
-    ///
-    /// # Errors
-    /// As [`Rest::call`].
+    /// Returns messages of a channel after `after`, the oldest first; at most [`MESSAGE_PAGE_SIZE`].
     pub async fn messages_after(&self, channel: ChannelId, after: MessageId) -> Result<Vec<PostedMessage>, RestError> {
         let params = vec![("after", after.to_string()), ("limit", MESSAGE_PAGE_SIZE.to_string())];
         let list = Request::new(Route::ChannelMessages { channel_id: channel }, LightMethod::Get).params(Some(params));
@@ -152,7 +137,7 @@ impl RestClient {
     }
 }
 
-/// Nobody is ever called by what Chorus posts.
+/// Messages of Chorus never notify the people that they mention.
 fn no_mentions() -> Value {
     json!({"parse": []})
 }

@@ -1,5 +1,5 @@
-//! Discord's REST API: one file per resource. Routes and bodies are serenity's; sending is here, because its limiter ignores a
-//! base address and tells nobody how long it waits.
+//! Discord's REST API, one file per resource. Routes and bodies are those of serenity. Requests are sent here, because
+//! serenity's rate limiter ignores a base URL and does not report how long it waits.
 
 mod auth_backoff;
 mod channels;
@@ -30,35 +30,37 @@ use super::urls;
 use crate::config::Secret;
 use crate::config::discord::DiscordConfig;
 
-/// Until there is a connection.
+/// Time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// For one request and its answer, waits for limits apart.
+/// Time for one request and its response, without waits for rate limits.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long somebody who is waited for waits for a limit.
+/// How long a request that somebody waits for may wait for a rate limit.
 const MAX_LIMIT_WAIT: Duration = Duration::from_secs(2);
 
-/// A client of one application. Cheap to share; every request has a deadline.
+/// The REST client of one application. Every request has a deadline.
 #[derive(Debug)]
 pub struct RestClient {
     client: Client,
-    /// With `Bot ` before it.
+    /// Prefixed with `Bot `.
     token: Secret,
     api_base: String,
     rate_limits: RateLimits,
-    /// Discord said that the token is none: it is not asked again so soon.
+    /// After Discord refused the token, requests are held back for a while.
     auth_backoff: AuthBackoff,
     stop: CancellationToken,
 }
 
-/// The same for whoever has time: it waits for limits however long that is. Requests of other buckets are not held up.
+/// A view of the client for background work: its requests wait for rate limits for as long as necessary. Requests in
+/// other buckets are not delayed.
 #[derive(Debug, Clone, Copy)]
 pub struct BackgroundClient<'r>(&'r RestClient);
 
 impl RestClient {
-    /// A client with this token at the address of the configuration, which waits for nothing long after `stop`. Blocks: the machine's certificates are read.
+    /// Creates a client for the configured API. Requests are given up shortly after `stop`. Blocks, because the
+    /// machine's certificates are read.
     ///
     /// # Errors
-    /// What the TLS library says.
+    /// The error of the TLS library.
     pub fn new(config: &DiscordConfig, token: &Secret, stop: CancellationToken) -> Result<Self, RestError> {
         let mut client = Client::builder()
             .redirect(redirect::Policy::none())
@@ -78,23 +80,20 @@ impl RestClient {
         })
     }
 
-    /// Sends a request and reads its answer. Waits for limits for two seconds at most.
+    /// Sends a request and parses the response. Waits for rate limits for two seconds at most.
     ///
     /// # Errors
-    /// What Discord says, or that it cannot be reached.
+    /// The error of Discord, or that it cannot be reached.
     pub async fn call<T: DeserializeOwned>(&self, request: Request<'_>) -> Result<T, RestError> {
         parse_body(&self.send(request, Some(Instant::now() + MAX_LIMIT_WAIT)).await?)
     }
 
-    /// Sends a request whose answer says nothing. Waits as [`Rest::call`] does.
-    ///
-    /// # Errors
-    /// As [`Rest::call`].
+    /// Sends a request whose response has no content. Waits like [`RestClient::call`].
     pub async fn execute(&self, request: Request<'_>) -> Result<(), RestError> {
         self.send(request, Some(Instant::now() + MAX_LIMIT_WAIT)).await.map(drop)
     }
 
-    /// For what nobody waits for.
+    /// Returns a view for requests that nobody waits for.
     #[must_use]
     pub fn background(&self) -> BackgroundClient<'_> {
         BackgroundClient(self)
@@ -102,18 +101,12 @@ impl RestClient {
 }
 
 impl BackgroundClient<'_> {
-    /// As [`Rest::call`], whatever limit there is.
-    ///
-    /// # Errors
-    /// As [`Rest::call`], but for limits.
+    /// Like [`RestClient::call`], but waits for any rate limit.
     pub async fn call<T: DeserializeOwned>(&self, request: Request<'_>) -> Result<T, RestError> {
         parse_body(&self.0.send(request, None).await?)
     }
 
-    /// As [`Rest::tell`], whatever limit there is.
-    ///
-    /// # Errors
-    /// As [`Waiting::call`].
+    /// Like [`RestClient::execute`], but waits for any rate limit.
     pub async fn execute(&self, request: Request<'_>) -> Result<(), RestError> {
         self.0.send(request, None).await.map(drop)
     }
@@ -123,10 +116,10 @@ fn parse_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, RestError> {
     serde_json::from_slice(body).map_err(|e| RestError::Unreadable(describe_json_error(&e)))
 }
 
-/// A request with a JSON body.
+/// Builds a request with a JSON body.
 ///
 /// # Errors
-/// `Unreadable`, where the body is none that JSON knows.
+/// `Unreadable` if the body cannot be serialized.
 pub fn json_request<'r>(
     method: LightMethod,
     route: Route<'r>,

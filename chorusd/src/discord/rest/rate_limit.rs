@@ -1,4 +1,5 @@
-//! How many requests Discord takes, as its answers say: by bucket, for all together, and how many that were refused.
+//! Rate limits, learned from the headers of Discord's responses: for each bucket, for all requests together, and for
+//! invalid requests.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,41 +13,41 @@ use tokio::time::{Instant, timeout_at};
 use super::error::RestError;
 use super::route_key::RouteKey;
 
-/// Requests a second; Discord takes 50.
+/// Requests per second; Discord allows 50.
 const MAX_PER_SECOND: usize = 45;
 const SECOND: Duration = Duration::from_secs(1);
-/// Requests within [`INVALID_WINDOW`] that may be refused; Discord bars an address after 10,000.
+/// Invalid requests within [`INVALID_WINDOW`]; Discord blocks an address after 10,000.
 const MAX_INVALID: usize = 1_000;
 const INVALID_WINDOW: Duration = Duration::from_secs(600);
-/// What is known of more buckets is looked through for what may be forgotten.
+/// If more buckets are known, those without requests in flight or a pending reset are dropped.
 const MAX_BUCKETS: usize = 1_024;
-/// Until it is known how many a bucket takes, one goes at a time. It is looked at again after this.
+/// Until the limit of a bucket is known, one request is sent at a time. A waiting request checks again after this time.
 const UNKNOWN_LIMIT_POLL: Duration = Duration::from_secs(1);
 
-/// What is known of all of them.
+/// The rate limits of all requests.
 #[derive(Debug, Default)]
 pub struct RateLimits {
     state: Mutex<LimitState>,
-    /// Somebody who waits may go sooner than was thought.
+    /// Notified when a waiting request may be allowed sooner than expected.
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct LimitState {
-    /// Routes that share a bucket have one name for it.
+    /// Bucket names by route; routes that share a bucket have the same name.
     bucket_names: HashMap<String, String>,
     buckets: HashMap<(String, String), Bucket>,
-    /// When requests were sent, of the last second.
+    /// When the requests of the last second were sent.
     sent: VecDeque<Instant>,
-    /// When requests were refused.
+    /// When requests were refused as invalid.
     invalid: VecDeque<Instant>,
-    /// Nothing goes before.
+    /// No request is sent before this time.
     global_until: Option<Instant>,
 }
 
 #[derive(Debug, Default, Clone)]
 struct Bucket {
-    /// `None`: no answer has said.
+    /// `None` until a response says it.
     limit: Option<u32>,
     remaining: u32,
     reset_at: Option<Instant>,
@@ -56,13 +57,13 @@ struct Bucket {
 /// Why a request has to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wait {
-    /// For this time.
+    /// Until this time.
     Until { at: Instant, global: bool },
-    /// For the answer to another.
+    /// For the response of another request.
     Response,
 }
 
-/// Leave to send one request. Dropped, the request is over.
+/// Permission to send one request. Dropping it ends the request.
 #[derive(Debug)]
 pub struct Permit<'l> {
     limits: &'l RateLimits,
@@ -72,13 +73,13 @@ pub struct Permit<'l> {
 }
 
 impl RateLimits {
-    /// Waits for its turn, until `latest` at most.
+    /// Waits for permission to send a request, until `latest` at most.
     ///
     /// # Errors
-    /// `Limited`: its turn is later.
+    /// `RateLimited` if it has to wait longer.
     pub async fn acquire(&self, path: &RouteKey, latest: Option<Instant>) -> Result<Permit<'_>, RestError> {
         loop {
-            // Before looking, so that no change is missed.
+            // Register before checking the state, so that no change is missed.
             let changed = self.changed.notified();
             let now = Instant::now();
             let wait = match self.lock().try_acquire(path, now) {
@@ -107,7 +108,7 @@ impl RateLimits {
 }
 
 impl Permit<'_> {
-    /// Learns from the answer; `refused` is what it said instead of doing it.
+    /// Updates the limits from a response; `refused` is the error in it.
     pub fn update(&self, status: StatusCode, headers: &HeaderMap, refused: Option<&RestError>) {
         let now = Instant::now();
         let mut known = self.limits.lock();
@@ -122,7 +123,7 @@ impl Permit<'_> {
         if let Some(name) = header_text(headers, "x-ratelimit-bucket") {
             known.bucket_names.insert(self.route.clone(), name.to_owned());
         }
-        // It may have another name since.
+        // The headers may have named another bucket.
         let name = known.bucket_names.get(&self.route).unwrap_or(&self.route).clone();
         let bucket = known.buckets.entry((name, self.bucket.1.clone())).or_default();
         if let (Some(limit), Some(remaining), Some(after)) = (
@@ -131,11 +132,11 @@ impl Permit<'_> {
             header_number(headers, "x-ratelimit-reset-after"),
         ) {
             bucket.limit = Some(limit as u32);
-            // Those that are under way it may not have seen.
+            // The response may not count the other requests in flight.
             bucket.remaining = (remaining as u32).saturating_sub(bucket.in_flight.saturating_sub(1));
             bucket.reset_at = now.checked_add(Duration::try_from_secs_f64(after).unwrap_or(SECOND));
         } else if refused.is_none() {
-            // It has no limit of its own.
+            // The route has no limit of its own.
             *bucket = Bucket { limit: Some(u32::MAX), remaining: u32::MAX, reset_at: None, ..*bucket };
         }
         if let Some(RestError::RateLimited { after, global }) = refused {
@@ -160,7 +161,7 @@ impl Drop for Permit<'_> {
 }
 
 impl LimitState {
-    /// The bucket that the request went into, or how long it waits.
+    /// Returns the bucket that the request was counted in, or how long it has to wait.
     fn try_acquire(&mut self, path: &RouteKey, now: Instant) -> Result<(String, String), Wait> {
         drop_expired(&mut self.invalid, now, INVALID_WINDOW);
         if let Some(first) = self.invalid.front().filter(|_| self.invalid.len() >= MAX_INVALID) {
@@ -205,7 +206,7 @@ impl Bucket {
         }
         self.remaining = self.remaining.saturating_sub(1);
         self.in_flight += 1;
-        // Without a time when it begins anew it would stay empty.
+        // Without a reset time the bucket would stay empty.
         if self.remaining == 0 && self.reset_at.is_none() {
             self.reset_at = Some(now + SECOND);
         }
@@ -275,7 +276,7 @@ mod tests {
         let begun = Instant::now();
         assert_eq!(send(&limits, &one, 5, &bucket(4, "3")).await, Ok(()));
         assert_eq!(begun.elapsed().as_secs(), 3);
-        // Routes of one name share it.
+        // Routes with the same bucket name share the bucket.
         assert_eq!(send(&limits, &path("GET /x", "1"), 0, &bucket(0, "9")).await, Ok(()));
         assert_eq!(send(&limits, &one, 0, &bucket(4, "3")).await, later(9, false));
     }
@@ -294,9 +295,9 @@ mod tests {
         assert_eq!(send(&limits, &other, 0, &HeaderMap::new()).await, Ok(()));
         refuse(&other, 30, true).await;
         assert_eq!(send(&limits, &path("PUT /c", ""), 2, &HeaderMap::new()).await, later(30, true));
-        // Whoever typed a command is answered all the same.
+        // Responses to interactions are exempt.
         assert_eq!(send(&limits, &answer, 0, &HeaderMap::new()).await, Ok(()));
-        // Whoever has time waits.
+        // Requests without a deadline wait.
         let begun = Instant::now();
         drop(limits.acquire(&one, None).await.unwrap());
         assert_eq!(begun.elapsed().as_secs(), 1336);
@@ -313,7 +314,7 @@ mod tests {
         drop(first);
         let second = limits.acquire(&one, Some(Instant::now())).await.unwrap();
         assert!(limits.acquire(&one, Some(Instant::now())).await.is_err());
-        // One that never heard an answer gives its place back.
+        // A request without a response returns its place.
         drop(second);
         tokio::time::advance(Duration::from_secs(5)).await;
         assert!(limits.acquire(&one, Some(Instant::now())).await.is_ok());

@@ -1,17 +1,17 @@
-//! Which requests Discord counts together.
+//! Keys of requests that Discord counts together in rate limits.
 
 use serenity::http::{LightMethod, Request};
 
-/// A request as limits see it.
+/// The key of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteKey {
-    /// The method and the path, without the ids in it.
+    /// The method and path, with the ids replaced.
     pub route: String,
-    /// The channel, server or webhook, each of which is counted for itself.
+    /// The major parameter: a channel, guild or webhook, each of which has limits of its own.
     pub major: String,
-    /// Answers to interactions: no limit holds for them.
+    /// Responses to interactions: they have no rate limit.
     pub is_exempt: bool,
-    /// It goes by a token in its path, not by the application's.
+    /// The request is authorized by a token in its path, not by the application's.
     pub has_own_token: bool,
 }
 
@@ -43,7 +43,7 @@ impl RouteKey {
             let id = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
             route.push('/');
             route.push_str(if id { "*" } else { part });
-            // What follows is a symbol and a person.
+            // The rest are an emoji and a user.
             if part == "reactions" {
                 break;
             }

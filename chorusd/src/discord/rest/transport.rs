@@ -1,4 +1,4 @@
-//! One request on its way: when it goes, how often, and what becomes of the answer.
+//! Sends requests: waits for rate limits, retries, and classifies the responses.
 
 use std::time::Duration;
 
@@ -11,28 +11,28 @@ use super::route_key::RouteKey;
 use super::{RestClient, RestError};
 use crate::discord::chance;
 
-/// As Discord wants programs to name themselves.
+/// The user agent, in the form that Discord requires.
 const USER_AGENT_NAME: &str = concat!("DiscordBot (chorus, ", env!("CARGO_PKG_VERSION"), ")");
-/// No answer is longer.
+/// No response is longer.
 const MAX_BODY_BYTES: usize = 16 << 20;
-/// Of what may be done twice.
+/// Tries of a request that may be repeated.
 const MAX_TRIES: u32 = 3;
 const RETRY_INTERVAL: Duration = Duration::from_millis(300);
-/// What is under way when the daemon stops has this long.
+/// How long requests may go on when the daemon stops.
 const STOP_GRACE: Duration = Duration::from_secs(2);
-/// For a request with files, which an uplink may be slow with.
+/// Time for a request with files, since the uplink may be slow.
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A try that came to nothing.
+/// A try that failed.
 struct FailedTry {
     error: RestError,
-    /// Discord cannot have seen it.
+    /// Discord cannot have received the request.
     is_unsent: bool,
 }
 
 impl RestClient {
-    /// Sends it, again where that does no harm; waits for limits until `latest`, or as long as they are, and in any case not long after
-    /// the daemon has begun to stop.
+    /// Sends a request, with retries if repeating it is harmless. Waits for rate limits until `latest`, or for as long
+    /// as necessary, and gives up shortly after the daemon began to stop.
     pub(super) async fn send(&self, request: Request<'_>, latest: Option<Instant>) -> Result<Vec<u8>, RestError> {
         let over = async {
             self.stop.cancelled().await;
@@ -58,7 +58,8 @@ impl RestClient {
                 Err(failed) => failed,
             };
             match error {
-                // It was not done; the limit is known now, and waited for before the next try, if at all.
+                // The request was not executed. The limit is recorded now, and the next try waits for it, if there is
+                // one.
                 RestError::RateLimited { after, .. }
                     if latest.is_none_or(|latest| Instant::now().checked_add(after).is_some_and(|at| at <= latest)) =>
                 {
@@ -96,7 +97,7 @@ impl RestClient {
         if let Some(token) = built.headers_mut().get_mut(AUTHORIZATION) {
             token.set_sensitive(true);
         }
-        // What comes in parts has no bytes to look at.
+        // A multipart body is a stream, so it has no bytes to look at.
         if built.body().is_some_and(|body| body.as_bytes().is_none()) {
             *built.timeout_mut() = Some(UPLOAD_TIMEOUT);
         }
@@ -138,7 +139,7 @@ impl RestClient {
         }
         let error = RestError::from_response(status, headers, body);
         match error {
-            // The token of an interaction is over, not the application's.
+            // The token of the interaction expired, not the application's.
             RestError::Unauthorized if path.has_own_token => {
                 Some(RestError::Gone { code: 0, message: "the interaction is over".into() })
             }

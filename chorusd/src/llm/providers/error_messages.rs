@@ -1,14 +1,14 @@
-//! What providers say when they refuse, and what it means.
+//! Phrases in error messages of providers, the classes that they mean, and hints.
 
 use super::super::error::{CallError, ErrorClass};
 
-/// The longest piece of a provider's own words in an error.
+/// Limit of a quotation of a provider's message, in bytes.
 const MAX_QUOTE_BYTES: usize = 400;
 
-/// Parts of messages by which a server is known that loads its model: those of llama.cpp, Hugging Face and others.
+/// Phrases of servers that are loading their model: llama.cpp, Hugging Face and others.
 const LOADING_PHRASES: [&str; 4] = ["loading model", "currently loading", "is loading", "still loading"];
 
-/// Parts of messages by which a prompt that is too long is known, whoever says it.
+/// Phrases about a prompt that is too long.
 const CONTEXT_TOO_LONG_PHRASES: [&str; 29] = [
     "prompt is too long",
     "prompt too long",
@@ -41,10 +41,10 @@ const CONTEXT_TOO_LONG_PHRASES: [&str; 29] = [
     "request entity too large",
 ];
 
-/// Of these, what is said with the status of a rate: no waiting helps a request that is more than a whole minute allows.
+/// A prompt that exceeds the tokens of a whole minute comes with the status of a rate limit, but no waiting helps.
 const EXCEEDS_RATE_PHRASE: &str = "request too large for";
 
-/// Parts of messages that say that a number of tokens is at fault, and those that say that it is the answer's.
+/// Names of the parameter that limits the reply, and phrases that say that its value is too high.
 const REPLY_LIMIT_PARAMS: [&str; 4] = ["max_tokens", "max_completion_tokens", "maxtokens", "maxoutputtokens"];
 const REPLY_TOO_LONG_PHRASES: [&str; 7] = [
     "is too large",
@@ -56,7 +56,7 @@ const REPLY_TOO_LONG_PHRASES: [&str; 7] = [
     "supports at most",
 ];
 
-/// Parts of messages by which an account without money is known.
+/// Phrases about an account without credit.
 const SPEND_CAP_PHRASES: [&str; 13] = [
     "credit balance",
     "insufficient_quota",
@@ -73,12 +73,12 @@ const SPEND_CAP_PHRASES: [&str; 13] = [
     "spending limit",
 ];
 
-/// Parts of messages by which a server is known that cannot hold an answer to a form.
+/// Phrases of servers that do not support structured output.
 const STRUCTURED_OUTPUT_PHRASES: [&str; 6] =
     ["response_format", "response format", "json_schema", "json schema", "structured output", "tool_choice"];
 
-/// Parts of messages by which a model is known that takes no images: those of llama.cpp, vLLM, LM Studio, Ollama, OpenRouter, DeepSeek
-/// and Groq, in this order.
+/// Phrases about a model that accepts no images: those of llama.cpp, vLLM, LM Studio, Ollama, OpenRouter, DeepSeek and
+/// Groq, in this order.
 const NO_IMAGES_PHRASES: [&str; 9] = [
     "image input is not supported",
     "unsupported content part type",
@@ -91,14 +91,14 @@ const NO_IMAGES_PHRASES: [&str; 9] = [
     ".content must be a string",
 ];
 
-/// Whether a request was refused because its answer was to have a form.
+/// Returns whether a request was refused because of its output format.
 pub fn refuses_structured_output(error: &CallError) -> bool {
     let words = error.message.to_lowercase();
     matches!(error.class, ErrorClass::BadRequest | ErrorClass::Server)
         && STRUCTURED_OUTPUT_PHRASES.iter().any(|part| words.contains(part))
 }
 
-/// The class of a status alone.
+/// Class of a status without further information.
 pub fn class_of_status(status: u16) -> ErrorClass {
     match status {
         401 => ErrorClass::Auth,
@@ -113,33 +113,34 @@ pub fn class_of_status(status: u16) -> ErrorClass {
     }
 }
 
-/// Returns the class of a request that cannot be answered as it is, where words tell that.
+/// Returns the class of a request that cannot succeed as it is, if the message has a known phrase.
 pub fn class_of_request_error(status: u16, words: &str) -> Option<ErrorClass> {
     let words = words.to_lowercase();
     let any = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
     match status {
         503 if any(&LOADING_PHRASES) => Some(ErrorClass::Loading),
-        // An id is none of the prompt, though it is called too long in the same words.
+        // Ids are not part of the prompt, although the same phrase calls them too long.
         400 | 422 | 500 if words.contains("id': string too long") => Some(ErrorClass::BadRequest),
-        // OpenRouter says it with 404, llama.cpp with 500.
+        // OpenRouter sends this with 404, llama.cpp with 500.
         400 | 404 | 415 | 422 | 500 if any(&NO_IMAGES_PHRASES) => Some(ErrorClass::NoImages),
         400 | 422 | 500 if any(&REPLY_LIMIT_PARAMS) && any(&REPLY_TOO_LONG_PHRASES) => Some(ErrorClass::AnswerTooLong),
         429 if words.contains(EXCEEDS_RATE_PHRASE) => Some(ErrorClass::ContextTooLong),
-        // llama.cpp says it with 500 in some versions.
+        // Some versions of llama.cpp send this with 500.
         400 | 413 | 422 | 500 if any(&CONTEXT_TOO_LONG_PHRASES) => Some(ErrorClass::ContextTooLong),
         _ => None,
     }
 }
 
-/// Returns the class that words about the account or its key tell, where they tell one.
+/// Returns the class of an error about the account or its key, if the message has a known phrase.
 pub fn class_of_account_error(status: u16, words: &str) -> Option<ErrorClass> {
     let words = words.to_lowercase();
     let any = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
     match status {
-        // Gemini has the same words for a minute and for a month, and says with the former when it is over.
+        // Gemini uses the same phrases for the limits of a minute and of a month; only the former has the time of the
+        // next attempt.
         429 if words.contains("please retry in") => Some(ErrorClass::RateLimited),
         400 | 402 | 403 | 429 if any(&SPEND_CAP_PHRASES) => Some(ErrorClass::SpendCap),
-        // A router passes on what a key is refused with by whoever is behind it.
+        // A router passes on the refusal of a key by the server behind it.
         400 if words.contains("api key") && (words.contains("invalid") || words.contains("incorrect")) => {
             Some(ErrorClass::Auth)
         }
@@ -147,14 +148,14 @@ pub fn class_of_account_error(status: u16, words: &str) -> Option<ErrorClass> {
     }
 }
 
-/// Returns the advice for a server that refuses a request that had no key.
+/// Hint for a server that refuses a request without a key.
 pub fn missing_key_hint(provider: &str, variable: &str) -> String {
     format!(
         "add `api_key_env = \"{variable}\"` (or the variable that has this server's key) to [providers.{provider}] in config.toml, then `chorusctl daemon restart`"
     )
 }
 
-/// What to do about a refusal.
+/// Hint for an error of this class.
 pub fn hint(class: ErrorClass, provider: &str) -> Option<String> {
     Some(match class {
         ErrorClass::Auth => {
@@ -178,7 +179,7 @@ pub fn hint(class: ErrorClass, provider: &str) -> Option<String> {
     })
 }
 
-/// `text` on one line and not too long.
+/// Puts `text` on one line and limits its length.
 pub fn one_line(text: &str) -> String {
     let mut line = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {

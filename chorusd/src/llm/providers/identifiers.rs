@@ -1,28 +1,30 @@
-//! Ids and names of calls as a server takes them. A conversation that began with another provider, or was imported, has any; a server
-//! refuses all of it for one. What is changed is changed in the same way each time, so that a result finds its call.
+//! Sanitizes ids and names of tool calls for a server. A conversation that began with another provider or was imported
+//! may have any, and a server refuses the whole conversation for an invalid one. The same id always becomes the same
+//! result, so that results match their calls.
 
 use std::borrow::Cow;
 
 use sha2::{Digest as _, Sha256};
 
-/// What a server takes for the id of a call.
+/// Form of call ids that a server accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdForm {
     /// Letters, digits, `_` and `-`: Anthropic.
     Plain,
-    /// At most 40 characters, whichever: OpenAI. Templates of local servers may know the form that their model gave.
+    /// At most 40 characters of any kind: OpenAI. Templates of local servers may expect the form that their model
+    /// produced.
     Short,
     /// Nine letters and digits: Mistral.
     Nine,
 }
 
-/// Characters that a name may have, and an id of the form `Plain`.
+/// Limit of the characters of a name, and of an id of the form `Plain`.
 const MAX_NAME_CHARS: usize = 64;
 
-/// The most characters of an id of the form `Short`.
+/// Limit of the characters of an id of the form `Short`.
 const MAX_SHORT_ID_CHARS: usize = 40;
 
-/// `id` as a server of this form takes it.
+/// Returns `id` in this form.
 #[must_use]
 pub fn sanitize_id(id: &str, form: IdForm) -> Cow<'_, str> {
     let fits = match form {
@@ -40,7 +42,7 @@ pub fn sanitize_id(id: &str, form: IdForm) -> Cow<'_, str> {
     })
 }
 
-/// The name of a tool as every server takes it.
+/// Returns a tool name that every server accepts.
 #[must_use]
 pub fn sanitize_name(name: &str) -> Cow<'_, str> {
     if is_plain(name) {
@@ -60,7 +62,7 @@ fn is_plain(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Ids of real servers, and the forms that refuse them.
+    /// Ids of real servers, and the forms that do not allow them.
     #[test]
     fn an_id_is_changed_only_where_it_is_refused() {
         let long = "ws_689e2d4880a0819d98acca37694989b00b15d90494fc6b87";

@@ -1,25 +1,25 @@
-//! Attachments: images that a model can look at, and a word about everything else. A provider refuses a whole conversation for one
-//! image that it cannot take, so none is sent that is not what its bytes say, or too large.
+//! Attachments as a model gets them: supported images, and notes about everything else. A provider refuses a whole
+//! conversation because of one invalid image, so images with wrong bytes or that are too large are not sent.
 
 use chorus_proto::{Attachment, Message};
 
 use super::super::text_attachments;
 use crate::config::ProviderKind;
 
-/// What every provider looks at, and how the base64 of each begins.
+/// Image types that every provider supports, and the beginning of their base64.
 const SUPPORTED_TYPES: [(&str, &str); 4] =
     [("image/jpeg", "/9j/"), ("image/png", "iVBORw0KGgo"), ("image/gif", "R0lGOD"), ("image/webp", "UklGR")];
 
 /// An attachment as a model gets it.
 pub enum RenderedAttachment<'a> {
-    /// Its type and its bytes in base64.
+    /// Media type and bytes in base64.
     Data(&'a str, &'a str),
     Url(&'a str),
-    /// Told of only. A path is not followed here: what may be read is decided elsewhere.
+    /// A note about the attachment. Paths are not opened here, because access to files is decided elsewhere.
     Note(String),
 }
 
-/// Characters of base64 that one image may have: Anthropic says so; of the others the strictest is taken.
+/// Limit of the base64 of an image in bytes: Anthropic's documented limit, and the strictest one of the others.
 fn max_base64_bytes(kind: ProviderKind) -> usize {
     match kind {
         ProviderKind::Anthropic => 5 << 20,
@@ -27,7 +27,7 @@ fn max_base64_bytes(kind: ProviderKind) -> usize {
     }
 }
 
-/// How `attachment` is shown to a provider of this kind.
+/// Converts `attachment` for a provider of this kind.
 #[must_use]
 pub fn render_attachment(attachment: &Attachment, kind: ProviderKind) -> RenderedAttachment<'_> {
     let why = match (check_image(attachment, kind), &attachment.url) {
@@ -53,20 +53,21 @@ pub fn render_attachment(attachment: &Attachment, kind: ProviderKind) -> Rendere
     RenderedAttachment::Note(note)
 }
 
-/// Why a provider of this kind would not be shown an image that somebody attaches; `None`: it is no image, or it would.
+/// Returns the reason why a provider of this kind would not accept an image; `None` if the attachment is no image or
+/// acceptable.
 #[must_use]
 pub fn image_problem(attachment: &Attachment, kind: ProviderKind) -> Option<String> {
     check_image(attachment, kind)?.err()
 }
 
-/// Whether it is an image that comes with its bytes.
+/// Returns whether the attachment is an image with its bytes.
 #[must_use]
 pub fn has_bytes(attachment: &Attachment) -> bool {
     is_image(attachment) && attachment.data.as_deref().is_some_and(|data| !data.is_empty())
 }
 
-/// Puts a line of text in the place of each image, as a model that takes none is shown it; returns how many there were. The line stands
-/// behind what was said, whose first line may name who said it.
+/// Replaces each image by a line of text, for models that accept no images; returns the number of images. The lines
+/// follow the text, whose first line may name the author.
 pub fn describe_images(message: &mut Message) -> usize {
     let (images, others): (Vec<_>, Vec<_>) = std::mem::take(&mut message.attachments).into_iter().partition(is_image);
     message.attachments = others;
@@ -79,7 +80,7 @@ pub fn describe_images(message: &mut Message) -> usize {
     images.len()
 }
 
-/// An image in words.
+/// Describes an image in words.
 fn describe_image(image: &Attachment) -> String {
     let decoded = |data: &String| (data.len() / 4 * 3) as u64;
     let size = match image.size.or_else(|| image.data.as_ref().map(decoded)) {
@@ -92,7 +93,7 @@ fn describe_image(image: &Attachment) -> String {
     format!("[image {name}{size}: this model takes no images]")
 }
 
-/// An image that comes with its bytes.
+/// Checks an image that comes with its bytes; `None` for anything else.
 fn check_image(attachment: &Attachment, kind: ProviderKind) -> Option<Result<RenderedAttachment<'_>, String>> {
     let data = attachment.data.as_deref().filter(|_| has_bytes(attachment))?;
     let found = SUPPORTED_TYPES.iter().find(|(_, begin)| data.starts_with(begin));
@@ -106,7 +107,7 @@ fn check_image(attachment: &Attachment, kind: ProviderKind) -> Option<Result<Ren
     })
 }
 
-/// Returns true for what [`describe_images`] puts into words.
+/// Returns whether [`describe_images`] describes the attachment.
 #[must_use]
 pub fn is_image(attachment: &Attachment) -> bool {
     SUPPORTED_TYPES.iter().any(|(kind, _)| Some(*kind) == attachment.media_type.as_deref())

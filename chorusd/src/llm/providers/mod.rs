@@ -1,5 +1,5 @@
-//! Each provider's language. What is here only translates: a request into bytes, events into the parts of a reply,
-//! a refusal into its class.
+//! The protocols of the providers. They only translate: a request into bytes, stream events into a reply, an error
+//! response into its class.
 
 mod anthropic;
 mod error_messages;
@@ -26,17 +26,17 @@ use provider_error::ProviderError;
 
 use crate::config::{CallLimits, KeySource, Provider, ProviderKind, Secret};
 
-/// Who is spoken to.
+/// Target of a request.
 #[derive(Debug)]
 pub struct RequestTarget<'a> {
     pub provider: &'a Provider,
     pub key: Option<&'a Secret>,
     pub model: &'a str,
-    /// What is asked has images.
+    /// Whether the request has images.
     pub images: bool,
 }
 
-/// Who speaks, for errors.
+/// The target as error messages need it.
 #[derive(Debug, Clone)]
 pub struct ErrorContext {
     pub provider: String,
@@ -58,10 +58,10 @@ impl ErrorContext {
         }
     }
 
-    /// What went wrong, as a sentence, with what to do about it. A key that the provider says back is not passed on.
+    /// Builds the error of a class, with a message and a hint. The key is removed from the provider's own words.
     pub fn error(&self, class: ErrorClass, status: Option<u16>, said: Option<&str>) -> CallError {
         let Self { provider, model, kind, key, images } = self;
-        // Some servers say in the same words that something else of a message cannot be read.
+        // Some servers use the same phrases for other content that they cannot parse.
         let class = if class == ErrorClass::NoImages && !images { ErrorClass::BadRequest } else { class };
         let clean = |said: &str| key.as_ref().map_or_else(|| said.to_owned(), |key| key.scrub(said));
         let said = said.map(|said| format!(": {}", error_messages::one_line(&clean(said)))).unwrap_or_default();
@@ -87,7 +87,7 @@ impl ErrorContext {
             (ErrorClass::Auth | ErrorClass::Denied, None) => {
                 Some(error_messages::missing_key_hint(provider, kind.default_key_variable()))
             }
-            // What is asked for without a model is the list of them.
+            // A request without a model is one for the list of models.
             (ErrorClass::NotFound, _) if model.is_empty() => {
                 Some(format!("check `base_url` and `kind` of [providers.{provider}] in config.toml"))
             }
@@ -99,78 +99,78 @@ impl ErrorContext {
         }
     }
 
-    /// An event that cannot be read.
+    /// The error for an event that cannot be parsed.
     pub fn malformed_error(&self, why: &serde_json::Error) -> CallError {
         CallError::new(ErrorClass::Malformed, format!("{} sent an event that cannot be read: {why}", self.provider))
             .hint("try again; check `kind` and `base_url` in config.toml if it stays")
     }
 }
 
-/// What an event was.
+/// Result of parsing an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParseStep {
-    /// A part of the answer.
+    /// The event is a part of the reply.
     More,
-    /// A sign of life that says nothing.
+    /// A keep-alive without content.
     Ping,
-    /// The last one.
+    /// The event is the last one.
     End,
 }
 
-/// One provider's language.
+/// Protocol of a kind of provider.
 pub trait ProviderProtocol: Send + Sync {
-    /// The request of a call.
+    /// Builds the request of a call.
     ///
     /// # Errors
-    /// What cannot be said in this language.
+    /// Fails if the protocol cannot express the request, or if the key cannot be sent.
     fn build_request(&self, to: &RequestTarget<'_>, request: &ModelRequest) -> Result<HttpRequest, CallError>;
 
-    /// What reads the answer.
+    /// Creates the parser of a reply.
     fn reply_parser(&self, to: &RequestTarget<'_>) -> Box<dyn ReplyParser>;
 
-    /// The request for the list of models, or for the page of it after `after`.
+    /// Builds the request for the list of models, or for its page after `after`.
     ///
     /// # Errors
-    /// A key that cannot be sent.
+    /// Fails if the key cannot be sent.
     fn build_list_request(&self, to: &RequestTarget<'_>, after: Option<&str>) -> Result<HttpRequest, CallError>;
 
-    /// A page of the list.
+    /// Parses a page of the list.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why it is not a list.
     fn parse_list(&self, body: &[u8]) -> Result<ModelPage, String>;
 }
 
-/// Reads one answer.
+/// Parser of one reply.
 pub trait ReplyParser: Send {
-    /// Takes an event; what can be shown at once goes into `out`.
+    /// Parses an event; pushes stream events that can be shown immediately to `out`.
     ///
     /// # Errors
-    /// What the provider says went wrong, or an event that cannot be read.
+    /// An error that the provider reports, or an event that cannot be parsed.
     fn push_event(&mut self, event: &Event, out: &mut Vec<StreamEvent>) -> Result<ParseStep, CallError>;
 
-    /// Takes an answer that came in one piece though a stream was asked for.
+    /// Parses a complete reply, sent although a stream was requested.
     ///
     /// # Errors
-    /// As [`Reader::event`].
+    /// As [`ReplyParser::push_event`].
     fn push_body(&mut self, body: &[u8], out: &mut Vec<StreamEvent>) -> Result<(), CallError>;
 
-    /// Whether a stream that ends here, without a word, is complete.
+    /// Returns whether the reply is complete if the stream ends here without an end event.
     fn is_complete(&self) -> bool;
 
     /// The text so far.
     fn text(&self) -> &str;
 
-    /// Bytes of what it keeps, about.
+    /// Approximate number of bytes that the parser holds.
     fn held_bytes(&self) -> usize;
 
     /// The tokens that were counted so far.
     fn usage(&self) -> Usage;
 
-    /// The whole answer.
+    /// Returns the complete reply.
     ///
     /// # Errors
-    /// Where it is none.
+    /// Fails if there is none.
     fn finish(&mut self) -> Result<Reply, CallError>;
 }
 
@@ -178,11 +178,11 @@ pub trait ReplyParser: Send {
 #[derive(Debug, Default, PartialEq)]
 pub struct ModelPage {
     pub models: Vec<ModelInfo>,
-    /// Where the next page begins.
+    /// Start of the next page.
     pub next: Option<String>,
 }
 
-/// The language of a kind of provider.
+/// Returns the protocol of a kind of provider.
 pub fn protocol(kind: ProviderKind) -> &'static dyn ProviderProtocol {
     match kind {
         ProviderKind::Anthropic => &anthropic::Anthropic,
@@ -190,10 +190,10 @@ pub fn protocol(kind: ProviderKind) -> &'static dyn ProviderProtocol {
     }
 }
 
-/// What the events of an answer are in one of the languages: for tests that bend events, without a server.
+/// Parses the events of a reply with one of the protocols, for tests without a server.
 ///
 /// # Errors
-/// As [`Reader::event`] and [`Reader::reply`].
+/// As [`ReplyParser::push_event`] and [`ReplyParser::finish`].
 pub fn read_events(kind: ProviderKind, events: &[Event]) -> Result<Reply, CallError> {
     let base_url = String::new();
     let limits = CallLimits::default();
@@ -210,7 +210,7 @@ pub fn read_events(kind: ProviderKind, events: &[Event]) -> Result<Reply, CallEr
     reader.finish()
 }
 
-/// What an answer other than 200 means.
+/// Converts a response with a status other than 2xx to an error.
 pub fn refusal_error(to: &RequestTarget<'_>, status: u16, headers: &HeaderMap, body: &[u8]) -> CallError {
     let name = &to.provider.name;
     if (300..400).contains(&status) {
@@ -231,10 +231,10 @@ pub fn refusal_error(to: &RequestTarget<'_>, status: u16, headers: &HeaderMap, b
     ErrorContext::new(to).error(class, Some(status), Some(&*fault.message).filter(|said| !said.is_empty()))
 }
 
-/// What something small costs beside its bytes.
+/// Approximate overhead in bytes of a small item, in addition to its contents.
 const ITEM_OVERHEAD_BYTES: usize = 64;
 
-/// A header with a secret in it: never shown by anything that prints headers.
+/// Makes a header value with a secret, which header dumps do not show.
 fn sensitive_header(text: &str) -> Result<HeaderValue, CallError> {
     let mut value = HeaderValue::from_str(text)
         .map_err(|_| CallError::new(ErrorClass::Auth, "the key has a character that cannot be sent"))?;

@@ -1,22 +1,23 @@
-//! What a server says in place of an answer, in whichever form, and what kind of failure that is. Compatible servers agree on no form:
-//! fields are null or missing, errors are texts, lists or texts with JSON in them, and statuses are those of whoever stands in between. So
-//! words that say what is wrong with the request come first, then codes, then words about the account, then the status.
+//! Parses error responses in all their forms, and classifies them. Compatible servers do not agree on a form: fields
+//! are null or missing, errors are strings, lists or strings with JSON in them, and the status may be that of a proxy.
+//! Therefore phrases about the request are checked first, then codes, then phrases about the account, then the status.
 
 use serde_json::{Map, Value};
 
 use super::super::error::ErrorClass;
 use super::error_messages;
 
-/// What went wrong, in a server's own words.
+/// An error in a server's own words.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ProviderError {
     pub message: String,
-    /// `code`, `type` and `status`, whichever there are.
+    /// The values of `code`, `type` and `status` that are present.
     codes: Vec<String>,
 }
 
 impl ProviderError {
-    /// Reads the body of a refusal, or of an answer that turns out to be one; `None`: it says nothing of the kind.
+    /// Parses the body of an error response, or of a response that turns out to be an error; `None` if it describes no
+    /// error.
     #[must_use]
     pub fn parse(body: &[u8]) -> Option<Self> {
         Self::from_body(serde_json::from_slice(body).ok()?)
@@ -37,7 +38,7 @@ impl ProviderError {
         }
     }
 
-    /// From the `error` of a body, an event or a chunk.
+    /// Converts the `error` of a body, an event or a chunk.
     #[must_use]
     pub fn from_value(error: Value) -> Self {
         match error {
@@ -50,7 +51,7 @@ impl ProviderError {
         }
     }
 
-    /// Its class; in the middle of a stream there is no status.
+    /// Classifies the error; `status` is `None` in the middle of a stream.
     #[must_use]
     pub fn class(&self, status: Option<u16>) -> ErrorClass {
         let told = || self.codes.iter().find_map(|code| code.parse().ok());
@@ -75,7 +76,7 @@ fn code_text(code: &Value) -> Option<String> {
     }
 }
 
-/// The words of an error. A router passes on what the server behind it said beside its own.
+/// The message of an error. A router adds the message of the server behind it to its own.
 fn message_text(map: &Map<String, Value>) -> String {
     let own = ["message", "detail", "errors", "error_msg"].into_iter().find_map(|key| map.get(key).map(value_text));
     let passed_on = map.get("metadata").and_then(|about| about.get("raw")).map(value_text);
@@ -90,8 +91,8 @@ fn value_text(said: &Value) -> String {
     }
 }
 
-/// <https://platform.openai.com/docs/guides/error-codes>, <https://docs.anthropic.com/en/api/errors>. Those that some servers give
-/// whatever happened, `api_error` for one, say nothing.
+/// Classes of codes: <https://platform.openai.com/docs/guides/error-codes>, <https://docs.anthropic.com/en/api/errors>.
+/// Codes that some servers send for any failure, such as `api_error`, are ignored.
 fn class_of_code(code: &str) -> Option<ErrorClass> {
     Some(match code {
         "invalid_api_key" | "authentication_error" => ErrorClass::Auth,

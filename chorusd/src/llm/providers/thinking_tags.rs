@@ -1,30 +1,31 @@
-//! Thinking that a model writes into its answer, between tags at its beginning. Servers that do not take it out send it as text:
-//! <https://github.com/ggml-org/llama.cpp/issues/13867>, <https://github.com/ollama/ollama-js/issues/196>.
+//! Separates thinking from text if the model writes it between tags at the beginning of its reply and the server does
+//! not remove it: <https://github.com/ggml-org/llama.cpp/issues/13867>,
+//! <https://github.com/ollama/ollama-js/issues/196>.
 
-/// The tags in use: DeepSeek's and Qwen's, and that of others.
+/// The tags in use: those of DeepSeek and Qwen, and those of others.
 const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
-/// Takes the thinking out of a text that comes in pieces.
+/// Incremental splitter of a streamed text.
 #[derive(Debug, Default)]
 pub struct ThinkingSplitter {
     at: SplitState,
-    /// What may be the beginning of a tag.
+    /// Text that may be the beginning of a tag.
     held: String,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
 enum SplitState {
-    /// Nothing but white space has come.
+    /// Only white space has come so far.
     #[default]
     Beginning,
-    /// What ends it.
+    /// Inside the thinking; the value is the closing tag.
     Inside(&'static str),
-    /// Behind it, where the white space before the answer is left out.
+    /// After the thinking, where white space before the text is dropped.
     Behind,
     Answer,
 }
 
-/// What a piece is of.
+/// A piece, split into thinking and text.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SplitText {
     pub thinking: String,
@@ -32,7 +33,7 @@ pub struct SplitText {
 }
 
 impl ThinkingSplitter {
-    /// Takes a piece.
+    /// Splits the next piece.
     pub fn push(&mut self, piece: String) -> SplitText {
         let mut parts = SplitText { thinking: String::new(), text: String::new() };
         if matches!(self.at, SplitState::Answer) {
@@ -82,14 +83,14 @@ impl ThinkingSplitter {
         }
     }
 
-    /// Returns what was held at the end of the answer: text, unless the thinking never ended.
+    /// Returns the held text at the end of the reply, unless it belongs to thinking that was never closed.
     pub fn finish(&mut self) -> String {
         let held = std::mem::take(&mut self.held);
         if matches!(self.at, SplitState::Inside(_)) { String::new() } else { held }
     }
 }
 
-/// How many bytes at the end of `text` may begin `tag`.
+/// Number of bytes at the end of `text` that may begin `tag`.
 fn partial_tag_len(text: &str, tag: &str) -> usize {
     (1..tag.len()).rev().find(|length| text.ends_with(&tag[..*length])).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! The calls of an answer, from the pieces they come in.
+//! Assembles the tool calls of a reply from the pieces in which they arrive.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -8,21 +8,21 @@ use serde_json::value::RawValue;
 
 use crate::session::json_minify::minify_json;
 
-/// A call as far as it has come.
+/// A tool call that is not complete yet.
 #[derive(Debug, Default)]
 pub struct PartialToolCall {
     pub id: String,
     pub name: String,
-    /// Its parameters, as text.
+    /// The parameters as text.
     pub params: String,
 }
 
-/// Ids that are taken in one answer.
+/// Ids of tool calls in one reply.
 #[derive(Debug, Default)]
 pub struct UniqueIds(HashSet<String>);
 
 impl UniqueIds {
-    /// `id`, or where it is taken or nothing, another: a result must find its call.
+    /// Returns `id`, or a different one if it is empty or already used, because a result must match exactly one call.
     pub fn make_unique(&mut self, id: &str) -> String {
         let base = if id.is_empty() { format!("call_{}", uuid::Uuid::new_v4().simple()) } else { id.to_owned() };
         let mut name = base.clone();
@@ -35,8 +35,9 @@ impl UniqueIds {
     }
 }
 
-/// The calls as messages have them. Where the answer was cut, what is no object is the end of a call that was cut, and
-/// left out. Else the model made a mistake, and must hear of it: its text is kept as a JSON string.
+/// Converts the calls for a message. If the reply was truncated (`cut`), a call whose parameters are not an object was
+/// truncated too and is left out. Otherwise the model made a mistake and must be told: the text is kept as a JSON
+/// string.
 #[must_use]
 pub fn finish_calls(begun: impl IntoIterator<Item = PartialToolCall>, cut: bool) -> Vec<ToolCall> {
     begun
@@ -53,7 +54,7 @@ pub fn finish_calls(begun: impl IntoIterator<Item = PartialToolCall>, cut: bool)
         .collect()
 }
 
-/// `text` where it is a JSON object, on one line and digit for digit; nothing at all is an empty one.
+/// Parses `text` as a JSON object and minifies it, keeping all digits; an empty text is an empty object.
 fn parse_object(text: &str) -> Option<Box<RawValue>> {
     let text = match text.trim() {
         "" => "{}",
@@ -66,8 +67,8 @@ fn parse_object(text: &str) -> Option<Box<RawValue>> {
     RawValue::from_string(minify_json(raw.get())).ok()
 }
 
-/// Parameters as the object that every server wants. What is none, a model's slip or the text of a call that was imported, is wrapped in
-/// one: a server that cannot read a call refuses the whole conversation, now and later.
+/// Returns parameters as the object that every server requires. Wraps anything else, such as a model's mistake or the
+/// text of an imported call: a server that cannot parse one call refuses the whole conversation, now and later.
 #[must_use]
 pub fn ensure_object(params: &RawValue) -> Cow<'_, RawValue> {
     if params.get().trim_start().starts_with('{') {

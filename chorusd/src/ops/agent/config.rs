@@ -1,4 +1,4 @@
-//! `agent.config`.
+//! The operation `agent.config`.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use crate::requester::Requester;
 use crate::store::catalog::AuditDecision;
 use crate::store::private_fs::{FileSnapshot, move_dir};
 
-/// Keys whose changes are in the audit log, whoever makes them: what an agent may do, what it is told, and who answers for it.
+/// Keys whose changes are always recorded in the audit log: they decide what an agent may do, what it is told, and
+/// which model answers.
 const AUDITED_KEYS: [&str; 3] = ["permissions", "model", "system_prompt"];
 
 /// Reads or sets one key of agent.json; setting `name` renames the agent.
@@ -30,8 +31,8 @@ pub async fn config(ops: &Ops, params: ConfigParams) -> Result<ConfigResult> {
     config_as(ops, params, &Requester::Owner).await
 }
 
-/// As [`config`], by `by`, who must be allowed to grant permissions that are set. Every change by somebody else than the owner is in the
-/// audit log.
+/// Like [`config`], on behalf of `by`, who must be allowed to grant the permissions. Every change by a requester other
+/// than the owner is recorded in the audit log.
 ///
 /// # Errors
 /// As [`config`]; `denied` for permissions that `by` may not grant.
@@ -50,7 +51,8 @@ pub async fn config_as(ops: &Ops, params: ConfigParams, by: &Requester) -> Resul
     done
 }
 
-/// Sets one key of an agent, under the lock on agents. `bound`: the channel that it gets, where it does.
+/// Sets one key of an agent under the agents lock. `bound` is the channel that the agent gets, if the key is
+/// `channel_id`.
 async fn set_as(
     ops: &Ops,
     (name, key, value): (String, String, Value),
@@ -59,7 +61,7 @@ async fn set_as(
     by: &Requester,
 ) -> Result<ConfigResult> {
     let _one_at_a_time = ops.agents_lock.lock().await;
-    // Another rename may have come before, or an end, after which the directory may be another agent's.
+    // The agent may have been renamed or destroyed since, and its directory may belong to another agent now.
     let agent = ops.agents.by_id(agent.settings.id).ok_or_else(|| resolve::unknown_agent_error(ops, &name))?;
     let agent = reload_locked(ops, agent).await?;
     if let Some(bound) = bound {
@@ -100,7 +102,7 @@ async fn set_as(
     Ok(done)
 }
 
-/// A change, as the audit log has it.
+/// Builds the audit row of a change.
 fn audit_row_of_change(ops: &Ops, agent: &AgentEntry, by: &Requester, key: &str) -> AuditDecision {
     AuditDecision {
         at: ops.clock.now(),
@@ -116,10 +118,7 @@ fn audit_row_of_change(ops: &Ops, agent: &AgentEntry, by: &Requester, key: &str)
     }
 }
 
-/// The configuration in force and how many sessions there are.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Returns the effective configuration of an agent and the number of its sessions.
 pub async fn effective_config(ops: &Ops, agent: &AgentEntry) -> Result<(AgentConfig, u64)> {
     let row = ops.store.catalog.agents_by_id(vec![agent.settings.id]).await?.pop();
     let row = row.ok_or_else(|| Error::internal(format!("the agent {} has no row", agent.settings.name)))?;
@@ -148,16 +147,14 @@ async fn get_config(ops: &Ops, agent: &Arc<AgentEntry>, key: Option<&str>) -> Re
     Ok(ConfigResult { agent: wire_types::agent(ops, agent).await?, config, old: None })
 }
 
-/// Gives the agent these permissions; they were checked. For whoever holds the lock on agents and has read the file again.
-///
-/// # Errors
-/// As [`config`]; nothing is changed then.
+/// Sets the permissions of an agent, which the caller has checked. The caller must hold the agents lock and have
+/// reloaded agent.json. If it fails, nothing has changed.
 pub(in crate::ops) async fn set_permissions(ops: &Ops, agent: &Arc<AgentEntry>, permissions: Value) -> Result<()> {
     set_key(ops, agent, "permissions".into(), permissions, None).await.map(drop)
 }
 
-/// Sets one key, for whoever holds the lock on agents. With `noted` the change is written down before it is made: what cannot be is
-/// not done.
+/// Sets one key; the caller must hold the agents lock. With `noted`, the change is recorded in the audit log first, and
+/// is not made if that fails.
 ///
 /// # Errors
 /// As [`config`].
@@ -196,7 +193,7 @@ pub async fn set_key(
     Ok(ConfigResult { agent: wire_types::changed_agent(ops, &new).await, config: shown, old: Some(old) })
 }
 
-/// Writes a draft and puts it in force, or leaves all as it was.
+/// Writes a draft and puts it into effect, or restores the previous file.
 async fn apply_draft(
     ops: &Ops,
     agent: &AgentEntry,
@@ -216,24 +213,24 @@ async fn apply_draft(
     }
 }
 
-/// An agent.json in which one key is to be rewritten.
+/// An agent.json in which one key is to be changed.
 struct ConfigDraft {
     config: AgentConfig,
     previous_file: FileSnapshot,
-    /// The value before.
+    /// The previous value.
     old: Value,
 }
 
-/// An agent.json in which one key was rewritten.
+/// An agent.json in which one key was changed.
 struct WrittenConfig {
-    /// The file, with its stamp.
+    /// The configuration with the stamp of the file.
     file: (AgentConfig, String),
     previous_file: FileSnapshot,
-    /// The value before.
+    /// The previous value.
     old: Value,
 }
 
-/// Puts keys into agent.json as it stands on disk; nothing is written yet. The old value is that of the first.
+/// Reads agent.json from disk and changes keys in memory. `old` is the previous value of the first key.
 async fn draft_config(ops: &Ops, agent: &AgentEntry, pairs: Vec<(&str, Value)>) -> Result<ConfigDraft> {
     if let Some(problem) = agent.config_problem.as_ref().filter(|problem| problem.contains("last good")) {
         return Err(Error::new(ErrorKind::InvalidConfig, problem.clone()).hint("mend agent.json by hand first"));
@@ -268,8 +265,8 @@ async fn write_draft(
     .await
 }
 
-/// Lists in agent.json what the agent has running, for whoever holds the lock on agents. A file that says so already is not
-/// touched.
+/// Writes the agent's running tasks into agent.json; the caller must hold the agents lock. A file that lists them
+/// already is not touched.
 ///
 /// # Errors
 /// `invalid_config`, `disk_full`, `storage_failed`.
@@ -283,23 +280,18 @@ pub async fn write_running_tasks(ops: &Ops, agent: &AgentEntry, running: Vec<Val
     adopt_config(ops, agent.settings.dir.clone(), rewritten.file).await.map(drop)
 }
 
-/// Lists nothing any more in the agent.json of an agent that goes.
-///
-/// # Errors
-/// As [`list_running`].
+/// Removes all running tasks from the agent.json of an agent that is about to be destroyed.
 pub async fn clear_running_tasks(ops: &Ops, agent: &AgentEntry) -> Result<()> {
     rewrite_key(ops, agent, "running_tasks", Value::Array(Vec::new())).await.map(drop)
 }
 
-/// Rewrites one key of agent.json as it stands on disk.
+/// Changes one key of agent.json on disk.
 async fn rewrite_key(ops: &Ops, agent: &AgentEntry, key: &str, value: Value) -> Result<WrittenConfig> {
     write_draft(agent, draft_config(ops, agent, vec![(key, value)]).await?).await
 }
 
-/// Sets keys that were looked at, all at once, for whoever holds the lock on agents; the old value is that of the first.
-///
-/// # Errors
-/// As [`config`]; nothing is changed then.
+/// Sets several keys at once, whose values the caller has checked; the caller must hold the agents lock. Returns the
+/// previous value of the first key. If it fails, nothing has changed.
 pub(super) async fn set_keys(
     ops: &Ops,
     agent: &AgentEntry,
@@ -308,7 +300,7 @@ pub(super) async fn set_keys(
     apply_draft(ops, agent, draft_config(ops, agent, pairs).await?).await
 }
 
-/// Puts a configuration that is on disk into the catalog and the directory.
+/// Puts a configuration that is on disk into the catalog and the agent index.
 async fn adopt_config(
     ops: &Ops,
     dir: std::path::PathBuf,
@@ -319,7 +311,7 @@ async fn adopt_config(
     Ok((ops.agents.insert(agent_entry(&ops.home, &relative, &config, stamp)), config))
 }
 
-/// Moves the directory and the row. Session files keep the name they were saved under.
+/// Renames an agent: moves its directory and its row. Session files keep the agent name under which they were saved.
 async fn rename_agent(ops: &Ops, agent: &Arc<AgentEntry>, name: &str) -> Result<ConfigResult> {
     check_name(name)?;
     let old = agent.settings.name.clone();
@@ -331,12 +323,13 @@ async fn rename_agent(ops: &Ops, agent: &Arc<AgentEntry>, name: &str) -> Result<
     if name == old {
         return get_config(ops, agent, Some("name")).await;
     }
-    // Nothing may be written into the directory while it moves, by the agent or by an import or a tag.
+    // Nothing may write into the directory while it moves: neither the agent nor an import or a tag.
     let _no_writers = ops.sessions_lock.write().await;
     let held = ops.registry.ask(agent.settings.id, AgentCommand::Hold { ends_turn: false }).await?;
     let draft = draft_config(ops, agent, vec![("name", name.into())]).await?;
     let (config, before) = (draft.config, draft.previous_file);
-    // The directory moves first: where that is all, a start knows by the directory's name what was wanted (`scan::agents`).
+    // The directory moves first. If the rename is interrupted then, the next start recognises it by the directory's
+    // name (`catalog_sync::sync_agents`).
     let moved = {
         let (from, to) = (from.clone(), to.clone());
         run_blocking(move || {

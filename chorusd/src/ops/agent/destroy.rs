@@ -1,4 +1,4 @@
-//! `agent.destroy`.
+//! The operation `agent.destroy`.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -25,27 +25,25 @@ use crate::store::journal::ContextRow;
 use crate::store::trash::{self, EntryMetadata, TrashItem};
 use crate::tasks::EndedTask;
 
-/// How long an agent that goes may take to hear that its tasks have ended.
+/// The time limit for appending notices about ended tasks to the context of an agent that is being destroyed.
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Saves the live context, then takes the agent away: its directory goes to the trash, stays, or is deleted.
+/// Saves the live context, then removes the agent. Its directory goes to the trash, stays, or is deleted.
 ///
 /// # Errors
-/// `agent_not_found`, `invalid_params`, `disk_full`, `storage_failed`; the agent is as before then.
+/// `agent_not_found`, `invalid_params`, `disk_full`, `storage_failed`; the agent is unchanged then.
 pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> {
     let (mut done, agent) = destroy_locked(ops, params).await?;
     let files = done.files.clone();
-    // Discord may be slow: nobody else waits for it.
+    // Outside the lock, because Discord may be slow.
     let warnings = discord_channel::leave_channels(ops, &agent, &mut done.agent, files.as_deref().map(Path::new)).await;
     done.warnings.extend(warnings);
     Ok(done)
 }
 
-/// Ends the live contexts of `heads` whose agents were destroyed, as a daemon leaves them that is killed between that commit and the end
-/// of the context. Returns the others. One that has unsaved messages stays in the journal.
-///
-/// # Errors
-/// A database that cannot be read or written.
+/// Ends the live contexts of `heads` whose agents are destroyed. They remain if the daemon was killed between
+/// destroying the agent and ending its context. Returns the others. A context with unsaved messages stays in the
+/// journal.
 pub async fn end_destroyed_contexts(store: &Store, heads: Vec<ContextRow>) -> Result<Vec<ContextRow>> {
     let destroyed: HashSet<Uuid> = store.catalog.destroyed_agents().await?.into_iter().collect();
     let (left, live): (Vec<ContextRow>, Vec<ContextRow>) = heads
@@ -58,7 +56,7 @@ pub async fn end_destroyed_contexts(store: &Store, heads: Vec<ContextRow>) -> Re
     Ok(live)
 }
 
-/// All but the channel.
+/// Destroys the agent except for its Discord channel.
 async fn destroy_locked(ops: &Ops, params: DestroyParams) -> Result<(DestroyResult, Arc<AgentEntry>)> {
     if params.keep_files && params.purge {
         return Err(Error::invalid("`keep_files` does not go with `purge`")
@@ -69,10 +67,10 @@ async fn destroy_locked(ops: &Ops, params: DestroyParams) -> Result<(DestroyResu
     let agent = resolve::agent(ops, Some(&params.name)).await?;
     let shown = wire_types::agent(ops, &agent).await?;
     let was_chosen = ops.agents.selected().is_some_and(|chosen| chosen.settings.id == agent.settings.id);
-    // From here on nobody finds the agent, so nothing new begins while it goes.
+    // From here on nobody finds the agent, so nothing new begins.
     ops.agents.remove(agent.settings.id);
     let ended = stop_tasks(ops, &agent).await;
-    // It hears of that first: what it hears is in what is saved.
+    // The notices come before the save, so that the saved session contains them.
     let (_, taken) = tokio::join!(
         timeout(NOTICE_TIMEOUT, notify_of_ended_tasks(ops, &agent.settings, ended)),
         remove_agent(ops, &agent, &params)
@@ -103,7 +101,7 @@ async fn destroy_locked(ops: &Ops, params: DestroyParams) -> Result<(DestroyResu
     }
 }
 
-/// Ends what the agent has running in the background.
+/// Stops the agent's background tasks.
 async fn stop_tasks(ops: &Ops, agent: &AgentEntry) -> Vec<EndedTask> {
     let ended = ops.registry.services.tasks.stop_and_block_agent(agent.settings.id).await;
     if !ended.is_empty()
@@ -114,7 +112,7 @@ async fn stop_tasks(ops: &Ops, agent: &AgentEntry) -> Vec<EndedTask> {
     ended
 }
 
-/// Tells a conversation that goes on until it is saved that its tasks have ended. None is begun for that.
+/// Appends notices about its ended tasks to the context if there is one; it does not begin a context for that.
 async fn notify_of_ended_tasks(ops: &Ops, facts: &Arc<AgentSettings>, ended: Vec<EndedTask>) {
     let live = ops.registry.context_info(facts.id).is_some();
     let append = |_, message, key| -> BoxFuture<'static, Result<()>> {
@@ -125,7 +123,7 @@ async fn notify_of_ended_tasks(ops: &Ops, facts: &Arc<AgentSettings>, ended: Vec
     ops.registry.services.tasks.notify_agents_with(ended, append).await;
 }
 
-/// Everything up to the commit that destroys the agent. Where that fails, the agent is as before.
+/// Does everything up to the commit that destroys the agent. If it fails, the agent is unchanged.
 async fn remove_agent(
     ops: &Ops,
     agent: &Arc<AgentEntry>,
@@ -135,7 +133,7 @@ async fn remove_agent(
     if !params.keep_files {
         materialise_references(ops, facts.id).await?;
     }
-    // The context is ended only when everything else is done: until then it can be had back.
+    // The context ends only after everything else has succeeded, so that it can be kept until then.
     let saved = save_context(ops, &facts, false).await?;
     let _held = ops.registry.ask_with_settings(facts.clone(), AgentCommand::Hold { ends_turn: true }).await?;
     let from = facts.dir.clone();
@@ -153,15 +151,15 @@ async fn remove_agent(
         }
         return Err(failure);
     }
-    // The files of a purged agent are deleted where they are.
+    // The files of a purged agent are deleted inside the trash, under their hidden name.
     match trashed {
         Some(entry) if !params.purge => Ok((saved, Some(ops_trash::make_visible(entry).await))),
         trashed => Ok((saved, trashed)),
     }
 }
 
-/// What follows the commit: the agent is gone, so nothing here can fail any more. Answers where the files are, and what
-/// a person should know.
+/// Ends the context after the commit, and deletes the files of a purge. Nothing here can fail the operation any more.
+/// Returns the path of the remaining files and warnings.
 async fn clean_up(
     ops: &Ops,
     facts: &Arc<AgentSettings>,
@@ -169,7 +167,7 @@ async fn clean_up(
     params: &DestroyParams,
 ) -> (Option<String>, Vec<String>) {
     if let Err(failure) = save_context(ops, facts, true).await {
-        // It is saved; left to its timer it would be put away again and again.
+        // The context is saved already; its timer would only expire it again and again.
         ops.registry.idle_timers.set(facts.id, None);
         tracing::warn!(agent = %facts.name, %failure, "the context of a destroyed agent stays in the journal");
     }
@@ -199,8 +197,8 @@ async fn save_context(ops: &Ops, facts: &Arc<AgentSettings>, end: bool) -> Resul
     }
 }
 
-/// Live contexts of other agents that the journal holds as references to this agent's sessions get their messages
-/// written out before the files go.
+/// Materialises the messages of other agents' live contexts that refer to this agent's sessions, before the files are
+/// moved or deleted.
 async fn materialise_references(ops: &Ops, going: Uuid) -> Result<()> {
     for (agent, session) in ops.registry.agents_referring_to(|_| true) {
         let owner = ops.store.catalog.session(session).await?.map(|row| row.header.agent_id);
@@ -211,7 +209,7 @@ async fn materialise_references(ops: &Ops, going: Uuid) -> Result<()> {
     Ok(())
 }
 
-/// Moves an agent's directory into the trash, with a note of what it was.
+/// Moves an agent's directory into the trash with a description of its origin.
 async fn move_to_trash(ops: &Ops, facts: &AgentSettings) -> Result<TrashItem> {
     let (home, from) = (ops.home.clone(), facts.dir.clone());
     let note = EntryMetadata {

@@ -1,4 +1,4 @@
-//! The channel of an agent in Discord, as far as verbs see to it.
+//! The Discord channel of an agent, as far as operations create, bind or delete it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,31 +20,29 @@ use crate::ops::{Ops, run_blocking, wire_types};
 use crate::store::catalog::{AgentRow, AuditDecision};
 use crate::store::private_fs::write_private;
 
-/// How long is waited for a channel to go.
+/// The time limit for deleting a channel.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The keys of agent.json that say which channel it is.
+/// The keys of agent.json that name the channel and its server.
 const CHANNEL_KEYS: [&str; 2] = ["channel_id", "guild_id"];
 
-/// Discord, where it is to be asked.
+/// Returns the channel API, if Discord is connected.
 fn channel_api(ops: &Ops) -> Option<&Arc<dyn ChannelApi>> {
     ops.discord.channel_api.get()
 }
 
-/// What an agent that is about to be made has of Discord.
+/// The channel of an agent that is about to be created.
 #[derive(Debug, Default)]
 pub(super) struct NewAgentChannel {
     created: Option<CreatedChannel>,
-    /// What becomes of the keys of agent.json; empty: they stay.
+    /// New values of the channel keys in agent.json; empty if they stay.
     keys: Map<String, Value>,
     pub warnings: Vec<String>,
 }
 
 impl NewAgentChannel {
-    /// Makes a channel, where Discord is connected and a kept directory (`dir`) does not name one that is still good.
-    ///
-    /// # Errors
-    /// What Discord says.
+    /// Creates a channel if Discord is connected, unless the kept directory `dir` names one that is still usable.
+    /// Returns Discord's errors.
     pub async fn create(ops: &Ops, name: &str, prompt: Option<String>, guild: Option<u64>, dir: &Path) -> Result<Self> {
         let mut room = Self::default();
         if ops.discord.state() == ConnectionState::Off {
@@ -86,12 +84,12 @@ impl NewAgentChannel {
         Ok(room)
     }
 
-    /// What agent.json is to say of it.
+    /// Returns the values that agent.json must get.
     pub fn keys(&self) -> Map<String, Value> {
         self.keys.clone()
     }
 
-    /// Adds the agent's row, with its channel and the welcome.
+    /// Adds the agent's row, together with its channel and the welcome post.
     ///
     /// # Errors
     /// `busy`, `disk_full`, `storage_failed`; nothing was added then.
@@ -106,7 +104,7 @@ impl NewAgentChannel {
         ops.store.catalog.upsert_agent_with_channel(row, channel, welcome).await
     }
 
-    /// The agent is there.
+    /// Is called when the agent exists: sends the welcome post, or syncs the kept channel.
     pub fn on_agent_created(&self, ops: &Ops, agent: &AgentEntry) {
         let Some(face) = channel_api(ops) else { return };
         match self.created {
@@ -115,7 +113,7 @@ impl NewAgentChannel {
         }
     }
 
-    /// The agent was not made after all.
+    /// Deletes the channel if the agent was not created after all.
     pub async fn delete_if_created(&self, ops: &Ops) {
         if let (Some(made), Some(face)) = (self.created, channel_api(ops))
             && let Err(failure) = delete_channel(&**face, made.channel).await
@@ -125,21 +123,21 @@ impl NewAgentChannel {
     }
 }
 
-/// Posts the first word about an agent in a channel that it was given.
+/// Posts the welcome in a channel that an agent was given.
 pub async fn post_welcome(ops: &Ops, agent: &AgentEntry, channel: u64) {
     if let Some(face) = channel_api(ops) {
         enqueue_post(ops, &**face, channel, face.welcome_post(agent, channel)).await;
     }
 }
 
-/// Says something in a channel.
+/// Posts a line in a channel.
 async fn post_line(ops: &Ops, channel: u64, text: &str) {
     if let Some(face) = channel_api(ops) {
         enqueue_post(ops, &**face, channel, face.line_post(channel, text)).await;
     }
 }
 
-/// Keeps a post and has it sent. What cannot be kept is not said.
+/// Stores a post in the outbox and has it sent. A post that cannot be stored is only logged.
 async fn enqueue_post(ops: &Ops, face: &dyn ChannelApi, channel: u64, post: Result<NewPost>) {
     let kept = match post {
         Ok(post) => outbox::enqueue(ops, vec![post]).await,
@@ -160,7 +158,7 @@ fn not_created_warning(why: &str, name: &str) -> String {
     format!("no channel was made in Discord: {why}; `chorusctl agent config {name} channel_id new` makes one later")
 }
 
-/// Deletes the channel of a destroyed agent where Chorus made it; another is left, and free. What a person should know of that.
+/// Deletes the channel of a destroyed agent if Chorus created it; otherwise only unbinds it. Returns warnings.
 pub(super) async fn leave_channels(
     ops: &Ops,
     agent: &AgentEntry,
@@ -206,10 +204,10 @@ pub(super) async fn leave_channels(
     warnings
 }
 
-/// Takes the channel out of the agent.json of an agent that is not there any more.
+/// Removes the channel from the agent.json of an agent that does not exist any more.
 async fn clear_channel_keys(ops: &Ops, name: &str, dir: &Path) -> Result<()> {
     let _one_at_a_time = ops.agents_lock.lock().await;
-    // Somebody may have taken the directory up again.
+    // The directory may have been revived since.
     if ops.agents.by_name(name).is_some() {
         return Ok(());
     }
@@ -226,24 +224,25 @@ async fn clear_channel_keys(ops: &Ops, name: &str, dir: &Path) -> Result<()> {
     .await
 }
 
-/// A channel that is to be an agent's.
+/// A channel that an agent is to get.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChannelBinding {
-    /// `None`: none any more.
+    /// `None` removes the agent's channel.
     channel: Option<u64>,
-    /// `None`: nobody can tell now.
+    /// `None` if Discord is not connected, so that nothing is known.
     info: Option<ChannelInfo>,
-    /// It was made for the agent just now.
+    /// True if the channel was just created for the agent.
     is_new: bool,
 }
 
-/// Says that a channel is to be made, where the number of one stands else.
+/// The value of `channel_id` that creates a channel.
 pub const NEW_CHANNEL: &str = "new";
 
-/// Looks at the channel that an agent is to have, or makes it. For whoever does not hold the lock on agents: Discord may be slow.
+/// Checks the channel that an agent is to get, or creates it. The caller must not hold the agents lock, because Discord
+/// may be slow.
 ///
 /// # Errors
-/// `invalid_params`, or why no agent can have it.
+/// `invalid_params`, or the reason why no agent can have the channel.
 pub(super) async fn resolve_binding(ops: &Ops, agent: &AgentEntry, value: &Value) -> Result<ChannelBinding> {
     let unreadable = || {
         Error::invalid("`channel_id` is the number of a channel")
@@ -277,7 +276,7 @@ fn ensure_no_channel(agent: &AgentEntry) -> Result<()> {
         .hint(format!("`chorusctl agent config {name} channel_id \"\"` takes it away first")))
 }
 
-/// Makes a channel for an agent that has none.
+/// Creates a channel for an agent that has none.
 async fn create_binding(ops: &Ops, agent: &AgentEntry) -> Result<ChannelBinding> {
     let name = &agent.settings.name;
     ensure_no_channel(agent)?;
@@ -299,7 +298,7 @@ async fn create_binding(ops: &Ops, agent: &AgentEntry) -> Result<ChannelBinding>
 }
 
 impl ChannelBinding {
-    /// It is not the agent's after all: one that was made for it goes.
+    /// Deletes the channel if it was created for the agent and is not used after all.
     pub(super) async fn delete_if_new(self, ops: &Ops) {
         if let (true, Some(channel), Some(face)) = (self.is_new, self.channel, channel_api(ops))
             && let Err(failure) = delete_channel(&**face, channel).await
@@ -309,15 +308,17 @@ impl ChannelBinding {
     }
 }
 
-/// The row of the audit log that says which channel somebody gave an agent.
+/// Builds the audit row for the channel that an agent gets.
 pub(super) fn audit_row_of_binding(bound: &ChannelBinding, row: AuditDecision, agent: &AgentEntry) -> AuditDecision {
     AuditDecision { old: agent.channel_id.clone(), new: bound.channel.map(|channel| channel.to_string()), ..row }
 }
 
-/// Gives the agent a channel that is there, or takes it from it. For whoever holds the lock on agents and has read the file again.
+/// Binds the agent to a channel, or removes its channel. The caller must hold the agents lock and have reloaded
+/// agent.json.
 ///
 /// # Errors
-/// `already_exists` where it is another's, or was made for an agent that has got one meanwhile; else as any setting.
+/// `already_exists` if the channel belongs to another agent, or was created for one that has got another meanwhile;
+/// otherwise as for any key.
 pub(super) async fn bind_channel(ops: &Ops, agent: &Arc<AgentEntry>, bound: &ChannelBinding) -> Result<ConfigResult> {
     if bound.is_new {
         ensure_no_channel(agent)?;
@@ -331,7 +332,7 @@ pub(super) async fn bind_channel(ops: &Ops, agent: &Arc<AgentEntry>, bound: &Cha
     let same = bound.channel == agent.channel();
     let guild = match bound.info {
         Some(found) => id(Some(found.guild)),
-        // Its server stays: an agent without a channel is not everybody's.
+        // Keep the server: an agent without a channel must not become visible in all servers.
         None if same || bound.channel.is_none() => agent.guild_id.clone().map_or(Value::Null, Value::String),
         None => Value::Null,
     };
@@ -367,10 +368,7 @@ pub(super) async fn bind_channel(ops: &Ops, agent: &Arc<AgentEntry>, bound: &Cha
     })
 }
 
-/// The channel of an agent is gone: it goes on without one. Answers whose it was.
-///
-/// # Errors
-/// As any setting.
+/// Unbinds a channel that was deleted in Discord; its agent continues without one. Returns the agent's name.
 pub async fn detach_channel(ops: &Ops, channel: u64) -> Result<Option<String>> {
     let _one_at_a_time = ops.agents_lock.lock().await;
     let mut whose = None;
@@ -378,7 +376,7 @@ pub async fn detach_channel(ops: &Ops, channel: u64) -> Result<Option<String>> {
         let agent = reload_locked(ops, agent).await?;
         if agent.channel() == Some(channel) {
             let name = agent.settings.name.clone();
-            // Its server stays: an agent without a channel is not everybody's.
+            // Keep the server: an agent without a channel must not become visible in all servers.
             set_keys(ops, &agent, vec![(CHANNEL_KEYS[0], Value::Null)]).await?;
             tracing::warn!(agent = %name, channel, "its channel in Discord is gone; the agent goes on without one");
             let text = format!(
@@ -393,10 +391,7 @@ pub async fn detach_channel(ops: &Ops, channel: u64) -> Result<Option<String>> {
     Ok(whose)
 }
 
-/// Notes the server that an agent's channel is in, where agent.json says another or none.
-///
-/// # Errors
-/// As any setting.
+/// Writes the server of an agent's channel into agent.json if that has another or none.
 pub async fn record_guild(ops: &Ops, channel: u64, guild: u64) -> Result<()> {
     let guild = guild.to_string();
     let differs = |agent: &Arc<AgentEntry>| agent.guild_id.as_ref() != Some(&guild);
@@ -412,7 +407,7 @@ pub async fn record_guild(ops: &Ops, channel: u64, guild: u64) -> Result<()> {
     set_keys(ops, &agent, vec![(CHANNEL_KEYS[1], Value::String(guild))]).await.map(drop)
 }
 
-/// The agent has this name now: so does a channel that Chorus made for it.
+/// Renames the channel of a renamed agent if Chorus created it.
 pub(super) async fn rename_channel(ops: &Ops, agent: &AgentEntry) {
     let (Some(face), Some(channel)) = (channel_api(ops), agent.channel()) else { return };
     match channels::find(ops, channel).await {
@@ -424,7 +419,7 @@ pub(super) async fn rename_channel(ops: &Ops, agent: &AgentEntry) {
     }
 }
 
-/// agent.json may name another channel than before.
+/// Syncs the channel if agent.json names another one than before.
 pub fn sync_if_changed(ops: &Ops, before: Option<&AgentEntry>, now: &AgentEntry) {
     if before.is_none_or(|before| before.channel() != now.channel())
         && let Some(face) = channel_api(ops)

@@ -1,4 +1,4 @@
-//! `agent.export.*`.
+//! The operations `agent.export.*`.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -23,13 +23,13 @@ use crate::ops::session::import::OnProgress;
 use crate::ops::{Ops, resolve, run_blocking};
 use crate::store::catalog::MemoryRow;
 
-/// Bytes in one answer, before they are base64.
+/// Bytes per reply, before base64 encoding.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Folders of docs/ inside each other.
+/// The limit on nested folders of docs/.
 const MAX_DOCS_DEPTH: usize = 32;
 
-/// Makes the file of an agent: configuration, notes, sessions, what it remembers, its workspace. Unsaved messages are saved first, so that all
-/// that was said is in it.
+/// Builds the archive of an agent: configuration, docs, sessions, memory and workspace. Unsaved messages are saved
+/// first, so that the archive contains the whole conversation.
 ///
 /// # Errors
 /// `agent_not_found`, `git_failed`, `busy`, `disk_full`, `storage_failed`.
@@ -51,14 +51,14 @@ pub async fn begin(
         let _alone = ops.registry.services.git_locks.lock(agent.settings.id).await;
         workspace_bundle::pack(ops, &agent.settings.dir.join("workspace"), &bundle).await?
     };
-    // From here on none of its files moves or goes.
+    // From here on none of the agent's files is moved or deleted.
     let _stays = ops.sessions_lock.read().await;
     let agent = ops.agents.by_id(agent.settings.id).ok_or_else(|| resolve::unknown_agent_error(ops, &params.name))?;
     let facts = agent.settings.clone();
     let (config, _) = effective_config(ops, &agent).await?;
     let memories = ops.store.catalog.memories_written_by(facts.id).await?;
     let mut config = config.map().clone();
-    // Those are of this home: its channels, and what runs in it.
+    // These keys refer to this home: to its channels and to tasks that run in it.
     for key in ["channel_id", "guild_id"] {
         config.insert(key.into(), Value::Null);
     }
@@ -99,7 +99,7 @@ pub async fn begin(
     Ok(ExportBeginResult { export, size, agent_name: name, sessions, memories: count, saved, warnings })
 }
 
-/// A piece of the file.
+/// Returns a chunk of the archive.
 ///
 /// # Errors
 /// `not_found`, `storage_failed`.
@@ -120,7 +120,7 @@ pub async fn read(ops: &std::sync::Arc<Ops>, connection: u64, params: ExportRead
     .await
 }
 
-/// A checkpoint of what no session holds.
+/// Saves messages that no session holds.
 async fn save_unsaved(ops: &Ops, facts: &AgentSettings) -> Result<Option<Session>> {
     if ops.registry.context_info(facts.id).is_none_or(|context| context.unsaved == 0) {
         return Ok(None);
@@ -129,16 +129,17 @@ async fn save_unsaved(ops: &Ops, facts: &AgentSettings) -> Result<Option<Session
     match ops.registry.ask(facts.id, verb).await.map(|answer| answer.reply) {
         Ok(CommandOutcome::Saved { session, .. }) => Ok(Some(*session)),
         Ok(_) => Err(Error::internal("an agent gave the answer to another question")),
-        // Somebody else was faster.
+        // Another request has saved them in between.
         Err(failure) if failure.kind == ErrorKind::NothingToSave => Ok(None),
         Err(failure) => Err(failure),
     }
 }
 
-/// Members and where their files are.
+/// Member paths with the paths of their files.
 type MemberFiles = Vec<(String, PathBuf)>;
 
-/// Sessions and notes of an agent, in the order of their names, and what of it has no place in an archive. Blocks.
+/// Lists the sessions and docs of an agent, sorted by name, and warnings about files that an archive cannot contain.
+/// Blocks.
 fn list_files(dir: &Path) -> std::io::Result<(MemberFiles, MemberFiles, Vec<String>)> {
     let (mut sessions, mut docs, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     collect_files(&dir.join("sessions"), agent_archive::SESSIONS_PREFIX, 0, &mut sessions, &mut Vec::new())?;
@@ -174,11 +175,11 @@ fn collect_files(
     Ok(())
 }
 
-/// One entry a line.
+/// Encodes memories as JSON lines.
 fn memory_lines(memories: &[MemoryRow]) -> Vec<u8> {
     let mut lines = Vec::new();
     for row in memories {
-        // Texts, times and ids always serialise, and memory takes them all.
+        // Serialising texts, times and ids into memory cannot fail.
         if serde_json::to_writer(&mut lines, row).is_ok() {
             lines.push(b'\n');
         }
@@ -186,7 +187,7 @@ fn memory_lines(memories: &[MemoryRow]) -> Vec<u8> {
     lines
 }
 
-/// A file read from its start, wherever it stands.
+/// Reads a file from its start without using its cursor.
 struct FileReader<'a>(&'a File, u64);
 
 impl std::io::Read for FileReader<'_> {

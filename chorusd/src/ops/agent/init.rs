@@ -1,4 +1,4 @@
-//! `agent.init`.
+//! The operation `agent.init`.
 
 use std::path::{Path, PathBuf};
 
@@ -20,19 +20,19 @@ use crate::store::private_fs::{FileSnapshot, create_private, move_dir, write_pri
 use crate::store::session_files::{TEMPORARY_PREFIX, stamp};
 use crate::{git, template};
 
-/// Makes an agent, or revives one whose directory was kept. Where a step fails, those before it are undone.
+/// Creates an agent, or revives one whose directory was kept. If a step fails, the earlier ones are undone.
 ///
 /// # Errors
-/// `invalid_name`, `invalid_params`, `model_unavailable`, `already_exists`, `git_failed`, `discord_failed`, `disk_full`,
-/// `storage_failed`.
+/// `invalid_name`, `invalid_params`, `model_unavailable`, `already_exists`, `git_failed`, `discord_failed`,
+/// `disk_full`, `storage_failed`.
 pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
     init_as(ops, params, &Requester::Owner, None).await
 }
 
-/// As [`init`], for somebody else than the owner, whose channel is made in the server `guild` of Discord.
+/// Like [`init`], on behalf of `by`; the agent's channel is created in the Discord server `guild`.
 ///
 /// # Errors
-/// As [`init`]; `denied` where they may not grant the permissions, and for a directory that was kept.
+/// As [`init`]; `denied` if `by` may not grant the permissions, or is not the owner and the name has a kept directory.
 pub async fn init_as(ops: &Ops, params: InitParams, by: &Requester, guild: Option<u64>) -> Result<InitResult> {
     check_name(&params.name)?;
     let mut overrides = build_overrides(&params, &ops.config.profiles)?;
@@ -44,7 +44,7 @@ pub async fn init_as(ops: &Ops, params: InitParams, by: &Requester, guild: Optio
     }
     let name = params.name;
     ensure_name_free(ops, &name, by)?;
-    // Before the lock is taken: Discord may be slow, and nobody else is to wait for it.
+    // Before the lock is acquired, because Discord may be slow and must not delay others.
     let room = NewAgentChannel::create(ops, &name, params.system_prompt, guild, &ops.home.join(AGENTS_DIR).join(&name))
         .await?;
     overrides.extend(room.keys());
@@ -57,8 +57,8 @@ pub async fn init_as(ops: &Ops, params: InitParams, by: &Requester, guild: Optio
     }
 }
 
-/// Whether `by` may make an agent of this name. What was kept of one comes back with its permissions and all that it was told, also by
-/// people of other servers: that is for the owner.
+/// Checks that `by` may create an agent with this name. Only the owner may revive a kept directory, because it comes
+/// back with its permissions and conversations, possibly with people of other servers.
 fn ensure_name_free(ops: &Ops, name: &str, by: &Requester) -> Result<()> {
     if ops.agents.by_name(name).is_some() {
         return Err(Error::new(ErrorKind::AlreadyExists, format!("there is an agent {name} already"))
@@ -71,7 +71,7 @@ fn ensure_name_free(ops: &Ops, name: &str, by: &Requester) -> Result<()> {
     Ok(())
 }
 
-/// All but the channel, which is there.
+/// Creates the agent; its channel exists already.
 async fn init_locked(
     ops: &Ops,
     name: &str,
@@ -102,36 +102,36 @@ async fn init_locked(
     ops.registry.emit_event(EventType::AgentCreated, Some(name.to_owned()), json!({"id": made.config.id}));
     room.on_agent_created(ops, &new);
     if revived {
-        // Sessions that came with the directory are in the history from the first answer on.
+        // So that sessions in the directory appear in the history immediately.
         catalog_sync::try_sync_sessions(ops, &new.settings).await;
     }
     Ok(InitResult { agent: wire_types::changed_agent(ops, &new).await, revived, warnings: Vec::new() })
 }
 
-/// A directory that is in place, and how it was before.
+/// A directory that is in place, and how to undo that.
 struct PreparedAgent {
     config: AgentConfig,
     stamp: String,
     undo: InitRollback,
 }
 
-/// What an init that fails takes back.
+/// The changes that a failed init undoes.
 struct InitRollback {
-    /// The agent.json that stood there.
+    /// The agent.json that was there before.
     previous_config: Option<FileSnapshot>,
-    /// Directories that were not there.
+    /// Directories that did not exist before.
     created_dirs: Vec<PathBuf>,
 }
 
 impl InitRollback {
-    /// Notes a directory that is about to be made, unless it is there already.
+    /// Records a directory that is about to be created, unless it exists already.
     fn add_unless_exists(&mut self, dir: PathBuf) {
         if dir.symlink_metadata().is_err() {
             self.created_dirs.push(dir);
         }
     }
 
-    /// Blocks.
+    /// Undoes the changes. Blocks.
     fn roll_back(&self) {
         let there = self.created_dirs.iter().filter(|dir| dir.exists());
         for undone in there.map(std::fs::remove_dir_all).chain(self.previous_config.iter().map(FileSnapshot::restore)) {
@@ -158,7 +158,7 @@ fn build_overrides(params: &InitParams, profiles: &Profiles) -> Result<Map<Strin
     Ok(map)
 }
 
-/// Builds the directory aside and moves it into place whole.
+/// Builds the directory under a temporary name and moves it into place complete.
 async fn create_agent_dir(
     ops: &Ops,
     target: PathBuf,
@@ -193,14 +193,14 @@ async fn create_agent_dir(
                 undo: InitRollback { previous_config: None, created_dirs: vec![target] },
             })
         })();
-        // Whether it was made or not: the sweep before it may have had no descriptor to look with.
+        // In any case: the first call may have had no descriptor to list the directory with.
         catalog_sync::remove_unfinished_dirs(&agents);
         made
     })
     .await
 }
 
-/// Takes up a directory that `destroy --keep-files` left, or that a rebuilt home has.
+/// Revives a directory that `destroy --keep-files` left, or that a rebuilt home has.
 async fn revive_agent_dir(
     ops: &Ops,
     target: PathBuf,
@@ -261,7 +261,7 @@ fn merge_config(
     })
 }
 
-/// Writes agent.json; answers the file's stamp.
+/// Writes agent.json and returns the file's stamp.
 pub fn write_config(dir: &Path, config: &AgentConfig) -> std::io::Result<String> {
     let path = dir.join(AGENT_FILE);
     write_private(&path, render(config.map()).as_bytes())?;
@@ -275,7 +275,7 @@ async fn register_agent(
     room: &NewAgentChannel,
     by: &Requester,
 ) -> Result<()> {
-    // A copy of a directory brings the id of the agent it was copied from.
+    // A copied directory has the id of the agent that it was copied from.
     if let Some(other) = ops.agents.by_id(made.config.id) {
         return Err(Error::new(
             ErrorKind::AlreadyExists,
@@ -291,7 +291,7 @@ async fn register_agent(
     room.register_agent(ops, dir, &made.config, row).await
 }
 
-/// That somebody else than the owner made an agent, as the audit log has it.
+/// Builds the audit row for an agent that a requester other than the owner created.
 fn audit_row_of_init(ops: &Ops, config: &AgentConfig, by: &Requester) -> AuditDecision {
     AuditDecision {
         at: ops.clock.now(),

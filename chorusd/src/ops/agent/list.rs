@@ -1,4 +1,4 @@
-//! `agent.list`.
+//! The operation `agent.list`.
 
 use chorus_proto::AgentStatus;
 use chorus_proto::methods::agent::{ListParams, ListResult};
@@ -7,10 +7,7 @@ use super::reload_all;
 use crate::error::Result;
 use crate::ops::{Ops, wire_types};
 
-/// Agents by name; with `all`, destroyed ones after them.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Lists agents by name; with `all`, destroyed ones after them.
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     let entries = reload_all(ops, ops.agents.all()).await?;
     let mut agents = wire_types::agents(ops, &entries).await?;

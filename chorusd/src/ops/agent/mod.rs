@@ -1,4 +1,4 @@
-//! `agent.*`.
+//! The operations `agent.*`.
 
 pub mod config;
 pub mod destroy;
@@ -28,10 +28,10 @@ use crate::requester::Requester;
 use crate::store::catalog::AgentRow;
 use crate::usage::UsageLimits;
 
-/// Where active agents live, below the home.
+/// The directory of active agents, relative to the home.
 pub const AGENTS_DIR: &str = "agents";
 
-/// The directory entry of an agent whose agent.json is `config`.
+/// Builds the index entry of an agent from its configuration.
 #[must_use]
 pub fn agent_entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) -> AgentEntry {
     AgentEntry {
@@ -61,7 +61,7 @@ pub fn agent_entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) 
     }
 }
 
-/// The row of an active agent.
+/// Builds the row of an active agent.
 #[must_use]
 pub fn agent_row(dir: &str, config: &AgentConfig, stamp: String) -> AgentRow {
     AgentRow {
@@ -70,17 +70,14 @@ pub fn agent_row(dir: &str, config: &AgentConfig, stamp: String) -> AgentRow {
         status: AgentStatus::Active,
         created_at: config.created_at,
         dir: dir.to_owned(),
-        // In force, with the defaults of today: the file itself may say null.
+        // The effective configuration with today's defaults; the file itself may have null.
         config: config.to_json(),
         stamp,
         sessions: 0,
     }
 }
 
-/// Whether `by` may give agents these permissions.
-///
-/// # Errors
-/// `denied`, with what they may grant.
+/// Checks that `by` may grant these permissions to agents; otherwise fails with `denied` and names what they may grant.
 pub(in crate::ops) fn ensure_may_grant(ops: &Ops, by: &Requester, permissions: &Value) -> Result<()> {
     ops.config.grants.check_grant(by, permissions).map_err(|why| {
         Error::new(ErrorKind::Denied, why)
@@ -88,7 +85,6 @@ pub(in crate::ops) fn ensure_may_grant(ops: &Ops, by: &Requester, permissions: &
     })
 }
 
-/// A JSON null for nothing, else a text.
 fn text_or_null(text: Option<String>) -> Option<Value> {
     text.map(Value::String)
 }

@@ -1,4 +1,4 @@
-//! Reading agent.json again when it changed on disk.
+//! Reloads agent.json when it has changed on disk.
 
 use std::sync::Arc;
 
@@ -10,16 +10,14 @@ use crate::ops::approvals::deny_outdated;
 use crate::ops::{Ops, run_blocking};
 use crate::store::session_files::stamp;
 
-/// The agent as its agent.json has it now. A file that cannot be used is reported, and the last good one stays in
-/// force.
-///
-/// # Errors
-/// A database that cannot be written.
+/// Returns the agent with its current agent.json. If the file cannot be used, the entry reports the problem, and the
+/// last good configuration stays in force.
 pub async fn reload_if_changed(ops: &Ops, entry: Arc<AgentEntry>) -> Result<Arc<AgentEntry>> {
     if check_stamp(&entry).1 {
         return Ok(entry);
     }
-    // While an agent is made, changed, moved or taken away, its file is not to be read: the next request looks again.
+    // While another operation creates, changes, moves or destroys an agent, its file must not be read; the next request
+    // checks again.
     let Ok(_alone) = ops.agents_lock.try_lock() else { return Ok(entry) };
     match ops.agents.by_id(entry.settings.id) {
         Some(entry) => reload_locked(ops, entry).await,
@@ -27,10 +25,7 @@ pub async fn reload_if_changed(ops: &Ops, entry: Arc<AgentEntry>) -> Result<Arc<
     }
 }
 
-/// As [`refresh`], for whoever holds the lock on agents.
-///
-/// # Errors
-/// As [`refresh`].
+/// Like [`reload_if_changed`]; the caller must hold the agents lock.
 pub async fn reload_locked(ops: &Ops, entry: Arc<AgentEntry>) -> Result<Arc<AgentEntry>> {
     match check_stamp(&entry) {
         (_, true) => Ok(entry),
@@ -38,7 +33,7 @@ pub async fn reload_locked(ops: &Ops, entry: Arc<AgentEntry>) -> Result<Arc<Agen
     }
 }
 
-/// The stamp of agent.json, and whether it is the known one. One stat: cheap enough to stand in the way of every
+/// Returns the stamp of agent.json, and true if it is the known one. It costs one `stat`, cheap enough for every
 /// request.
 fn check_stamp(entry: &AgentEntry) -> (String, bool) {
     let path = entry.settings.dir.join(AGENT_FILE);
@@ -47,10 +42,7 @@ fn check_stamp(entry: &AgentEntry) -> (String, bool) {
     (now, same)
 }
 
-/// As [`refresh`], for many.
-///
-/// # Errors
-/// As [`refresh`].
+/// Like [`reload_if_changed`], for many agents.
 pub async fn reload_all(ops: &Ops, entries: Vec<Arc<AgentEntry>>) -> Result<Vec<Arc<AgentEntry>>> {
     let mut fresh = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -63,7 +55,7 @@ async fn reload(ops: &Ops, entry: Arc<AgentEntry>, stamp: String) -> Result<Arc<
     let path = entry.settings.dir.join(AGENT_FILE);
     let defaults = ops.defaults();
     let id = entry.settings.id;
-    // Where nothing better was there before, an agent without usable permissions is taken as it is.
+    // If the previous permissions were unusable too, unusable ones are accepted.
     let lenient = entry.settings.profile.is_err();
     let config = run_blocking(move || {
         Ok(std::fs::read_to_string(&path)
@@ -81,7 +73,7 @@ async fn reload(ops: &Ops, entry: Arc<AgentEntry>, stamp: String) -> Result<Arc<
         Ok(config) => {
             let dir = entry.settings.dir.strip_prefix(&ops.home).unwrap_or(&entry.settings.dir);
             let mut row = super::agent_row(&dir.to_string_lossy(), &config, stamp.clone());
-            // A name is changed by `agent config NAME name NEW`, which moves the directory too.
+            // Only `agent config NAME name NEW` changes the name, because it also moves the directory.
             row.name.clone_from(&name);
             let problem = (config.name != name).then(|| {
                 format!("agent.json says the name {:?}; rename with `chorusctl agent config {name} name`", config.name)

@@ -1,4 +1,4 @@
-//! `agent.show`.
+//! The operation `agent.show`.
 
 use chorus_proto::methods::agent::{ShowParams, ShowResult};
 
@@ -6,7 +6,7 @@ use super::config::effective_config;
 use crate::error::Result;
 use crate::ops::{Ops, resolve, wire_types};
 
-/// One agent with its configuration.
+/// Shows one agent with its configuration.
 ///
 /// # Errors
 /// `agent_not_found`, `no_agent`.

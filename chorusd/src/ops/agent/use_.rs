@@ -1,14 +1,14 @@
-//! `agent.use`.
+//! The operation `agent.use`.
 
 use chorus_proto::methods::agent::{UseParams, UseResult};
 
 use crate::error::Result;
 use crate::ops::{Ops, resolve, wire_types};
 
-/// The setting that remembers the choice over restarts.
+/// The setting that stores the chosen agent across restarts.
 pub const CHOSEN_AGENT: &str = "chosen_agent";
 
-/// Chooses the agent that is meant when none is named.
+/// Chooses the agent for requests that name none.
 ///
 /// # Errors
 /// `agent_not_found`.

@@ -1,4 +1,4 @@
-//! `approvals.approve`.
+//! The operation `approvals.approve`.
 
 use std::sync::Arc;
 
@@ -18,29 +18,30 @@ use crate::requester::{Answerer, Requester};
 use crate::store::catalog::AuditDecision;
 use crate::tools::workspace_paths;
 
-/// Lets what was asked be done, once; with `always` from now on.
+/// Approves an action once; with `always` also in future.
 ///
 /// # Errors
-/// `not_found`, `conflict`, `expired`; `denied` where the agent's profile denies it by now, or `always` cannot work: it stays open
-/// then. An answer that cannot be written down denies it.
+/// `not_found`, `conflict`, `expired`; `denied` if the agent's profile denies the action by now, or if `always` is
+/// impossible, in which case the approval stays open. An answer that cannot be recorded denies the action.
 pub async fn approve(ops: &Ops, params: ApproveParams) -> Result<ApproveResult> {
     approve_as(ops, params, &Requester::Owner.into()).await
 }
 
-/// As [`approve`], for somebody else than the owner: for ever only as an approver, because that changes the permissions.
+/// Like [`approve`], on behalf of `by`. `always` requires an approver, because it changes the agent's permissions.
 ///
 /// # Errors
-/// As [`approve`]; `denied` also for one who may not answer it.
+/// As [`approve`]; `denied` also if `by` may not answer.
 pub async fn approve_as(ops: &Ops, params: ApproveParams, by: &Answerer) -> Result<ApproveResult> {
     if params.always && !by.is_approver && by.requester != Requester::Owner {
         return Err(Error::new(ErrorKind::Denied, "only an approver may allow it for ever")
             .hint("allow it once; `approvers` of `[discord]` says which roles approve"));
     }
     if let Some(agent) = ops.registry.services.approvals.agent_of(&params.id).and_then(|id| ops.agents.by_id(id)) {
-        // An edit of its agent.json that nobody has looked at closes it.
+        // Closes the approval if agent.json was edited and nothing has reloaded it since.
         reload_if_changed(ops, agent).await?;
     }
-    // Before the question is taken: a destroy that holds the lock waits for the turn, and with it for the question.
+    // Before the approval is claimed: an operation that destroys the agent holds this lock while it waits for the turn,
+    // and so for the approval.
     let one_at_a_time = if params.always { Some(ops.agents_lock.lock().await) } else { None };
     let claim = ops.registry.services.approvals.claim(&params.id, by, params.hash.as_deref()).await?;
     if params.always {
@@ -50,7 +51,7 @@ pub async fn approve_as(ops: &Ops, params: ApproveParams, by: &Answerer) -> Resu
     }
     let agent =
         ops.agents.by_id(claim.agent()).ok_or_else(|| resolve::unknown_agent_error(ops, &claim.approval().agent))?;
-    // Not read again from its file: that may wait for a destroy, which waits for this question.
+    // Without reloading agent.json, which could wait for a destroy that waits for this approval.
     let claim = ensure_not_denied(&agent, claim).await?;
     Ok(ApproveResult {
         approval: claim.approve(None).await?.deliver(),
@@ -60,7 +61,7 @@ pub async fn approve_as(ops: &Ops, params: ApproveParams, by: &Answerer) -> Resu
     })
 }
 
-/// What the profile denies by now, no approval lets through.
+/// Denies the action if the agent's profile denies it by now, since no approval overrides that.
 async fn ensure_not_denied<'a>(agent: &AgentEntry, claim: Claim<'a>) -> Result<Claim<'a>> {
     let (profile, action) = (usable_profile(&agent.settings)?.clone(), claim.approval().action.clone());
     let dir = agent.settings.dir.join("workspace");
@@ -75,7 +76,7 @@ async fn ensure_not_denied<'a>(agent: &AgentEntry, claim: Claim<'a>) -> Result<C
         .hint(format!("`chorusctl agent config {name} permissions` shows the profile")))
 }
 
-/// For whoever holds the lock on agents.
+/// Approves the action and adds it to the agent's permissions. The caller must hold the agents lock.
 async fn approve_always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveResult> {
     let agent =
         ops.agents.by_id(claim.agent()).ok_or_else(|| resolve::unknown_agent_error(ops, &claim.approval().agent))?;
@@ -83,7 +84,7 @@ async fn approve_always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<A
     let claim = ensure_not_denied(&agent, claim).await?;
     let new = permissions_with_action(&agent, claim.approval())?;
     let old = agent.permissions.clone();
-    // Written down before it is so.
+    // Recorded before the change.
     let change = PermissionsChange { old: old.to_string(), new: new.to_string() };
     let noted = claim.approve(Some(change)).await?;
     let profile_before = old.as_str().map(str::to_owned);
@@ -117,7 +118,7 @@ async fn approve_always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<A
     })
 }
 
-/// The agent's permissions with this action more.
+/// Returns the agent's permissions extended by this action.
 fn permissions_with_action(agent: &Arc<AgentEntry>, asked: &Approval) -> Result<Value> {
     let profile = usable_profile(&agent.settings)?;
     let with = || profile.with_always_allowed(&agent.permissions, &asked.action);

@@ -1,4 +1,4 @@
-//! `approvals.deny`.
+//! The operation `approvals.deny`.
 
 use chorus_proto::methods::approvals::{DenyParams, DenyResult};
 
@@ -6,18 +6,18 @@ use crate::error::Result;
 use crate::ops::Ops;
 use crate::requester::{Answerer, Requester};
 
-/// Refuses what was asked.
+/// Denies an action.
 ///
 /// # Errors
-/// `not_found`, `conflict`, `expired`, or an answer that cannot be written down; it is refused then, too.
+/// `not_found`, `conflict`, `expired`, or an answer that cannot be recorded, which also denies the action.
 pub async fn deny(ops: &Ops, params: DenyParams) -> Result<DenyResult> {
     deny_as(ops, params, &Requester::Owner.into()).await
 }
 
-/// As [`deny`], for somebody else than the owner.
+/// Like [`deny`], on behalf of `by`.
 ///
 /// # Errors
-/// As [`deny`]; `denied` for one who may not answer it.
+/// As [`deny`]; `denied` if `by` may not answer.
 pub async fn deny_as(ops: &Ops, params: DenyParams, by: &Answerer) -> Result<DenyResult> {
     let claim = ops.registry.services.approvals.claim(&params.id, by, None).await?;
     let noted = claim.deny("a person refused it; do not try it again unless you are told to").await?;

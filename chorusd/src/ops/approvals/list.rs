@@ -1,23 +1,23 @@
-//! `approvals.list`.
+//! The operation `approvals.list`.
 
 use chorus_proto::methods::approvals::{Approval, ListParams, ListResult};
 
 use crate::error::{Error, Result};
 use crate::ops::{Ops, resolve};
 
-/// Decided ones that are told, too.
+/// The limit on decided approvals in a list.
 const MAX_DECIDED: u32 = 100;
 
-/// Most approvals a page, and how many unless said otherwise.
+/// The limit on approvals in a page, and the default.
 const MAX_PAGE: u64 = 200;
 
-/// Bytes of approvals in a page; one more than fits is begun with.
+/// The limit on the bytes of a page; its first approval is included in any case.
 const MAX_PAGE_BYTES: usize = 2 << 20;
 
-/// What waits for an answer; with `all` also what was decided of late.
+/// Lists open approvals; with `all` also recently decided ones.
 ///
 /// # Errors
-/// `invalid_params`, `agent_not_found`, or a database that cannot be read.
+/// `invalid_params`, `agent_not_found`, or a database error.
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     let limit = params.limit.unwrap_or(MAX_PAGE);
     if limit == 0 {
@@ -27,7 +27,7 @@ pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
         Some(name) => Some(resolve::agent(ops, Some(name)).await?.settings.id),
         None => None,
     };
-    // Open ones after the others: one that is decided in between is told once.
+    // Open ones are read last, so that an approval that is decided in between is listed once.
     let mut approvals =
         if params.all { ops.store.catalog.decided_approvals(agent, MAX_DECIDED).await? } else { Vec::new() };
     let open = ops.registry.services.approvals.open_approvals(agent);
@@ -41,7 +41,7 @@ pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     ))
 }
 
-/// As many from `offset` on as one answer holds.
+/// Returns the page from `offset` on, limited in number and bytes.
 fn build_page(approvals: Vec<Approval>, offset: u64, limit: u64, most: usize) -> ListResult {
     let all = approvals.len() as u64;
     let mut bytes = 0;
@@ -56,7 +56,7 @@ fn build_page(approvals: Vec<Approval>, offset: u64, limit: u64, most: usize) ->
     ListResult { approvals, next: (next < all).then_some(next) }
 }
 
-/// Bytes of one, about.
+/// Returns the approximate encoded size in bytes.
 fn approx_bytes(approval: &Approval) -> usize {
     let details: usize = approval.details.iter().map(|detail| detail.name.len() + detail.text.len()).sum();
     let parts: usize = approval.parts.iter().map(|part| part.action.len() + 128).sum();

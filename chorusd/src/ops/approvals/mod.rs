@@ -1,4 +1,4 @@
-//! `approvals.*`.
+//! The operations `approvals.*`.
 
 pub mod approve;
 pub mod deny;
@@ -10,15 +10,13 @@ use crate::agent::agent_index::AgentEntry;
 use crate::error::Result;
 use crate::ops::Ops;
 
-/// The question of that id as it stands, without secrets.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Returns the current state of an approval, redacted.
 pub async fn get_approval(ops: &Ops, id: &str) -> Result<Option<Approval>> {
     ops.store.catalog.approval(id.to_owned()).await
 }
 
-/// Denies what is asked of an agent whose permissions are no longer those of `before`: it was asked under other rules.
+/// Denies the open approvals of an agent whose permissions have changed since `before`, because they were requested
+/// under other rules.
 pub async fn deny_outdated(ops: &Ops, before: &AgentEntry) {
     let now = ops.agents.by_id(before.settings.id);
     if now.is_some_and(|now| now.permissions != before.permissions) {

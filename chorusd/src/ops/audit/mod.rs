@@ -1,4 +1,4 @@
-//! `audit` and `audit.verify`.
+//! The operations `audit` and `audit.verify`.
 
 pub mod verify;
 
@@ -9,10 +9,10 @@ use super::{Ops, resolve};
 use crate::error::Result;
 use crate::store::catalog::{AuditEntry, AuditFilter, hex};
 
-/// A page of the audit log, the newest row last.
+/// Returns a page of the audit log, the newest row last.
 ///
 /// # Errors
-/// `agent_not_found`, `invalid_params`, or a database that cannot be read.
+/// `agent_not_found`, `invalid_params`, or a database error.
 pub async fn audit(ops: &Ops, params: AuditParams) -> Result<AuditResult> {
     let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
     let agents = match &params.agent {
@@ -27,7 +27,7 @@ pub async fn audit(ops: &Ops, params: AuditParams) -> Result<AuditResult> {
     Ok(AuditResult { rows, next })
 }
 
-/// Every agent that has that name, or had it when something was written down.
+/// Returns the ids of all agents that have this name, or had it when a row was written.
 async fn agents_named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
     let mut ids = ops.store.catalog.audited_agents_named(name.to_owned()).await?;
     let now = ops.agents.by_name(name).map(|entry| entry.settings.id);

@@ -1,14 +1,11 @@
-//! `audit.verify`.
+//! The operation `audit.verify`.
 
 use chorus_proto::methods::audit::{VerifyParams, VerifyResult};
 
 use crate::error::Result;
 use crate::ops::Ops;
 
-/// Walks the chain of the audit log.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Verifies the hash chain of the audit log.
 pub async fn verify(ops: &Ops, _: VerifyParams) -> Result<VerifyResult> {
     let walk = ops.store.verify_audit_log().await?;
     let head = (walk.head.id > 0).then(|| walk.head.hex());

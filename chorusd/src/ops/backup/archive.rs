@@ -1,5 +1,5 @@
-//! `backup.archive.*`: a backup that is sent while it is made. What the client does not take keeps the making of it waiting, not
-//! the home: by then nothing is locked.
+//! `backup.archive.*`: sends a backup to the client while it is made. A client that reads slowly delays the backup, but
+//! not the home, because no lock is held while chunks are sent.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -18,10 +18,10 @@ use crate::error::{Error, Result};
 use crate::ops::{Ops, run_blocking};
 use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 
-/// Bytes in one answer, before they are base64.
+/// Bytes per reply, before base64 encoding.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Pieces that wait for the client.
+/// The limit on chunks that wait for the client.
 const MAX_QUEUED_CHUNKS: usize = 2;
 
 enum Chunk {
@@ -29,7 +29,7 @@ enum Chunk {
     End(Box<Result<Summary>>),
 }
 
-/// Archives on their way, by connection and number.
+/// Archives that are being sent, by connection and number.
 #[derive(Default)]
 pub struct ArchiveStreams(SyncMutex<StreamsState>);
 
@@ -58,7 +58,7 @@ impl ArchiveStreams {
         number
     }
 
-    /// Drops the archives of a connection; what makes them ends at its next piece.
+    /// Drops the archives of a connection; their backups end at the next chunk.
     pub fn close_connection(&self, connection: u64) {
         self.lock_state().open.retain(|(of, _), _| *of != connection);
     }
@@ -78,13 +78,13 @@ pub async fn begin(ops: &Arc<Ops>, connection: u64, _: ArchiveBeginParams) -> Re
         let _alone = alone;
         let out = ChunkWriter { sender: pieces.clone(), chunk_bytes: size, bytes: Vec::with_capacity(size) };
         let made = make_archive(&ops, ArchiveSink::new(out)).await;
-        // A client that went away knows that the archive is not complete.
+        // A client that has disconnected knows that its archive is incomplete.
         let _ = pieces.send(Chunk::End(Box::new(made))).await;
     });
     Ok(ArchiveBeginResult { archive })
 }
 
-/// An archive cannot be checked once it went out, so the databases are looked over first.
+/// Makes the archive. It cannot be withdrawn once it was sent, so the databases are checked first.
 async fn make_archive(ops: &Ops, archive: ArchiveSink<ChunkWriter>) -> Result<Summary> {
     let home = ops.home.clone();
     let look = move || {
@@ -100,10 +100,10 @@ async fn make_archive(ops: &Ops, archive: ArchiveSink<ChunkWriter>) -> Result<Su
     super::make_backup(ops, of, archive, Box::new(|_| ())).await
 }
 
-/// Answers the next bytes; the last answer has the summary.
+/// Returns the next bytes; the last reply has the summary.
 ///
 /// # Errors
-/// `not_found`, or why the archive cannot be completed.
+/// `not_found`, or the reason why the archive cannot be completed.
 pub async fn read(ops: &Ops, connection: u64, params: ArchiveReadParams) -> Result<ArchiveReadResult> {
     let key = (connection, params.archive);
     let pieces =
@@ -124,7 +124,7 @@ fn unknown_archive(number: u64) -> Error {
         .hint("begin it on the same connection, and stop at the summary")
 }
 
-/// Cuts the archive into pieces and waits until they are taken.
+/// Splits the archive into chunks and waits until the client reads them.
 struct ChunkWriter {
     sender: mpsc::Sender<Chunk>,
     chunk_bytes: usize,

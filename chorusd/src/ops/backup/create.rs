@@ -1,4 +1,4 @@
-//! `backup.create`.
+//! The operation `backup.create`.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use crate::error::{Error, Result};
 use crate::ops::session::import::OnProgress;
 use crate::ops::{Ops, run_blocking};
 
-/// Backs the home up into a directory.
+/// Backs up the home into a directory.
 ///
 /// # Errors
-/// `invalid_params`, `denied`, `busy`, `disk_full`, `storage_failed`; the backup before is as it was then.
+/// `invalid_params`, `denied`, `busy`, `disk_full`, `storage_failed`; the previous backup is left intact then.
 pub async fn create(ops: &Ops, params: CreateParams, mut progress: OnProgress) -> Result<Summary> {
     let _alone = ops.backups.start()?;
     let (dir, home) = (PathBuf::from(&params.dir), ops.home.clone());

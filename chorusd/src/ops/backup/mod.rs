@@ -1,8 +1,9 @@
-//! Backups of the whole home while everything goes on: `create` into a directory, `archive` to the client.
+//! Online backups of the whole home: `create` writes into a directory, `archive` sends to the client.
 //!
-//! Files come first, without any lock. Then, while no session and no agent may move or go, the databases are brought to their last
-//! page and what changed since is put aside, all of it on the home's own disk. So whatever was acknowledged before a backup began
-//! is in it, and each row of its catalog has its file. Only then does it go on to the backup's place, however slow that is.
+//! Files are copied first, without any lock. Then, while no session or agent may be moved or deleted, the database
+//! snapshots are completed and the files that changed since are spooled, all on the home's own disk. So a backup
+//! contains everything that was acknowledged before it began, and each row of its catalog has its file. Only after that
+//! are the spooled files written to the backup's target, however slow that is.
 
 pub mod archive;
 pub mod create;
@@ -34,7 +35,7 @@ impl Backups {
             .map_err(|_| Error::new(ErrorKind::Busy, "another backup is being made").hint("wait until it has ended"))
     }
 
-    /// Gives up what a connection left behind.
+    /// Drops what a connection left unfinished.
     pub fn close_connection(&self, connection: u64) {
         self.archives.close_connection(connection);
     }
@@ -69,7 +70,7 @@ async fn make_backup<S: BackupSink>(ops: &Ops, of: HomeIdentity, sink: S, progre
     Ok(summary)
 }
 
-/// Files with keys that the configuration names in the home, relative to it.
+/// Returns the paths, relative to the home, of key files in the home that the configuration names.
 fn key_files(ops: &Ops) -> Vec<String> {
     let of_providers = ops.config.providers.values().filter_map(|provider| provider.key.file());
     let named = of_providers.chain(ops.config.discord.token.file());

@@ -1,4 +1,4 @@
-//! `context.append`.
+//! The operation `context.append`.
 
 use chorus_proto::methods::context::{AppendParams, AppendResult};
 use chorus_proto::{ErrorKind, NewMessage, Role};
@@ -12,10 +12,10 @@ use crate::message::StoredMessage;
 use crate::ops::redact_import::ImportRedactor;
 use crate::ops::{Ops, resolve};
 
-/// Longest key.
+/// The limit on an idempotency key in bytes.
 const MAX_KEY_BYTES: usize = 256;
 
-/// Adds messages to the live context: all of them, or none.
+/// Appends messages to the live context: all of them, or none.
 ///
 /// # Errors
 /// `invalid_params`, `agent_not_found`, `busy`, `disk_full`, `storage_failed`.
@@ -37,7 +37,7 @@ pub async fn append(ops: &Ops, params: AppendParams) -> Result<AppendResult> {
     }
 }
 
-/// How many secrets are in `messages`; with `redact` they are not any more.
+/// Counts the secrets in `messages`; with `redact`, replaces them.
 fn redact_messages(ops: &Ops, messages: &mut [StoredMessage], redact: bool) -> serde_json::Result<u64> {
     let search = ImportRedactor { redactor: ops.models.redactor(), redact };
     let mut found = 0;
@@ -53,10 +53,7 @@ fn redact_messages(ops: &Ops, messages: &mut [StoredMessage], redact: bool) -> s
     Ok(found)
 }
 
-/// Whether this may be a key.
-///
-/// # Errors
-/// `invalid_params`.
+/// Checks the length of a key.
 pub fn check_key(key: Option<&str>) -> Result<()> {
     match key {
         Some(key) if key.is_empty() || key.len() > MAX_KEY_BYTES => {
@@ -66,7 +63,8 @@ pub fn check_key(key: Option<&str>) -> Result<()> {
     }
 }
 
-/// What comes in in one frame must go out in one, with what the answer has around it.
+/// Refuses messages too long to be returned. A message that arrived in one frame must also fit into one with a reply
+/// around it.
 ///
 /// # Errors
 /// `frame_too_long`.
@@ -102,7 +100,7 @@ fn build_messages(text: Option<String>, role: Option<Role>, messages: Vec<NewMes
     }
 }
 
-/// What no conversation can mean.
+/// Refuses messages that make no sense in a conversation.
 fn check_message(message: &NewMessage) -> Result<(), &'static str> {
     if !message.tool_calls.is_empty() && message.role != Role::Assistant {
         return Err("only the assistant makes tool calls");
@@ -113,7 +111,7 @@ fn check_message(message: &NewMessage) -> Result<(), &'static str> {
     if message.id.as_ref().is_some_and(String::is_empty) {
         return Err("its id is empty");
     }
-    // A tool may print nothing; everybody else says something, sends something or calls something.
+    // A tool may print nothing; every other message has text, attachments or tool calls.
     let silent = message.content.is_empty() && message.attachments.is_empty() && message.tool_calls.is_empty();
     if silent && message.provider.is_none() && message.role != Role::ToolResult {
         return Err("it is empty");

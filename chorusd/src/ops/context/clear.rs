@@ -1,4 +1,4 @@
-//! `context.clear`.
+//! The operation `context.clear`.
 
 use chorus_proto::methods::context::{ClearParams, ClearResult};
 
@@ -7,7 +7,7 @@ use crate::agent::event::{AgentCommand, CommandOutcome};
 use crate::error::Result;
 use crate::ops::{Ops, resolve};
 
-/// Discards the live context; `save` saves it first. Asking back is for the front doors.
+/// Discards the live context; `save` saves it first. Clients ask for confirmation themselves.
 ///
 /// # Errors
 /// `agent_not_found`, `disk_full`, `storage_failed`.

@@ -1,4 +1,4 @@
-//! `context.compact`.
+//! The operation `context.compact`.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use crate::error::{Error, Result};
 use crate::message::ContextNo;
 use crate::ops::{Ops, resolve, wire_types};
 
-/// How long the model's summary is waited for; then the one in the conversation's own words goes on.
+/// The time to wait for the model's summary; after that the extractive one is used.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often it is begun anew because the conversation has gone on meanwhile. Only the first time a model is asked, and what it wrote
-/// down then is kept.
+/// The limit on attempts, each of which starts over because messages were added meanwhile. Only the first attempt calls
+/// a model; later ones reuse its notes.
 const MAX_ATTEMPTS: usize = 5;
 
-/// Saves the conversation and goes on in a fresh context, the next link of its chain; with `undo` takes the last compaction in
-/// place back.
+/// Saves the conversation and continues in a new context, which refers to the saved session as its parent. With `undo`,
+/// reverts the last compaction in place.
 ///
 /// # Errors
-/// `nothing_to_save` for a context in which nothing was said, `denied` where there is nothing to take back, `busy` where it goes on
-/// all the time, `interrupted` where another conversation took its place, `session_not_found` or `corrupt_session` where the save
-/// cannot be read back, `disk_full`, `storage_failed`.
+/// `nothing_to_save` for a context without messages, `denied` if there is nothing to undo, `busy` if messages keep
+/// being added, `interrupted` if another conversation replaced it, `session_not_found` or `corrupt_session` if the
+/// saved session cannot be read back, `disk_full`, `storage_failed`.
 pub async fn compact(ops: &Ops, params: CompactParams) -> Result<CompactResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     if params.undo {
@@ -55,7 +55,7 @@ pub async fn compact(ops: &Ops, params: CompactParams) -> Result<CompactResult> 
     Err(Error::new(ErrorKind::Busy, goes_on).hint("compact it when nothing comes in; nothing was taken out of it"))
 }
 
-/// Goes on from a save of the live context; `None` where that has gone on by itself.
+/// Continues from a saved live context; returns `None` if messages were added to that meanwhile.
 async fn continue_from_save(
     ops: &Ops,
     agent: &AgentEntry,
@@ -68,7 +68,7 @@ async fn continue_from_save(
             .hint(CONTEXT_UNCHANGED_HINT)
     };
     let row = ops.store.catalog.session(id).await?.ok_or_else(gone)?;
-    // Nothing but the session has what the live context would end with.
+    // The session is the only place for what the live context would drop, so it must be complete.
     let mut parent = ContinuationSource::read_complete(ops, &agent.settings, &row).await?;
     let ask = written.is_none();
     let notes = match written.take() {
@@ -128,7 +128,7 @@ fn build_receipt(parent: &ContinuationSource, opening: &OpeningMessage, kept: Ca
         kept: 0,
         from,
         to,
-        // The live context knows them best.
+        // The live context adds them itself.
         pins: Vec::new(),
         source: source.or(Some(ItemSource::Rule)),
         fallback,

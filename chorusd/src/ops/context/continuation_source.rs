@@ -1,4 +1,4 @@
-//! The session that a fresh context goes on from: what is taken over of it, and what a person should know about it.
+//! The session that a continuation starts from: what the new context takes from it, and warnings about it.
 
 use std::sync::Arc;
 
@@ -20,80 +20,78 @@ use crate::ops::{Ops, run_blocking, wire_types};
 use crate::store::catalog::SessionRow;
 use crate::summary::{self, ConversationSample, ExtractedItems, ExtractionNotes, build_background, collect_findings};
 
-/// The newest messages that are looked at for decisions, tasks and files.
+/// The limit on the newest messages that are searched for decisions, tasks and files.
 const MAX_SEARCHED_MESSAGES: u64 = 2000;
 
-/// What became of a live context whose save cannot be gone on from.
+/// The hint when the saved session of a live context cannot be used for its continuation.
 pub const CONTEXT_UNCHANGED_HINT: &str = "the live context stays as it is; compact it again";
 
-/// A session as a fresh context knows it.
+/// A session as the source of a new context.
 #[derive(Debug)]
 pub struct ContinuationSource {
     pub header: SessionHeader,
-    /// The session's own working set, with what its messages name beside.
+    /// The session's working set, extended by findings from its messages.
     pub extended_set: WorkingSet,
     pub background: String,
-    /// All of them, where its file could be read.
+    /// All messages, if the file could be read.
     messages: Arc<Vec<StoredMessage>>,
     /// Ids of the first and the last message.
     pub end_ids: (Option<String>, Option<String>),
     pub warnings: Vec<String>,
 }
 
-/// The first message of a fresh context.
+/// The first message of a new context.
 #[derive(Debug)]
 pub struct OpeningMessage {
     pub text: String,
     pub message: StoredMessage,
     pub cost: TokenPair,
-    /// Chorus wrote it.
+    /// True if Chorus wrote it instead of a model.
     pub generated: bool,
 }
 
-/// Who chose what a fresh context knows of the one before.
+/// The origin of a new context's working set.
 #[derive(Debug, Default)]
 pub struct CarryOver {
     pub source: Option<ItemSource>,
-    /// Why it was not the model.
+    /// The reason why the model's notes were not used.
     pub fallback: Option<String>,
-    /// New facts that are worth remembering.
+    /// New facts that are offered to be remembered.
     pub offered_facts: Vec<String>,
-    /// Open tasks that are done.
+    /// Open tasks that the model found to be done.
     pub done_tasks: Vec<String>,
 }
 
-/// What a model wrote down of a session, or why it did not.
+/// A model's notes about a session, or why there are none.
 #[derive(Debug, Clone, Default)]
 pub struct ModelNotes {
     found: Option<ExtractedItems>,
     fallback: Option<String>,
-    /// Messages that there were then, and the id of the last.
+    /// The number of messages at that time, and the id of the last one.
     message_count: usize,
     last_id: Option<String>,
 }
 
 impl ContinuationSource {
-    /// Reads it. Where only the file is gone or damaged, its summary in the catalog is all that is known.
+    /// Reads a session. If only its file is missing or damaged, uses the summary in the catalog instead.
     ///
     /// # Errors
-    /// `session_not_found` or `corrupt_session` where there is no summary either.
+    /// `session_not_found` or `corrupt_session` if there is no summary either.
     pub async fn read(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<Self> {
         Self::load(ops, agent, row, false).await
     }
 
-    /// Reads it where its file has every message that was saved: what is not in it will be nowhere.
+    /// Reads a session whose file must contain every saved message, because the live context is about to be replaced.
     ///
     /// # Errors
-    /// `session_not_found`, `corrupt_session`; then nothing may be ended for its sake.
+    /// `session_not_found`, `corrupt_session`; the caller must not end the context then.
     pub async fn read_complete(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<Self> {
         let read = Self::load(ops, agent, row, true).await;
         read.map_err(|failure| if is_unreadable(&failure) { failure.hint(CONTEXT_UNCHANGED_HINT) } else { failure })
     }
 
-    /// Whether that still holds: a model's words may have been waited for since.
-    ///
-    /// # Errors
-    /// As [`Parent::whole`].
+    /// Checks again that the file is complete, since time has passed while a model was called. Fails like
+    /// [`ContinuationSource::read_complete`].
     pub async fn ensure_complete(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<()> {
         Self::read_complete(ops, agent, row).await.map(drop)
     }
@@ -114,7 +112,7 @@ impl ContinuationSource {
                 if changed {
                     warnings.push(format!("the file of {name} was changed since it was saved"));
                 }
-                // The row has the newest summary; the file, what only it holds.
+                // The row has the newest summary; the file has what the catalog does not store.
                 (SessionHeader { working_set: file.header.working_set, ..row.header.clone() }, file.messages)
             }
             Err(failure) if !whole && is_unreadable(&failure) && row.header.summary.is_some() => {
@@ -138,7 +136,8 @@ impl ContinuationSource {
         Ok(Self { header, extended_set: found, background, messages, end_ids: ends, warnings })
     }
 
-    /// Has the agent's model write down what must not be forgotten of the messages from `from` on, those before it being known already.
+    /// Has the agent's model extract notes from the messages from `from` on; earlier ones are covered by the working
+    /// set.
     pub async fn extract_notes(&self, ops: &Ops, agent: &AgentSettings, from: usize) -> ModelNotes {
         let extraction = Extraction {
             registry: &ops.registry,
@@ -161,8 +160,8 @@ impl ContinuationSource {
         ModelNotes { found: Some(found), fallback, message_count: self.messages.len(), last_id: self.end_ids.1.clone() }
     }
 
-    /// Takes what was written down: it takes the place of what rules found, but of messages that came since. Where there is nothing, that
-    /// stays.
+    /// Applies a model's notes: they replace the findings of rules, except for messages that were added since. Without
+    /// notes the findings stay.
     pub fn apply_notes(&mut self, written: &ModelNotes) -> CarryOver {
         let ModelNotes { found, fallback, message_count: count, last_id: last } = written.clone();
         let Some(found) = found else { return CarryOver { fallback, ..CarryOver::default() } };
@@ -188,7 +187,7 @@ impl ContinuationSource {
         CarryOver { source: Some(ItemSource::Model), fallback, offered_facts: offered, done_tasks: done }
     }
 
-    /// The working set of a context that goes on from it.
+    /// Returns the working set of a context that continues from this session.
     #[must_use]
     pub fn working_set(&self) -> WorkingSet {
         WorkingSet {
@@ -198,10 +197,8 @@ impl ContinuationSource {
         }
     }
 
-    /// The words that open the context: the model's where there is one and `ask` is said, else Chorus's own.
-    ///
-    /// # Errors
-    /// None that can be told: texts serialise.
+    /// Returns the message that opens the new context: the model's if `ask` is set and it replies, otherwise a
+    /// generated one.
     pub async fn opening_message(&self, ops: &Ops, facts: &AgentSettings, ask: bool) -> Result<OpeningMessage> {
         let (said, cost) = match ask {
             true => request_acknowledgement(&ops.registry, facts, &self.background, ops.stop.child_token()).await,
@@ -220,7 +217,7 @@ fn is_unreadable(failure: &Error) -> bool {
     matches!(failure.kind, ErrorKind::SessionNotFound | ErrorKind::CorruptSession)
 }
 
-/// Whether a session is in the catalog, and its file where it belongs.
+/// Returns true if a session is in the catalog and has its file.
 async fn has_file(ops: &Ops, session: Uuid) -> Result<bool> {
     let Some(row) = ops.store.catalog.session(session).await? else { return Ok(false) };
     Ok(wire_types::session_path(ops, &row.header).await?.is_file())
@@ -228,7 +225,7 @@ async fn has_file(ops: &Ops, session: Uuid) -> Result<bool> {
 
 type ExtendedHeader = (SessionHeader, WorkingSet, (Option<String>, Option<String>));
 
-/// What the header leaves open, told by the messages themselves.
+/// Completes the header and the working set with findings from the messages.
 fn extend_by_findings(mut header: SessionHeader, messages: &[StoredMessage]) -> ExtendedHeader {
     let mut found = header.working_set.clone();
     let (newest, _) = read_page(

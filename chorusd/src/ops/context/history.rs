@@ -1,4 +1,4 @@
-//! `context.history`.
+//! The operation `context.history`.
 
 use chorus_proto::methods::context::{HistoryParams, HistoryResult};
 use jiff::Timestamp;
@@ -10,13 +10,13 @@ use crate::ops::{Ops, resolve, wire_types};
 use crate::requester::Requester;
 use crate::store::catalog::SessionQuery;
 
-/// Sessions a page unless said otherwise.
+/// The default number of sessions in a page.
 const DEFAULT_PAGE: u64 = 10;
 
-/// Most sessions a page: far below what a frame holds.
+/// The limit on sessions in a page, far below what fits in a frame.
 const MAX_PAGE: u64 = 1000;
 
-/// Saved sessions, newest first; their numbers are remembered.
+/// Lists saved sessions, newest first, and remembers their numbers.
 ///
 /// # Errors
 /// `invalid_params`, `agent_not_found`.
@@ -24,10 +24,7 @@ pub async fn history(ops: &Ops, params: HistoryParams) -> Result<HistoryResult> 
     history_as(ops, params, &Requester::Owner).await
 }
 
-/// As [`history`]; the numbers are those of `by`.
-///
-/// # Errors
-/// As [`history`].
+/// Like [`history`]; the numbers are remembered for `by`.
 pub async fn history_as(ops: &Ops, params: HistoryParams, by: &Requester) -> Result<HistoryResult> {
     let agent = match params.all_agents {
         true => None,
@@ -59,7 +56,7 @@ pub async fn history_as(ops: &Ops, params: HistoryParams, by: &Requester) -> Res
     })
 }
 
-/// Reads `7d`, `1h30m`, a date (its beginning, local time) or a time.
+/// Parses `7d`, `1h30m`, a date (its beginning in local time) or a time.
 ///
 /// # Errors
 /// `invalid_params` for anything else.

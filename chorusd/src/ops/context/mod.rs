@@ -1,4 +1,4 @@
-//! `context.*`.
+//! The operations `context.*`.
 
 pub mod append;
 pub mod clear;
@@ -17,7 +17,7 @@ mod window;
 
 use crate::error::Error;
 
-/// The actor answered something else than what was asked.
+/// The error for a reply of the actor that does not match its command.
 pub(super) fn wrong_reply() -> Error {
     Error::internal("an agent gave the answer to another question")
 }

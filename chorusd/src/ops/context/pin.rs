@@ -1,4 +1,4 @@
-//! `context.pin`.
+//! The operation `context.pin`.
 
 use chorus_proto::methods::context::{PinParams, PinResult};
 
@@ -8,10 +8,10 @@ use crate::clock::new_id;
 use crate::error::{Error, Result};
 use crate::ops::{Ops, resolve};
 
-/// Longest fact in bytes: pins are part of every window.
+/// The limit on a fact in bytes; pinned facts are part of every window.
 const MAX_FACT_BYTES: usize = 4096;
 
-/// Pins a fact by hand.
+/// Pins a fact.
 ///
 /// # Errors
 /// `invalid_params`, `agent_not_found`, `storage_failed`.
@@ -27,7 +27,7 @@ pub async fn pin(ops: &Ops, params: PinParams) -> Result<PinResult> {
     to_pin_result(ops.registry.ask(agent.settings.id, verb).await?.reply)
 }
 
-/// The pinned facts as they are now.
+/// Returns the pinned facts from the actor's reply.
 pub(super) fn to_pin_result(reply: CommandOutcome) -> Result<PinResult> {
     match reply {
         CommandOutcome::Pinned(set) => Ok(PinResult { pinned_facts: set.pinned_facts }),

@@ -1,4 +1,4 @@
-//! `context.restore`.
+//! The operation `context.restore`.
 
 use chorus_proto::methods::context::{RestoreParams, RestoreResult};
 
@@ -10,20 +10,17 @@ use crate::ops::workspace_restore::CheckpointFiles;
 use crate::ops::{Ops, resolve, wire_types};
 use crate::requester::Requester;
 
-/// Puts a session's full messages back as the live context. Unsaved messages of the live context are saved first
-/// unless `discard` is said. With `files` the workspace has the session's files again, too.
+/// Restores a session's messages as the live context. Unsaved messages of the live context are saved first unless
+/// `discard` is set. With `files` the workspace is restored to the session's checkpoint as well.
 ///
 /// # Errors
-/// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `disk_full`, `storage_failed`; with `files` also `git_failed`, and
-/// `denied` where changes of the workspace would be lost: then nothing was done.
+/// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `disk_full`, `storage_failed`. With `files` also
+/// `git_failed`, and `denied` if changes in the workspace would be lost; nothing was done then.
 pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> {
     restore_as(ops, params, &Requester::Owner).await
 }
 
-/// As [`restore`], on behalf of `by`.
-///
-/// # Errors
-/// As [`restore`].
+/// Like [`restore`], on behalf of `by`.
 pub async fn restore_as(ops: &Ops, params: RestoreParams, by: &Requester) -> Result<RestoreResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let _no_deletes = ops.sessions_lock.read().await;
@@ -39,13 +36,13 @@ pub async fn restore_as(ops: &Ops, params: RestoreParams, by: &Requester) -> Res
     else {
         return Err(wrong_reply());
     };
-    // When it was last used only matters to retention: nobody waits for it.
+    // Not awaited: only retention uses the time of last use.
     drop(ops.store.catalog.touch_session(row.header.id, ops.clock.now()));
     let mut files_commit = None;
     if let Some(files) = files {
         match files.restore().await {
             Ok(commit) => files_commit = Some(commit),
-            // The conversation is there: its files are a second try away.
+            // Not an error: the conversation is restored, and the files can be restored by a second attempt.
             Err(failure) => {
                 warnings.push(format!("the conversation is restored, its files are not: {}", failure.message))
             }

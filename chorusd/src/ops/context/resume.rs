@@ -1,4 +1,4 @@
-//! `context.resume`.
+//! The operation `context.resume`.
 
 use chorus_proto::methods::chain::{ResumeParams, ResumeResult};
 
@@ -9,24 +9,22 @@ use crate::error::Result;
 use crate::ops::{Ops, resolve, wire_types};
 use crate::requester::Requester;
 
-/// Begins a fresh context that goes on from a session, which it knows by its summary and its working set. Unsaved messages of the
-/// live context are saved first. What is amiss with the session is told, and what can be done is done.
+/// Begins a new context that continues from a session by its summary and working set. Unsaved messages of the live
+/// context are saved first. Problems with the session are reported as warnings as long as something of it is usable.
 ///
 /// # Errors
-/// `session_not_found`, `ambiguous`, `corrupt_session` where not even a summary is known; `busy`, `disk_full`, `storage_failed`.
+/// `session_not_found`, `ambiguous`, `corrupt_session` if not even a summary is known; `busy`, `disk_full`,
+/// `storage_failed`.
 pub async fn resume(ops: &Ops, params: ResumeParams) -> Result<ResumeResult> {
     resume_as(ops, params, &Requester::Owner).await
 }
 
-/// As [`resume`], on behalf of `by`.
-///
-/// # Errors
-/// As [`resume`].
+/// Like [`resume`], on behalf of `by`.
 pub async fn resume_as(ops: &Ops, params: ResumeParams, by: &Requester) -> Result<ResumeResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
-    // Another agent's is told of, not refused: no message of it comes over.
+    // A session of another agent causes a warning instead of an error, because none of its messages is copied.
     let row = resolve::session_as(ops, by, &agent, true, &params.session).await?;
-    // A turn that runs would refuse it, and the acknowledgement costs money.
+    // Checked first, because a running turn would refuse the command after the acknowledgement has cost money.
     ops.registry.ask(agent.settings.id, AgentCommand::CheckReplaceable).await?;
     let parent = ContinuationSource::read(ops, &agent.settings, &row).await?;
     let opening = parent.opening_message(ops, &agent.settings, true).await?;
@@ -43,7 +41,7 @@ pub async fn resume_as(ops: &Ops, params: ResumeParams, by: &Requester) -> Resul
     else {
         return Err(wrong_reply());
     };
-    // When it was last used only matters to retention: nobody waits for it.
+    // Not awaited: only retention uses the time of last use.
     drop(ops.store.catalog.touch_session(id, ops.clock.now()));
     Ok(ResumeResult {
         session: wire_types::session(ops, row).await?,

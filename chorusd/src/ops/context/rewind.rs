@@ -1,4 +1,4 @@
-//! `context.rewind`.
+//! The operation `context.rewind`.
 
 use chorus_proto::methods::context::{RewindParams, RewindResult};
 
@@ -10,7 +10,7 @@ use crate::ops::{Ops, resolve};
 /// Drops the last user turns from the live context; `undo` brings back what the last rewind dropped.
 ///
 /// # Errors
-/// `nothing_to_save` for an empty context, `invalid_params`, `denied` where there is nothing to take back.
+/// `nothing_to_save` for an empty context, `invalid_params`, `denied` if there is nothing to undo.
 pub async fn rewind(ops: &Ops, params: RewindParams) -> Result<RewindResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let verb = match (params.undo, params.n) {

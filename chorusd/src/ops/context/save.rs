@@ -1,4 +1,4 @@
-//! `context.save`.
+//! The operation `context.save`.
 
 use chorus_proto::methods::context::{SaveParams, SaveResult};
 
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ops::session::tag::parse_tags;
 use crate::ops::{Ops, resolve};
 
-/// Saves a checkpoint; the context goes on unless `clear` is said.
+/// Saves the live context as a session; the context continues unless `clear` is set.
 ///
 /// # Errors
 /// `nothing_to_save`, `invalid_params`, `agent_not_found`, `disk_full`, `storage_failed`.
@@ -18,7 +18,7 @@ pub async fn save(ops: &Ops, params: SaveParams) -> Result<SaveResult> {
     let description = params.description.filter(|text| !text.trim().is_empty());
     let verb = AgentCommand::Save { description, tags, clear: params.clear };
     match ops.registry.ask(agent.settings.id, verb).await?.reply {
-        // The file has a summary in the conversation's own words already; a model's takes its place.
+        // The file has an extractive summary already; a model's summary replaces it later.
         CommandOutcome::Saved { session, cleared, summary_pending: pending, warning } => Ok(SaveResult {
             session: *session,
             cleared,

@@ -1,4 +1,4 @@
-//! What is taken of a session that becomes a live context: its first messages, and the working set that goes with them.
+//! The first messages of a session, with the matching working set, as they become a live context.
 
 use std::collections::HashSet;
 
@@ -13,20 +13,21 @@ use crate::ops::Ops;
 use crate::ops::session::get::{changed_warning, read_session_file};
 use crate::store::catalog::SessionRow;
 
-/// The beginning of a session, or all of it.
+/// The first messages of a session, or all of them.
 #[derive(Debug)]
 pub struct SessionPrefix {
     pub messages: Vec<StoredMessage>,
     pub working_set: WorkingSet,
-    /// What a person should know of it.
+    /// Warnings for a person.
     pub warnings: Vec<String>,
 }
 
 impl SessionPrefix {
-    /// Reads a session; with `at`, only its first messages, cut back to where no call lacks its result.
+    /// Reads a session; with `at`, only its first messages, shortened until every tool call has its result.
     ///
     /// # Errors
-    /// `session_not_found`, `corrupt_session`; `invalid_params` where it has fewer messages, `nothing_to_save` where none is left.
+    /// `session_not_found`, `corrupt_session`; `invalid_params` if it has fewer messages, `nothing_to_save` if none is
+    /// left.
     pub async fn read(ops: &Ops, row: &SessionRow, at: Option<u64>) -> Result<Self> {
         let (file, changed) = read_session_file(ops, row).await?;
         let name = &row.header.session_id;
@@ -57,7 +58,7 @@ impl SessionPrefix {
         Ok(Self { messages, working_set, warnings })
     }
 
-    /// What puts it in the place of a live context, as messages of the session of `row`.
+    /// Returns the command that replaces the live context by these messages of the session in `row`.
     #[must_use]
     pub fn into_command(self, row: &SessionRow, discard: bool) -> AgentCommand {
         AgentCommand::Restore(Box::new(Restore {
@@ -72,7 +73,7 @@ impl SessionPrefix {
     }
 }
 
-/// Takes out of a working set what was made from messages that come later than those that are kept. What people put into it stays.
+/// Removes items from a working set that came from messages after the prefix. Items that people added stay.
 pub fn drop_later_items(set: &mut WorkingSet, later: &[StoredMessage]) {
     #[derive(Deserialize)]
     struct Id {
@@ -81,9 +82,9 @@ pub fn drop_later_items(set: &mut WorkingSet, later: &[StoredMessage]) {
     if later.is_empty() {
         return;
     }
-    // It is of all messages.
+    // The summary covers all messages.
     set.summary = None;
-    // All of them by name: one that is added must be thought of here.
+    // All fields are named, so that a new field must be considered here.
     let WorkingSet {
         topics,
         facts,

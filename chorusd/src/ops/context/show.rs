@@ -1,4 +1,4 @@
-//! `context.show`.
+//! The operation `context.show`.
 
 use chorus_proto::methods::context::{ShowParams, ShowResult};
 use chorus_proto::{ContextInfo, WorkingSet};
@@ -12,10 +12,10 @@ use crate::error::{Error, Result};
 use crate::message::StoredMessage;
 use crate::ops::{Ops, context_meter, resolve};
 
-/// A page of the live context; an idle agent shows an empty one.
+/// Returns a page of the live context, which is empty for an idle agent.
 ///
 /// # Errors
-/// `invalid_params`, `agent_not_found`; `corrupt_session` where the context cannot be read back.
+/// `invalid_params`, `agent_not_found`; `corrupt_session` if the context cannot be read back.
 pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<StoredMessage>> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     if params.window {
@@ -58,7 +58,7 @@ pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<StoredMess
     }
 }
 
-/// What the next call of the model would be sent, in place of a page.
+/// Returns the window of the next model call instead of a page.
 async fn show_window(ops: &Ops, agent: &AgentEntry, params: &ShowParams) -> Result<ShowResult<StoredMessage>> {
     if params.last.is_some() || params.offset.is_some() || params.limit.is_some() {
         return Err(Error::invalid("`window` does not go with `last`, `offset` or `limit`")

@@ -1,4 +1,4 @@
-//! `context.unpin`.
+//! The operation `context.unpin`.
 
 use chorus_proto::methods::context::{PinResult, UnpinParams};
 
@@ -7,7 +7,7 @@ use crate::agent::event::AgentCommand;
 use crate::error::Result;
 use crate::ops::{Ops, resolve};
 
-/// Takes a pinned fact out.
+/// Removes a pinned fact.
 ///
 /// # Errors
 /// `not_found`, `agent_not_found`, `storage_failed`.

@@ -1,4 +1,4 @@
-//! `context.show` with `window`: what the next call of the model would be sent.
+//! `context.show` with `window`: shows the window that the next model call would send.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ use crate::llm::ToolSpec;
 use crate::ops::{Ops, run_blocking};
 use crate::token_estimate::{self, MessageSize, tokens_of_piece};
 
-/// Bytes that an answer may have around a window.
+/// Bytes of a reply that surround a window.
 const REPLY_OVERHEAD_BYTES: usize = 16 << 10;
 
-/// The account of it: made of what the call itself would be made of.
+/// Describes the window, which is built exactly as for the model call itself.
 ///
 /// # Errors
-/// `corrupt_session` where the context cannot be read back; `frame_too_long`; a database that cannot be read.
+/// `corrupt_session` if the context cannot be read back; `frame_too_long`; a database error.
 pub async fn describe_window(ops: &Ops, agent: &AgentEntry) -> Result<Window> {
     let facts = &agent.settings;
     let call = match ops.registry.context_info(facts.id) {
@@ -67,7 +67,7 @@ pub async fn describe_window(ops: &Ops, agent: &AgentEntry) -> Result<Window> {
     .await
 }
 
-/// The message with the size of what is attached in place of its data: it is a picture of the request.
+/// Replaces the data of attachments by its size.
 fn without_data(mut message: Message) -> Message {
     for file in &mut message.attachments {
         if let Some(data) = file.data.take() {
@@ -78,7 +78,7 @@ fn without_data(mut message: Message) -> Message {
     message
 }
 
-/// The window, where a frame has room for it.
+/// Checks that the window fits into a frame.
 fn ensure_fits_frame(window: Window, max_frame: usize, agent: &str) -> Result<Window> {
     let mut length = ByteCounter(0);
     serde_json::to_writer(&mut length, &window).map_err(|e| Error::internal(e.to_string()))?;
@@ -93,7 +93,7 @@ fn ensure_fits_frame(window: Window, max_frame: usize, agent: &str) -> Result<Wi
     Err(Error::new(ErrorKind::FrameTooLong, what).hint(hint))
 }
 
-/// Bytes that were written.
+/// Counts the bytes that are written to it.
 struct ByteCounter(usize);
 
 impl std::io::Write for ByteCounter {
@@ -107,7 +107,7 @@ impl std::io::Write for ByteCounter {
     }
 }
 
-/// What is asked, after the compaction that comes before it, where one does.
+/// Builds the prompt, after the compaction that would precede the call if the prompt is too long.
 fn build_prompt(mut call: CallModel, remembered: &Option<String>, accepts: ModelLimits) -> (Prompt, Option<Receipt>) {
     let mut receipt = None;
     loop {

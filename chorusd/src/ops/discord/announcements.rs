@@ -1,29 +1,23 @@
-//! What the daemon tells in channels.
+//! Announcements of the daemon in channels.
 
 use crate::error::Result;
 use crate::ops::Ops;
 pub use crate::store::catalog::discord::Announcements;
 
-/// Keeps what is to be told, and that it was, in one commit.
+/// Enqueues announcements and records that in one commit.
 ///
 /// # Errors
-/// `busy`, `disk_full`, `storage_failed`; nothing is kept then.
+/// `busy`, `disk_full`, `storage_failed`; nothing is stored then.
 pub async fn enqueue(ops: &Ops, news: Announcements) -> Result<()> {
     ops.store.catalog.enqueue_announcements(news).await
 }
 
-/// The newest event that was told; `None`: none ever.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Returns the newest event that was announced; `None` if there was none.
 pub async fn last_announced_event(ops: &Ops) -> Result<Option<u64>> {
     ops.store.catalog.last_announced_event().await
 }
 
-/// When channels last heard that the daemon has started, as it was noted.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Returns the record of the last announced start.
 pub async fn last_announced_start(ops: &Ops) -> Result<Option<String>> {
     ops.store.catalog.last_announced_starts().await
 }

@@ -1,4 +1,4 @@
-//! Discord as verbs see it.
+//! The interface through which operations use Discord, and the state of its connection.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -13,39 +13,39 @@ use super::{NewPost, guild_allowlist};
 use crate::agent::agent_index::AgentEntry;
 use crate::error::Result;
 
-/// How the connection stands.
+/// The state of the Discord connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ConnectionState {
-    /// There is no token, or the daemon stops.
+    /// No token is configured, or the daemon is stopping.
     #[default]
     Off,
-    /// Until what a connection tells first is taken in.
+    /// Until the first data of a connection is processed.
     Connecting,
     Connected,
-    /// It tries again at this time.
+    /// The connection is retried at this time.
     Waiting {
         until: Timestamp,
         why: String,
     },
-    /// It does not try again before a restart; `hint` is what a person can do.
+    /// The connection is not retried before a restart; `hint` is what a person can do.
     Stopped {
         why: String,
         hint: String,
     },
 }
 
-/// A channel that was made for an agent.
+/// A channel that was created for an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CreatedChannel {
     pub channel: u64,
     pub guild: u64,
 }
 
-/// What comes of making a channel, where nothing went wrong.
+/// The outcome of creating a channel, unless it failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CreateOutcome {
     Created(CreatedChannel),
-    /// Not connected, or it is open which server is meant: why, as a person reads it.
+    /// Not connected, or the server is ambiguous; the reason in words for a person.
     Skipped(String),
 }
 
@@ -53,64 +53,60 @@ pub enum CreateOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChannelInfo {
     pub guild: u64,
-    /// The newest message in it, or its own id before the first.
+    /// The newest message in it, or the channel's own id if it has none.
     pub newest_message: u64,
 }
 
-/// What verbs ask of Discord, where it is there.
+/// The Discord operations that other operations can request.
 pub trait ChannelApi: Debug + Send + Sync {
-    /// Makes a channel for an agent that is about to be made, in `guild` or the only one there is; `prompt` is its system prompt.
+    /// Creates a channel for an agent that is about to be created, in `guild` or in the only server. `prompt` is the
+    /// agent's system prompt.
     fn create_channel(
         &self,
         name: String,
         prompt: Option<String>,
         guild: Option<u64>,
     ) -> BoxFuture<'_, Result<CreateOutcome>>;
-    /// Deletes a channel that Chorus made; nothing where it is gone already.
+    /// Deletes a channel that Chorus created; does nothing if it does not exist any more.
     fn delete_channel(&self, channel: u64) -> BoxFuture<'_, Result<()>>;
-    /// Looks whether an agent can have a channel. `None`: not connected, so that nobody can tell.
+    /// Checks whether an agent can have a channel. Returns `None` if not connected.
     fn find_channel(&self, channel: u64) -> BoxFuture<'_, Result<Option<ChannelInfo>>>;
-    /// Why an agent cannot use this channel, as far as Discord told; `None`: nothing is known against it.
+    /// Returns the reason why an agent cannot use this channel, as far as known.
     fn unusable_reason(&self, channel: u64) -> Option<String>;
-    /// What is posted first in the channel of a new agent.
-    ///
-    /// # Errors
-    /// None that is expected.
+    /// Builds the first post in the channel of a new agent.
     fn welcome_post(&self, agent: &AgentEntry, channel: u64) -> Result<NewPost>;
-    /// A line that is said in a channel of an agent.
-    ///
-    /// # Errors
-    /// None that is expected.
+    /// Builds a post with one line of text for a channel.
     fn line_post(&self, channel: u64, text: &str) -> Result<NewPost>;
-    /// Something waits in the outbox for a channel.
+    /// Wakes the outbox, which has a post for this channel.
     fn wake_outbox(&self, channel: u64);
-    /// An agent has another channel or none, or is there again: what is noted of it follows, in the background.
+    /// Syncs the row of an agent's channel in the background, because the agent has another channel or none, or was
+    /// revived.
     fn sync_agent_channel(&self, agent: Uuid);
-    /// Gives a channel the name that its agent has now, in the background, where Discord takes it.
+    /// Renames a channel after its agent in the background, if Discord accepts that.
     fn rename_channel(&self, channel: u64, name: String);
 }
 
 #[derive(Debug, Default)]
 struct ConnectionLink {
     state: ConnectionState,
-    /// There is a connection, and what it told first is still to be taken in.
+    /// A connection is open, but its first data is still to be processed.
     is_open: bool,
 }
 
-/// How Discord stands, and what verbs ask of it.
+/// The state of the Discord connection, and the channel API.
 #[derive(Debug, Default)]
 pub struct DiscordHandle {
     link: Mutex<ConnectionLink>,
     guilds: AtomicU64,
-    /// Servers that it was invited to and does not serve, with their names as far as they are known.
+    /// Guilds that invited Chorus but are not on the allowlist, with their names as far as known.
     unserved_guilds: Mutex<BTreeMap<u64, Option<String>>>,
-    /// Channels whose posts Discord does not take now: why.
+    /// Channels whose posts Discord does not accept now, with the reason.
     blocked_posts: Mutex<BTreeMap<u64, String>>,
     pub channel_api: OnceLock<Arc<dyn ChannelApi>>,
 }
 
 impl DiscordHandle {
-    /// `wanted`: there is a token to connect with.
+    /// Creates the state; `wanted` is true if a token is configured.
     #[must_use]
     pub fn new(wanted: bool) -> Self {
         let state = if wanted { ConnectionState::Connecting } else { ConnectionState::Off };
@@ -122,17 +118,17 @@ impl DiscordHandle {
         self.lock_link().state.clone()
     }
 
-    /// How the connection stands from now on. That it is there is for [`Discord::taken_in`] to say.
+    /// Sets the state. Connected is set by [`DiscordHandle::on_guilds_loaded`] only.
     pub fn set_state(&self, state: ConnectionState) {
         *self.lock_link() = ConnectionLink { state, is_open: false };
     }
 
-    /// There is a connection. It is one for verbs once [`Discord::taken_in`] says that its servers are known.
+    /// Records that a connection is open. It counts as connected once [`DiscordHandle::on_guilds_loaded`] is called.
     pub fn on_opened(&self) {
         self.lock_link().is_open = true;
     }
 
-    /// What a connection told first is taken in. Nothing where another state was set since.
+    /// Records that the first data of the connection is processed. Does nothing if another state was set since.
     pub fn on_guilds_loaded(&self) {
         let mut link = self.lock_link();
         if link.is_open {
@@ -144,7 +140,7 @@ impl DiscordHandle {
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The servers that it is in.
+    /// Returns the number of guilds that Chorus is in.
     #[must_use]
     pub fn guild_count(&self) -> u64 {
         self.guilds.load(Ordering::Relaxed)
@@ -154,7 +150,7 @@ impl DiscordHandle {
         self.guilds.store(guilds, Ordering::Relaxed);
     }
 
-    /// Notes why posts for a channel wait; `None`: none does.
+    /// Records why posts for a channel wait; `None` if none waits.
     pub fn set_post_block(&self, channel: u64, why: Option<String>) {
         let mut waiting = self.blocked_posts.lock().unwrap_or_else(PoisonError::into_inner);
         match why {
@@ -163,21 +159,21 @@ impl DiscordHandle {
         };
     }
 
-    /// Channels that posts wait for, and why.
+    /// Returns the channels that posts wait for, with the reason.
     #[must_use]
     pub fn blocked_posts(&self) -> Vec<(u64, String)> {
         let waiting = self.blocked_posts.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.iter().map(|(channel, why)| (*channel, why.clone())).collect()
     }
 
-    /// Servers that it was invited to and does not serve, each as a person reads it.
+    /// Returns descriptions of the guilds that invited Chorus but are not served.
     #[must_use]
     pub fn unserved_guilds(&self) -> Vec<String> {
         let strangers = self.unserved_guilds.lock().unwrap_or_else(PoisonError::into_inner);
         strangers.iter().map(|(id, name)| guild_allowlist::describe_unserved(*id, name.as_deref())).collect()
     }
 
-    /// Changes which those are.
+    /// Changes the set of those guilds.
     pub fn with_unserved_guilds<T>(&self, change: impl FnOnce(&mut BTreeMap<u64, Option<String>>) -> T) -> T {
         change(&mut self.unserved_guilds.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -196,7 +192,7 @@ mod tests {
         assert_eq!(discord.state(), ConnectionState::Connecting, "its servers are not known");
         discord.on_guilds_loaded();
         assert_eq!(discord.state(), ConnectionState::Connected);
-        // One that goes before they are.
+        // The connection is lost before its guilds are known.
         discord.set_state(ConnectionState::Connecting);
         discord.on_opened();
         discord.set_state(ConnectionState::Connecting);

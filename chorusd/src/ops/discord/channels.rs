@@ -1,4 +1,4 @@
-//! Channels that agents have in Discord.
+//! The Discord channels of agents.
 
 use uuid::Uuid;
 
@@ -6,51 +6,33 @@ use crate::error::Result;
 use crate::ops::Ops;
 pub use crate::store::catalog::discord::ChannelRow;
 
-/// Notes the channel of an agent. `seen`: the newest message that is there already, which nobody answers. One that is there is
-/// overwritten; how far it was read, and what is skipped, never goes back.
-///
-/// # Errors
-/// A database that cannot be written.
+/// Stores the channel of an agent, or overwrites its row. `seen` is the newest message that exists already and will not
+/// be answered. The read position and the skipped range of an existing row never move back.
 pub async fn upsert(ops: &Ops, row: ChannelRow) -> Result<()> {
     ops.store.catalog.upsert_channel(row).await
 }
 
-/// Forgets a channel; false: there was none.
-///
-/// # Errors
-/// A database that cannot be written.
+/// Deletes a channel's row; returns false if there was none.
 pub async fn delete(ops: &Ops, channel: u64) -> Result<bool> {
     ops.store.catalog.delete_channel(channel).await
 }
 
-/// What is noted of a channel.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Returns the row of a channel.
 pub async fn find(ops: &Ops, channel: u64) -> Result<Option<ChannelRow>> {
     ops.store.catalog.channel(channel).await
 }
 
-/// Channels of an agent.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Returns the channels of an agent.
 pub async fn list_of_agent(ops: &Ops, agent: Uuid) -> Result<Vec<ChannelRow>> {
     ops.store.catalog.channels(Some(agent)).await
 }
 
-/// All channels.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Returns all channels.
 pub async fn list(ops: &Ops) -> Result<Vec<ChannelRow>> {
     ops.store.catalog.channels(None).await
 }
 
-/// Notes that all messages of a channel up to this one were dealt with.
-///
-/// # Errors
-/// A database that cannot be written.
+/// Records that all messages of a channel up to this one have been handled.
 pub async fn mark_seen(ops: &Ops, channel: u64, message: u64) -> Result<()> {
     ops.store.catalog.mark_channel_seen(channel, message).await
 }

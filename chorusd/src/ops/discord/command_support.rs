@@ -1,4 +1,4 @@
-//! What slash commands need besides the verbs.
+//! Support for slash commands besides the operations: registration hashes, session lists, summaries, and the audit log.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,17 @@ use crate::ops::{Ops, wire_types};
 use crate::requester::Requester;
 use crate::store::catalog::{AuditDecision, SessionQuery};
 
-/// The setting that says which commands which server has.
+/// The setting with the hashes of the commands that are registered in each server.
 const REGISTERED_COMMANDS: &str = "discord_commands";
 
-/// What servers were told of the commands last: a hash of them, by `<application>:<server>`.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Returns the hash of the commands that are registered in each server, by `<application>:<server>`.
 pub async fn registered_hashes(ops: &Ops) -> Result<BTreeMap<String, String>> {
     let text = ops.store.catalog.setting(REGISTERED_COMMANDS).await?;
-    // One that cannot be read only costs a request.
+    // An unreadable value only costs another registration.
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
 }
 
-/// Notes what a server was told; `None` forgets it. For one at a time.
-///
-/// # Errors
-/// A database that cannot be written.
+/// Stores the hash of a server's commands; `None` deletes it. Must not be called concurrently.
 pub async fn set_registered_hash(ops: &Ops, server: &str, hash: Option<String>) -> Result<()> {
     let mut all = registered_hashes(ops).await?;
     match hash {
@@ -40,22 +34,16 @@ pub async fn set_registered_hash(ops: &Ops, server: &str, hash: Option<String>) 
     ops.store.catalog.set_setting(REGISTERED_COMMANDS, Some(text)).await
 }
 
-/// The newest sessions of an agent, for somebody to choose from. The numbers of the last history stay as they are.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Returns the newest sessions of an agent for autocompletion. The numbers of the last history stay as they are.
 pub async fn newest_sessions(ops: &Ops, agent: Uuid, limit: u64) -> Result<Vec<Session>> {
     let listing = SessionQuery { agent: Some(agent), since: None, tag: None, offset: 0, limit };
     let (rows, short, _) = ops.store.catalog.sessions_with_short_ids(listing).await?;
     wire_types::sessions_with_short_ids(ops, rows, short).await
 }
 
-/// A session once no summary of it is on its way any more, whatever became of that; `None`: the daemon stops.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Waits until no summary of a session is in progress, and returns the session. `None` if the daemon stops.
 pub async fn wait_for_summary(ops: &Ops, session: Uuid) -> Result<Option<Session>> {
-    // Listening begins before looking: nothing can fall between the two.
+    // Subscribes before the check, so that no event is missed in between.
     let (_, mut events) = subscribe(ops, SubscribeParams { after: None }).await?;
     while ops.registry.summaries.is_in_flight(session) {
         loop {
@@ -73,10 +61,8 @@ pub async fn wait_for_summary(ops: &Ops, session: Uuid) -> Result<Option<Session
     }
 }
 
-/// Writes down that somebody in a channel is about to have something done, and what lets them.
-///
-/// # Errors
-/// What cannot be written down is not to be done.
+/// Records in the audit log that a member is about to run an action, and which right permits it. If this fails, the
+/// action must not run.
 pub async fn audit_action(ops: &Ops, by: &Requester, agent: &AgentEntry, action: String, right: &str) -> Result<()> {
     let row = AuditDecision {
         at: ops.clock.now(),

@@ -1,13 +1,14 @@
-//! What keeps posts from channels though there is a connection: Discord takes none, or Chorus may not write there.
+//! Problems that keep posts from channels despite a connection: Discord does not accept them, or Chorus lacks
+//! permissions.
 
 use crate::ops::Ops;
 
-/// What is to be done about posts that wait.
+/// The hint about posts that wait.
 pub const BLOCKED_POSTS_HINT: &str = "nothing has to be done: they are posted as soon as Discord takes them";
-/// What is to be done about channels without rights.
+/// The hint about channels without permissions.
 pub const UNUSABLE_CHANNELS_HINT: &str = "give Chorus these permissions there; docs/DISCORD.md lists them";
 
-/// Channels of agents that Chorus may not use, each as a person reads it.
+/// Describes the channels of agents that Chorus cannot use.
 #[must_use]
 pub fn unusable_channels(ops: &Ops) -> Vec<String> {
     let Some(face) = ops.discord.channel_api.get() else { return Vec::new() };
@@ -17,7 +18,7 @@ pub fn unusable_channels(ops: &Ops) -> Vec<String> {
         .collect()
 }
 
-/// Channels that posts wait for, each as a person reads it; those of [`channels`] have their reason there.
+/// Describes the channels that posts wait for, except those that [`unusable_channels`] reports.
 #[must_use]
 pub fn blocked_posts(ops: &Ops) -> Vec<String> {
     let Some(face) = ops.discord.channel_api.get() else { return Vec::new() };

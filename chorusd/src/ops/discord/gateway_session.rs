@@ -1,36 +1,33 @@
-//! The session with Discord's gateway, kept so that a daemon that starts anew goes on with it: a new one costs of a budget.
+//! Stores the gateway session, so that a restarted daemon resumes it. A new session would be charged to a budget.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::ops::Ops;
 
-/// Where it stands in the table of small things.
+/// The setting with the session.
 const SESSION_SETTING: &str = "discord_session";
 
-/// A session that can be taken up again.
+/// A gateway session that can be resumed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GatewaySession {
-    /// Whose it is, as a hash: of another token or server it is none.
+    /// A hash of the token and of the API and gateway addresses. The session is valid only with the same ones.
     pub of: String,
     pub id: String,
-    /// What came up to here was handed on.
+    /// Events up to this sequence number were processed.
     pub sequence: u64,
-    /// `None`: where the gateway is.
+    /// The address to resume at; `None` for the usual one.
     pub url: Option<String>,
 }
 
-/// The one of the daemon before, where there is one of `of`.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Returns the stored session if it belongs to `of`.
 pub async fn load(ops: &Ops, of: &str) -> Result<Option<GatewaySession>> {
     let text = ops.store.catalog.setting(SESSION_SETTING).await?;
     let session: Option<GatewaySession> = text.and_then(|text| serde_json::from_str(&text).ok());
     Ok(session.filter(|session| session.of == of))
 }
 
-/// Keeps it, or forgets the one that there was. It is on its way when this returns; the future tells when it is there.
+/// Stores the session; `None` deletes it. The write is queued when this returns; the future completes when it is done.
 pub fn store(ops: &Ops, session: Option<&GatewaySession>) -> impl Future<Output = Result<()>> + Send + use<> {
     let text = session.and_then(|session| serde_json::to_string(session).ok());
     ops.store.catalog.set_setting(SESSION_SETTING, text)

@@ -1,4 +1,4 @@
-//! How often Chorus makes itself known to Discord anew: Discord takes a token away that does so too often.
+//! The budget of new gateway sessions: Discord revokes the token of an application that identifies too often.
 
 use std::time::Duration;
 
@@ -7,25 +7,22 @@ use jiff::Timestamp;
 use crate::error::Result;
 use crate::ops::Ops;
 
-/// New connections within [`WINDOW`]; Discord takes 1,000.
+/// The limit on new gateway sessions within [`IDENTIFY_WINDOW`]; Discord's own is 1,000.
 pub const MAX_IDENTIFIES: u32 = 50;
 pub const IDENTIFY_WINDOW: Duration = Duration::from_secs(24 * 3600);
 
-/// How far the budget is used up.
+/// The state of the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdentifyBudget {
-    /// New connections that there may be now.
+    /// New sessions that are allowed now.
     pub left: u32,
-    /// When there may be one more, where there may be none now.
+    /// When the next one is allowed, if none is now.
     pub next_at: Option<Timestamp>,
-    /// The last one.
+    /// When the last session was begun.
     pub last_at: Option<Timestamp>,
 }
 
-/// How far it is used up.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Returns the state of the budget.
 pub async fn read_budget(ops: &Ops) -> Result<IdentifyBudget> {
     let found = ops.store.catalog.identifies_in_window(ops.clock.now(), IDENTIFY_WINDOW).await?;
     let left = MAX_IDENTIFIES.saturating_sub(found.count);
@@ -33,10 +30,10 @@ pub async fn read_budget(ops: &Ops) -> Result<IdentifyBudget> {
     Ok(IdentifyBudget { left, next_at: again, last_at: found.newest })
 }
 
-/// Takes one, durably; `Err` in the result: when there is one again.
+/// Spends one session from the budget durably. The inner `Err` is the time when the next one is allowed.
 ///
 /// # Errors
-/// A database that cannot be written: then there must be no new connection, for nobody would count it.
+/// A database that cannot be written. The caller must not begin a session then, because it would not be counted.
 pub async fn spend(ops: &Ops) -> Result<Result<(), Timestamp>> {
     let now = ops.clock.now();
     let found = ops.store.catalog.try_record_identify(now, IDENTIFY_WINDOW, MAX_IDENTIFIES).await?;

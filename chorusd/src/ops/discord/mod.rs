@@ -1,4 +1,5 @@
-//! What Discord asks of the store, and verbs of Discord.
+//! Operations for the Discord connection: its rows in the catalog, and the interface through which other operations use
+//! it.
 
 pub mod announcements;
 mod channel_api;

@@ -1,4 +1,4 @@
-//! The audit log.
+//! Checks the audit log.
 
 use chorus_proto::methods::doctor::{Check, Verdict};
 
@@ -6,10 +6,7 @@ use super::{check, check_with};
 use crate::error::Result;
 use crate::ops::Ops;
 
-/// Whether the chain of hashes holds.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Checks its hash chain.
 pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let walk = ops.store.verify_audit_log().await?;
     Ok(vec![match walk.broken {

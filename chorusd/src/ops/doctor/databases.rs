@@ -1,4 +1,4 @@
-//! SQLite and the two databases.
+//! Checks SQLite and the two databases.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use chorus_proto::methods::doctor::{Check, Verdict};
 use super::{check, check_with};
 use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 
-/// The version, and each database from its first page to its last.
+/// Checks the version, and every page of each database; if `thorough`, also the indexes.
 pub fn checks(home: &Path, thorough: bool) -> Vec<Check> {
     let (version, good) = integrity::sqlite_version();
     let verdict = if good { Verdict::Ok } else { Verdict::Fail };

@@ -1,4 +1,4 @@
-//! Discord: whether there is a token, how the connection stands, and how often there may be a new one today.
+//! Checks Discord: the token, the state of the connection, and the budget of new gateway sessions.
 
 use chorus_proto::methods::doctor::{Check, Verdict};
 
@@ -9,13 +9,10 @@ use crate::ops::discord::{ConnectionState, delivery_problems, guild_allowlist, i
 use crate::ops::{Ops, run_blocking};
 
 const CHECK_NAME: &str = "Discord";
-/// So few are soon used up.
+/// With fewer sessions left than this, the budget is reported as low.
 const LOW_BUDGET: u32 = 10;
 
-/// The token, the connection, and the budget of new connections.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Runs all checks of Discord.
 pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let config = ops.config.discord.clone();
     let place = match &config.token {

@@ -1,4 +1,4 @@
-//! Files against the catalog.
+//! Compares files with the catalog.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -18,22 +18,19 @@ use crate::store::trash::{self, Stage, TrashItem};
 
 const REBUILD_COMMAND: &str = "chorusctl doctor --rebuild";
 
-/// What is not as the catalog says, as `agent/session`.
+/// Differences between files and catalog, as `agent/session`.
 #[derive(Debug, Default)]
 struct SessionProblems {
     total: usize,
     missing: Vec<String>,
-    /// Their files lie in the trash.
+    /// Indexed sessions whose files are in the trash.
     deleted: Vec<String>,
     unknown: Vec<String>,
     changed: Vec<String>,
     corrupt: Vec<String>,
 }
 
-/// Agents and their sessions.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Checks agents and their sessions.
 pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let mut found = SessionProblems::default();
     let trashed = list_trashed(ops).await?;
@@ -44,7 +41,7 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
             ops.store.catalog.corrupt_sessions(entry.settings.id).await?.into_iter().collect();
         let dir = entry.settings.dir.join("sessions");
         let there = run_blocking(move || Ok(read_stamps(&dir))).await?;
-        // After the files: what is saved meanwhile has its row then.
+        // The catalog is read after the files, so that a session that is saved meanwhile has its row.
         let mut known: BTreeMap<String, String> =
             ops.store.catalog.session_stamps(entry.settings.id).await?.into_iter().collect();
         found.total += known.len();
@@ -109,7 +106,7 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// Names and stamps of the session files in `dir`; one that is not there has none.
+/// Returns names and stamps of the session files in `dir`; none if it does not exist.
 fn read_stamps(dir: &Path) -> Vec<(String, String)> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let file = |entry: std::fs::DirEntry| {
@@ -121,7 +118,7 @@ fn read_stamps(dir: &Path) -> Vec<(String, String)> {
     entries.filter_map(|entry| file(entry.ok()?)).collect()
 }
 
-/// Everything in the trash, unfinished entries too.
+/// Returns everything in the trash, including unfinished entries.
 async fn list_trashed(ops: &Ops) -> Result<Vec<TrashItem>> {
     let home = ops.home.clone();
     run_blocking(move || {
@@ -131,13 +128,13 @@ async fn list_trashed(ops: &Ops) -> Result<Vec<TrashItem>> {
     .await
 }
 
-/// Returns whether the entry has that session of an agent in it, or that agent.
+/// Returns true if the entry holds this agent, or this session of the agent.
 fn is_entry_of(entry: &TrashItem, kind: TrashKind, agent: Uuid, name: &str) -> bool {
     let note = entry.metadata.as_ref();
     note.is_some_and(|note| note.kind == kind && note.agent_id == agent && note.name == name) && entry.has_content()
 }
 
-/// Entries of the trash that are not as they should be.
+/// Checks for unfinished or empty entries of the trash.
 fn trash_checks(entries: &[TrashItem]) -> Vec<Check> {
     let unfinished = entries.iter().filter(|entry| entry.stage != Stage::Settled).count();
     let holds = |entry: &&TrashItem| entry.metadata.as_ref().is_some_and(|note| note.kind != TrashKind::Memory);
@@ -160,7 +157,7 @@ fn trash_checks(entries: &[TrashItem]) -> Vec<Check> {
     checks
 }
 
-/// Every agent has its directory and a good agent.json, and every directory its agent.
+/// Checks that every agent has its directory with a valid agent.json, and every directory its agent.
 async fn check_agents(ops: &Ops, trashed: &[TrashItem]) -> Result<Check> {
     let entries = agent::reload_all(ops, ops.agents.all()).await?;
     let problems: Vec<String> = entries

@@ -1,4 +1,4 @@
-//! The home: who may read it, how much room there is, and the socket.
+//! Checks the home: permissions, free space, and the socket.
 
 use std::ffi::OsString;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -9,12 +9,12 @@ use chorus_proto::paths::HOME_SOCKET;
 
 use super::{check, check_with, join_some};
 
-/// Less than this is soon full.
+/// Less free space than this in bytes causes a warning.
 const LOW_SPACE_BYTES: u64 = 512 << 20;
-/// Less than this is as good as full.
+/// Less free space than this in bytes is a failure.
 const NO_SPACE_BYTES: u64 = 16 << 20;
 
-/// Everything is for its owner only, the contents of workspaces excepted.
+/// Checks that only the owner can access the home, except for the contents of workspaces.
 pub fn check_permissions(home: &Path) -> Check {
     const NAME: &str = "permissions";
     let (mut open, mut writable) = (Vec::new(), false);
@@ -49,7 +49,7 @@ pub fn check_permissions(home: &Path) -> Check {
     check_with(NAME, verdict, text, format!("chmod -R go= {}", home.display()))
 }
 
-/// Room on the disk.
+/// Checks the free disk space.
 pub fn check_space(home: &Path) -> Check {
     const NAME: &str = "free space";
     let Ok(disk) = rustix::fs::statvfs(home) else {
@@ -66,7 +66,7 @@ pub fn check_space(home: &Path) -> Check {
     }
 }
 
-/// Where clients connect, and why it is in the home if it is not to be there.
+/// Checks the socket, and reports why it is in the home if that is only the fallback.
 pub fn check_socket(path: &Path, home: &Path) -> Check {
     let shown = path.display();
     match path.symlink_metadata() {
@@ -85,8 +85,8 @@ pub fn check_socket(path: &Path, home: &Path) -> Check {
     }
 }
 
-/// Returns why the environment of a daemon gives it no socket in a runtime directory; `None` if it names a home or a socket,
-/// so that none is wanted.
+/// Returns the reason why a daemon with this environment has no socket in a runtime directory. `None` if the
+/// environment names a home or a socket, so that no runtime directory is expected.
 fn no_runtime_dir(env: impl Fn(&str) -> Option<OsString>) -> Option<String> {
     let set = |name: &str| env(name).filter(|value| !value.is_empty());
     if set("CHORUS_HOME").is_some() || set("CHORUS_SOCKET").is_some() {

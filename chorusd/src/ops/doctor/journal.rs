@@ -1,4 +1,4 @@
-//! The records of live contexts, and damage of the journal that was found before.
+//! Checks the records of live contexts, and reports earlier damage of the databases.
 
 use chorus_proto::methods::doctor::{Check, Verdict};
 
@@ -11,10 +11,7 @@ use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 const CHECK_NAME: &str = "journal";
 const SALVAGE_COMMAND: &str = "chorusctl doctor --salvage";
 
-/// Checks that every live context can be read back, and names what was damaged before.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Checks that every live context can be read back, and reports incidents that were recorded before.
 pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let path = ops.home.join(DB_DIR).join(JOURNAL_FILE);
     let checked = run_blocking(move || integrity::check_journal(&path)).await?;
@@ -82,7 +79,7 @@ pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// The check of a catalog that was damaged; all that can be had of it was had by the start.
+/// Reports an incident of the catalog. The start has recovered everything that could be recovered.
 fn catalog_incident_check(incident: &Incident, text: String) -> Check {
     let (facts, dir) = (&incident.facts, format!("db/{}", incident.name()));
     if !facts.lost {

@@ -1,4 +1,4 @@
-//! `doctor`: whether everything is as it should be.
+//! `doctor`: checks the whole installation, and repairs databases on request.
 
 mod audit;
 mod databases;
@@ -17,16 +17,14 @@ use super::{Ops, catalog_rebuild, run_blocking, salvage};
 use crate::error::Result;
 use crate::store::{CATALOG_FILE, JOURNAL_FILE};
 
-/// Looks at everything; rebuilds the index, or salvages what a damaged journal has, first if asked and if the database is whole.
-///
-/// # Errors
-/// A database or directory that cannot be read at all.
+/// Runs all checks. If requested, and if the databases are intact, first rebuilds the catalog's index or salvages the
+/// journal.
 pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
     let (home, thorough) = (ops.home.clone(), params.rebuild);
     let mut checks = run_blocking(move || Ok(databases::checks(&home, thorough))).await?;
     let failed = |name: &str| checks.iter().any(|check| check.name == name && check.verdict == Verdict::Fail);
     let (damaged, journal_damaged) = (failed(CATALOG_FILE), failed(JOURNAL_FILE));
-    // Writing into a damaged database would make it worse: it is set aside without a daemon.
+    // Writing into a damaged database would make it worse; the offline repair sets it aside instead.
     let rebuilt = if params.rebuild && !damaged { Some(catalog_rebuild::rebuild_catalog(ops).await?) } else { None };
     let salvaged =
         if params.salvage && !damaged && !journal_damaged { Some(salvage::salvage(ops).await?) } else { None };
@@ -56,12 +54,12 @@ fn check(name: &str, verdict: Verdict, text: impl Into<String>) -> Check {
     Check { name: name.to_owned(), verdict, text: text.into(), hint: None }
 }
 
-/// The same with what to do about it.
+/// Like [`check`], with a hint.
 fn check_with(name: &str, verdict: Verdict, text: impl Into<String>, hint: impl Into<String>) -> Check {
     Check { hint: Some(hint.into()), ..check(name, verdict, text) }
 }
 
-/// `a, b, c and 4 more`.
+/// Formats `a, b, c and 4 more`.
 fn join_some(names: &[String]) -> String {
     const MAX_SHOWN: usize = 3;
     let shown = names[..names.len().min(MAX_SHOWN)].join(", ");

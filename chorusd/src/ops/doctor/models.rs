@@ -1,4 +1,4 @@
-//! Models: whether their providers can be asked, what the last discovery found, and whether agents name what there is.
+//! Checks models: the keys of providers, the last discovery, and the models that agents name.
 
 use std::time::Duration;
 
@@ -12,10 +12,7 @@ use crate::ops::{Ops, run_blocking};
 
 const VALIDATE_HINT: &str = "`chorusctl models validate` asks now";
 
-/// Providers, the default model, and the models of agents. Asks no provider; a key is looked for and not shown.
-///
-/// # Errors
-/// None of its own.
+/// Checks providers, the default model, and the models of agents. Sends no requests; only checks that keys exist.
 pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let models = ops.models.clone();
     let keys = run_blocking(move || Ok(models.check_keys())).await?;
@@ -62,14 +59,14 @@ fn provider_check(key: &KeyStatus, found: Option<&ProviderModels>, now: Timestam
     }
 }
 
-/// `2 models, asked 5m ago`.
+/// Formats `2 models, asked 5m ago`.
 fn describe_listing(provider: &ProviderModels, now: Timestamp) -> String {
     let count = provider.models.len();
     let models = if count == 1 { "model" } else { "models" };
     format!("{count} {models}, asked {}", format_age(provider.checked_at, now))
 }
 
-/// How long ago, in whole units of the greatest kind there is.
+/// Formats an age in the largest unit that fits.
 fn format_age(at: Option<Timestamp>, now: Timestamp) -> String {
     let Some(at) = at else { return "at an unknown time".to_owned() };
     let seconds = Duration::try_from(now.duration_since(at)).unwrap_or_default().as_secs();
@@ -99,7 +96,7 @@ fn default_model_check(ops: &Ops) -> Check {
     }
 }
 
-/// Agents that name a model that there is not.
+/// Reports agents that name an unknown model.
 fn agents_check(ops: &Ops) -> Option<Check> {
     let defaults = ops.defaults();
     let default = defaults.default_model.as_deref();

@@ -1,4 +1,5 @@
-//! Rules that allow less than they seem to: those that match any program allow only what the reviewed table knows.
+//! Finds permission rules that allow less than they seem to: a rule that matches any program allows only the programs
+//! of the reviewed table.
 
 use chorus_proto::methods::doctor::{Check, Verdict};
 
@@ -9,10 +10,7 @@ use crate::permissions::{Profile, Profiles};
 
 const CHECK_NAME: &str = "permission rules";
 
-/// Lists the rules of profiles of the configuration, and of agents' own, that match programs without naming them.
-///
-/// # Errors
-/// A database that cannot be written.
+/// Lists the rules in configured profiles and in agents' own that match programs without naming them.
 pub async fn check_rules(ops: &Ops) -> Result<Check> {
     let named = ops.config.profiles.iter().filter(|(name, _)| !Profiles::is_preset(name));
     let mut found: Vec<String> = named.flat_map(|(name, profile)| rules_without_program(name, profile)).collect();
@@ -33,7 +31,7 @@ pub async fn check_rules(ops: &Ops) -> Result<Check> {
     ))
 }
 
-/// `careful allow[0]` for each such rule of a profile.
+/// Returns `careful allow[0]` for each such rule of a profile.
 fn rules_without_program(name: &str, profile: &Profile) -> Vec<String> {
     profile.rules_matching_any_program().map(|index| format!("{name} allow[{index}]")).collect()
 }

@@ -1,11 +1,11 @@
-//! How far commands of agents are confined, as running one has shown, and what would mend what is missing.
+//! Reports how commands are confined, as the probe has found, and how to add what is missing.
 
 use chorus_proto::methods::doctor::{Check, Verdict};
 
 use super::{check, check_with};
 use crate::sandbox::{ConfinementLevel, Isolation, MemoryBound, ProcessBound};
 
-/// What was reached, then each thing that is not there. `None`: it could not be found out.
+/// Reports the confinement, then each missing protection. `None` if the probe has failed.
 pub fn checks(level: Option<&ConfinementLevel>) -> Vec<Check> {
     let Some(level) = level else {
         let text = "it cannot be found out now; until it is, every command is asked about";

@@ -1,4 +1,4 @@
-//! What the machine has.
+//! Checks the programs that Chorus needs.
 
 use std::process::{Command, Stdio};
 
@@ -6,7 +6,7 @@ use chorus_proto::methods::doctor::{Check, Verdict};
 
 use super::{check, check_with};
 
-/// git.
+/// Checks git.
 pub fn checks() -> Vec<Check> {
     vec![check_git()]
 }

@@ -1,4 +1,4 @@
-//! `events.list`.
+//! The operation `events.list`.
 
 use chorus_proto::methods::events::{ListParams, ListResult};
 
@@ -6,13 +6,13 @@ use super::DEFAULT_PAGE;
 use crate::error::{Error, Result};
 use crate::ops::Ops;
 
-/// Most events a page.
+/// The limit on events in a page.
 const MAX_PAGE: u64 = 10_000;
 
-/// Events that are kept, oldest first.
+/// Lists stored events, oldest first.
 ///
 /// # Errors
-/// `invalid_params`, or a database that cannot be read.
+/// `invalid_params`, or a database error.
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     let limit = params.limit.unwrap_or(DEFAULT_PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
@@ -20,7 +20,7 @@ pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     }
     let (events, lagged) = ops.store.journal.events_after(params.after.unwrap_or(0), limit).await?;
     let next = events.last().map(|event| event.seq).filter(|_| events.len() as u64 == limit);
-    // Whoever starts at the beginning has not missed what was before it.
+    // A client that starts at the beginning has not missed what was pruned before.
     let lagged = if params.after.is_none() { 0 } else { lagged };
     Ok(ListResult { events, lagged, next })
 }

@@ -1,7 +1,7 @@
-//! `events.*`.
+//! The operations `events.*`.
 
 pub mod list;
 pub mod subscribe;
 
-/// Events a page unless said otherwise.
+/// The default number of events in a page.
 const DEFAULT_PAGE: u64 = 1_000;

@@ -1,4 +1,4 @@
-//! `events.subscribe`.
+//! The operation `events.subscribe`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,31 +11,28 @@ use super::DEFAULT_PAGE;
 use crate::error::Result;
 use crate::ops::Ops;
 
-/// What a connection listens to: first what is kept, then what happens.
+/// The event subscription of a connection: first stored events, then live ones.
 #[derive(Debug)]
 pub struct Subscription {
     live: broadcast::Receiver<Arc<Event>>,
-    /// Number of the last event that was given out.
+    /// Number of the last event that was delivered.
     last_seq: u64,
-    /// Events that are kept and still to be given out: up to this number.
+    /// Stored events up to this number are replayed.
     replay_until: u64,
     replayed: VecDeque<Event>,
 }
 
-/// What a subscription gives out.
+/// An item that a subscription delivers.
 #[derive(Debug)]
 pub enum SubscriptionItem {
     Event(Arc<Event>),
-    /// So many events are gone.
+    /// This many events were missed.
     Lagged(u64),
 }
 
 /// Begins a subscription.
-///
-/// # Errors
-/// A database that cannot be read.
 pub async fn subscribe(ops: &Ops, params: SubscribeParams) -> Result<(SubscribeResult, Subscription)> {
-    // Listening begins before looking: nothing can fall between the two.
+    // Subscribes before it reads the last number, so that no event is missed in between.
     let live = ops.store.journal.subscribe();
     let seq = ops.store.journal.last_event().await?;
     let last = params.after.unwrap_or(seq).min(seq);
@@ -44,7 +41,7 @@ pub async fn subscribe(ops: &Ops, params: SubscribeParams) -> Result<(SubscribeR
 }
 
 impl Subscription {
-    /// The next thing to hear; `None` when the daemon is going down. May be dropped and called again.
+    /// Returns the next item; `None` when the daemon stops. May be dropped and called again.
     pub async fn next(&mut self, ops: &Ops) -> Option<SubscriptionItem> {
         loop {
             if let Some(event) = self.replayed.pop_front() {
@@ -66,7 +63,7 @@ impl Subscription {
                 continue;
             }
             match self.live.recv().await {
-                // It has no number of its own.
+                // Deltas have no number of their own.
                 Ok(event) if event.kind == EventType::TurnDelta => return Some(SubscriptionItem::Event(event)),
                 Ok(event) if event.seq <= self.last_seq => {}
                 Ok(event) => {

@@ -1,4 +1,4 @@
-//! `memory.add`.
+//! The operation `memory.add`.
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::{AddParams, AddResult};
@@ -8,10 +8,11 @@ use crate::error::{Error, Result};
 use crate::ops::{Ops, resolve};
 use crate::store::catalog::{RememberOutcome, memories};
 
-/// Remembers something for an agent, or for all of its project. What is remembered already is not added twice.
+/// Adds a memory for an agent, or for its project. A text that is remembered already is not added again.
 ///
 /// # Errors
-/// `agent_not_found`, `invalid_params`, `invalid_config` without a project, `limit_reached`, `disk_full`, `storage_failed`.
+/// `agent_not_found`, `invalid_params`, `invalid_config` without a project, `limit_reached`, `disk_full`,
+/// `storage_failed`.
 pub async fn add(ops: &Ops, params: AddParams) -> Result<AddResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let unfit = |why| Error::invalid(why).hint("a sentence or two; what is longer has its place in docs/");

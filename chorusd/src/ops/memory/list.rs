@@ -1,4 +1,4 @@
-//! `memory.list`.
+//! The operation `memory.list`.
 
 use chorus_proto::methods::memory::{ListParams, ListResult};
 
@@ -7,10 +7,10 @@ use crate::agent::window::MAX_MEMORY_TOKENS;
 use crate::error::Result;
 use crate::ops::{Ops, resolve};
 
-/// A page of what an agent remembers, in the order in which its model is shown it.
+/// Lists a page of an agent's memories in the order in which its model sees them.
 ///
 /// # Errors
-/// `agent_not_found`, or a database that cannot be read.
+/// `agent_not_found`, or a database error.
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let memory = load_memory(ops, &agent).await?;

@@ -1,4 +1,4 @@
-//! `memory.*`.
+//! The operations `memory.*`.
 
 pub mod add;
 pub mod list;
@@ -19,13 +19,13 @@ use crate::requester::Requester;
 use crate::session::selector::MIN_PREFIX;
 use crate::store::catalog::{AuditDecision, MemoryRow};
 
-/// Entries in one answer: far below what a frame holds.
+/// The limit on entries in a page, far below what fits in a frame.
 pub const MAX_PAGE: u64 = 500;
 
-/// Digits of a short id, where they are enough.
+/// The minimum length of a short id in hex digits.
 const MIN_SHORT_ID: usize = 8;
 
-/// All that an agent remembers, in the order in which its model is shown it, and what of it that is.
+/// All memories of an agent in the order in which its model sees them, and the part that fits into the prompt.
 struct AgentMemory {
     rows: Vec<MemoryRow>,
     block: MemoryBlock,
@@ -37,7 +37,7 @@ async fn load_memory(ops: &Ops, agent: &AgentEntry) -> Result<AgentMemory> {
     Ok(AgentMemory { rows, block: shown })
 }
 
-/// Some of these rows as the wire shows them.
+/// Converts rows into entries of the protocol.
 async fn to_entries(
     ops: &Ops,
     agent: &Arc<AgentEntry>,
@@ -74,30 +74,27 @@ async fn to_entries(
     Ok(some.into_iter().zip(there).map(entry).collect())
 }
 
-/// One row as the wire shows it, as things are now.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Converts one row into its current entry.
 pub async fn to_entry(ops: &Ops, agent: &Arc<AgentEntry>, row: MemoryRow) -> Result<Option<MemoryEntry>> {
     let memory = load_memory(ops, agent).await?;
     Ok(to_entries(ops, agent, &memory, vec![row]).await?.pop())
 }
 
-/// The beginning of `id` that none of the other `ids` has.
+/// Returns the shortest prefix of `id`, but at least the minimum length, that none of the other `ids` has.
 fn short_id(id: &str, ids: &[String]) -> String {
     let alike = |length: &usize| ids.iter().filter(|other| other.starts_with(&id[..*length])).count() > 1;
     let length = (MIN_SHORT_ID..id.len()).find(|length| !alike(length)).unwrap_or(id.len());
     id[..length].to_owned()
 }
 
-/// The rows that `text` means: an id, or the beginning of some.
+/// Returns the rows whose id is or begins with `text`.
 fn find_by_prefix<'a>(rows: &'a [MemoryRow], text: &str) -> Vec<&'a MemoryRow> {
     let text = text.to_ascii_lowercase();
     let begins = |row: &&MemoryRow| row.id.to_string().starts_with(&text);
     if text.len() < MIN_PREFIX { Vec::new() } else { rows.iter().filter(begins).collect() }
 }
 
-/// A change by hand, as the audit log has it: it is part of what the agent is told.
+/// Builds the audit row for a change by a person, which is recorded because memories are part of the prompt.
 pub fn audit_row_of_change(
     ops: &Ops,
     agent: &AgentEntry,
@@ -119,7 +116,7 @@ pub fn audit_row_of_change(
     }
 }
 
-/// The beginning of a text, on one line.
+/// Shortens a text to one line.
 fn abbreviate(text: &str) -> String {
     const MAX_CHARS: usize = 60;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -129,7 +126,7 @@ fn abbreviate(text: &str) -> String {
     }
 }
 
-/// Something that a person wrote for the agent.
+/// Builds the row of a memory that a person wrote.
 fn new_row(ops: &Ops, agent: &AgentEntry, text: String, path: Option<String>, project: Option<String>) -> MemoryRow {
     MemoryRow {
         id: Uuid::new_v4(),

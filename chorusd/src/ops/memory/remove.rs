@@ -1,4 +1,4 @@
-//! `memory.remove`.
+//! The operation `memory.remove`.
 
 use std::path::PathBuf;
 
@@ -11,13 +11,13 @@ use crate::error::{Error, Result};
 use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash};
 use crate::store::trash::{self, EntryMetadata};
 
-/// Moves something that an agent remembers to the trash.
+/// Moves a memory to the trash.
 ///
 /// # Errors
-/// `agent_not_found`, `not_found`, `ambiguous`, `disk_full`, `storage_failed`; it is remembered as before then.
+/// `agent_not_found`, `not_found`, `ambiguous`, `disk_full`, `storage_failed`; the memory is unchanged then.
 pub async fn remove(ops: &Ops, params: RemoveParams) -> Result<RemoveResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
-    // One removal or restore from the trash at a time.
+    // Serialises removals and restores from the trash.
     let _one_at_a_time = ops.agents_lock.lock().await;
     let memory = load_memory(ops, &agent).await?;
     let shown: String = params.id.chars().take(80).collect();
@@ -52,7 +52,8 @@ pub async fn remove(ops: &Ops, params: RemoveParams) -> Result<RemoveResult> {
     });
     let trashed = trashed.await?;
     let trash = trashed.id.clone();
-    // What is in the trash by now can be removed: the log says no more than what is done.
+    // The copy in the trash exists by now, so the removal can go ahead, and the audit log records nothing that does not
+    // happen.
     let removed = async {
         catalog.append_audit_row(audit_row_of_change(ops, &agent, "remove", (Some(&row.text), None))).await?;
         catalog.delete_memories(vec![row.id]).await

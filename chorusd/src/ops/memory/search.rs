@@ -1,4 +1,4 @@
-//! `memory.search`.
+//! The operation `memory.search`.
 
 use chorus_proto::methods::memory::{SearchParams, SearchResult};
 
@@ -7,11 +7,11 @@ use crate::error::{Error, Result};
 use crate::ops::{Ops, resolve};
 use crate::store::catalog::memories;
 
-/// What an agent remembers that has all of these words in it. There are few enough to look at each: that finds words in any
-/// script, and parts of words, without an index that would hold what was removed.
+/// Finds the memories that contain all words of the query. They are few enough to scan, which finds words in any
+/// script, and parts of words, without an index that would keep removed texts.
 ///
 /// # Errors
-/// `agent_not_found`, `invalid_params`, or a database that cannot be read.
+/// `agent_not_found`, `invalid_params`, or a database error.
 pub async fn search(ops: &Ops, params: SearchParams) -> Result<SearchResult> {
     if params.query.trim().is_empty() {
         return Err(Error::invalid("there is nothing to search for").hint("chorusctl memory search WORD"));

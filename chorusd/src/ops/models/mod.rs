@@ -1,4 +1,4 @@
-//! `models.*`.
+//! The operations `models.*`.
 
 pub mod list;
 pub mod validate;
@@ -8,7 +8,7 @@ use chorus_proto::methods::models::{Discovery, Model, ModelProvider, ModelsResul
 use crate::llm::{DiscoveryStatus, ModelCatalog, ModelInfo, ModelRef, Models, ProviderModels};
 use crate::ops::Ops;
 
-/// What was found, as the wire shows it.
+/// Converts the model catalog into its form in the protocol.
 fn to_result(ops: &Ops, available: ModelCatalog) -> ModelsResult {
     let models = &ops.models;
     ModelsResult {

@@ -1,4 +1,4 @@
-//! `permissions.check`.
+//! The operation `permissions.check`.
 
 use chorus_proto::methods::permissions::{CheckParams, Verdict};
 
@@ -7,10 +7,10 @@ use crate::error::{Error, Result};
 use crate::ops::{Ops, resolve, run_blocking};
 use crate::tools::{normalize_file_action, sandbox_policy, workspace_paths};
 
-/// What the agent's profile says of an action, and what is said of it where commands cannot be confined.
+/// Judges an action by the agent's profile, taking into account whether commands can be confined.
 ///
 /// # Errors
-/// `agent_not_found`, `invalid_config`, and `invalid_params` for what is no action.
+/// `agent_not_found`, `invalid_config`, and `invalid_params` for a malformed action.
 pub async fn check(ops: &Ops, params: CheckParams) -> Result<Verdict> {
     let named = params
         .action
@@ -25,7 +25,7 @@ pub async fn check(ops: &Ops, params: CheckParams) -> Result<Verdict> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let profile = usable_profile(&agent.settings)?.clone();
     let dir = agent.settings.dir.join("workspace");
-    // A long command takes a while to take apart.
+    // Off the async threads, because parsing a long command takes a while.
     let action = params.action;
     let (mut verdict, action) = run_blocking(move || {
         let action = normalize_file_action(&action, &dir).unwrap_or(action);

@@ -1,4 +1,4 @@
-//! `permissions.list`.
+//! The operation `permissions.list`.
 
 use chorus_proto::methods::permissions::{ListParams, ListResult};
 
@@ -6,10 +6,7 @@ use super::profile_info;
 use crate::error::Result;
 use crate::ops::{Ops, agent};
 
-/// The presets and the profiles of the configuration, with who has them.
-///
-/// # Errors
-/// A database that cannot be written.
+/// Lists the presets and the configured profiles, with the agents that use them.
 pub async fn list(ops: &Ops, _: ListParams) -> Result<ListResult> {
     agent::reload_all(ops, ops.agents.all()).await?;
     let profiles = ops.config.profiles.iter().map(|(name, profile)| profile_info(ops, name, profile)).collect();

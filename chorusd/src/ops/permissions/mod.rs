@@ -1,4 +1,4 @@
-//! `permissions.*`.
+//! The operations `permissions.*`.
 
 pub mod check;
 pub mod list;
@@ -14,10 +14,7 @@ use crate::agent::AgentSettings;
 use crate::error::{Error, Result};
 use crate::permissions::{Profile, Profiles};
 
-/// The profile that an agent acts under.
-///
-/// # Errors
-/// `invalid_config` where its permissions cannot be used.
+/// Returns the profile of an agent, or `invalid_config` if its permissions cannot be used.
 pub fn usable_profile(facts: &AgentSettings) -> Result<&Arc<Profile>> {
     facts.profile.as_ref().map_err(|problem| {
         let name = &facts.name;
@@ -26,7 +23,7 @@ pub fn usable_profile(facts: &AgentSettings) -> Result<&Arc<Profile>> {
     })
 }
 
-/// A profile as lists show it.
+/// Converts a profile into its form in lists.
 fn profile_info(ops: &Ops, name: &str, profile: &Profile) -> ProfileInfo {
     let agents = ops.agents.all();
     let agents = agents.iter().filter(|agent| agent.permissions.as_str() == Some(name));

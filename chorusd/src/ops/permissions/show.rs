@@ -1,4 +1,4 @@
-//! `permissions.show`.
+//! The operation `permissions.show`.
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::permissions::{ShowParams, ShowResult};
@@ -8,10 +8,7 @@ use crate::config::closest_match;
 use crate::error::{Error, Result};
 use crate::ops::{Ops, agent};
 
-/// One profile.
-///
-/// # Errors
-/// `not_found`.
+/// Shows one profile.
 pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult> {
     let profiles = &ops.config.profiles;
     let Some(profile) = profiles.get(&params.name) else {

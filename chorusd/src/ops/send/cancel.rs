@@ -1,4 +1,4 @@
-//! `send.cancel`.
+//! The operation `send.cancel`.
 
 use chorus_proto::methods::send::{CancelParams, CancelResult};
 use uuid::Uuid;
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ops::context::wrong_reply;
 use crate::ops::{Ops, resolve};
 
-/// Ends the turn that runs, or the one that is named.
+/// Cancels the running turn, or the turn `turn_id`.
 ///
 /// # Errors
 /// `agent_not_found`, `no_agent`, `ambiguous`, `busy`.
@@ -20,7 +20,7 @@ pub async fn cancel(ops: &Ops, params: CancelParams) -> Result<CancelResult> {
     }
 }
 
-/// Takes a message back whose turn has not begun; false: it has, and goes on.
+/// Cancels a queued turn. Returns false if it has begun, and continues.
 ///
 /// # Errors
 /// `busy`.

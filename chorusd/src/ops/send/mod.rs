@@ -1,4 +1,4 @@
-//! `send` and `send.cancel`.
+//! The operations `send` and `send.cancel`.
 
 pub mod cancel;
 mod turn;

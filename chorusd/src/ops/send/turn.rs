@@ -1,4 +1,4 @@
-//! `send`.
+//! The operation `send`.
 
 use std::sync::Arc;
 
@@ -20,14 +20,16 @@ use crate::ops::context::wrong_reply;
 use crate::ops::{Ops, resolve};
 use crate::requester::Requester;
 
-/// Where a message comes from, and on whose behalf its turn is. A front door says it; no field of a request does.
+/// The source of a message, and the requester on whose behalf its turn runs. Front ends set it; no field of a request
+/// does.
 #[derive(Debug, Clone)]
 pub struct MessageOrigin {
-    /// `None`: the owner, who needs no name.
+    /// `None` for the owner, who needs no name.
     pub author: Option<Author>,
     pub source: Source,
     pub requester: Requester,
-    /// It was asked before the daemon ended. A turn of its key in which nothing was done yet is gone on with.
+    /// True if the message was sent before the last restart. A turn with its key in which nothing was done yet is
+    /// continued.
     pub is_resumption: bool,
 }
 
@@ -38,19 +40,19 @@ impl MessageOrigin {
     }
 }
 
-/// One turn that the owner asks for. Whoever asked may go away; the turn goes on.
+/// Runs a turn for the owner. The turn continues if the caller disconnects.
 ///
 /// # Errors
-/// As [`send_for`].
+/// As [`send_from`].
 pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn TurnListener>>) -> Result<SendResult> {
     send_from(ops, params, MessageOrigin::from_socket(), ear).await
 }
 
-/// One turn.
+/// Runs a turn for the requester in `origin`.
 ///
 /// # Errors
-/// `invalid_params`, `agent_not_found`, `busy`, `model_unavailable`, `invalid_config`, `limit_reached`, `interrupted`, `disk_full`,
-/// `storage_failed`.
+/// `invalid_params`, `agent_not_found`, `busy`, `model_unavailable`, `invalid_config`, `limit_reached`, `interrupted`,
+/// `disk_full`, `storage_failed`.
 pub async fn send_from(
     ops: &Ops,
     params: SendParams,
@@ -61,10 +63,10 @@ pub async fn send_from(
     run_send(ops, resolve::agent(ops, name.as_deref()), params, origin, ear).await
 }
 
-/// One turn of the agent with this id, whatever its name is now; that in `params` counts for nothing.
+/// Runs a turn of the agent with this id, whatever its name is now; the name in `params` is ignored.
 ///
 /// # Errors
-/// As [`send_for`].
+/// As [`send_from`].
 pub async fn send_to_agent(
     ops: &Ops,
     agent: Uuid,
@@ -91,8 +93,8 @@ async fn run_send(
         Some(key) => ops.store.journal.has_turn_key(agent.settings.id, key.clone()).await?,
         None => false,
     };
-    // Said before anything is kept: without a model nobody would answer. What was asked before has its answer already, even
-    // where that has used up what a day allows.
+    // Checked before anything is stored, because without a model nobody would reply. A message that was sent before has
+    // its reply already, even if that has used up the daily limit.
     if !known {
         ensure_can_begin(ops, &agent.settings, &params.attachments).await?;
     }
@@ -132,23 +134,21 @@ async fn run_send(
     }
 }
 
-/// Why an agent's model would not be shown what somebody attaches; `None`: it would, or what the turn comes to says why not.
+/// Returns the reason why an agent's model cannot accept an attachment; `None` if it can, or if the turn itself reports
+/// the problem.
 #[must_use]
 pub fn attachment_problem(ops: &Ops, agent: &AgentSettings, attachment: &Attachment) -> Option<String> {
     let target = ops.models.resolve(agent.model.as_deref()?).ok()?;
     ops.models.attachment_problem(&target, attachment)
 }
 
-/// Bytes that one message may have as JSON.
+/// Returns the limit on the bytes of one message as JSON.
 #[must_use]
 pub fn max_message_bytes(ops: &Ops) -> usize {
     PageBudget::from_max_frame(ops.config.max_frame).message_bytes
 }
 
-/// Whether a turn can begin at all.
-///
-/// # Errors
-/// Why not.
+/// Checks that a turn can begin; returns the reason if not.
 pub async fn ensure_can_begin(ops: &Ops, agent: &AgentSettings, attachments: &[Attachment]) -> Result<()> {
     let model = agent.model.as_deref().ok_or_else(|| crate::agent::no_model_error(&agent.name))?;
     crate::ops::permissions::usable_profile(agent)?;

@@ -1,4 +1,4 @@
-//! `session.branch`.
+//! The operation `session.branch`.
 
 use chorus_proto::methods::tree::{BranchParams, BranchResult};
 
@@ -8,8 +8,8 @@ use crate::ops::context::session_prefix::SessionPrefix;
 use crate::ops::context::wrong_reply;
 use crate::ops::{Ops, resolve, wire_types};
 
-/// Goes on from a session, or from its first messages, in a second line of work: the live context of the agent, or of the one that
-/// `as` names, which is saved first where it has unsaved messages. The session and what went on from it stay as they are.
+/// Continues from a session, or from its first messages, as the live context of the agent or of the one that `as`
+/// names. Unsaved messages of that context are saved first. The session and its continuations stay as they are.
 ///
 /// # Errors
 /// As `context.restore`; `agent_not_found` also for `as`.
@@ -28,7 +28,7 @@ pub async fn branch(ops: &Ops, params: BranchParams) -> Result<BranchResult> {
     else {
         return Err(wrong_reply());
     };
-    // When it was last used only matters to retention: nobody waits for it.
+    // Not awaited: only retention uses the time of last use.
     drop(ops.store.catalog.touch_session(row.header.id, ops.clock.now()));
     Ok(BranchResult {
         agent: goes_on.settings.name.clone(),

@@ -1,4 +1,4 @@
-//! `session.delete`.
+//! The operation `session.delete`.
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{DeleteParams, DeleteResult};
@@ -13,7 +13,7 @@ use crate::store::trash::{self, EntryMetadata, SessionMetadata, TrashItem};
 /// Moves a session to the trash.
 ///
 /// # Errors
-/// `session_not_found`, `ambiguous`, `denied`, `disk_full`, `storage_failed`; the session is as before then.
+/// `session_not_found`, `ambiguous`, `denied`, `disk_full`, `storage_failed`; the session is unchanged then.
 pub async fn delete(ops: &Ops, params: DeleteParams) -> Result<DeleteResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
@@ -27,10 +27,7 @@ pub async fn delete(ops: &Ops, params: DeleteParams) -> Result<DeleteResult> {
     Ok(DeleteResult { session: shown, trash: trashed.map(|entry| entry.id) })
 }
 
-/// The row as it is now that nobody else may take it away.
-///
-/// # Errors
-/// `session_not_found`.
+/// Reads the row again under the locks; fails with `session_not_found` if it was deleted meanwhile.
 pub async fn reload_row(ops: &Ops, row: SessionRow) -> Result<SessionRow> {
     ops.store.catalog.session(row.header.id).await?.ok_or_else(|| {
         Error::new(ErrorKind::SessionNotFound, format!("{} was deleted in the meantime", row.header.session_id))
@@ -38,15 +35,15 @@ pub async fn reload_row(ops: &Ops, row: SessionRow) -> Result<SessionRow> {
     })
 }
 
-/// Lets live contexts go on without the session, moves its file to the trash, and then has its row removed. `None`:
-/// there was no file.
+/// Detaches live contexts from the session, moves its file to the trash, and then calls `remove` for its row. Returns
+/// `None` if there was no file.
 ///
 /// # Errors
-/// `disk_full`, `storage_failed`; everything is as before then.
+/// `disk_full`, `storage_failed`; everything is unchanged then.
 pub async fn move_to_trash<Remove: Future<Output = Result<()>>>(
     ops: &Ops,
     row: &SessionRow,
-    // Not the future itself: a write is queued when it is called for.
+    // A closure instead of the future itself, because creating the future queues the write.
     remove: impl FnOnce() -> Remove,
 ) -> Result<Option<TrashItem>> {
     let id = row.header.id;

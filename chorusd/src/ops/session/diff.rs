@@ -1,4 +1,4 @@
-//! `session.diff`.
+//! The operation `session.diff`.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use crate::ops::{Ops, resolve, run_blocking, wire_types};
 use crate::session::content_eq::has_same_content;
 use crate::store::session_index::{IndexedFile, MessageReader};
 
-/// Where two sessions part, and a page of what each says from there on.
+/// Finds where two sessions diverge, and returns a page of the messages after that.
 ///
 /// # Errors
 /// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`.
@@ -39,11 +39,11 @@ pub async fn diff(ops: &Ops, params: DiffParams) -> Result<DiffResult<StoredMess
     Ok(DiffResult { a: wire_types::session(ops, a).await?, b: wire_types::session(ops, b).await?, common, lines, next })
 }
 
-/// Pairs of sessions that are remembered.
+/// The limit on remembered pairs of sessions.
 const MAX_PAIRS: usize = 64;
 
-/// How many messages sessions have in common that were compared lately, by the hashes of their messages: only the first
-/// page goes through them.
+/// The number of common messages of recently compared sessions, by the hashes of their messages, so that only the first
+/// page has to count them.
 #[derive(Debug, Default)]
 pub struct SessionOverlaps(Mutex<VecDeque<(HashPair, u64)>>);
 
@@ -65,7 +65,7 @@ impl SessionOverlaps {
     }
 }
 
-/// A session file and the name of its session.
+/// An open session file with the name of its session.
 struct NamedSession {
     name: String,
     paged: IndexedFile,
@@ -77,7 +77,7 @@ impl NamedSession {
     }
 }
 
-/// How many messages both begin with.
+/// Counts the common messages at the beginning of both sessions.
 fn count_common([a, b]: &[NamedSession; 2]) -> Result<u64> {
     let (mut of_a, mut of_b) = (a.paged.messages_from(0), b.paged.messages_from(0));
     let mut common = 0;
@@ -89,7 +89,8 @@ fn count_common([a, b]: &[NamedSession; 2]) -> Result<u64> {
     Ok(common)
 }
 
-/// The lines from `offset` on: what `a` has behind what is common, then what `b` has. And the offset of the next page.
+/// Returns a page of lines from `offset` on: first the remaining messages of `a`, then those of `b`. Also returns the
+/// offset of the next page.
 fn read_page(
     both: &[NamedSession; 2],
     common: u64,

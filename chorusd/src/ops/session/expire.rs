@@ -1,5 +1,5 @@
-//! `session.expire`: sessions that nobody has used for long go to the trash, by the word of a person or once a day by that of
-//! the configuration.
+//! `session.expire`: moves sessions that were not used for long to the trash, on request, or once a day if the
+//! configuration has a retention time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,28 +18,29 @@ use crate::error::{Error, Result};
 use crate::ops::{Ops, resolve};
 use crate::store::catalog::SessionRow;
 
-/// Most sessions that one call takes.
+/// The limit on sessions per call.
 const MAX_SESSIONS: u64 = 1_000;
-/// More bytes than a session takes in the answer.
+/// An upper bound for the bytes of a session in the reply.
 const MAX_ENTRY_BYTES: usize = 1 << 10;
-/// How often the daemon looks by itself.
+/// The interval of the daemon's own runs.
 const RUN_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Sessions that are to go.
+/// The sessions that are unused.
 #[derive(Debug)]
 struct UnusedSessions {
-    /// When one was used last that is to go.
+    /// A session is unused if its last use was before this time.
     before: Timestamp,
-    /// What was used longest ago first.
+    /// The longest unused first.
     ids: Vec<Uuid>,
-    /// How many stay for the sake of live contexts.
+    /// The number of sessions that are kept because live contexts refer to them.
     in_use: u64,
 }
 
-/// Moves sessions to the trash that nobody has used for as long as is asked or configured, or tells which it would.
+/// Moves sessions that were unused for the requested or configured time to the trash; in a dry run only lists them.
 ///
 /// # Errors
-/// `agent_not_found`, `invalid_params`, `disk_full`, `storage_failed`; what went before that is in the trash.
+/// `agent_not_found`, `invalid_params`, `disk_full`, `storage_failed`; sessions that were moved before stay in the
+/// trash.
 pub async fn expire(ops: &Ops, params: ExpireParams) -> Result<ExpireResult> {
     let agent = match params.agent.as_deref() {
         Some(name) => Some(resolve::agent(ops, Some(name)).await?.settings.id),
@@ -82,11 +83,11 @@ fn as_index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// The sessions of `agent`, or of every one there is, that nobody has used for `age`.
+/// Finds the sessions of `agent`, or of all agents, that were not used for `age`.
 async fn find_unused(ops: &Ops, agent: Option<Uuid>, age: Duration) -> Result<UnusedSessions> {
     let before = ops.clock.now().checked_sub(age).unwrap_or(Timestamp::MIN);
     let mut unused = ops.store.catalog.sessions_unused_since(before).await?;
-    // Those of agents in the trash are there already.
+    // Sessions of destroyed agents are in the trash already.
     unused.retain(|(_, _, of)| agent.is_none_or(|agent| agent == *of) && ops.agents.by_id(*of).is_some());
     unused.sort_unstable();
     let in_use = ops.registry.sessions_in_use();
@@ -95,9 +96,9 @@ async fn find_unused(ops: &Ops, agent: Option<Uuid>, age: Duration) -> Result<Un
     Ok(UnusedSessions { before, in_use: (all - ids.len()) as u64, ids })
 }
 
-/// Moves one to the trash, unless it was used or deleted in the meantime.
+/// Moves a session to the trash, unless it was used or deleted meanwhile.
 async fn expire_session(ops: &Ops, id: Uuid, before: Timestamp) -> Result<Option<ExpiredSession>> {
-    // For each by itself: nobody waits for all of them.
+    // The locks are acquired for each session, so that other requests wait for one session only.
     let _no_restores = ops.sessions_lock.write().await;
     let _no_changes = ops.store.files.change_lock.lock().await;
     let Some(row) = ops.store.catalog.session(id).await? else { return Ok(None) };
@@ -127,7 +128,7 @@ fn to_expired_session(ops: &Ops, row: SessionRow, trash: Option<String>) -> Expi
     }
 }
 
-/// Does it now and once a day, until `stop`; nothing where the configuration has no age.
+/// Runs now and once a day until `stop` is cancelled; does nothing without a configured retention time.
 pub async fn run_daily(ops: Arc<Ops>, stop: CancellationToken) {
     let Some(age) = ops.config.sessions_unused_for else { return };
     loop {
@@ -140,7 +141,8 @@ pub async fn run_daily(ops: Arc<Ops>, stop: CancellationToken) {
     }
 }
 
-/// One run; what cannot be moved now is tried again by the next. Each agent's people are told how many went.
+/// Moves all unused sessions. Those that cannot be moved are tried again by the next run. Posts a notice for each agent
+/// with the number of moved sessions.
 async fn expire_all(ops: &Ops, age: Duration, stop: &CancellationToken) {
     let due = match find_unused(ops, None, age).await {
         Ok(due) => due,

@@ -1,4 +1,4 @@
-//! `session.export.*`.
+//! The operations `session.export.*`.
 
 use std::io;
 
@@ -18,13 +18,13 @@ use crate::session::{FormatError, SessionIndex};
 use crate::store::catalog::SessionQuery;
 use crate::store::session_index::IndexedFile;
 
-/// Sessions in one answer: far below what a frame holds.
+/// The limit on sessions in a page, far below what fits in a frame.
 const MAX_PAGE: u64 = 1000;
 
-/// Longest piece of text in one answer.
+/// The limit in bytes of a piece of text in a reply.
 const MAX_PIECE_BYTES: usize = 4 << 20;
 
-/// The sessions that are meant, a page of them.
+/// Returns a page of the selected sessions.
 ///
 /// # Errors
 /// `invalid_params`, `agent_not_found`, `session_not_found`, `ambiguous`, `denied`.
@@ -60,14 +60,14 @@ async fn select_of_agents(ops: &Ops, params: SelectParams, offset: u64) -> Resul
     Ok(SelectResult { sessions: wire_types::sessions(ops, rows).await?, next })
 }
 
-/// A piece of a session as text.
+/// Returns a piece of a session as text.
 ///
 /// # Errors
-/// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `invalid_params`, `conflict` where it changed since the piece
-/// that the fingerprint is of.
+/// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `invalid_params`, `conflict` if the session has
+/// changed since the piece that the fingerprint came with.
 pub async fn read(ops: &Ops, params: ReadParams) -> Result<ReadResult> {
     let row = match Uuid::try_parse(&params.session) {
-        // What `select` gave is meant, whosever it is: reading takes nothing across.
+        // An id from `select` is accepted for any agent, because reading does not copy anything to another agent.
         Ok(id) if params.session.len() == 36 => ops.store.catalog.session(id).await?,
         _ => None,
     };
@@ -104,7 +104,7 @@ pub async fn read(ops: &Ops, params: ReadParams) -> Result<ReadResult> {
     Ok(ReadResult { session: wire_types::session(ops, row).await?, data, next, fingerprint: Some(fingerprint) })
 }
 
-/// Writes a text from a checkpoint on until the piece is full or the text at its end; the last checkpoint before that.
+/// Writes a text from a position on, until the piece is full or the text ends. Returns the last position before that.
 fn write_piece(
     piece: &mut ChunkWriter,
     text: &Export<'_>,
@@ -114,7 +114,7 @@ fn write_piece(
 ) -> Result<ExportPosition> {
     let mut progress = begun.progress;
     let mut messages = paged.messages_from(progress.messages);
-    // The piece refuses what no longer fits, and knows that it did; memory refuses nothing.
+    // Results are ignored: a full piece refuses more and reports that itself, and writing to memory cannot fail.
     if begun.offset == 0 {
         let _ = text.write_start(piece);
     }
@@ -141,7 +141,7 @@ fn write_piece(
     failed.map_or(Ok(reached), Err)
 }
 
-/// The last messages, so many of them.
+/// Returns the last `count` messages.
 fn newest_messages(paged: &IndexedFile, name: &str, count: u64) -> Result<Vec<StoredMessage>> {
     let mut messages = paged.messages_from(paged.index.header.message_count.saturating_sub(count));
     let mut newest = Vec::new();
@@ -151,17 +151,17 @@ fn newest_messages(paged: &IndexedFile, name: &str, count: u64) -> Result<Vec<St
     Ok(newest)
 }
 
-/// Differs where the text of a session does, in any form.
+/// Hashes everything that determines the text of a session, in any format.
 fn text_fingerprint(file: &SessionIndex, parent: Option<&ParentSession>) -> String {
     let mut hash = Sha256::new();
     hash.update(&file.sha256);
-    // What the catalogue knows better than the file is in the header.
+    // The header includes what the catalog knows better than the file.
     hash.update(serde_json::to_vec(&file.header).unwrap_or_default());
     hash.update(format!("{parent:?}"));
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The session that `file` goes on from, where it is still known.
+/// Returns the parent of the session, if it is still known.
 async fn find_parent(ops: &Ops, file: &SessionIndex) -> Result<Option<ParentSession>> {
     let Some(id) = file.header.parent_id else { return Ok(None) };
     let Some(row) = ops.store.catalog.session(id).await? else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! How far texts are written that clients read piece by piece.
+//! Remembers positions in exported texts, so that the next piece need not be rendered from the beginning.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -7,13 +7,14 @@ use chorus_proto::methods::export::ExportFormat;
 
 use crate::session::export::Progress;
 
-/// Checkpoints of one text that are kept: who asks for a piece twice finds the one before it, too.
+/// The limit on positions of one text. Several are kept, so that a repeated request for a piece also finds its
+/// position.
 const MAX_PER_TEXT: usize = 4;
 
-/// Checkpoints of all texts.
+/// The limit on positions of all texts.
 const MAX_POSITIONS: usize = 256;
 
-/// A place between two messages of a text, from which it can be written on.
+/// A position between two messages of a text, from which rendering can continue.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExportPosition {
     /// Bytes of the text before it.
@@ -21,22 +22,22 @@ pub struct ExportPosition {
     pub progress: Progress,
 }
 
-/// The newest checkpoints of the texts that were read last: the next piece costs a piece.
+/// The newest positions of the texts that were read last. With them, the next piece costs only its own rendering.
 #[derive(Debug, Default)]
 pub struct ExportPositions(Mutex<VecDeque<(TextKey, ExportPosition)>>);
 
-/// The fingerprint of a session, and the form it takes.
+/// The fingerprint of a session with the format of the text.
 pub type TextKey = (String, ExportFormat);
 
 impl ExportPositions {
-    /// The last checkpoint that is not behind `offset`; the beginning of the text where none is known.
+    /// Returns the last position up to `offset`; the beginning of the text if none is known.
     pub fn before(&self, of: &TextKey, offset: u64) -> ExportPosition {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of_text = known.iter().filter(|(text, point)| text == of && point.offset <= offset);
         of_text.map(|(_, point)| *point).max_by_key(|point| point.offset).unwrap_or_default()
     }
 
-    /// Keeps a checkpoint of a text.
+    /// Remembers a position in a text.
     pub fn remember(&self, of: TextKey, point: ExportPosition) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|(text, other)| *text != of || other.offset != point.offset);

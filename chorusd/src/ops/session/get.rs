@@ -1,4 +1,4 @@
-//! `session.get`.
+//! The operation `session.get`.
 
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{GetParams, GetResult};
@@ -12,7 +12,7 @@ use crate::store::catalog::SessionRow;
 use crate::store::session_files;
 use crate::store::session_index::IndexedFile;
 
-/// A saved session with a page of its messages.
+/// Returns a saved session with a page of its messages.
 ///
 /// # Errors
 /// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`.
@@ -20,7 +20,7 @@ pub async fn get(ops: &Ops, params: GetParams) -> Result<GetResult<StoredMessage
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
     let summary_pending = ops.registry.summaries.is_in_flight(row.header.id);
-    // Read after that: where no summary is on its way, the row has the last word.
+    // The row is read after `summary_pending`: if no summary is in progress, the row has the final one.
     let row = ops.store.catalog.session(row.header.id).await?.unwrap_or(row);
     let paged = open_messages(ops, &row).await?;
     let warnings = if paged.index.sha256 == row.sha256 { Vec::new() } else { vec![changed_warning(&row)] };
@@ -30,7 +30,7 @@ pub async fn get(ops: &Ops, params: GetParams) -> Result<GetResult<StoredMessage
     Ok(GetResult { session: wire_types::session(ops, row).await?, messages, next, summary_pending, warnings })
 }
 
-/// The messages of a page, as [`crate::agent::context::page`] has them, and the offset of the next one.
+/// Returns the messages of a page, selected as in [`crate::agent::context::read_page`], and the offset of the next one.
 fn read_page(
     paged: &IndexedFile,
     name: &str,
@@ -51,15 +51,12 @@ fn read_page(
     Ok((page.messages, (next < count).then_some(next)))
 }
 
-/// Says that the messages of a session are not those that were saved.
+/// Returns the warning that the messages of a session differ from those that were saved.
 pub fn changed_warning(row: &SessionRow) -> String {
     format!("the file of {} was changed since it was saved", row.header.session_id)
 }
 
-/// Opens the file of a session, to read messages from any of them on.
-///
-/// # Errors
-/// As [`read`].
+/// Opens the file of a session for reading messages from any position. Fails like [`read_session_file`].
 pub async fn open_messages(ops: &Ops, row: &SessionRow) -> Result<IndexedFile> {
     let path = wire_types::session_path(ops, &row.header).await?;
     let store = ops.store.clone();
@@ -67,10 +64,10 @@ pub async fn open_messages(ops: &Ops, row: &SessionRow) -> Result<IndexedFile> {
     opened.map_err(|e| corrupt_error(&row.header.session_id, &e))
 }
 
-/// Reads the file of a session; true where its messages were changed since it was saved.
+/// Reads the file of a session. Returns true as well if its messages were changed since it was saved.
 ///
 /// # Errors
-/// `session_not_found` where the file is gone, `corrupt_session` where it is none.
+/// `session_not_found` if the file is missing, `corrupt_session` if it is not a valid session file.
 pub async fn read_session_file(ops: &Ops, row: &SessionRow) -> Result<(SessionFile, bool)> {
     let path = wire_types::session_path(ops, &row.header).await?;
     let found = run_blocking(move || session_files::read(&path)).await?;
@@ -79,7 +76,7 @@ pub async fn read_session_file(ops: &Ops, row: &SessionRow) -> Result<(SessionFi
     Ok((file, changed))
 }
 
-/// The failure that a file of the session `name` is none.
+/// Returns the error for an invalid file of the session `name`.
 #[must_use]
 pub fn corrupt_error(name: &str, error: &FormatError) -> Error {
     Error::new(ErrorKind::CorruptSession, format!("the file of {name} {error}"))

@@ -1,4 +1,4 @@
-//! `session.import.*`, and taking stock of session files that are there already.
+//! `session.import.*`: imports transcripts and session files as sessions of an agent.
 
 use std::io::{BufReader, Seek as _};
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::store::catalog::SessionPlacement;
 use crate::store::session_files;
 use crate::summary;
 
-/// So many skipped lines are named where nothing came in.
+/// The number of skipped lines that an error names if nothing could be imported.
 const MAX_NAMED_SKIPS: usize = 3;
 
-/// Hears how many bytes of how many were read.
+/// Is called with the bytes read so far and the total.
 pub type OnProgress = Box<dyn FnMut(u64, u64) + Send>;
 
 /// Opens an import on a connection.
@@ -45,7 +45,7 @@ pub async fn begin(ops: &Ops, connection: u64, params: BeginParams) -> Result<Be
     Ok(BeginResult { import: ops.transcript_uploads.open(connection, transcript, spool)? })
 }
 
-/// Takes the next bytes.
+/// Receives the next bytes.
 ///
 /// # Errors
 /// `not_found`, `invalid_params`, `disk_full`.
@@ -62,10 +62,11 @@ pub async fn add(ops: &Arc<Ops>, connection: u64, params: AddParams) -> Result<A
     Ok(AddResult { received })
 }
 
-/// Reads what came and saves it. What cannot be read is skipped and told; one message that came in is enough.
+/// Reads the received transcript and saves its sessions. Unreadable entries are skipped and reported; the import
+/// succeeds if there is at least one message.
 ///
 /// # Errors
-/// `invalid_params` where nothing could be read, `disk_full`, `storage_failed`.
+/// `invalid_params` if nothing could be read, `disk_full`, `storage_failed`.
 pub async fn commit(
     ops: &Ops,
     connection: u64,
@@ -91,7 +92,7 @@ pub async fn commit(
     while let Some(mut imported) = complete.recv().await {
         let side_chain = imported.about.side_chain;
         if side_chain {
-            // The main conversation may have got another id here than it has in the file.
+            // The main conversation may have another id here than in the file.
             imported.about.parent_id = main.or(imported.about.parent_id);
         }
         match save_imported(ops, agent, imported).await {
@@ -130,7 +131,7 @@ pub async fn commit(
             })
         }
         (None, Ok(Ok((Ok(_), result)))) => {
-            // A rename may have moved those that came before it.
+            // A rename may have moved the files of the first sessions meanwhile.
             let _stays = ops.sessions_lock.read().await;
             for session in &mut sessions {
                 if let Ok(path) = wire_types::session_path(ops, &session.header).await {
@@ -143,7 +144,7 @@ pub async fn commit(
     }
 }
 
-/// The failure with the first lines that were skipped: there is no result that could name them.
+/// Adds the first skipped lines to the error, since there is no result that could report them.
 fn with_skipped_lines(failure: Error, found: &CommitResult) -> Error {
     if found.skipped.is_empty() {
         return failure;
@@ -173,10 +174,10 @@ fn settings_of(ops: &Ops, agent: Uuid) -> Result<Arc<AgentSettings>> {
     entry.map(|entry| entry.settings.clone()).ok_or_else(Error::agent_destroyed)
 }
 
-/// Takes sessions back that came before a failure: an import is whole or nothing.
+/// Deletes the sessions of a failed import, so that an import is complete or absent.
 async fn delete_imported(ops: &Ops, sessions: Vec<Session>) {
     for Session { header, file_path, .. } in sessions {
-        // The directory may be another by now.
+        // The agent's directory may have been renamed since.
         let _stays = ops.sessions_lock.read().await;
         let path = wire_types::session_path(ops, &header).await.unwrap_or_else(|_| file_path.into());
         let _ = ops.store.catalog.undo_insert_session(header).await;
@@ -189,17 +190,17 @@ async fn delete_imported(ops: &Ops, sessions: Vec<Session>) {
 }
 
 async fn save_imported(ops: &Ops, agent: Uuid, imported: ImportedSession) -> Result<Session> {
-    // Only while one session is written: a rename need not wait for the whole import.
+    // Locked only while one session is written, so that a rename need not wait for the whole import.
     let _stays = ops.sessions_lock.read().await;
     let facts = &settings_of(ops, agent)?;
     let ImportedSession { about, body, totals, digest, content_slug, first_at } = imported;
-    // Kept until the row is there: of many imports of one file that run at once, one gets its id.
+    // Reserved until the row exists: of several concurrent imports of one file, one gets its id.
     let reserved = about.id.and_then(|id| ops.store.files.ids.try_reserve(id));
     let id = match reserved.as_ref().map(|id| *id.key()) {
         Some(id) if ops.store.catalog.session(id).await?.is_none() => id,
         _ => Uuid::new_v4(),
     };
-    // A session of Chorus's own keeps its time; a foreign transcript becomes a session now, and is the latest.
+    // A session file of Chorus keeps its time. A foreign transcript is saved as of now and becomes the latest session.
     let own = about.session_id.is_some();
     let dated = about.saved_at.filter(|_| own);
     let saved_at = dated.unwrap_or_else(|| ops.clock.now());
@@ -248,7 +249,7 @@ async fn save_imported(ops: &Ops, agent: Uuid, imported: ImportedSession) -> Res
     drop(reserved);
     let written = written?;
     if dated {
-        // It is as old as it says, and used now.
+        // The session keeps its old time but counts as used now.
         if let Err(failure) = ops.store.catalog.touch_session(written.header.id, ops.clock.now()).await {
             tracing::warn!(session = %written.header.session_id, %failure, "a new session counts as unused since its time");
         }
@@ -256,7 +257,7 @@ async fn save_imported(ops: &Ops, agent: Uuid, imported: ImportedSession) -> Res
     Ok(written)
 }
 
-/// Whether a name that came from elsewhere may name a file here: `<YYYY-MM-DD>_<slug>`.
+/// Returns true if a name from outside may name a session file: `<YYYY-MM-DD>_<slug>`.
 fn is_session_id(name: &str) -> bool {
     let Some((date, slug)) = name.split_once('_') else { return false };
     date.len() == 10

@@ -1,4 +1,4 @@
-//! `session.merge`.
+//! The operation `session.merge`.
 
 use chorus_proto::methods::tree::{MergeParams, MergeResult};
 use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, TokenPair, WorkingSet};
@@ -20,30 +20,31 @@ use crate::store::catalog::SessionRow;
 use crate::summary::{self, Branch, ConversationSample, branches_prompt, collect_findings};
 use crate::usage::CallKind;
 
-/// The newest messages of a line that are looked at for decisions, tasks and files.
+/// The limit on the newest messages of a branch that are searched for decisions, tasks and files.
 const MAX_SEARCHED_MESSAGES: u64 = 2000;
 
-/// Bytes of transcript that a model is shown.
+/// The limit in bytes of the transcript that a model sees.
 const MAX_TRANSCRIPT_BYTES: usize = 48 << 10;
 
-/// Brings two lines of work together: a new live context with what both begin with and an account of what each did since, the facts and
-/// decisions of both, and a list of where they contradict each other. Both sessions stay as they are.
+/// Merges two branches of a conversation into a new live context. It has the messages that both begin with, a report of
+/// what each did since, the facts and decisions of both, and a list of contradictions. Both sessions stay as they are.
 ///
 /// # Errors
-/// `session_not_found`, `ambiguous`, `denied`, also where there is nothing to bring together; `corrupt_session`, `busy`, `disk_full`,
-/// `storage_failed`.
+/// `session_not_found`, `ambiguous`, `denied`, also if there is nothing to merge; `corrupt_session`, `busy`,
+/// `disk_full`, `storage_failed`.
 pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let said = params.agent.is_some() && !params.own;
     let a = resolve::session(ops, &agent, said, &params.a).await?;
     let b = resolve::session(ops, &agent, said, &params.b).await?;
-    // A turn that runs would refuse it, and the account costs money.
+    // Checked first, because a running turn would refuse the command after the report has cost money.
     ops.registry.ask(agent.settings.id, AgentCommand::CheckReplaceable).await?;
     let (files, warnings) = read_both(ops, &agent.settings, [&a, &b]).await?;
     let merged = run_blocking(move || merge_files(files)).await?;
     let (message, text, generated) = merged.write_report(ops, &agent.settings).await?;
     let (common, conflicts) = (merged.common.len() as u64, merged.working_set.conflicts.clone());
-    // A model's words may have been waited for: the session must still be there, and stay while it becomes the context.
+    // Time has passed while a model was called: the session must still exist, and must not be deleted until it has
+    // become the context.
     let _no_deletes = ops.sessions_lock.read().await;
     let gone = || {
         Error::new(ErrorKind::SessionNotFound, "the session was deleted that the new context was to begin with")
@@ -65,7 +66,7 @@ pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
         return Err(wrong_reply());
     };
     for row in [&a, &b] {
-        // When it was last used only matters to retention: nobody waits for it.
+        // Not awaited: only retention uses the time of last use.
         drop(ops.store.catalog.touch_session(row.header.id, ops.clock.now()));
     }
     Ok(MergeResult {
@@ -81,7 +82,7 @@ pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
     })
 }
 
-/// Reads both, and tells what a person should know of them.
+/// Reads both sessions, with warnings about them.
 async fn read_both(
     ops: &Ops,
     agent: &AgentSettings,
@@ -104,13 +105,13 @@ async fn read_both(
     Ok((files, warnings))
 }
 
-/// What two lines come to.
+/// The result of merging two branches.
 struct MergedBranches {
-    /// What both begin with.
+    /// The messages that both begin with.
     common: Vec<StoredMessage>,
     working_set: WorkingSet,
     branches: [Branch; 2],
-    /// The messages of each behind what both begin with.
+    /// The remaining messages of each branch.
     remaining: [Vec<StoredMessage>; 2],
 }
 
@@ -139,14 +140,14 @@ fn merge_files([a, b]: [SessionFile; 2]) -> Result<MergedBranches> {
     Ok(MergedBranches { common: messages, working_set: set, branches: [line_a, line_b], remaining: [rest_a, rest_b] })
 }
 
-/// A line, and its messages behind what both begin with.
+/// Describes a branch by its messages after the common ones, and returns these.
 fn describe_branch(header: &SessionHeader, rest: &[StoredMessage]) -> (Branch, Vec<StoredMessage>) {
     let (newest, _) = read_page(
         rest,
         PageRange::Last(MAX_SEARCHED_MESSAGES),
         PageBudget { page_bytes: usize::MAX, message_bytes: usize::MAX },
     );
-    // What the working set has of those very messages is found anew, so that it is told, too.
+    // Findings from these messages are removed from the known set, so that they are found and reported again.
     let mut known = header.working_set.clone();
     drop_later_items(&mut known, rest);
     let said = collect_findings(&newest, &known, usize::MAX);
@@ -168,7 +169,7 @@ fn describe_branch(header: &SessionHeader, rest: &[StoredMessage]) -> (Branch, V
 }
 
 impl MergedBranches {
-    /// The message that gives an account of both lines, its text, and whether Chorus wrote all of it.
+    /// Returns the message that reports on both branches, its text, and true if Chorus wrote all of it.
     async fn write_report(&self, ops: &Ops, facts: &AgentSettings) -> Result<(StoredMessage, String, bool)> {
         let [a, b] = &self.branches;
         let asked =

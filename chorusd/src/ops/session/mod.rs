@@ -1,4 +1,4 @@
-//! `session.*`.
+//! The operations `session.*`.
 
 pub mod branch;
 pub mod delete;

@@ -1,4 +1,4 @@
-//! `session.purge`.
+//! The operation `session.purge`.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash};
 use crate::store::trash::{self, TrashItem};
 
-/// Forgets a session: its file, its row, its copies in the trash and, in the background, what the databases still
-/// hold of it. Live contexts that were restored from it are somebody's conversation: they go on, and are named.
+/// Deletes a session for good: its file, its row, its copies in the trash and, in the background, what the databases
+/// still hold of it. Live contexts that were restored from it continue, and are named in the result.
 ///
 /// # Errors
 /// `session_not_found`, `ambiguous`, `denied`, `disk_full`, `storage_failed`.
@@ -38,7 +38,7 @@ pub async fn purge(ops: &Arc<Ops>, params: PurgeParams) -> Result<PurgeResult> {
         }
         Err(failure) if failure.kind == ErrorKind::SessionNotFound => {
             let (id, session_id) = find_in_trash(ops, agent.settings.id, &params.session).await?.ok_or(failure)?;
-            // Nothing is left of the row but what its pages held.
+            // The row is gone already, but its database pages may still hold its content.
             ops.store.catalog.purge_session(id).await?;
             PurgeResult { id, session_id, live: Vec::new() }
         }
@@ -46,7 +46,7 @@ pub async fn purge(ops: &Arc<Ops>, params: PurgeParams) -> Result<PurgeResult> {
     };
     delete_trash_copies(ops, result.id).await?;
     ops.store.journal.delete_events_of(result.id).await?;
-    // Which of them the session holds is not known.
+    // All stored replies of the agent, since it is not known which of them belong to the session.
     ops.store.journal.delete_turn_answers(agent.settings.id).await?;
     tracing::info!(session = %result.id, "session purged");
     let ops = ops.clone();
@@ -54,7 +54,7 @@ pub async fn purge(ops: &Arc<Ops>, params: PurgeParams) -> Result<PurgeResult> {
     Ok(result)
 }
 
-/// The session of that id or name that the agent has in the trash.
+/// Finds the session with this id or name that the agent has in the trash.
 async fn find_in_trash(ops: &Ops, agent: Uuid, text: &str) -> Result<Option<(Uuid, String)>> {
     let meant = |entry: TrashItem| {
         let note = entry.metadata?;
@@ -75,7 +75,7 @@ async fn delete_trash_copies(ops: &Ops, id: Uuid) -> Result<()> {
     .await
 }
 
-/// Cleans the databases of what was purged. Where it does not get to its end, the next start does it.
+/// Erases purged data from the databases. If it is interrupted, the next start repeats it.
 pub async fn erase_purged(ops: &Ops) {
     if let Err(failure) = ops.store.purge_deleted().await {
         tracing::warn!(%failure, "the databases cannot be cleaned of what was purged; the next start tries again");

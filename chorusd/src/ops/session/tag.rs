@@ -1,4 +1,4 @@
-//! `session.tag`.
+//! The operation `session.tag`.
 
 use chorus_proto::SessionHeader;
 use chorus_proto::methods::session::{TagParams, TagResult};
@@ -6,12 +6,12 @@ use chorus_proto::methods::session::{TagParams, TagResult};
 use crate::error::{Error, Result};
 use crate::ops::{Ops, resolve, wire_types};
 
-/// Longest tag.
+/// The limit on a tag in bytes.
 const MAX_TAG_BYTES: usize = 64;
 
 const TAG_HINT: &str = "for example `postgres` or `to review`";
 
-/// Adds tags to a session; those it has already stay where they are.
+/// Adds tags to a session; existing ones keep their position.
 ///
 /// # Errors
 /// `session_not_found`, `ambiguous`, `denied`, `invalid_params`, `corrupt_session`, `disk_full`, `storage_failed`.
@@ -27,10 +27,7 @@ pub async fn tag(ops: &Ops, params: TagParams) -> Result<TagResult> {
     .await
 }
 
-/// Changes a session's tags.
-///
-/// # Errors
-/// As [`tag`].
+/// Changes a session's tags. Fails like [`tag`].
 pub async fn change_tags(
     ops: &Ops,
     params: TagParams,
@@ -47,10 +44,10 @@ pub async fn change_tags(
     Ok(TagResult { session: wire_types::session(ops, row).await? })
 }
 
-/// Tags as they are kept: no doubles, in the order given.
+/// Trims tags and removes duplicates, keeping their order.
 ///
 /// # Errors
-/// `invalid_params` for one that is no tag.
+/// `invalid_params` for an invalid tag.
 pub fn parse_tags(given: Vec<String>) -> Result<Vec<String>> {
     let mut tags: Vec<String> = Vec::new();
     for tag in given {

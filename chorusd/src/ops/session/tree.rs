@@ -1,4 +1,4 @@
-//! `session.tree`.
+//! The operation `session.tree`.
 
 use chorus_proto::Trigger;
 use chorus_proto::methods::tree::{TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
@@ -10,13 +10,13 @@ use crate::ops::{Ops, resolve, run_blocking};
 use crate::session::tree::{Leaf, Node, Tree, arrange};
 use crate::store::catalog::{LineageRow, SessionName};
 
-/// Most sessions a page.
+/// The limit on sessions in a page.
 const MAX_PAGE: u64 = 5000;
 
-/// Characters of a summary.
+/// The limit on characters of a summary.
 const MAX_SUMMARY_CHARS: usize = 300;
 
-/// The sessions of an agent as a tree, from the catalog alone: no file is read.
+/// Returns the sessions of an agent as a tree. It uses only the catalog and reads no files.
 ///
 /// # Errors
 /// `agent_not_found`.
@@ -37,7 +37,7 @@ pub async fn tree(ops: &Ops, params: TreeParams) -> Result<TreeResult> {
     let limit = params.limit.unwrap_or(MAX_PAGE).min(MAX_PAGE);
     let page = places.iter().skip(to_index(offset)).take(to_index(limit));
     let short = ops.store.catalog.short_ids(page.clone().map(|place| rows[place.node].id).collect()).await?;
-    // What belongs to the whole tree comes once.
+    // Roots and gaps describe the whole tree, so only the first page has them.
     let (roots, gaps) = if offset == 0 { (roots, describe_gaps(ops, gaps).await?) } else { Default::default() };
     let mut room = PageBudget::from_max_frame(ops.config.max_frame)
         .page_bytes
@@ -82,7 +82,7 @@ fn to_node(row: &LineageRow) -> Node {
     }
 }
 
-/// A session as the tree shows it; where it stands is the caller's.
+/// Converts a row; the caller sets the position in the tree.
 fn to_tree_session(row: &LineageRow, short_id: String) -> TreeSession {
     TreeSession {
         id: row.id,
@@ -101,20 +101,20 @@ fn to_tree_session(row: &LineageRow, short_id: String) -> TreeSession {
     }
 }
 
-/// Bytes that a session takes in an answer, about: its texts, and what stands around them.
+/// Returns the approximate bytes of a session in the reply.
 fn approx_bytes(session: &TreeSession) -> usize {
     let texts = [&session.description, &session.summary, &session.corrupt].into_iter().flatten().chain(&session.tags);
     // Each byte of a text may have to be escaped.
     600 + session.session_id.len() + texts.map(|text| 2 * text.len() + 4).sum::<usize>()
 }
 
-/// Bytes that roots and gaps take in an answer, about.
+/// Returns the approximate bytes of roots and gaps in the reply.
 fn approx_bytes_of_links(roots: &[Uuid], gaps: &[TreeGap]) -> usize {
     let texts = gaps.iter().flat_map(|gap| [&gap.agent_name, &gap.session_id]).flatten();
     40 * roots.len() + 100 * gaps.len() + texts.map(|text| 2 * text.len()).sum::<usize>()
 }
 
-/// What is known of parents that are no sessions of the agent: another may have them.
+/// Describes parents that are not sessions of this agent; another agent may have them.
 async fn describe_gaps(ops: &Ops, gaps: Vec<Uuid>) -> Result<Vec<TreeGap>> {
     let mut others = ops.store.catalog.session_names(gaps.clone()).await?;
     let gap = |id| {

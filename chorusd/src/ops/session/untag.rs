@@ -1,4 +1,4 @@
-//! `session.untag`.
+//! The operation `session.untag`.
 
 use chorus_proto::methods::session::{TagParams, TagResult};
 
@@ -6,10 +6,7 @@ use super::tag::change_tags;
 use crate::error::Result;
 use crate::ops::Ops;
 
-/// Takes tags off a session; those it does not have are no error.
-///
-/// # Errors
-/// As `session.tag`.
+/// Removes tags from a session; missing ones are ignored. Fails like `session.tag`.
 pub async fn untag(ops: &Ops, params: TagParams) -> Result<TagResult> {
     let gone: Vec<String> = params.tag.iter().map(|tag| tag.trim().to_owned()).collect();
     change_tags(ops, params, move |header| header.tags.retain(|tag| !gone.contains(tag))).await

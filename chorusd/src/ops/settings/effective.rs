@@ -1,4 +1,4 @@
-//! The configuration with what `settings set` has put on top.
+//! The effective configuration: that of the start with the changes of `settings set`.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -6,23 +6,17 @@ use crate::config::{Config, RUNTIME_SETTINGS};
 use crate::error::Result;
 use crate::store::Store;
 
-/// The configuration in force.
+/// The effective configuration.
 #[derive(Debug)]
 pub struct EffectiveConfig(RwLock<Arc<Config>>);
 
 impl EffectiveConfig {
-    /// `config` with the settings of `store`. One that does not fit any more is left out, and logged.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Applies the settings in `store` to `config`. An invalid setting is ignored and logged.
     pub async fn load(store: &Store, config: &Config) -> Result<Self> {
         Ok(Self(RwLock::new(Arc::new(apply_settings(store, config).await?))))
     }
 
-    /// Reads the settings of `store` again.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Applies the settings in `store` again.
     pub async fn reload(&self, store: &Store, config: &Config) -> Result<()> {
         let new = Arc::new(apply_settings(store, config).await?);
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = new;

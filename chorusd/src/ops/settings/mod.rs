@@ -1,4 +1,4 @@
-//! `settings.*`.
+//! The operations `settings.*`.
 
 mod effective;
 pub mod set;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::config::{Config, Origin};
 
-/// One key as the wire shows it.
+/// Converts a key into its form in the protocol.
 fn to_setting(config: &Config, key: String, value: Value) -> Setting {
     let (from, place) = match config.origins.get(&key) {
         None => (From::Default, None),

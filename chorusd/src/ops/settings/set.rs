@@ -1,4 +1,4 @@
-//! `settings.set`.
+//! The operation `settings.set`.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use crate::ops::{Ops, agent};
 use crate::requester::Requester;
 use crate::store::catalog::AuditDecision;
 
-/// Sets what agents have that say nothing themselves, from now on and after restarts. An empty value takes it back.
+/// Sets a default for agents that do not set the key themselves, from now on and after restarts. An empty value removes
+/// the setting.
 ///
 /// # Errors
 /// `invalid_params`, `model_unavailable`, `storage_failed`.
@@ -25,7 +26,7 @@ pub async fn set(ops: &Ops, params: SetParams) -> Result<SetResult> {
     set_as(ops, params, &Requester::Owner).await
 }
 
-/// As [`set`], by `by`, who must be allowed to grant permissions that are set.
+/// Like [`set`], on behalf of `by`, who must be allowed to grant the permissions.
 ///
 /// # Errors
 /// As [`set`]; `denied` for permissions that `by` may not grant.
@@ -45,7 +46,7 @@ pub async fn set_as(ops: &Ops, params: SetParams, by: &Requester) -> Result<SetR
     }
     let _one_at_a_time = ops.agents_lock.lock().await;
     let old = ops.store.catalog.setting(name).await?;
-    // A change that cannot be written down is not made, and one that cannot be made is not written down.
+    // One commit: neither the change nor its audit row is stored without the other.
     ops.store.catalog.set_setting_audited(name, audit_row(ops, by, name, old.clone(), value.clone())).await?;
     ops.effective_config.reload(&ops.store, &ops.config).await?;
     apply_to_agents(ops).await?;
@@ -59,7 +60,7 @@ pub async fn set_as(ops: &Ops, params: SetParams, by: &Requester) -> Result<SetR
     Ok(SetResult { setting, old, overridden_by })
 }
 
-/// What was given, as it would be typed; `None`: nothing.
+/// Converts a value into the text that a person would type; `None` if it is empty.
 fn to_text(value: Value) -> Result<Option<String>> {
     match value {
         Value::Null => Ok(None),
@@ -72,7 +73,7 @@ fn to_text(value: Value) -> Result<Option<String>> {
 fn audit_row(ops: &Ops, by: &Requester, name: &str, old: Option<String>, new: Option<String>) -> AuditDecision {
     AuditDecision {
         at: ops.clock.now(),
-        // Of no agent.
+        // Belongs to no agent.
         agent: Uuid::nil(),
         agent_name: String::new(),
         turn: None,
@@ -85,7 +86,7 @@ fn audit_row(ops: &Ops, by: &Requester, name: &str, old: Option<String>, new: Op
     }
 }
 
-/// Gives agents what they do not say themselves. Timers that run begin anew where their length has changed.
+/// Applies the new defaults to agents. Idle timers restart if their duration has changed.
 async fn apply_to_agents(ops: &Ops) -> Result<()> {
     let defaults = ops.defaults();
     for entry in ops.agents.all() {
@@ -96,7 +97,7 @@ async fn apply_to_agents(ops: &Ops) -> Result<()> {
         if *facts == *entry.settings && new.permissions == entry.permissions {
             continue;
         }
-        // What is wrong with the file still is; what was wrong with the profile may not be.
+        // Problems of the file persist, but a problem of the profile may be solved by the new default.
         let of_file = entry.config_problem.clone().filter(|_| entry.settings.profile.is_ok());
         let problem = new.config_problem.clone().or(of_file);
         let timed = facts.idle_timeout != entry.settings.idle_timeout;

@@ -1,14 +1,11 @@
-//! `settings.show`.
+//! The operation `settings.show`.
 
 use chorus_proto::methods::settings::{ShowParams, ShowResult};
 
 use crate::error::Result;
 use crate::ops::Ops;
 
-/// Every key with its value, and where that comes from.
-///
-/// # Errors
-/// None.
+/// Shows every key with its value and its origin.
 pub async fn show(ops: &Ops, _: ShowParams) -> Result<ShowResult> {
     let config = ops.defaults();
     let settings = config.to_entries().into_iter().map(|(key, value)| super::to_setting(&config, key, value)).collect();

@@ -1,5 +1,5 @@
-//! Keeping `running_tasks` of agent.json. It follows what runs, and nobody waits for it: whoever starts a task must not wait
-//! for the lock on agents, which somebody may hold who waits for that very turn to end.
+//! Keeps `running_tasks` of agent.json up to date in the background. Starting a task must not wait for the agents lock,
+//! because its holder may be waiting for that turn to end.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::ops::Ops;
 use crate::ops::agent::config::write_running_tasks;
 use crate::ops::agent::reload_locked;
 
-/// Agents whose agent.json may list what no longer runs, or not list what does.
+/// Agents whose `running_tasks` in agent.json may be outdated.
 #[derive(Debug, Default)]
 pub struct RunningTasksSync {
     changed: Mutex<HashSet<Uuid>>,
@@ -22,7 +22,7 @@ pub struct RunningTasksSync {
 }
 
 impl RunningTasksSync {
-    /// What runs of this agent has changed.
+    /// Records that the running tasks of this agent have changed.
     pub fn mark_changed(&self, agent: Uuid) {
         self.lock_changed().insert(agent);
         self.notify.notify_one();
@@ -33,7 +33,7 @@ impl RunningTasksSync {
     }
 }
 
-/// Keeps every agent.json true until the daemon stops.
+/// Syncs changed agents until the daemon stops.
 pub async fn run(ops: Arc<Ops>, stop: CancellationToken) {
     loop {
         tokio::select! {
@@ -43,7 +43,7 @@ pub async fn run(ops: Arc<Ops>, stop: CancellationToken) {
     }
 }
 
-/// Brings every agent.json that is due up to what runs.
+/// Syncs agent.json of all changed agents.
 pub async fn sync_changed(ops: &Ops) {
     let due = std::mem::take(&mut *ops.running_tasks_sync.lock_changed());
     for agent in due {
@@ -64,13 +64,10 @@ async fn sync_agent(ops: &Ops, agent: Uuid) -> Result<()> {
     write_running_tasks(ops, &entry, ops.registry.services.tasks.running_of(agent)).await
 }
 
-/// Marks the agents whose agent.json lists tasks of a daemon that ended.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Marks the agents whose agent.json lists tasks of an earlier daemon.
 pub async fn mark_outdated(ops: &Ops) -> Result<()> {
     for row in ops.store.catalog.agents(false).await? {
-        // Most have none, and most that have one have it empty.
+        // Most agents have no such key, and for most of the others it is empty.
         if !row.config.contains("\"running_tasks\"") {
             continue;
         }

@@ -1,4 +1,4 @@
-//! `tasks.list`.
+//! The operation `tasks.list`.
 
 use chorus_proto::methods::tasks::{ListParams, ListResult};
 
@@ -6,16 +6,16 @@ use super::to_tasks;
 use crate::error::{Error, Result};
 use crate::ops::{Ops, resolve};
 
-/// Most tasks a page, and how many unless said otherwise.
+/// The limit on tasks in a page, and the default.
 const MAX_PAGE: u64 = 200;
 
-/// Bytes of commands in a page; one more than fits is begun with.
+/// The limit on the bytes of commands in a page; its first task is included in any case.
 const MAX_PAGE_BYTES: usize = 2 << 20;
 
-/// Tasks of the agent, or of all: those that run, then the others, the newest first.
+/// Lists the tasks of the agent or of all agents: running ones first, then the others, newest first.
 ///
 /// # Errors
-/// `invalid_params`, `agent_not_found`, `no_agent`, or a database that cannot be read.
+/// `invalid_params`, `agent_not_found`, `no_agent`, or a database error.
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     let limit = params.limit.unwrap_or(MAX_PAGE);
     if limit == 0 {

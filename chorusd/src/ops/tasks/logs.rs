@@ -1,4 +1,4 @@
-//! `tasks.logs`.
+//! The operation `tasks.logs`.
 
 use std::fs::File;
 use std::io;
@@ -14,22 +14,22 @@ use super::{find_task, single_task};
 use crate::error::{Error, Result};
 use crate::ops::{Ops, run_blocking};
 
-/// Bytes of a page. JSON may need six for one.
+/// The limit on the bytes of a page. In JSON each may become six.
 const MAX_PAGE_BYTES: usize = 256 << 10;
 
-/// How long a page is waited for.
+/// The time that a request waits for new output.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A page of what a task printed.
+/// Returns a page of a task's output.
 ///
 /// # Errors
-/// `not_found` where there is no such task, or no log of it any more; `storage_failed`.
+/// `not_found` if there is no such task, or its log was deleted; `storage_failed`.
 pub async fn logs(ops: &Ops, params: LogsParams) -> Result<LogsResult> {
     let offset = params.offset.unwrap_or(0);
     let most = MAX_PAGE_BYTES.min(ops.config.max_frame / 8).max(4);
     let until = Instant::now() + WAIT_TIMEOUT;
     loop {
-        // First how it is, then what it printed: of one that has ended, the log is whole.
+        // The status is read before the log, so that the log of an ended task is complete.
         let task = single_task(ops, find_task(ops, &params.id).await?).await?;
         let runs = task.status == TaskStatus::Running;
         let path = task.log_path.clone();
@@ -50,15 +50,15 @@ pub async fn logs(ops: &Ops, params: LogsParams) -> Result<LogsResult> {
 #[derive(Debug, PartialEq, Eq)]
 struct LogPage {
     data: String,
-    /// Bytes that the data stands for.
+    /// Bytes of the log that the data stands for.
     consumed: u64,
-    /// Bytes that were there; half a character at the end waits for its other half.
+    /// Bytes that were available; an incomplete character at the end waits for its rest.
     available: u64,
-    /// The file goes on.
+    /// True if the file has more bytes.
     has_more: bool,
 }
 
-/// Blocks.
+/// Reads a page. Blocks.
 fn read_page(path: &Path, offset: u64, most: usize, grows: bool) -> Result<LogPage> {
     let failed = |e: io::Error| match e.kind() {
         io::ErrorKind::NotFound => Error::new(ErrorKind::NotFound, format!("the log {} is gone", path.display()))
@@ -66,7 +66,7 @@ fn read_page(path: &Path, offset: u64, most: usize, grows: bool) -> Result<LogPa
         _ => Error::io(format_args!("cannot read {}", path.display()), &e),
     };
     let file = File::open(path).map_err(failed)?;
-    // Past what any file can have nothing can be read.
+    // An offset beyond the end of the file reads nothing.
     let offset = offset.min(file.metadata().map_err(failed)?.len());
     let mut piece = vec![0; most];
     let mut length = 0;
@@ -84,7 +84,7 @@ fn read_page(path: &Path, offset: u64, most: usize, grows: bool) -> Result<LogPa
     Ok(LogPage { data, consumed: used as u64, available: length as u64, has_more: more })
 }
 
-/// Bytes at the end that are the beginning of a character.
+/// Returns the number of bytes at the end that form an incomplete character.
 fn incomplete_char_bytes(bytes: &[u8]) -> usize {
     let from = bytes.len().saturating_sub(3);
     let last = bytes[from..].iter().rposition(|byte| !(0x80..0xC0).contains(byte));

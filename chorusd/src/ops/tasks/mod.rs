@@ -1,4 +1,4 @@
-//! `tasks.*`, and what tasks ask of the rest of the daemon.
+//! `tasks.*`, and the daemon's side of background tasks.
 
 pub mod agent_json_sync;
 pub mod list;
@@ -20,7 +20,7 @@ use super::Ops;
 use crate::error::{Error, Result};
 use crate::store::catalog::TaskRow;
 
-/// The task of that id.
+/// Finds the task with this id.
 async fn find_task(ops: &Ops, id: &str) -> Result<TaskRow> {
     let row = ops.store.catalog.task(id.to_owned()).await?;
     let shown: String = id.chars().take(40).collect();
@@ -30,7 +30,7 @@ async fn find_task(ops: &Ops, id: &str) -> Result<TaskRow> {
     })
 }
 
-/// Tasks as the wire shows them: with the names their agents have now, and where their logs lie now.
+/// Converts rows into tasks with the current names of their agents and the current paths of their logs.
 async fn to_tasks(ops: &Ops, rows: Vec<TaskRow>) -> Result<Vec<Task>> {
     let mut places: HashMap<Uuid, (String, PathBuf)> = HashMap::new();
     let mut gone = Vec::new();
@@ -68,7 +68,7 @@ fn to_task(row: TaskRow, places: &HashMap<Uuid, (String, PathBuf)>) -> Task {
     }
 }
 
-/// One task, as [`shown`].
+/// Converts one row as [`to_tasks`] does.
 async fn single_task(ops: &Ops, row: TaskRow) -> Result<Task> {
     to_tasks(ops, vec![row]).await?.pop().ok_or_else(|| Error::internal("a task was lost on its way"))
 }

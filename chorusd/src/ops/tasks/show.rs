@@ -1,4 +1,4 @@
-//! `tasks.show`.
+//! The operation `tasks.show`.
 
 use chorus_proto::methods::tasks::{ShowParams, ShowResult};
 
@@ -6,10 +6,10 @@ use super::{find_task, single_task};
 use crate::error::Result;
 use crate::ops::Ops;
 
-/// One task, of whatever agent.
+/// Shows one task of any agent.
 ///
 /// # Errors
-/// `not_found`, or a database that cannot be read.
+/// `not_found`, or a database error.
 pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult> {
     Ok(ShowResult { task: single_task(ops, find_task(ops, &params.id).await?).await? })
 }

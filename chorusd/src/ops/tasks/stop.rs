@@ -1,4 +1,4 @@
-//! `tasks.stop`.
+//! The operation `tasks.stop`.
 
 use chorus_proto::methods::tasks::{StopParams, StopResult};
 
@@ -6,10 +6,10 @@ use super::{find_task, single_task};
 use crate::error::Result;
 use crate::ops::Ops;
 
-/// Ends a task, and waits until it has ended. One that has is left as it is.
+/// Stops a task and waits until it has ended. Does nothing if it has ended already.
 ///
 /// # Errors
-/// `not_found`, or a database that cannot be read.
+/// `not_found`, or a database error.
 pub async fn stop(ops: &Ops, params: StopParams) -> Result<StopResult> {
     let id = find_task(ops, &params.id).await?.id;
     let stopped = ops.registry.services.tasks.stop(&id).await;

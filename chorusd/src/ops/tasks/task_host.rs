@@ -1,4 +1,4 @@
-//! What tasks ask of the rest of the daemon.
+//! Implements [`TaskHost`]: what background tasks need from the rest of the daemon.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! Messages from one agent to another. Each begins a turn in which no person asks for anything, so nothing is granted in it; how far
-//! such turns go on from one another is bounded.
+//! Sends messages from one agent to another. Each message begins a turn that no person has requested, so nothing is
+//! granted in it. Chains of such turns are limited.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,24 +23,24 @@ use crate::ops::{Ops, resolve};
 use crate::requester::Requester;
 use crate::tools::ToolCaller;
 
-/// Turns that begin from one another, at most, after the one that a person asked for.
+/// The limit on turns that follow from one another, not counting the first one, which a person requested.
 const MAX_HOPS: u32 = 3;
 
-/// Messages of one agent in [`MINUTE`], at most.
+/// The limit on messages of one agent within [`RATE_WINDOW`].
 const MAX_PER_WINDOW: usize = 10;
 
 const RATE_WINDOW: Duration = Duration::from_secs(60);
 
-/// Turns on the way that agents have begun, in all.
+/// The limit on concurrent turns that agents have begun.
 const MAX_RUNNING_TURNS: usize = 256;
 
-/// What is known of turns that agents have begun.
+/// Limits on the turns that agents begin.
 #[derive(Debug, Default)]
 pub struct AgentMessageLimits(Mutex<LimitsState>);
 
 #[derive(Debug, Default)]
 struct LimitsState {
-    /// How many turns stand between each and one that no agent began.
+    /// The number of hops from each running turn back to one that no agent began.
     hops: HashMap<Uuid, u32>,
     /// When each agent sent its last messages.
     sent: HashMap<Uuid, VecDeque<Ticks>>,
@@ -51,7 +51,8 @@ impl AgentMessageLimits {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a message that `from` sends in the turn `of`, and which begins the turn `begins`.
+    /// Counts a message that `from` sends in the turn `of`, and that begins the turn `begins`. Fails if a limit is
+    /// reached.
     fn count_message(&self, from: Uuid, of: Uuid, begins: Uuid, now: Ticks) -> Result<()> {
         let limit = |what: String, hint: &str| Err(Error::new(ErrorKind::LimitReached, what).hint(hint));
         let mut inner = self.lock_state();
@@ -84,7 +85,7 @@ impl AgentMessageLimits {
     }
 }
 
-/// Forgets a turn when it has ended, however that came.
+/// Removes a turn from the limits when it ends for whatever reason.
 struct TurnGuard {
     limits: Arc<AgentMessageLimits>,
     turn: Uuid,
@@ -96,7 +97,7 @@ impl Drop for TurnGuard {
     }
 }
 
-/// Hears whether a message was taken.
+/// Learns when the turn of a message begins or is queued.
 #[derive(Debug, Default)]
 struct AcceptanceListener {
     outcome: Mutex<Option<String>>,
@@ -118,10 +119,10 @@ impl TurnListener for AcceptanceListener {
     fn send_when_ready(&self, _: TurnEvent) {}
 }
 
-/// Begins a turn of `to` with `message`.
+/// Begins a turn of `to` with `message`. Returns without waiting for its reply.
 ///
 /// # Errors
-/// `agent_not_found`, `invalid_params`, `limit_reached`, `busy`, and why that agent cannot answer.
+/// `agent_not_found`, `invalid_params`, `limit_reached`, `busy`, or the reason why that agent cannot begin a turn.
 pub async fn send_message(ops: &Ops, asker: ToolCaller, to: String, message: String) -> Result<String> {
     let agent = resolve::agent(ops, Some(&to)).await?;
     if agent.settings.id == asker.agent {

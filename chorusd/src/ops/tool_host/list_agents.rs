@@ -1,4 +1,4 @@
-//! The agents there are, as one of them sees the others.
+//! Lists the agents for one of them.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use uuid::Uuid;
 
 use crate::ops::Ops;
 
-/// The most that are shown.
+/// The limit on listed agents.
 const MAX_AGENTS: usize = 200;
 
-/// A line for each: its name, its model, and whether it is in a conversation.
+/// Describes each agent in a line: its name, its model, and whether it is in a conversation.
 pub async fn describe_agents(ops: &Ops, asker: Uuid) -> String {
     let all = ops.agents.all();
     let mut text = String::new();

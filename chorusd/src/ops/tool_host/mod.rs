@@ -1,4 +1,4 @@
-//! What tools ask of the daemon: verbs that no person asks for.
+//! Implements [`ToolHost`]: operations that tools request.
 
 mod agent_messages;
 mod list_agents;

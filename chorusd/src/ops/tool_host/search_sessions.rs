@@ -1,4 +1,4 @@
-//! Searching an agent's own sessions by reading them, newest first, as long as a search may take.
+//! Searches an agent's own sessions by reading them, newest first, within a time limit.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -14,30 +14,30 @@ use crate::store::catalog::{SessionQuery, SessionRow};
 use crate::store::session_files;
 use crate::tools::ToolCaller;
 
-/// How long a search may take.
+/// The time limit of a search.
 const SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Sessions that are shown.
+/// The limit on sessions in the result.
 const MAX_SESSIONS: usize = 10;
 
-/// Places of one session that are shown.
+/// The limit on excerpts per session.
 const MAX_EXCERPTS: usize = 2;
 
-/// Sessions that are looked up at once.
+/// Sessions per query of the catalog.
 const CATALOG_PAGE: u64 = 50;
 
-/// Bytes of a file that is read; longer ones are told by their descriptions only.
+/// The limit on the size of a file in bytes; of longer ones only the descriptions are searched.
 const MAX_FILE_BYTES: u64 = 32 << 20;
 
-/// Characters around a word that are shown.
+/// Characters of context around a word in an excerpt.
 const CONTEXT_CHARS: usize = 120;
 
 const MAX_WORDS: usize = 8;
 
-/// Sessions in which all words of the query stand in one message, or in what describes them.
+/// Finds sessions in which one message, or the description, contains all words of the query.
 ///
 /// # Errors
-/// A query without words, a database that cannot be read.
+/// A query without words, or a database error.
 pub async fn search(ops: &Ops, asker: ToolCaller, query: String) -> Result<String> {
     let words = compile_words(&query)?;
     let until = Instant::now() + SEARCH_TIMEOUT;
@@ -76,7 +76,7 @@ pub async fn search(ops: &Ops, asker: ToolCaller, query: String) -> Result<Strin
     Ok(format_result(&found, looked, total))
 }
 
-/// What the model reads.
+/// Formats the result for the model.
 fn format_result(found: &[String], looked: u64, total: u64) -> String {
     let sessions = |count: u64| if count == 1 { "1 session".to_owned() } else { format!("{count} sessions") };
     let mut text = match found.len() {
@@ -104,7 +104,7 @@ fn compile_words(query: &str) -> Result<Vec<Regex>> {
     Ok(words)
 }
 
-/// What there is of the words in one session; `None`: not all of them.
+/// Searches one session; returns `None` if it does not contain all words.
 fn search_session(row: &SessionRow, path: PathBuf, words: &[Regex]) -> Option<String> {
     let header = &row.header;
     let tags = header.tags.join(" ");
@@ -129,7 +129,7 @@ fn search_session(row: &SessionRow, path: PathBuf, words: &[Regex]) -> Option<St
     Some(text)
 }
 
-/// The first messages of people and of the model in which all words stand, each with a bit around the first of them.
+/// Returns excerpts from the first user and assistant messages that contain all words.
 fn find_excerpts(path: PathBuf, words: &[Regex]) -> Vec<String> {
     let small = path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_FILE_BYTES);
     let bytes = small.then(|| std::fs::read(&path).ok()).flatten().unwrap_or_default();
@@ -143,7 +143,7 @@ fn find_excerpts(path: PathBuf, words: &[Regex]) -> Vec<String> {
         .collect()
 }
 
-/// The text around the first word.
+/// Returns the text around the first word.
 fn excerpt(text: &str, words: &[Regex]) -> String {
     let at = words.iter().filter_map(|word| word.find(text)).map(|found| found.start()).min().unwrap_or(0);
     let before = text[..at].char_indices().rev().nth(CONTEXT_CHARS).map(|(at, _)| at);
@@ -152,7 +152,7 @@ fn excerpt(text: &str, words: &[Regex]) -> String {
     format!("{cut}{}", one_line(&text[start..], 2 * CONTEXT_CHARS))
 }
 
-/// A text on one line, without what drives a terminal or passes for a heading.
+/// Puts a text on one line, without control characters and line breaks, so that it cannot imitate a heading.
 fn one_line(text: &str, most: usize) -> String {
     let mut line: String =
         text.chars().map(|c| if c.is_control() || c.is_whitespace() { ' ' } else { c }).take(most).collect();
@@ -177,6 +177,6 @@ mod tests {
         );
         assert!(shown.chars().count() <= 2 * CONTEXT_CHARS + 2 && !shown.contains(['\n', '\u{2028}']));
         assert_eq!(excerpt("Needle", &words), "Needle");
-        assert!(search_sessions::compile_words("  ").is_err());
+        assert!(compile_words("  ").is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! An agent changes its own configuration: as `agent config` would, as far as whoever asked for the turn may grant it, and only
-//! with a note in the audit log.
+//! Lets an agent change its own configuration as `agent config` would. The requester of the turn must be allowed to
+//! grant the change, which is recorded in the audit log.
 
 use chorus_proto::ErrorKind;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::tools::{SelfEdit, ToolCaller};
 /// Makes the change.
 ///
 /// # Errors
-/// `denied` where it may not be granted, else as `agent.config`.
+/// `denied` if the requester may not grant it, otherwise as `agent.config`.
 pub async fn self_edit(ops: &Ops, asker: ToolCaller, edit: SelfEdit) -> Result<()> {
     let (key, value) = match edit {
         SelfEdit::SystemPrompt(prompt) => ("system_prompt", Value::String(prompt)),
@@ -31,7 +31,7 @@ pub async fn self_edit(ops: &Ops, asker: ToolCaller, edit: SelfEdit) -> Result<(
             ("model", Value::String(model))
         }
     };
-    // Whoever destroys the agent holds the lock until this turn has ended.
+    // Cancellable, because an operation that destroys the agent holds the lock until this turn has ended.
     let _one_at_a_time = tokio::select! {
         biased;
         () = asker.cancel.cancelled() => {
@@ -59,7 +59,7 @@ pub async fn self_edit(ops: &Ops, asker: ToolCaller, edit: SelfEdit) -> Result<(
     Ok(())
 }
 
-/// Whether a model can be called: it has a provider, and that a key.
+/// Checks that a model can be called: its provider is configured and has a key.
 async fn ensure_callable(ops: &Ops, model: &str) -> Result<()> {
     let target = ops.models.resolve(model)?;
     let models = ops.models.clone();

@@ -1,4 +1,4 @@
-//! `trash.empty`.
+//! The operation `trash.empty`.
 
 use chorus_proto::methods::trash::{EmptyParams, EmptyResult};
 use jiff::Timestamp;
@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use crate::error::{Error, Result};
 use crate::ops::Ops;
 
-/// Deletes what is in the trash, or what has been there for long.
+/// Deletes everything in the trash, or only older entries.
 ///
 /// # Errors
-/// `invalid_params`, `storage_failed`; what was deleted before that stays deleted.
+/// `invalid_params`, `storage_failed`; entries that were deleted before stay deleted.
 pub async fn empty(ops: &Ops, params: EmptyParams) -> Result<EmptyResult> {
     let before = params.older_than.as_deref().map(|text| parse_cutoff(text, ops.clock.now())).transpose()?;
     let _one_at_a_time = ops.agents_lock.lock().await;

@@ -1,4 +1,4 @@
-//! `trash.*`.
+//! The operations `trash.*`.
 
 pub mod empty;
 pub mod list;
@@ -13,24 +13,22 @@ use crate::error::{Error, Result};
 use crate::session::selector::MIN_PREFIX;
 use crate::store::trash::{self, TrashItem};
 
-/// Everything in the trash, newest first.
-///
-/// # Errors
-/// A directory that cannot be read.
+/// Returns the entries of the trash, newest first.
 pub async fn list_entries(ops: &Ops) -> Result<Vec<TrashItem>> {
     let home = ops.home.clone();
     run_blocking(move || trash::list(&home).map_err(|e| Error::io("cannot read the trash", &e))).await
 }
 
-/// Deletes an entry; of an agent that is gone, what it remembered as well. An entry on its way in may be deleted at once.
+/// Deletes an entry; if it is an agent that no longer exists, also its memories. An entry that is being moved in may be
+/// deleted directly.
 ///
 /// # Errors
-/// The error of the disk or the database; what is left is shown in the trash then.
+/// An error of the disk or the database; the rest of the entry stays visible in the trash then.
 pub async fn delete_entry(ops: &Ops, entry: TrashItem) -> Result<()> {
     let failed = |dir: &std::path::Path, e: &std::io::Error| {
         Error::io(format_args!("cannot delete all of {}", dir.display()), e)
     };
-    // From here on a crash leads to the deletion, never back.
+    // From here on recovery after a crash completes the deletion.
     let entry = run_blocking(move || trash::begin_delete(&entry).map_err(|e| failed(&entry.dir, &e))).await?;
     let agent = entry.metadata.as_ref().filter(|note| note.kind == TrashKind::Agent).map(|note| note.agent_id);
     if let Some(agent) = agent.filter(|agent| ops.agents.by_id(*agent).is_none())
@@ -43,7 +41,7 @@ pub async fn delete_entry(ops: &Ops, entry: TrashItem) -> Result<()> {
         .await
 }
 
-/// Shows an entry whose move into the trash is complete; where that fails, the next start does it.
+/// Makes an entry visible whose move into the trash is complete; if that fails, the next start does it.
 pub async fn make_visible(entry: TrashItem) -> TrashItem {
     let hidden = entry.clone();
     let shown = run_blocking(move || trash::settle(&entry).map_err(|e| Error::io("cannot show it", &e)));
@@ -53,7 +51,8 @@ pub async fn make_visible(entry: TrashItem) -> TrashItem {
     })
 }
 
-/// The entry that `text` means: its id, the UUID in it, that of what was remembered or a beginning of one, or a name that only one has.
+/// Finds the entry that `text` selects: by its id, the UUID in it, or the id of a memory, or a prefix of one of these,
+/// or by an unambiguous name.
 fn find_entry(entries: Vec<TrashItem>, text: &str) -> Result<TrashItem> {
     let named = |entry: &TrashItem| entry.metadata.as_ref().is_some_and(|note| note.name == text);
     let begins = |entry: &TrashItem| {

@@ -1,14 +1,14 @@
-//! Completes or undoes what a crash cut short between the trash and the catalog.
+//! Recovery after a crash: completes or undoes moves between the trash and the catalog that were interrupted.
 //!
-//! A verb that moves something in or out hides the entry first, and shows or removes it last. In between, the note, the place
-//! of the content and the row tell how far it came, whichever verb it was:
+//! An operation that moves something in or out hides the entry first, and shows or removes it last. In between, the
+//! description, the place of the content and the row reveal how far it came, whichever operation it was:
 //!
-//! | content | row | the verb | what becomes of it |
+//! | content | row | operation | recovery |
 //! |---|---|---|---|
-//! | at its place | there | a delete that moved nothing, or a restore that is done | the entry goes |
-//! | at its place | gone | a restore without its row | the row is added, the entry goes |
-//! | in the trash | there | a delete without its commit | of a session the row goes; an agent goes back to its place |
-//! | in the trash | gone | a delete that is done, or a restore that moved nothing | the entry is shown |
+//! | at its place | exists | a delete that moved nothing, or a completed restore | removes the entry |
+//! | at its place | missing | a restore without its row | adds the row, removes the entry |
+//! | in the trash | exists | a delete without its commit | session: deletes the row; agent: moves it back |
+//! | in the trash | missing | a completed delete, or a restore that moved nothing | shows the entry |
 
 use std::path::PathBuf;
 
@@ -22,21 +22,19 @@ use crate::store::catalog::SessionRow;
 use crate::store::session_files::path_of;
 use crate::store::trash::{self, EntryMetadata, SessionMetadata, Stage, TrashItem};
 
-/// The decision about an entry.
+/// The action that recovery takes for an entry. The log prints the variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Resolution {
-    /// It is shown.
+    /// Shows it.
     Show,
-    /// Its content is elsewhere: it goes.
+    /// Removes it, because its content is elsewhere.
     Discard,
-    /// Its deletion is completed.
+    /// Completes its deletion.
     Delete,
 }
 
-/// Settles the entries whose move or deletion did not end. Nothing else may change the trash meanwhile.
-///
-/// # Errors
-/// A trash that cannot be read. An entry that cannot be settled is left for the next start.
+/// Recovers the entries whose move or deletion was interrupted. Nothing else may change the trash meanwhile. An entry
+/// that cannot be recovered is left for the next start.
 pub async fn recover_unfinished(ops: &Ops) -> Result<()> {
     let home = ops.home.clone();
     let entries =
@@ -47,13 +45,10 @@ pub async fn recover_unfinished(ops: &Ops) -> Result<()> {
     Ok(())
 }
 
-/// Settles every entry: earlier versions hid none.
-///
-/// # Errors
-/// As [`unfinished`].
+/// Recovers every entry, since earlier versions did not hide entries.
 pub async fn recover_all(ops: &Ops) -> Result<()> {
     for entry in super::list_entries(ops).await? {
-        // One at a time, so that nobody waits for long.
+        // Locked for each entry, so that other requests do not wait long.
         let _one_at_a_time = ops.agents_lock.lock().await;
         let _no_restores = ops.sessions_lock.write().await;
         if entry.dir.is_dir() {
@@ -129,7 +124,7 @@ async fn resolve_session(
     }
     if let (None, true, Some(agent)) = (&row, at_its_place, agent) {
         match add_session_row(ops, &agent.settings, &note.name, of, place).await {
-            // Another session has its id or its name: the scan gives it others.
+            // Another session has its id or its name; the scan assigns others to it.
             Err(failure) if failure.kind != ErrorKind::AlreadyExists => return Err(failure),
             _ => {}
         }

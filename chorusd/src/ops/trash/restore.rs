@@ -1,4 +1,4 @@
-//! `trash.restore`.
+//! The operation `trash.restore`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::store::catalog::{MemoryRow, RememberOutcome, SessionPlacement, Sessio
 use crate::store::session_files::{self, path_of, stamp};
 use crate::store::trash::{self, EntryMetadata, SessionMetadata, TrashItem};
 
-/// Puts an agent, a session or something remembered back where it was.
+/// Restores an agent, a session or a memory to its original place.
 ///
 /// # Errors
-/// `not_found`, `ambiguous`, `already_exists` where the name is taken; the entry stays in the trash then.
+/// `not_found`, `ambiguous`, `already_exists` if the name is taken; the entry stays in the trash then.
 pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> {
     let _one_at_a_time = ops.agents_lock.lock().await;
     let _no_deletes = ops.sessions_lock.write().await;
@@ -40,12 +40,12 @@ pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> 
     Ok(back)
 }
 
-/// The agent with its id, row and sessions.
+/// Restores an agent with its id, row and sessions.
 async fn restore_agent(ops: &Ops, entry: &TrashItem, note: &EntryMetadata) -> Result<Agent> {
     let name = &note.name;
     let dir = format!("{AGENTS_DIR}/{name}");
     let target = ops.home.join(&dir);
-    // An agent whose own directory this is has no other.
+    // The index may still list the agent itself with this directory.
     let stranger = |other: Arc<AgentEntry>| other.settings.id != note.agent_id || other.settings.dir != target;
     if ops.agents.by_name(name).is_some_and(stranger) || target.symlink_metadata().is_ok() {
         return Err(already_exists(format!("there is an agent {name} already"))
@@ -80,7 +80,7 @@ async fn restore_agent(ops: &Ops, entry: &TrashItem, note: &EntryMetadata) -> Re
     discard_entry(entry).await;
     let back = ops.agents.insert(agent_entry(&ops.home, &dir, &config, stamp));
     discord_channel::sync_if_changed(ops, None, &back);
-    // What was done to its sessions in the trash is known from the first answer on.
+    // Sessions may have been changed in the trash; sync them before the first request.
     catalog_sync::try_sync_sessions(ops, &back.settings).await;
     Ok(wire_types::changed_agent(ops, &back).await)
 }
@@ -94,7 +94,8 @@ async fn restore_session(ops: &Ops, entry: &TrashItem, note: &EntryMetadata, of:
     let target = path_of(&facts.dir, &note.name);
     let catalog = &ops.store.catalog;
     let named = catalog.sessions_named(Some(facts.id), note.name.clone()).await?;
-    // Its own row, without a file: the delete of an earlier version was cut short, or the file was moved here by hand.
+    // The row of the session itself, without a file: an earlier version was interrupted while deleting it, or a person
+    // has moved the file into the trash.
     let stranger = |row: &SessionRow| row.header.id != of.id;
     let elsewhere = |row: SessionRow| row.header.agent_id != facts.id || row.header.session_id != note.name;
     if named.iter().any(stranger)
@@ -117,10 +118,8 @@ async fn restore_session(ops: &Ops, entry: &TrashItem, note: &EntryMetadata, of:
     }
 }
 
-/// Adds the row of a session whose file lies at `path` again, as the trash knows it. That somebody wants it back is a use.
-///
-/// # Errors
-/// A file that is gone, or what the database says.
+/// Adds the row of a restored session whose file is at `path`, with the values that the trash has stored. The restore
+/// counts as a use.
 pub(super) async fn add_session_row(
     ops: &Ops,
     facts: &AgentSettings,
@@ -137,7 +136,7 @@ pub(super) async fn add_session_row(
     Ok(row)
 }
 
-/// What was remembered is so again; it is the newest now.
+/// Restores a memory, which becomes the newest one.
 async fn restore_memory(ops: &Ops, entry: &TrashItem, row: MemoryRow) -> Result<Option<MemoryEntry>> {
     let known = || {
         already_exists("that is remembered already, in the same words".into()).hint("`chorusctl memory list` shows it")
@@ -189,7 +188,7 @@ async fn hide_entry(entry: &TrashItem) -> Result<TrashItem> {
     .await
 }
 
-/// Moves the content to `target`. The entry stays until its row is there.
+/// Moves the content to `target`. The entry stays until the row exists.
 async fn move_out(entry: &TrashItem, target: &Path) -> Result<TrashItem> {
     let (entry, target) = (hide_entry(entry).await?, target.to_owned());
     run_blocking(move || match trash::move_out(&entry, &target) {
@@ -210,7 +209,7 @@ async fn discard_entry(entry: TrashItem) {
     let _ = discarded.await;
 }
 
-/// Moves it into the trash again, after something failed.
+/// Moves the content back into the trash after a failure.
 async fn move_back(entry: TrashItem, target: PathBuf) {
     let undone =
         run_blocking(move || trash::move_back(&entry, &target).map_err(|e| Error::io("cannot undo a restore", &e)));

@@ -1,6 +1,6 @@
-//! Words that name a `.git`: what lies in it decides which programs git runs.
+//! Detects words that name a `.git` directory, whose files decide which programs git runs.
 
-/// Returns why a command that has one of these words is never better than `ask`.
+/// Returns the reason why a command with one of these words is always asked about.
 #[must_use]
 pub fn ask_reason<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let word = words.into_iter().find(|word| names_git_dir(word))?;
@@ -8,14 +8,14 @@ pub fn ask_reason<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String
     Some(format!("it names a `.git` ({shown}), whose files say which programs git runs"))
 }
 
-/// Returns true if a word has a path in it that has a `.git`: `x/.git/hooks`, `--to=.git`, `-C.git`, `.GIT`, `GIT~1`; also
-/// as an address has it (`http://x/%2egit`).
+/// Returns true if a path in the word has a `.git` component: `x/.git/hooks`, `--to=.git`, `-C.git`, `.GIT`, `GIT~1`,
+/// also percent-encoded as in URLs (`http://x/%2egit`).
 #[must_use]
 pub fn names_git_dir(word: &str) -> bool {
     names_git_dir_undecoded(word) || (word.contains('%') && names_git_dir_undecoded(&percent_decode(word)))
 }
 
-/// The text with each `%2e` and the like as the byte that it stands for.
+/// Decodes percent-encoded bytes such as `%2e`.
 fn percent_decode(word: &str) -> String {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word.as_bytes();
@@ -33,20 +33,20 @@ fn percent_decode(word: &str) -> String {
 }
 
 fn names_git_dir_undecoded(word: &str) -> bool {
-    // Nearly no word has it: that is found out fast.
+    // Fast path: very few words contain such a pair of bytes.
     let bytes = word.as_bytes();
     if !bytes.windows(2).any(|pair| matches!(pair, [b'.' | b't' | b'T', b'g' | b'G' | b'~'])) {
         return false;
     }
     let mut parts = word.split(|c: char| !(c.is_alphanumeric() || "._-~+".contains(c)));
-    // Letters before it belong to the name (`x.git`), except in an option (`-Cx`).
+    // Letters in front belong to the name (`x.git`), except in an option (`-Cx`).
     let option = parts.clone().next().filter(|part| part.starts_with('-')).unwrap_or_default().trim_end_matches('.');
     option.match_indices(['.', 'g', 'G']).any(|(at, _)| is_git_dir_component(&option[at..]))
         || parts.any(is_git_dir_component)
 }
 
-/// Returns true if a component of a path is `.git` or becomes it: `GIT~1` is its short name on file systems of Windows, which
-/// ignore dots at the end, too; `.gi` with a suffix is made by `split` and by backups.
+/// Returns true if a path component is, or may become, `.git`: `GIT~1` is its short name on Windows file systems, which
+/// also ignore dots at the end; `split` and backups make `.git` out of `.gi` by adding a suffix.
 #[must_use]
 pub fn is_git_dir_component(component: &str) -> bool {
     let name = component.trim_end_matches('.');

@@ -1,9 +1,9 @@
-//! Characters that a reader does not see, or takes for others.
+//! Characters that people cannot see or confuse with others.
 
 use chorus_proto::visible_text::is_invisible;
 
-/// Whether a character hides: control characters but for tab and newline, and whatever is shown by a sign to whoever is asked
-/// about it.
+/// Returns true for control characters (except tab and newline) and for characters that approval prompts replace by a
+/// visible sign.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     match c {

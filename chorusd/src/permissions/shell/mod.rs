@@ -1,4 +1,4 @@
-//! A command of the shell, taken apart into what is judged.
+//! Splits a shell command into the parts that a profile judges.
 
 mod delegation;
 mod git_dir;
@@ -20,55 +20,57 @@ use strict_parser::{SimpleCommand, Word};
 
 use super::action::{Action, BASH_PREFIX};
 
-/// Longer commands are not taken apart, in bytes.
+/// Longest command that is parsed, in bytes.
 const MAX_COMMAND_LEN: usize = 64 << 10;
 
-/// How many substitutions are looked for beside those that the parser finds.
+/// Limit on the substitutions that are searched for in addition to those that the parser finds.
 const MAX_SUBSTITUTIONS: usize = 256;
-/// How much of each is looked at, in bytes.
+/// Length of each that is examined, in bytes.
 const MAX_SUBSTITUTION_LEN: usize = 4 << 10;
 
-/// How many files a command may name after which those that it names in other directories are not listed any more.
+/// If a command names more files than this, the files are no longer listed for each directory that it may have changed
+/// to.
 const MAX_NAMED_FILES: usize = 256;
 
 const TOO_LONG: &str = "it is too long to be taken apart";
 const AMBIGUOUS: &str = "it can be read in two ways";
 
-/// A command, taken apart.
+/// The result of analysing a command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CommandAnalysis {
-    /// What is judged by itself.
+    /// The parts that are judged separately.
     pub parts: Vec<CommandPart>,
-    /// Actions that it may come to, for rules that deny or ask.
+    /// Actions that the command may amount to, which only rules that deny or ask see.
     pub possible_actions: Vec<String>,
-    /// Why all of it is never better than `ask`; to be read after "it is asked about because".
+    /// The reason why the command as a whole is never better than `ask`; a text that continues "it is asked about
+    /// because".
     pub ask_reason: Option<String>,
 }
 
-/// One action in a command.
+/// One action of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CommandPart {
-    /// As all rules see it.
+    /// The action string that all rules see.
     pub action: String,
-    /// How else it may be written: only rules that deny or ask see these.
+    /// Other spellings of the action, which only rules that deny or ask see.
     pub alternatives: Vec<String>,
-    /// Why it is never better than `ask`.
+    /// The reason why this part is never better than `ask`.
     pub ask_reason: Option<String>,
-    /// The parts that a rule must spell out to allow it; `None` if it is not a command.
+    /// The words that a rule must spell out to allow the part; `None` if it is not a command.
     pub invocation: Option<Invocation>,
 }
 
-/// A command as rules that allow it see it.
+/// A command as seen by rules that allow.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Invocation {
     pub words: Vec<String>,
-    /// Bytes of the command up to the end of its program.
+    /// Byte offset of the end of the program name in the command.
     pub program_end: usize,
-    /// Bytes of the command up to the end of the last word that hands over, and what that does.
+    /// Byte offset of the end of the last delegating word, with the reason for it.
     pub delegation: Option<(usize, String)>,
 }
 
-/// Takes a command apart that runs in `workspace`. A command without a `guard` is only what its pieces say.
+/// Analyses a command that runs in `workspace`. A command without an `ask_reason` does exactly what its parts say.
 #[must_use]
 pub fn analyze(command: &str, workspace: &WorkspacePaths) -> CommandAnalysis {
     if command.len() > MAX_COMMAND_LEN {
@@ -93,14 +95,14 @@ pub fn analyze(command: &str, workspace: &WorkspacePaths) -> CommandAnalysis {
         }
         Err(why) => analyze_syntax_tree(command, &found, why, workspace),
     };
-    // Also what stands between the pieces; without quotes it is what was typed.
+    // Add the text between the parts too. Without quoting, normalising would yield the text as typed.
     if command.contains(['\'', '"', '\\', '$', '`', '{']) || script.ask_reason.is_some() {
         script.possible_actions.push([BASH_PREFIX, &normalize::normalize_command(command)].concat());
     }
     script
 }
 
-/// A command that two readers understood alike.
+/// Analyses a command that both parsers understood alike.
 fn analyze_plain(text: &str, commands: Vec<SimpleCommand>, workspace: &WorkspacePaths) -> CommandAnalysis {
     let mut script = CommandAnalysis::default();
     let (mut moved, mut named) = (false, 0);
@@ -153,7 +155,7 @@ fn analyze_plain(text: &str, commands: Vec<SimpleCommand>, workspace: &Workspace
     script
 }
 
-/// Notes a command with its redirections: as it stands, and behind its words.
+/// Adds a command with its redirections: as written, and with the redirections moved behind its words.
 fn redirected_actions(text: &str, simple: &SimpleCommand, out: &mut Vec<String>) {
     push_possible_actions(text.get(simple.full_span.clone()).unwrap_or_default(), normalize::push_name_forms, out);
     let words = simple.words.iter().map(|word| quote_word(&word.value));
@@ -165,7 +167,7 @@ fn redirected_actions(text: &str, simple: &SimpleCommand, out: &mut Vec<String>)
     }
 }
 
-/// Returns the parts that a rule must spell out of the command with these words.
+/// Returns the parts of a command that a rule must spell out.
 fn build_invocation(words: &[Word], values: &[&str]) -> Option<Invocation> {
     let to = |at: usize| words.iter().take(at + 1).map(|word| quote_word(&word.value).len() + 1).sum::<usize>() - 1;
     let hands_over = delegation::find_last(values).map(|found| (to(found.word_index), found.reason));
@@ -173,7 +175,8 @@ fn build_invocation(words: &[Word], values: &[&str]) -> Option<Invocation> {
     (!words.is_empty()).then(|| Invocation { program_end: to(0), words, delegation: hands_over })
 }
 
-/// A command that only the parser understood: what is denied in it is found, and nothing of it is allowed.
+/// Analyses a command that only the tree-sitter parser understood: rules can deny its parts, but nothing of it is
+/// allowed.
 fn analyze_syntax_tree(
     text: &str,
     found: &syntax_tree::CommandSpans,
@@ -215,12 +218,12 @@ fn analyze_syntax_tree(
     found.reads.iter().for_each(|span| {
         push_read_actions(&normalize::normalize_command(read(span)), &from, &mut script.possible_actions)
     });
-    // Pipes among them: each command in one is looked at.
+    // These spans may contain pipes: each command in them is examined.
     found
         .redirected
         .iter()
         .for_each(|span| push_possible_actions(read(span), normalize::push_tail_forms, &mut script.possible_actions));
-    // A backslash at the beginning of a line joins it to the one before in the eyes of the parser.
+    // tree-sitter joins a line that starts with a backslash to the line before.
     let lines = if text.contains("\n\\") { MAX_SUBSTITUTIONS } else { 0 };
     text.lines().take(lines).for_each(|line| {
         push_possible_actions(
@@ -229,7 +232,7 @@ fn analyze_syntax_tree(
             &mut script.possible_actions,
         )
     });
-    // Substitutions that the parser takes for text, in `${x:-…}` for one.
+    // tree-sitter takes some substitutions for text, for example in `${x:-…}`.
     let inner =
         text.match_indices(['`', '(']).take(MAX_SUBSTITUTIONS).filter_map(|(at, mark)| text.get(at + mark.len()..));
     for piece in inner.filter_map(|rest| rest.split([';', '|', '&', '\n', ')', '`']).next()) {
@@ -242,7 +245,7 @@ fn analyze_syntax_tree(
     script
 }
 
-/// A command that nobody understood, cut wherever another may begin.
+/// Analyses a command that no parser understood by splitting it wherever another command may start.
 fn analyze_unparsed(text: &str, why: &str, workspace: &WorkspacePaths) -> CommandAnalysis {
     let mut script = CommandAnalysis { ask_reason: Some(why.to_owned()), ..CommandAnalysis::default() };
     let from = PossibleDirectories::unknown(workspace);
@@ -266,24 +269,24 @@ fn analyze_unparsed(text: &str, why: &str, workspace: &WorkspacePaths) -> Comman
     script
 }
 
-/// Notes that a file is read: nothing has to allow it, and a rule for `view` may deny it or ask.
+/// Adds the actions for reading a file. No rule has to allow reading, but a rule for `view` may deny it or ask.
 fn push_read_actions(path: &str, from: &PossibleDirectories<'_>, hidden: &mut Vec<String>) {
     hidden.extend(file_actions("view", path, from));
 }
 
-/// Lists the actions of a file tool by all names of a path, as spelled first.
+/// Returns the actions of a file tool for every name of a path, the name as spelled first.
 fn file_actions(tool: &str, path: &str, from: &PossibleDirectories<'_>) -> impl Iterator<Item = String> {
     from.alternative_paths(path).into_iter().map(move |path| Action::File { tool, path: &path }.to_string())
 }
 
-/// Notes what a piece of a command may come to.
+/// Adds the actions that a piece of a command may amount to.
 fn push_possible_actions(piece: &str, called: fn(&str, &mut Vec<String>), hidden: &mut Vec<String>) {
     let mut forms = Vec::new();
     called(&normalize::normalize_command(piece), &mut forms);
     hidden.extend(forms.into_iter().map(|form| format!("{BASH_PREFIX}{form}")));
 }
 
-/// How else `action` may be written, each as an action.
+/// Returns the other spellings of `action`, as actions.
 fn alternative_actions(action: &str, raw: &str, runs_others: bool) -> Vec<String> {
     let mut forms = Vec::new();
     let loose = normalize::normalize_command(raw);
@@ -298,13 +301,13 @@ fn alternative_actions(action: &str, raw: &str, runs_others: bool) -> Vec<String
     forms.into_iter().filter(|form| form != action).map(|form| [BASH_PREFIX, &form].concat()).collect()
 }
 
-/// Why the name of a command is not what it seems.
+/// Returns the reason to ask if the name of a command is quoted or has unusual characters.
 fn obscured_name_reason(name: &Word) -> Option<String> {
     let plain = !name.quoted && !name.value.is_empty() && name.value.chars().all(|c| c.is_ascii_graphic());
     (!plain).then(|| "the name of a command in it is not written plainly".to_owned())
 }
 
-/// A word as actions have it: in single quotes where it would not be one word without.
+/// Quotes a word as action strings do: in single quotes unless it is one plain word.
 fn quote_word(value: &str) -> String {
     let safe = |c: char| c.is_alphanumeric() || "_@%+=:,./^-~[]".contains(c);
     if !value.is_empty() && value.chars().all(safe) && !value.starts_with('~') {
@@ -313,10 +316,11 @@ fn quote_word(value: &str) -> String {
     format!("'{}'", value.replace('\'', r"'\''"))
 }
 
-/// Why a file may be another than its path says.
+/// Reason to ask about a file that may be another than its path says.
 const WRITES_AFTER_CD: &str = "it writes a file after it changed the directory";
 
-/// A file that is written; `None` where nothing is kept. `elsewhere`: why it may be another than its path says.
+/// Returns the part for a file that is written, or `None` if the file keeps no data. `elsewhere` is the reason why it
+/// may be another file than its path says.
 fn written_file_part(path: &str, from: &PossibleDirectories<'_>, elsewhere: Option<&str>) -> Option<CommandPart> {
     if ["/dev/null", "/dev/stdout", "/dev/stderr"].contains(&path) {
         return None;

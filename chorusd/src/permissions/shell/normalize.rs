@@ -1,22 +1,22 @@
-//! A command as somebody may have meant it: for rules that deny or ask, which shall not be talked round by quoting.
+//! Normalises a command to what its author may have meant, so that quoting cannot evade rules that deny or ask.
 
 use std::borrow::Cow;
 
 use super::hidden_chars;
 
-/// How many of the words of a command are looked at as the start of another.
+/// Limit on the word positions of a command that are tried as the start of another command.
 const MAX_TAILS: usize = 64;
-/// How much of a command is looked at so, in bytes.
+/// Length of the part of a command that is searched for such positions, in bytes.
 const MAX_TAIL_SEARCH_LEN: usize = 4 << 10;
 
-/// Options of git before its verb that take the next word as their value.
+/// Options of git in front of its verb that take the next word as their value.
 const GIT_OPTIONS_WITH_VALUE: [&str; 7] =
     ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source"];
 
-/// The text without quotes, escapes, expansions and invisible characters, its words one space apart.
+/// Removes quotes, escapes, expansions and invisible characters, and separates the words by single spaces.
 ///
-/// It is a guess and errs to the side of seeing more: expansions count as nothing (`r${x}m` is `rm`), `$IFS` as a space,
-/// braces as the words inside (`{rm,-rf}` is `rm -rf`).
+/// The result is a guess that errs towards matching more: expansions are removed (`r${x}m` becomes `rm`), `$IFS`
+/// becomes a space, and braces become the words in them (`{rm,-rf}` becomes `rm -rf`).
 #[must_use]
 pub fn normalize_command(text: &str) -> String {
     let unseen = |c: char| hidden_chars::is_hidden(c) && !c.is_whitespace();
@@ -55,7 +55,7 @@ pub fn normalize_command(text: &str) -> String {
     words
 }
 
-/// What an expansion counts as; the rest behind it. The `$` was read.
+/// Skips an expansion whose `$` has been read, writes its replacement to `out`, and returns the remaining text.
 fn skip_expansion<'a>(rest: &'a str, out: &mut String) -> &'a str {
     let Some(first) = rest.chars().next() else { return rest };
     let (inside, after) = match first {
@@ -82,7 +82,7 @@ fn skip_expansion<'a>(rest: &'a str, out: &mut String) -> &'a str {
     after
 }
 
-/// The text of `$'…'`; the rest behind it. The opening quote was read.
+/// Decodes a `$'…'` whose opening quote has been read, and returns the remaining text.
 fn decode_ansi_quote<'a>(mut rest: &'a str, out: &mut String) -> &'a str {
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
@@ -116,7 +116,7 @@ fn decode_ansi_quote<'a>(mut rest: &'a str, out: &mut String) -> &'a str {
                     digits.fold((0, first), |(count, code), digit| (count + 1, code.wrapping_mul(radix) + digit));
                 rest = &rest[count..];
                 rest = rest.strip_prefix('}').filter(|_| open).unwrap_or(rest);
-                // All but `\u` and `\U` are bytes.
+                // All escapes but `\u` and `\U` stand for bytes.
                 let code = if kind.eq_ignore_ascii_case(&'u') { code } else { code & 0xff };
                 let code = char::from_u32(code);
                 out.extend(code.filter(|c| *c != '\0'));
@@ -127,8 +127,9 @@ fn decode_ansi_quote<'a>(mut rest: &'a str, out: &mut String) -> &'a str {
     rest
 }
 
-/// Everything that a loosened command may be called: without what it sets first, by the last part of a path
-/// (`/bin/rm` is `rm`), in small letters (which some file systems do not tell apart), git without the options before its verb.
+/// Adds the names under which a normalised command may be known: without leading assignments, by the last component of
+/// its path (`/bin/rm` as `rm`), in lower case (some file systems ignore case), and for git without the options in
+/// front of the verb.
 pub fn push_name_forms(loose: &str, out: &mut Vec<String>) {
     let mut rest = loose;
     while let Some((first, after)) = rest.split_once(' ')
@@ -155,7 +156,7 @@ pub fn push_name_forms(loose: &str, out: &mut Vec<String>) {
     }
 }
 
-/// The words of git from its verb on.
+/// Skips the options of git in front of its verb.
 fn skip_git_options(mut words: &str) -> &str {
     while words.starts_with('-') {
         let (option, after) = words.split_once(' ').unwrap_or((words, ""));
@@ -167,7 +168,7 @@ fn skip_git_options(mut words: &str) -> &str {
     words
 }
 
-/// What a loosened command may be called, and every command that its words may be the beginning of: for what runs others.
+/// Like [`push_name_forms`], and adds every command that may start at one of the words: for programs that run others.
 pub fn push_tail_forms(loose: &str, out: &mut Vec<String>) {
     push_name_forms(loose, out);
     let loose = truncate(loose, MAX_TAIL_SEARCH_LEN);
@@ -177,14 +178,14 @@ pub fn push_tail_forms(loose: &str, out: &mut Vec<String>) {
     }
 }
 
-/// At most the first `most` bytes of a text, no character cut apart.
+/// Truncates a text to at most `most` bytes at a character boundary.
 #[must_use]
 pub fn truncate(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or(0)]
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 #[must_use]
 pub fn base_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)

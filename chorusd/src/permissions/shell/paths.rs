@@ -1,16 +1,16 @@
-//! Paths of files that a command reads and writes, as actions name them.
+//! Resolves the paths of files that a command reads and writes to the names that actions use.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::{git_dir, wrappers};
 
-/// The absolute paths of a workspace, with and without links in them; none where they are not known.
+/// The absolute paths of a workspace, before and after resolving links; empty if they are unknown.
 #[derive(Debug, Clone, Default)]
 pub struct WorkspacePaths(Vec<Vec<String>>);
 
 impl WorkspacePaths {
-    /// Takes absolute paths. One that is not UTF-8 no command can name.
+    /// Takes absolute paths. Paths that are not UTF-8 are dropped, because no command can name them.
     #[must_use]
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let paths = paths.into_iter().filter_map(|path| path.into_os_string().into_string().ok());
@@ -18,22 +18,22 @@ impl WorkspacePaths {
     }
 }
 
-/// How many directories a command may be in are followed, and their sum in bytes.
+/// Limits on the directories that are tracked: their number, and the sum of their lengths in bytes.
 const MAX_DIRECTORIES: usize = 64;
 const MAX_DIRECTORIES_LEN: usize = 4 << 10;
 
-/// The directories that a path may be relative to.
+/// The directories that a relative path of a command may start from.
 #[derive(Debug, Clone)]
 pub struct PossibleDirectories<'a> {
     workspace: &'a WorkspacePaths,
-    /// Where the command may be besides the workspace. A change of directory may fail, and `popd` and `cd -` go back, so none
-    /// is ever taken away.
+    /// Directories other than the workspace that the command may be in. Entries are never removed, because `cd` may
+    /// fail, and `popd` and `cd -` go back.
     entered: Vec<String>,
-    /// The command changed the directory.
+    /// True after the command changed the directory.
     changed: bool,
-    /// The command may be in a directory that is not among those.
+    /// True if the command may be in a directory that is not in `entered`.
     incomplete: bool,
-    /// The directory is not known, and neither is what a path begins with.
+    /// True if neither the directory nor the beginning of the paths is known.
     is_unknown: bool,
 }
 
@@ -50,7 +50,7 @@ impl<'a> PossibleDirectories<'a> {
         Self { is_unknown: true, ..Self::in_workspace(workspace) }
     }
 
-    /// Notes that a command with these words ran before what follows, or tried to.
+    /// Updates the directories after a command with these words ran, or tried to.
     pub fn track_directory_change(&mut self, words: &[&str]) {
         if !wrappers::changes_directory(words) {
             return;
@@ -59,15 +59,15 @@ impl<'a> PossibleDirectories<'a> {
         let mut given = words.iter().skip(1).skip_while(|word| word.starts_with('-') && !matches!(**word, "-" | "--"));
         let to = given.next().and_then(|word| if *word == "--" { given.next() } else { Some(word) });
         match (words.first(), to) {
-            // They go back to where the command was.
+            // They go back to a directory that the command was in before.
             (Some(&"popd"), _) | (Some(&"pushd"), None) => {}
-            // The home directory, and what the variable `OLDPWD` said before the command.
+            // The home directory, or the value that `OLDPWD` had before the command.
             (_, None | Some(&"-")) => self.incomplete = true,
             (_, Some(to)) => self.add_directory(to),
         }
     }
 
-    /// Adds `to`, below the workspace and below each directory that the command may be in.
+    /// Adds `to`, relative to the workspace and to each directory that the command may be in.
     fn add_directory(&mut self, to: &str) {
         let absolute = to.starts_with('/');
         let below = self.entered.iter().filter(|_| !absolute).map(|from| [from, "/", to].concat());
@@ -86,22 +86,23 @@ impl<'a> PossibleDirectories<'a> {
         }
     }
 
-    /// Gives up listing where the command may be.
+    /// Stops listing the directories that the command may be in.
     pub fn mark_incomplete(&mut self) {
         self.incomplete = true;
         self.entered.clear();
     }
 
-    /// Returns why a file at `path` may have a name that [`Directory::names`] does not list.
+    /// Returns the reason to ask if a file at `path` may have a name that [`PossibleDirectories::alternative_paths`]
+    /// does not list.
     #[must_use]
     pub fn ask_reason(&self, path: &str) -> Option<&'static str> {
         let known = !self.incomplete || strip_proc_links(path).0;
         (!known).then_some("it reads a file after it changed to a directory that cannot be told")
     }
 
-    /// Lists the names by which rules may know the file at `path`: as spelled, without `.` and doubled slashes, with each
-    /// `..` taking the name before it away, and relative to the workspace where an absolute path, or `..`, leads into it.
-    /// Links may stand where `..` is, so none of these takes the place of another.
+    /// Returns the names by which rules may know the file at `path`: as spelled, without `.` and repeated slashes, with
+    /// each `..` resolved textually, and relative to the workspace where an absolute path or a `..` leads into it.
+    /// Because a component before `..` may be a link, none of these names replaces another.
     #[must_use]
     pub fn alternative_paths(&self, path: &str) -> Vec<String> {
         let mut names = vec![path.to_owned(), clean_path(path).0];
@@ -112,7 +113,7 @@ impl<'a> PossibleDirectories<'a> {
             self.push_resolved(from.starts_with('/'), &whole, &mut names);
         }
         if self.is_unknown {
-            // What stands before may be an expansion, `$PWD/x` or `~+/x`, which reads as nothing.
+            // The path may follow an expansion such as `$PWD/x` or `~+/x`, which is normalised to nothing.
             let bare = given.strip_prefix(&["~+"]).unwrap_or(given.as_slice());
             self.push_resolved(false, bare, &mut names);
             names.push(strip_leading_parents(bare));
@@ -124,7 +125,7 @@ impl<'a> PossibleDirectories<'a> {
         names
     }
 
-    /// Adds the names of the file that `given` leads to, from the root or from the workspace.
+    /// Adds the names of the file at `given`, relative to the root or to the workspace.
     fn push_resolved(&self, absolute: bool, given: &[&str], names: &mut Vec<String>) {
         let lead = resolve_parents(given.iter().copied(), absolute);
         names.push([if absolute { "/" } else { "" }, &lead.join("/")].concat());
@@ -139,8 +140,8 @@ impl<'a> PossibleDirectories<'a> {
     }
 }
 
-/// Takes the links of the system off a path that lead to the root and to the directory that a process is in; true: the rest is
-/// absolute.
+/// Strips the `/proc` links to the root and to a process's working directory off a path. The first value is true if the
+/// rest is absolute.
 fn strip_proc_links(path: &str) -> (bool, Vec<&str>) {
     let mut absolute = path.starts_with('/');
     let mut given: Vec<&str> = components(path).collect();
@@ -151,19 +152,20 @@ fn strip_proc_links(path: &str) -> (bool, Vec<&str>) {
     (absolute, given)
 }
 
-/// Returns a relative path without the `..` that it begins with: from a directory below the workspace they lead into it.
+/// Returns a relative path without its leading `..`: from a directory below the workspace those lead into the
+/// workspace.
 fn strip_leading_parents(given: &[&str]) -> String {
     let kept: Vec<&str> =
         resolve_parents(given.iter().copied(), false).into_iter().skip_while(|part| *part == "..").collect();
     kept.join("/")
 }
 
-/// The names in a path.
+/// Returns the components of a path, without empty ones and `.`.
 fn components(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|part| !matches!(*part, "" | "."))
 }
 
-/// Takes away the name before each `..`. Above the root there is nothing but the root.
+/// Resolves each `..` textually. The parent of the root is the root.
 fn resolve_parents<'a>(parts: impl Iterator<Item = &'a str>, absolute: bool) -> Vec<&'a str> {
     let mut kept = Vec::new();
     for part in parts {
@@ -178,7 +180,8 @@ fn resolve_parents<'a>(parts: impl Iterator<Item = &'a str>, absolute: bool) -> 
     kept
 }
 
-/// The path below the workspace as a file tool would name it, and why writing there is never better than `ask`.
+/// Returns the path below the workspace as a file tool names it, and the reason why writing there is never better than
+/// `ask`.
 #[must_use]
 pub fn clean_path(path: &str) -> (String, Option<&'static str>) {
     let parts: Vec<&str> = components(path).collect();
@@ -191,7 +194,7 @@ pub fn clean_path(path: &str) -> (String, Option<&'static str>) {
     } else {
         None
     };
-    // Links may stand where `..` is: then only the path itself says where it leads.
+    // A component before `..` may be a link, so such a path is kept as spelled.
     if path.starts_with('/') || parts.contains(&"..") { (path.to_owned(), guard) } else { (parts.join("/"), guard) }
 }
 

@@ -1,38 +1,39 @@
-//! A strict reader of plain commands.
+//! A strict parser of plain commands.
 //!
-//! What it reads, `bash` runs as it stands: simple commands of known words, joined by `;`, `&`, `&&`, `||`, `|`, newlines
-//! and parentheses, with redirections to known files. Everything else it refuses, and what it refuses is never better
-//! than `ask`: so a command is only ever allowed on the word of this file, whatever a parser makes of the rest.
+//! It accepts only commands that `bash` runs exactly as written: simple commands of literal words, joined by `;`, `&`,
+//! `&&`, `||`, `|`, newlines and parentheses, with redirections to literal files. It refuses everything else, and a
+//! refused command is never better than `ask`. Thus only this parser can cause a command to be allowed; the tree-sitter
+//! parser can only make the verdict stricter.
 
 use std::ops::Range;
 
 use super::hidden_chars;
 use super::variables::Assignment;
 
-/// Why a command is not plain, to be read after "it is asked about because".
+/// The reason why a command is not plain, as a text that continues "it is asked about because".
 pub type RefusalReason = &'static str;
 
 /// A simple command.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SimpleCommand {
-    /// Variables that are set for it, or for the shell if it has no words.
+    /// Variables set for the command, or for the shell if there are no words.
     pub assignments: Vec<Assignment>,
     pub words: Vec<Word>,
     /// Redirections to and from files, in order.
     pub redirections: Vec<Redirection>,
-    /// From its first word to the end of its last, in bytes; `None` where there are only redirections.
+    /// Byte range from the first word to the end of the last; `None` if there are only redirections.
     pub span: Option<Range<usize>>,
-    /// The same, redirections of files and here-strings included.
+    /// The same range extended by redirections to files and by here-strings.
     pub full_span: Range<usize>,
 }
 
 impl SimpleCommand {
-    /// Lists the files that its redirections read.
+    /// Returns the files that its redirections read.
     pub fn read_files(&self) -> impl Iterator<Item = &str> {
         self.redirections.iter().filter(|file| file.operator.starts_with('<')).map(|file| &*file.path)
     }
 
-    /// Lists the files that its redirections write.
+    /// Returns the files that its redirections write.
     pub fn written_files(&self) -> impl Iterator<Item = &str> {
         self.redirections.iter().filter(|file| file.operator.contains('>')).map(|file| &*file.path)
     }
@@ -41,16 +42,16 @@ impl SimpleCommand {
 /// A redirection to or from a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Redirection {
-    /// `<`, `<>`, or one that only writes.
+    /// `<`, `<>`, or an operator that only writes.
     pub operator: &'static str,
     pub path: String,
 }
 
-/// A word, its quotes removed.
+/// A word with its quotes removed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Word {
     pub value: String,
-    /// Whether there was anything to remove.
+    /// True if it had quotes or escapes.
     pub quoted: bool,
 }
 
@@ -66,19 +67,19 @@ const INCOMPLETE: RefusalReason = "it is not complete";
 const BAD_REDIRECTION: RefusalReason = "it has a redirection that cannot be followed";
 const LINE_CONTINUATION: RefusalReason = "it joins two lines with a backslash where there are no blanks around it";
 
-/// Numbers of files with more digits `bash` may take for words.
+/// Most digits of a file descriptor number: `bash` may take longer numbers for words.
 const MAX_FD_DIGITS: usize = 9;
 
-/// Words that are no commands where a command begins.
+/// Words that are not commands at the beginning of a command.
 const RESERVED_WORDS: [&str; 20] = [
     "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
     "time", "coproc", "!", "in", "[[", "]]",
 ];
 
-/// Reads a whole command.
+/// Parses a whole command.
 ///
 /// # Errors
-/// Why it is not plain.
+/// The reason why it is not plain.
 pub fn parse(text: &str) -> Result<Vec<SimpleCommand>, RefusalReason> {
     if text.chars().any(hidden_chars::is_hidden) {
         return Err(HIDDEN_CHARS);
@@ -95,21 +96,21 @@ pub fn parse(text: &str) -> Result<Vec<SimpleCommand>, RefusalReason> {
     Ok(reader.commands)
 }
 
-/// A here-document whose body is still to come.
+/// A here-document whose body has not been reached yet.
 struct PendingHeredoc {
     delimiter: String,
     strip_tabs: bool,
-    /// Its end was quoted, so nothing in the body is expanded.
+    /// True if the delimiter was quoted, so that the body is not expanded.
     literal: bool,
 }
 
 struct Parser<'a> {
     text: &'a str,
-    /// The next byte.
+    /// Offset of the next byte.
     at: usize,
     commands: Vec<SimpleCommand>,
     current: SimpleCommand,
-    /// The command that is read was a list in parentheses: only redirections may follow.
+    /// True after a list in parentheses, which only redirections may follow.
     after_list: bool,
     pending_heredocs: Vec<PendingHeredoc>,
 }
@@ -158,7 +159,7 @@ impl Parser<'_> {
         self.remaining().chars().next()
     }
 
-    /// Ends the command that is read, if there is one.
+    /// Finishes the current command, if there is one.
     fn finish_command(&mut self) {
         self.after_list = false;
         let done = std::mem::take(&mut self.current);
@@ -167,8 +168,8 @@ impl Parser<'_> {
         }
     }
 
-    /// An end of a line that does not count. `bash` joins the lines before it looks for words and operators, so what
-    /// touches it may be part of something else.
+    /// Skips a backslash at the end of a line. `bash` joins the lines before it splits words and operators, so the
+    /// continuation must have blanks around it to be unambiguous.
     fn skip_line_continuation(&mut self) -> Result<(), RefusalReason> {
         let blank = |c: &u8| matches!(c, b' ' | b'\t');
         let bytes = self.text.as_bytes();
@@ -185,7 +186,7 @@ impl Parser<'_> {
         let operator = known.into_iter().find(|known| self.remaining().starts_with(known)).unwrap_or(";");
         self.at += operator.len();
         self.finish_command();
-        // Those of `case`.
+        // Operators of `case`.
         if matches!(operator, ";;" | ";&") { Err(COMPOUND) } else { Ok(()) }
     }
 
@@ -199,7 +200,7 @@ impl Parser<'_> {
         if self.after_list {
             return Err(BAD_PARENTHESES);
         }
-        // Where the document begins then is not to be guessed.
+        // A newline inside a quoted word makes it unclear where the pending here-document begins.
         if !self.pending_heredocs.is_empty() && word.value.contains('\n') {
             return Err(INCOMPLETE);
         }
@@ -219,7 +220,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Adds what stands between `start` and the next byte to the command that is read.
+    /// Extends `full_span` of the current command from `start` up to the next byte.
     fn extend_full_span(&mut self, start: usize) {
         if self.current.full_span.is_empty() {
             self.current.full_span.start = start;
@@ -227,7 +228,7 @@ impl Parser<'_> {
         self.current.full_span.end = self.at;
     }
 
-    /// One word; its end is where a blank or an operator begins.
+    /// Parses one word, which ends before a blank or an operator.
     fn parse_word(&mut self) -> Result<Word, RefusalReason> {
         let (mut value, mut quoted) = (String::new(), false);
         let mut before = None;
@@ -270,14 +271,14 @@ impl Parser<'_> {
         Ok(Word { value, quoted })
     }
 
-    /// Whether a `[` stands for the command of that name.
+    /// Returns true if a `[` is the command of that name.
     fn is_test_command(&self) -> bool {
         let first = self.current.words.is_empty() && self.current.assignments.is_empty();
         let alone = self.text[..self.at].chars().next_back().is_none_or(|c| " \t\n;&|(".contains(c));
         first && alone && self.remaining()[1..].starts_with([' ', '\t'])
     }
 
-    /// What stands in double quotes, the first of them read.
+    /// Parses the text in double quotes after the opening quote.
     fn parse_double_quotes(&mut self, value: &mut String) -> Result<(), RefusalReason> {
         loop {
             let c = self.peek().ok_or(INCOMPLETE)?;
@@ -299,12 +300,12 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a redirection; with the number before its operator it begins at `begin`.
+    /// Parses a redirection. `begin` is the offset of the number in front of the operator, if there is one.
     fn parse_redirection(&mut self, begin: usize) -> Result<(), RefusalReason> {
         let known = ["&>>", "&>", "<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">|", ">&", ">"];
         let operator = known.into_iter().find(|known| self.remaining().starts_with(known)).ok_or(BAD_REDIRECTION)?;
         self.at += operator.len();
-        // The parenthesis of a process substitution follows at once.
+        // A process substitution has its parenthesis directly behind the operator.
         if self.peek() == Some('(') {
             return Err(EXPANSION);
         }
@@ -313,7 +314,7 @@ impl Parser<'_> {
         }
         let start = self.at;
         let target = self.parse_word()?;
-        // No word, or a comment in its place.
+        // The word is missing, or is a comment.
         if start == self.at || self.text[start..].starts_with('#') {
             return Err(BAD_REDIRECTION);
         }
@@ -330,7 +331,7 @@ impl Parser<'_> {
                 });
             }
             ">&" | "<&" if is_fd_duplication(&target) => {}
-            // Of `-a` bash takes the `-` alone, and what was quoted it expands all the same; `1-2` is a file.
+            // Of `-a` bash takes the `-` alone, and it expands the target although it was quoted; `1-2` is a file.
             ">&" if target.quoted || target.value.starts_with('-') || is_fd_like(&target.value) => {
                 return Err(BAD_REDIRECTION);
             }
@@ -344,7 +345,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The bodies of the here-documents that begin on this line.
+    /// Skips the bodies of the here-documents that were announced on this line.
     fn skip_heredoc_bodies(&mut self) -> Result<(), RefusalReason> {
         for awaited in std::mem::take(&mut self.pending_heredocs) {
             loop {
@@ -367,7 +368,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether what follows `>&` or `<&` is an open file (`1`), one that is closed behind it (`1-`), or none (`-`).
+/// Returns true if the target of `>&` or `<&` is an open descriptor (`1`), one that is moved (`1-`), or none (`-`).
 fn is_fd_duplication(target: &Word) -> bool {
     let digits = target.value.strip_suffix('-').unwrap_or(&target.value);
     !target.quoted && digits.len() <= MAX_FD_DIGITS && digits.bytes().all(|b| b.is_ascii_digit())
@@ -377,7 +378,7 @@ fn is_fd_like(value: &str) -> bool {
     value.bytes().all(|b| b.is_ascii_digit() || b == b'-')
 }
 
-/// The assignment that a word is: `NAME=` or `NAME+=`, none of it quoted. `value`: the word without quotes.
+/// Parses a word as an assignment: an unquoted `NAME=` or `NAME+=`. `value` is the word without quotes.
 fn parse_assignment(raw: &str, value: &str) -> Option<Assignment> {
     let (left, _) = raw.split_once('=')?;
     let name = left.strip_suffix('+').unwrap_or(left);

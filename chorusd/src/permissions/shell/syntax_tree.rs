@@ -1,4 +1,4 @@
-//! What a parser of bash finds in a command: every simple command and every file that is written, however deep inside.
+//! Finds every simple command and every redirected file in a command, at any depth, with tree-sitter's bash grammar.
 
 use std::cell::RefCell;
 use std::ops::{ControlFlow, Range};
@@ -6,44 +6,45 @@ use std::sync::LazyLock;
 
 use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser, Tree};
 
-/// What was found, in order.
+/// Byte ranges found in a command, in order.
 #[derive(Debug, Default)]
 pub struct CommandSpans {
-    /// Simple commands, from the first word to the end of the last, in bytes.
+    /// Simple commands, from the first word to the end of the last.
     pub commands: Vec<Range<usize>>,
     /// Targets of redirections that write.
     pub writes: Vec<Range<usize>>,
     /// Targets of redirections that read.
     pub reads: Vec<Range<usize>>,
-    /// Commands with their redirections, simple ones and compounds.
+    /// Simple and compound commands with their redirections.
     pub redirected: Vec<Range<usize>>,
 }
 
-/// How often the parser may report (once in a hundred steps) before it is stopped: a bound on time that is the same
-/// everywhere. Ten thousand commands take under two thousand.
+/// Limit on the progress reports of the parser (one every hundred steps) before it is stopped. Counting reports instead
+/// of time gives the same result on every machine. Ten thousand commands take under two thousand reports.
 const MAX_PROGRESS_REPORTS: usize = 3000;
-/// The same once there was an error: mending one takes a step ever longer, and what has one is not used.
+/// The same limit after a syntax error: error recovery gets slower with each step, and a tree with errors is not used.
 const MAX_ERROR_REPORTS: usize = 8;
-/// How often the word `case` may stand in a command: each that is open makes every further step slower.
+/// Limit on the word `case` in a command: each open `case` slows down every further step.
 const MAX_CASE_WORDS: usize = 100;
 
-/// How deep commands may stand in each other.
+/// Limit on the nesting of commands.
 const MAX_NESTING: usize = 64;
-/// How long everything found may be together, in bytes: what stands in something else is there as often as it is deep.
+/// Limit on the total length of the ranges found, in bytes: nested text counts once for each level.
 const MAX_TOTAL_LEN: usize = 256 << 10;
 
 const UNREADABLE: &str = "it cannot be parsed";
 const NESTED: &str = "it has too many commands inside others to be taken apart";
 
 static LANGUAGE: LazyLock<Language> = LazyLock::new(|| tree_sitter_bash::LANGUAGE.into());
-/// What a node is, by the number that the language has for its kind.
+/// The kind of a node by the grammar's numeric id.
 static NODE_KINDS: LazyLock<Vec<NodeKind>> = LazyLock::new(|| {
     let kinds = 0..LANGUAGE.node_kind_count();
     kinds.map(|id| LANGUAGE.node_kind_for_id(id as u16).map_or(NodeKind::Other, NodeKind::from_name)).collect()
 });
 
 thread_local! {
-    /// Kept, as making one takes a part of the time of reading a short command. Without its language it reads nothing.
+    /// Reused, because creating a parser takes a considerable part of the time of parsing a short command. If the
+    /// language cannot be set, the parser parses nothing.
     static PARSER: RefCell<Parser> = RefCell::new({
         let mut parser = Parser::new();
         let _ = parser.set_language(&LANGUAGE);
@@ -51,21 +52,21 @@ thread_local! {
     });
 }
 
-/// What of a node matters here.
+/// The kinds of syntax nodes that matter here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum NodeKind {
     /// A program and its words.
     Command,
-    /// What is a command as it stands.
+    /// Another node that counts as one command.
     OtherCommand,
-    /// `declare` and its like: whole too, with assignments in it.
+    /// `declare` and similar: one command that contains assignments.
     Declaration,
     Assignment,
     Assignments,
     FileRedirect,
     /// A here-document or a here-string.
     OtherRedirect,
-    /// A command and what is redirected of it.
+    /// A command with its redirections.
     Redirected,
     #[default]
     Other,
@@ -91,16 +92,16 @@ impl NodeKind {
     }
 }
 
-/// Takes a command apart.
+/// Finds the commands and redirected files of a command.
 ///
 /// # Errors
-/// It cannot be parsed, not in reasonable time, or what is found in it would take too much memory; to be read after "it
-/// is asked about because".
+/// The command cannot be parsed, not within the limits, or the ranges found would take too much memory. The text
+/// continues "it is asked about because".
 pub fn find_commands(text: &str) -> Result<CommandSpans, &'static str> {
     let tree = parse(text).ok_or(UNREADABLE)?;
     let mut found = CommandSpans::default();
     let mut cursor = tree.walk();
-    // Of the nodes above the one that is looked at: what they are, and how many commands they are in.
+    // For each ancestor of the current node: its kind, and the number of commands it is in.
     let mut above: Vec<(NodeKind, usize)> = Vec::new();
     let mut length = 0;
     loop {
@@ -126,7 +127,7 @@ pub fn find_commands(text: &str) -> Result<CommandSpans, &'static str> {
     }
 }
 
-/// Whether all that was found is a piece of the text: what the parser was given behind it is not.
+/// Returns true if all ranges lie in the text; ranges in the newline that the parser was given behind it do not.
 fn spans_are_within(text: &str, found: &CommandSpans) -> bool {
     let CommandSpans { commands, writes, reads, redirected } = found;
     let mut all = commands.iter().chain(writes).chain(reads).chain(redirected);
@@ -155,22 +156,22 @@ fn parse(text: &str) -> Option<Tree> {
             None => b"",
         };
         let tree = parser.parse_with_options(&mut read, None, Some(options));
-        // One that was stopped would go on where it was.
+        // A stopped parser would otherwise resume where it was.
         parser.reset();
         tree.filter(|tree| !tree.root_node().has_error())
     })
 }
 
-/// What the parser is given behind a text: an end of line after a pipe.
+/// Returns the input given to the parser behind the text: a newline if the text contains a pipe.
 ///
-/// At the end of all text it first mends the reading of a pipe that came to nothing, which takes ten times as long as the rest; at
-/// an end of line that reading is gone. Not where an end of line might be part of something.
+/// At the end of input the parser first recovers a failed reading of a pipe, which takes ten times as long as the rest;
+/// a newline discards that reading. No newline is added where it might become part of a token.
 fn trailing_input(text: &str) -> &'static [u8] {
     let safe = text.contains('|') && !text.contains('\\') && !text.contains("<<");
     if safe { b"\n" } else { b"" }
 }
 
-/// Notes what a node is, its parent being of the kind `above`; the length of what was noted, in bytes, or `None`.
+/// Records a node whose parent has the kind `above`. Returns the length of the recorded range in bytes, or `None`.
 fn record_node(node: &Node<'_>, kind: NodeKind, above: NodeKind, found: &mut CommandSpans) -> Option<usize> {
     match kind {
         NodeKind::Command => push_span(&mut found.commands, command_span(node)),
@@ -204,14 +205,14 @@ fn record_node(node: &Node<'_>, kind: NodeKind, above: NodeKind, found: &mut Com
     }
 }
 
-/// Adds a range to a list, and answers its length.
+/// Adds a range to a list and returns its length.
 fn push_span(list: &mut Vec<Range<usize>>, range: Range<usize>) -> Option<usize> {
     let length = range.len();
     list.push(range);
     Some(length)
 }
 
-/// Where the words of a command stand, its redirections left out at the end.
+/// Returns the range of a command's words, without redirections at the end.
 fn command_span(node: &Node<'_>) -> Range<usize> {
     let mut range = node.start_byte()..node.start_byte();
     let mut cursor = node.walk();

@@ -1,9 +1,10 @@
-//! Programs that write files which their words do not name: the members of an archive, the files of a patch, the end of a
-//! clone. Any of these may be a `.git`, or a link to one.
+//! Programs that write files which their arguments do not name: members of an archive, files of a patch, the target of
+//! a clone. Any of these files may be a `.git` or a link to one.
 
 use super::normalize::base_name;
 
-/// Returns why a command may write files that it does not name; to be read after "it is asked about because".
+/// Returns the reason why a command may write files that it does not name, as a text that continues "it is asked about
+/// because".
 #[must_use]
 pub fn ask_reason(words: &[&str]) -> Option<String> {
     let (name, given) = words.split_first()?;
@@ -36,7 +37,7 @@ pub fn ask_reason(words: &[&str]) -> Option<String> {
                 || has_long_option(given, &["--extract", "--vextract", "--raw-extract", "--control"])
         }
         "dpkg-source" => has_short_option(given, "x") || has_long_option(given, &["--extract"]),
-        // Of remote machines, and from a file of changes.
+        // From remote machines, or by a file that lists changes.
         "rsync" => {
             has_long_option(given, &["--read-batch", "--files-from"])
                 || given.iter().any(|word| !word.starts_with('-') && word.contains(':'))
@@ -50,7 +51,7 @@ pub fn ask_reason(words: &[&str]) -> Option<String> {
                 || has_long_option(given, &["--content-disposition", "--trust-server-names"])
         }
         "curl" => has_short_option(given, "J") || has_long_option(given, &["--remote-header-name"]),
-        // Names that it continues.
+        // Prefixes of file names to which the program adds a suffix.
         "split" | "csplit" => given.iter().any(|word| is_prefix_of_git_dir(word)),
         name if name == "ar" || name.ends_with("-ar") => first_word_is(given, |word| word.contains('x')),
         name => UNPACKERS.contains(&name),
@@ -58,7 +59,7 @@ pub fn ask_reason(words: &[&str]) -> Option<String> {
     unpacks.then(|| format!("`{name}` writes files that the command does not name, a `.git` perhaps"))
 }
 
-/// Programs that do nothing else, or do it unless they are told not to.
+/// Programs that do nothing else, or do so unless an option prevents it.
 const UNPACKERS: &[&str] = &[
     "arj",
     "atool",
@@ -82,13 +83,13 @@ const UNPACKERS: &[&str] = &[
     "xar",
 ];
 
-/// Returns true if an option of single letters has one of these: `-xf` has an `x`.
+/// Returns true if a group of one-letter options contains one of these letters: `-xf` contains `x`.
 fn has_short_option(given: &[&str], wanted: &str) -> bool {
     let short = |word: &&&str| word.starts_with('-') && !word.starts_with("--");
     given.iter().filter(short).any(|word| word.contains(|c| wanted.contains(c)))
 }
 
-/// Returns true if a word is one of these options or its abbreviation.
+/// Returns true if a word is one of these long options or an abbreviation of one.
 fn has_long_option(given: &[&str], wanted: &[&str]) -> bool {
     let names = given.iter().filter_map(|word| word.split('=').next()).filter(|name| name.len() > 2);
     names.into_iter().any(|name| wanted.iter().any(|option| option.starts_with(name)))
@@ -98,7 +99,7 @@ fn first_word_is(given: &[&str], wanted: impl Fn(&str) -> bool) -> bool {
     given.first().is_some_and(|word| wanted(word))
 }
 
-/// Returns true if `unzip` lists, tests or prints: its first word says so, and no later option takes that back.
+/// Returns true if `unzip` lists, tests or prints: its first word says so, and no later option changes that.
 fn unzip_only_reads(given: &[&str]) -> bool {
     let Some((mode, rest)) = given.split_first() else { return false };
     let letters = mode.strip_prefix('-').unwrap_or_default();
@@ -107,15 +108,15 @@ fn unzip_only_reads(given: &[&str]) -> bool {
         && !rest.iter().any(|word| word.starts_with('-'))
 }
 
-/// Returns true if the last component of a path becomes `.git` with letters added.
+/// Returns true if the last component of a path becomes `.git` when letters are added.
 fn is_prefix_of_git_dir(word: &str) -> bool {
     let last = base_name(word.rsplit('=').next().unwrap_or(word)).to_lowercase();
     let last = if last.starts_with('-') { last.rfind('.').map_or("", |at| &last[at..]) } else { &last };
     !last.is_empty() && ".git".starts_with(last)
 }
 
-/// The directory that `git push` is told to push to. Git runs what receives there without the settings of the environment
-/// that turn hooks off.
+/// Returns the directory that `git push` is told to push to. The receiving git there runs without the environment
+/// settings that disable hooks.
 fn local_push_target<'a>(given: &[&'a str]) -> Option<&'a str> {
     let local = |place: &str| {
         let before = place.split_once('/').map(|(before, _)| before);
@@ -124,7 +125,7 @@ fn local_push_target<'a>(given: &[&'a str]) -> Option<&'a str> {
     };
     let repo = given.iter().filter_map(|word| word.split_once('='));
     let repo = repo.filter(|(option, _)| option.len() > 2 && "--repo".starts_with(option)).map(|(_, place)| place);
-    // The word behind these may be their value, and the remote any later one.
+    // The word behind these options may be their value, and then a later word is the remote.
     let valued = has_short_option(given, "o") || {
         let mut open = given.iter().filter(|word| !word.contains('='));
         open.any(|word| word.len() > 2 && ["--push-option", "--repo"].iter().any(|option| option.starts_with(word)))
@@ -134,7 +135,7 @@ fn local_push_target<'a>(given: &[&'a str]) -> Option<&'a str> {
     repo.chain(operands.take(count)).find(|place| local(place))
 }
 
-/// A patch may make links; a clone may be put anywhere; a push to a directory runs what is there.
+/// `apply` may create links, `clone` may write anywhere, and `push` to a directory runs the hooks there.
 fn git_ask_reason(given: &[&str]) -> Option<String> {
     let verb = given.iter().position(|word| !word.starts_with('-'))?;
     let (verb, given) = (given[verb], &given[verb + 1..]);
@@ -150,7 +151,7 @@ fn git_ask_reason(given: &[&str]) -> Option<String> {
     }
     let mut places = given.iter().filter(|word| !word.starts_with('-'));
     if verb == "clone" {
-        // Skips the source of the clone, or the value of an option; then the source counts, too.
+        // Skip the clone's source. If this skips the value of an option instead, the source is checked too.
         places.next();
     }
     let outside = |word: &&&str| word.starts_with('/') || word.split('/').any(|part| part == "..");

@@ -2,19 +2,20 @@
 
 use crate::locale;
 
-/// An assignment: before the words of a command, or a command by itself.
+/// An assignment, in front of a command or by itself.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Assignment {
     pub name: String,
-    /// The new value, quotes removed; `None` if it is appended to the old one.
+    /// The new value without quotes; `None` if it is appended to the old one.
     pub value: Option<String>,
 }
 
-/// Variables that change only how much programs print and how it looks, whatever their value.
+/// Variables that only change how much programs print and how it looks, whatever their value.
 const HARMLESS_VARIABLES: &[&str] =
     &["CI", "CLICOLOR", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "RUST_BACKTRACE", "RUST_LOG"];
 
-/// Returns why these assignments may change what commands do; to be read after "it is asked about because".
+/// Returns the reason why these assignments may change the behaviour of commands, as a text that continues "it is asked
+/// about because".
 #[must_use]
 pub fn ask_reason(assignments: &[Assignment]) -> Option<String> {
     let name = &assignments.iter().find(|assignment| !is_harmless(assignment))?.name;
@@ -34,7 +35,7 @@ fn is_harmless(assignment: &Assignment) -> bool {
     }
 }
 
-/// Not `LANGUAGE`: it is a list of folders from which programs take their messages.
+/// `LANGUAGE` is not included: it is a list of directories from which programs load messages.
 fn is_locale_variable(name: &str) -> bool {
     name == "LANG" || name.starts_with("LC_")
 }

@@ -1,6 +1,6 @@
-//! Programs that run other commands, or can be told to.
+//! Programs that run other commands, always or with certain options.
 //!
-//! No list of these can be complete: what is missing is judged by the profile's patterns alone, as any program is.
+//! No such list can be complete: any program that is missing here is judged by the profile's patterns alone.
 
 mod output_files;
 
@@ -12,13 +12,14 @@ pub use output_files::written_files;
 use super::delegation::{canonical_name, is_kernel_path, matches_option};
 use super::normalize::base_name;
 
-/// Those that run what they are given, read commands or programs from somewhere, or change what later commands mean.
-/// Without version numbers.
+/// Programs that run their arguments, read commands or programs from elsewhere, or change the meaning of later
+/// commands. Names are without versions.
 static WRAPPER_PROGRAMS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| include_str!("runners.txt").split_whitespace().collect());
 
-/// Those that do so when one of these is among their words, whatever a rule spells out: what they run stands behind it, or
-/// what they set is the shell's own. Written as [`is`] has it; those that a rule may spell out: handover/told.rs.
+/// Programs that do so only with one of these options, whatever a rule spells out, because the command they run follows
+/// the option, or because they set variables of the shell. [`matches_option`] describes the notation. Options that a
+/// rule may spell out are in delegation/tables.rs.
 const WRAPPER_OPTIONS: &[(&str, &[&str])] = &[
     ("[", &["-v", "-R"]),
     ("fd", &["-x", "-X", "--exec", "--exec-batch"]),
@@ -29,7 +30,7 @@ const WRAPPER_OPTIONS: &[(&str, &[&str])] = &[
     ("test", &["-v", "-R"]),
 ];
 
-/// Verbs of git that run nothing but git. Others may be aliases, which run anything.
+/// Verbs of git that run nothing but git. Other verbs may be aliases, which can run anything.
 const SAFE_GIT_VERBS: &[&str] = &[
     "add",
     "apply",
@@ -79,15 +80,15 @@ const SAFE_GIT_VERBS: &[&str] = &[
     "tag",
 ];
 
-/// Options of git before its verb that change nothing about what it runs.
+/// Options of git in front of its verb that do not change what git runs.
 pub const HARMLESS_GIT_OPTIONS: [&str; 4] = ["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"];
 
-/// What git is given to run something else, or to write where it is told.
+/// Options that make git run something else or write to a given file.
 const DELEGATING_GIT_OPTIONS: &[&str] = &[
     "--config",
     "--exec",
     "--ext-diff",
-    // A viewer of manuals, which the repository may name.
+    // It opens a manual viewer, which the repository may configure.
     "--help",
     "--open-files-in-pager",
     "--output",
@@ -98,7 +99,7 @@ const DELEGATING_GIT_OPTIONS: &[&str] = &[
     "--separate-git-dir",
 ];
 
-/// Why a command may run others, its words given; to be read after "it is asked about because".
+/// Returns the reason why a command may run other commands, as a text that continues "it is asked about because".
 #[must_use]
 pub fn ask_reason(words: &[&str]) -> Option<String> {
     let (name, given) = words.split_first()?;
@@ -121,7 +122,7 @@ pub fn ask_reason(words: &[&str]) -> Option<String> {
         return Some(format!("`{name}` is told to run or write something else ({option})"));
     }
     match plain {
-        // It reads commands then, and what they load.
+        // Without a verb it reads commands, which may load engines.
         "openssl" if given.first().is_none_or(|verb| verb.starts_with('-')) => Some("`openssl` reads commands".into()),
         "git" => git_ask_reason(given),
         "printf" if given.iter().any(|word| has_percent_n(word)) => {
@@ -132,26 +133,26 @@ pub fn ask_reason(words: &[&str]) -> Option<String> {
     }
 }
 
-/// Why a command may run others where the directory is another than the workspace's.
+/// Returns the reason why a command may run other commands if it is not in the workspace's top directory.
 #[must_use]
 pub fn changed_directory_reason(words: &[&str]) -> Option<String> {
-    // A folder of plain files can be a repository, whose configuration names programs.
+    // A directory of plain files can be a repository whose configuration names programs.
     let git = words.first().is_some_and(|name| base_name(name).eq_ignore_ascii_case("git"));
     git.then(|| "`git` heeds the repository of another directory, which may name programs to run".to_owned())
 }
 
-/// Whether later commands run elsewhere.
+/// Returns true if a command changes the directory of later commands.
 #[must_use]
 pub fn changes_directory(words: &[&str]) -> bool {
     matches!(words.first(), Some(&("cd" | "pushd" | "popd")))
 }
 
-/// Returns true if a program is the loader of programs: `ld-linux-x86-64.so.2`, `ld-musl-aarch64.so.1`, `ld64.so`.
+/// Returns true if a program is a dynamic loader: `ld-linux-x86-64.so.2`, `ld-musl-aarch64.so.1`, `ld64.so`.
 fn is_dynamic_loader(name: &str) -> bool {
     name.starts_with("ld") && name.contains(".so")
 }
 
-/// Whether a format of `printf` has an `n` behind a `%` and what may stand between.
+/// Returns true if a `printf` format contains `%n`, possibly with flags or widths in between.
 fn has_percent_n(format: &str) -> bool {
     let between = |c: char| c.is_ascii_digit() || "-+ #'*.hlLjtzq".contains(c);
     let mut behind = format.split('%').skip(1);
@@ -178,7 +179,8 @@ fn git_ask_reason(given: &[&str]) -> Option<String> {
         .map(|word| format!("`git {verb}` is told to run or write something else ({word})"))
 }
 
-/// Lines printed or left out by number, or one substitution whose flags neither run nor write.
+/// Returns true for scripts that print or delete lines by number, or make one substitution whose flags neither run nor
+/// write.
 fn is_simple_sed(given: &[&str]) -> bool {
     let mut given = given.iter().skip_while(|word| ["-n", "-E", "-r"].contains(word));
     let Some(script) = given.next() else { return false };

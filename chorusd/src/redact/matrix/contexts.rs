@@ -1,11 +1,11 @@
-//! The places in which a secret may stand.
+//! The contexts in which a secret may occur.
 
 use super::kinds::Sample;
 
-/// A place, with its name; `None` if a sample cannot stand there.
+/// A context and its name. The function returns `None` if a sample cannot occur there.
 pub type Context = (&'static str, Box<dyn Fn(&Sample) -> Option<String>>);
 
-/// Between these two. A block begins and ends with lines of its own.
+/// Text before and after the secret. A key block has lines of its own.
 const AROUND: &[(&str, &str, &str)] = &[
     ("alone", "", ""),
     ("in a sentence", "the key is ", " and so on"),
@@ -65,7 +65,7 @@ const AROUND: &[(&str, &str, &str)] = &[
     ("behind control characters", "a\u{1}", "\u{1}b"),
 ];
 
-/// The same for what has a shape of its own: here other things stand before it.
+/// The same for secrets with a pattern of their own, after other text.
 const SHAPED: &[(&str, &str, &str)] = &[
     ("in a name", "NAME_", " x"),
     ("in a name, inside", "NAME_", "_"),
@@ -85,7 +85,7 @@ const SHAPED: &[(&str, &str, &str)] = &[
     ("in .netrc", "machine a.example login me password ", "\n"),
 ];
 
-/// Texts that break a secret in its middle.
+/// Text that breaks a secret in its middle.
 const BROKEN: &[(&str, &str, &str, &str)] = &[
     ("coloured in its middle", "the ", "\u{1b}[0m", " x"),
     ("with ESC[K in its middle", "the ", "\u{1b}[m\u{1b}[K", " x"),
@@ -116,7 +116,7 @@ const BROKEN: &[(&str, &str, &str, &str)] = &[
 
 fn between(before: &'static str, after: &'static str) -> impl Fn(&Sample) -> String {
     move |sample| {
-        // A mark before the lines of a block stands before each of them.
+        // A mark before the lines of a block precedes each of them.
         let line = before.rsplit('\n').next().unwrap();
         let marked = sample.is_block() && matches!(line, "+" | "-" | " " | "> " | "// ");
         let text = if marked { sample.text().replace('\n', &format!("\n{line}")) } else { sample.text() };
@@ -124,7 +124,7 @@ fn between(before: &'static str, after: &'static str) -> impl Fn(&Sample) -> Str
     }
 }
 
-/// All of them.
+/// Returns all contexts.
 pub fn contexts() -> Vec<Context> {
     let mut all: Vec<Context> = Vec::new();
     for (name, before, after) in AROUND {
@@ -142,7 +142,7 @@ pub fn contexts() -> Vec<Context> {
                 if sample.is_block() || sample.hidden.contains(' ') {
                     return None;
                 }
-                // In its tenths, the first of which is in what it begins with.
+                // Breaks it at each tenth; the first one is inside the prefix.
                 let at = sample.hidden.len() * part / 10;
                 let (first, second) = sample.hidden.split_at(at);
                 Some(format!("{before}{}{first}{middle}{second}{}{after}", sample.before, sample.after))

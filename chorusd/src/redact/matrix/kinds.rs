@@ -1,4 +1,4 @@
-//! One of each kind, made here: none stands in the code as a scanner would find it.
+//! Samples of each kind, generated here so that the source contains none that a scanner would find.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
@@ -18,7 +18,7 @@ const TOKEN: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 /// A key of the daemon's own.
 pub const OWN_KEY: &str = "local/key+with\"odd=bytes-and-0123456789";
 
-/// A secret: how it stands in a text, and the part that must not be found anywhere.
+/// A secret: the text that contains it, and the part that must not survive.
 pub struct Sample {
     pub kind: &'static str,
     pub before: String,
@@ -31,23 +31,23 @@ impl Sample {
         format!("{}{}{}", self.before, self.hidden, self.after)
     }
 
-    /// Returns true if it is found wherever it stands, without anything before it.
+    /// Returns whether it is found without any text before it.
     pub fn is_alone(&self) -> bool {
         self.before.is_empty() && self.after.is_empty()
     }
 
-    /// Returns true if it is a private key without its first line.
+    /// Returns whether it is a private key without its first line.
     pub fn is_headless(&self) -> bool {
         self.is_block() && self.before.is_empty() && !self.hidden.starts_with("-----BEGIN")
     }
 
-    /// Returns true if it has lines of its own.
+    /// Returns whether it has lines of its own.
     pub fn is_block(&self) -> bool {
         self.text().contains('\n')
     }
 }
 
-/// Letters by chance, the same each time.
+/// Returns pseudo-random letters, the same for each seed.
 pub fn made(alphabet: &str, count: usize, seed: u64) -> String {
     let mut state = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let letters = alphabet.as_bytes();
@@ -60,9 +60,9 @@ pub fn made(alphabet: &str, count: usize, seed: u64) -> String {
     (0..count).map(|_| next()).collect()
 }
 
-/// Forms as issuers and the lists of other scanners describe them, written down apart from the rules: the kind, and the
-/// form with `{` alphabet count `}` for what is random: a, letters and digits; x, hexadecimal; u, capitals and digits;
-/// l, lower case and digits; b, base64; t, base64 for URLs; c, base32; 9, digits.
+/// Forms as issuers and the lists of other scanners describe them, written down independently of the patterns: the
+/// kind, and the form with `{` alphabet count `}` for the random parts: a, letters and digits; x, hexadecimal; u,
+/// capitals and digits; l, lower case and digits; b, base64; t, base64 for URLs; c, base32; 9, digits.
 const PUBLISHED: &[(&str, &str)] = &[
     ("twilio-key", "SK{x32}"),
     ("mailgun-key", "key-{x32}"),
@@ -165,7 +165,7 @@ const PUBLISHED: &[(&str, &str)] = &[
     ("slack-token", "xoxe.xoxp-1-{u166}"),
 ];
 
-/// A sample of a published form.
+/// Generates a sample of a published form.
 fn published(kind: &'static str, form: &str, seed: u64) -> Sample {
     let mut text = String::new();
     let mut rest = form;
@@ -191,10 +191,10 @@ fn published(kind: &'static str, form: &str, seed: u64) -> Sample {
     Sample { kind, before: String::new(), hidden: text + rest, after: String::new() }
 }
 
-/// A sample of what a rule says of itself.
+/// Generates a sample of a pattern.
 fn ruled(kind: &'static str, start: &str, parts: &[PatternPart], seed: u64) -> Sample {
     let letters = |of: &Alphabet| -> String {
-        // The end of a token is told by a byte that is not a letter or digit.
+        // The end of a token is recognised by a byte that is not a letter or digit.
         let all = (b'!'..=b'~').filter(|byte| (of.contains)(*byte) && byte.is_ascii_alphanumeric());
         all.map(char::from).filter(|letter| of.name != "hexadecimal digits" || !letter.is_ascii_uppercase()).collect()
     };
@@ -215,7 +215,7 @@ fn within(kind: &'static str, before: &str, hidden: String, after: &str) -> Samp
     Sample { kind, before: before.into(), hidden, after: after.into() }
 }
 
-/// The lines of a private key, with its first and last.
+/// Generates the lines of a private key, with its first and last line.
 fn block(label: &str, lines: u64) -> String {
     let body: Vec<_> =
         (0..lines).map(|line| made(BASE64, if line + 1 == lines { 52 } else { 64 }, 700 + line)).collect();
@@ -233,7 +233,7 @@ fn jwt(seed: u64) -> String {
     )
 }
 
-/// Those that stand behind something, and those with a form of their own.
+/// Generates samples that follow other text, and those of custom matchers.
 fn special() -> Vec<Sample> {
     let alone = |kind, hidden| within(kind, "", hidden, "");
     let pair = STANDARD.encode(format!("admin:{}", made(ALNUM, 24, 21)));
@@ -334,7 +334,7 @@ fn special() -> Vec<Sample> {
     all
 }
 
-/// At least one of each rule, and one of each published form.
+/// Returns at least one sample of each pattern, and one of each published form.
 pub fn samples() -> Vec<Sample> {
     let mut all: Vec<Sample> =
         PUBLISHED.iter().zip(1..).map(|((kind, form), seed)| published(kind, form, seed)).collect();
@@ -348,7 +348,7 @@ fn ruled_of(shape: &super::super::patterns::Pattern, seed: u64) -> Sample {
     ruled(shape.kind, shape.prefix, shape.parts(), seed)
 }
 
-/// The daemon's own key in its forms, and whether one may be broken anywhere.
+/// Returns the daemon's own key in its forms, and whether each may be broken anywhere.
 pub fn own() -> Vec<(&'static str, String, bool)> {
     let key = OWN_KEY;
     let hex = |between: &str| key.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between);

@@ -1,4 +1,4 @@
-//! P20: every kind of secret in every place where one was found to survive, as a whole text and in pieces.
+//! P20: tests every kind of secret in every context in which one was found to survive, as a whole text and in pieces.
 
 mod contexts;
 pub mod kinds;
@@ -13,10 +13,10 @@ use super::Redactor;
 use super::patterns::PATTERNS;
 use crate::config::Secret;
 
-/// Letters of a block without a first line that may go on before it is known for one: a line.
+/// Bytes of a key block without a first line that may be passed on before it is recognised: one line.
 const MAX_HEADLESS_START: usize = 65;
 
-/// Bytes of a secret that must not be left anywhere.
+/// Length of the shortest piece of a secret that must not survive.
 const SURVIVING_BYTES: usize = 12;
 
 fn redactor() -> Arc<Redactor> {
@@ -25,12 +25,12 @@ fn redactor() -> Arc<Redactor> {
     redactor
 }
 
-/// Returns true if a piece of `hidden` is in `clean`.
+/// Returns whether a piece of `hidden` is in `clean`.
 fn survives(hidden: &str, clean: &str) -> bool {
     hidden.as_bytes().windows(SURVIVING_BYTES).any(|piece| memchr::memmem::find(clean.as_bytes(), piece).is_some())
 }
 
-/// Numbers by chance, the same each time.
+/// Reproducible pseudo-random numbers.
 struct PseudoRandom(u64);
 
 impl PseudoRandom {
@@ -42,7 +42,8 @@ impl PseudoRandom {
     }
 }
 
-/// How often the combination of this number is tried in pieces: one in ten is, or each twice with `CHORUS_FAULTS=all`.
+/// Returns how often the combination with this number is tried in pieces: one in ten is, or each twice with
+/// `CHORUS_FAULTS=all`.
 fn streams(number: usize) -> u64 {
     match std::env::var_os("CHORUS_FAULTS").is_some_and(|which| which == "all") {
         true => 2,
@@ -50,7 +51,7 @@ fn streams(number: usize) -> u64 {
     }
 }
 
-/// `text` in pieces of a few letters, or of many.
+/// Redacts `text` in pieces of a few bytes, or of many.
 fn streamed(redactor: &Arc<Redactor>, text: &str, seed: u64) -> String {
     let mut chance = PseudoRandom(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let longest = [2, 8, 40, 200][chance.below(4)];
@@ -97,7 +98,7 @@ fn no_secret_of_any_kind_survives_in_any_place() {
             }
             for seed in 0..streams(tried) {
                 let streamed = streamed(&redactor, &text, (number * 1000) as u64 + seed + tried as u64);
-                // Of lines without a first one the beginning goes on: it may be a word.
+                // The start of a key block without a first line is passed on, since it may be a word.
                 let begun = sample.is_headless() && !survives(&sample.hidden[MAX_HEADLESS_START..], &streamed);
                 if streamed != clean && !begun {
                     let entry = survivors.entry(format!("{context}, in pieces")).or_default();
@@ -156,7 +157,7 @@ fn the_keys_of_the_daemon_are_found_in_every_form_and_however_they_are_broken() 
                     continue;
                 };
                 prints.insert(rest[..8].to_owned());
-                // In the middle of a word two letters may have gone on.
+                // In the middle of a word, two letters may have been passed on.
                 if streams(tried) == 0 {
                     continue;
                 }

@@ -1,10 +1,10 @@
-//! The table of kinds in SECRETS.md.
+//! Compares the table of kinds in SECRETS.md with the patterns.
 
 use std::fmt::Write as _;
 
 use super::super::patterns::{PATTERNS, Pattern, PatternPart};
 
-/// Describes in words what follows the beginning of `shape`.
+/// Describes in words what follows the prefix of `shape`.
 fn form(shape: &Pattern) -> String {
     let part = |part: &PatternPart| match part {
         PatternPart::Text(text) => format!("`{text}`"),
@@ -33,7 +33,7 @@ fn table() -> String {
     table
 }
 
-/// A table that is out of date is told as it should be.
+/// If the table is out of date, the test prints the table as it should be.
 #[test]
 fn secrets_md_has_every_kind() {
     let page = include_str!("../../../../docs/SECRETS.md");

@@ -1,4 +1,4 @@
-//! The groups of one command.
+//! The control groups of one command.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,15 +9,15 @@ use super::parent_group::{CgroupVersion, ParentGroup};
 use crate::sandbox::ResourceLimits;
 use crate::sandbox::protocol::BoundResources;
 
-/// How often, and after how long each, the removal of a group is tried whose last process is about to end.
+/// Number of attempts to remove a group whose last process is about to end, and the interval between them.
 const REMOVE_ATTEMPTS: u32 = 100;
 const REMOVE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The groups of one command, which are removed with this.
+/// The control groups of one command; dropping it removes them.
 #[derive(Debug)]
 pub struct CommandCgroups {
     dirs: Vec<PathBuf>,
-    /// What is written to by whoever joins, and what that bounds.
+    /// The open `cgroup.procs` files, by which a process joins, with the resources that each group bounds.
     join_files: Vec<(File, BoundResources)>,
 }
 
@@ -26,7 +26,8 @@ impl CommandCgroups {
         Self { dirs, join_files: Vec::new() }
     }
 
-    /// Makes one more. One that cannot be bounded is not left behind.
+    /// Creates one more group below `place`. A group whose limits cannot be set cannot be joined and is removed on
+    /// drop.
     pub(super) fn create_group(&mut self, place: &ParentGroup, name: &str, limits: &ResourceLimits) -> io::Result<()> {
         let dir = place.dir.join(name);
         fs::create_dir(&dir)?;
@@ -37,12 +38,12 @@ impl CommandCgroups {
         Ok(())
     }
 
-    /// What the one who joins writes to, in the order of `bounds`.
+    /// Returns the files that a joining process writes to, in the order of [`CommandCgroups::bound_resources`].
     pub fn join_files(&self) -> impl Iterator<Item = &File> {
         self.join_files.iter().map(|(door, _)| door)
     }
 
-    /// What each of the doors bounds.
+    /// Returns the resources that each group bounds.
     #[must_use]
     pub fn bound_resources(&self) -> Vec<BoundResources> {
         self.join_files.iter().map(|(_, bounds)| *bounds).collect()
@@ -58,7 +59,7 @@ fn write_limits(place: &ParentGroup, dir: &Path, limits: &ResourceLimits) -> io:
         match place.version {
             CgroupVersion::V1 => {
                 put("memory.limit_in_bytes", limits.memory)?;
-                // Not every kernel counts what is swapped out.
+                // Not every kernel accounts for swap.
                 let _ = put("memory.memsw.limit_in_bytes", limits.memory);
             }
             CgroupVersion::V2 => {
@@ -70,15 +71,15 @@ fn write_limits(place: &ParentGroup, dir: &Path, limits: &ResourceLimits) -> io:
     Ok(())
 }
 
-/// Those that cannot be removed yet.
+/// Removes groups and returns those that are still in use.
 fn remove_dirs(dirs: Vec<PathBuf>) -> Vec<PathBuf> {
     let busy = |dir: &PathBuf| fs::remove_dir(dir).is_err_and(|e| e.kind() != io::ErrorKind::NotFound);
     dirs.into_iter().filter(busy).collect()
 }
 
 impl Drop for CommandCgroups {
-    /// Removes them. A group whose processes are still ending goes a little later; if the daemon ends first, at its next
-    /// start.
+    /// Removes the groups. If processes in a group are still ending, it is removed a little later, or at the next start
+    /// if the daemon ends first.
     fn drop(&mut self) {
         self.join_files.clear();
         let mut busy = remove_dirs(std::mem::take(&mut self.dirs));
@@ -86,7 +87,7 @@ impl Drop for CommandCgroups {
         if busy.is_empty() {
             return;
         }
-        // Only version two has it; whoever is in there has nobody any more who waits for it.
+        // Only version 2 has this file; nobody waits for the remaining processes any more.
         for dir in &busy {
             let kill = dir.join("cgroup.kill");
             if kill.exists() {
@@ -114,7 +115,7 @@ mod tests {
     fn a_group_that_cannot_be_bounded_is_not_joined_and_not_left() {
         let folder = tempfile::tempdir().unwrap();
         let bounds = BoundResources { memory: true, processes: true };
-        // An ordinary directory: what is written makes files, and nothing is there to join by.
+        // In an ordinary directory the limits become plain files, and there is no `cgroup.procs` to open.
         let place = ParentGroup { dir: folder.path().into(), version: CgroupVersion::V2, bounds };
         let mut group = CommandCgroups::from_dirs(Vec::new());
         assert!(group.create_group(&place, "g", &ResourceLimits::default()).is_err());

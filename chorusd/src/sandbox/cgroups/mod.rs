@@ -1,7 +1,7 @@
-//! Control groups: what bounds the memory and the processes of a command all together, where the daemon may make them.
+//! Control groups, which bound the memory and processes of a command as a whole, where the daemon may create them.
 //!
-//! Every command gets groups of its own below those of the daemon. The program inside joins them before it gives up
-//! its powers, and they are removed when the command has ended; those that a crash leaves behind, at the next start.
+//! Every command gets its own groups below the daemon's. The helper joins them before it gives up its capabilities.
+//! They are removed when the command has ended; groups left by a crash are removed at the next start.
 
 mod command_groups;
 mod parent_group;
@@ -17,34 +17,37 @@ use parent_group::ParentGroup;
 use super::ResourceLimits;
 pub use command_groups::CommandCgroups;
 
-/// What the names of all groups of commands begin with.
+/// Prefix of the names of all groups of commands.
 const NAME_PREFIX: &str = "chorus-";
-/// From this age on a group is used or was left behind.
+/// Groups of other homes are removed only after this age: a younger one may be about to be joined.
 const STALE_AGE: Duration = Duration::from_secs(600);
 
-/// Where groups are made, one place for each hierarchy. None where somebody else keeps the daemon's.
+/// The groups below which commands get theirs, one per hierarchy. Empty if the daemon's groups are managed by somebody
+/// else.
 #[derive(Debug)]
 pub struct Cgroups {
     parents: Vec<ParentGroup>,
-    /// What the names of all groups of this home begin with.
+    /// Prefix of the names of all groups of this home.
     prefix: String,
     next: AtomicU64,
 }
 
 impl Cgroups {
-    /// Those of this process, without what an earlier daemon of the same home left. Blocks for a few calls.
+    /// Detects the groups of this process and removes those that an earlier daemon of the same home left. Makes a few
+    /// blocking calls.
     #[must_use]
     pub fn detect(home: &Path) -> Self {
         let read = |file: &str| fs::read_to_string(Path::new("/proc/self").join(file)).unwrap_or_default();
         let places = parent_group::find_own_groups(&read("mountinfo"), &read("cgroup"));
         let places = places.into_iter().filter_map(ParentGroup::prepare).collect();
-        // Others may have a home of the same name, but never the same directory.
+        // Homes can share a name but not a device and inode.
         let (device, inode) = fs::metadata(home).map_or((0, 0), |home| (home.dev(), home.ino()));
         let found =
             Self { parents: places, prefix: format!("{NAME_PREFIX}{device:x}-{inode:x}-"), next: AtomicU64::new(0) };
         for place in &found.parents {
             tracing::debug!(dir = %place.dir.display(), "commands get control groups");
-            // Of other homes, which may be gone, what is old and empty: a new one may be about to be joined.
+            // Groups of other homes, which may no longer exist: remove those that are old and empty, as a new one may
+            // be about to be joined.
             let others = place.child_groups(NAME_PREFIX).into_iter().filter(|dir| is_stale(dir));
             for left in others.filter(|dir| fs::remove_dir(dir).is_err()) {
                 tracing::debug!("a control group that somebody uses stays: {}", left.display());
@@ -56,7 +59,7 @@ impl Cgroups {
         found
     }
 
-    /// Groups for one command; those that cannot be made are left out.
+    /// Creates groups for one command; groups that cannot be created are left out.
     #[must_use]
     pub fn create_for_command(&self, limits: &ResourceLimits) -> CommandCgroups {
         let mut group = CommandCgroups::from_dirs(Vec::new());

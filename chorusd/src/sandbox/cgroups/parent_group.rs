@@ -1,4 +1,4 @@
-//! Where the daemon may make control groups: below its own, where that is nobody else's to keep.
+//! Finds the groups below which the daemon may create others: its own, unless somebody else manages them.
 
 use std::fs;
 use std::io;
@@ -8,8 +8,7 @@ use rustix::process::{geteuid, getpid};
 
 use crate::sandbox::protocol::BoundResources;
 
-/// The group in which the daemon itself goes on, in the hierarchy of version two: there one with groups below it
-/// has no processes.
+/// The group that the daemon moves itself into under version 2, where a group with children may not contain processes.
 const DAEMON_GROUP: &str = "chorus-daemon";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,17 +17,17 @@ pub enum CgroupVersion {
     V2,
 }
 
-/// A directory in which groups can be made.
+/// A group below which groups for commands can be created.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ParentGroup {
     pub dir: PathBuf,
     pub version: CgroupVersion,
-    /// What its groups can bound.
+    /// The resources that its child groups can bound.
     pub bounds: BoundResources,
 }
 
-/// The daemon's own groups, as `/proc/self/mountinfo` and `/proc/self/cgroup` tell of them, with whether each is the top
-/// of what is seen of its hierarchy.
+/// Parses `/proc/self/mountinfo` and `/proc/self/cgroup` and returns the daemon's own groups, each with true if it is
+/// the top of the visible hierarchy.
 pub fn find_own_groups(mounts: &str, groups: &str) -> Vec<(ParentGroup, bool)> {
     let mut found: Vec<(ParentGroup, bool)> = Vec::new();
     for line in groups.lines() {
@@ -36,7 +35,7 @@ pub fn find_own_groups(mounts: &str, groups: &str) -> Vec<(ParentGroup, bool)> {
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
         let has = |name| controllers.split(',').any(|controller| controller == name);
         let (version, bounds) = match controllers {
-            // Which controllers it has is told by a file of its own.
+            // A separate file lists its controllers.
             "" => (CgroupVersion::V2, BoundResources { memory: true, processes: true }),
             _ => (CgroupVersion::V1, BoundResources { memory: has("memory"), processes: has("pids") }),
         };
@@ -50,7 +49,7 @@ pub fn find_own_groups(mounts: &str, groups: &str) -> Vec<(ParentGroup, bool)> {
     found
 }
 
-/// The group `path` below a line of `mountinfo`, where that mounts its hierarchy.
+/// Returns the directory of the group `path`, if this line of `mountinfo` mounts its hierarchy.
 fn group_dir(mount: &str, version: CgroupVersion, controller: &str, path: &str) -> Option<PathBuf> {
     let (place, kind) = mount.split_once(" - ")?;
     let mut kind = kind.split(' ');
@@ -66,7 +65,7 @@ fn group_dir(mount: &str, version: CgroupVersion, controller: &str, path: &str) 
 }
 
 impl ParentGroup {
-    /// Makes it ready, where it is the daemon's to do so.
+    /// Prepares the group for children; `None` if the daemon may not create any.
     pub fn prepare((mut place, top): (Self, bool)) -> Option<Self> {
         let inner =
             place.version == CgroupVersion::V2 && place.dir.file_name().is_some_and(|name| name == DAEMON_GROUP);
@@ -82,7 +81,8 @@ impl ParentGroup {
         }
     }
 
-    /// Hands its controllers down, which needs its processes to be elsewhere. `inner`: they are already.
+    /// Delegates the controllers to child groups, for which the daemon's process must leave the group. `inner` is true
+    /// if it already has.
     fn delegate_controllers(mut self, inner: bool) -> Option<Self> {
         let file = |name: &str| self.dir.join(name);
         let text = fs::read_to_string(file("cgroup.controllers")).ok()?;
@@ -95,11 +95,11 @@ impl ParentGroup {
             return None;
         }
         let me = getpid().as_raw_nonzero().to_string();
-        // The top of all has no type, and may hold processes.
+        // The root group has no type and may contain processes.
         let moves = !inner && file("cgroup.type").exists();
         let aside = file(DAEMON_GROUP);
         if moves {
-            // Whoever else is in there is not ours to move.
+            // Processes of others must not be moved.
             let alone = fs::read_to_string(file("cgroup.procs")).ok()?.trim() == me;
             if !alone || !ensure_dir(&aside) || fs::write(aside.join("cgroup.procs"), &me).is_err() {
                 let _ = fs::remove_dir(&aside);
@@ -117,7 +117,7 @@ impl ParentGroup {
         Some(self)
     }
 
-    /// The groups whose names begin with `prefix`.
+    /// Returns the child groups whose names start with `prefix`.
     pub fn child_groups(&self, prefix: &str) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
@@ -129,8 +129,9 @@ fn ensure_dir(dir: &Path) -> bool {
     fs::create_dir(dir).map_or_else(|e| e.kind() == io::ErrorKind::AlreadyExists, |()| true)
 }
 
-/// Whether a group was handed to the daemon: to its user, who is not root, or as systemd marks what it delegates. In a
-/// group that somebody else keeps, one more of ours would be in the way.
+/// Returns true if the group was delegated to the daemon: it belongs to the daemon's user (not root), or carries
+/// systemd's mark for delegated groups. Creating children in a group that somebody else manages would interfere with
+/// them.
 fn is_delegated(dir: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let user = geteuid();
@@ -172,7 +173,7 @@ mod tests {
         assert!(find_own_groups(one, "8:pids\n4:memory:/elsewhere\nx\n\n").is_empty());
     }
 
-    /// A directory that looks like a group; files in it only take what is written.
+    /// Creates a directory that looks like a group; its files store whatever is written.
     fn group(controllers: &str, processes: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("cgroup.controllers"), controllers).unwrap();
@@ -190,7 +191,7 @@ mod tests {
         let read = |name: &str| fs::read_to_string(alone.path().join(name)).unwrap();
         assert_eq!(read("cgroup.subtree_control"), "+memory +pids");
         assert_eq!(read("chorus-daemon/cgroup.procs"), me.to_string());
-        // Started anew from in there.
+        // As after a restart from within the daemon's group.
         let inner = place(&alone.path().join(DAEMON_GROUP));
         assert_eq!(ParentGroup::prepare((inner, true)), Some(place(alone.path())));
         let shared = group("memory pids\n", &format!("1\n{me}\n"));

@@ -1,4 +1,4 @@
-//! Capabilities: those that a user namespace gives are kept until everything is in place, then none is.
+//! Capabilities: the helper keeps those of its user namespace until the confinement is complete, then gives up all.
 
 use rustix::io::{Errno, Result};
 use rustix::thread::{
@@ -6,17 +6,17 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-/// More than any kernel knows.
+/// More capabilities than any kernel has.
 const MAX_CAPABILITIES: u32 = 64;
 
 fn all_capabilities() -> impl Iterator<Item = CapabilitySet> {
     (0..MAX_CAPABILITIES).map(|number| CapabilitySet::from_bits_retain(1 << number))
 }
 
-/// Whatever the program is replaced by has what this one has.
+/// Makes all permitted capabilities inheritable and ambient, so that the next program keeps them.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn make_inheritable() -> Result<()> {
     let had = rustix::thread::capabilities(None)?;
     set_capabilities(None, CapabilitySets { inheritable: had.permitted, ..had })?;
@@ -26,14 +26,14 @@ pub fn make_inheritable() -> Result<()> {
     Ok(())
 }
 
-/// No program started from here has any, whoever it belongs to and whatever is set on its file.
+/// Drops all capabilities for good: no program started from here gains any, whatever its owner and file capabilities.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn drop_all() -> Result<()> {
     for power in all_capabilities() {
         match remove_capability_from_bounding_set(power) {
-            // The kernel does not know it; or there is nothing to give up with, as outside of a namespace.
+            // INVAL: the kernel does not know the capability. PERM: outside a namespace there is no right to drop it.
             Ok(()) | Err(Errno::INVAL | Errno::PERM) => {}
             Err(e) => return Err(e),
         }

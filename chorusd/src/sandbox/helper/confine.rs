@@ -1,4 +1,4 @@
-//! The inner stage: takes away what the command is not to have, then runs it.
+//! The inner stage of the helper: confines itself, then runs the command.
 
 use std::iter;
 use std::path::PathBuf;
@@ -17,24 +17,25 @@ use crate::sandbox::protocol::{AppliedConfinement, HelperReport, LaunchSpec, Mem
 /// Confines this process, runs the command, and waits for its end.
 ///
 /// # Errors
-/// What could not be taken away, or a command that cannot be started.
+/// A confinement that cannot be applied, or a command that cannot be started.
 pub fn run() -> Result<(), String> {
     let (spec, doors) = control_socket::receive_spec()?;
     set_close_on_exec().map_err(with_context("cannot keep its descriptors to itself"))?;
     if getpid().is_init() {
-        // Whoever made the namespace has one thread, which lives as long as it does.
+        // The thread that created the namespace is the only one of its process and lives as long as that does.
         set_parent_process_death_signal(Some(Signal::KILL)).map_err(with_context("cannot end with the outer stage"))?;
     } else if spec.way == Isolation::None {
         set_child_subreaper(Some(getpid())).map_err(with_context("cannot keep the command's processes together"))?;
     } else {
         return Err("this is no namespace of its own".into());
     }
-    // Away from the daemon's terminal, where it has one; the leader of a session is away already.
+    // Detach from the daemon's terminal, if it has one. Fails harmlessly for a session leader, which is detached
+    // already.
     let _ = setsid();
     if spec.way == Isolation::Namespaces {
         rootfs::build(&spec.steps)?;
         if !spec.network {
-            // Tests of all kinds talk to themselves; without it they fail, and nothing else does.
+            // Test suites of all kinds connect to localhost. Without the interface they fail, but nothing else does.
             let _ = super::namespaces::bring_up_loopback();
         }
     }
@@ -52,7 +53,7 @@ pub fn run() -> Result<(), String> {
     }
     let landlock = landlock::restrict(&spec.writable).map_err(with_context("Landlock"))?;
     let seccomp = seccomp::install_filters().map_err(with_context("seccomp"))?;
-    // Nobody else's memory and descriptors are read through /proc.
+    // Prevents others from reading its memory and descriptors through /proc.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(with_context("cannot hide from the command"))?;
     let [program, args @ ..] = &spec.argv[..] else { return Err("there is no command".into()) };
     let mut command = Command::new(program);
@@ -66,13 +67,14 @@ pub fn run() -> Result<(), String> {
     Ok(())
 }
 
-/// Directories that nobody else sees.
+/// Returns the writable directories that only this sandbox has.
 fn private_dirs(spec: &LaunchSpec) -> impl Iterator<Item = PathBuf> {
     let shared = iter::once(SHARED_MEMORY_DIR.into());
     spec.writable.iter().filter(|at| **at != spec.dir).cloned().chain(shared)
 }
 
-/// Whatever the daemon was started with beside its streams is not the command's.
+/// Sets close-on-exec on all descriptors above 2, so that the command does not inherit what the daemon was started
+/// with.
 #[expect(unsafe_code, reason = "only a number tells of a descriptor that somebody else opened")]
 fn set_close_on_exec() -> std::io::Result<()> {
     for entry in std::fs::read_dir("/proc/self/fd")? {
@@ -80,7 +82,7 @@ fn set_close_on_exec() -> std::io::Result<()> {
         else {
             continue;
         };
-        // SAFETY: it was listed a moment ago, this process has one thread, and all that changes is a flag.
+        // SAFETY: the descriptor was listed a moment ago, this process has one thread, and only a flag of it changes.
         let descriptor = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
         rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::CLOEXEC)?;
     }

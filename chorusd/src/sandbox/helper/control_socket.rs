@@ -1,4 +1,4 @@
-//! The line to the daemon: standard input, which is a socket.
+//! The helper's end of the control socket, which is its standard input.
 
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -10,10 +10,10 @@ use rustix::stdio::stdin;
 use super::with_context;
 use crate::sandbox::protocol::{HelperReport, LaunchSpec, MAX_CGROUPS};
 
-/// A description is never this long.
+/// Limit on the length of the launch spec, in bytes.
 const MAX_SPEC_LEN: usize = 64 << 20;
 
-/// Tells the daemon. One that has gone is noticed elsewhere.
+/// Sends a report to the daemon. Write errors are ignored: [`receive_request`] notices when the daemon is gone.
 pub fn send_report(report: &HelperReport) {
     let Ok(mut bytes) = serde_json::to_vec(report) else { return };
     bytes.push(b'\n');
@@ -23,10 +23,10 @@ pub fn send_report(report: &HelperReport) {
     }
 }
 
-/// What is to be done, and the control groups that are to be joined. Nothing after it is taken.
+/// Receives the launch spec and the descriptors of the control groups to join. Reads nothing beyond them.
 ///
 /// # Errors
-/// Anything else that is said.
+/// The daemon is gone, or the spec is too long or invalid.
 pub fn receive_spec() -> Result<(LaunchSpec, Vec<OwnedFd>), String> {
     let mut length = [0; 4];
     let groups = read_first(&mut length).map_err(with_context("nobody says what is to run"))?;
@@ -40,7 +40,7 @@ pub fn receive_spec() -> Result<(LaunchSpec, Vec<OwnedFd>), String> {
     Ok((spec, groups))
 }
 
-/// Takes the first bytes, and the descriptors that come with them.
+/// Reads the first bytes and the descriptors that come with them.
 fn read_first(bytes: &mut [u8]) -> Result<Vec<OwnedFd>, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_CGROUPS))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
@@ -69,7 +69,7 @@ fn read_full(mut rest: &mut [u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// The next word of the daemon; `None`: it is gone, or wants the end.
+/// Reads the daemon's next request; `None` if the daemon is gone or has closed the socket.
 pub fn receive_request() -> Option<u8> {
     let mut word = [0];
     match retry_on_intr(|| read(stdin(), &mut word)) {

@@ -1,5 +1,5 @@
-//! The first process of a sandbox: it buries what ends, and ends everything when the daemon says so or is gone, or when it is
-//! more than may be.
+//! The first process of a sandbox (its init): reaps children and kills all processes when the daemon asks for it or is
+//! gone, or when they use too much memory.
 
 use std::process::Child;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use super::memory_watchdog::MemoryWatchdog;
 use super::{control_socket, with_context};
 use crate::sandbox::protocol::{HelperReport, TERMINATE};
 
-/// Waits for the command. Once it has ended no other process of the sandbox is left. `watch`: what bounds its memory.
+/// Waits for the command. When this returns, no other process of the sandbox is left. `watch` bounds the memory.
 ///
 /// # Errors
-/// Children that cannot be waited for.
+/// A thread cannot be started, or children cannot be waited for.
 pub fn wait_for_command(command: &Child, watch: Option<MemoryWatchdog>) -> Result<HelperReport, String> {
     let command = Pid::from_child(command);
     spawn_thread(move || listen_for_requests(command)).map_err(with_context("cannot listen to the daemon"))?;
@@ -46,7 +46,7 @@ pub fn wait_for_command(command: &Child, watch: Option<MemoryWatchdog>) -> Resul
     }
 }
 
-/// Does something in a thread of its own, which needs little.
+/// Spawns a thread with a small stack.
 fn spawn_thread(what: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     std::thread::Builder::new().stack_size(64 << 10).spawn(what).map(drop)
 }
@@ -62,10 +62,11 @@ fn listen_for_requests(command: Pid) {
     kill_all(command);
 }
 
-/// Tells every process.
+/// Sends a signal to every process of the sandbox.
 fn signal_all(command: Pid, signal: Signal) {
     if getpid().is_init() {
-        // As the group of number 1 is written -1, which is every process that this one may tell: those of its namespace.
+        // The group of process 1 is passed as -1, which means every process that this one may signal: those of its
+        // namespace.
         let _ = kill_process_group(Pid::INIT, signal);
         return;
     }
@@ -75,20 +76,20 @@ fn signal_all(command: Pid, signal: Signal) {
     }
 }
 
-/// Ends every process.
+/// Kills every process of the sandbox.
 fn kill_all(command: Pid) {
     signal_all(command, Signal::KILL);
     if getpid().is_init() {
         return;
     }
-    // Without a namespace whoever loses its parent becomes a child of this one: until there is none.
+    // Without a namespace, orphans become children of this process: repeat until there are none.
     while child_pids().into_iter().map(|child| kill_process(child, Signal::KILL)).filter(Result::is_ok).count() > 0 {
         while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
         std::thread::yield_now();
     }
 }
 
-/// The children of this process.
+/// Returns the children of this process.
 fn child_pids() -> Vec<Pid> {
     let mut found = Vec::new();
     for thread in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {

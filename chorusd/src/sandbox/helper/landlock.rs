@@ -1,5 +1,5 @@
-//! Landlock: files are written where the command may write, whatever the view shows; abstract sockets and signals stay
-//! within.
+//! Landlock: limits writes to the writable directories, whatever the mounts show, and keeps abstract sockets and
+//! signals within the sandbox.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,14 @@ use landlock::{
     RulesetCreatedAttr as _, RulesetError, Scope, path_beneath_rules,
 };
 
-/// The newest whose rights are all given or taken here.
+/// The newest ABI whose access rights are all handled here.
 const SUPPORTED_ABI: ABI = ABI::V7;
 
-/// Restricts this thread and all that it starts. The version of the kernel's interface; `None`: there is none.
+/// Restricts this thread and all processes it starts. Returns the kernel's ABI version, or `None` if it has no
+/// Landlock.
 ///
 /// # Errors
-/// A kernel that has it, and refuses.
+/// The kernel has Landlock but refuses the ruleset.
 pub fn restrict(writable: &[PathBuf]) -> Result<Option<u32>, RulesetError> {
     let devices = AccessFs::from_read(SUPPORTED_ABI) | AccessFs::WriteFile | AccessFs::IoctlDev;
     let shared = Path::new("/dev/shm");

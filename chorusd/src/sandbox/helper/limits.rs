@@ -1,4 +1,4 @@
-//! How much a command may use.
+//! Resource limits of a command.
 
 use std::os::fd::OwnedFd;
 
@@ -8,10 +8,10 @@ use rustix::process::{Resource, Rlimit, geteuid, getpid, setrlimit};
 
 use crate::sandbox::protocol::{BoundResources, LaunchSpec, MemoryBound, ProcessBound};
 
-/// Process numbers below this one are not given again once they were.
+/// The kernel does not reuse process ids below this number.
 const RESERVED_PIDS: u64 = 300;
 
-/// The release of the kernel, as far as it matters here.
+/// Returns the major and minor version of the kernel.
 fn kernel_version() -> (u32, u32) {
     let name = rustix::system::uname();
     let release = name.release().to_string_lossy().into_owned();
@@ -19,10 +19,10 @@ fn kernel_version() -> (u32, u32) {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-/// Bounds the processes of the namespace that this one is the first of, also those of root. Needs the powers that
-/// are given up afterwards.
+/// Limits the number of processes in the namespace whose first process this is, including those of root. Needs the
+/// capabilities that are given up afterwards.
 pub fn limit_namespace_pids(processes: u64) -> bool {
-    // On older ones the number is that of the whole machine.
+    // In older kernels `pid_max` applies to the whole machine.
     if kernel_version() < (6, 14) || !getpid().is_init() {
         return false;
     }
@@ -36,11 +36,11 @@ pub fn limit_namespace_pids(processes: u64) -> bool {
     bound().is_ok()
 }
 
-/// Joins control groups, with all that this process starts; what they bound.
+/// Moves this process and its later children into the control groups and returns the resources that those bound.
 pub fn join_cgroups(groups: &[BoundResources], doors: &[OwnedFd]) -> BoundResources {
     let mut joined = BoundResources::default();
     for (bounds, door) in groups.iter().zip(doors) {
-        // 0 is whoever writes it, whatever its number is here or there.
+        // 0 stands for the writing process, whatever its id in this namespace or that of the group.
         if rustix::io::write(door, b"0").is_ok() {
             joined.memory |= bounds.memory;
             joined.processes |= bounds.processes;
@@ -49,11 +49,11 @@ pub fn join_cgroups(groups: &[BoundResources], doors: &[OwnedFd]) -> BoundResour
     joined
 }
 
-/// The limits of each process. How memory and the number of processes are bounded; `namespace`: the latter is already, as
-/// is what the groups that were `joined` bound.
+/// Sets the limits of each process and returns how memory and the number of processes are bounded. `namespace` is true
+/// if the namespace already limits the processes; `joined` says what the joined control groups bound.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn set_limits(
     spec: &LaunchSpec,
     namespace: bool,
@@ -62,10 +62,10 @@ pub fn set_limits(
     let limit = |what, most| setrlimit(what, Rlimit { current: Some(most), maximum: Some(most) });
     limit(Resource::Core, 0)?;
     limit(Resource::Fsize, spec.file)?;
-    // What a program only reserves does not count, as that of Go, Java or Node. Also within a group: who is told that
-    // there is no more memory can say so, and whoever the kernel ends cannot.
+    // RLIMIT_DATA does not count memory that is only reserved, as Go, Java and Node do. It is set in a control group
+    // too: a program whose allocation fails can report that, but one that the kernel kills cannot.
     limit(Resource::Data, spec.memory)?;
-    // Where the machine has none left, a command goes before the daemon and everybody else.
+    // If the machine runs out of memory, a command is killed before the daemon and other processes.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let memory = match (joined.memory, getpid().is_init()) {
         (true, _) => MemoryBound::Cgroup,
@@ -78,7 +78,7 @@ pub fn set_limits(
     if joined.processes {
         return Ok((memory, ProcessBound::Cgroup));
     }
-    // Before 5.14 all processes of the user would be counted, wherever they are; root is bound by none.
+    // Before 5.14 the limit counts all processes of the user on the machine; root is not bound by it at all.
     if geteuid().is_root() || kernel_version() < (5, 14) {
         return Ok((memory, ProcessBound::Unbounded));
     }

@@ -1,5 +1,5 @@
-//! How much memory the processes of a sandbox use together, where no control group bounds it. The first process counts, for
-//! all others are in its `/proc`.
+//! Measures the memory that all processes of a sandbox use together, where no control group bounds it. The first
+//! process does this, because all others are in its `/proc`.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -13,49 +13,50 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FsWord, statfs, statvfs};
 use rustix::io::Errno;
 
-/// How fast memory may be used up, in bytes a second, until it is counted again.
+/// Assumed highest growth of memory use, in bytes per second; determines the time to the next measurement.
 const MAX_GROWTH_RATE: u64 = 4 << 30;
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 const MAX_INTERVAL: Duration = Duration::from_millis(500);
-/// What passes between two counts is at least so many times as long as one takes.
+/// The pause between two measurements is at least this many times as long as a measurement takes.
 const INTERVAL_FACTOR: u32 = 4;
-/// Several processes together have too much when so many counts in a row say so: while a large process starts another one, both
-/// are as large for a moment.
+/// The sum over several processes must exceed the limit this many times in a row: while a large process starts another
+/// one, both have the same size for a moment.
 const CONSECUTIVE_EXCESSES: u32 = 4;
-/// `f_type` of a file system in memory.
+/// `f_type` of tmpfs.
 const TMPFS_MAGIC: FsWord = 0x0102_1994;
-/// In `/proc/PID/status`: what is in memory and can be put nowhere else. A process has no page of the first two twice, but maybe
-/// of shared memory. Page tables are shared with nobody.
+/// Fields of `/proc/PID/status` for memory that cannot be reclaimed. The first two count no page of a process twice;
+/// shared memory may count for several processes. Page tables are never shared.
 const OWN_FIELDS: [&str; 2] = ["RssAnon:", "VmSwap:"];
 const SHARED_FIELDS: [&str; 1] = ["RssShmem:"];
 const PAGE_TABLE_FIELDS: [&str; 1] = ["VmPTE:"];
-/// The same in `/proc/PID/smaps_rollup`; what processes share is divided among them.
+/// The same in `/proc/PID/smaps_rollup`, with shared pages divided among the processes.
 const PROPORTIONAL_FIELDS: [&str; 3] = ["Pss_Anon:", "Pss_Shmem:", "SwapPss:"];
-/// Bytes that the kernel keeps for each inode, name and KiB of extended attributes of a file system in memory: 0.7 to 1.7 KiB
-/// were measured, and the kernel rounds up to at most the double.
+/// Kernel memory for each inode, name and KiB of extended attributes in tmpfs, in bytes: 0.7 to 1.7 KiB were measured,
+/// and the kernel rounds up to at most the double.
 pub const INODE_OVERHEAD: u64 = 2 << 10;
-/// Bytes that a pipe holds when it is full, and a socket as the kernel makes it.
+/// Bytes in a full pipe, and in a socket with default buffers.
 const PIPE_CAPACITY: u64 = 64 << 10;
 const SOCKET_BUFFER_LEN: u64 = 208 << 10;
-/// Bytes that the kernel keeps for an open file.
+/// Kernel memory for each open file, in bytes.
 const OPEN_FILE_OVERHEAD: u64 = 1 << 10;
-/// Bytes that the kernel keeps for a System V message beside its text, and for a semaphore.
+/// Kernel memory for each System V message in addition to its text, and for each semaphore, in bytes.
 const MESSAGE_OVERHEAD: u64 = 128;
 const SEMAPHORE_SIZE: u64 = 64;
 
-/// What is counted, and how much there may be of it.
+/// Measures memory use against a limit.
 #[derive(Debug)]
 pub struct MemoryWatchdog {
-    /// Bytes.
+    /// The limit in bytes.
     limit: u64,
-    /// File systems in memory, which only this sandbox has.
+    /// tmpfs directories that only this sandbox has.
     tmpfs_dirs: Vec<PathBuf>,
-    /// Whether the kernel divides what processes share among them: before 5.3, or built without, it does not.
+    /// True if the kernel reports proportional shares; kernels before 5.3, or without the option, do not.
     has_proportional: bool,
 }
 
 impl MemoryWatchdog {
-    /// `None`: the processes cannot be counted here. `private`: directories of which those in memory count.
+    /// Returns `None` if the processes cannot be measured here. `private` lists candidate directories, of which those
+    /// on tmpfs count.
     pub fn new(most: u64, private: impl Iterator<Item = PathBuf>) -> Option<Self> {
         let memory = private.filter(|at| statfs(at).is_ok_and(|found| found.f_type == TMPFS_MAGIC)).collect();
         let divides = supports_proportional(Path::new("/proc/self"))?;
@@ -63,7 +64,7 @@ impl MemoryWatchdog {
         watch.measure().ok().map(|_| watch)
     }
 
-    /// Returns when more is used than may be, or when it cannot be counted any more.
+    /// Returns when the limit is exceeded, or when memory use can no longer be measured.
     pub fn wait_until_exceeded(&self) {
         let mut over = 0;
         while over < CONSECUTIVE_EXCESSES {
@@ -88,20 +89,21 @@ impl MemoryWatchdog {
         Ok(MemoryUse { total: files + all, lower_bound: files + least })
     }
 
-    /// Returns the memory of processes; what they share is counted for each where the kernel does not divide it.
+    /// Returns the memory of processes. Shared pages count for each process if the kernel reports no proportional
+    /// shares.
     fn measure_processes(&self, processes: &[PathBuf], most: u64) -> io::Result<MemoryUse> {
         let status = |dir: &PathBuf| sum_fields(&dir.join("status"), [&OWN_FIELDS, &SHARED_FIELDS, &PAGE_TABLE_FIELDS]);
         let counted = processes.iter().map(status).collect::<io::Result<Vec<_>>>()?;
         let tables: u64 = counted.iter().map(|[_, _, tables]| tables).sum();
         let all = counted.iter().map(|[own, shared, _]| own + shared).sum::<u64>() + tables;
         let least = counted.iter().map(|[own, _, tables]| own + tables).max().unwrap_or(0);
-        // If the largest has too much alone, the slow count is not needed.
+        // Skip the slow measurement if the sum is below the limit, or the largest process alone exceeds it.
         if all < most || least >= most || !self.has_proportional {
             return Ok(MemoryUse { total: all, lower_bound: least });
         }
         let shares = processes.iter().zip(counted).map(|(dir, [own, shared, _])| {
             match sum_fields(&dir.join("smaps_rollup"), [&PROPORTIONAL_FIELDS]) {
-                // One that lets nobody look into it has no share in anything.
+                // A process that cannot be inspected has no proportional share, so all its pages count.
                 Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(own + shared),
                 shares => shares.map(|[shares]| shares),
             }
@@ -110,16 +112,17 @@ impl MemoryWatchdog {
     }
 }
 
-/// Bytes that are used.
+/// Memory use in bytes.
 struct MemoryUse {
-    /// By all; more where that is less than may be.
+    /// Use of all processes; may be too high if it is below the limit.
     total: u64,
-    /// By files and the largest process, of what it shares with nobody: no second count says less because a process was started.
+    /// Use of files and of the largest process without its shared pages. Unlike `total` it cannot be too high because a
+    /// process was just being started.
     lower_bound: u64,
 }
 
-/// Whether the kernel tells of a process, this one's directory in `/proc`, what share it has of what is in memory; `None`: not
-/// even what it has in memory, so that nothing can be watched.
+/// Returns true if the kernel reports proportional shares. `own` is this process's directory in `/proc`. Returns `None`
+/// if even resident memory is not reported, so that nothing can be measured.
 fn supports_proportional(own: &Path) -> Option<bool> {
     let has = |file: &str, names: &[&str]| {
         let text = fs::read_to_string(own.join(file)).unwrap_or_default();
@@ -128,15 +131,15 @@ fn supports_proportional(own: &Path) -> Option<bool> {
     has("status", &OWN_FIELDS[..1]).then(|| has("smaps_rollup", &PROPORTIONAL_FIELDS))
 }
 
-/// Bytes that a file system in memory holds: of files, and for inodes, names and extended attributes (which the kernel counts as
-/// inodes of a KiB each).
+/// Returns the bytes of a tmpfs: those of files plus the overhead of inodes, names and extended attributes (which the
+/// kernel counts as inodes of one KiB each).
 fn tmpfs_usage(at: &Path) -> io::Result<u64> {
     let found = statvfs(at)?;
     let files = found.f_blocks.saturating_sub(found.f_bfree).saturating_mul(found.f_frsize);
     Ok(files.saturating_add(found.f_files.saturating_sub(found.f_ffree).saturating_mul(INODE_OVERHEAD)))
 }
 
-/// The entries whose names are numbers: the processes, or the descriptors of one.
+/// Lists the entries whose names are numbers: processes, or the descriptors of one process.
 fn numeric_entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -148,8 +151,8 @@ fn numeric_entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Bytes of what processes have open: files in memory that have no name (`memfd_create`; one that is mapped is counted there, too),
-/// what pipes and sockets may hold, and the kernel's own for each open file.
+/// Returns the bytes held by open files of processes: unnamed files in memory (`memfd_create`; mapped pages count again
+/// with the process), the capacity of pipes and sockets, and the kernel's overhead for each open file.
 fn open_file_usage(processes: &[PathBuf]) -> io::Result<u64> {
     let (mut nameless, mut pipes, mut sockets, mut count) = (HashMap::new(), HashSet::new(), HashSet::new(), 0);
     for process in processes {
@@ -175,10 +178,10 @@ fn open_file_usage(processes: &[PathBuf]) -> io::Result<u64> {
     Ok(nameless.values().sum::<u64>() + queues + count * OPEN_FILE_OVERHEAD)
 }
 
-/// Bytes of System V segments that no process has mapped, of messages that nobody has read, and of semaphores.
+/// Returns the bytes of System V segments that no process maps, of unread messages, and of semaphores.
 fn system_v_usage() -> io::Result<u64> {
     let table = |name: &str| match fs::read_to_string(Path::new("/proc/sysvipc").join(name)) {
-        // A kernel without them.
+        // The kernel is built without System V IPC.
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         table => table,
     };
@@ -191,7 +194,7 @@ fn system_v_usage() -> io::Result<u64> {
     Ok(segments.chain(messages).chain(semaphores).sum())
 }
 
-/// These columns of each row of a table with a header.
+/// Returns the values of these columns for each row of a table with a header.
 fn parse_columns<const N: usize>(table: &str, names: [&str; N]) -> impl Iterator<Item = [u64; N]> {
     let mut rows = table.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
     let header = rows.next().unwrap_or_default();
@@ -200,7 +203,7 @@ fn parse_columns<const N: usize>(table: &str, names: [&str; N]) -> impl Iterator
     rows.map(move |row| columns.map(|column| column.and_then(|column| number(&row, column)).unwrap_or(0)))
 }
 
-/// The sums of these lines of a file in `/proc`, in bytes; 0 of a process that has ended.
+/// Sums fields of a file in `/proc`, in bytes; 0 if the process has ended.
 fn sum_fields<const N: usize>(file: &Path, names: [&[&str]; N]) -> io::Result<[u64; N]> {
     match fs::read_to_string(file) {
         Ok(text) => Ok(names.map(|names| sum_field_lines(&text, names))),
@@ -209,7 +212,7 @@ fn sum_fields<const N: usize>(file: &Path, names: [&[&str]; N]) -> io::Result<[u
     }
 }
 
-/// Whether that is what a process tells that has ended.
+/// Returns true for the errors that a process in `/proc` yields after it has ended.
 fn has_ended(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || Errno::from_io_error(error) == Some(Errno::SRCH)
 }
@@ -250,10 +253,10 @@ mod tests {
         write("smaps_rollup", "Rss: 120 kB\nPss: 110 kB\nPss_Anon: 100 kB\nPss_Shmem: 10 kB\nSwapPss: 0 kB\n");
         assert_eq!((supports_proportional(own.path()), used(true)), (Some(true), 110 << 10));
         assert!(supports_proportional(Path::new("/proc/self")).is_some());
-        // Page tables are in `status` alone, and count whichever of the two decides.
+        // Page tables are only in `status`, and count with either method.
         write("status", "RssAnon:\t 100 kB\nRssShmem:\t 20 kB\nVmPTE:\t 900 kB\n");
         assert_eq!((used_of(false, 1005 << 10), used_of(true, 1005 << 10)), (1020 << 10, 1010 << 10));
-        // A sum that is too much whatever is shared needs no slow count.
+        // If the lower bound exceeds the limit, the slow measurement is skipped.
         assert_eq!(used_of(true, 1000 << 10), 1020 << 10);
     }
 

@@ -1,5 +1,6 @@
-//! The daemon's program inside: what is nearest to a command, and its confinement. It has one thread until the command
-//! starts, for what is done here holds for the thread that does it and those that it starts.
+//! The helper: the daemon's program, started again inside the sandbox to confine itself and run the command. It has one
+//! thread until the command starts, because most of the confinement applies to the calling thread and its descendants
+//! only.
 
 mod capabilities;
 mod confine;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 
 use super::protocol::{CONFINE_STAGE, HELPER_FLAG, HelperReport, NAMESPACES_STAGE};
 
-/// Does what the arguments say where they are those of a program inside; `None` where they are not.
+/// Runs the stage that the arguments name; `None` if they are not those of a helper.
 pub fn run_stage(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     if args.next()? != HELPER_FLAG {
         return None;
@@ -40,7 +41,7 @@ pub fn run_stage(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     })
 }
 
-/// What failed, as it is told.
+/// Returns a closure for `map_err` that puts `what` in front of an error.
 fn with_context<E: Display>(what: impl Display) -> impl FnOnce(E) -> String {
     move |why| format!("{what}: {why}")
 }

@@ -1,4 +1,4 @@
-//! Namespaces of our own: the outer stage, which stays outside of the one for processes.
+//! The outer stage of the helper: creates namespaces, but stays outside the new PID namespace.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -9,10 +9,10 @@ use rustix::thread::UnshareFlags;
 use super::{capabilities, with_context};
 use crate::sandbox::protocol::{CONFINE_STAGE, HELPER_FLAG};
 
-/// Makes them, runs the next stage in them, and waits for its end.
+/// Creates the namespaces, runs the inner stage in them, and waits for its end.
 ///
 /// # Errors
-/// What this machine does not let us do.
+/// A step that this machine does not permit.
 pub fn run(network: bool) -> Result<(), String> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     let mut flags = UnshareFlags::NEWUSER
@@ -43,19 +43,19 @@ fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
     rustix::thread::unshare(flags)
 }
 
-/// Brings up the interface of a network namespace by which its processes talk to each other.
+/// Brings up the loopback interface of a network namespace.
 ///
 /// # Errors
-/// Those of the kernel.
+/// Errors of the kernel.
 pub fn bring_up_loopback() -> rustix::io::Result<()> {
     use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
-    /// `nlmsghdr` of an `RTM_NEWLINK` that is acknowledged, and `ifinfomsg` of the first interface with `IFF_UP`.
+    /// `nlmsghdr` of an acknowledged `RTM_NEWLINK`, and `ifinfomsg` of the first interface with `IFF_UP`.
     const HEADER: [u16; 4] = [16, 5, 1, 0];
     const BODY: [u32; 2] = [1, 1];
     let mut message = 32_u32.to_ne_bytes().to_vec();
     message.extend(HEADER.iter().flat_map(|word| word.to_ne_bytes()));
     message.extend([0; 4]);
-    // Family, padding and type; then index, flags, and which flags are meant.
+    // Family, padding and type; then the index, the flags, and the mask of changed flags.
     message.extend([0; 4]);
     message.extend(1_i32.to_ne_bytes());
     message.extend(BODY.iter().flat_map(|word| word.to_ne_bytes()));
@@ -63,7 +63,7 @@ pub fn bring_up_loopback() -> rustix::io::Result<()> {
         AddressFamily::NETLINK,
         SocketType::RAW,
         SocketFlags::CLOEXEC,
-        // 0: routes, and what they lead by.
+        // NETLINK_ROUTE.
         None,
     )?;
     let to = netlink::SocketAddrNetlink::new(0, 0);

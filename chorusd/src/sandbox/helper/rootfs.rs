@@ -1,4 +1,4 @@
-//! The view of a command: a tree of its own, made of pieces of the machine's.
+//! Builds the root file system of a command from parts of the host's.
 
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::ffi::OsStringExt as _;
@@ -17,13 +17,13 @@ use super::memory_watchdog::INODE_OVERHEAD;
 use super::with_context;
 use crate::sandbox::protocol::MountStep;
 
-/// Where the machine's tree is while the other is built, and that.
+/// Where the host's root and the new root are while the latter is built.
 const OLD_ROOT: &str = "/old";
 const NEW_ROOT: &str = "/new";
-/// Any directory that every machine has will do.
+/// Mount point for building; any directory that exists everywhere will do.
 const STAGING_DIR: &str = "/tmp";
 
-/// Devices that are harmless.
+/// Device files that are harmless.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// Links in `/dev`.
 const DEV_LINKS: [(&str, &str); 4] = [
@@ -32,17 +32,17 @@ const DEV_LINKS: [(&str, &str); 4] = [
     ("stdout", "/proc/self/fd/1"),
     ("stderr", "/proc/self/fd/2"),
 ];
-/// In `/proc`, what is not about processes: to its owner, which the daemon may be, it is writable.
+/// Entries of `/proc` that do not belong to processes. Their owner, who may be the daemon's user, could write to them.
 const READ_ONLY_PROC_ENTRIES: [&str; 6] = ["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi"];
 
 fn base_mount_flags() -> MountFlags {
     MountFlags::NOSUID | MountFlags::NODEV
 }
 
-/// Puts the tree in the machine's place, for this process and those that it starts.
+/// Builds the root file system and makes it the root of this process and those it starts.
 ///
 /// # Errors
-/// What this machine does not let us do.
+/// A step that this machine does not permit.
 pub fn build(steps: &[MountStep]) -> Result<(), String> {
     let slave = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     mount_change("/", slave).map_err(with_context("mounts cannot be kept apart"))?;
@@ -74,7 +74,7 @@ fn join_below(top: &str, path: &Path) -> PathBuf {
     Path::new(top).join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Makes a directory and those around it, for this user alone where they are writable at all.
+/// Creates a directory and its parents, writable only for this user.
 fn create_dir_all(at: &Path) -> std::io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(at)
 }
@@ -104,7 +104,7 @@ fn apply_step(step: &MountStep, read_only: &mut ReadOnlyMounts) -> std::io::Resu
         MountStep::Private { at, size } => {
             let at = join_below(NEW_ROOT, at);
             create_dir_all(&at)?;
-            // The memory of inodes, names and extended attributes is not part of the size.
+            // The memory of inodes, names and extended attributes does not count towards the size.
             let inodes = (size / INODE_OVERHEAD).max(1024);
             let data = std::ffi::CString::new(format!("mode=0700,size={size},nr_inodes={inodes}"))?;
             mount("tmpfs", &at, "tmpfs", base_mount_flags(), Some(data.as_c_str()))?;
@@ -140,7 +140,7 @@ fn mount_dev(read_only: &mut ReadOnlyMounts) -> std::io::Result<()> {
         symlink(target, dev.join(name))?;
     }
     fs::create_dir(dev.join("pts"))?;
-    // Not every kernel gives terminals of one's own.
+    // Not every kernel supports private terminals.
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     if mount("devpts", dev.join("pts"), "devpts", flags, Some(c"newinstance,ptmxmode=0666,mode=0620")).is_ok() {
         symlink("pts/ptmx", dev.join("ptmx"))?;
@@ -167,10 +167,10 @@ fn mount_proc(read_only: &mut ReadOnlyMounts) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What is to be read-only once all is in its place: only then is known what is mounted below.
+/// The mounts to make read-only once everything is mounted, since submounts are known only then.
 #[derive(Default)]
 struct ReadOnlyMounts {
-    /// In the order in which they were put in place; the longest that fits decides.
+    /// In mount order, each with true for read-only; the longest matching path decides.
     entries: Vec<(PathBuf, bool)>,
 }
 
@@ -180,7 +180,7 @@ impl ReadOnlyMounts {
     }
 
     fn find_entry(&self, at: &Path) -> Option<&(PathBuf, bool)> {
-        // Of equals the last: it lies on top.
+        // Of equal paths the last one wins: it lies on top.
         self.entries.iter().filter(|(noted, _)| at.starts_with(noted)).max_by_key(|(noted, _)| noted.as_os_str().len())
     }
 
@@ -191,7 +191,7 @@ impl ReadOnlyMounts {
             let Some(at) = line.split(|byte| *byte == b' ').nth(4).map(decode_mount_path) else { continue };
             let Some((noted, true)) = self.find_entry(&at) else { continue };
             match remount_read_only(&at) {
-                // What a file system of somebody else's keeps from us it keeps from the command, too.
+                // If a file system of another user denies us access to a submount, it denies the command, too.
                 Err(Errno::ACCESS | Errno::NOENT) if at != *noted => {}
                 done => done.map_err(with_context(format!("{} cannot be made read-only", at.display())))?,
             }
@@ -200,7 +200,7 @@ impl ReadOnlyMounts {
     }
 }
 
-/// The path of a line of `mountinfo`, where blanks and the like are written as octal numbers.
+/// Decodes a path of `mountinfo`, where blanks and similar bytes are octal escapes.
 fn decode_mount_path(text: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -213,7 +213,7 @@ fn decode_mount_path(text: &[u8]) -> PathBuf {
     std::ffi::OsString::from_vec(bytes).into()
 }
 
-/// Read-only, with all that it is already: what a namespace found it may not take off.
+/// Remounts read-only and keeps the flags that are set, because a user namespace may not clear inherited ones.
 fn remount_read_only(at: &Path) -> rustix::io::Result<()> {
     let is = statvfs(at)?.f_flag;
     let kept = [

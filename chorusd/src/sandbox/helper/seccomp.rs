@@ -1,5 +1,5 @@
-//! System calls that no build needs and that have opened many a sandbox. They fail as if they were not permitted or not
-//! there, so that programs go on.
+//! Seccomp filters for system calls that builds do not need and that have been used to escape from sandboxes. The calls
+//! fail as not permitted or not implemented, so that programs carry on.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use seccompiler::{
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Not permitted (EPERM).
+/// Calls that fail with EPERM.
 const REFUSED: [c_long; 42] = [
     libc::SYS_mount,
     libc::SYS_umount2,
@@ -63,8 +63,9 @@ const REFUSED_HERE: [c_long; 3] = [libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_k
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: [c_long; 0] = [];
 
-/// Not there (ENOSYS): what programs have another way for. The flags of `clone3` cannot be looked at. With `vmsplice` pipes keep
-/// memory that no process has mapped any more, huge pages as a whole, and nobody can count it.
+/// Calls that fail with ENOSYS, for which programs have a fallback. `clone3` is among them because a filter cannot
+/// examine its flags. `vmsplice` is because pipes would keep memory that no process maps any more (huge pages as a
+/// whole), which cannot be counted.
 const ABSENT: [c_long; 5] = [
     libc::SYS_clone3,
     libc::SYS_io_uring_setup,
@@ -73,13 +74,13 @@ const ABSENT: [c_long; 5] = [
     libc::SYS_vmsplice,
 ];
 
-/// The calls of another interface of the same processor, which has its own numbers for some of them.
+/// Flag and own numbers of the x32 calls, another interface of the same processor.
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
 #[cfg(target_arch = "x86_64")]
 const X32_OWN: [i64; 6] = [514, 520, 521, 528, 539, 540];
 
-/// Flags of `clone` that make namespaces.
+/// Flags of `clone` that create namespaces.
 const NAMESPACE_FLAGS: [libc::c_int; 7] = [
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -90,7 +91,7 @@ const NAMESPACE_FLAGS: [libc::c_int; 7] = [
     libc::CLONE_NEWCGROUP,
 ];
 
-/// Calls of terminals that put words into somebody's mouth: TIOCSTI, TIOCLINUX.
+/// Requests of `ioctl` that inject input into a terminal: TIOCSTI, TIOCLINUX.
 const TERMINAL_INJECTION_REQUESTS: [u64; 2] = [0x5412, 0x541c];
 
 const PTRACE_ATTACH: u64 = 16;
@@ -120,7 +121,7 @@ fn refused_rules() -> Result<Rules> {
         .map(|request| rule_of(vec![argument_is(1, Eq, request)?]))
         .into_iter()
         .collect::<Result<Vec<_>>>()?;
-    // Its own processes a command may look into; what confines it, it may not.
+    // A command may trace its own processes, but not process 1, which confines it.
     let first = [PTRACE_ATTACH, PTRACE_SEIZE]
         .map(|request| rule_of(vec![argument_is(0, Eq, request)?, argument_is(1, Eq, 1)?]));
     let first = first.into_iter().collect::<Result<Vec<_>>>()?;
@@ -137,7 +138,7 @@ fn absent_rules() -> Rules {
     rules.collect()
 }
 
-/// Families of sockets but those of the machine itself, of the internet, and of questions about routes.
+/// Allows only sockets of the families UNIX, INET, INET6 and NETLINK_ROUTE.
 fn socket_family_rules() -> Result<Rules> {
     use SeccompCmpOp::{Eq, Ne};
     let number = |family: libc::c_int| u64::from(family.cast_unsigned());
@@ -157,10 +158,11 @@ fn compile_filter(rules: Rules, errno: libc::c_int, arch: TargetArch) -> Result<
     Ok(SeccompFilter::new(rules, SeccompAction::Allow, action, arch)?.try_into()?)
 }
 
-/// Filters the calls of this thread and of all that it starts; whether that can be had here.
+/// Installs the filters for this thread and all processes it starts. Returns false if the kernel or the architecture
+/// does not support them.
 ///
 /// # Errors
-/// A kernel that has it, and refuses.
+/// The kernel supports seccomp but refuses a filter.
 pub fn install_filters() -> Result<bool> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
     if !std::path::Path::new("/proc/sys/kernel/seccomp").exists() {

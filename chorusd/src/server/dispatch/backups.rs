@@ -1,4 +1,4 @@
-//! `backup.*`.
+//! Dispatches the methods `backup.*`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::super::reply::Frame;
 use super::{ClientHandle, Responder, unknown_method_error};
 use crate::ops::{self, Ops};
 
-/// Carries out the request `name`.
+/// Runs the request for the method `name`.
 pub async fn dispatch(
     name: &str,
     answer: Responder<'_>,

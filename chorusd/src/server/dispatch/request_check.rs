@@ -1,4 +1,4 @@
-//! Frames that are no requests, or none of this protocol.
+//! Checks that a frame is a request of this protocol.
 
 use chorus_proto::error::{CODE_INVALID_REQUEST, CODE_PARSE};
 use chorus_proto::rpc::{Request, VERSION};
@@ -8,10 +8,7 @@ use serde_json::value::RawValue;
 use crate::error::{Error, Result};
 use crate::server::reply::to_rpc_error;
 
-/// Looks whether it is a request of this protocol that can be answered.
-///
-/// # Errors
-/// What it is instead.
+/// Checks the version of JSON-RPC, the id, and the version of the protocol.
 pub fn check_request(request: &Request<'_>) -> Result<(), RpcError> {
     let wrong = |message: &str| RpcError { code: CODE_INVALID_REQUEST, message: message.into(), data: None };
     if request.jsonrpc != VERSION {
@@ -41,12 +38,12 @@ pub fn check_request(request: &Request<'_>) -> Result<(), RpcError> {
     }
 }
 
-/// True for what may be the id of a request: a number, a text or null.
+/// Returns true for a valid id of a request: a number, a string or null.
 pub fn is_id(id: &RawValue) -> bool {
     matches!(id.get().as_bytes().first(), Some(b'0'..=b'9' | b'-' | b'"' | b'n'))
 }
 
-/// The error for a frame that is no request.
+/// Returns the error for a frame that is not a request.
 pub fn not_a_request_error(body: &[u8], error: &serde_json::Error) -> RpcError {
     let (code, what) =
         if error.is_data() { (CODE_INVALID_REQUEST, "not a JSON-RPC 2.0 request") } else { (CODE_PARSE, "not JSON") };

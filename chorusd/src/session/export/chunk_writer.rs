@@ -1,18 +1,18 @@
-//! A piece of a text that is longer than one answer.
+//! Cuts an export that is longer than one response into chunks.
 
 use std::io::{self, Write};
 
-/// Takes the bytes from an offset on, as many as fit into a JSON string of a given length; it refuses the rest, which
-/// ends the writing.
+/// Collects the bytes from an offset on until a JSON string of a given length is full, and then fails each write, which
+/// ends the export.
 #[derive(Debug)]
 pub struct ChunkWriter {
     skip: u64,
-    /// Bytes that were taken or left out.
+    /// Bytes that were written so far, including those before the offset and those that did not fit.
     total: u64,
-    /// What the string may still grow by, escapes counted.
+    /// Bytes by which the JSON string may still grow, counting escapes.
     remaining: usize,
     chunk: Vec<u8>,
-    /// Whether something was refused.
+    /// Something did not fit.
     is_full: bool,
 }
 
@@ -22,13 +22,13 @@ impl ChunkWriter {
         Self { skip: offset, total: 0, remaining, chunk: Vec::new(), is_full: false }
     }
 
-    /// How much of the text was written into it so far; `None` where it refused something.
+    /// Returns how many bytes of the text were written so far, or `None` if some did not fit.
     #[must_use]
     pub fn total_written(&self) -> Option<u64> {
         (!self.is_full).then_some(self.total)
     }
 
-    /// The piece and the offset of the next one. `None` where the offset is inside a character.
+    /// Returns the chunk and the offset of the next one, or `None` if the offset is inside a character.
     #[must_use]
     pub fn finish(self, offset: u64) -> Option<(String, Option<u64>)> {
         let mut bytes = self.chunk;
@@ -41,12 +41,12 @@ impl ChunkWriter {
         }
         let next = self.is_full.then(|| offset + bytes.len() as u64);
         let text = String::from_utf8(bytes).ok()?;
-        // A piece that is empty and not the last would be asked for again and again.
+        // A client would request an empty chunk that is not the last one again and again.
         (next != Some(offset)).then_some((text, next))
     }
 }
 
-/// How long a byte is inside a JSON string.
+/// Returns the length of a byte inside a JSON string.
 fn escaped_len(byte: u8) -> usize {
     match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,

@@ -1,4 +1,4 @@
-//! Sessions as text for the outside: the session file itself, one message a line, Markdown, or a page for a browser.
+//! Exports sessions as a session file (JSON), as one message a line (JSONL), as Markdown or as an HTML page.
 
 mod chunk_writer;
 pub mod html;
@@ -14,39 +14,37 @@ use super::SessionFile;
 use super::file::{write_end, write_header, write_message};
 use crate::message::StoredMessage;
 
-/// The session that another one goes on from, as far as a reader wants to know.
+/// The session that the exported one continues, as far as the export names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParentSession {
     pub session_id: String,
     pub queries: u64,
-    /// Estimated.
+    /// Token estimate of the session.
     pub tokens: u64,
-    /// Where its file is.
+    /// Path of its file.
     pub file: String,
 }
 
-/// A session on its way out.
+/// A session being exported.
 #[derive(Debug, Clone, Copy)]
 pub struct Export<'a> {
     pub header: &'a SessionHeader,
-    /// The session it goes on from, where that is known.
+    /// The session that this one continues, if it is known.
     pub parent: Option<&'a ParentSession>,
     pub form: ExportFormat,
 }
 
-/// How far a text is written: all that the rest depends on besides the rest of the messages.
+/// State of an export between two messages: everything that the rest of the text depends on besides the rest of the
+/// messages.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Progress {
-    /// Messages that are written.
+    /// Number of messages written so far.
     pub messages: u64,
     sections: markdown::SectionWriter,
 }
 
 impl Export<'_> {
-    /// Writes what stands before the first message.
-    ///
-    /// # Errors
-    /// What the writer says.
+    /// Writes everything before the first message.
     pub fn write_start(&self, out: &mut impl Write) -> io::Result<()> {
         match self.form {
             ExportFormat::Json => write_header(out, self.header),
@@ -59,7 +57,7 @@ impl Export<'_> {
     /// Writes the next message.
     ///
     /// # Errors
-    /// What the writer says, or a message that cannot be read; `progress` is of no use then.
+    /// Fails if the writer fails or the message cannot be parsed. `progress` must not be used after that.
     pub fn write_message(
         &self,
         out: &mut impl Write,
@@ -81,10 +79,10 @@ impl Export<'_> {
         Ok(())
     }
 
-    /// Writes what stands behind the last message. `newest` gives the last ones, as many as it is asked for.
+    /// Writes everything after the last message. `newest` returns that many of the last messages.
     ///
     /// # Errors
-    /// What the writer or `newest` says.
+    /// Fails if the writer or `newest` fails.
     pub fn write_end(
         &self,
         out: &mut impl Write,
@@ -100,10 +98,7 @@ impl Export<'_> {
     }
 }
 
-/// Writes all of a session; `parent` is the one it goes on from, where that is known.
-///
-/// # Errors
-/// What the writer says.
+/// Writes a whole session. `parent` is the session that it continues, if that is known.
 pub fn write(
     out: &mut impl Write,
     file: &SessionFile,

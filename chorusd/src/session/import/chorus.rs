@@ -1,7 +1,7 @@
-//! Chorus's own session files, schema 2 and 1, and the messages of one as JSONL.
+//! Imports Chorus's own session files of schema 1 and 2, and the messages of a session as JSONL.
 //!
-//! A session file is read twice: the fields first, since they may stand behind the messages, and messages of schema 1
-//! take their time from them; then the messages.
+//! Reads a session file twice, first the header fields and then the messages: the fields may be after the messages, and
+//! messages of schema 1 take their time from them.
 
 mod header;
 mod lines;
@@ -19,7 +19,7 @@ use header::HeaderParser;
 
 pub(super) use lines::is_message;
 
-/// Reads one session.
+/// Imports one session.
 pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
     let lined = lines::is_message_file(source)?;
     source.rewind()?;
@@ -27,7 +27,7 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
         return lines::import(source, writer);
     }
     let mut header = HeaderParser::default();
-    // What breaks off here breaks off again below, where it is reported.
+    // An error here occurs again in the second pass, which reports it.
     if let Err(error) = read_header(&mut Scanner::new(&mut *source), &mut header, writer) {
         error.into_line_and_reason()?;
     }
@@ -57,7 +57,7 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
         source.rewind()?;
         let first_line = broken.is_some() || lines::is_first_line_too_long(source)?;
         source.rewind()?;
-        // Perhaps only the first of many lines is broken, or too long.
+        // Only the first of many lines may be broken or too long.
         if first_line && lines::has_any_message(source)? {
             source.rewind()?;
             return lines::import(source, writer);
@@ -72,7 +72,7 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
     Ok(())
 }
 
-/// What a header that stands alone says.
+/// Parses the metadata of a header that is a JSON object of its own.
 pub(super) fn parse_header_metadata(json: &[u8]) -> Option<ImportedMetadata> {
     let fields = RawObject::from_bytes(json).ok()?;
     let mut header = HeaderParser::default();

@@ -1,4 +1,4 @@
-//! Which format a file is in, from its first lines.
+//! Detects the format of a file from its first lines.
 
 use std::io::{self, BufRead, Seek};
 
@@ -12,10 +12,10 @@ use super::{chatgpt, chorus, codex, goose, openai};
 use crate::session::markdown::heading_form::Heading;
 use crate::session::markdown::{SESSION_COMMENT, SUMMARY_START, Section, parse_comment};
 
-/// How many lines that hold an object are looked at.
+/// Largest number of entries, lines with an object, or lines of Markdown that are examined.
 const MAX_PROBED: usize = 50;
 
-/// Looks at the file. Where it stands afterwards is left open.
+/// Detects the format. The position of `source` afterwards is unspecified.
 pub(super) fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat, ImportError> {
     source.rewind()?;
     if matches!(source.fill_buf()?, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
@@ -27,7 +27,7 @@ pub(super) fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat,
     match Scanner::new(&mut *source).peek()? {
         None => return Err(ImportError::NoMessages),
         Some(b'[') => {
-            // A transcript of lines may begin with a broken one; a list of messages has an object inside.
+            // A transcript of lines may begin with a broken line, and a list of messages contains an object.
             source.rewind()?;
             if let Some(format) = detect_list(source)? {
                 return Ok(format);
@@ -50,7 +50,7 @@ pub(super) fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat,
     if let Some(format) = detect_lines(source)? {
         return Ok(format);
     }
-    // A text may begin with a bracket too: `[ ] to do`.
+    // A Markdown text may begin with a bracket, too: `[ ] to do`.
     source.rewind()?;
     if is_markdown(source)? {
         Ok(ImportFormat::Markdown)
@@ -59,7 +59,8 @@ pub(super) fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat,
     }
 }
 
-/// A JSON list tells by its first entries that are objects; an empty one is a list of no messages.
+/// Detects the format of a JSON list by its first entries that are objects. An empty list counts as a list of no
+/// messages.
 fn detect_list(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
     let mut scanner = Scanner::new(source);
     let (mut seen, mut found, mut shown) = (0, None, false);
@@ -71,7 +72,7 @@ fn detect_list(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Import
             let openai = openai::is_entry(&fields).then_some(ImportFormat::Openai);
             openai.or_else(|| chatgpt::is_conversation(&fields).then_some(ImportFormat::Chatgpt))
         });
-        // The rest may be most of the file; walking over it is only needed while the question is open.
+        // Stop once the format is known: the rest may be most of the file.
         if found.is_some() || seen == MAX_PROBED { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     });
     if seen == 0 && walked.is_ok() && scanner.peek()?.is_none() {
@@ -80,12 +81,12 @@ fn detect_list(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Import
     if found.is_none() && shown { Err(ImportError::Unrecognised { hint: CLINE_HINT }) } else { Ok(found) }
 }
 
-/// Whether an entry is one of those that Cline and Roo Code show on the screen.
+/// Returns whether an entry is one of those that Cline and Roo Code display (ui_messages.json).
 fn is_cline_ui_entry(fields: &RawObject<'_>) -> bool {
     fields.has("ts") && fields.get_text("type").is_some_and(|kind| matches!(kind.as_ref(), "say" | "ask"))
 }
 
-/// One object over the whole file tells by its keys; the first object of many lines does not count as one.
+/// Detects the format of a file that is a single object, by its keys. The first object of several lines does not count.
 fn detect_object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
     let (mut ours, mut messages, mut goose, mut chatgpt, mut gemini) = (false, false, false, false, false);
     let mut scanner = Scanner::new(source);
@@ -97,7 +98,7 @@ fn detect_object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Impo
         if matches!(key, "messages" | "conversation") && scanner.peek()? == Some(b'[') {
             messages = true;
         }
-        // The list may be most of the file; walking over it is only needed while the question is open.
+        // Stop once the format is known: the list may be most of the file.
         if messages && (ours || goose) || chatgpt || gemini {
             Err(io::Error::from(io::ErrorKind::Interrupted).into())
         } else {
@@ -121,7 +122,8 @@ fn detect_object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Impo
     Ok(messages.then_some(ImportFormat::Openai))
 }
 
-/// Text with the heading of a message in it, with the comment that an export begins with, or with a summary.
+/// Returns whether the first lines contain the heading of a message, the comment with which an export begins, or a
+/// summary.
 fn is_markdown(source: &mut impl BufRead) -> io::Result<bool> {
     let mut lines = LineReader::new(source);
     for _ in 0..MAX_PROBED {

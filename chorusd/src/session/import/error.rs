@@ -1,36 +1,36 @@
-//! Why an import brought nothing.
+//! The error of a failed import, and hints for files that cannot be imported.
 
 use std::io;
 
-/// Why nothing could be imported.
+/// Reason why nothing was imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error("reading the transcript: {0}")]
     Io(#[from] io::Error),
-    /// The file is none of the known formats.
+    /// The file is in none of the known formats.
     #[error("the format of the file was not recognised")]
     Unrecognised {
-        /// What to do about it.
+        /// Tells the user what to do.
         hint: &'static str,
     },
-    /// The format was known, and no message came out of it.
+    /// The format is known, but the file contains no readable message.
     #[error("no message could be read from the file")]
     NoMessages,
-    /// The file broke off before its first message.
+    /// The file is broken before its first message.
     #[error("line {line}: {reason}")]
     Malformed { line: u64, reason: String },
 }
 
-/// Names every format, for a file that is none of them.
+/// Lists all formats, for a file in none of them.
 pub(super) const FORMATS_HINT: &str = "say which one it is with --from: chorus (a session file, or its messages as \
      JSONL), claude-code (a JSONL transcript), codex (a JSONL rollout), openai (chat messages as a JSON list, JSONL, or an object \
      with `messages`), chatgpt (the conversations.json of an export), goose (a session as JSONL, or exported as JSON), markdown (as \
      `session export --as md` writes it)";
 
-/// For the chats of Gemini CLI: their messages are of the types `user` and `gemini`, and have no roles.
+/// For chats of Gemini CLI: their messages have the types `user` and `gemini` and no roles.
 pub(super) const GEMINI_HINT: &str = "it looks like a chat of Gemini CLI, which is not read";
 
-/// For the second file that Cline and Roo Code keep of a task.
+/// For the second file that Cline and Roo Code write for each task.
 pub(super) const CLINE_HINT: &str =
     "it looks like ui_messages.json of Cline or Roo Code; import api_conversation_history.json, which lies beside it";
 
@@ -38,11 +38,11 @@ pub(super) const CLINE_HINT: &str =
 pub(super) const ZIP_HINT: &str =
     "the file is a ZIP archive; unpack it and import conversations.json, or what else is in it";
 
-/// For the text files that some Windows programs write.
+/// For text files that some Windows programs write.
 pub(super) const UTF16_HINT: &str = "the file looks like UTF-16; save it as UTF-8 and import that";
 
 impl ImportError {
-    /// What the user can do about it.
+    /// Tells the user what to do.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {

@@ -1,4 +1,4 @@
-//! The one way in: look at the source, then hand it to its format.
+//! The entry point of an import: detects the format and calls its importer.
 
 use std::io::{BufRead, Seek};
 
@@ -10,10 +10,10 @@ use super::sink::ImportSink;
 use super::writer::SessionWriter;
 use super::{chatgpt, chorus, claude_code, codex, detect, goose, markdown, openai};
 
-/// Reads every conversation of `source` into `sink` and says which format it was.
+/// Imports every conversation of `source` into `sink` and returns its format.
 ///
-/// `now` and `new_id` stand in where the source gives no time or no id. What cannot be read is skipped with its
-/// reason; an error means that nothing came in, or that the source or the sink failed.
+/// `now` and `new_id` supply times and ids that the source lacks. Unreadable parts are skipped and reported to `sink`
+/// with a reason. An error means that no message was imported, or that the source or the sink failed.
 pub fn import(
     source: &mut (impl BufRead + Seek),
     format: ImportFormat,

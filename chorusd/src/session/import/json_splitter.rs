@@ -1,21 +1,21 @@
-//! Splits JSON too large to hold: an outer list or object comes apart into its entries, each of them whole.
+//! Splits the outer list or object of a JSON file that is too large for resident memory into its entries.
 //!
-//! Only brackets and strings are looked at. So one broken entry, or one that is not UTF-8, is found out when it is
-//! parsed, and does not take the rest with it.
+//! Only brackets and strings are examined. A broken entry, or one that is not UTF-8, is therefore noticed only when it
+//! is parsed, and does not affect the entries after it.
 
 use std::io::{self, BufRead};
 
 use super::lines::MAX_LINE_BYTES;
 
-/// Why the outer list or object could not be followed further.
+/// Reason why the outer list or object cannot be split further.
 #[derive(Debug)]
 pub(super) enum ScanError {
     Io(io::Error),
-    /// The file ends in the middle.
+    /// The file ends inside a value.
     UnexpectedEnd {
         line: u64,
     },
-    /// Something stands where it cannot.
+    /// A character that is not allowed between values.
     Unexpected {
         line: u64,
         found: char,
@@ -29,7 +29,7 @@ impl From<io::Error> for ScanError {
 }
 
 impl ScanError {
-    /// The line and what is wrong there; an error of the reader stays one.
+    /// Converts to the line and the reason. An error of the reader is returned as it is.
     pub fn into_line_and_reason(self) -> io::Result<(u64, String)> {
         match self {
             Self::Io(error) => Err(error),
@@ -46,11 +46,11 @@ pub(super) struct ListEntry<'a> {
     pub number: u64,
     /// Bytes of the source read so far.
     pub position: u64,
-    /// `None` where it is too long.
+    /// `None` if the entry is too long.
     pub bytes: Option<&'a [u8]>,
 }
 
-/// Walks over JSON text.
+/// Scans JSON text without building values.
 #[derive(Debug)]
 pub(super) struct Scanner<R> {
     reader: R,
@@ -63,17 +63,17 @@ impl<R: BufRead> Scanner<R> {
         Self { reader, line: 1, position: 0 }
     }
 
-    /// Bytes read so far.
+    /// Returns the number of bytes read so far.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// The next byte that is not white space, left where it is.
+    /// Returns the next byte that is not white space, without consuming it.
     pub fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
             let chunk = self.reader.fill_buf()?;
             let Some(&first) = chunk.first() else { return Ok(None) };
-            // The mark is three bytes that mean nothing anywhere outside a string.
+            // Skips the three bytes of a byte order mark, which have no meaning outside strings.
             if !is_space(first) && !matches!(first, 0xef | 0xbb | 0xbf) {
                 return Ok(Some(first));
             }
@@ -93,7 +93,7 @@ impl<R: BufRead> Scanner<R> {
         self.peek()?.ok_or(ScanError::UnexpectedEnd { line: self.line })
     }
 
-    /// Steps over `byte`, if it comes next.
+    /// Consumes `byte` if it is next. Returns whether it was.
     fn accept(&mut self, byte: u8) -> Result<bool, ScanError> {
         let found = self.peek_required()? == byte;
         if found {
@@ -113,7 +113,7 @@ impl<R: BufRead> Scanner<R> {
         }
     }
 
-    /// Walks over a list and gives each entry away.
+    /// Calls `each` with every entry of a list.
     pub fn for_each_entry(&mut self, mut each: impl FnMut(ListEntry<'_>) -> io::Result<()>) -> Result<(), ScanError> {
         let mut value = Vec::new();
         let mut number = 0;
@@ -129,7 +129,7 @@ impl<R: BufRead> Scanner<R> {
         Ok(())
     }
 
-    /// Walks over an object; `each` is told the key and has to read the value.
+    /// Calls `each` with the key of every field of an object. `each` must read the value.
     pub fn for_each_field(
         &mut self,
         mut each: impl FnMut(&mut Self, &str) -> Result<(), ScanError>,
@@ -153,7 +153,7 @@ impl<R: BufRead> Scanner<R> {
         Ok(())
     }
 
-    /// Reads one value, into `into` if it is wanted; false where it is too long to be kept.
+    /// Reads one value, into `into` if given. Returns false if it is too long to be kept.
     pub fn read_value(&mut self, mut into: Option<&mut Vec<u8>>) -> Result<bool, ScanError> {
         if let Some(into) = into.as_deref_mut() {
             into.clear();
@@ -186,12 +186,13 @@ impl<R: BufRead> Scanner<R> {
     }
 }
 
-/// White space of JSON (RFC 8259, section 2); ASCII has more. A value must not end before a byte that may begin one.
+/// White space of JSON (RFC 8259, section 2); ASCII has more. A value must not end before a byte that may begin another
+/// one.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
-/// Looks for the end of a value, chunk after chunk.
+/// Finds the end of a value in consecutive chunks.
 #[derive(Debug, Default)]
 struct ValueEndFinder {
     scalar: bool,
@@ -201,16 +202,16 @@ struct ValueEndFinder {
 }
 
 impl ValueEndFinder {
-    /// The length of what belongs to the value, if it ends in this chunk.
+    /// Returns how many bytes of `chunk` belong to the value if it ends there.
     fn find_end(&mut self, chunk: &[u8]) -> Option<usize> {
         if self.scalar {
-            // What begins another value was never part of this one.
+            // A byte that begins another value is not part of this one.
             return chunk.iter().position(|byte| is_space(*byte) || b",]}{[\"".contains(byte));
         }
         let mut at = 0;
         while at < chunk.len() {
             if self.quoted && !self.escaped {
-                // Most of a file is the inside of strings.
+                // Fast path: most of a file is inside strings.
                 let Some(plain) = chunk[at..].iter().position(|byte| matches!(byte, b'"' | b'\\')) else { break };
                 at += plain;
             }
@@ -242,7 +243,7 @@ mod tests {
     use super::*;
 
     fn entries(json: &str) -> (Vec<String>, Option<(u64, String)>) {
-        // Two bytes at a time: every value is cut somewhere.
+        // Reads two bytes at a time, so that every value is cut somewhere.
         let mut scanner = Scanner::new(BufReader::with_capacity(2, json.as_bytes()));
         let mut found = Vec::new();
         let walked = scanner.for_each_entry(|entry| {

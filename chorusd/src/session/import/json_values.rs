@@ -1,4 +1,4 @@
-//! Small readings of single JSON values that several formats share.
+//! Conversions of single JSON values that several formats share.
 
 use chorus_proto::{Attachment, Source, SourceKind};
 use jiff::Timestamp;
@@ -8,17 +8,17 @@ use serde_json::value::RawValue;
 
 use super::raw_object::string_value;
 
-/// Where an imported message came from.
+/// Returns the source of an imported message.
 pub(super) fn import_source(format: &str) -> Source {
     Source { kind: SourceKind::Import, channel_id: None, message_id: None, format: Some(format.to_owned()) }
 }
 
-/// Where an imported message came from that no person wrote: a notice, the output of a hook, the noise of a command.
+/// Returns the source of an imported message that a program wrote: a notice, the output of a hook or of a command.
 pub(super) fn program_source(format: &str) -> Source {
     Source { kind: SourceKind::Agent, ..import_source(format) }
 }
 
-/// A time: RFC 3339, the same without an offset (taken as UTC), or seconds or milliseconds since 1970.
+/// Parses a time: RFC 3339, the same without an offset (taken as UTC), or seconds or milliseconds since 1970.
 pub(super) fn parse_timestamp(raw: &RawValue) -> Option<Timestamp> {
     let Some(text) = string_value(raw) else {
         return timestamp_from_epoch(raw.get().parse().ok()?);
@@ -26,7 +26,7 @@ pub(super) fn parse_timestamp(raw: &RawValue) -> Option<Timestamp> {
     parse_time_text(&text)
 }
 
-/// A time written as RFC 3339, or the same without an offset (taken as UTC).
+/// Parses a time in RFC 3339, or the same without an offset (taken as UTC).
 pub(super) fn parse_time_text(text: &str) -> Option<Timestamp> {
     text.parse().ok().or_else(|| {
         let civil: DateTime = text.parse().ok()?;
@@ -35,13 +35,13 @@ pub(super) fn parse_time_text(text: &str) -> Option<Timestamp> {
 }
 
 fn timestamp_from_epoch(number: f64) -> Option<Timestamp> {
-    // Seconds reach this size in the year 5138, milliseconds had it in 1973.
+    // As seconds, 1e11 is in the year 5138; as milliseconds, in 1973.
     let seconds = if number.abs() >= 1e11 { number / 1000.0 } else { number };
     let span = jiff::SignedDuration::try_from_secs_f64(seconds).ok()?;
     Timestamp::from_duration(span).ok()
 }
 
-/// The value on one line: digits, strings and order untouched, line breaks between tokens gone.
+/// Puts the value on one line. Tokens and their order stay as they are.
 pub(super) fn minify_value(raw: &RawValue) -> Box<RawValue> {
     if !raw.get().contains(['\n', '\r']) {
         return raw.to_owned();
@@ -49,7 +49,7 @@ pub(super) fn minify_value(raw: &RawValue) -> Box<RawValue> {
     RawValue::from_string(minify_json(raw.get())).unwrap_or_else(|_| raw.to_owned())
 }
 
-/// The JSON without white space between its tokens.
+/// Removes the white space between the tokens of the JSON text.
 pub(super) fn minify_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let (mut quoted, mut escaped) = (false, false);
@@ -67,12 +67,12 @@ pub(super) fn minify_json(json: &str) -> String {
     out
 }
 
-/// A JSON string of `text`.
+/// Encodes `text` as a JSON string.
 pub(super) fn json_string(text: &str) -> Box<RawValue> {
     serde_json::value::to_raw_value(text).unwrap_or_default()
 }
 
-/// `{"<provider>": {<fields>}}`, of values that stay as they are; `None` where there is nothing to keep.
+/// Builds `{"<provider>": {<fields>}}` without changing the values, or returns `None` if there are no fields.
 pub(super) fn provider_object(name: &str, fields: &[(String, Box<RawValue>)]) -> Option<Box<RawValue>> {
     if fields.is_empty() {
         return None;
@@ -82,7 +82,7 @@ pub(super) fn provider_object(name: &str, fields: &[(String, Box<RawValue>)]) ->
     RawValue::from_string(format!("{{{}:{{{}}}}}", json_string(name).get(), inner.join(","))).ok()
 }
 
-/// What `provider` keeps, and one field more.
+/// Adds a field to the object `kept` of [`provider_object`].
 pub(super) fn add_provider_field(kept: Option<Box<RawValue>>, name: &str, value: &RawValue) -> Option<Box<RawValue>> {
     let field = format!("{}:{}}}", json_string(name).get(), minify_value(value).get());
     let before = kept.as_deref().and_then(|kept| kept.get().trim_end().strip_suffix('}'));
@@ -90,7 +90,7 @@ pub(super) fn add_provider_field(kept: Option<Box<RawValue>>, name: &str, value:
     RawValue::from_string(whole).ok().or(kept)
 }
 
-/// One list for each kind, in order of appearance.
+/// Builds one list for each kind, in order of first appearance.
 pub(super) fn group_by_kind(others: Vec<(String, Box<RawValue>)>) -> Vec<(String, Box<RawValue>)> {
     let mut kinds: Vec<(String, Vec<Box<RawValue>>)> = Vec::new();
     for (kind, raw) in others {
@@ -102,13 +102,13 @@ pub(super) fn group_by_kind(others: Vec<(String, Box<RawValue>)>) -> Vec<(String
     kinds.into_iter().map(|(kind, raws)| (kind, json_list(&raws))).collect()
 }
 
-/// A list of values that stay as they are.
+/// Builds a JSON list without changing the values.
 pub(super) fn json_list(values: &[Box<RawValue>]) -> Box<RawValue> {
     let inner: Vec<&str> = values.iter().map(|value| value.get()).collect();
     RawValue::from_string(format!("[{}]", inner.join(","))).unwrap_or_default()
 }
 
-/// A picture or file that came as a link; a `data:` link is opened.
+/// Builds the attachment for an image or file that is given by URL. Decodes `data:` URLs.
 pub(super) fn linked_attachment(number: usize, kind: &str, url: &str) -> Attachment {
     if let Some((head, data)) = url.strip_prefix("data:").and_then(|rest| rest.split_once(","))
         && let Some(media_type) = head.strip_suffix(";base64")
@@ -125,7 +125,7 @@ pub(super) fn linked_attachment(number: usize, kind: &str, url: &str) -> Attachm
     }
 }
 
-/// A picture or file that came in base64.
+/// Builds the attachment for an image or file that is given in base64.
 pub(super) fn embedded_attachment(number: usize, kind: &str, media_type: Option<String>, data: String) -> Attachment {
     let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
     let size = (data.len() * 3 / 4).saturating_sub(padding) as u64;

@@ -1,11 +1,11 @@
-//! A file of lines, read one at a time within a bound.
+//! Reads a file line by line with a limit on the length of a line.
 
 use std::io::{self, BufRead, Read};
 
-/// The longest line that is read: longer ones are passed over, so that no file can fill the memory.
+/// Length of the longest line that is read. Longer ones are skipped, so that no file can exhaust resident memory.
 pub(super) const MAX_LINE_BYTES: u64 = 64 << 20;
 
-/// What a line that is too long is skipped with.
+/// The reason reported for a line that is too long.
 pub(super) const LINE_TOO_LONG: &str = "the line is longer than 64 MiB";
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -15,13 +15,13 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 pub(super) struct SourceLine<'a> {
     /// Counted from 1.
     pub number: u64,
-    /// Where it starts in the file.
+    /// Byte offset of the line in the file.
     pub offset: u64,
-    /// Without its end, and without a byte order mark; `None` where it is too long.
+    /// The line without its line end and byte order mark, or `None` if it is too long.
     pub bytes: Option<&'a [u8]>,
 }
 
-/// Reads lines that end in LF or CRLF.
+/// Reads lines that end with LF or CRLF.
 #[derive(Debug)]
 pub(super) struct LineReader<R> {
     reader: R,
@@ -40,7 +40,7 @@ impl<R: BufRead> LineReader<R> {
         Self { reader, buffer: Vec::new(), number: 0, offset: 0, max_bytes }
     }
 
-    /// The next line that is not blank.
+    /// Returns the next line that is not blank.
     pub fn next(&mut self) -> io::Result<Option<SourceLine<'_>>> {
         loop {
             let offset = self.offset;
@@ -57,7 +57,7 @@ impl<R: BufRead> LineReader<R> {
         }
     }
 
-    /// Fills the buffer with a line, or with as much of it as is allowed; moves the offset past all of it.
+    /// Reads a line into the buffer, up to the limit, and advances the offset past the whole line.
     fn fill_buffer(&mut self) -> io::Result<u64> {
         self.buffer.clear();
         self.buffer.shrink_to(1 << 20);
@@ -70,7 +70,7 @@ impl<R: BufRead> LineReader<R> {
     }
 }
 
-/// The line without its end and, at the start of the file, without a byte order mark.
+/// Removes the line end and, at the start of the file, the byte order mark.
 pub(super) fn strip_line_end(line: &[u8], offset: u64) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);

@@ -1,5 +1,5 @@
-//! Markdown: as an export of Chorus writes it, as programs of that family write it without its comments, and with a plain
-//! heading for each message.
+//! Imports Markdown: exports of Chorus, files of related programs without comments, and the simple form with a heading
+//! for each message.
 
 mod header;
 mod message_builder;
@@ -16,7 +16,7 @@ use parser::Parser;
 
 const BOM: &str = "\u{feff}";
 
-/// Reads one conversation.
+/// Imports one conversation.
 pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
     let mut talk = Parser::new();
     let (mut number, mut position, mut bytes, mut windows) = (0_u64, 0_u64, Vec::new(), false);
@@ -34,7 +34,7 @@ pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) 
             continue;
         };
         let line = text.strip_suffix('\n').unwrap_or(text);
-        // Whoever turned the first line's end into CRLF turned all of them.
+        // If the first line ends with CRLF, an editor has converted all of them.
         windows = if number == 1 { line.ends_with('\r') } else { windows };
         let line = if windows { line.strip_suffix('\r').unwrap_or(line) } else { line };
         let line = if number == 1 { line.trim_start_matches(BOM) } else { line };

@@ -1,7 +1,8 @@
-//! Foreign transcripts become messages: one module per format, each streaming its source into a [`Sink`].
+//! Imports transcripts of other programs. One module for each format parses its source into messages and passes them to
+//! an [`ImportSink`].
 //!
-//! Nothing here holds a whole transcript. A list is split entry by entry, a file of lines is read line by line, and
-//! Claude Code's tree is first indexed and then read again in its order.
+//! No importer keeps a whole transcript. Lists are split into entries, files of lines are read line by line, and the
+//! tree of Claude Code is indexed first and then read again in its order.
 
 mod anthropic;
 mod chatgpt;

@@ -1,4 +1,4 @@
-//! A JSON object whose values stay as they were written, so that digits and unknown fields survive.
+//! A JSON object whose values stay unparsed, so that the digits of numbers and unknown fields are preserved.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 pub(super) struct RawObject<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> RawObject<'a> {
-    /// Reads an object; the reason, where it is none.
+    /// Parses an object. Returns the reason if `bytes` is not one.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "not valid UTF-8".to_owned())?;
         if !matches!(text.trim_ascii_start().as_bytes().first(), Some(b'{') | None) {
@@ -20,12 +20,12 @@ impl<'a> RawObject<'a> {
         serde_json::from_str(text).map_err(|error| format!("broken JSON: {}", error_reason(&error)))
     }
 
-    /// The fields of a value, if it is an object.
+    /// Returns the fields of a value if it is an object.
     pub fn from_value(raw: &'a RawValue) -> Option<Self> {
         raw.get().starts_with('{').then(|| serde_json::from_str(raw.get()).ok()).flatten()
     }
 
-    /// The value of a field; `null` is no value.
+    /// Returns the value of a field, or `None` if it is missing or `null`.
     pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().rfind(|(key, _)| key == name).map(|(_, value)| *value).filter(|value| value.get() != "null")
     }
@@ -34,53 +34,54 @@ impl<'a> RawObject<'a> {
         self.get(name).is_some()
     }
 
-    /// The text of a field, where it is a string.
+    /// Returns the text of a field that is a string.
     pub fn get_text(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(string_value)
     }
 
-    /// Whether a field is `true`.
+    /// Returns whether a field is `true`.
     pub fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value.get() == "true")
     }
 
-    /// A number that is a count.
+    /// Returns a field that is an unsigned integer.
     pub fn get_u64(&self, name: &str) -> Option<u64> {
         self.get(name)?.get().parse().ok()
     }
 
-    /// Whether a field is there, even as `null`.
+    /// Returns whether the field exists, even as `null`.
     pub fn contains_key(&self, name: &str) -> bool {
         self.0.iter().any(|(key, _)| key == name)
     }
 
-    /// The fields of the object below `name`, with those that stand around it; its own count.
+    /// Returns the fields of the nested object `name` together with those around it. If both have a field, the nested
+    /// one counts.
     pub fn with_nested(&self, name: &str) -> Option<Self> {
         let inside = Self::from_value(self.get(name)?)?;
         let around = self.0.iter().filter(|(key, _)| key != name).cloned();
         Some(Self(around.chain(inside.0).collect()))
     }
 
-    /// A field that serde can read.
+    /// Deserialises a field.
     pub fn get_parsed<T: Deserialize<'a>>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.get(name)?.get()).ok()
     }
 
-    /// The object of these fields.
+    /// Converts back to a JSON object.
     pub fn to_raw_value(&self) -> Option<Box<RawValue>> {
         let quoted = |key: &str| serde_json::to_string(key).ok();
         let fields = self.iter().map(|(key, value)| Some(format!("{}:{}", quoted(key)?, value.get())));
         RawValue::from_string(format!("{{{}}}", fields.collect::<Option<Vec<_>>>()?.join(","))).ok()
     }
 
-    /// Every field, in order.
+    /// Iterates over all fields in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter().map(|(key, value)| (key.as_ref(), *value))
     }
 }
 
-/// The text of a value, where it is a string. Half a surrogate pair (a text cut in the middle of a character)
-/// becomes U+FFFD.
+/// Returns the text of a value that is a string. A lone surrogate, which is left when a text was cut inside a
+/// character, becomes U+FFFD.
 pub(super) fn string_value(raw: &RawValue) -> Option<Cow<'_, str>> {
     if !raw.get().starts_with('"') {
         return None;
@@ -91,7 +92,7 @@ pub(super) fn string_value(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// JSON text in which every lone `\\ud8..` escape is `\\ufffd`.
+/// Replaces every lone `\\ud8..` escape in the JSON text by `\\ufffd`.
 fn replace_lone_surrogates(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut rest = json;
@@ -105,7 +106,7 @@ fn replace_lone_surrogates(json: &str) -> String {
                 rest = &rest[6..];
                 continue;
             }
-            // The escaped character must not open an escape of its own.
+            // The escaped character must not start an escape of its own.
             (None, _) => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
         };
         out.push_str(&rest[..length]);
@@ -120,7 +121,7 @@ enum Surrogate {
 }
 use Surrogate::{High, Low};
 
-/// Which half of a pair an escape at the start of `json` names.
+/// Returns which half of a surrogate pair the escape at the start of `json` encodes.
 fn leading_surrogate(json: &str) -> Option<Surrogate> {
     let unit = u16::from_str_radix(json.strip_prefix("\\u")?.get(..4)?, 16).ok()?;
     match unit {
@@ -130,18 +131,18 @@ fn leading_surrogate(json: &str) -> Option<Surrogate> {
     }
 }
 
-/// The entries of a value, where it is a list.
+/// Returns the entries of a value that is a list.
 pub(super) fn list_entries(raw: &RawValue) -> Option<Vec<&RawValue>> {
     raw.get().starts_with('[').then(|| serde_json::from_str(raw.get()).ok()).flatten()
 }
 
-/// What serde_json says, without a position that would be counted from the wrong place.
+/// Formats a serde_json error without its position, which would be relative to the wrong start.
 pub(super) fn error_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rfind(" at line ").map_or(text.clone(), |end| text[..end].to_owned())
 }
 
-/// Borrows where the text has no escapes.
+/// A string that borrows from its source if it has no escapes.
 #[derive(serde::Deserialize)]
 struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 

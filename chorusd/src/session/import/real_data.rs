@@ -1,4 +1,4 @@
-//! The importers against real transcripts, compared with a second, plain reading of the same files.
+//! Tests the importers with real transcripts against a second, simple parser of the same files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::test_support::{ImportedSession, RecordingSink, import_as};
 
-/// Role, text, name and parameters of each call, and the call that is answered.
+/// Role, text, name and parameters of each tool call, and the id of the call that a result belongs to.
 type Reading = (String, String, Vec<(String, Value)>, Option<String>);
 
 fn folder(name: &str) -> Vec<PathBuf> {
@@ -65,7 +65,7 @@ fn chat_messages_come_whole() {
     }
 }
 
-/// The messages of a transcript without branches: what can be read, in order of the file, one line for each uuid.
+/// Parses a transcript without branches: the readable messages in the order of the file, one line for each uuid.
 fn claude_code(path: &Path) -> Vec<Reading> {
     let mut seen = Vec::new();
     let mut readings = Vec::new();

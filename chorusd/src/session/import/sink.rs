@@ -1,4 +1,4 @@
-//! Where imported sessions go.
+//! The receiver of imported sessions.
 
 use std::io;
 
@@ -6,26 +6,27 @@ use chorus_proto::{Message, SummarySource, TokenPair, Trigger, WorkingSet};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-/// Takes what an import finds, session by session.
+/// Receives what an import finds, session by session.
 pub trait ImportSink {
-    /// A new session starts; the messages that follow are its own.
+    /// Begins a new session. The messages that follow belong to it.
     fn begin_session(&mut self) -> io::Result<()>;
 
-    /// One message, in order. `json` is its serialised form on one line (no newline), kept byte for byte where the
-    /// source already had Chorus's form.
+    /// Adds the next message. `json` is its serialised form on one line (no newline), byte for byte as in the source if
+    /// that is in Chorus's own format.
     fn add_message(&mut self, message: &Message, json: &[u8]) -> io::Result<()>;
 
-    /// The session is complete.
+    /// Ends the session.
     fn end_session(&mut self, about: ImportedMetadata) -> io::Result<()>;
 
-    /// A line (counted from 1; in a JSON list the entry) that could not be taken.
+    /// Reports a line (counted from 1; in a JSON list the entry) that was skipped.
     fn report_skipped(&mut self, line: u64, reason: String);
 
-    /// Bytes of the source read so far; called now and then. A source that is read twice counts half each time.
+    /// Reports the bytes of the source read so far, at irregular intervals. Each pass over a source that is read twice
+    /// counts half.
     fn report_progress(&mut self, _bytes: u64) {}
 }
 
-/// What a source says about a session besides its messages. `None`: it does not say.
+/// Metadata of a session that an import found. `None` means that the source does not contain it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ImportedMetadata {
     pub id: Option<Uuid>,
@@ -38,7 +39,7 @@ pub struct ImportedMetadata {
     pub trigger: Option<Trigger>,
     pub model: Option<String>,
     pub parent_id: Option<Uuid>,
-    /// The conversation of a helper that the main one started.
+    /// The session is the conversation of a subagent that the main conversation started.
     pub side_chain: bool,
     pub tags: Vec<String>,
     pub working_set: Option<WorkingSet>,

@@ -1,4 +1,4 @@
-//! What the tests of the formats share: a sink that remembers.
+//! Shared helpers of the format tests: a sink that records what it receives.
 
 use std::io::{self, Cursor};
 
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::{ImportError, ImportSink, ImportedMetadata, import};
 
-/// One session as it came in.
+/// One imported session.
 #[derive(Debug, Default)]
 pub(super) struct ImportedSession {
     pub messages: Vec<Message>,
@@ -17,13 +17,13 @@ pub(super) struct ImportedSession {
 }
 
 impl ImportedSession {
-    /// Role and text of each message, for short comparisons.
+    /// Returns `role: text` for each message, for short comparisons.
     pub fn role_texts(&self) -> Vec<String> {
         self.messages.iter().map(|message| format!("{}: {}", message.role.as_str(), message.content)).collect()
     }
 }
 
-/// Remembers all that comes.
+/// Records everything that an import passes to it.
 #[derive(Debug, Default)]
 pub(super) struct RecordingSink {
     pub sessions: Vec<ImportedSession>,
@@ -62,12 +62,12 @@ impl ImportSink for RecordingSink {
     }
 }
 
-/// The time of every test import.
+/// The current time in every test import.
 pub(super) fn now() -> Timestamp {
     "2030-01-01T00:00:00Z".parse().expect("a time")
 }
 
-/// Imports `text`; new ids are `new-1`, `new-2` and so on.
+/// Imports `text` with the new ids `new-1`, `new-2` and so on.
 pub(super) fn import_as(format: ImportFormat, text: impl AsRef<[u8]>) -> Result<RecordingSink, ImportError> {
     let mut memory = RecordingSink::default();
     let format = import_into(&mut memory, format, text.as_ref())?;
@@ -76,7 +76,7 @@ pub(super) fn import_as(format: ImportFormat, text: impl AsRef<[u8]>) -> Result<
     Ok(memory)
 }
 
-/// The same into a given sink, for what an import that fails has skipped.
+/// Imports `text` into `memory`, so that a test sees what a failed import has skipped.
 pub(super) fn import_into(
     memory: &mut RecordingSink,
     format: ImportFormat,

@@ -1,4 +1,4 @@
-//! Between the formats and the sink: sessions open at their first message, so that none is empty.
+//! Writes messages of all formats to the sink. A session is opened with its first message, so that none is empty.
 
 use std::io;
 
@@ -7,15 +7,15 @@ use jiff::Timestamp;
 
 use super::sink::{ImportSink, ImportedMetadata};
 
-/// What every format needs while it reads.
+/// The state that every importer needs.
 pub(super) struct SessionWriter<'a> {
-    /// Stands in where a source gives no time.
+    /// The time of messages to which the source gives none.
     pub now: Timestamp,
     pub new_id: &'a mut dyn FnMut() -> String,
     pub sink: &'a mut dyn ImportSink,
     open: bool,
     message_count: u64,
-    /// The serialised message, reused.
+    /// Reused buffer for the serialised message.
     buffer: Vec<u8>,
 }
 
@@ -24,12 +24,12 @@ impl<'a> SessionWriter<'a> {
         Self { now, new_id, sink, open: false, message_count: 0, buffer: Vec::new() }
     }
 
-    /// Messages written so far, in all sessions.
+    /// Returns the number of messages written so far, in all sessions.
     pub fn message_count(&self) -> u64 {
         self.message_count
     }
 
-    /// Writes a message that was built here.
+    /// Writes a message that an importer built.
     pub fn write_message(&mut self, message: &Message) -> io::Result<()> {
         let mut json = std::mem::take(&mut self.buffer);
         json.clear();
@@ -40,7 +40,7 @@ impl<'a> SessionWriter<'a> {
         done
     }
 
-    /// Writes a message whose serialised form came with it.
+    /// Writes a message together with its serialised form from the source.
     pub fn write_serialized(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
         if !self.open {
             self.sink.begin_session()?;
@@ -50,7 +50,7 @@ impl<'a> SessionWriter<'a> {
         self.sink.add_message(message, json)
     }
 
-    /// Ends the session, if one is open.
+    /// Ends the session if one is open.
     pub fn end_session(&mut self, about: ImportedMetadata) -> io::Result<()> {
         if !self.open {
             return Ok(());

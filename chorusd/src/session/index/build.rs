@@ -1,4 +1,4 @@
-//! Reading a file once: its messages are checked, counted and hashed, and none of them stays in memory.
+//! Builds the index of a session file in one pass: validates, counts and hashes the messages without keeping them.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _};
@@ -12,21 +12,22 @@ use crate::session::file::{FileMetadata, parse_native_header, scan_any_layout};
 use crate::session::parallel::run_parallel;
 use crate::session::{FormatError, MessageHash};
 
-/// The line behind the header, and the lines behind the last message.
+/// The line after the header, and the lines after the last message.
 const MESSAGES_OPENING: &[u8] = b"  \"messages\": [\n";
 const MESSAGES_CLOSING: &[u8] = b"  ]\n";
 const OBJECT_CLOSING: &[u8] = b"}\n";
 
-/// The longest header: a file with a longer one is read as a whole.
+/// Largest header in the native layout. A file with a larger one is read as a whole.
 const MAX_HEADER_BYTES: usize = 16 << 20;
 
-/// Bytes of messages that are looked at together.
+/// Bytes of messages that are processed together.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Reads `file` from its beginning. What is no session, or not in our layout, is read as a whole.
+/// Builds the index of `file`, reading from its beginning. A file that is not in the native layout, or is invalid, is
+/// read as a whole.
 ///
 /// # Errors
-/// What the disk says; within that, why it is no session.
+/// The outer error is one of the disk. The inner one says why the file is not a session.
 pub fn build(mut file: &File) -> io::Result<Result<SessionIndex, FormatError>> {
     file.rewind()?;
     if let Some(index) = index_native(&mut BufReader::with_capacity(64 << 10, file))? {
@@ -47,7 +48,7 @@ fn index_any_layout(bytes: &Bytes) -> Result<SessionIndex, FormatError> {
     Ok(SessionIndex { header, sha256, layout: Layout::Any(filling), offsets: marks, end: end as u64 })
 }
 
-/// Of a file in our layout; `None` where it is in another one, or anything is wrong with it.
+/// Indexes a file in the native layout. Returns `None` if it has another layout or any error.
 fn index_native(source: &mut impl BufRead) -> io::Result<Option<SessionIndex>> {
     let Some(head) = read_header(source)? else { return Ok(None) };
     let mut at = (head.len() + MESSAGES_OPENING.len()) as u64;
@@ -61,7 +62,7 @@ fn index_native(source: &mut impl BufRead) -> io::Result<Option<SessionIndex>> {
         if line == MESSAGES_CLOSING {
             break;
         }
-        // Each but the last has a comma behind it.
+        // Every message but the last is followed by a comma.
         if ended {
             return Ok(None);
         }
@@ -82,7 +83,7 @@ fn index_native(source: &mut impl BufRead) -> io::Result<Option<SessionIndex>> {
     Ok(header.map(|header| SessionIndex { header, sha256, layout: Layout::Native, offsets: marks, end: at }))
 }
 
-/// All before the line of `messages`.
+/// Reads everything before the line of `messages`.
 fn read_header(source: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut head = Vec::new();
     while head.len() < MAX_HEADER_BYTES {
@@ -98,7 +99,8 @@ fn read_header(source: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     Ok(None)
 }
 
-/// Checks, counts and hashes messages that stand on a line each, and empties `batch`; false where one is none.
+/// Validates, counts and hashes the messages in `batch`, one on each line, and empties it. Returns false if one is
+/// invalid.
 fn process_batch(batch: &mut Vec<u8>, hash: &mut MessageHash, totals: &mut Totals) -> bool {
     let bytes = Bytes::from(std::mem::take(batch));
     let (hashed, fine) = run_parallel(

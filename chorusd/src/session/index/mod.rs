@@ -1,4 +1,5 @@
-//! Where the messages of a session file stand, so that a page of them is read without what is before it.
+//! Index of the byte offsets of messages in a session file, so that a page of messages is read without those before it.
+//! The index is sparse: one entry covers up to 64 messages.
 
 mod build;
 mod reader;
@@ -10,44 +11,44 @@ pub use reader::SessionReader;
 
 use super::file::MessageDefaults;
 
-/// Messages from one mark to the next, at most.
+/// Largest number of messages between two entries.
 const MAX_MESSAGES_PER_ENTRY: u64 = 64;
 
-/// Bytes from one mark to the next, unless one message alone has more.
+/// Largest number of bytes between two entries, unless a single message is larger.
 const MAX_BYTES_PER_ENTRY: u64 = 256 << 10;
 
-/// A file that was read once, from its beginning to its end.
+/// The header and the message offsets of a session file, collected in one pass over it.
 #[derive(Debug)]
 pub struct SessionIndex {
     pub header: SessionHeader,
-    /// The [`super::MessageHash`] of its messages.
+    /// The [`super::MessageHash`] of the messages.
     pub sha256: String,
     layout: Layout,
     offsets: Offsets,
-    /// The end of the last message.
+    /// Offset of the end of the last message.
     end: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Layout {
-    /// Ours: a message on each line.
+    /// The layout that Chorus writes: one message on each line.
     Native,
     Any(MessageDefaults),
 }
 
-/// A message, by its number from 0, and where in the file it begins (in our layout, its line).
+/// The number of a message, counted from 0, and its byte offset in the file (in the native layout, that of its line).
 #[derive(Debug, Clone, Copy)]
 struct OffsetEntry {
     number: u64,
     offset: u64,
 }
 
-/// Marks in the order of the file; the first one is of the first message.
+/// Entries in the order of the file. The first one is for the first message.
 #[derive(Debug, Default)]
 struct Offsets(Vec<OffsetEntry>);
 
 impl Offsets {
-    /// Takes note of where the next message begins.
+    /// Records the offset of the next message if an entry is due.
     fn add(&mut self, number: u64, at: u64) {
         let due = |last: &OffsetEntry| {
             number - last.number >= MAX_MESSAGES_PER_ENTRY || at - last.offset >= MAX_BYTES_PER_ENTRY
@@ -57,14 +58,14 @@ impl Offsets {
         }
     }
 
-    /// The place among the marks of the last one that is not behind message `number`.
+    /// Returns the position of the last entry that is not after message `number`.
     fn find_at_or_before(&self, number: u64) -> usize {
         self.0.partition_point(|mark| mark.number <= number).saturating_sub(1)
     }
 }
 
 impl SessionIndex {
-    /// Bytes of memory that it takes, about.
+    /// Estimated resident memory in bytes.
     #[must_use]
     pub fn resident_bytes(&self) -> usize {
         let header = serde_json::to_vec(&self.header).map_or(0, |json| json.len());

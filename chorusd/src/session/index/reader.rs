@@ -1,4 +1,4 @@
-//! The messages of a file that is known, from any of them on.
+//! Reads messages of an indexed session file, starting at any message.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,31 +13,31 @@ use super::{Layout, SessionIndex};
 use crate::message::StoredMessage;
 use crate::session::FormatError;
 
-/// Messages one by one; what lies between two marks is in memory at a time.
+/// Reads messages one by one. Buffers the messages between two entries of the index at a time.
 #[derive(Debug)]
 pub struct SessionReader {
     file: Arc<File>,
     index: Arc<SessionIndex>,
-    /// The mark that is read next.
+    /// The index entry that is read next.
     next_entry: usize,
     /// The number of the next message, from 0.
     number: u64,
-    /// What was read of the messages from `number` on.
+    /// Messages from `number` on that were read from the file.
     buffered: VecDeque<Bytes>,
 }
 
 impl SessionReader {
-    /// From message `number` on; `index` must be of `file`.
+    /// Creates a reader that begins at message `number`. `index` must be that of `file`.
     #[must_use]
     pub fn new(file: Arc<File>, index: Arc<SessionIndex>, number: u64) -> Self {
         let next_entry = index.offsets.find_at_or_before(number);
         Self { file, index, next_entry, number, buffered: VecDeque::new() }
     }
 
-    /// The next message, `None` behind the last one.
+    /// Returns the next message, or `None` after the last one.
     ///
     /// # Errors
-    /// What the disk says; within that, how the file became another one.
+    /// The outer error is one of the disk. The inner one means that the file changed since it was indexed.
     pub fn read(&mut self) -> io::Result<Result<Option<StoredMessage>, FormatError>> {
         if self.number >= self.index.header.message_count {
             return Ok(Ok(None));
@@ -57,7 +57,7 @@ impl SessionReader {
         Ok(message.map(Some))
     }
 
-    /// Reads up to the next mark.
+    /// Reads the messages up to the next index entry into the buffer.
     fn read_chunk(&mut self) -> io::Result<Result<(), FormatError>> {
         let marks = &self.index.offsets.0;
         let Some(mark) = marks.get(self.next_entry).copied() else { return Ok(Err(changed_error())) };
@@ -91,7 +91,7 @@ fn split_lines(bytes: &Bytes) -> Option<VecDeque<Bytes>> {
     lines.map(json).collect()
 }
 
-/// Values of JSON with commas between them.
+/// Splits JSON values that commas separate.
 fn split_values(bytes: &Bytes) -> Option<VecDeque<Bytes>> {
     let (mut found, mut rest) = (VecDeque::new(), &bytes[..]);
     loop {

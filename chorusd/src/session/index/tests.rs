@@ -1,3 +1,5 @@
+//! Tests of the index: reading through it gives the same as parsing the file as a whole.
+
 use std::fs::File;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -7,7 +9,7 @@ use bytes::Bytes;
 use super::{MAX_BYTES_PER_ENTRY, MAX_MESSAGES_PER_ENTRY, SessionIndex, SessionReader, build};
 use crate::session::{FormatError, SessionFile, file};
 
-/// A file of our layout with messages of these texts.
+/// Formats a session file in the native layout with one message for each text.
 fn session(texts: impl IntoIterator<Item = String>) -> String {
     let line = |(n, text): (usize, String)| {
         let content = serde_json::to_string(&text).unwrap();
@@ -24,7 +26,7 @@ fn session(texts: impl IntoIterator<Item = String>) -> String {
 }
 
 fn many() -> String {
-    // A long one now and then, so that marks are set for both reasons.
+    // Every 50th message is long, so that entries are added for both limits.
     session(
         (0..300)
             .map(|n| if n % 50 == 7 { "x".repeat(MAX_BYTES_PER_ENTRY as usize + n) } else { format!("{n} \"é\"\n") }),
@@ -48,7 +50,7 @@ fn from(file: &Arc<File>, index: &Arc<SessionIndex>, number: u64) -> Vec<Bytes> 
     std::iter::from_fn(|| reader.read().unwrap().unwrap()).map(|message| message.json().clone()).collect()
 }
 
-/// What is read by way of an index is what is read at once.
+/// Asserts that reading through the index returns the same as parsing the file as a whole.
 fn check(text: &str) {
     let SessionFile { header, messages, sha256 } = file::parse(&Bytes::from(text.to_owned())).unwrap();
     let (file, index) = opened(text);

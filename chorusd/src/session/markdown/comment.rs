@@ -1,19 +1,19 @@
-//! Comments that hold JSON: nobody sees them in a rendered page.
+//! HTML comments that hold JSON. A rendered page does not show them.
 
-/// Before the session's header.
+/// Start of the comment that holds the session's header.
 pub const SESSION_COMMENT: &str = "<!-- chorus session ";
-/// Before what a message says besides its text and calls.
+/// Start of the comment that holds a message's metadata.
 pub const MESSAGE_COMMENT: &str = "<!-- chorus message ";
-/// After either.
+/// End of either comment.
 const COMMENT_END: &str = " -->";
 
-/// `json` between a mark and its end: two hyphens would end the comment.
+/// Renders `json` as a comment that starts with `mark`. Escapes double hyphens, which would end the comment.
 #[must_use]
 pub fn render_comment(mark: &str, json: &str) -> String {
     format!("{mark}{}{COMMENT_END}\n", json.replace("--", "-\\u002d"))
 }
 
-/// The JSON of a comment line.
+/// Returns the JSON of a comment line that starts with `mark`.
 #[must_use]
 pub fn parse_comment<'a>(mark: &str, line: &'a str) -> Option<&'a str> {
     line.trim_end().strip_prefix(mark)?.strip_suffix(COMMENT_END.trim_end()).map(str::trim_end)

@@ -1,12 +1,12 @@
-//! Texts whose characters an editor, a terminal or another reader would not leave alone, spelled out.
+//! Escapes characters that an editor, a terminal or another reader of Markdown would change or hide.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// What begins the marks around the summary: no reader may meet one in what was said.
+/// Prefix of the markers around the summary. It must not occur in the text of a message.
 const SUMMARY_MARKER: &str = "<!-- SESSION_SUMMARY_";
 
-/// Whether `text` cannot stand in a file as it is.
+/// Returns whether `text` contains anything that must be escaped.
 #[must_use]
 pub fn needs_escape(text: &str) -> bool {
     text.contains(is_hidden) || text.contains(SUMMARY_MARKER)
@@ -16,7 +16,7 @@ fn is_hidden(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
 }
 
-/// `text` on as many lines as before, with `\r`, `\u{...}` and `\\` for what cannot stand as it is.
+/// Replaces unsafe characters by `\r`, `\u{...}` or `\\`. The number of lines stays the same.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
@@ -35,7 +35,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// What [`escape`] was given. A backslash that means nothing stays one.
+/// Reverses [`escape`]. A backslash that begins no known sequence is kept.
 #[must_use]
 pub fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -54,14 +54,14 @@ pub fn unescape(text: &str) -> String {
     out + rest
 }
 
-/// The character of `u{...}` at the start of `text`, and how long that is.
+/// Parses `u{...}` at the start of `text`. Returns the character and the length of the sequence in bytes.
 fn parse_unicode_escape(text: &str) -> Option<(char, usize)> {
     let digits = text.strip_prefix("u{")?.split('}').next()?;
     let c = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?;
     text[2 + digits.len()..].starts_with('}').then_some((c, digits.len() + 3))
 }
 
-/// `text` for a line that is only read by people: no comment begins in it.
+/// Escapes `<!--` in `text` for a visible line, so that no comment begins there.
 #[must_use]
 pub fn escape_comments(text: &str) -> Cow<'_, str> {
     match text.contains("<!--") {

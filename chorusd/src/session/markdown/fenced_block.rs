@@ -1,29 +1,29 @@
-//! Fenced blocks: what cannot stand as plain text, and calls of tools.
+//! Fenced blocks that hold tool calls and text that is not safe as plain Markdown.
 
 use super::escape::{escape, needs_escape, unescape};
 
-/// Shortest fence.
+/// Length of the shortest fence.
 pub(super) const MIN_FENCE_LEN: usize = 3;
 
-/// What a fenced block of ours holds.
+/// The content of a fenced block that Chorus wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockKind {
     /// The text of the message.
     Content,
-    /// The parameters of a call.
+    /// The parameters of a tool call.
     Call { id: String, name: String },
 }
 
-/// A fenced block of ours, by the line that opens it.
+/// A fenced block that Chorus wrote, parsed from its opening line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FencedBlock {
     pub kind: BlockKind,
-    /// Its text is spelled out, see [`escape`].
+    /// The text is escaped, see [`escape`].
     escaped: bool,
 }
 
 impl FencedBlock {
-    /// Reads the line that opens a block; gives its fence too.
+    /// Parses the opening line of a block. Returns the fence, too.
     #[must_use]
     pub fn parse(line: &str) -> Option<(&str, Self)> {
         let fence = line.bytes().take_while(|byte| *byte == b'`').count();
@@ -43,7 +43,7 @@ impl FencedBlock {
         words.next().is_none().then_some((fence, Self { kind: BlockKind::Call { id, name }, escaped }))
     }
 
-    /// What the lines of the block say.
+    /// Returns the original text for the lines `inside` the block.
     #[must_use]
     pub fn decode(&self, inside: String) -> String {
         if self.escaped { unescape(&inside) } else { inside }
@@ -51,7 +51,7 @@ impl FencedBlock {
 }
 
 impl BlockKind {
-    /// The block around `inside`, ended by a line end.
+    /// Renders the block around `inside`, with a newline at its end.
     #[must_use]
     pub fn render(&self, inside: &str) -> String {
         let escaped = needs_escape(inside);
@@ -67,7 +67,8 @@ impl BlockKind {
     }
 }
 
-/// A JSON string in ASCII without a backtick, which may not stand after a fence, and without what would begin a comment.
+/// Quotes `text` as a JSON string in ASCII. Escapes backticks, which may not follow a fence, and `<`, which could begin
+/// a comment.
 fn quote_word(text: &str) -> String {
     let mut word = String::new();
     for c in serde_json::Value::from(text).to_string().chars() {
@@ -79,7 +80,7 @@ fn quote_word(text: &str) -> String {
     word
 }
 
-/// The most backticks in a row.
+/// Returns the length of the longest run of backticks.
 fn longest_backtick_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }

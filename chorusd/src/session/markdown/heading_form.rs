@@ -1,4 +1,4 @@
-//! The plain form: a heading for each message, `## User` or `## Assistant (sally) · 2026-03-02T14:58:03.117Z`.
+//! The simple form with a heading for each message: `## User`, or `## Assistant (sally) · 2026-03-02T14:58:03.117Z`.
 
 use chorus_proto::Role;
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ pub struct Heading {
 }
 
 impl Heading {
-    /// Reads a line.
+    /// Parses a heading line.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let rest = line.strip_prefix("## ")?.trim_end();

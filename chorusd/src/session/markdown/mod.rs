@@ -1,9 +1,9 @@
-//! A conversation in Markdown: its parts as lines. What is exported is read back by the same rules, so a text that holds such
-//! a line itself goes into a fenced block.
+//! The Markdown form of a conversation, shared by export and import. Both use the same rules, so an exported file can
+//! be imported again; text that contains a line of the format itself is put into a fenced block.
 //!
-//! A file is a head, sections (`## Query 3 (14:58:03)`) with the messages in them, and a block with the summary. What the
-//! lines for people leave out stands in comments: one for the session, one before each message. Files without comments,
-//! written by people or by other programs, are read as far as they go.
+//! A file consists of a header, sections (`## Query 3 (14:58:03)`) that contain the messages, and a block with the
+//! summary. HTML comments hold the data that the visible lines leave out: one for the session and one before each
+//! message. Files without comments, written by people or by other programs, are read as far as possible.
 
 mod comment;
 mod escape;

@@ -1,10 +1,10 @@
-//! Which texts can stand in a file as they are.
+//! Decides which texts need neither escaping nor a fenced block.
 
 use super::escape::needs_escape;
 use super::fenced_block::MIN_FENCE_LEN;
 use super::{FencedBlock, Section, Timing, heading_form};
 
-/// Whether `text` reads back as it is, and leaves what follows it readable.
+/// Returns whether `text` can be written unchanged: it parses back to itself and does not affect the lines after it.
 #[must_use]
 pub fn is_safe_text(text: &str) -> bool {
     if text.trim() != text || needs_escape(text) {
@@ -28,7 +28,7 @@ pub fn is_safe_text(text: &str) -> bool {
     open.is_none()
 }
 
-/// Whether a reader would take the line for one of the file's own.
+/// Returns whether a reader would take the line for structure of the file.
 fn is_structural_line(line: &str) -> bool {
     line.contains("<!--")
         || Section::parse(line).is_some()
@@ -37,7 +37,7 @@ fn is_structural_line(line: &str) -> bool {
         || Timing::parse(line).is_some()
 }
 
-/// `text` without line breaks.
+/// Joins the lines of `text` into one.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     super::escape::escape_comments(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()

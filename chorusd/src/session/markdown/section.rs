@@ -1,22 +1,22 @@
-//! Headings: a query with all that answers it, and what comes before the first.
+//! Section headings: one for each query, and one for the messages before the first query.
 
 use jiff::Timestamp;
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
 
-/// What a heading opens.
+/// The kind of section that a heading opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Section {
-    /// A message of a person and all that follows up to the next.
+    /// A user's message and everything up to the next one. The number counts from 1.
     Query(u64),
-    /// What a context that goes on from another session begins with.
+    /// The start of a context that continues another session.
     Restored,
     /// Messages before the first query.
     Opening,
 }
 
 impl Section {
-    /// `## Query 3 (14:58:03)`, in UTC.
+    /// Formats the heading, for example `## Query 3 (14:58:03)`, with the time in UTC.
     #[must_use]
     pub fn heading(self, at: Timestamp) -> String {
         let time = at.to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string();
@@ -27,7 +27,7 @@ impl Section {
         }
     }
 
-    /// Reads a line; the time of day, where it says one.
+    /// Parses a heading line. Returns the time of day if the line has one.
     #[must_use]
     pub fn parse(line: &str) -> Option<(Self, Option<Time>)> {
         let rest = line.strip_prefix("## ")?.trim_end();

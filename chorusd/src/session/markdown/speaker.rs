@@ -1,8 +1,8 @@
-//! Who speaks: `**You:** `, at the start of a line.
+//! Speaker labels (`**You:** `) at the start of a line.
 
 use super::one_line;
 
-/// The label of a name, which may hold anything.
+/// Formats the label for `name`, which may contain any characters.
 #[must_use]
 pub fn speaker_label(name: &str) -> String {
     let name = one_line(&name.replace(|c: char| c.is_control() || matches!(c, '*' | '`'), " "));
@@ -10,7 +10,7 @@ pub fn speaker_label(name: &str) -> String {
     format!("**{}:**", name.trim_end_matches([':', ' ']))
 }
 
-/// The name and what follows it on the line; nothing where the text begins further down.
+/// Splits a line into the speaker's name and the text after the label. The text is empty if it begins on a later line.
 #[must_use]
 pub fn parse_speaker_label(line: &str) -> Option<(&str, &str)> {
     let (name, rest) = line.strip_prefix("**")?.split_once(":**")?;

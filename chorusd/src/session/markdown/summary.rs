@@ -1,4 +1,4 @@
-//! The block with the summary, from which a fresh conversation can go on.
+//! The summary block of an exported file, from which a new conversation can continue.
 
 use std::fmt::Write as _;
 
@@ -7,18 +7,18 @@ use chorus_proto::{Item, ItemSource, WorkingSet};
 use super::one_line;
 use super::parse_speaker_label;
 
-/// The line before it.
+/// First line of the block.
 pub const START: &str = "<!-- SESSION_SUMMARY_START -->";
-/// The line after it.
+/// Last line of the block.
 pub const END: &str = "<!-- SESSION_SUMMARY_END -->";
 
-/// What stands for no background.
+/// Text of a block without a background.
 const NO_BACKGROUND: &str = "Initial session.";
 
-/// What the block says.
+/// The contents of the block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SummaryBlock {
-    /// What is known of the session before.
+    /// Summary of the session that this one continues.
     pub background: Option<String>,
     pub text: Option<String>,
     pub topics: Vec<String>,
@@ -27,7 +27,7 @@ pub struct SummaryBlock {
 }
 
 impl SummaryBlock {
-    /// What a session says of itself.
+    /// Collects the contents from a session's summary and working set.
     #[must_use]
     pub fn new(summary: Option<&str>, set: &WorkingSet) -> Self {
         let texts = |items: &[Item]| items.iter().map(|item| one_line(&item.text)).collect();
@@ -41,13 +41,13 @@ impl SummaryBlock {
         }
     }
 
-    /// Whether there is nothing to go on from.
+    /// Returns whether the block would say nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The block, ended by a line end.
+    /// Renders the block, with a newline at its end.
     #[must_use]
     pub fn render(&self) -> String {
         let background = self.background.as_deref().unwrap_or(NO_BACKGROUND);
@@ -70,7 +70,7 @@ impl SummaryBlock {
         format!("{}\n{END}\n", block.trim_end())
     }
 
-    /// Reads the lines between the marks.
+    /// Parses the lines between the markers.
     #[must_use]
     pub fn parse<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
         let mut summary = Self::default();
@@ -107,14 +107,14 @@ impl SummaryBlock {
         }
     }
 
-    /// The summary as one text: what the block says of the session, else what it was about.
+    /// Returns the summary as one text: the session's summary, else its topics, else the background.
     #[must_use]
     pub fn to_text(&self) -> Option<String> {
         let topics = (!self.topics.is_empty()).then(|| format!("It was about: {}.", self.topics.join("; ")));
         self.text.clone().or(topics).or_else(|| self.background.clone())
     }
 
-    /// The working set that the block describes.
+    /// Returns the working set that the block describes.
     #[must_use]
     pub fn working_set(&self) -> WorkingSet {
         let items = |kind: &str, texts: &[String]| -> Vec<Item> {

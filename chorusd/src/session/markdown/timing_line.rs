@@ -1,8 +1,8 @@
-//! What a query took: `*Time: 3.2s | Tokens: 345 (in: 123, out: 222)*`.
+//! The line with the duration and tokens of a query: `*Time: 3.2s | Tokens: 345 (in: 123, out: 222)*`.
 
 use chorus_proto::{TokenPair, Usage};
 
-/// Seconds and tokens, each where it is known.
+/// Duration and tokens, as far as they are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timing {
     pub duration_ms: Option<u64>,
@@ -10,7 +10,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Counts a call of a model in.
+    /// Adds the usage of a model call.
     pub fn add_usage(&mut self, usage: &Usage) {
         if let Some(duration) = usage.duration_ms {
             self.duration_ms = Some(self.duration_ms.unwrap_or(0).saturating_add(duration));
@@ -22,7 +22,7 @@ impl Timing {
         }
     }
 
-    /// The line; none where nothing is known.
+    /// Formats the line, or returns `None` if nothing is known.
     #[must_use]
     pub fn to_line(self) -> Option<String> {
         let time = self.duration_ms.map(|ms| format!("Time: {}.{}s", ms / 1000, ms % 1000 / 100));
@@ -33,7 +33,7 @@ impl Timing {
         (!parts.is_empty()).then(|| format!("*{}*", parts.join(" | ")))
     }
 
-    /// Reads a line.
+    /// Parses the line.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let inside = line.trim_end().strip_prefix('*')?.strip_suffix('*')?;
@@ -49,7 +49,7 @@ impl Timing {
         Some(times)
     }
 
-    /// As a message has them.
+    /// Converts to the usage of a message.
     #[must_use]
     pub fn to_usage(self) -> Usage {
         Usage {
@@ -68,7 +68,7 @@ fn parse_milliseconds(value: &str) -> Option<u64> {
     fits.then(|| (seconds * 1000.0).round() as u64)
 }
 
-/// `345 (in: 123, out: 222)`; the sum alone counts as what came out.
+/// Parses `345 (in: 123, out: 222)`. A sum alone counts as output tokens.
 fn parse_tokens(value: &str) -> Option<TokenPair> {
     let number = |text: &str| text.replace(',', "").parse::<u64>().ok();
     let Some((_, parts)) = value.split_once(" (in: ") else {

@@ -12,20 +12,20 @@ use super::memories::{self, MemoryRow, RememberOutcome};
 use crate::error::Result;
 use crate::store::journal::{from_nanos, to_nanos};
 
-/// An agent as the catalog has it.
+/// A row of the table `agents`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentRow {
     pub id: Uuid,
     pub name: String,
     pub status: AgentStatus,
     pub created_at: Timestamp,
-    /// The directory below the home, for example `agents/frontend`.
+    /// Directory of the agent, relative to the home, for example `agents/frontend`.
     pub dir: String,
-    /// The last good agent.json.
+    /// The last valid agent.json.
     pub config: String,
-    /// Of the file that `config` was read from: when it differs, the file has changed.
+    /// Stamp of the file that `config` was read from; a different one means that the file has changed.
     pub stamp: String,
-    /// Sessions of the agent.
+    /// Number of the agent's sessions.
     pub sessions: u64,
 }
 
@@ -44,7 +44,8 @@ fn read_agent(row: &Row<'_>) -> rusqlite::Result<AgentRow> {
     })
 }
 
-/// A directory below the home and nowhere else, whatever the catalog says: it may have been written by hand.
+/// Returns `dir` if it is below `agents/` or `trash/` in the home, and else a directory derived from the name: somebody
+/// may have edited the catalog by hand.
 fn confine_to_home(dir: String, name: &str) -> String {
     let below = Path::new(&dir).components().all(|part| matches!(part, Component::Normal(_)));
     if below && ["agents/", "trash/"].iter().any(|folder| dir.starts_with(folder)) {
@@ -56,10 +57,7 @@ fn confine_to_home(dir: String, name: &str) -> String {
 }
 
 impl Catalog {
-    /// Agents by name; destroyed ones too if asked.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Lists the agents by name, with destroyed ones if `destroyed`.
     pub async fn agents(&self, destroyed: bool) -> Result<Vec<AgentRow>> {
         self.reader
             .submit(move |conn| {
@@ -72,10 +70,7 @@ impl Catalog {
             .await
     }
 
-    /// Agents by id, in no order; unknown ids are left out.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the agents with these ids, in no particular order; skips unknown ids.
     pub async fn agents_by_id(&self, ids: Vec<Uuid>) -> Result<Vec<AgentRow>> {
         self.reader
             .submit(move |conn| {
@@ -89,10 +84,7 @@ impl Catalog {
             .await
     }
 
-    /// Ids of destroyed agents.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Lists the ids of destroyed agents.
     pub async fn destroyed_agents(&self) -> Result<Vec<Uuid>> {
         self.reader
             .submit(|conn| {
@@ -103,12 +95,13 @@ impl Catalog {
             .await
     }
 
-    /// Inserts the agent, or puts what it says in place of the row with its id. The session count stays maintained.
+    /// Inserts the agent, or updates the row with its id. The count of sessions stays correct.
     pub fn upsert_agent(&self, row: AgentRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| upsert(conn, &row))
     }
 
-    /// As [`Catalog::put_agent`], with what it remembers, in one commit. Answers the ids and texts of what was not remembered yet.
+    /// As [`Catalog::upsert_agent`], with the agent's memories in the same commit. Returns the ids and texts of the
+    /// memories that are new.
     pub fn upsert_agent_with_memories(
         &self,
         row: AgentRow,
@@ -127,7 +120,7 @@ impl Catalog {
         })
     }
 
-    /// Marks the agent as destroyed; its files are in `dir` from now on.
+    /// Marks the agent as destroyed and records the directory that its files were moved to.
     pub fn mark_agent_destroyed(
         &self,
         id: Uuid,
@@ -143,7 +136,7 @@ impl Catalog {
         })
     }
 
-    /// Takes the row back out, as if it had never been inserted.
+    /// Deletes the row of an agent.
     pub fn delete_agent(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.execute("DELETE FROM agents WHERE id = ?1", [id.as_bytes()])?;
@@ -164,7 +157,7 @@ pub(super) fn upsert(conn: &Connection, row: &AgentRow) -> Result<()> {
         AgentStatus::Active => "active",
         AgentStatus::Destroyed => "destroyed",
     };
-    // The sessions of a revived agent may be there before its row is.
+    // The sessions of a restored agent may be in the table before its row is.
     conn.prepare_cached(
         "INSERT INTO agents (id, name, status, created_at, dir, config, stamp, sessions)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT count(*) FROM sessions WHERE agent_id = ?1))

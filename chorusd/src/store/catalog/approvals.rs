@@ -1,4 +1,4 @@
-//! Questions to people. The open ones are in memory; the table remembers what became of each.
+//! Rows of approvals. Open ones are also in memory; the table records the outcome of each.
 
 use chorus_proto::methods::approvals::{Approval, Status};
 use chorus_proto::methods::permissions::Verdict;
@@ -12,7 +12,7 @@ use super::audit_chain::hex;
 use crate::error::{Error, Result};
 use crate::store::journal::{from_nanos, to_nanos};
 
-/// A question.
+/// A row of the table `approvals`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalRow {
     pub approval: Approval,
@@ -21,7 +21,7 @@ pub struct ApprovalRow {
     pub nonce: Uuid,
 }
 
-/// What became of one.
+/// Outcome of an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecidedApproval {
     pub id: String,
@@ -34,13 +34,13 @@ const COLUMNS: &str = "id, agent_name, turn_id, call_id, action, action_hash, ve
     status, not_always, decided_at, decided_by, agent_id";
 
 impl Catalog {
-    /// Notes a question, as it is to be kept; false: its id is taken.
+    /// Inserts an approval; returns false if its id exists already.
     pub fn insert_approval(&self, row: ApprovalRow) -> impl Future<Output = Result<bool>> + Send + use<> {
         self.writer.submit(move |conn| insert(conn, &row))
     }
 
-    /// Notes what became of an open question, with its row of the audit log, out of which secrets stay; false: it was not open, and
-    /// nothing is noted.
+    /// Records the outcome of an open approval, and appends `row` to the audit log, redacted, in the same commit.
+    /// Returns false if the approval was not open; nothing is stored then.
     pub fn record_approval_outcome(
         &self,
         decided: DecidedApproval,
@@ -62,10 +62,7 @@ impl Catalog {
         async move { Ok(done.await?.is_some()) }
     }
 
-    /// Denies what is open in the table though nobody waits for it any more; says how many there were.
-    ///
-    /// # Errors
-    /// A database that cannot be read or written.
+    /// Denies approvals that are open in the table although no turn waits for them any more. Returns their number.
     pub async fn deny_open_approvals(&self, now: Timestamp) -> Result<usize> {
         let open =
             self.reader.submit(|conn| select_approvals(conn, "status = 'open' ORDER BY asked_at", params![])).await?;
@@ -89,19 +86,13 @@ impl Catalog {
         Ok(count)
     }
 
-    /// The question of that id.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the approval with this id.
     pub async fn approval(&self, id: String) -> Result<Option<Approval>> {
         let mut found = self.reader.submit(move |conn| select_approvals(conn, "id = ?1", params![id])).await?;
         Ok(found.pop().map(|(approval, _)| approval))
     }
 
-    /// The newest so many that were decided, the oldest of them first.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the newest `most` decided approvals, oldest first.
     pub async fn decided_approvals(&self, agent: Option<Uuid>, most: u32) -> Result<Vec<Approval>> {
         let wanted = "status <> 'open' AND (?1 IS NULL OR agent_id = ?1) ORDER BY asked_at DESC LIMIT ?2";
         let agent = agent.map(|agent| agent.as_bytes().to_vec());

@@ -1,4 +1,4 @@
-//! What agents were allowed, refused and changed: one row a decision, each with the hash of the one before it.
+//! The audit log: one row per decision about an action or change of an agent, each with the hash of the previous row.
 
 use chorus_proto::ErrorKind;
 use jiff::Timestamp;
@@ -11,24 +11,25 @@ use super::audit_chain::{self, AuditHead, ChainVerifier};
 use crate::error::{Error, Result};
 use crate::store::journal::{from_nanos, to_nanos};
 
-/// A decision on its way into the log.
+/// A decision to be logged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditDecision {
     pub at: Timestamp,
     pub agent: Uuid,
-    /// At that time.
+    /// Name of the agent at that time.
     pub agent_name: String,
     pub turn: Option<Uuid>,
-    /// What was to be done.
+    /// The requested action.
     pub action: String,
-    /// `allow`, `ask`, `deny` by a rule; `approved`, `approved_always`, `refused`, `expired`, `withdrawn` of what was asked;
-    /// `changed`, and `not_changed` where that was not done after all; `lost`, where rows are missing before it.
+    /// `allow`, `ask`, `deny` for decisions of a rule; `approved`, `approved_always`, `refused`, `expired`, `withdrawn`
+    /// for outcomes of approvals; `changed`, and `not_changed` if the change was not made after all; `lost` if rows are
+    /// missing before this one.
     pub decision: String,
-    /// Why, for a person.
+    /// The reason, in words for people.
     pub rule: String,
-    /// On whose behalf, or who answered.
+    /// The user on whose behalf the action was requested, or who decided.
     pub user: String,
-    /// Of a change: the value before and after.
+    /// The value before (`old`) and after (`new`) a change.
     pub old: Option<String>,
     pub new: Option<String>,
 }
@@ -42,30 +43,29 @@ pub struct AuditEntry {
     pub hash: Vec<u8>,
 }
 
-/// Which rows.
+/// Selects rows of the log.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
-    /// Empty: of every agent.
+    /// Empty means all agents.
     pub agents: Vec<Uuid>,
     pub since: Option<Timestamp>,
     /// Only rows with a higher number.
     pub after: i64,
-    /// Only the newest so many.
+    /// Only the newest `limit` rows.
     pub limit: Option<u64>,
 }
 
-/// Rows of one page at most, and bytes after which it ends.
+/// Limits of a page: rows, and bytes after which it ends.
 const MAX_PAGE_ROWS: usize = 1000;
 const MAX_PAGE_BYTES: usize = 1 << 20;
 
-/// Rows that are walked before others may read.
+/// Rows that are verified in one transaction, between which other reads can run.
 const ROWS_PER_CHUNK: usize = 2000;
 
 const COLUMNS: &str = "id, at, agent_id, agent_name, turn_id, action, decision, rule, user, old, new, hash";
 
 impl Catalog {
-    /// Writes a decision down; it is on the disk when this returns.
-    /// Secrets stay out of it.
+    /// Appends a decision to the log, redacted. The future completes once it is on the disk.
     pub fn append_audit_row(&self, row: AuditDecision) -> impl Future<Output = Result<()>> + Send + use<> {
         let row = self.redact_row(row);
         let hear = self.audit_listener.clone();
@@ -73,18 +73,12 @@ impl Catalog {
         async move { done.await.map(drop) }
     }
 
-    /// A page of the log, the oldest row first, and whether there are more.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns a page of the log, oldest row first, and whether there are more.
     pub async fn audit_rows(&self, filter: AuditFilter) -> Result<(Vec<AuditEntry>, bool)> {
         self.reader.submit(move |conn| read_page(conn, filter)).await
     }
 
-    /// Agents that rows name so, destroyed ones too.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the ids of agents that rows of the log call `name`, including destroyed ones.
     pub async fn audited_agents_named(&self, name: String) -> Result<Vec<Uuid>> {
         self.reader
             .submit(move |conn| {
@@ -98,10 +92,7 @@ impl Catalog {
             .await
     }
 
-    /// Walks the whole chain. `head`: the newest row that is known from elsewhere.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Verifies the whole hash chain. `head` is the audit anchor, which the log must contain.
     pub async fn verify_audit_log(&self, head: Option<AuditHead>) -> Result<ChainVerifier> {
         let mut walk = ChainVerifier::new(head);
         loop {
@@ -113,18 +104,12 @@ impl Catalog {
         }
     }
 
-    /// The newest row.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns number and hash of the newest row.
     pub async fn audit_head(&self) -> Result<Option<AuditHead>> {
         self.reader.submit(newest_head).await
     }
 
-    /// Whether the log has this row.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns whether the log has this row.
     pub async fn has_audit_row(&self, head: AuditHead) -> Result<bool> {
         self.reader
             .submit(move |conn| {
@@ -145,7 +130,7 @@ impl Catalog {
     }
 }
 
-/// Adds a row to the chain, in whatever commit this is part of.
+/// Appends a row to the chain within the caller's transaction.
 pub(super) fn append(conn: &Connection, row: &AuditDecision) -> Result<AuditHead> {
     let before = newest_head(conn)?.unwrap_or(AuditHead::NONE);
     let id = before.id + 1;
@@ -187,7 +172,7 @@ pub(in crate::store) fn newest_head(conn: &Connection) -> Result<Option<AuditHea
     Ok(Some(AuditHead { id, hash }))
 }
 
-/// Nothing can be chained to a row that has no hash.
+/// Error for a newest row without a valid hash, to which nothing can be chained.
 fn invalid_hash_error(id: i64, length: usize) -> Error {
     let what = format!("row {id} of the audit log was changed: its hash has {length} bytes, not 32");
     Error::new(ErrorKind::StorageFailed, what).hint(
@@ -196,7 +181,7 @@ fn invalid_hash_error(id: i64, length: usize) -> Error {
     )
 }
 
-/// Rows after a number, as long as `take` takes them; false: it took them all.
+/// Calls `take` with the rows after number `after` until it returns false. Returns whether `take` stopped it.
 pub(in crate::store) fn for_each_after(
     conn: &Connection,
     after: i64,

@@ -1,4 +1,4 @@
-//! The chain of the audit log: what each row's hash is over. docs/PERMISSIONS.md has it for other programs.
+//! The hash chain of the audit log. docs/PERMISSIONS.md specifies it for other programs.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::audit::{AuditDecision, AuditEntry};
 use crate::store::journal::to_nanos;
 
-/// The newest row of a log.
+/// Number and hash of the newest row of an audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditHead {
     pub id: i64,
@@ -15,7 +15,7 @@ pub struct AuditHead {
 }
 
 impl AuditHead {
-    /// Before the first row.
+    /// The head of an empty log.
     pub const NONE: Self = Self { id: 0, hash: [0; 32] };
 
     /// The hash in hex.
@@ -25,7 +25,7 @@ impl AuditHead {
     }
 }
 
-/// Bytes as hex digits.
+/// Encodes bytes as lowercase hex digits.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
@@ -36,8 +36,9 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// SHA-256 over the hash before and every field in the order of the table: numbers as 8 bytes, texts and ids as their length in 8
-/// bytes and themselves, what may be missing behind a byte that says whether it is there. Numbers are big-endian.
+/// SHA-256 of the previous hash and of every field in the order of the table: numbers as 8 bytes, texts and ids as
+/// their length in 8 bytes followed by their bytes, optional fields after a byte that says whether they are present.
+/// Numbers are big-endian.
 #[must_use]
 pub fn row_hash(before: &[u8; 32], id: i64, row: &AuditDecision) -> [u8; 32] {
     let mut sum = FieldHasher(Sha256::new_with_prefix(before));
@@ -75,16 +76,16 @@ impl FieldHasher {
     }
 }
 
-/// A walk along the chain.
+/// Verifies the chain row by row.
 #[derive(Debug, Clone)]
 pub struct ChainVerifier {
-    /// How many rows there are.
+    /// Number of rows.
     pub rows: u64,
-    /// The last row that fits.
+    /// The last row that fits the chain.
     pub head: AuditHead,
-    /// What does not: the number of the row, where it is one, and why.
+    /// The first fault: the number of its row, if it concerns a row, and a description.
     pub broken: Option<(Option<i64>, String)>,
-    /// Known from elsewhere.
+    /// The audit anchor, which the log must contain.
     known: Option<AuditHead>,
 }
 
@@ -93,7 +94,7 @@ impl ChainVerifier {
         Self { rows: 0, head: AuditHead::NONE, broken: None, known }
     }
 
-    /// Along the rows behind this one.
+    /// Verifies the rows after `head`.
     #[must_use]
     pub fn starting_after(head: AuditHead) -> Self {
         Self { head, ..Self::new(None) }
@@ -103,13 +104,13 @@ impl ChainVerifier {
         self.head.id
     }
 
-    /// Whether everything so far fits.
+    /// Returns whether all rows so far fit the chain.
     #[must_use]
     pub fn is_intact(&self) -> bool {
         self.broken.is_none()
     }
 
-    /// Looks at the next row.
+    /// Verifies the next row.
     pub fn check_row(&mut self, entry: &AuditEntry) {
         let due = self.head.id + 1;
         let hash = row_hash(&self.head.hash, entry.id, &entry.row);
@@ -145,7 +146,7 @@ impl ChainVerifier {
 
 type AuditCallback = dyn Fn(AuditHead) + Send + Sync;
 
-/// Who hears of every row that is on the disk.
+/// Callback for every row of the audit log after its commit.
 #[derive(Clone, Default)]
 pub struct AuditListener(Arc<OnceLock<Box<AuditCallback>>>);
 

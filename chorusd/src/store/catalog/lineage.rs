@@ -1,4 +1,4 @@
-//! What hangs from what among the sessions of an agent.
+//! Parents of the sessions of an agent.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::Catalog;
 use crate::error::Result;
 
-/// A session, as far as a tree of them shows it.
+/// A session with the fields that a session tree shows.
 #[derive(Debug, Clone, Deserialize)]
 pub struct LineageRow {
     pub id: Uuid,
@@ -25,12 +25,12 @@ pub struct LineageRow {
     #[serde(default)]
     pub tags: Vec<String>,
     pub parent_id: Option<Uuid>,
-    /// Why the file cannot be read, where it cannot.
+    /// Reason why the file cannot be read, if it cannot.
     #[serde(skip)]
     pub corrupt: Option<String>,
 }
 
-/// Whose a session is, and what it is called.
+/// The names of a session and of its agent.
 #[derive(Debug, Clone, Deserialize)]
 pub struct SessionName {
     pub agent_name: String,
@@ -38,10 +38,7 @@ pub struct SessionName {
 }
 
 impl Catalog {
-    /// All sessions of an agent.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Lists all sessions of an agent.
     pub async fn lineage(&self, agent: Uuid) -> Result<Vec<LineageRow>> {
         self.reader
             .submit(move |conn| {
@@ -55,10 +52,7 @@ impl Catalog {
             .await
     }
 
-    /// What these sessions are called, of those that there are, in one go.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the names of those of these sessions that exist, in one transaction.
     pub async fn session_names(&self, ids: Vec<Uuid>) -> Result<HashMap<Uuid, SessionName>> {
         self.reader
             .submit(move |conn| {

@@ -1,4 +1,4 @@
-//! What agents remember: each its own, and what the agents of a project share.
+//! Memories of agents: their own, and those that the agents of a project share.
 
 use std::cmp::Reverse;
 
@@ -13,56 +13,56 @@ use super::Catalog;
 use crate::error::{Error, Result};
 use crate::store::journal::{from_nanos, to_nanos};
 
-/// Bytes of a text.
+/// Limit of a memory's text, in bytes.
 pub const MAX_TEXT_BYTES: usize = 2 << 10;
-/// Bytes of a path.
+/// Limit of a path, in bytes.
 const MAX_PATH_BYTES: usize = 512;
-/// Entries of an agent's own, and of a project.
+/// Limit of entries of an agent's own memory, and of a project's.
 const MAX_ENTRIES: u64 = 1000;
-/// Saves after a moment that are looked through for it.
+/// Number of sessions after a time that are searched for the one that contains it.
 const MAX_SESSIONS_SEARCHED: u32 = 20;
 
-/// Something remembered.
+/// A memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryRow {
     pub id: Uuid,
-    /// Whose it is; of what a project shares, who wrote it.
+    /// The agent that the memory belongs to, or that wrote the project's memory.
     pub agent: Uuid,
-    /// At that time.
+    /// Name of the agent at that time.
     pub agent_name: String,
-    /// Whose agents share it; `None`: it is the agent's own.
+    /// The project whose agents share the memory; `None` if it is the agent's own.
     pub project: Option<String>,
     pub text: String,
-    /// The file in the workspace that it is about.
+    /// Path of the file in the workspace that it is about.
     pub path: Option<String>,
     pub at: Timestamp,
-    /// On whose behalf.
+    /// The user on whose behalf it was stored.
     pub user: String,
     pub source: MemorySource,
-    /// The message with the call that it came from.
+    /// Id of the message with the tool call that stored it.
     pub message: Option<String>,
 }
 
-/// Whose memory: its own, and that of its project.
+/// The memories that an agent sees: its own, and those of its project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryScope {
     pub agent: Uuid,
     pub project: Option<String>,
 }
 
-/// What became of something that was to be remembered.
+/// Outcome of storing a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RememberOutcome {
-    /// Under this id.
+    /// Stored under this id.
     New(Uuid),
-    /// This one says the same already.
+    /// This entry has the same text already.
     Known(Uuid),
 }
 
-/// A text as it is kept.
+/// Validates a text and trims it.
 ///
 /// # Errors
-/// Why it cannot be.
+/// The reason for the user.
 pub fn validate_text(given: &str) -> Result<String, String> {
     let text = given.trim();
     if text.is_empty() {
@@ -77,10 +77,10 @@ pub fn validate_text(given: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// A path as it is kept: names below the workspace. Empty is none.
+/// Validates and normalises a path below the workspace; an empty one is `None`.
 ///
 /// # Errors
-/// Why it cannot be.
+/// The reason for the user.
 pub fn validate_path(given: Option<&str>) -> Result<Option<String>, String> {
     let Some(given) = given.map(str::trim).filter(|given| !given.is_empty()) else { return Ok(None) };
     if given.len() > MAX_PATH_BYTES || given.chars().any(char::is_control) {
@@ -94,9 +94,9 @@ pub fn validate_path(given: Option<&str>) -> Result<Option<String>, String> {
 }
 
 const COLUMNS: &str = "uid, agent_id, agent_name, project, text, path, created_at, user, source, message_id";
-/// The rows of an agent and of its project.
+/// Condition for the rows of an agent and of its project.
 const VISIBLE_ROWS: &str = "(agent_id = ?1 AND project IS NULL) OR project = ?2";
-/// What people wrote comes first, the newest of each first.
+/// Memories written by people first, the newest first within each kind.
 const ORDER: &str = "source = 'hand' DESC, id DESC";
 
 fn read_memory(row: &Row<'_>) -> rusqlite::Result<MemoryRow> {
@@ -122,24 +122,18 @@ fn select_visible(conn: &Connection, whose: &MemoryScope, most: i64) -> Result<V
 }
 
 impl Catalog {
-    /// Keeps it, unless it is known already or there are too many; it is on the disk when this returns. An id that is taken is
-    /// not given again.
+    /// Stores a memory, unless an equal one exists or the limit is reached. The future completes once it is on the
+    /// disk. If the row's id is in use, the memory gets a new one.
     pub fn remember(&self, row: MemoryRow) -> impl Future<Output = Result<RememberOutcome>> + Send + use<> {
         self.writer.submit(move |conn| insert(conn, row))
     }
 
-    /// All that an agent remembers, in the order in which it is shown.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns all memories that an agent sees, in the order in which they are shown.
     pub async fn memories(&self, whose: MemoryScope) -> Result<Vec<MemoryRow>> {
         self.reader.submit(move |conn| select_visible(conn, &whose, -1)).await
     }
 
-    /// The first `most` of each, and how many there are in all, in the order asked.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the first `most` memories and the total number for each of `whose`, in that order.
     pub async fn first_memories(&self, whose: Vec<MemoryScope>, most: u32) -> Result<Vec<(Vec<MemoryRow>, u64)>> {
         self.reader
             .submit(move |conn| {
@@ -159,10 +153,7 @@ impl Catalog {
             .await
     }
 
-    /// What an agent wrote itself or had written for it, the oldest first: its own, and what it shares.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the memories that were written by or for an agent, oldest first: its own, and those it shares.
     pub async fn memories_written_by(&self, agent: Uuid) -> Result<Vec<MemoryRow>> {
         self.reader
             .submit(move |conn| {
@@ -174,10 +165,8 @@ impl Catalog {
             .await
     }
 
-    /// The names of the first sessions that were saved after these moments and hold them, in the order asked.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns, for each agent and time, the name of the first session that was saved afterwards and contains that
+    /// time.
     pub async fn sessions_containing(&self, moments: Vec<(Uuid, Timestamp)>) -> Result<Vec<Option<String>>> {
         self.reader
             .submit(move |conn| {
@@ -204,9 +193,6 @@ impl Catalog {
     }
 
     /// Returns whether there is an entry with this id.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
     pub async fn has_memory(&self, id: Uuid) -> Result<bool> {
         self.reader
             .submit(move |conn| {
@@ -215,7 +201,7 @@ impl Catalog {
             .await
     }
 
-    /// Takes entries out.
+    /// Deletes entries.
     pub fn delete_memories(&self, ids: Vec<Uuid>) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             let mut statement = conn.prepare_cached("DELETE FROM memory WHERE uid = ?1")?;
@@ -226,7 +212,7 @@ impl Catalog {
         })
     }
 
-    /// Takes out what was an agent's own; what it shared with its project stays.
+    /// Deletes the own memories of an agent; those it shared with its project stay.
     pub fn delete_own_memories(&self, agent: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.execute("DELETE FROM memory WHERE agent_id = ?1 AND project IS NULL", [agent.as_bytes()])?;
@@ -275,8 +261,8 @@ pub(super) fn insert(conn: &Connection, row: MemoryRow) -> Result<RememberOutcom
     Ok(RememberOutcome::New(id))
 }
 
-/// Those in which every word of `query` occurs, in text or path, whatever the case: the more of them stand there as whole words the
-/// better, then as `rows` are ordered.
+/// Searches for memories that contain every word of `query` in text or path, ignoring case. Sorts them by the number of
+/// whole-word matches, then in the order of `rows`.
 #[must_use]
 pub fn search(rows: Vec<MemoryRow>, query: &str) -> Vec<MemoryRow> {
     let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();

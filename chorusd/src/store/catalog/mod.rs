@@ -1,4 +1,5 @@
-//! The catalog: `db/chorus.db`. Agents and sessions stand in it as an index of what the files say.
+//! The catalog: `db/chorus.db`. Indexes the files of agents and sessions, and stores everything else that is kept in
+//! rows.
 
 mod agents;
 mod approvals;
@@ -43,7 +44,7 @@ use super::{catalog_salvage, sqlite};
 use crate::error::{Error, Result};
 use crate::redact::Redactor;
 
-/// The catalog.
+/// Handle of the catalog.
 #[derive(Debug)]
 pub struct Catalog {
     writer: DbThread,
@@ -54,23 +55,24 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Opens or makes it. Damage that was found is told as a text.
+    /// Opens or creates the catalog. If it was damaged, also returns the text of a notice about that.
     pub(super) fn open(path: &Path, on_fatal: &OnFatal, now: Timestamp) -> Result<(Self, Option<String>)> {
         let found = recovery::inspect_catalog(path, now)?;
         let readable = found.as_ref().and_then(recovery::CatalogDamage::readable_path);
         let carried = readable.map_or(Ok(catalog_salvage::SalvageCounts::default()), |from| {
             catalog_salvage::salvage_rows(&from, path, schema::MIGRATIONS)
         });
-        // Before anything else can fail: the next start finds no damage, and `doctor` tells what is noted.
+        // Settle the incident before anything else can fail: the next start finds no damage any more, so `doctor`
+        // depends on this description.
         let told = found.map(|found| found.finish(carried)).transpose()?;
         let conn = sqlite::open(path, schema::MIGRATIONS)?;
         if told.is_some() {
             sqlite::truncate_wal(&conn)?;
         }
-        // Rows go rarely, and what they said goes with them.
+        // Rows are deleted rarely, and their contents must not stay in the file.
         conn.pragma_update(None, "secure_delete", "ON")?;
-        // Ids are random, so each row dirties pages all over the place: a longer log (16 MiB) takes more changes of a
-        // page before it is written to its place.
+        // Ids are random, so each new row dirties pages all over the file. A longer log (16 MiB) collects more changes
+        // of a page before it is checkpointed.
         conn.pragma_update(None, "wal_autocheckpoint", 4000)?;
         let reader = sqlite::open_reader(path)?;
         let files = FileGuards { watch: FileWatch::new(path, None)?, commit_counter: CommitCounter::default() };
@@ -84,22 +86,22 @@ impl Catalog {
         Ok((this, told))
     }
 
-    /// Has `hear` told of every row of the audit log that is on the disk, in their order.
+    /// Calls `hear` for every row of the audit log after its commit, in their order.
     pub(super) fn on_audit_row(&self, hear: impl Fn(AuditHead) + Send + Sync + 'static) {
         self.audit_listener.set(hear);
     }
 
-    /// Keeps secrets out of the rows that say what was done.
+    /// Sets the redactor that keeps secrets out of the audit log.
     pub fn set_redactor(&self, redactor: Arc<Redactor>) {
         let _ = self.redactor.set(redactor);
     }
 
-    /// Acknowledges nothing more: `failure` is fatal.
+    /// Poisons the writer with the fatal `failure`: it acknowledges nothing more.
     pub(super) fn poison(&self, failure: Error) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |_| Err(failure))
     }
 
-    /// Begins a copy of the database; see [`DatabaseCopy`].
+    /// Begins a snapshot of the database; see [`PendingSnapshot`].
     pub(super) async fn begin_snapshot(&self, dir: &Path) -> Result<PendingSnapshot> {
         PendingSnapshot::begin(&self.writer, dir).await
     }
@@ -108,7 +110,7 @@ impl Catalog {
         tokio::join!(self.reader.release_page_cache(), self.writer.release_page_cache());
     }
 
-    /// Ends the threads, and keeps a copy beside the database (`chorus.db.bak`).
+    /// Stops the threads, and writes a copy beside the database (`chorus.db.bak`).
     pub(super) async fn close(&self) -> Result<()> {
         let copy = self.path.with_extension("db.bak");
         let copied = self.reader.submit(move |conn| write_copy(conn, &copy)).await;
@@ -118,7 +120,7 @@ impl Catalog {
     }
 }
 
-/// Copies the last commit into `path`, which is replaced only when the copy is whole.
+/// Copies the last commit to `path`, which is replaced atomically once the copy is complete.
 fn write_copy(conn: &rusqlite::Connection, path: &Path) -> Result<()> {
     let fail = |e: std::io::Error| Error::io("cannot keep a copy of the catalog", &e);
     let new = path.with_extension("bak.tmp");

@@ -1,4 +1,4 @@
-//! Making the tables of agents and sessions anew.
+//! Rebuilds the tables of agents and sessions from the files.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
@@ -10,41 +10,35 @@ use super::summary_queue;
 use crate::error::Result;
 use crate::session::file::derived_id;
 
-/// What the directories say.
+/// Contents of the agents' directories.
 #[derive(Debug, Default)]
 pub struct DirectoryScan {
     /// Agents whose sessions are listed here.
     pub agent_ids: Vec<Uuid>,
-    /// Their rows, where agent.json can be used.
+    /// Rows of those with a valid agent.json.
     pub agents: Vec<AgentRow>,
-    /// All their sessions, oldest first; of two with one id the first keeps it.
+    /// All their sessions, oldest first. If two have the same id, the first one keeps it.
     pub sessions: Vec<SessionRow>,
 }
 
 impl Catalog {
-    /// A mark: rows of sessions that come after it are newer than what is read from now on.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the highest row id of a session. Rows with higher ids are newer than files that are read from now on.
     pub async fn newest_session_rowid(&self) -> Result<i64> {
         self.reader
             .submit(|conn| Ok(conn.query_row("SELECT coalesce(max(rowid), 0) FROM sessions", [], |row| row.get(0))?))
             .await
     }
 
-    /// Puts `truth` in place of what the tables say of its agents, in one commit. Rows after `mark` stay, and so do
-    /// settings and destroyed agents.
+    /// Replaces the rows of the scanned agents by those of `truth`, in one commit. Keeps sessions with row ids after
+    /// `mark`, settings and destroyed agents.
     ///
     /// # Errors
-    /// A database that cannot be written; nothing is changed then.
+    /// Nothing is changed after an error.
     pub async fn rebuild(&self, truth: DirectoryScan, mark: i64) -> Result<()> {
         self.writer.submit(move |conn| rebuild(conn, truth, mark)).await
     }
 
-    /// Names of the agent's sessions whose files cannot be read.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Lists the names of the agent's sessions whose files cannot be read.
     pub async fn corrupt_sessions(&self, agent: Uuid) -> Result<Vec<String>> {
         self.reader
             .submit(move |conn| {
@@ -59,7 +53,7 @@ impl Catalog {
 }
 
 fn rebuild(conn: &Connection, truth: DirectoryScan, mark: i64) -> Result<()> {
-    // They go with the rows that are made anew.
+    // These rows are deleted together with the sessions that are rebuilt.
     let wanted = summary_queue::list_pending(conn)?;
     for agent in &truth.agent_ids {
         conn.prepare_cached("DELETE FROM sessions WHERE agent_id = ?1 AND rowid <= ?2")?
@@ -89,7 +83,7 @@ fn rebuild(conn: &Connection, truth: DirectoryScan, mark: i64) -> Result<()> {
     for (id, wanted) in wanted {
         summary_queue::enqueue(conn, id, wanted)?;
     }
-    // The counters too are only an index.
+    // The counters are only an index, too.
     conn.execute_batch(
         "UPDATE agents SET sessions = (SELECT count(*) FROM sessions WHERE agent_id = agents.id);
          UPDATE counters SET value = (SELECT count(*) FROM sessions) WHERE name = 'sessions'",

@@ -1,4 +1,4 @@
-//! Tables of `db/chorus.db`.
+//! Schema of `db/chorus.db`.
 
 use crate::store::sqlite::Migrations;
 

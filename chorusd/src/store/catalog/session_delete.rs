@@ -1,4 +1,4 @@
-//! Changing and forgetting sessions.
+//! Updating and purging sessions.
 
 use rusqlite::params;
 use uuid::Uuid;
@@ -6,11 +6,11 @@ use uuid::Uuid;
 use super::{Catalog, SessionRow};
 use crate::error::{Error, Result};
 
-/// Set while something that was purged may still lie in the databases.
+/// Key of a setting that exists while purged data may be left in the database files.
 const PURGE_DUE_KEY: &str = "forget_due";
 
 impl Catalog {
-    /// Puts header, stamp and damage of a row in place; it keeps its place among the others.
+    /// Updates header, stamp and corruption of a session's row; its place in the order stays.
     pub fn update_session(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             let header = serde_json::to_string(&row.header).map_err(|e| Error::internal(e.to_string()))?;
@@ -26,7 +26,7 @@ impl Catalog {
         })
     }
 
-    /// Takes a row out for good, and notes that the databases are to be cleaned.
+    /// Deletes a session's row for good, and records that the database files must be purged.
     pub fn purge_session(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.execute("DELETE FROM sessions WHERE id = ?1", [id.as_bytes()])?;
@@ -35,19 +35,13 @@ impl Catalog {
         })
     }
 
-    /// Whether the databases are to be cleaned of something.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns whether the database files must be purged.
     pub async fn is_purge_due(&self) -> Result<bool> {
         Ok(self.setting(PURGE_DUE_KEY).await?.is_some())
     }
 
-    /// Removes what deleted rows left: the write-ahead log, and the copy of the last stop. The pages themselves are
-    /// overwritten as rows go (`secure_delete`).
-    ///
-    /// # Errors
-    /// A database that cannot be written.
+    /// Removes the remains of deleted rows: truncates the write-ahead log, and deletes the copy of the last stop. The
+    /// pages themselves were overwritten when the rows were deleted (`secure_delete`).
     pub async fn purge_deleted(&self) -> Result<()> {
         let copy = self.path.with_extension("db.bak");
         self.writer
@@ -59,7 +53,7 @@ impl Catalog {
                     _ => {}
                 }
                 conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-                // Last: what a crash cuts short is done again.
+                // Delete this last, so that an interrupted purge is repeated.
                 conn.execute("DELETE FROM settings WHERE key = ?1", [PURGE_DUE_KEY])?;
                 Ok(())
             })

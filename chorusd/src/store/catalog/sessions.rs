@@ -11,34 +11,34 @@ use super::summary_queue::{self, PendingSummary};
 use crate::error::{Error, Result};
 use crate::store::journal::{from_nanos, to_nanos};
 
-/// A session as the catalog has it.
+/// A row of the table `sessions`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRow {
     pub header: SessionHeader,
-    /// Of the messages, as [`crate::session::MessageHash`] counts them.
+    /// Hash of the messages, see [`crate::session::MessageHash`].
     pub sha256: String,
-    /// Of the file when it was read or written: when it differs, the file has changed.
+    /// Stamp of the file when it was read or written; a different one means that the file has changed.
     pub file_stamp: String,
-    /// Why the file cannot be read, where it cannot.
+    /// Reason why the file cannot be read, if it cannot.
     pub corrupt: Option<String>,
     pub last_used_at: Timestamp,
-    /// The place in the order of sessions: nanoseconds since 1970 by [`to_nanos`], and more where the clock was set back.
+    /// Position in the order of sessions: nanoseconds since 1970 by [`to_nanos`], or more if the clock was set back.
     pub place: i64,
 }
 
-/// The place of a session in the order of all.
+/// Where a new session is placed in the order of sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionPlacement {
-    /// At the row's own place.
+    /// At the `place` of its row.
     AtOwnPlace,
-    /// After every other, whatever the clock says.
+    /// After all others, whatever the clock says.
     Last,
 }
 
-/// A page of sessions, newest first.
+/// Query for a page of sessions, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct SessionQuery {
-    /// `None`: of every agent.
+    /// `None` means all agents.
     pub agent: Option<Uuid>,
     pub since: Option<Timestamp>,
     pub tag: Option<String>,
@@ -62,8 +62,8 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
 }
 
 impl Catalog {
-    /// Inserts a session; a name that the agent has already is a conflict. With `wanted` it is noted in the same commit that a
-    /// model is to summarise it. Answers its short id.
+    /// Inserts a session; a name that the agent already has is a conflict. With `wanted`, also queues it for a summary,
+    /// in the same commit. Returns its short id.
     pub fn insert_session(
         &self,
         mut row: SessionRow,
@@ -71,7 +71,7 @@ impl Catalog {
         wanted: Option<PendingSummary>,
     ) -> impl Future<Output = Result<String>> + Send + use<> {
         self.writer.submit(move |conn| {
-            // A scan or a rebuild may have found the file before its row came: that row is this one's.
+            // A scan or a rebuild may have found the file first and inserted a row for this session.
             delete_exact(conn, &row.header)?;
             if order == SessionPlacement::Last {
                 row.place = row.place.max(next_place(conn)?);
@@ -84,7 +84,7 @@ impl Catalog {
         })
     }
 
-    /// Inserts a session, or puts it in place of whatever has its id or its name within the agent.
+    /// Inserts a session; replaces the rows with its id or with its name within the agent.
     pub fn upsert_session(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached("DELETE FROM sessions WHERE id = ?1 OR (agent_id = ?2 AND session_id = ?3)")?
@@ -93,12 +93,13 @@ impl Catalog {
         })
     }
 
-    /// Takes out what [`Catalog::add_session`] put in for this session, and nobody else's row of the same id.
+    /// Deletes the row that [`Catalog::insert_session`] inserted for this session, but no other session's row with the
+    /// same id.
     pub fn undo_insert_session(&self, session: SessionHeader) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| delete_exact(conn, &session))
     }
 
-    /// Takes a row out.
+    /// Deletes a session's row.
     pub fn delete_session(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([id.as_bytes()])?;
@@ -106,7 +107,7 @@ impl Catalog {
         })
     }
 
-    /// Notes that a session was used.
+    /// Sets the time at which a session was used last.
     pub fn touch_session(&self, id: Uuid, at: Timestamp) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached("UPDATE sessions SET last_used_at = ?2 WHERE id = ?1")?
@@ -115,10 +116,7 @@ impl Catalog {
         })
     }
 
-    /// The session with this id.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the session with this id.
     pub async fn session(&self, id: Uuid) -> Result<Option<SessionRow>> {
         self.reader
             .submit(move |conn| {
@@ -130,10 +128,7 @@ impl Catalog {
             .await
     }
 
-    /// A page, and how many there are in all.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns a page of sessions, and the total number that match.
     pub async fn sessions(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, u64)> {
         self.reader
             .submit(move |conn| {
@@ -144,10 +139,7 @@ impl Catalog {
             .await
     }
 
-    /// As [`Catalog::sessions`], with the short id of each, in one go.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// As [`Catalog::sessions`], with the short id of each session, in one transaction.
     pub async fn sessions_with_short_ids(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, Vec<String>, u64)> {
         self.reader
             .submit(move |conn| {
@@ -160,18 +152,13 @@ impl Catalog {
             .await
     }
 
-    /// The `n`th newest session of `agent`, counted from 0.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the `n`th newest session of `agent`, counted from 0.
     pub async fn nth_newest_session(&self, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {
         self.reader.submit(move |conn| select_nth_newest(conn, agent, n)).await
     }
 
-    /// What a save asks first: the newest session of `agent`, and its names that are `base` or begin with `base-`.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the newest session of `agent`, and its session names that are `base` or begin with `base-`: a save needs
+    /// both.
     pub async fn newest_session_and_names(
         &self,
         agent: Uuid,
@@ -182,10 +169,7 @@ impl Catalog {
             .await
     }
 
-    /// Newest session of each agent, in the order asked; one seek each.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the newest session of each agent, in the order of `agents`; one index seek per agent.
     pub async fn newest_session_of_each(&self, agents: Vec<Uuid>) -> Result<Vec<Option<SessionRow>>> {
         self.reader
             .submit(move |conn| {
@@ -200,10 +184,7 @@ impl Catalog {
             .await
     }
 
-    /// The session of that exact name; of any agent where none is given.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the sessions with exactly this name, of `agent` or of all agents, at most 20.
     pub async fn sessions_named(&self, agent: Option<Uuid>, session_id: String) -> Result<Vec<SessionRow>> {
         self.reader
             .submit(move |conn| {
@@ -220,17 +201,14 @@ impl Catalog {
             .await
     }
 
-    /// Sessions whose session_id or UUID begins with `prefix`, newest first, at most 20; of any agent where none is
-    /// given.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the sessions whose session_id or UUID begins with `prefix`, of `agent` or of all agents, newest first,
+    /// at most 20.
     pub async fn sessions_with_prefix(&self, agent: Option<Uuid>, prefix: String) -> Result<Vec<SessionRow>> {
         self.reader
             .submit(move |conn| {
                 let (low, high) = uuid_range(&prefix).unwrap_or(([0xFF; 16], [0; 16]));
                 let of_agent = if agent.is_some() { "AND agent_id = ?5" } else { "" };
-                // substr, not LIKE: a name may hold `_`, and every one does.
+                // substr instead of LIKE, because `_` is a wildcard in LIKE and occurs in every name.
                 let mut statement = conn.prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM sessions
                      WHERE (substr(session_id, 1, length(?1)) = ?1 OR id BETWEEN ?2 AND ?3) AND ?4 {of_agent}
@@ -246,18 +224,12 @@ impl Catalog {
             .await
     }
 
-    /// Names of the agent that are `base` or begin with `base-`.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the agent's session names that are `base` or begin with `base-`.
     pub async fn session_names_with_base(&self, agent: Uuid, base: String) -> Result<Vec<String>> {
         self.reader.submit(move |conn| select_names_with_base(conn, agent, &base)).await
     }
 
-    /// Name, file stamp and damage of every session of an agent.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the name and file stamp of every session of an agent.
     pub async fn session_stamps(&self, agent: Uuid) -> Result<Vec<(String, String)>> {
         self.reader
             .submit(move |conn| {
@@ -271,19 +243,16 @@ impl Catalog {
             .await
     }
 
-    /// How many characters of each id tell it from every other: 8, or more where two would be alike. Only hex digits
-    /// are counted, hyphens come on top.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the shortest prefix of each id that no other id shares: 8 hex digits, or more where ids are similar;
+    /// hyphens are not counted.
     pub async fn short_ids(&self, ids: Vec<Uuid>) -> Result<Vec<String>> {
-        // One transaction: each statement by itself would lock the database and unlock it.
+        // One transaction, because each single statement would lock and unlock the database.
         self.reader.submit(move |conn| select_short_ids(&*conn.unchecked_transaction()?, &ids)).await
     }
 }
 
 fn select_nth_newest(conn: &Connection, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {
-    // SQLite has no greater number, and no table so many rows.
+    // Greater numbers do not fit into SQLite, and no table has so many rows.
     let Ok(n) = i64::try_from(n) else { return Ok(None) };
     Ok(conn
         .prepare_cached(&format!(
@@ -364,7 +333,7 @@ pub(super) fn insert(conn: &Connection, row: &SessionRow) -> Result<()> {
     Ok(())
 }
 
-/// The `WHERE` of a listing and its values; `saved_at` is how the time is written.
+/// Builds the `WHERE` clause of a query and its values; `saved_at` is the SQL expression of the time.
 fn where_clause(listing: &SessionQuery, saved_at: &str) -> (String, Vec<Value>) {
     let mut parts = Vec::new();
     let mut values = Vec::new();
@@ -384,8 +353,8 @@ fn where_clause(listing: &SessionQuery, saved_at: &str) -> (String, Vec<Value>) 
     (filter, values)
 }
 
-/// One page of the `total` that there are, newest first. What lies nearer to the oldest is reached from there: SQLite
-/// steps over everything before an offset.
+/// Reads a page of the `total` sessions, newest first. A page nearer to the oldest session is read from that end,
+/// because SQLite steps over all rows before an offset.
 fn read_page(conn: &Connection, listing: &SessionQuery, total: u64) -> Result<Vec<SessionRow>> {
     let left = total.saturating_sub(listing.offset);
     let backwards = left < listing.offset;
@@ -393,7 +362,7 @@ fn read_page(conn: &Connection, listing: &SessionQuery, total: u64) -> Result<Ve
         false => ("DESC", listing.limit, listing.offset),
         true => ("ASC", listing.limit.min(left), left.saturating_sub(listing.limit)),
     };
-    // The plus keeps SQLite from the index of times, which has another order.
+    // The plus keeps SQLite from using the index on times, which has a different order.
     let (filter, mut values) = where_clause(listing, "+saved_at");
     for number in [limit, offset] {
         values.push(Value::Integer(i64::try_from(number).unwrap_or(i64::MAX)));
@@ -409,7 +378,8 @@ fn read_page(conn: &Connection, listing: &SessionQuery, total: u64) -> Result<Ve
     Ok(rows)
 }
 
-/// Maintained counters answer where nothing is filtered, so that a long history costs what a short one does.
+/// Counts the matching sessions. Without a filter it reads maintained counters, so that a long history costs no more
+/// than a short one.
 fn count_matching(conn: &Connection, listing: &SessionQuery) -> Result<u64> {
     if listing.since.is_none() && listing.tag.is_none() {
         let counted = match listing.agent {
@@ -430,7 +400,7 @@ fn count_matching(conn: &Connection, listing: &SessionQuery) -> Result<u64> {
         .query_row(params_from_iter(values), |row| row.get(0))?)
 }
 
-/// The lowest and highest UUID that begin with the hex digits of `prefix`; `None` where it has anything else.
+/// Returns the lowest and highest UUID that begin with the hex digits of `prefix`; `None` if it has other characters.
 fn uuid_range(prefix: &str) -> Option<([u8; 16], [u8; 16])> {
     let (mut low, mut high) = ([0_u8; 16], [0xFF_u8; 16]);
     for (index, c) in prefix.chars().filter(|c| *c != '-').enumerate() {
@@ -442,12 +412,12 @@ fn uuid_range(prefix: &str) -> Option<([u8; 16], [u8; 16])> {
     Some((low, high))
 }
 
-/// How many leading hex digits two ids share.
+/// Number of leading hex digits that two ids share.
 fn shared_hex_digits(a: Uuid, b: Uuid) -> usize {
     (((a.as_u128() ^ b.as_u128()).leading_zeros()) / 4) as usize
 }
 
-/// The id's text up to its `digits`th hex digit.
+/// The text of the id up to its `digits`th hex digit.
 fn first_digits(id: Uuid, digits: usize) -> String {
     let mut seen = 0;
     id.to_string()

@@ -1,4 +1,4 @@
-//! Small things that are remembered by name.
+//! Settings: named values that are stored in the catalog.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -7,10 +7,7 @@ use super::audit::{self, AuditDecision};
 use crate::error::Result;
 
 impl Catalog {
-    /// The value of `key`.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the value of `key`.
     pub async fn setting(&self, key: &'static str) -> Result<Option<String>> {
         self.reader
             .submit(move |conn| {
@@ -22,7 +19,7 @@ impl Catalog {
             .await
     }
 
-    /// Sets `key`, or removes it.
+    /// Sets `key`, or removes it if `value` is `None`.
     pub fn set_setting(
         &self,
         key: &'static str,
@@ -31,8 +28,7 @@ impl Catalog {
         self.writer.submit(move |conn| upsert(conn, key, value.as_deref()))
     }
 
-    /// Sets `key` to the `new` value of `row`, or removes it, together with the row of the audit log that says so: both are, or
-    /// neither.
+    /// Sets `key` to the `new` value of `row`, or removes it, and appends `row` to the audit log in the same commit.
     pub fn set_setting_audited(
         &self,
         key: &'static str,

@@ -1,4 +1,5 @@
-//! Sessions that a model is to summarise yet. A row goes with its session, and when the summary is there or given up.
+//! Queue of sessions that a model will summarise. A row is deleted with its session, or once the summary is written or
+//! given up.
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
@@ -6,20 +7,20 @@ use uuid::Uuid;
 use super::Catalog;
 use crate::error::Result;
 
-/// A summary that is to come.
+/// A pending summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingSummary {
-    /// Somebody gave the description: it stays.
+    /// Whether a person wrote the description, which then must be kept.
     pub described: bool,
 }
 
 impl Catalog {
-    /// Notes that a session is to be summarised; one that is gone is not.
+    /// Adds a session to the queue, if it still exists.
     pub fn enqueue_summary(&self, id: Uuid, wanted: PendingSummary) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| enqueue(conn, id, wanted))
     }
 
-    /// Forgets that a session is to be summarised.
+    /// Removes a session from the queue.
     pub fn dequeue_summary(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached("DELETE FROM summaries_wanted WHERE id = ?1")?.execute([id.as_bytes()])?;
@@ -27,10 +28,7 @@ impl Catalog {
         })
     }
 
-    /// Whether and how a session is to be summarised.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the queue's entry for a session.
     pub async fn pending_summary(&self, id: Uuid) -> Result<Option<PendingSummary>> {
         self.reader
             .submit(move |conn| {
@@ -42,10 +40,7 @@ impl Catalog {
             .await
     }
 
-    /// All sessions that are to be summarised, the newest first.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Lists all sessions in the queue, newest first.
     pub async fn pending_summaries(&self) -> Result<Vec<Uuid>> {
         self.reader
             .submit(|conn| {
@@ -60,7 +55,7 @@ impl Catalog {
     }
 }
 
-/// All of them.
+/// Lists all entries.
 pub(super) fn list_pending(conn: &Connection) -> Result<Vec<(Uuid, PendingSummary)>> {
     let mut statement = conn.prepare_cached("SELECT id, described FROM summaries_wanted")?;
     let read = |row: &Row<'_>| Ok((Uuid::from_bytes(row.get(0)?), PendingSummary { described: row.get(1)? }));

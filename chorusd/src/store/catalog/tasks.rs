@@ -1,4 +1,4 @@
-//! Commands in the background: one row each, which stays.
+//! Rows of tasks, the commands in the background. Rows are never deleted.
 
 use std::collections::HashMap;
 
@@ -11,36 +11,36 @@ use super::Catalog;
 use crate::error::Result;
 use crate::store::journal::{from_nanos, to_nanos};
 
-/// One command in the background.
+/// A row of the table `tasks`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRow {
     pub id: String,
     pub agent: Uuid,
-    /// When it was started.
+    /// Name of the agent when the task was started.
     pub agent_name: String,
     pub command: String,
     pub pid: u32,
-    /// In clock ticks since the machine started.
+    /// Start time of the process, in clock ticks since the system booted.
     pub pid_started: u64,
-    /// Which start of the machine that was.
+    /// Identifies the boot of the system during which the task was started.
     pub boot: String,
     pub status: TaskStatus,
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// Below the agent's directory.
+    /// Path of the log, relative to the agent's directory.
     pub log_path: String,
 }
 
-/// What the table says at a start.
+/// Tasks in the table at the start of the daemon.
 #[derive(Debug, Clone, Default)]
 pub struct TasksAtStart {
-    /// The highest number that an id has.
+    /// The highest number in an id.
     pub last: u64,
-    /// Those whose agents have not heard of their end, whether the table knows of it or not; the oldest first.
+    /// Tasks whose end was not reported to their agents, whether they have ended or not, oldest first.
     pub unreported: Vec<TaskRow>,
-    /// How many of each agent have ended.
+    /// Number of ended tasks per agent.
     pub ended: HashMap<Uuid, u64>,
 }
 
@@ -48,7 +48,7 @@ const COLUMNS: &str = "id, agent_id, agent_name, command, pid, pid_started, boot
                        ended_at, log_path";
 
 impl Catalog {
-    /// Adds a task.
+    /// Inserts a task.
     pub fn insert_task(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached(&format!(
@@ -73,7 +73,7 @@ impl Catalog {
         })
     }
 
-    /// Notes how a task ended.
+    /// Records the end of a task.
     pub fn update_task_end(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached(
@@ -90,7 +90,7 @@ impl Catalog {
         })
     }
 
-    /// Notes that its agent heard of the end.
+    /// Records that the end of a task was reported to its agent.
     pub fn mark_task_reported(&self, id: String) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached("UPDATE tasks SET told = 1 WHERE id = ?1")?.execute([id])?;
@@ -98,10 +98,7 @@ impl Catalog {
         })
     }
 
-    /// What there is at a start.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Reads the state of the table at the start of the daemon.
     pub async fn tasks_at_start(&self) -> Result<TasksAtStart> {
         self.reader
             .submit(|conn| {
@@ -120,10 +117,7 @@ impl Catalog {
             .await
     }
 
-    /// The task of that id.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the task with this id.
     pub async fn task(&self, id: String) -> Result<Option<TaskRow>> {
         self.reader
             .submit(move |conn| {
@@ -133,10 +127,7 @@ impl Catalog {
             .await
     }
 
-    /// Tasks of one agent, or of all: those that run, then the others, the newest first.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns tasks of one agent or of all: running ones first, then the others, newest first.
     pub async fn tasks(&self, agent: Option<Uuid>, offset: u64, limit: u64) -> Result<Vec<TaskRow>> {
         self.reader
             .submit(move |conn| {
@@ -166,7 +157,7 @@ fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
         pid: row.get(4)?,
         pid_started: row.get(5)?,
         boot: row.get(6)?,
-        // The table takes no other.
+        // The table accepts no other words.
         status: TaskStatus::parse(&status).unwrap_or(TaskStatus::Lost),
         exit_code: row.get(8)?,
         signal: row.get(9)?,

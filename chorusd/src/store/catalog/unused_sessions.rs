@@ -8,18 +8,15 @@ use super::Catalog;
 use crate::error::Result;
 use crate::store::journal::{from_nanos, to_nanos};
 
-/// Rows that are looked at in one go for when they were used.
+/// Rows that are read in one transaction.
 const ROWS_PER_CHUNK: i64 = 5_000;
 
-/// When a session was used last, its id and its agent's.
+/// Time of the last use of a session, its id and its agent's id.
 pub type UnusedSession = (Timestamp, Uuid, Uuid);
 
 impl Catalog {
-    /// Ids of the sessions that nobody has used since `before`, each with when it was and its agent, in no order. It is read in
-    /// pieces, so that other reads go on.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Lists the sessions that nobody has used since `before`, in no particular order. Reads in chunks, so that other
+    /// reads are not delayed.
     pub async fn sessions_unused_since(&self, before: Timestamp) -> Result<Vec<UnusedSession>> {
         let mut found = Vec::new();
         let mut from = Some(0);
@@ -32,7 +29,7 @@ impl Catalog {
     }
 }
 
-/// Those of the rows after `after`, and after which row the next piece begins.
+/// Reads one chunk after row id `after`; also returns the row id after which the next chunk begins.
 fn read_chunk(conn: &Connection, before: Timestamp, after: i64) -> Result<(Vec<UnusedSession>, Option<i64>)> {
     let last: Option<i64> = conn.prepare_cached("SELECT max(rowid) FROM sessions")?.query_row([], |row| row.get(0))?;
     let upto = after.saturating_add(ROWS_PER_CHUNK);

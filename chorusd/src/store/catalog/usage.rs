@@ -1,4 +1,4 @@
-//! What calls of models used: one row a call.
+//! Rows of usage: one per model call.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,13 +14,13 @@ use crate::error::Result;
 use crate::message::ContextNo;
 use crate::store::journal::{from_nanos, to_nanos};
 
-/// What a model was called for.
+/// Purpose of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallKind {
     Turn,
     Summary,
     Acknowledgement,
-    /// Of two lines that come together.
+    /// Report about a merge of two branches.
     MergeReport,
     Compaction,
 }
@@ -39,55 +39,55 @@ impl CallKind {
     }
 }
 
-/// One call of a model.
+/// One model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UsageRow {
     pub at: Timestamp,
     pub agent_id: Uuid,
-    /// At that time.
+    /// Name of the agent at that time.
     pub agent_name: String,
     pub context: Option<ContextNo>,
     pub turn_id: Option<Uuid>,
     /// `provider/model`.
     pub model: String,
     pub kind: CallKind,
-    /// Tokens of the whole input, cached ones included.
+    /// Tokens of the whole input, including cached ones.
     pub input: u64,
-    /// What the input was estimated at before the call; 0: it was not.
+    /// Token estimate of the input before the call; 0 if there was none.
     pub estimated: u64,
     pub output: u64,
     pub cache_read: u64,
     pub cache_write: u64,
-    /// The tokens are estimated, in part or all: the server had not counted them.
+    /// Whether the token counts are estimates, in part or all, because the server did not report them.
     pub by_estimate: bool,
-    /// `None`: no price is known.
+    /// `None` if no price is known.
     pub cost_usd: Option<f64>,
     pub duration_ms: u64,
 }
 
-/// What an agent has used.
+/// Usage of an agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spending {
-    /// In and out.
+    /// Input and output.
     pub tokens: u64,
-    /// In US dollars, of the calls whose price is known.
+    /// In US dollars, of the calls with a known price.
     pub cost: f64,
     pub calls: u64,
-    /// Calls whose price is not known.
+    /// Number of calls without a known price.
     pub unpriced: u64,
 }
 
-/// Which calls.
+/// Selects model calls.
 #[derive(Debug, Clone)]
 pub struct UsageFilter {
-    /// Empty: of every agent.
+    /// Empty means all agents.
     pub agents: Vec<Uuid>,
     pub since: Option<Timestamp>,
-    /// Whose days.
+    /// Time zone in which days are counted.
     pub zone: TimeZone,
 }
 
-/// Calls counted together.
+/// Sums over model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct UsageTotals {
     pub calls: u64,
@@ -96,12 +96,12 @@ pub struct UsageTotals {
     pub cache_read: u64,
     pub cost: f64,
     pub unpriced: u64,
-    /// Calls whose tokens are estimated.
+    /// Number of calls with estimated token counts.
     pub by_estimate: u64,
 }
 
 impl UsageTotals {
-    /// Counts those of another, too.
+    /// Adds the sums of `other`.
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.input += other.input;
@@ -112,29 +112,29 @@ impl UsageTotals {
         self.by_estimate += other.by_estimate;
     }
 
-    /// The cost, where the price of any call is known.
+    /// The cost, or `None` if there are calls but the price of none is known.
     #[must_use]
     pub fn known_cost(&self) -> Option<f64> {
         (self.unpriced < self.calls || self.calls == 0).then_some(self.cost)
     }
 }
 
-/// The calls of an agent by one model on one day.
+/// Usage of one model by an agent on one day.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DailyUsageRow {
     pub day: Date,
     pub agent_id: Uuid,
-    /// The newest name.
+    /// The newest name of the agent.
     pub agent_name: String,
     pub model: String,
     pub sums: UsageTotals,
 }
 
-/// Every time zone is ahead or behind by whole quarters of an hour.
+/// A quarter of an hour in nanoseconds: all time zones have offsets of whole quarters.
 const QUARTER_HOUR_NANOS: i64 = 15 * 60 * 1_000_000_000;
 
 impl Catalog {
-    /// Adds a call; answers the number of its row.
+    /// Inserts a row; returns its number.
     pub fn insert_usage(&self, row: UsageRow) -> impl Future<Output = Result<i64>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached(
@@ -163,14 +163,12 @@ impl Catalog {
         })
     }
 
-    /// What each agent has used since then, and the number of the newest row: those after it are not counted.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the usage of each agent since `since`, and the number of the newest row that is counted.
     pub async fn spending_by_agent(&self, since: Timestamp) -> Result<(HashMap<Uuid, Spending>, i64)> {
         self.reader
             .submit(move |conn| {
-                // First: what comes between the two statements is counted by both, and not by neither.
+                // Read this first and limit the sum to it, so that a row that is inserted in between is counted by the
+                // caller only.
                 let newest = conn.query_row("SELECT coalesce(max(id), 0) FROM usage", [], |row| row.get(0))?;
                 let mut statement = conn.prepare_cached(
                     "SELECT agent_id, sum(input + output), total(cost_usd), count(*), count(*) - count(cost_usd)
@@ -187,11 +185,8 @@ impl Catalog {
             .await
     }
 
-    /// The newest `count` calls that were estimated before and counted by their servers, the oldest of them first: model, estimate, input, and what of it
-    /// was read from the cache.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the newest `count` calls that have both a token estimate and a count by the server, oldest first: model,
+    /// estimate, input, and the part of the input that was read from the cache.
     pub async fn estimated_calls(&self, count: u32) -> Result<Vec<(String, u64, u64, u64)>> {
         self.reader
             .submit(move |conn| {
@@ -207,10 +202,7 @@ impl Catalog {
             .await
     }
 
-    /// The calls by day, agent and model, the newest day first.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the usage by day, agent and model, newest day first.
     pub async fn usage(&self, filter: UsageFilter) -> Result<Vec<DailyUsageRow>> {
         self.reader
             .submit(move |conn| {
@@ -221,7 +213,7 @@ impl Catalog {
                 } else {
                     format!("AND agent_id IN ({})", vec!["?"; filter.agents.len()].join(", "))
                 };
-                // The name is that of the row with the highest number.
+                // SQLite takes the name from the row with the highest number.
                 let mut statement = conn.prepare(&format!(
                     "SELECT at / {QUARTER_HOUR_NANOS}, agent_id, agent_name, max(id), model, count(*), sum(input), sum(output),
                             sum(cache_read), total(cost_usd), count(*) - count(cost_usd), sum(by_estimate)
@@ -263,10 +255,7 @@ impl Catalog {
             .await
     }
 
-    /// Agents that called models under this name, destroyed ones too.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the ids of agents that called models under this name, including destroyed ones.
     pub async fn agents_with_usage_named(&self, name: String) -> Result<Vec<Uuid>> {
         self.reader
             .submit(move |conn| {

@@ -1,4 +1,4 @@
-//! Jobs in groups, jobs that fail, and the end.
+//! Tests of batches, failing jobs and closing.
 
 use super::*;
 
@@ -12,7 +12,8 @@ fn insert(worker: &DbThread, n: i64) -> impl Future<Output = Result<usize>> + us
     worker.submit(move |conn| Ok(conn.execute("INSERT INTO t VALUES (?1)", [n])?))
 }
 
-/// A job that is a group of its own and waits for the gate: what is queued meanwhile is the next group.
+/// Submits a job that fills a batch of its own and blocks until the gate opens: everything queued meanwhile forms the
+/// next batch.
 fn held(worker: &DbThread) -> (SyncSender<()>, impl Future<Output = Result<()>> + use<>) {
     let (gate, wait) = mpsc::sync_channel::<()>(1);
     let (begin, begun) = mpsc::sync_channel::<()>(1);

@@ -1,5 +1,6 @@
-//! Checks the records of every context: each can be read, each chain leads from its newest record to its first, in order, with as many
-//! messages as were acknowledged, and no record is in no chain. Works on damaged databases as far as they can be read.
+//! Integrity check of the records of all contexts: each record can be read, each chain leads from its newest record to
+//! its first, in order, with as many messages as were acknowledged, and every record is in a chain. Works on damaged
+//! databases as far as they can be read.
 
 use std::collections::HashMap;
 
@@ -11,15 +12,15 @@ use super::records::{DecodedRecord, decode_record};
 use crate::error::Result;
 use crate::message::ContextNo;
 
-/// The findings of a check.
+/// Result of a check.
 #[derive(Debug, Default)]
 pub struct CheckReport {
     pub records: u64,
-    /// Live contexts, whole or broken.
+    /// All live contexts, intact or broken.
     pub contexts: Vec<CheckedContext>,
-    /// Records that belong to no context that there is.
+    /// Number of records that belong to no existing context.
     pub orphans: u64,
-    /// Rows that cannot be read at all.
+    /// How often unreadable rows had to be skipped.
     pub holes: u64,
 }
 
@@ -27,11 +28,11 @@ pub struct CheckReport {
 #[derive(Debug)]
 pub struct CheckedContext {
     pub head: ContextRow,
-    /// Why it cannot be read back; `None` if it can.
+    /// Why the context cannot be read back; `None` if it can.
     pub broken: Option<String>,
-    /// Rows of its records in the order of arrival, those outside of its chain included.
+    /// Row ids of its records in the order of arrival, including those outside of its chain.
     pub(super) rows: Vec<i64>,
-    /// Those of them that are in no chain: nobody trims them.
+    /// Row ids of those that are in no chain, which trimming would never delete.
     pub(super) unchained: Vec<i64>,
 }
 
@@ -42,11 +43,11 @@ impl CheckReport {
     }
 }
 
-/// A record without what it says.
+/// A record without its content.
 struct RecordLink {
     id: i64,
     place: RecordPosition,
-    /// The context that it names.
+    /// The context that the record names.
     of: Option<ContextNo>,
     kind: LinkKind,
     visited: bool,
@@ -58,16 +59,16 @@ enum LinkKind {
     Rewind(u64),
     Unrewind,
     Other,
-    /// Why it cannot be read.
+    /// Why the record cannot be read.
     Unreadable(String),
 }
 
 /// Checks all contexts of the journal `conn`.
 ///
 /// # Errors
-/// A database of which nothing can be read.
+/// Fails if nothing of the database can be read.
 pub fn check(conn: &Connection) -> Result<CheckReport> {
-    // One snapshot: a writer may go on meanwhile.
+    // Read from one snapshot, because the writer may be working meanwhile.
     let snapshot = conn.unchecked_transaction()?;
     let mut holes = 0;
     let mut links = Vec::new();
@@ -109,7 +110,7 @@ pub fn check(conn: &Connection) -> Result<CheckReport> {
     Ok(checked)
 }
 
-/// Follows a chain from its newest record; its rows, and what is wrong with it.
+/// Follows a chain from its newest record. Returns its row ids, and the first problem.
 fn follow_chain(links: &mut [RecordLink], context: ContextNo, newest: Option<i64>) -> (Vec<i64>, Option<String>) {
     let (mut rows, mut broken, mut after) = (Vec::new(), None, None);
     let mut next = newest;
@@ -137,7 +138,7 @@ fn follow_chain(links: &mut [RecordLink], context: ContextNo, newest: Option<i64
     (rows, broken)
 }
 
-/// Says so if there are more or fewer messages than the head counts.
+/// Returns a description if the number of messages differs from the one in the context's row.
 fn compare_message_count(links: &[RecordLink], rows: &[i64], head: &ContextRow) -> Option<String> {
     let (mut messages, mut rewound) = (0_u64, Vec::new());
     for id in rows.iter().rev() {
@@ -159,10 +160,11 @@ fn compare_message_count(links: &[RecordLink], rows: &[i64], head: &ContextRow) 
         .then(|| format!("{} messages were expected and {messages} found", head.totals.messages))
 }
 
-/// Gives records outside of every chain to the contexts that they belong to.
+/// Assigns records outside of every chain to the contexts that they belong to.
 fn assign_unchained(checked: &mut CheckReport, links: &[RecordLink]) {
     for link in links.iter().filter(|link| !link.visited) {
-        // Records of earlier releases name no context: of those that are broken, the one with the next higher number is meant.
+        // Records of earlier releases name no context. Such a record is assigned to a broken context whose first record
+        // has a higher row id, if there is exactly one.
         let older =
             |found: &CheckedContext| found.broken.is_some() && found.rows.last().is_none_or(|first| *first > link.id);
         let at = match link.of {
@@ -177,7 +179,7 @@ fn assign_unchained(checked: &mut CheckReport, links: &[RecordLink]) {
             continue;
         };
         found.broken.get_or_insert_with(|| "records of it are outside of its chain".into());
-        // In front: the chain ends with its first record, which is what is compared above.
+        // Insert it in front, because the chain ends with its first record, which is compared above.
         found.rows.insert(0, link.id);
         found.unchained.push(link.id);
     }
@@ -202,8 +204,8 @@ fn link_kind(entry: &DecodedRecord) -> LinkKind {
     }
 }
 
-/// Hands every row of `select` that can be read to `take`, in order; the parameter of the statement is the first key. Returns how often
-/// rows had to be skipped.
+/// Calls `take` with every readable row of `select`, in order; the statement's parameter is the first key. Returns how
+/// often rows had to be skipped.
 fn for_each_readable(
     conn: &Connection,
     select: &str,
@@ -228,7 +230,8 @@ fn for_each_readable(
     }
 }
 
-/// The first key behind `bad` from which rows can be read again; keys are nearly without gaps.
+/// Finds the first key after `bad` from which rows can be read again, by exponential and binary search; keys have
+/// hardly any gaps.
 fn find_readable_after(statement: &mut rusqlite::Statement<'_>, bad: i64) -> Option<i64> {
     let mut reads = |from: i64| statement.query([from]).is_ok_and(|mut rows| rows.next().is_ok());
     let mut step = 2;

@@ -1,4 +1,4 @@
-//! The head of a context: what is known of it without its messages.
+//! Rows of the table `contexts`: the totals and metadata of a context, without its messages.
 
 use chorus_proto::TokenPair;
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::error::Result;
 use crate::message::{ContextNo, Totals};
 
-/// A context that begins.
+/// Row of a new context.
 #[derive(Debug, Clone)]
 pub struct NewContextRow {
     pub agent: Uuid,
@@ -18,7 +18,7 @@ pub struct NewContextRow {
     pub parent: Option<Uuid>,
 }
 
-/// A live context as the journal has it.
+/// Row of a live context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextRow {
     pub context: ContextNo,
@@ -28,30 +28,30 @@ pub struct ContextRow {
     pub idle_deadline_at: Option<Timestamp>,
     pub totals: Totals,
     pub parent: Option<Uuid>,
-    /// The first messages, as many as `saved_session` holds.
+    /// Number of messages, from the first on, that `saved_session` holds.
     pub saved_messages: u64,
     pub saved_session: Option<Uuid>,
     /// The session that the first record refers to.
     pub base_session: Option<Uuid>,
-    /// The turn that it is in, or was in when the daemon ended.
+    /// The turn that the context is in, or was in when the daemon ended.
     pub turn: Option<Uuid>,
-    /// What resuming cost.
+    /// Cost of resuming.
     pub restoration: TokenPair,
 }
 
-/// Nanoseconds since 1970; good until 2262.
+/// Nanoseconds since 1970; works until 2262.
 pub fn to_nanos(at: Timestamp) -> i64 {
     let nanos = at.as_nanosecond();
     i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// The time of [`to_nanos`].
+/// Inverse of [`to_nanos`].
 pub fn from_nanos(nanos: i64) -> Timestamp {
     Timestamp::from_nanosecond(i128::from(nanos)).unwrap_or_default()
 }
 
 impl NewContextRow {
-    /// Makes the head.
+    /// Inserts the row.
     pub fn insert(&self, conn: &Connection, context: ContextNo) -> Result<()> {
         conn.prepare_cached(
             "INSERT INTO contexts (id, agent_id, started_at, last_activity_at, idle_deadline_at, parent_id)
@@ -68,7 +68,7 @@ impl NewContextRow {
     }
 }
 
-/// Counts messages that were added, the last of them in the row `newest`; answers how many there are now.
+/// Adds the totals of appended messages, the last of them in the row `newest`. Returns the new number of messages.
 pub fn add_totals(
     conn: &Connection,
     context: ContextNo,
@@ -96,7 +96,7 @@ pub fn add_totals(
         )?)
 }
 
-/// Sets what a change leaves; pins alone are no activity.
+/// Sets the totals after an edit. Does not change the time of the last activity, because pins alone are no activity.
 pub fn update_totals(
     conn: &Connection,
     context: ContextNo,
@@ -121,25 +121,25 @@ pub fn update_totals(
     Ok(())
 }
 
-/// Sets the newest record, where nothing else changes.
+/// Sets only the newest record.
 pub fn set_last_record(conn: &Connection, context: ContextNo, newest: Option<i64>) -> Result<()> {
     conn.prepare_cached("UPDATE contexts SET last_record = ?2 WHERE id = ?1")?.execute(params![context.0, newest])?;
     Ok(())
 }
 
-/// Sets what resuming cost.
+/// Sets the cost of resuming.
 pub fn set_restoration(conn: &Connection, context: ContextNo, cost: TokenPair) -> Result<()> {
     conn.prepare_cached("UPDATE contexts SET restored_input = ?2, restored_output = ?3 WHERE id = ?1")?
         .execute(params![context.0, cost.input, cost.output])?;
     Ok(())
 }
 
-/// The query of the columns that [`read`] reads.
+/// Selects the columns that [`read_row`] reads.
 pub(super) const SELECT_ROWS: &str =
     "SELECT id, agent_id, started_at, last_activity_at, idle_deadline_at, messages, queries,
     chars, parent_id, saved_messages, saved_session, base_session, turn, restored_input, restored_output FROM contexts";
 
-/// All heads.
+/// Lists the rows of all live contexts.
 pub fn list_live(conn: &Connection) -> Result<Vec<ContextRow>> {
     let mut statement = conn.prepare(&format!("{SELECT_ROWS} WHERE NOT ended ORDER BY id"))?;
     let heads = statement.query_map([], read_row)?.collect::<rusqlite::Result<_>>()?;

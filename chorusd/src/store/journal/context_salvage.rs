@@ -1,4 +1,4 @@
-//! Everything of a context that can still be read, whatever became of its chain.
+//! Salvages the readable content of a context, whether its chain is intact or not.
 
 use bytes::Bytes;
 use chorus_proto::WorkingSet;
@@ -11,23 +11,20 @@ use super::records::{DecodedRecord, decode_record};
 use crate::error::Result;
 use crate::message::StoredMessage;
 
-/// The content that a context still has, in the order of arrival.
+/// The salvaged content of a context, in order of arrival.
 #[derive(Debug, Default)]
 pub struct SalvagedContent {
-    /// The session whose first messages came before everything else.
+    /// The session whose first messages came first, and their number.
     pub session: Option<(Uuid, u64)>,
     pub messages: Vec<StoredMessage>,
     pub working_set: WorkingSet,
-    /// Records that cannot be read.
+    /// Number of records that cannot be read.
     pub unreadable: u64,
-    /// Rows of records that are in no chain.
+    /// Row ids of records that are in no chain.
     pub unchained: Vec<i64>,
 }
 
-/// Reads what `found` has. Rewinds are not followed: what they hid is in it.
-///
-/// # Errors
-/// A database that cannot be read.
+/// Reads the records of `found`. Ignores rewinds, so the result includes the messages that they hid.
 pub fn salvage_context(conn: &Connection, found: &CheckedContext) -> Result<SalvagedContent> {
     let mut all = SalvagedContent { unchained: found.unchained.clone(), ..SalvagedContent::default() };
     let mut statement = conn.prepare("SELECT before, number, envelope FROM records WHERE id = ?1")?;

@@ -1,4 +1,4 @@
-//! Compactions, and contexts that go on from a session without its messages.
+//! Records of compactions, and contexts that continue a session with or without a reference to its messages.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,23 +13,23 @@ use super::{Journal, NewContextRow, NewEvent, Record, context_row, events, unrea
 use crate::error::Result;
 use crate::message::{ContextNo, StoredMessage, Totals};
 
-/// A context that begins without the messages of the session that it goes on from.
+/// A new context that continues a session without its messages.
 #[derive(Debug)]
 pub struct Continuation {
-    /// The context that ends with it.
+    /// The context that ends in the same commit.
     pub old: Option<ContextNo>,
     pub context: ContextNo,
     pub head: NewContextRow,
     pub working_set: Bytes,
     pub messages: Vec<StoredMessage>,
     pub restoration: TokenPair,
-    /// Told with it.
+    /// The event that is stored in the same commit.
     pub event: NewEvent,
 }
 
 impl Journal {
-    /// Notes that older messages have left the window of a context, with the news of it; queued by this call. The order of calls
-    /// is the order of records, among those of [`Journal::append`] too.
+    /// Records that older messages have left the window of a context, with the event about it. This call queues the
+    /// write; the order of calls, including those of [`Journal::append`], is the order of records.
     pub fn append_compaction(
         &self,
         context: ContextNo,
@@ -54,7 +54,7 @@ impl Journal {
         async move { done.await.map(drop) }
     }
 
-    /// Ends `old` and begins a context that holds the first messages of a session, as a reference.
+    /// Ends `old` and begins a context that refers to the first messages of a session, in one commit.
     pub fn start_from_session(
         &self,
         old: Option<ContextNo>,
@@ -92,7 +92,7 @@ impl Journal {
         })
     }
 
-    /// Ends a context, where there is one, and begins another with messages of its own, in one step.
+    /// Ends `old`, if given, and begins a context with its own messages, in one commit.
     pub fn start_continuation(&self, renewal: Continuation) -> impl Future<Output = Result<()>> + Send + use<> {
         let (events, told) = (self.events.clone(), self.last_published.clone());
         let renew = move |conn: &Connection| {
@@ -121,35 +121,35 @@ impl Journal {
     }
 }
 
-/// What a context begins with that holds messages of a session.
+/// Initial content of a context that refers to the messages of a session.
 #[derive(Debug)]
 pub struct SessionReference {
     pub session: Uuid,
-    /// Of the messages that it holds: the session's first.
+    /// Totals of the session's first messages, to which the context refers.
     pub totals: Totals,
     /// JSON.
     pub working_set: Bytes,
-    /// What resuming had cost.
+    /// Cost of resuming.
     pub restoration: TokenPair,
-    /// Messages of its own behind those.
+    /// The context's own messages after those.
     pub added: Vec<StoredMessage>,
 }
 
-/// What is written behind the messages where a reference to a session is written out.
+/// Records after the messages when a reference to a session is replaced by the messages themselves.
 #[derive(Debug, Default)]
 pub struct TrailingRecords {
     /// JSON of the working set before the first compaction.
     pub initial_working_set: Option<Bytes>,
     /// JSON of the compactions, in order.
     pub compactions: Vec<Bytes>,
-    /// JSON of the working set as it is.
+    /// JSON of the current working set.
     pub working_set: Option<Bytes>,
-    /// What resuming cost, where it did.
+    /// Cost of resuming, if the context was resumed.
     pub restoration: Option<TokenPair>,
 }
 
 impl TrailingRecords {
-    /// Adds the records from `number` on.
+    /// Appends the records, numbered from `number`.
     pub(super) fn append(&self, conn: &Connection, chain: &mut RecordChain, number: u32) -> Result<()> {
         let before = self.initial_working_set.iter().map(|json| Record::WorkingSet { json });
         let compactions = self.compactions.iter().map(|json| Record::Compact { json });

@@ -1,4 +1,4 @@
-//! CRC-32 as Ethernet and gzip have it, eight bytes at a time: it finds every single flipped bit.
+//! CRC-32 as in Ethernet and gzip, eight bytes at a time. It detects every single flipped bit.
 
 const CRC_TABLES: [[u32; 256]; 8] = build_tables();
 
@@ -27,7 +27,7 @@ const fn build_tables() -> [[u32; 256]; 8] {
     tables
 }
 
-/// The sum of `bytes` behind those whose sum is `before`; 0 for none.
+/// Continues the checksum `before` (0 at the beginning) with `bytes`.
 pub fn crc32(before: u32, bytes: &[u8]) -> u32 {
     let mut sum = !before;
     let (eights, rest) = bytes.as_chunks::<8>();

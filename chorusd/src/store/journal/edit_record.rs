@@ -1,4 +1,4 @@
-//! Changes of a live context that are no messages.
+//! Records of edits of a live context: changes that are not messages, such as pins, rewinds and undone compactions.
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use super::{NewContextRow, Record};
 use crate::message::{ContextNo, Totals};
 
-/// A change of a live context that is no message.
+/// An edit of a live context.
 #[derive(Debug)]
 pub struct JournalEdit {
     pub context: ContextNo,
     pub begin: NewContextRow,
-    /// Number of the record.
+    /// Number of the record in its context.
     pub number: u32,
     pub record: EditRecord,
     pub totals: Totals,
@@ -19,7 +19,7 @@ pub struct JournalEdit {
     pub deadline: Option<Timestamp>,
 }
 
-/// The record of a [`Change`].
+/// The record of an [`JournalEdit`].
 #[derive(Debug, Clone)]
 pub enum EditRecord {
     WorkingSet(Bytes),

@@ -1,4 +1,4 @@
-//! The event log: what happened, numbered without gaps over restarts. The last 10,000 can be had again.
+//! The event log: numbered without gaps across restarts. The last 10,000 events can be replayed.
 
 use chorus_proto::event::{Event, EventType};
 use jiff::Timestamp;
@@ -9,13 +9,13 @@ use uuid::Uuid;
 use super::{from_nanos, to_nanos};
 use crate::error::{Error, Result};
 
-/// Events that can be replayed.
+/// Number of events that can be replayed.
 pub const MAX_REPLAYED_EVENTS: i64 = 10_000;
 
-/// So many more are kept before the oldest are deleted, all in one go.
+/// Old events are deleted in batches of this size, so up to this many more are stored.
 const EVENTS_PER_DELETE: i64 = 1_000;
 
-/// An event before it has its number.
+/// An event without a number.
 #[derive(Debug, Clone)]
 pub struct NewEvent {
     pub at: Timestamp,
@@ -25,7 +25,7 @@ pub struct NewEvent {
     pub data: Value,
 }
 
-/// Numbers an event and keeps it.
+/// Stores an event and returns it with its number.
 pub fn insert(conn: &Connection, event: NewEvent) -> Result<Event> {
     let data = serde_json::to_string(&event.data).map_err(|e| Error::internal(e.to_string()))?;
     conn.prepare_cached("INSERT INTO events (at, type, agent, data) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
@@ -47,7 +47,7 @@ pub fn insert(conn: &Connection, event: NewEvent) -> Result<Event> {
     })
 }
 
-/// Keeps a notice under the number `seq`, which is higher than any so far.
+/// Stores a notice with the number `seq`, which must be higher than any so far.
 pub fn insert_notice(conn: &Connection, seq: u64, at: Timestamp, data: &Value) -> Result<()> {
     conn.prepare_cached("INSERT INTO events (seq, at, type, data) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
         seq,
@@ -63,10 +63,10 @@ pub fn last_seq(conn: &Connection) -> Result<u64> {
     Ok(conn.prepare_cached("SELECT coalesce(max(seq), 0) FROM events")?.query_row([], |row| row.get(0))?)
 }
 
-/// At most `limit` events after number `after`, and how many before those are gone.
+/// Returns at most `limit` events after number `after`, and how many events after `after` are deleted already.
 pub fn list_after(conn: &Connection, after: u64, limit: u64) -> Result<(Vec<Event>, u64)> {
     let newest = last_seq(conn)?;
-    // Numbers beyond the newest have nothing behind them, and SQLite has no greater ones.
+    // Clamp numbers beyond SQLite's greatest integer; no event follows them anyway.
     let after = after.min(i64::MAX as u64 - 1);
     let oldest = newest.saturating_sub(MAX_REPLAYED_EVENTS as u64) + 1;
     let missed = oldest.saturating_sub(after + 1).min(newest.saturating_sub(after));
@@ -79,8 +79,8 @@ pub fn list_after(conn: &Connection, after: u64, limit: u64) -> Result<(Vec<Even
     Ok((events, missed))
 }
 
-/// Forgets the events that name a session; a notice names it by its first digits. The newest event keeps its place,
-/// from which the next one has its number.
+/// Deletes the events that name a session; a notice names it by its first digits. The newest event keeps its row
+/// without data, because the next number is counted from it.
 pub fn delete_of_session(conn: &Connection, session: Uuid) -> Result<()> {
     let id = session.to_string();
     let named = "(instr(data, ?1) OR (type = ?2 AND instr(data, ?3)))";

@@ -1,7 +1,7 @@
-//! The journal of live contexts: `db/live.db`. What it has answered survives `kill -9` and power loss.
+//! The journal of live contexts: `db/live.db`. Acknowledged writes survive `kill -9` and power loss.
 //!
-//! A context is a row of totals (its head) and a chain of records. Appending adds records and moves the head in one
-//! commit; ending a context marks the head in one commit and trims the records behind it.
+//! A context is a row with totals and a chain of records. Appending adds records and updates the row in one commit;
+//! ending a context marks its row in one commit, and trimming deletes its records later.
 
 mod check;
 mod context_row;
@@ -53,55 +53,55 @@ use super::{Durability, OnFatal};
 use crate::error::{Error, Result};
 use crate::message::{ContextNo, StoredMessage, Totals};
 
-/// Records deleted in one commit when a context has ended: few enough that no append waits long.
+/// Records that are deleted in one commit when an ended context is trimmed: few enough that no append waits long.
 const RECORDS_PER_TRIM: usize = 2_000;
 
-/// Keys of appends are remembered so long.
+/// Retention of the idempotency keys of appends and turns, in days.
 pub const KEY_RETENTION_DAYS: i64 = 30;
 
-/// Messages for a live context.
+/// Messages to append to a live context.
 #[derive(Debug)]
 pub struct AppendRequest {
     pub agent: Uuid,
     pub agent_name: String,
     pub context: ContextNo,
-    /// The head to make if this is the first of the context to arrive.
+    /// Row to insert if this is the first append to the context.
     pub begin: NewContextRow,
     /// Number of the first record.
     pub first: u32,
     pub messages: Vec<StoredMessage>,
     pub at: Timestamp,
     pub deadline: Option<Timestamp>,
-    /// The same key again gives the first answer.
+    /// Idempotency key: an append with a known key returns the first result.
     pub key: Option<String>,
-    /// What is noted of a turn in the same commit.
+    /// Start or end of a turn to store in the same commit.
     pub mark: Option<TurnMark>,
 }
 
-/// What became of an [`Append`].
+/// Outcome of an [`AppendRequest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JournalAppendOutcome {
     Added(AppendResult),
     /// The key was known: nothing was added.
     RepeatedAppend(AppendResult),
-    /// The key of the turn was known: nothing was added.
+    /// The turn's key was known: nothing was added.
     RepeatedTurn(KnownTurn),
 }
 
-/// The journal.
+/// Handle of the journal.
 #[derive(Debug)]
 pub struct Journal {
     writer: DbThread,
     reader: DbThread,
     next_context: AtomicI64,
     position_file: PositionFile,
-    /// Events as they are committed, in order. Observers that are too slow miss the oldest.
+    /// Publishes events in the order of their commits. Slow subscribers miss the oldest.
     events: broadcast::Sender<Arc<Event>>,
-    /// Number of the last event that was told.
+    /// Number of the last published event.
     last_published: Arc<AtomicU64>,
 }
 
-/// Events that wait for a slow observer.
+/// Capacity of the event channel; a subscriber that lags further behind misses events.
 const EVENT_CHANNEL_CAPACITY: usize = 4096;
 
 impl Journal {
@@ -121,7 +121,7 @@ impl Journal {
         }
         let reached = JournalPosition::read(&conn)?;
         let told = Arc::new(AtomicU64::new(reached.event));
-        // From here on no other process reads or writes it.
+        // From here on no other process reads or writes the database.
         let watch = FileWatch::new(path, Some(DatabaseLock::acquire(path)?))?;
         let newest = PositionFile::open(path, durability);
         newest.record_commit(reached);
@@ -137,20 +137,18 @@ impl Journal {
         })
     }
 
-    /// A number for a context that is about to begin.
+    /// Returns an unused number for a new context.
     pub fn reserve_context_no(&self) -> ContextNo {
         ContextNo(self.next_context.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Heads of all live contexts.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Lists the rows of all live contexts.
     pub async fn live_contexts(&self) -> Result<Vec<ContextRow>> {
         self.reader.submit(context_row::list_live).await
     }
 
-    /// Adds messages; queued by this call, done when the future is. The order of calls is the order of records.
+    /// Appends messages. This call queues the write and the future waits for the commit; the order of calls is the
+    /// order of records.
     pub fn append(&self, append: AppendRequest) -> impl Future<Output = Result<JournalAppendOutcome>> + Send + use<> {
         let (events, told) = (self.events.clone(), self.last_published.clone());
         let done = self.writer.submit_without_savepoint(
@@ -165,7 +163,7 @@ impl Journal {
         async move { done.await.map(|(appended, _)| appended) }
     }
 
-    /// Keeps events and tells them to whoever listens; queued by this call.
+    /// Stores events and publishes them after the commit. This call queues the write.
     pub fn emit(&self, new: Vec<NewEvent>) -> impl Future<Output = Result<()>> + Send + use<> {
         let (events, told) = (self.events.clone(), self.last_published.clone());
         let done = self.writer.submit_without_savepoint(
@@ -182,34 +180,28 @@ impl Journal {
         async move { done.await.map(drop) }
     }
 
-    /// Keeps a notice and tells it; nobody waits for it.
+    /// Stores and publishes a notice without waiting for the commit.
     pub(super) fn emit_notice(&self, text: &str, at: Timestamp) {
         drop(self.emit(vec![NewEvent { at, kind: EventType::Notice, agent: None, data: json!({"text": text}) }]));
     }
 
-    /// Events from now on.
+    /// Subscribes to events from now on.
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
         self.events.subscribe()
     }
 
-    /// At most `limit` events after number `after`, and how many of those that came after it are gone.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns at most `limit` events after number `after`, and how many events after `after` are deleted already.
     pub async fn events_after(&self, after: u64, limit: u64) -> Result<(Vec<Event>, u64)> {
         self.reader.submit(move |conn| events::list_after(conn, after, limit)).await
     }
 
     /// Number of the newest event; 0 before the first.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
     pub async fn last_event(&self) -> Result<u64> {
         self.reader.submit(events::last_seq).await
     }
 
-    /// Notes that the first `messages` messages are held by `session`.
+    /// Records that `session` holds the first `messages` messages of a context.
     pub fn mark_saved(
         &self,
         context: ContextNo,
@@ -224,7 +216,7 @@ impl Journal {
         self.writer.submit_without_savepoint(mark, |()| ())
     }
 
-    /// Moves the deadline of a context.
+    /// Sets the idle deadline of a context.
     pub fn set_deadline(
         &self,
         context: ContextNo,
@@ -238,7 +230,7 @@ impl Journal {
         self.writer.submit_without_savepoint(mark, |()| ())
     }
 
-    /// Notes that the turn of a context is over, where no message says so.
+    /// Records the end of a turn that ends without a message.
     pub fn close_turn(
         &self,
         agent: Uuid,
@@ -249,8 +241,8 @@ impl Journal {
         self.writer.submit_without_savepoint(move |conn| turn::store_mark(conn, agent, context, &mark, at), |()| ())
     }
 
-    /// Tells whoever listens, and keeps nothing: the event has the number of the one before it. Where nobody listens it is
-    /// not made.
+    /// Publishes an event to subscribers without storing it. It has the number of the last stored event. `new` is not
+    /// called if nobody subscribes.
     pub fn broadcast_transient(&self, new: impl FnOnce() -> NewEvent) {
         if self.events.receiver_count() == 0 {
             return;
@@ -260,13 +252,13 @@ impl Journal {
         let _ = self.events.send(Arc::new(Event { seq, time: at, kind, agent, data }));
     }
 
-    /// Ends a context. Its records are trimmed by [`Journal::trim`].
+    /// Ends a context. [`Journal::trim`] deletes its records.
     pub fn end_context(&self, context: ContextNo) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit_without_savepoint(move |conn| records::mark_ended(conn, context), |()| ())
     }
 
-    /// Notes a change that is no message: pins, a rewind. Begins the context where there is none; `totals` and `saved`
-    /// are what holds afterwards.
+    /// Records an edit, such as pins or a rewind. Inserts the context's row if there is none; `totals` and `saved` are
+    /// the values after the edit.
     pub fn append_edit(&self, change: JournalEdit) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             let mut chain = RecordChain::open_or_create(conn, change.context, &change.begin)?;
@@ -282,7 +274,7 @@ impl Journal {
         })
     }
 
-    /// Puts the messages themselves where the context refers to `session`, which no longer holds them.
+    /// Replaces the context's reference to `session`, which no longer holds the messages, by the messages themselves.
     pub fn materialise_messages(
         &self,
         context: ContextNo,
@@ -306,18 +298,15 @@ impl Journal {
         })
     }
 
-    /// The records of a context in order, each with its number.
+    /// Reads the records of a context in order, each with its number.
     ///
     /// # Errors
-    /// A record that cannot be read.
+    /// Fails if a record cannot be read.
     pub async fn records(&self, context: ContextNo) -> Result<Vec<(u32, DecodedRecord)>> {
         self.reader.submit(move |conn| records::load(conn, context)).await
     }
 
-    /// Deletes the records of contexts that have ended, in as many commits as it takes: none is long.
-    ///
-    /// # Errors
-    /// A database that cannot be written.
+    /// Deletes the records of ended contexts, in several short commits.
     pub async fn trim(&self, mut contexts: Vec<ContextNo>) -> Result<()> {
         while !contexts.is_empty() {
             contexts = self
@@ -328,38 +317,26 @@ impl Journal {
         Ok(())
     }
 
-    /// Forgets what the event log says of a session: its summary, its name, the notice about it.
-    ///
-    /// # Errors
-    /// A database that cannot be written.
+    /// Deletes the data of a session from the event log: its summary, its name, the notice about it.
     pub async fn delete_events_of(&self, session: Uuid) -> Result<()> {
         self.writer.submit(move |conn| events::delete_of_session(conn, session)).await
     }
 
-    /// Whether a turn of an agent was begun with this key.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns whether a turn of the agent was started with `key`.
     pub async fn has_turn_key(&self, agent: Uuid, key: String) -> Result<bool> {
         self.reader.submit(move |conn| Ok(turn::find_by_key(conn, agent, &key)?.is_some())).await
     }
 
-    /// Forgets what the keys of an agent's turns were answered; the keys stay known.
-    ///
-    /// # Errors
-    /// A database that cannot be written.
+    /// Deletes the answers to an agent's turn keys; the keys stay known.
     pub async fn delete_turn_answers(&self, agent: Uuid) -> Result<()> {
         self.writer.submit(move |conn| turn::delete_answers(conn, agent)).await
     }
 
-    /// Overwrites what deleted records left behind. Appends wait meanwhile.
-    ///
-    /// # Errors
-    /// A database that cannot be written.
+    /// Overwrites the remains of deleted records by vacuuming the file. Appends wait meanwhile.
     pub async fn vacuum(&self) -> Result<()> {
         self.writer
             .submit_outside_transaction(|conn| {
-                // Trimming need not overwrite: nothing of it stays here.
+                // Trimming does not overwrite the pages it frees, so this vacuum does.
                 conn.execute_batch("PRAGMA secure_delete = ON; VACUUM; PRAGMA secure_delete = OFF")?;
                 conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
                 Ok(())
@@ -367,10 +344,8 @@ impl Journal {
             .await
     }
 
-    /// Deletes records that are in no chain. Their numbers may be used again once others are trimmed, so this comes before that.
-    ///
-    /// # Errors
-    /// A database that cannot be written.
+    /// Deletes records that are in no chain. Must run before contexts are trimmed, because trimming frees row ids for
+    /// new records.
     pub async fn delete_unchained(&self, rows: Vec<i64>) -> Result<()> {
         let delete = move |conn: &Connection| {
             let mut statement = conn.prepare_cached("DELETE FROM records WHERE id = ?1")?;
@@ -382,26 +357,17 @@ impl Journal {
         self.writer.submit(delete).await
     }
 
-    /// Copies the journal as of the last commit to `path`, which is not there yet.
-    ///
-    /// # Errors
-    /// Whatever the disk says.
+    /// Copies the journal as of the last commit to `path`, which must not exist.
     pub async fn copy_to(&self, path: PathBuf) -> Result<()> {
         self.reader.submit(move |conn| Ok(conn.execute("VACUUM INTO ?1", [path.to_string_lossy()]).map(drop)?)).await
     }
 
-    /// Contexts that have ended and were not trimmed: a crash came between.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Lists ended contexts that were not trimmed yet, because a crash came between.
     pub async fn ended_contexts(&self) -> Result<Vec<ContextNo>> {
         self.reader.submit(records::list_ended).await
     }
 
-    /// Forgets keys of appends that are too old to come again.
-    ///
-    /// # Errors
-    /// A database that cannot be written.
+    /// Deletes idempotency keys that are older than [`KEY_RETENTION_DAYS`].
     pub async fn prune_keys(&self, now: Timestamp) -> Result<()> {
         let before = to_nanos(now) - KEY_RETENTION_DAYS * 86_400 * 1_000_000_000;
         self.writer
@@ -413,23 +379,20 @@ impl Journal {
             .await
     }
 
-    /// Goes through the writer like any commit and changes nothing: answered, the writer is alive.
+    /// Sends a no-op through the writer; it completes if the writer is alive.
     pub fn ping(&self) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit_without_savepoint(|_| Ok(()), |()| ())
     }
 
-    /// Whether commits are still acknowledged, as far as is known without one.
-    ///
-    /// # Errors
-    /// What broke it.
+    /// Returns the error that poisoned the writer, if there is one. Does not ask the writer.
     pub fn ensure_healthy(&self) -> Result<()> {
         self.writer.ensure_healthy()
     }
 
-    /// Brings everything to the disk, where commits do not do so themselves.
+    /// Syncs the journal if commits are not synced themselves.
     ///
     /// # Errors
-    /// A sync that failed: fatal.
+    /// A failed sync is fatal.
     pub async fn flush(&self) -> Result<()> {
         let newest = self.position_file.clone();
         tokio::task::spawn_blocking(move || newest.sync())
@@ -438,12 +401,12 @@ impl Journal {
             .map_err(|e| Error::io("cannot sync the journal", &e))
     }
 
-    /// Acknowledges nothing more: `failure` is fatal.
+    /// Poisons the writer with the fatal `failure`: it acknowledges nothing more.
     pub(super) fn poison(&self, failure: Error) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |_| Err(failure))
     }
 
-    /// Begins a copy of the database; see [`DatabaseCopy`].
+    /// Begins a snapshot of the database; see [`PendingSnapshot`].
     pub(super) async fn begin_snapshot(&self, dir: &Path) -> Result<PendingSnapshot> {
         PendingSnapshot::begin(&self.writer, dir).await
     }
@@ -484,11 +447,11 @@ fn append_in_transaction(
         conn.prepare_cached("INSERT INTO append_keys (agent_id, key, appended, messages, at) VALUES (?1,?2,?3,?4,?5)")?
             .execute(params![append.agent.as_bytes(), key, answer.appended, answer.messages, to_nanos(append.at)])?;
     }
-    // A turn about a message that is there already.
+    // The turn concerns a message that is stored already.
     if append.messages.is_empty() {
         return Ok((JournalAppendOutcome::Added(answer), None));
     }
-    // In the same commit: the message and the news of it stand or fall together.
+    // The message and its event are stored in the same commit.
     let news = NewEvent {
         at: append.at,
         kind: EventType::MessageAppended,

@@ -1,4 +1,4 @@
-//! Small things that are noted by name beside the live contexts.
+//! Named values beside the live contexts, in the table `marks`.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -6,13 +6,13 @@ use super::Journal;
 use crate::error::Result;
 
 impl Journal {
-    /// What notes `name`, without waiting for it.
+    /// Returns a function that stores values under `name` without waiting for the commit.
     pub(in crate::store) fn value_writer(&self, name: &'static str) -> impl Fn(String) + Send + Sync + 'static {
         let writer = self.writer.clone();
         move |value| drop(writer.submit(move |conn| upsert_value(conn, name, &value)))
     }
 
-    /// Notes `name`.
+    /// Stores a value under `name`.
     pub(in crate::store) fn set_value(
         &self,
         name: &'static str,
@@ -21,10 +21,7 @@ impl Journal {
         self.writer.submit(move |conn| upsert_value(conn, name, &value))
     }
 
-    /// What was noted.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the value stored under `name`.
     pub(in crate::store) async fn value(&self, name: &'static str) -> Result<Option<String>> {
         self.reader
             .submit(move |conn| {

@@ -1,7 +1,8 @@
-//! A record's bytes: a version byte, a checksum and a `bincode` envelope.
+//! Format of a record: a version byte, a checksum and a `bincode` envelope.
 //!
-//! The message travels inside as JSON bytes: it is kept as it came, and bincode cannot decode self-describing values. The checksum
-//! covers the envelope, the context that the record belongs to and its place in there, so that a damaged row is found when it is read.
+//! The envelope contains a message as JSON bytes, because messages are stored unchanged and bincode cannot decode
+//! self-describing values. The checksum covers the envelope, the context that the record belongs to and the position in
+//! it, so that reading a damaged row fails.
 
 use bincode::config::{Configuration, standard};
 use bincode::{BorrowDecode, Encode};
@@ -11,17 +12,17 @@ use super::crc::crc32;
 use crate::error::{Error, Result};
 use crate::message::ContextNo;
 
-/// First byte of every record: version 2 has a checksum and names its context.
+/// First byte of every new record: version 2 has a checksum and names its context.
 const VERSION: u8 = 2;
-/// First byte of the records of earlier releases, without either.
+/// First byte of records of earlier releases, which have neither.
 const VERSION_WITHOUT_CHECKSUM: u8 = 1;
 
-/// The place of a record.
+/// Position of a record in its context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordPosition {
-    /// Row of the record before it in its context.
+    /// Row id of the previous record in the context.
     pub before: Option<i64>,
-    /// Its number in there.
+    /// Number of the record in the context.
     pub number: u32,
 }
 
@@ -32,34 +33,31 @@ impl RecordPosition {
     }
 }
 
-/// One entry of a context's journal. Variants are appended, never moved: their order is part of the format.
+/// One entry of a context's journal. New variants are added at the end, because their order is part of the format.
 #[derive(Debug, PartialEq, Eq, Encode, BorrowDecode)]
 pub enum Record<'a> {
-    /// One message, serialised.
+    /// One message as JSON.
     Message { json: &'a [u8] },
-    /// The first `messages` messages of the session `id`, in place of a copy of them.
+    /// Stands for the first `messages` messages of the session `id`.
     Session { id: [u8; 16], messages: u64 },
-    /// The working set from here on, serialised.
+    /// The working set from here on, as JSON.
     WorkingSet { json: &'a [u8] },
-    /// Only the first `keep` messages are in the context from here on; a session held `saved` before.
+    /// From here on only the first `keep` messages are in the context; a session held `saved` of them before.
     Rewind { keep: u64, saved: u64 },
-    /// The last rewind is taken back.
+    /// Undoes the last rewind.
     Unrewind,
-    /// Older messages left the window, serialised.
+    /// A compaction as JSON: older messages left the window.
     Compact { json: &'a [u8] },
-    /// The last compaction is taken back.
+    /// Undoes the last compaction.
     Uncompact,
-    /// What it cost to resume, in tokens.
+    /// Cost of resuming, in tokens.
     Restoration { input: u64, output: u64 },
 }
 
 const BINCODE_CONFIG: Configuration = standard();
 
 impl<'a> Record<'a> {
-    /// The envelope of a record of `context` at `place`.
-    ///
-    /// # Errors
-    /// Never for these shapes; bincode's signature asks.
+    /// Encodes a record of `context` at `place`.
     pub fn encode(&self, context: ContextNo, place: RecordPosition) -> Result<Vec<u8>> {
         let mut bytes = vec![VERSION, 0, 0, 0, 0];
         bincode::encode_into_std_write((context.0, self), &mut bytes, BINCODE_CONFIG)
@@ -69,10 +67,10 @@ impl<'a> Record<'a> {
         Ok(bytes)
     }
 
-    /// Reads an envelope that stands at `place`, and the context that it names; those of earlier releases name none.
+    /// Decodes the record at `place` and the context that it names; records of earlier releases name none.
     ///
     /// # Errors
-    /// A version that is not known, a checksum that does not fit, or bytes that are no record.
+    /// Fails on an unknown version, a wrong checksum, or bytes that are not a record.
     pub fn decode(envelope: &'a [u8], place: RecordPosition) -> Result<(Option<ContextNo>, Self)> {
         match envelope.split_first() {
             Some((&VERSION, rest)) => {
@@ -98,7 +96,7 @@ fn decode_exact<'a, T: BorrowDecode<'a, ()>>(body: &'a [u8]) -> Result<T> {
     }
 }
 
-/// A record that cannot be read.
+/// Error for a record that cannot be read.
 pub fn unreadable_record(reason: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::StorageFailed, format!("a record of the journal cannot be read: {reason}"))
         .hint("`chorusctl doctor --salvage` makes a session of everything that can still be read")
@@ -116,7 +114,7 @@ mod tests {
         record
     }
 
-    /// Bytes as version 1 wrote them: they must load for ever.
+    /// Version 1 must stay readable for ever.
     #[test]
     fn old_bytes_load() {
         assert_eq!(bare(&[1, 0, 2, b'{', b'}']), Record::Message { json: b"{}" });
@@ -132,7 +130,7 @@ mod tests {
         assert_eq!(bare(&[1, 7, 9, 12]), Record::Restoration { input: 9, output: 12 });
     }
 
-    /// The same of version 2.
+    /// The same for version 2.
     #[test]
     fn bytes_with_a_checksum_load_where_they_were_written() {
         let message = Record::Message { json: b"{}" };

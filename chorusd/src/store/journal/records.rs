@@ -1,4 +1,4 @@
-//! The records of a context: a chain from the newest back to the first. Its end stands in the head.
+//! The records of a context: a linked list from the newest back to the first. The context's row points to the newest.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::sync_channel;
@@ -14,18 +14,18 @@ use crate::message::{ContextNo, StoredMessage};
 use bytes::Bytes;
 use chorus_proto::WorkingSet;
 
-/// The end of a chain, to add to. Whoever adds writes [`Chain::newest`] into the head.
+/// Appends records to a context. The caller must write [`RecordChain::newest`] into the context's row.
 #[derive(Debug)]
 pub struct RecordChain {
     context: ContextNo,
     newest: Option<i64>,
 }
 
-/// A record that was read back.
+/// A decoded record.
 #[derive(Debug, Clone)]
 pub enum DecodedRecord {
     Message(StoredMessage),
-    /// The first messages of a session.
+    /// Refers to the first messages of a session.
     Session {
         id: Uuid,
         messages: u64,
@@ -46,12 +46,12 @@ pub enum DecodedRecord {
 }
 
 impl RecordChain {
-    /// A chain of `context` without records.
+    /// Creates a chain of `context` without records.
     pub fn new(context: ContextNo) -> Self {
         Self { context, newest: None }
     }
 
-    /// The chain of `context`; where there is no such context, `begin` is made its head.
+    /// Opens the chain of `context`; inserts the row `begin` if the context does not exist.
     pub fn open_or_create(conn: &Connection, context: ContextNo, begin: &NewContextRow) -> Result<Self> {
         if let Some(chain) = find_chain(conn, context)? {
             return Ok(chain);
@@ -60,12 +60,12 @@ impl RecordChain {
         Ok(Self::new(context))
     }
 
-    /// The chain of a context that there is.
+    /// Opens the chain of an existing context.
     pub fn open(conn: &Connection, context: ContextNo) -> Result<Option<Self>> {
         find_chain(conn, context)
     }
 
-    /// The row of the newest record.
+    /// Row id of the newest record.
     pub fn newest(&self) -> Option<i64> {
         self.newest
     }
@@ -90,13 +90,13 @@ fn find_chain(conn: &Connection, context: ContextNo) -> Result<Option<RecordChai
     Ok(newest.map(|newest| RecordChain { context, newest }))
 }
 
-/// Records that are read in one go, and decoded while the next ones are read.
+/// Records per batch: one batch is decoded while the next one is read.
 const RECORDS_PER_BATCH: usize = 1024;
 
-/// Batches that wait to be decoded.
+/// Limit of batches that wait to be decoded.
 const MAX_QUEUED_BATCHES: usize = 4;
 
-/// The records of a context in order, each with its number. Many are decoded by a thread of their own.
+/// Reads the records of a context in order, each with its number. Decodes long contexts on a separate thread.
 pub fn load(conn: &Connection, context: ContextNo) -> Result<Vec<(u32, DecodedRecord)>> {
     let mut walk = BackwardReader::new(conn, context)?;
     let mut entries = decode_batch(context, &walk.read_batch()?)?;
@@ -105,7 +105,7 @@ pub fn load(conn: &Connection, context: ContextNo) -> Result<Vec<(u32, DecodedRe
             let (give, take) = sync_channel::<Vec<EncodedRecord>>(MAX_QUEUED_BATCHES);
             let decoding = scope
                 .spawn(move || take.into_iter().map(|batch| decode_batch(context, &batch)).collect::<Result<Vec<_>>>());
-            // Where it cannot go on, it says why.
+            // If sending fails, the decoding thread has failed and its result says why.
             while walk.next.is_some() && give.send(walk.read_batch()?).is_ok() {}
             drop(give);
             decoding.join().unwrap_or_else(|panic| resume_unwind(panic))
@@ -116,14 +116,14 @@ pub fn load(conn: &Connection, context: ContextNo) -> Result<Vec<(u32, DecodedRe
     Ok(entries)
 }
 
-/// A record as it is stored.
+/// An encoded record with its position.
 type EncodedRecord = (RecordPosition, Vec<u8>);
 
-/// The way from the newest record of a context back to the first.
+/// Reads the records of a context from the newest back to the first.
 struct BackwardReader<'a> {
     statement: CachedStatement<'a>,
     next: Option<i64>,
-    /// The number of the record behind it.
+    /// Number of the record that was read last.
     after: Option<u32>,
 }
 
@@ -142,7 +142,7 @@ impl<'a> BackwardReader<'a> {
             let mut rows = self.statement.query([id])?;
             let row = rows.next()?.ok_or_else(|| unreadable_record("one in the middle of a context is missing"))?;
             let place = RecordPosition { before: row.get(0)?, number: row.get(1)? };
-            // A damaged link could lead in a circle.
+            // A damaged link could form a cycle.
             if self.after.is_some_and(|after| after <= place.number) {
                 return Err(unreadable_record(format_args!("number {} is out of order", place.number)));
             }
@@ -165,7 +165,7 @@ fn decode_batch(context: ContextNo, batch: &[EncodedRecord]) -> Result<Vec<(u32,
     decoded.collect()
 }
 
-/// Reads a record, and the context that it names.
+/// Decodes a record, and the context that it names.
 pub(super) fn decode_record(envelope: &[u8], place: RecordPosition) -> Result<(Option<ContextNo>, DecodedRecord)> {
     let (context, record) = Record::decode(envelope, place)?;
     let entry = match record {
@@ -194,15 +194,15 @@ pub fn mark_ended(conn: &Connection, context: ContextNo) -> Result<()> {
     Ok(())
 }
 
-/// Contexts that have ended and are not trimmed.
+/// Lists ended contexts that are not trimmed yet.
 pub fn list_ended(conn: &Connection) -> Result<Vec<ContextNo>> {
     let mut statement = conn.prepare("SELECT id FROM contexts WHERE ended")?;
     let found = statement.query_map([], |row| row.get(0).map(ContextNo))?.collect::<rusqlite::Result<_>>()?;
     Ok(found)
 }
 
-/// Deletes at most `most` records of contexts that have ended, the newest of each first, and with its last one the head;
-/// which are left.
+/// Deletes at most `most` records of ended contexts, the newest of each first, and the row of a context with its last
+/// record. Returns the contexts that remain.
 pub fn trim(conn: &Connection, mut contexts: Vec<ContextNo>, mut most: usize) -> Result<Vec<ContextNo>> {
     while let Some(context) = contexts.last().copied() {
         let mut newest = find_chain(conn, context)?.and_then(|chain| chain.newest);
@@ -225,8 +225,8 @@ pub fn delete_all(conn: &Connection, context: ContextNo) -> Result<()> {
     delete_newest(conn, &mut newest, &mut all)
 }
 
-/// Deletes at most `most` records from `newest` backwards, which then is the newest that is left; `most` becomes what may
-/// still be deleted.
+/// Deletes at most `most` records from `newest` backwards. Updates `newest` to the newest record that is left, and
+/// `most` to the number that may still be deleted.
 fn delete_newest(conn: &Connection, newest: &mut Option<i64>, most: &mut usize) -> Result<()> {
     let mut statement = conn.prepare_cached("DELETE FROM records WHERE id = ?1 RETURNING before")?;
     while *most > 0
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(trim(&conn, vec![one], 4).unwrap(), []);
         assert_eq!((count(&conn, "records"), count(&conn, "contexts")), (3, 1));
         assert!(list_ended(&conn).unwrap().is_empty());
-        // Rows that are used again belong to nobody else.
+        // Row ids that are used again belong to no other context.
         add(&conn, ContextNo(3), 0..4);
         assert_eq!(numbers(&conn, ContextNo(3)), [0, 1, 2, 3]);
         assert_eq!(numbers(&conn, two), [0, 1, 2]);

@@ -1,4 +1,4 @@
-//! Tables of `db/live.db`.
+//! Schema of `db/live.db`.
 
 use rusqlite::Connection;
 
@@ -44,8 +44,9 @@ pub const MIGRATIONS: Migrations = &[
         data  TEXT NOT NULL
     );
 ",
-    // Records in the order of arrival, each with the one before it of its context: whatever is appended by whomever in one
-    // commit fills the same few pages. Clustered by context, each append had a page or two of its own.
+    // Records in the order of arrival, each with the previous one of its context: everything appended in one commit
+    // fills the same few pages, for all contexts together. Clustered by context, each append dirtied a page or two of
+    // its own.
     "
     CREATE TABLE log (
         id       INTEGER PRIMARY KEY,
@@ -79,7 +80,8 @@ pub const MIGRATIONS: Migrations = &[
     DROP TABLE events;
     ALTER TABLE numbered RENAME TO events;
 ",
-    // The turn that a context is in, so that a start knows what a crash cut off; and what keys of turns were answered.
+    // The turn that a context is in, so that a start detects what a crash interrupted; and the answers to keys of
+    // turns.
     "
     ALTER TABLE contexts ADD COLUMN turn BLOB;
     CREATE TABLE turn_keys (
@@ -92,20 +94,21 @@ pub const MIGRATIONS: Migrations = &[
     ) WITHOUT ROWID;
     CREATE INDEX turn_keys_at ON turn_keys (at);
 ",
-    // Records of compactions and of resumed contexts came: an older release cannot read them.
+    // Introduces records of compactions and of resumed contexts, which older releases cannot read.
     "SELECT 1;",
-    // Small things by name: the newest row of the audit log, which is in another file.
+    // Named values, such as the newest row of the audit log, which is in the other database.
     "CREATE TABLE marks (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;",
-    // What resuming cost, for lists: the record of it is read with the messages. Of older contexts it is known when they are.
+    // Cost of resuming, for lists; the record of it is read only with the messages. Older contexts get it once they are
+    // read.
     "
     ALTER TABLE contexts ADD COLUMN restored_input INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE contexts ADD COLUMN restored_output INTEGER NOT NULL DEFAULT 0;
 ",
-    // Records with checksums came: an older release cannot read them.
+    // Introduces records with checksums, which older releases cannot read.
     "SELECT 1;",
 ];
 
-/// The highest number that any context has.
+/// The highest number of a context.
 pub fn last_context(conn: &Connection) -> Result<i64> {
     Ok(conn.query_row("SELECT coalesce(max(id), 0) FROM contexts", [], |row| row.get(0))?)
 }

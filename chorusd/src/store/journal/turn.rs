@@ -1,4 +1,4 @@
-//! What is noted of turns: which context is in one, and what keys were answered.
+//! Turns in the journal: which context is in a turn, and the answers to idempotency keys of turns.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -8,14 +8,14 @@ use super::context_row::to_nanos;
 use crate::error::Result;
 use crate::message::ContextNo;
 
-/// What is noted along with messages.
+/// Start or end of a turn, stored in the same commit as messages.
 #[derive(Debug, Clone)]
 pub enum TurnMark {
     Open {
         turn: Uuid,
         key: Option<String>,
     },
-    /// `answer`: JSON.
+    /// `answer` is JSON.
     Close {
         turn: Uuid,
         key: Option<String>,
@@ -23,21 +23,21 @@ pub enum TurnMark {
     },
 }
 
-/// A key that came before.
+/// A turn that was started with the same key before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownTurn {
     pub turn: Uuid,
-    /// JSON; `None`: the turn ended without an answer, or has not ended.
+    /// JSON; `None` if the turn ended without an answer or has not ended.
     pub answer: Option<String>,
 }
 
-/// The turn that this mark would begin a second time.
+/// Returns the earlier turn if `mark` opens a turn whose key is known.
 pub fn find_repeated(conn: &Connection, agent: Uuid, mark: Option<&TurnMark>) -> Result<Option<KnownTurn>> {
     let Some(TurnMark::Open { key: Some(key), .. }) = mark else { return Ok(None) };
     find_by_key(conn, agent, key)
 }
 
-/// The turn that this key began.
+/// Returns the turn that was started with `key`.
 pub fn find_by_key(conn: &Connection, agent: Uuid, key: &str) -> Result<Option<KnownTurn>> {
     let known = conn
         .prepare_cached("SELECT turn, answer FROM turn_keys WHERE agent_id = ?1 AND key = ?2")?
@@ -48,7 +48,7 @@ pub fn find_by_key(conn: &Connection, agent: Uuid, key: &str) -> Result<Option<K
     Ok(known)
 }
 
-/// Notes it.
+/// Stores the start or end of a turn.
 pub fn store_mark(conn: &Connection, agent: Uuid, context: ContextNo, mark: &TurnMark, at: Timestamp) -> Result<()> {
     let set = |turn: Option<&Uuid>| -> Result<()> {
         conn.prepare_cached("UPDATE contexts SET turn = ?2 WHERE id = ?1")?
@@ -74,7 +74,7 @@ pub fn store_mark(conn: &Connection, agent: Uuid, context: ContextNo, mark: &Tur
     Ok(())
 }
 
-/// Takes the answers out.
+/// Deletes the answers to an agent's keys; the keys stay known.
 pub fn delete_answers(conn: &Connection, agent: Uuid) -> Result<()> {
     conn.prepare_cached("UPDATE turn_keys SET answer = NULL WHERE agent_id = ?1")?.execute([agent.as_bytes()])?;
     Ok(())

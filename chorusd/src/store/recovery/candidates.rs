@@ -1,4 +1,4 @@
-//! Databases made of a damaged one and its log, and which of them has most.
+//! Candidates for recovery: databases that combine a damaged one with its log, and their ranking.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,20 +11,20 @@ use super::super::{catalog_salvage, integrity, sqlite};
 use super::wal::Wal;
 use crate::error::Result;
 
-/// A database that could take the place of the damaged one.
+/// A database that could replace the damaged one.
 #[derive(Debug)]
 pub struct Candidate {
     pub path: PathBuf,
-    /// SQLite finds no fault in its pages, and none is found in the audit log.
+    /// Whether SQLite finds no fault in its pages and the audit log's hash chain is intact.
     pub sound: bool,
-    /// How far it has come; `None` if it cannot be told.
+    /// Position of the database; `None` if it cannot be read.
     pub reached: Option<JournalPosition>,
-    /// Contexts that cannot be read back.
+    /// Number of contexts that cannot be read back.
     broken: usize,
 }
 
 impl Candidate {
-    /// Looks the journal `path` over, which no process has open.
+    /// Assesses the journal `path`, which no process may have open.
     pub fn assess_journal(path: PathBuf) -> Self {
         let sound = integrity::find_problems(&path, false).is_empty();
         let opened = sqlite::open_reader(&path).ok();
@@ -33,23 +33,23 @@ impl Candidate {
         Self { path, sound, reached, broken }
     }
 
-    /// Looks the catalog `path` over, which no process has open. It numbers no commits: `newer` says if it has more of the log than
-    /// another one, and of two such the one with more rows has come further.
+    /// Assesses the catalog `path`, which no process may have open. A catalog counts no commits: `newer` says whether
+    /// it contains more of the log than the other candidate, and among equals the one with more rows ranks higher.
     pub fn assess_catalog(path: PathBuf, newer: bool) -> Self {
-        // An index may fit its table no more where each page is sound by itself.
+        // A thorough check is needed: an index may not match its table although each page is valid by itself.
         let sound = integrity::find_problems(&path, true).is_empty() && has_intact_audit_chain(&path).unwrap_or(false);
         let rows = sqlite::open_reader(&path).map_or(0, |conn| catalog_salvage::count_unfiled_rows(&conn));
         Self { path, sound, reached: Some(JournalPosition { event: newer.into(), commits: rows }), broken: 0 }
     }
 
-    /// Returns true if it has more than `other`.
+    /// Returns whether this candidate is better than `other`: intact first, then position, then fewer broken contexts.
     pub fn is_better_than(&self, other: &Self) -> bool {
         let rank = |of: &Self| (of.sound, of.reached, std::cmp::Reverse(of.broken));
         rank(self) > rank(other)
     }
 }
 
-/// Returns true if every row of the audit log fits the one before it.
+/// Returns whether every row of the audit log continues the hash chain.
 fn has_intact_audit_chain(path: &Path) -> Result<bool> {
     let mut walk = ChainVerifier::starting_after(AuditHead::NONE);
     for_each_after(&sqlite::open_reader(path)?, 0, |entry| {
@@ -59,8 +59,8 @@ fn has_intact_audit_chain(path: &Path) -> Result<bool> {
     Ok(walk.is_intact())
 }
 
-/// Writes to `to` the database `base`, if there is one, with every page that `log` has of it; `damaged`: with those, too, whose content is
-/// not what was written. `false` if the log has none.
+/// Writes to `to` the database `base`, if it exists, overlaid with every page in `log`; with `damaged`, also with pages
+/// whose frames are damaged. Returns false if the log has no pages.
 pub fn overlay_log(base: &Path, log: &Wal<'_>, damaged: bool, to: &Path) -> io::Result<bool> {
     let Some((pages, size)) = log.pages(damaged) else { return Ok(false) };
     match fs::copy(base, to) {
@@ -75,7 +75,7 @@ pub fn overlay_log(base: &Path, log: &Wal<'_>, damaged: bool, to: &Path) -> io::
     for (page, content) in pages {
         file.write_all_at(content, u64::from(page - 1) * page_size)?;
     }
-    // It has no log of its own: SQLite need not look for one.
+    // Mark it as not in WAL mode, since it has no log.
     file.write_all_at(&[1, 1], 18)?;
     file.sync_all()?;
     Ok(true)

@@ -1,5 +1,5 @@
-//! Looks at the catalog's files before SQLite opens them, as is done with those of the journal. Sessions and agents are in files as well;
-//! memory, settings, approvals and the audit log are not.
+//! Inspects and recovers the catalog's files before SQLite opens them, as [`super::journal_inspection`] does for the
+//! journal. Sessions and agents can be rebuilt from files; memories, settings, approvals and the audit log cannot.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,19 +17,20 @@ use crate::error::{Error, Result};
 use crate::store::catalog_salvage::SalvageCounts;
 use crate::store::integrity;
 
-/// A damage of the catalog that was found by a look.
+/// Damage of the catalog that an inspection found.
 #[derive(Debug)]
 pub struct CatalogDamage {
     incident: Incident,
-    /// The catalog in use is in this state.
+    /// Describes the state of the catalog that is in use now.
     outcome: &'static str,
 }
 
-/// Looks at the catalog `path`; sets aside what is damaged, and puts the most that can be had of it in its place. One that another process
-/// has open is left alone: SQLite has looked at it then.
+/// Inspects the catalog `path`. If it is damaged, sets copies of the files aside, and replaces the catalog by the most
+/// complete intact version. Leaves a catalog alone that another process has open, because SQLite has read its log
+/// already.
 ///
 /// # Errors
-/// The disk does not take the copies: then nothing was changed.
+/// Fails if the copies cannot be written. Nothing has changed then.
 pub fn inspect_catalog(path: &Path, now: Timestamp) -> Result<Option<CatalogDamage>> {
     let lock = match path.metadata() {
         Ok(_) => match DatabaseLock::try_acquire(path)? {
@@ -39,7 +40,7 @@ pub fn inspect_catalog(path: &Path, now: Timestamp) -> Result<Option<CatalogDama
         Err(_) => None,
     };
     let files = DatabaseFiles::read(path, lock)?;
-    // The opening says so.
+    // Opening the database reports this.
     if integrity::header_bytes_fault(path, files.length, &files.header).is_some() {
         return Ok(None);
     }
@@ -55,7 +56,7 @@ pub fn inspect_catalog(path: &Path, now: Timestamp) -> Result<Option<CatalogDama
     let became = replace_catalog(&incident, &log, path, missing)
         .map_err(|e| Error::io(format_args!("cannot recover {}", path.display()), &e))?;
     incident.facts.lost = became != RECOVERED_BEYOND_DAMAGE;
-    // What can be had of it is had at once.
+    // Everything that can be read is in the new catalog already.
     incident.facts.salvaged = !incident.facts.lost;
     incident.save()?;
     Ok(Some(CatalogDamage { incident, outcome: became }))
@@ -63,7 +64,7 @@ pub fn inspect_catalog(path: &Path, now: Timestamp) -> Result<Option<CatalogDama
 
 const RECOVERED_BEYOND_DAMAGE: &str = "what its log has behind the damage was recovered";
 
-/// Puts the most that can be had in the place of `path`; says what that is.
+/// Replaces `path` by the most complete version, and describes which one that is.
 fn replace_catalog(incident: &Incident, log: &Wal<'_>, path: &Path, missing: bool) -> io::Result<&'static str> {
     if recover_database(incident, log, path, Candidate::assess_catalog)? == RecoveryOutcome::BeyondDamage {
         return Ok(RECOVERED_BEYOND_DAMAGE);
@@ -71,7 +72,7 @@ fn replace_catalog(incident: &Incident, log: &Wal<'_>, path: &Path, missing: boo
     if !missing {
         return Ok("it is in use as it was before the damage");
     }
-    // A log beside a database that it is not of would be written into it.
+    // SQLite would write a log into a database that it does not belong to.
     remove_log(path)?;
     let copy = path.with_extension("db.bak");
     if copy.is_file() && integrity::find_problems(&copy, true).is_empty() {
@@ -82,16 +83,16 @@ fn replace_catalog(incident: &Incident, log: &Wal<'_>, path: &Path, missing: boo
 }
 
 impl CatalogDamage {
-    /// The database with everything that can be read, if more can be read than is in use.
+    /// Path of the database with everything that can be read, if that is more than the catalog in use has.
     #[must_use]
     pub fn readable_path(&self) -> Option<PathBuf> {
         Some(self.incident.dir.join(READABLE_DB)).filter(|path| path.is_file())
     }
 
-    /// Notes what was carried over from there, and returns what is to be told.
+    /// Saves the numbers of rows that were salvaged from there, and returns the text of the notice.
     ///
     /// # Errors
-    /// What kept rows from being carried over, which is noted; whatever the disk says.
+    /// The error of `carried`, which is saved in the incident as well, or the error of saving it.
     pub fn finish(mut self, carried: Result<SalvageCounts>) -> Result<String> {
         let SalvageCounts { rows, skipped } = carried.as_ref().copied().unwrap_or_default();
         if skipped > 0 || carried.is_err() {

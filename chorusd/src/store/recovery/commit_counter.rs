@@ -1,4 +1,5 @@
-//! Numbers the commits of the journal: each moves a number, so that the note in the second place tells of every one that is missing.
+//! Counts the commits of the journal. Each commit advances the journal's position, so that the position file reveals
+//! every missing one.
 
 use std::cell::Cell;
 
@@ -8,31 +9,28 @@ use super::super::journal::JournalPosition;
 use super::position_file::PositionFile;
 use crate::error::Result;
 
-/// Counts for the thread that writes the journal.
+/// Commit counter of the journal's writer thread.
 #[derive(Debug, Default)]
 pub struct CommitCounter {
-    /// `None` for a database whose commits nobody counts.
+    /// `None` for a database whose commits are not counted.
     file: Option<PositionFile>,
-    /// The numbers after the transaction that is about to be committed.
+    /// Position after the transaction that is about to be committed.
     pending: Cell<Option<JournalPosition>>,
 }
 
 impl CommitCounter {
-    /// Counts on from what `note` was told last.
+    /// Continues from the position of `note`.
     #[must_use]
     pub fn new(note: PositionFile) -> Self {
         Self { file: Some(note), pending: Cell::new(None) }
     }
 
-    /// Forgets what was counted of a transaction that came to nothing.
+    /// Forgets the count of a transaction that was rolled back.
     pub fn reset(&self) {
         self.pending.set(None);
     }
 
-    /// Counts the transaction that is open on `conn`, and changes something.
-    ///
-    /// # Errors
-    /// A database that cannot be written.
+    /// Counts the transaction that is open on `conn` and changes something.
     pub fn count_commit(&self, conn: &Connection) -> Result<()> {
         if let Some(note) = &self.file {
             self.pending.set(Some(note.position().advance(conn)?));
@@ -40,14 +38,14 @@ impl CommitCounter {
         Ok(())
     }
 
-    /// Notes the transaction that was counted, if one was: it is committed.
+    /// Writes the position of the counted transaction, if any, after its commit.
     pub fn record_commit(&self) {
         if let (Some(reached), Some(note)) = (self.pending.take(), &self.file) {
             note.record_commit(reached);
         }
     }
 
-    /// Brings everything to the disk before the journal is closed, and notes it, where commits do not do so themselves.
+    /// Syncs the journal and writes the position before the journal is closed, if commits are not synced.
     pub fn close(&self) {
         if let Some(Err(error)) = self.file.as_ref().map(PositionFile::sync_if_deferred) {
             tracing::warn!(%error, "the numbers beside the journal are older than its last commits");

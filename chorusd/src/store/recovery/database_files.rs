@@ -8,24 +8,21 @@ use std::path::{Path, PathBuf};
 use super::file_watch::DatabaseLock;
 use crate::error::{Error, Result};
 
-/// What was read of them. Another process does not have them open while this lives.
+/// Header and log of a database. The lock keeps other processes out while this value lives.
 #[derive(Debug)]
 pub struct DatabaseFiles {
     pub path: PathBuf,
-    /// Length of the database; 0: it is empty or missing.
+    /// Length of the database in bytes; 0 if it is empty or missing.
     pub length: u64,
     pub header: [u8; 100],
     pub log_path: PathBuf,
-    /// The content of its log.
+    /// Content of the write-ahead log.
     pub log: Vec<u8>,
     _lock: Option<DatabaseLock>,
 }
 
 impl DatabaseFiles {
-    /// Reads the header of `path` and its log. `lock` is on it, if it is there.
-    ///
-    /// # Errors
-    /// Whatever the disk says.
+    /// Reads the header of `path` and its log. `lock` is the lock on the database, if the database exists.
     pub fn read(path: &Path, lock: Option<DatabaseLock>) -> Result<Self> {
         let failed = |e: io::Error| Error::io(format_args!("cannot read {}", path.display()), &e);
         let mut header = [0; 100];
@@ -41,7 +38,7 @@ impl DatabaseFiles {
         Ok(Self { path: path.to_owned(), length, header, log_path, log, _lock: lock })
     }
 
-    /// The page size that the header tells.
+    /// The page size in the header.
     pub fn page_size(&self) -> Option<usize> {
         match usize::from(u16::from_be_bytes([self.header[16], self.header[17]])) {
             1 => Some(65_536),

@@ -1,5 +1,6 @@
-//! Watches the files of an open database. SQLite goes on writing into files that were deleted, moved or replaced, and nothing of that
-//! is ever found again, so whoever writes compares them with their paths: before a commit is acknowledged, and once a second.
+//! Detects changes of a database's files while it is open. SQLite continues to write into files that were deleted,
+//! moved or replaced, and all of that is lost. The writer thread therefore compares the open files with their paths
+//! before it acknowledges a commit, and once a second.
 
 use std::cell::Cell;
 use std::fs::{File, Metadata};
@@ -14,12 +15,12 @@ use rustix::fs::{FlockOperation, fcntl_lock};
 use super::lock_holders;
 use crate::error::{Error, Result};
 
-/// How often a lock is tried that another process has: a look by hand or a copy is over soon.
+/// Attempts to acquire a lock that another process holds: copying or inspecting a database by hand ends soon.
 const LOCK_ATTEMPTS: u32 = 40;
-/// The time between two tries.
+/// Time between two attempts.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The files of a database while it is open.
+/// Watches the files of an open database.
 #[derive(Debug, Default)]
 pub struct FileWatch {
     files: Vec<WatchedFile>,
@@ -29,11 +30,11 @@ pub struct FileWatch {
 #[derive(Debug)]
 struct WatchedFile {
     path: PathBuf,
-    /// `None` until it is there: SQLite makes a log when it first needs one.
+    /// Device and inode; `None` until the file exists: SQLite creates a log when it first needs one.
     identity: Cell<Option<(u64, u64)>>,
-    /// Size and time of the last change; `None` if others may write, or the file is not there yet.
+    /// Size and modification time; `None` if other processes may write the file, or if it does not exist yet.
     content: Cell<Option<(u64, i64, i64)>>,
-    /// Only this process writes it.
+    /// Whether only this process writes the file.
     watches_content: bool,
 }
 
@@ -63,11 +64,11 @@ fn content_stamp(metadata: &Metadata) -> (u64, i64, i64) {
 }
 
 impl FileWatch {
-    /// Watches the database `path`, which SQLite has open in WAL mode. With a `lock`, nobody else writes it: then its content is
-    /// watched as well.
+    /// Watches the database `path`, which SQLite has open in WAL mode. With a `lock`, nobody else writes it, so its
+    /// content is watched as well.
     ///
     /// # Errors
-    /// A file that is not there, or a lock that another process holds.
+    /// Fails if a file cannot be read, or if another process holds the lock.
     pub fn new(path: &Path, lock: Option<DatabaseLock>) -> Result<Self> {
         let failed = |e: io::Error| Error::io(format_args!("cannot look at {}", path.display()), &e);
         if let Some(lock) = &lock {
@@ -79,10 +80,10 @@ impl FileWatch {
         Ok(Self { files: files.into_iter().collect::<io::Result<_>>().map_err(failed)?, lock })
     }
 
-    /// Compares the files with their paths, and their content with what the last commit left.
+    /// Compares the files with their paths, and their content with that of the last commit.
     ///
     /// # Errors
-    /// A file that is gone, is another one, or was written by somebody else: fatal.
+    /// Fails fatally if a file is gone, was replaced, or was written by another process.
     pub fn check_before_commit(&self) -> Result<()> {
         for file in &self.files {
             let Some(metadata) = file.metadata()? else { continue };
@@ -97,10 +98,10 @@ impl FileWatch {
         })
     }
 
-    /// Compares the files with their paths once a commit is on the disk.
+    /// Compares the files with their paths after a commit, and stores their new content stamps.
     ///
     /// # Errors
-    /// As [`Watch::before`].
+    /// As [`FileWatch::check_before_commit`].
     pub fn check_after_commit(&self) -> Result<()> {
         for file in &self.files {
             if let Some(metadata) = file.metadata()? {
@@ -110,7 +111,7 @@ impl FileWatch {
         Ok(())
     }
 
-    /// Returns true if there is nothing to watch.
+    /// Returns whether there is nothing to watch.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
@@ -118,7 +119,7 @@ impl FileWatch {
 }
 
 impl WatchedFile {
-    /// Reads what the path leads to now; `None` if the file was not there when the database was opened, and still is not.
+    /// Reads the metadata of the path; `None` if the file does not exist and did not exist before.
     fn metadata(&self) -> Result<Option<Metadata>> {
         let known = self.identity.get();
         match std::fs::metadata(&self.path) {
@@ -146,11 +147,11 @@ fn misplaced_error(path: &Path, what: &str) -> Error {
     Error { fatal: true, misplaced: true, ..failure }
 }
 
-/// Returns true if the file system sets the time of a change with the change: those that write back later, or
-/// elsewhere, may set it again.
+/// Returns whether the file system updates the modification time together with the change. File systems that write back
+/// later or on another machine may change it again.
 #[cfg(target_os = "linux")]
 fn has_reliable_mtime(path: &Path) -> bool {
-    /// From linux/magic.h: ext2 to ext4, XFS, Btrfs, F2FS, tmpfs, overlay.
+    /// Magic numbers from linux/magic.h: ext2 to ext4, XFS, Btrfs, F2FS, tmpfs, overlay.
     const LOCAL: [u64; 6] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994, 0x794c_7630];
     rustix::fs::statfs(path).is_ok_and(|of| u64::try_from(of.f_type).is_ok_and(|kind| LOCAL.contains(&kind)))
 }
@@ -160,10 +161,12 @@ fn tells_changes(_: &Path) -> bool {
     false
 }
 
-/// Keeps every other process out of a database, as SQLite's own exclusive locking mode does: all bytes of the file are locked, so
-/// nobody else gets the shared lock that even reading takes. This process is not kept out: SQLite knows that it has that lock.
+/// Keeps all other processes out of a database, like SQLite's own exclusive locking mode: it locks all bytes of the
+/// file, so no other process gets the shared lock that even reading needs. SQLite in this process is not affected,
+/// because POSIX locks belong to the process.
 ///
-/// The kernel drops the lock when this process closes *any* descriptor of the file: look at an open database through SQLite only.
+/// The kernel drops the lock when this process closes *any* descriptor of the file: access an open database through
+/// SQLite only.
 #[derive(Debug)]
 pub struct DatabaseLock {
     file: File,
@@ -171,7 +174,8 @@ pub struct DatabaseLock {
 }
 
 impl DatabaseLock {
-    /// Locks `path`, which SQLite must have open already or not yet. Waits some seconds for another process to close it.
+    /// Locks `path`, which SQLite may have open already or open later. Waits some seconds for another process to close
+    /// it.
     ///
     /// # Errors
     /// `busy` if another process has it open.
@@ -191,10 +195,7 @@ impl DatabaseLock {
         lock.ensure_held().map(|()| lock)
     }
 
-    /// As [`Lock::take`], without waiting; `None` if another process has it open.
-    ///
-    /// # Errors
-    /// Whatever the disk says.
+    /// As [`DatabaseLock::acquire`], without waiting; `None` if another process has the file open.
     pub fn try_acquire(path: &Path) -> Result<Option<Self>> {
         let lock = Self::open(path)?;
         match lock.ensure_held() {
@@ -209,7 +210,7 @@ impl DatabaseLock {
         Ok(Self { file, path: path.to_owned() })
     }
 
-    /// Locks it again, if it is not locked any more.
+    /// Locks the file again in case the lock was dropped.
     ///
     /// # Errors
     /// `busy` if another process has it open.
@@ -229,7 +230,7 @@ impl DatabaseLock {
         })
     }
 
-    /// The file. It is read through this descriptor only.
+    /// The locked file. Read it through this descriptor only.
     #[must_use]
     pub fn file(&self) -> &File {
         &self.file

@@ -1,5 +1,5 @@
-//! Damage that was found, each in a directory of its own below `db/`: copies of the files as they were, and what is
-//! known of it.
+//! Incidents: each damage that was found has a directory below `db/` with copies of the damaged files and a
+//! description.
 
 use std::fs;
 use std::io;
@@ -12,47 +12,46 @@ use serde::{Deserialize, Serialize};
 use super::super::session_files::sync_dir;
 use crate::error::{Error, Result};
 
-/// Names of the directories begin so.
+/// Name prefix of the directories.
 const DIR_PREFIX: &str = "damaged-";
 const DESCRIPTION_FILE: &str = "found.json";
 
-/// One damage.
+/// One incident.
 #[derive(Debug, Clone)]
 pub struct Incident {
     pub dir: PathBuf,
     pub facts: IncidentDescription,
 }
 
-/// The facts that are kept of it.
+/// Description of an incident, stored in its directory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct IncidentDescription {
     pub at: Timestamp,
-    /// The damage that was found, and what became of it.
+    /// The damage, and what was done about it.
     pub what: String,
-    /// Something that was acknowledged is missing.
+    /// Whether acknowledged data is missing.
     pub lost: bool,
-    /// `doctor --salvage` has taken what was left.
+    /// Whether `doctor --salvage` has read the remains.
     #[serde(default)]
     pub salvaged: bool,
-    /// `doctor --salvage` could not read everything in it: the files are the only copy of the rest.
+    /// Whether `doctor --salvage` could not read everything: the files are then the only copy of the rest.
     #[serde(default)]
     pub incomplete: bool,
-    /// The journal in use is this one, up to the damage or beyond: what it does not have was ended since, or is lost.
+    /// Whether the journal in use was recovered from this one, up to the damage or beyond it. Contexts that it lacks
+    /// have ended since, or are lost.
     #[serde(default)]
     pub continued: bool,
-    /// The journal is gone from its place by intent: the next start makes a new one.
+    /// Whether the journal was moved away on purpose, so that the next start creates a new one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begins_anew: bool,
-    /// It is the catalog that was damaged.
+    /// Whether the catalog was damaged, and not the journal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub catalog: bool,
 }
 
 impl Incident {
-    /// Makes the directory for a new one in `db`, and writes down what is known: whatever cuts the rest short, the files in it are told of.
-    ///
-    /// # Errors
-    /// Whatever the disk says.
+    /// Creates the directory of a new incident in `db` with its description, so that `doctor` finds the files even if
+    /// the rest is interrupted.
     pub fn begin(db: &Path, now: Timestamp, what: String) -> Result<Self> {
         let time = now.strftime("%Y%m%dT%H%M%S%.3fZ");
         let dir = (0_u32..)
@@ -75,17 +74,14 @@ impl Incident {
         Ok(this)
     }
 
-    /// Removes it again: nothing was changed, and the next start begins another one.
+    /// Removes the directory again if nothing was changed; the next start finds the damage anew.
     pub fn abandon(&self) {
         if let Err(error) = fs::remove_dir_all(&self.dir) {
             tracing::warn!(%error, dir = %self.dir.display(), "copies of damaged files are left");
         }
     }
 
-    /// Copies `file` into the directory, if it is there.
-    ///
-    /// # Errors
-    /// Whatever the disk says.
+    /// Copies `file` into the directory if it exists, and syncs the copy.
     pub fn copy_in(&self, file: &Path) -> Result<()> {
         let to = self.dir.join(file.file_name().unwrap_or_default());
         match fs::copy(file, &to).and_then(|_| fs::File::open(&to)?.sync_all()) {
@@ -94,10 +90,7 @@ impl Incident {
         }
     }
 
-    /// Moves `file` into the directory, if it is there.
-    ///
-    /// # Errors
-    /// Whatever the disk says.
+    /// Moves `file` into the directory if it exists.
     pub fn move_in(&self, file: &Path) -> Result<()> {
         match fs::rename(file, self.dir.join(file.file_name().unwrap_or_default())) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(self.to_error(&e)),
@@ -105,10 +98,7 @@ impl Incident {
         }
     }
 
-    /// Writes down what is known.
-    ///
-    /// # Errors
-    /// Whatever the disk says.
+    /// Writes the description durably.
     pub fn save(&self) -> Result<()> {
         let text = serde_json::to_vec_pretty(&self.facts).map_err(|e| Error::internal(e.to_string()))?;
         let new = self.dir.join("found.json.new");
@@ -119,7 +109,7 @@ impl Incident {
             .map_err(|e| self.to_error(&e))
     }
 
-    /// `damaged-<time>`.
+    /// Returns `damaged-<time>`.
     #[must_use]
     pub fn name(&self) -> String {
         self.dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -130,7 +120,7 @@ impl Incident {
     }
 }
 
-/// All that were found in `db`, oldest first. Those that a person deleted are forgotten.
+/// Lists the incidents in `db`, oldest first. Directories that a person has deleted are not listed.
 #[must_use]
 pub fn list_incidents(db: &Path) -> Vec<Incident> {
     let Ok(entries) = fs::read_dir(db) else { return Vec::new() };

@@ -1,5 +1,5 @@
-//! Looks at the journal's files before SQLite opens them: it drops what stands behind a damaged frame of its log, and the whole log if the
-//! database is missing, without a word.
+//! Inspects and recovers the journal's files before SQLite opens them. SQLite silently drops everything after a damaged
+//! frame of the log, and the whole log if the database is missing.
 
 use std::io;
 use std::path::Path;
@@ -19,27 +19,29 @@ use crate::store::journal::JournalPosition;
 use crate::store::session_files::sync_dir;
 use crate::store::{integrity, sqlite};
 
-/// Name of the database made of everything that can be read, kept beside the damaged files if it could not take their place.
+/// Name of the database with everything that can be read, stored beside the damaged files if it could not replace them.
 pub const READABLE_DB: &str = "readable.db";
 
-/// The findings of a look.
+/// Result of an inspection.
 #[derive(Debug, Default)]
 pub struct JournalInspection {
     incident: Option<Incident>,
     newest: Option<StoredPosition>,
 }
 
-/// Looks at the journal `path`, which nobody has open; sets aside what is damaged, and puts the most that can be had of it in its place.
+/// Inspects the journal `path`, which nobody may have open. If it is damaged, sets copies of the files aside, and
+/// replaces the journal by the most complete intact version.
 ///
 /// # Errors
-/// It is no database, another process has it open, or the disk does not take the copies: then nothing was changed.
+/// Fails if the file is not a database, if another process has it open, or if the copies cannot be written. Nothing has
+/// changed then.
 pub fn inspect_journal(path: &Path, now: Timestamp) -> Result<JournalInspection> {
     let db = path.parent().unwrap_or(path);
     let newest = StoredPosition::read(db);
     let failed = |e: io::Error| Error::io(format_args!("cannot read {}", path.display()), &e);
     let lock = if path.symlink_metadata().is_ok() { Some(DatabaseLock::acquire(path)?) } else { None };
     let files = DatabaseFiles::read(path, lock)?;
-    // SQLite would write the log into it, or drop it.
+    // SQLite would write the log into the file, or drop it.
     if let Some(what) = integrity::header_bytes_fault(path, files.length, &files.header) {
         return Err(sqlite::damaged_error(path, &what));
     }
@@ -54,7 +56,7 @@ pub fn inspect_journal(path: &Path, now: Timestamp) -> Result<JournalInspection>
             if files.length == 0 {
                 incident = Some(anew);
             } else {
-                // One is there after all.
+                // A journal exists in spite of the incident.
                 anew.facts.begins_anew = false;
                 anew.save()?;
             }
@@ -85,16 +87,16 @@ pub fn inspect_journal(path: &Path, now: Timestamp) -> Result<JournalInspection>
     Ok(JournalInspection { incident: Some(incident), newest })
 }
 
-/// Describes what is wrong with the files, if anything is.
+/// Describes the damage of the files, if there is any.
 fn describe_damage(files: &DatabaseFiles, log: &Wal<'_>, newest: Option<StoredPosition>) -> io::Result<Option<String>> {
     if files.length == 0 && log.has_commits() {
         return Ok(Some("it is missing, and its log is there".to_owned()));
     }
-    // Transactions that were never synced may reach the disk in any order.
+    // Without syncs, transactions may reach the disk in any order, so a gap in the log is no proof of damage.
     if let Some(what) = log.damage().filter(|_| newest.is_none_or(|newest| newest.synced)) {
         return Ok(Some(what));
     }
-    // The last transaction alone: a crash tears it as damage does, but not one that was acknowledged.
+    // A crash tears the last transaction as damage does, but never one that was acknowledged.
     let Some(noted) = newest.filter(|_| log.is_torn()) else { return Ok(None) };
     let copies = ScratchDir::create(files.path.parent().unwrap_or(&files.path))?;
     let plain = copies.dir.join("plain.db");
@@ -105,17 +107,14 @@ fn describe_damage(files: &DatabaseFiles, log: &Wal<'_>, newest: Option<StoredPo
 }
 
 impl JournalInspection {
-    /// Returns true if damage was found: the log may have frames that nobody is to read again.
+    /// Returns whether damage was found. The log may then have frames that must never be read again.
     #[must_use]
     pub fn found_damage(&self) -> bool {
         self.incident.is_some()
     }
 
-    /// Compares the journal as it was opened, which has come to `reached`, with what was kept beside it. What is to be told: the text, and
-    /// the number that the event about it has, so that no number is given twice.
-    ///
-    /// # Errors
-    /// Whatever the disk says.
+    /// Compares `reached`, the position of the opened journal, with the one in the position file. Returns the text of a
+    /// notice and the number of its event, chosen so that no number is used twice; `None` if nothing is wrong.
     pub fn finish(self, path: &Path, reached: JournalPosition, now: Timestamp) -> Result<Option<(String, u64)>> {
         let noted = self.newest.map_or(reached, |newest| newest.position);
         if self.incident.is_none() && !reached.is_behind(noted) {

@@ -1,5 +1,5 @@
-//! Reads a damaged journal that was set aside. SQLite never opens the files themselves: it deletes the log of an empty database and writes
-//! into one that has a log. What it opens are copies, in a directory that goes when they were read.
+//! Salvages a damaged journal that was set aside. SQLite must not open these files themselves: it deletes the log of an
+//! empty database and writes into one that has a log. It opens copies in a temporary directory.
 
 use std::fs;
 use std::io;
@@ -13,25 +13,25 @@ use crate::error::{Error, Result};
 use crate::store::integrity::{self, SalvagedContext};
 use crate::store::{JOURNAL_FILE, journal, sqlite};
 
-/// Names of directories with copies begin so.
+/// Name prefix of the temporary directories.
 const SCRATCH_PREFIX: &str = ".salvage-";
 
-/// The content of a damaged journal.
+/// Salvaged content of a damaged journal.
 #[derive(Debug, Default)]
 pub struct SalvagedJournal {
     pub contexts: Vec<SalvagedContext>,
-    /// Records that belong to no context that is known, and rows that cannot be read.
+    /// Number of records that belong to no known context, and of unreadable rows.
     pub lost: u64,
-    /// There were files of a journal.
+    /// Whether files of a journal were found.
     pub has_files: bool,
-    /// Something was made of them that can be read.
+    /// Whether something in them was readable.
     pub has_readable: bool,
 }
 
-/// Reads everything that the files in `dir` have, a directory below `db/`. Nothing in it is changed. Blocks.
+/// Salvages everything in the files of `dir`, a directory below `db/`. Changes nothing in it. Blocks.
 ///
 /// # Errors
-/// A disk that does not take the copies.
+/// Fails if the copies cannot be written.
 pub fn salvage_journal(dir: &Path) -> Result<SalvagedJournal> {
     let base = dir.join(JOURNAL_FILE);
     let [readable, log_path] = [dir.join(READABLE_DB), base.with_extension("db-wal")];
@@ -80,7 +80,8 @@ pub fn salvage_journal(dir: &Path) -> Result<SalvagedJournal> {
 }
 
 impl SalvagedJournal {
-    /// Adds what the database `path`, a copy, has more. Returns true if it has no fault that its rows tell.
+    /// Adds what the copy `path` has in addition. Returns whether it was read completely, without broken contexts or
+    /// lost records.
     fn merge_from(&mut self, path: &Path) -> bool {
         let read = sqlite::open_reader(path).and_then(|conn| {
             let checked = journal::check(&conn)?;
@@ -107,14 +108,14 @@ impl SalvagedJournal {
     }
 }
 
-/// A directory for copies, which goes with the value.
+/// A temporary directory for copies, deleted on drop.
 #[derive(Debug)]
 pub(super) struct ScratchDir {
     pub(super) dir: PathBuf,
 }
 
 impl ScratchDir {
-    /// Makes it in `db`, where there is room for the journal; what a crash left of others is removed.
+    /// Creates the directory in `db`, where there is space for the journal; removes the directories that a crash left.
     pub(super) fn create(db: &Path) -> io::Result<Self> {
         use std::os::unix::fs::DirBuilderExt as _;
         for entry in fs::read_dir(db)?.flatten() {

@@ -1,4 +1,4 @@
-//! Tells which processes have a database open, by the locks that they have on it.
+//! Finds the processes that have a database open, by their locks on it.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
@@ -6,7 +6,8 @@ use std::os::unix::fs::MetadataExt as _;
 /// SQLite's locks begin at this byte of a database.
 const SQLITE_LOCK_BYTE: u64 = 0x4000_0000;
 
-/// Names the other processes that have a lock of SQLite's on `file`, as far as the system tells: `sqlite3 (pid 4711)`.
+/// Lists the other processes that hold a lock of SQLite's on `file`, as far as the system reports them: `sqlite3 (pid
+/// 4711)`.
 pub fn list(file: &File) -> Vec<String> {
     let Ok(inode) = file.metadata().map(|metadata| metadata.ino()) else { return Vec::new() };
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
@@ -16,7 +17,8 @@ pub fn list(file: &File) -> Vec<String> {
     pids.into_iter().filter(|pid| *pid != std::process::id()).map(describe_process).collect()
 }
 
-/// The process of a line of `/proc/locks`, if it is about the file `inode`. The device is not compared: some file systems tell another one.
+/// Parses the process id from a line of `/proc/locks` about the file `inode`. Ignores the device, because some file
+/// systems report a different one there.
 fn parse_pid(line: &str, inode: u64) -> Option<u32> {
     let mut words = line.split_whitespace().skip(1).filter(|word| *word != "->");
     let (kind, _, _, pid) = (words.next()?, words.next()?, words.next()?, words.next()?);
@@ -27,7 +29,7 @@ fn parse_pid(line: &str, inode: u64) -> Option<u32> {
 
 fn describe_process(pid: u32) -> String {
     match fs::read_to_string(format!("/proc/{pid}/comm")) {
-        // Of another user's process no more than that may be shown: its name is its own choice.
+        // Another user chooses the name of their process, so only printable ASCII of it is shown.
         Ok(name) if !name.trim().is_empty() => {
             let name: String = name.trim().chars().filter(|c| c.is_ascii_graphic()).collect();
             format!("{name} (pid {pid})")

@@ -1,4 +1,4 @@
-//! Refuses to begin an empty journal in a home that had one: somebody moved or removed it, and may want to put it back.
+//! Refuses to create an empty journal in a home that had one: somebody moved or removed it and may want to put it back.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,8 @@ use super::wal::Wal;
 use crate::error::{Error, Result};
 use crate::store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE};
 
-/// Files of `db/` that come after the journal: a first start that was cut short leaves none of them without it.
+/// Files of `db/` that are created after the journal, so that a first start that was interrupted leaves none of them
+/// without it.
 const FILES_AFTER_JOURNAL: [&str; 4] = [CATALOG_FILE, "chorus.db.bak", NEWEST, "home.id"];
 
 /// Refuses a home whose journal is missing.
@@ -22,7 +23,7 @@ const FILES_AFTER_JOURNAL: [&str; 4] = [CATALOG_FILE, "chorus.db.bak", NEWEST, "
 pub fn refuse_missing_journal(home: &Path) -> Result<()> {
     let Some(evidence) = evidence_of_journal(home)? else { return Ok(()) };
     let path = home.join(DB_DIR).join(JOURNAL_FILE);
-    // Moved away by intent.
+    // The journal was moved away on purpose.
     if list_incidents(&home.join(DB_DIR)).iter().any(|found| found.facts.begins_anew) {
         return Ok(());
     }
@@ -39,10 +40,8 @@ pub fn refuse_missing_journal(home: &Path) -> Result<()> {
     )))
 }
 
-/// Names something by which `home` shows that it had a journal; `None` if it has one, a log that one can be made of, or never had any.
-///
-/// # Errors
-/// Whatever the disk says.
+/// Names a file that proves that `home` had a journal. Returns `None` if it has one or a log from which one can be
+/// recovered, or if it never had one.
 pub fn evidence_of_journal(home: &Path) -> Result<Option<String>> {
     let db = home.join(DB_DIR);
     let path = db.join(JOURNAL_FILE);

@@ -1,5 +1,6 @@
-//! Protection of a database against what happens to its files: another process that writes them, files that go or are
-//! replaced while they are open, and damage that SQLite would not tell.
+//! Protection of the databases against other processes that write their files, against files that are removed or
+//! replaced while they are open, and against damage that SQLite does not report. Recovery and salvage of damaged
+//! databases.
 
 mod candidates;
 mod catalog_inspection;

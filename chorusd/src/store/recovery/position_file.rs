@@ -1,6 +1,7 @@
-//! How far the journal has come, in a small file beside it: the number of its newest event, and that of commits without one. It is
-//! written after each commit and never synced by itself: `kill -9` does not lose it, and after a loss of power it may be old. It is never
-//! ahead of the journal, so a journal that ends before it has lost what was acknowledged.
+//! The position file: the journal's position (number of the newest event, and of commits without one) in a small file
+//! beside it. It is written after each commit and never synced by itself: it survives `kill -9` and may be old after a
+//! loss of power. It is never ahead of the journal, so a journal with an earlier position has lost acknowledged
+//! commits.
 
 use std::fs::File;
 use std::io;
@@ -15,20 +16,20 @@ use super::super::session_files::sync;
 /// Name of the file, beside live.db.
 pub const POSITION_FILE: &str = "live.newest";
 
-/// The content of the file.
+/// Content of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredPosition {
-    /// How far the journal on the disk has come.
+    /// Position of the journal on the disk.
     pub position: JournalPosition,
-    /// Every commit was synced before it was acknowledged.
+    /// Whether every commit was synced before it was acknowledged.
     pub synced: bool,
 }
 
 impl StoredPosition {
-    /// Reads what was noted in the directory `db`; `None` if nothing can be used.
+    /// Reads the position file in the directory `db`; `None` if it is missing or unusable.
     pub fn read(db: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(db.join(POSITION_FILE)).ok()?;
-        // An earlier release writes a shorter line over a longer one.
+        // An earlier release overwrites a longer line with a shorter one.
         let (facts, sum) = text.lines().next()?.rsplit_once(' ')?;
         if sum != format!("{:08x}", crc32(0, facts.as_bytes())) {
             return None;
@@ -36,21 +37,21 @@ impl StoredPosition {
         let mut facts = facts.split_whitespace();
         let event = facts.next()?.parse().ok()?;
         let synced = facts.next()? == "always";
-        // Earlier releases count events alone.
+        // Earlier releases count events only.
         let commits = facts.next().map_or(Some(0), |commits| commits.parse().ok())?;
         Some(Self { position: JournalPosition { event, commits }, synced })
     }
 }
 
-/// Writes the file.
+/// Writes the position file.
 #[derive(Debug, Clone)]
 pub struct PositionFile {
-    /// `None` if it cannot be opened: the journal works without.
+    /// `None` if the file cannot be opened: the journal works without it.
     file: Option<Arc<File>>,
-    /// SQLite's write-ahead log, where the last commits are.
+    /// SQLite's write-ahead log, which contains the last commits.
     log: PathBuf,
     durability: Durability,
-    /// As of the last commit, on the disk or not.
+    /// Position as of the last commit, whether synced or not.
     last_position: Arc<Mutex<JournalPosition>>,
 }
 
@@ -71,12 +72,13 @@ impl PositionFile {
         }
     }
 
-    /// Returns the numbers as of the last commit.
+    /// Returns the position as of the last commit.
     pub fn position(&self) -> JournalPosition {
         *self.last_position.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the numbers after a commit; if commits are not synced, [`Note::sync`] writes them.
+    /// Stores the position after a commit, and writes it to the file if commits are synced. Otherwise
+    /// [`PositionFile::sync`] writes it.
     pub fn record_commit(&self, reached: JournalPosition) {
         *self.last_position.lock().unwrap_or_else(PoisonError::into_inner) = reached;
         if self.durability == Durability::Always {
@@ -84,10 +86,7 @@ impl PositionFile {
         }
     }
 
-    /// Syncs the log, and writes the numbers as of the last commit before.
-    ///
-    /// # Errors
-    /// A sync that failed.
+    /// Syncs the log, and then writes the position that was reached before the sync.
     pub fn sync(&self) -> io::Result<()> {
         let reached = self.position();
         sync(&File::open(&self.log)?)?;
@@ -95,15 +94,12 @@ impl PositionFile {
         Ok(())
     }
 
-    /// Syncs as [`Note::sync`] does, if commits are not synced.
-    ///
-    /// # Errors
-    /// A sync that failed.
+    /// As [`PositionFile::sync`], but does nothing if commits are synced.
     pub fn sync_if_deferred(&self) -> io::Result<()> {
         if self.durability == Durability::Always { Ok(()) } else { self.sync() }
     }
 
-    /// Writes numbers that are on the disk. What cannot be noted leaves older ones, which are right as far as they go.
+    /// Writes a position that is on the disk. Ignores errors: the older position in the file stays valid.
     fn write(&self, reached: JournalPosition) {
         let synced = if self.durability == Durability::Always { "always" } else { "interval" };
         let facts = format!("{:020} {synced:8} {:020}", reached.event, reached.commits);

@@ -1,5 +1,5 @@
-//! Reads rows out of the pages of a damaged database without SQLite, which needs its header, its schema and every page on the way to a
-//! row. The leaves of its tables tell themselves what they hold, and so do the rows.
+//! Reads rows from the pages of a damaged database without SQLite, which needs the header, the schema and every page on
+//! the way to a row. Leaf pages of tables describe themselves, and so do rows.
 //!
 //! The format is documented at <https://sqlite.org/fileformat2.html>.
 
@@ -15,12 +15,12 @@ use super::super::{journal, sqlite};
 use super::wal::Wal;
 use crate::error::Result;
 
-/// A leaf of a table.
+/// Page type of a leaf of a table.
 const LEAF_TABLE_PAGE: u8 = 0x0d;
-/// No row is longer than this.
+/// Limit of a row's length in bytes; longer ones are damage.
 const MAX_ROW_BYTES: u64 = 256 << 20;
 
-/// Columns of `contexts` in the order in which they came; a row that was not written since has fewer.
+/// Columns of `contexts` in the order in which migrations added them; a row that was not written since has fewer.
 const CONTEXT_COLUMNS: [&str; 17] = [
     "id",
     "agent_id",
@@ -40,7 +40,7 @@ const CONTEXT_COLUMNS: [&str; 17] = [
     "restored_input",
     "restored_output",
 ];
-/// So many of them were there from the beginning.
+/// Number of columns in the first version of the schema.
 const INITIAL_CONTEXT_COLUMNS: usize = 12;
 
 /// The pages of a database and of its log.
@@ -68,7 +68,7 @@ impl Pages<'_> {
         self.log.keys().next_back().map_or(in_file, |page| in_file.max(*page))
     }
 
-    /// The row of the cell at `at` of a leaf: its key, and its columns.
+    /// Reads the row in the cell at offset `at` of a leaf: its key and its columns.
     fn read_row(&self, page: &[u8], at: usize) -> Option<(i64, Vec<Value>)> {
         let mut cell = page.get(at..)?;
         let length = read_varint(&mut cell)?;
@@ -91,11 +91,11 @@ impl Pages<'_> {
     }
 }
 
-/// Writes a new journal with the records and heads that the pages of `base`, if it is there, and `log` still have to `to`, which is not
-/// there yet. Returns false if there are none.
+/// Writes the records and context rows that are left in the pages of `base`, if it exists, and of `log` to a new
+/// journal `to`, which must not exist. Returns false if there are none.
 ///
 /// # Errors
-/// A disk that does not take it.
+/// Fails if `to` cannot be written.
 pub fn rebuild_journal(base: &Path, log: Option<&Wal<'_>>, to: &Path) -> Result<bool> {
     let file = File::open(base).ok();
     let size = log.map(|log| log.page_size).or_else(|| page_size_of_file(file.as_ref()?)).unwrap_or(4096);
@@ -119,7 +119,7 @@ pub fn rebuild_journal(base: &Path, log: Option<&Wal<'_>>, to: &Path) -> Result<
             }
         }
     }
-    // A page that is not in use any more may have a record with the number of another.
+    // A page that is no longer in use may have a record with the row id of another one.
     for columns in &again {
         insert_record(&all, None, columns)?;
     }
@@ -127,7 +127,7 @@ pub fn rebuild_journal(base: &Path, log: Option<&Wal<'_>>, to: &Path) -> Result<
     Ok(found > 0)
 }
 
-/// Returns false if another record has the number.
+/// Returns false if a different record has the row id.
 fn insert_record(conn: &Connection, key: Option<i64>, columns: &[Value]) -> Result<bool> {
     let [_, before, number, envelope] = columns else { return Ok(true) };
     let added = conn
@@ -140,7 +140,7 @@ fn insert_record(conn: &Connection, key: Option<i64>, columns: &[Value]) -> Resu
     Ok(same.query_row(params![key, envelope], |row| row.get(0)).optional()?.unwrap_or(true))
 }
 
-/// Of several heads of a context the newest is kept.
+/// Keeps the newest of several rows of a context.
 fn insert_context_row(conn: &Connection, key: i64, mut columns: Vec<Value>) -> Result<()> {
     columns.truncate(CONTEXT_COLUMNS.len());
     conn.prepare_cached("DELETE FROM contexts WHERE id = ?1 AND last_activity_at <= ?2")?
@@ -155,7 +155,7 @@ fn insert_context_row(conn: &Connection, key: i64, mut columns: Vec<Value>) -> R
     Ok(())
 }
 
-/// The key is in the place of the first column.
+/// The first column is null, because SQLite stores the key elsewhere in the cell.
 fn is_record(columns: &[Value]) -> bool {
     matches!(
         columns,
@@ -171,7 +171,7 @@ fn is_context_row(columns: &[Value]) -> bool {
         )
 }
 
-/// Where the cells of a page are that is a leaf of a table.
+/// Offsets of the cells of a table's leaf page; empty for other pages.
 fn cell_offsets(page: &[u8], header: usize) -> Vec<usize> {
     if page.get(header) != Some(&LEAF_TABLE_PAGE) {
         return Vec::new();
@@ -181,7 +181,7 @@ fn cell_offsets(page: &[u8], header: usize) -> Vec<usize> {
     (0..count).map_while(|n| word(header + 8 + 2 * n)).collect()
 }
 
-/// The page size that the header of the database `path` tells.
+/// Reads the page size from the header of the database `path`.
 pub fn read_page_size(path: &Path) -> Option<usize> {
     page_size_of_file(&File::open(path).ok()?)
 }
@@ -195,7 +195,7 @@ fn page_size_of_file(file: &File) -> Option<usize> {
     }
 }
 
-/// Takes a number of one to nine bytes off the front.
+/// Reads a number of one to nine bytes from the front of `bytes`.
 fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     for n in 0..9 {
@@ -212,18 +212,18 @@ fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// A number of up to eight bytes, the highest first, with a sign.
+/// Decodes a signed big-endian number of up to eight bytes.
 fn decode_signed(bytes: &[u8]) -> i64 {
     let negative = bytes.first().is_some_and(|first| first & 0x80 != 0);
     bytes.iter().fold(if negative { -1 } else { 0 }, |value, byte| value << 8 | i64::from(*byte))
 }
 
-/// The number of a page at the front of `bytes`; 0: none.
+/// Reads a page number from the front of `bytes`; 0 means none.
 fn read_page_number(bytes: &[u8]) -> u32 {
     bytes.first_chunk().map_or(0, |four| u32::from_be_bytes(*four))
 }
 
-/// The columns of a row.
+/// Parses the columns of a row.
 fn parse_columns(payload: &[u8]) -> Option<Vec<Value>> {
     let mut header = payload;
     let length = usize::try_from(read_varint(&mut header)?).ok()?;
@@ -272,7 +272,7 @@ mod tests {
         conn.execute_batch(head).unwrap();
         for n in 0..60_u32 {
             let place = RecordPosition { before: Some(i64::from(n)).filter(|n| *n > 0), number: n };
-            // Some of them need pages of their own.
+            // The longer ones need overflow pages.
             let json = format!("{{\"content\":\"{}\"}}", "x".repeat(n as usize * 300));
             let envelope = Record::Message { json: json.as_bytes() }.encode(ContextNo(7), place).unwrap();
             conn.execute(

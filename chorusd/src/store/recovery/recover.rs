@@ -1,4 +1,4 @@
-//! Puts the most that can be had of a damaged database and its log in its place.
+//! Replaces a damaged database and its log by the most complete intact version.
 
 use std::fs;
 use std::io;
@@ -10,21 +10,21 @@ use super::journal_inspection::READABLE_DB;
 use super::wal::Wal;
 use crate::store::session_files::sync_dir;
 
-/// What became of the database in its place.
+/// Outcome of a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecoveryOutcome {
-    /// It has what its log has behind the damage, too.
+    /// The database was replaced by one with the transactions after the damage, too.
     BeyondDamage,
-    /// It is as SQLite reads it, and that is all there is.
+    /// The database stays as SQLite reads it; nothing else is readable.
     UpToDamage,
-    /// It is as SQLite reads it; more of it can be read in [`READABLE`] beside the damaged files.
+    /// The database stays as SQLite reads it; more is readable in [`READABLE_DB`] beside the damaged files.
     ReadableAside,
 }
 
-/// Looks a database over: the one that SQLite itself makes of the files (false), or one that has more of the log.
+/// Assesses a database: the one that SQLite itself recovers from the files (false), or one with more of the log (true).
 pub type AssessCandidate = fn(std::path::PathBuf, bool) -> Candidate;
 
-/// Recovers `path`, copies of which and of whose `log` the incident has.
+/// Recovers the database `path`. The incident's directory must have copies of it and of its `log`.
 pub fn recover_database(
     incident: &Incident,
     log: &Wal<'_>,
@@ -63,7 +63,7 @@ pub fn recover_database(
     Ok(became)
 }
 
-/// Copies the database `from` and its log, as far as they are there.
+/// Copies the database `from` and its log, if they exist.
 pub fn copy_with_log(from: &Path, to: &Path) -> io::Result<()> {
     for (from, to) in [(from, to), (&from.with_extension("db-wal"), &to.with_extension("db-wal"))] {
         match fs::copy(from, to) {
@@ -74,7 +74,8 @@ pub fn copy_with_log(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the database `from`, which has all of the log in it, in the place of `path` and its log. Cut short, the next start does the same.
+/// Replaces `path` and its log by the database `from`, which contains the log. If this is interrupted, the next start
+/// repeats it.
 pub fn replace_database(from: &Path, path: &Path) -> io::Result<()> {
     let new = path.with_extension("db.new");
     fs::copy(from, &new)?;

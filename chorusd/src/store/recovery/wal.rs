@@ -1,7 +1,8 @@
-//! Reads SQLite's write-ahead log without SQLite, which silently stops at the first frame whose checksum is wrong.
+//! Reads SQLite's write-ahead log without SQLite, which silently stops at the first frame with a wrong checksum.
 //!
-//! The format is documented at <https://sqlite.org/walformat.html>: a header of 32 bytes, then frames of 24 bytes and a page. Each
-//! checksum covers everything before it in the log, so that a frame is valid only behind valid ones.
+//! The format is documented at <https://sqlite.org/walformat.html>: a header of 32 bytes, then frames of 24 bytes and a
+//! page. Each checksum covers everything before it in the log, so that a frame is valid only if all frames before it
+//! are.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,36 +10,37 @@ use std::ops::Range;
 const HEADER_BYTES: usize = 32;
 const FRAME_HEADER_BYTES: usize = 24;
 const MAGIC: u32 = 0x377f_0682;
-/// Used where neither the log nor the database tells.
+/// Used if neither the log nor the database has a readable page size.
 const DEFAULT_PAGE_BYTES: usize = 4096;
 
-/// One frame that belongs to the current generation of the log.
+/// A frame of the current generation of the log.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    /// Number of the page that it holds, from 1.
+    /// Number of the page in this frame, from 1.
     pub page: u32,
-    /// Pages of the database after the transaction that this frame commits; 0: it commits none.
+    /// If this frame commits a transaction, the size of the database in pages after it; else 0.
     pub commit_size: u32,
-    /// SQLite reads it.
+    /// Whether SQLite reads the frame.
     pub valid: bool,
-    /// Its checksum fits the one that the frame before it carries.
+    /// Whether its checksum continues the one that the previous frame carries.
     linked: bool,
     body: Range<usize>,
 }
 
-/// A log, read.
+/// A parsed log.
 #[derive(Debug)]
 pub struct Wal<'a> {
     bytes: &'a [u8],
     pub page_size: usize,
     /// Frames of the current generation, in order.
     pub frames: Vec<Frame>,
-    /// The header can be used.
+    /// Whether the header is intact.
     has_valid_header: bool,
 }
 
 impl<'a> Wal<'a> {
-    /// Reads `bytes`; `page_size` is what the database says. `None` if it holds nothing, as after a first start that was cut short.
+    /// Parses `bytes`; `page_size` is the one in the database's header. Returns `None` if the log is empty, as after a
+    /// first start that was interrupted.
     pub fn parse(bytes: &'a [u8], page_size: Option<usize>) -> Option<Self> {
         let head = bytes.get(..HEADER_BYTES)?;
         let magic = be_u32(head, 0);
@@ -50,7 +52,7 @@ impl<'a> Wal<'a> {
             Ok(size) if header && size.is_power_of_two() && (512..=65_536).contains(&size) => size,
             _ => page_size.unwrap_or(DEFAULT_PAGE_BYTES),
         };
-        // A header that is damaged does not tell the generation; its first frame does.
+        // If the header is damaged, take the generation's salts from the first frame.
         let salts = if header { head.get(16..24)? } else { bytes.get(HEADER_BYTES + 8..HEADER_BYTES + 16)? };
         if !header && salts.iter().all(|byte| *byte == 0) {
             return None;
@@ -78,11 +80,11 @@ impl<'a> Wal<'a> {
         Some(Self { bytes, page_size, frames, has_valid_header: header })
     }
 
-    /// Describes the sign that the log was damaged after it was written; `None` for every state that a crash or a loss
-    /// of power leaves.
+    /// Describes the evidence that the log was damaged after it was written; `None` for every state that a crash or a
+    /// loss of power can leave.
     ///
-    /// Behind the last commit that is whole, a crash leaves at most one transaction, torn: a frame that continues the log behind
-    /// a later commit was written when that commit was whole. Leftovers of earlier transactions do not continue it.
+    /// After the last intact commit, a crash leaves at most one torn transaction. A frame that continues the checksums
+    /// of a later commit proves that this commit was complete once; frames of earlier generations do not continue them.
     pub fn damage(&self) -> Option<String> {
         if !self.has_valid_header {
             return Some(format!("the header of its log is damaged; {} frames follow", self.frames.len()));
@@ -95,26 +97,26 @@ impl<'a> Wal<'a> {
         })
     }
 
-    /// Returns true if a transaction was committed in it, readable or not.
+    /// Returns whether the log has a committed transaction, readable or not.
     pub fn has_commits(&self) -> bool {
         self.frames.iter().any(|frame| frame.commit_size > 0)
     }
 
-    /// Returns true if it has frames behind the last transaction that SQLite reads: a transaction that a crash tore, or that was damaged
-    /// since.
+    /// Returns whether there are frames after the last transaction that SQLite reads: one that a crash tore, or one
+    /// that was damaged since.
     pub fn is_torn(&self) -> bool {
         let whole = self.frames.iter().rposition(|frame| frame.valid && frame.commit_size > 0).map_or(0, |at| at + 1);
         whole < self.frames.len()
     }
 
-    /// The newest content of each page as of the last commit, and how many pages the database has then. Frames whose content
-    /// is not what was written are taken for pages that no other frame has, if `damaged` says so.
+    /// Returns the newest content of each page as of the last commit, and the size of the database in pages. With
+    /// `damaged`, also uses damaged frames for pages that have no undamaged one.
     pub fn pages(&self, damaged: bool) -> Option<(BTreeMap<u32, &'a [u8]>, u32)> {
         let last = self.frames.iter().rposition(|frame| frame.commit_size > 0)?;
         let size = self.frames[last].commit_size;
         let mut pages: BTreeMap<u32, (bool, &[u8])> = BTreeMap::new();
         for frame in self.frames[..=last].iter().filter(|frame| frame.page <= size) {
-            // The first of all follows the header, whose checksum may be what is damaged.
+            // The first frame continues the header, whose checksum may be the damaged one.
             let good = frame.linked || (!self.has_valid_header && std::ptr::eq(frame, &raw const self.frames[0]));
             let body = &self.bytes[frame.body.clone()];
             match pages.get(&frame.page) {
@@ -131,7 +133,7 @@ fn be_u32(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
-/// The checksum of `bytes`, whose length is a multiple of 8, behind what `before` covers.
+/// Continues the checksum `before` with `bytes`, whose length must be a multiple of 8.
 fn checksum(big_endian: bool, before: (u32, u32), bytes: &[u8]) -> (u32, u32) {
     let number = |four: &[u8]| match four.try_into() {
         Ok(four) if big_endian => u32::from_be_bytes(four),
@@ -150,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// A log of `commits` transactions, as a `kill -9` leaves it.
+    /// Returns a log of `commits` transactions, as `kill -9` leaves it.
     fn log(commits: usize) -> Vec<u8> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.db");

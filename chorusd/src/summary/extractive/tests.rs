@@ -1,4 +1,4 @@
-//! Small conversations and what a person would want to read of them.
+//! Tests with small conversations and the summary that a reader expects of each.
 
 use chorus_proto::Role::{self, Assistant, System, ToolResult, User};
 use chorus_proto::{Message, NewMessage};

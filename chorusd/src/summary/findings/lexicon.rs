@@ -1,11 +1,11 @@
-//! Words that tell a decision or something left to do. They are English, Chinese and Japanese, with the commonest of a few neighbours.
-//! All of them are looked for in one pass.
+//! Word lists that show decisions and open tasks. They are English, Chinese and Japanese, with the most common words of
+//! a few related languages. All are searched in one pass.
 
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-/// Each is one word or several in a row.
+/// Each entry is one word or several consecutive ones.
 const DECISIONS: &[&str] = &[
     "decided",
     "decision",
@@ -60,7 +60,7 @@ const TASKS: &[&str] = &[
     "pending",
 ];
 
-/// The same in scripts that put no space between words: wherever they stand.
+/// The same for scripts without spaces between words; these match anywhere.
 const DECISIONS_UNSPACED: &[&str] = &[
     // Chinese, in simplified and traditional characters.
     "决定",
@@ -132,21 +132,21 @@ const TASKS_UNSPACED: &[&str] = &[
     "後で対応",
 ];
 
-/// Ends of questions in Chinese and Japanese that need no question mark.
+/// Endings of questions in Chinese and Japanese that need no question mark.
 const QUESTION_ENDINGS: &[char] = &['か', '吗', '嗎'];
 
-/// What a text tells.
+/// The cues found in a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CueMatches {
     pub decision: bool,
     pub task: bool,
 }
 
-/// All cues, those of decisions first.
+/// An automaton over all cues, those of decisions first.
 struct CueMatcher {
-    /// `None` never happens: these are few patterns.
+    /// Always `Some`: the number of patterns is small.
     search: Option<AhoCorasick>,
-    /// How many of the patterns are of decisions.
+    /// Number of patterns that are of decisions.
     decisions: usize,
 }
 
@@ -159,7 +159,7 @@ static CUES: LazyLock<CueMatcher> = LazyLock::new(|| {
     CueMatcher { search: AhoCorasick::new(&patterns).ok(), decisions }
 });
 
-/// What the words of a text tell: of a sentence, or of a whole message at once.
+/// Finds the cues in a sentence or in a whole message.
 #[must_use]
 pub fn find_cues(text: &str) -> CueMatches {
     let mut tells = CueMatches::default();
@@ -175,8 +175,8 @@ pub fn find_cues(text: &str) -> CueMatches {
     tells
 }
 
-/// A text in lower case, with one space before, between and behind its words. What stands between letters belongs to a word where
-/// Unicode says so: `todo.md` and `don't` are one.
+/// Converts a text to lower case with one space before, between and after its words. Punctuation between letters
+/// belongs to a word if Unicode says so: `todo.md` and `don't` are one word each.
 fn normalize_words(text: &str) -> String {
     let mut plain = String::with_capacity(text.len() + 2);
     plain.push(' ');
@@ -202,19 +202,19 @@ fn normalize_words(text: &str) -> String {
     plain
 }
 
-/// Whether a sentence asks: a question decides nothing, and leaves nothing to do.
+/// Returns whether a sentence is a question, which neither decides anything nor leaves anything to do.
 pub fn is_question(sentence: &str) -> bool {
     sentence.ends_with(['?', '？']) || sentence.trim_end_matches(['。', '.', ' ']).ends_with(QUESTION_ENDINGS)
 }
 
-/// The task of a line such as `- [ ] write the test`.
+/// Returns the task of a line such as `- [ ] write the test`.
 pub fn open_checkbox_task(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let item = line.strip_prefix(['-', '*', '+']).unwrap_or(line).trim_start();
     item.strip_prefix("[ ]").map(str::trim).filter(|task| !task.is_empty())
 }
 
-/// Whether a sentence was such a line, open or ticked off.
+/// Returns whether a sentence began as such a line, checked or unchecked.
 pub fn is_checkbox(text: &str) -> bool {
     ["[ ]", "[x]", "[X]"].iter().any(|mark| text.starts_with(mark))
 }

@@ -1,5 +1,5 @@
-//! What older messages leave behind when no model is asked: the files, decisions and to-dos that they name, found by rules. The same
-//! messages leave the same behind, whoever asks and whenever.
+//! Finds files, decisions and open tasks in messages by rules, without a model. The same messages always give the same
+//! findings.
 
 mod lexicon;
 mod paths;
@@ -11,13 +11,13 @@ use super::sample::head_and_tail;
 use super::sentence::parse_sentences;
 use crate::message::{FindingKinds, StoredMessage};
 
-/// Items of each kind that one compaction finds.
+/// Number of items of each kind that one compaction finds.
 pub const MAX_ITEMS_PER_KIND: usize = 10;
 
-/// Bytes at both ends of a text that are looked at.
+/// Bytes at each end of a text that are examined.
 const EDGE_BYTES: usize = 4096;
 
-/// What was found, in order of appearance.
+/// The findings, in order of appearance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings {
     pub decisions: Vec<Item>,
@@ -25,9 +25,10 @@ pub struct Findings {
     pub files_touched: Vec<Item>,
 }
 
-/// What `messages` name, at most `most` of each kind, and nothing that `known` has. Files are taken from calls of tools and from
-/// what people and models say; decisions and to-dos from what they say. What tools answer, and what Chorus wrote itself, is left out.
-/// What a message can name at all is found out once, and kept with it.
+/// Collects what `messages` name: at most `most` items of each kind, without those that `known` contains. Files come
+/// from tool calls and from the text of users and models, decisions and open tasks only from text. Tool results and
+/// messages that Chorus generated are left out. Which kinds a message can name at all is determined once and cached
+/// with the message.
 #[must_use]
 pub fn collect_findings<'a>(
     messages: impl IntoIterator<Item = &'a StoredMessage>,
@@ -76,7 +77,7 @@ pub fn collect_findings<'a>(
     Findings { decisions: decisions.items, open_tasks: tasks.items, files_touched: files.items }
 }
 
-/// What a message may name, by its cues alone.
+/// Determines by cues alone which kinds a message may name.
 fn detect_names(stored: &StoredMessage) -> FindingKinds {
     if !matches!(stored.role(), Role::User | Role::Assistant) {
         return FindingKinds::default();
@@ -91,7 +92,7 @@ fn detect_names(stored: &StoredMessage) -> FindingKinds {
     FindingKinds { files, decisions: decision, tasks: task || text.contains("[ ]") }
 }
 
-/// Each path that a message names; `text` is as much as is looked at of what it says.
+/// Calls `found` with each path that a message names. `text` is the part of its text that is examined.
 fn for_each_path(message: &Message, text: &str, mut found: impl FnMut(&str)) {
     paths::for_each_in_text(text, &mut found);
     for call in &message.tool_calls {

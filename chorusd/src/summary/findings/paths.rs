@@ -1,25 +1,25 @@
-//! Paths of files, in what tools are called with and in what is said.
+//! Finds paths of files in the parameters of tool calls and in text.
 
 use serde_json::Value;
 
-/// The longest path that is taken for one, in bytes.
+/// Length of the longest path, in bytes.
 const MAX_PATH_BYTES: usize = 200;
 
-/// How deep parameters are looked into.
+/// Depth to which nested parameters are searched.
 const MAX_PARAM_DEPTH: usize = 8;
 
-/// Names without a folder are files where they end so.
+/// A name without a folder counts as a file if it has one of these extensions.
 const FILE_EXTENSIONS: &[&str] = &[
     "c", "cc", "cfg", "conf", "cpp", "cs", "css", "csv", "go", "h", "hpp", "html", "ini", "ipynb", "java", "js",
     "json", "jsonl", "jsx", "kt", "lock", "md", "php", "proto", "py", "rb", "rs", "scss", "sh", "sql", "swift", "toml",
     "ts", "tsx", "txt", "xml", "yaml", "yml",
 ];
 
-/// Each path of a text, as it stands there.
+/// Calls `found` with each path in a text.
 pub fn for_each_in_text(text: &str, mut found: impl FnMut(&str)) {
     for token in text.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>|,;=".contains(c)) {
         let token = token.trim_end_matches(['.', ':', '!', '?', '*']).trim_start_matches('*');
-        // `src/lib.rs:42` names a line of it.
+        // `src/lib.rs:42` refers to a line of the file.
         let token = token
             .split_once(':')
             .map_or(token, |(path, line)| if line.starts_with(|c: char| c.is_ascii_digit()) { path } else { token });
@@ -29,8 +29,8 @@ pub fn for_each_in_text(text: &str, mut found: impl FnMut(&str)) {
     }
 }
 
-/// Each path in the parameters of a call: whatever a parameter says that is named after paths or files, and what looks like one in
-/// the others.
+/// Calls `found` with each path in the parameters of a tool call: the values of parameters that are named after paths
+/// or files, and whatever looks like a path in the others.
 pub fn for_each_in_params(params: &str, mut found: impl FnMut(&str)) {
     if let Ok(params) = serde_json::from_str::<Value>(params) {
         walk_params(&params, false, MAX_PARAM_DEPTH, &mut found);
@@ -51,7 +51,8 @@ fn walk_params(value: &Value, named: bool, depth: usize, found: &mut impl FnMut(
     }
 }
 
-/// Whether a parameter of that name says where a file is: `path`, `filename`, `notebook_path`; `file_text` and `profile` do not.
+/// Returns whether a parameter of that name contains a path: `path`, `filename` and `notebook_path` do, `file_text` and
+/// `profile` do not.
 fn is_path_parameter(name: &str) -> bool {
     let name = name.to_lowercase();
     let name = name.strip_suffix('s').unwrap_or(&name);
@@ -60,7 +61,7 @@ fn is_path_parameter(name: &str) -> bool {
         || name.ends_with("_file")
 }
 
-/// Text that may be a path because it is said to be one.
+/// Returns whether the value of such a parameter can be a path.
 fn is_possible_path(text: &str) -> bool {
     !text.trim().is_empty() && text.len() <= MAX_PATH_BYTES && !text.chars().any(char::is_control)
 }
@@ -77,7 +78,7 @@ fn is_path(token: &str) -> bool {
     let ending =
         name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty() || folder.is_some()).map(|(_, ending)| ending);
     match folder {
-        // `/usr/bin/env`, `./run`, `~/notes`; `and/or` is none.
+        // `/usr/bin/env`, `./run` and `~/notes` are paths; `and/or` is not.
         Some(_) if token.starts_with(['/', '~']) || token.starts_with("./") || token.starts_with("../") => {
             token.trim_start_matches(['/', '.', '~']).len() > 1
         }

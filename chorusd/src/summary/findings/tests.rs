@@ -1,3 +1,5 @@
+//! Tests of the rules for files, decisions and open tasks.
+
 use chorus_proto::NewMessage;
 use serde_json::json;
 

@@ -1,5 +1,6 @@
-//! Statements of two lines that may not both hold, found by rules: the same words but for a negation, the same subject with another
-//! value, or nearly the same words. What is found is for people to settle, so that one too many does less harm than one too few.
+//! Finds statements of two branches that may contradict each other, by rules: the same words except for a negation, the
+//! same subject with another value, or nearly the same words. People settle what is found, so one contradiction too
+//! many does less harm than one too few.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +10,16 @@ use sha2::{Digest as _, Sha256};
 use crate::summary::items::is_same_text;
 use crate::summary::text_limit::truncate_chars;
 
-/// Contradictions that are listed.
+/// Largest number of contradictions that are listed.
 const MAX_CONTRADICTIONS: usize = 20;
 
-/// Statements of a line that are compared: the newest.
+/// Number of the newest statements of each branch that are compared.
 const MAX_COMPARED: usize = 200;
 
-/// The longest statement that is quoted, in characters.
+/// Length of the longest statement that is quoted, in characters.
 const MAX_QUOTED_CHARS: usize = 200;
 
-/// Words that say nothing of what a statement is about.
+/// Words that do not show what a statement is about.
 const FILLER_WORDS: [&str; 40] = [
     "a", "an", "the", "we", "i", "you", "it", "this", "that", "to", "of", "for", "in", "on", "at", "by", "and", "or",
     "our", "is", "are", "was", "be", "will", "shall", "should", "must", "have", "has", "had", "now", "then", "so",
@@ -28,13 +29,13 @@ const FILLER_WORDS: [&str; 40] = [
 const NEGATIONS: [&str; 10] =
     ["not", "no", "never", "without", "don't", "doesn't", "won't", "isn't", "aren't", "can't"];
 
-/// Between what is spoken of and what is said of it.
+/// Words between the subject of a statement and its value.
 const COPULAS: [&str; 8] = ["is", "are", "=", ":", "was", "will", "must", "should"];
 
-/// Each is a choice of one thing.
+/// Verbs that choose one thing.
 const CHOICE_VERBS: [&str; 6] = ["use", "go", "keep", "choose", "pick", "stick"];
 
-/// Contradictions between what `a` and `b` state, each a name and its statements, in the order of those of `a`.
+/// Finds contradictions between the statements of `a` and `b`, each given with its name, in the order of those of `a`.
 pub fn find_contradictions(a: (&str, &[&Item]), b: (&str, &[&Item])) -> Vec<Item> {
     let only = |mine: &[&Item], others: &[&Item]| {
         let alone = mine.iter().filter(|item| !others.iter().any(|other| is_same_text(&item.text, &other.text)));
@@ -62,13 +63,13 @@ fn contradiction_item((a, one): (&str, &Statement), (b, other): (&str, &Statemen
     Item { id, text, source: ItemSource::Rule, message_id: None }
 }
 
-/// A statement, taken apart.
+/// A parsed statement.
 struct Statement {
     text: String,
-    /// What it is about, and what it says of that: the words before and behind the first `is`.
+    /// The words before and after the first copula: the subject, and what is said of it.
     subject: BTreeSet<String>,
     value: BTreeSet<String>,
-    /// All its words that say something.
+    /// All words except fillers, negations and copulas.
     words: BTreeSet<String>,
     is_negated: bool,
 }
@@ -114,7 +115,7 @@ impl Statement {
         let shared = self.words.intersection(&other.words).count();
         let (alone, others_alone) = (self.words.len() - shared, other.words.len() - shared);
         let choice = self.words.intersection(&other.words).any(|word| CHOICE_VERBS.contains(&word.as_str()));
-        // `use Postgres`, `use SQLite`.
+        // Matches `use Postgres` and `use SQLite`.
         if choice && shared == 1 {
             return alone == 1 && others_alone == 1;
         }

@@ -1,4 +1,4 @@
-//! The account of two lines of one conversation, as the context that goes on from both begins with it.
+//! Reports two branches of a conversation, as the first message of the context that merges them.
 
 use std::fmt::Write as _;
 
@@ -6,33 +6,33 @@ use chorus_proto::{Item, WorkingSet};
 
 use crate::summary::text_limit::{format_message_count, one_line, truncate_chars};
 
-/// The longest summary of a line, in characters.
+/// Length of the longest summary of a branch, in characters.
 const MAX_SUMMARY_CHARS: usize = 1000;
 
-/// Items of each kind, the newest.
+/// Number of the newest items of each kind that are included.
 const MAX_ITEMS: usize = 8;
 
-/// The longest item, in characters.
+/// Length of the longest item, in characters.
 const MAX_ITEM_CHARS: usize = 200;
 
-/// The longest that is kept of a model's words, in characters.
+/// Length of the longest report of a model that is kept, in characters.
 const MAX_REPORT_CHARS: usize = 4000;
 
-/// One of the two.
+/// One of the two branches.
 #[derive(Debug, Clone)]
 pub struct Branch {
     /// The session_id.
     pub name: String,
-    /// Messages behind what both begin with.
+    /// Number of messages after the common ones.
     pub messages: u64,
-    /// Of those.
+    /// Summary of these messages.
     pub summary: Option<String>,
-    /// What those name.
+    /// The items that these messages name.
     pub found: WorkingSet,
 }
 
-/// The account in Chorus's own words, or around those of a model: what was brought together, what each line did, and where the two
-/// contradict each other.
+/// Builds the report: what was merged, what each branch did, and where the two contradict each other. `told` is a
+/// model's description of the branches; without it, the report is built from their summaries and items.
 #[must_use]
 pub fn build_merge_report(common: u64, lines: [&Branch; 2], conflicts: &[Item], told: Option<&str>) -> String {
     let [a, b] = lines.map(|line| format!("{} ({} of its own)", line.name, format_message_count(line.messages)));
@@ -56,7 +56,7 @@ pub fn build_merge_report(common: u64, lines: [&Branch; 2], conflicts: &[Item], 
 
 fn describe_branch(line: &Branch) -> String {
     let mut text = format!("\n\nIn {}", line.name);
-    // Writing to a text cannot fail.
+    // Writing to a String cannot fail.
     let summary = line.summary.as_deref().unwrap_or(if line.messages == 0 { "Nothing more was said." } else { "" });
     let _ = write!(text, ": {}", truncate_line(summary, MAX_SUMMARY_CHARS));
     let WorkingSet { decisions, open_tasks, files_touched, .. } = &line.found;
@@ -70,7 +70,7 @@ fn describe_branch(line: &Branch) -> String {
     text
 }
 
-/// What is kept of a model's account; `None` where it said nothing.
+/// Trims a model's report and truncates it. Returns `None` if it contains no text.
 #[must_use]
 pub fn sanitize_merge_report(answer: &str) -> Option<String> {
     let answer = answer.trim();

@@ -1,5 +1,4 @@
-//! What becomes of two lines of one conversation that come together: their working sets united, where they contradict each other, and
-//! an account of both.
+//! Merges two branches of a conversation: unites their working sets, finds contradictions, and reports both branches.
 
 mod contradictions;
 mod merge_report;
@@ -10,8 +9,8 @@ pub use merge_report::{Branch, build_merge_report, sanitize_merge_report};
 
 use super::items::is_same_text;
 
-/// The working sets of two lines as one: nothing twice, and nothing chosen where they contradict each other. `a` and `b` are their
-/// names, and what each has.
+/// Merges the working sets of two branches, given with their names. Duplicates are removed. Contradictions are listed
+/// as conflicts; neither side is dropped.
 #[must_use]
 pub fn merge_working_sets(a: (&str, &WorkingSet), b: (&str, &WorkingSet)) -> WorkingSet {
     let background = match (&a.1.background, &b.1.background) {
@@ -23,7 +22,7 @@ pub fn merge_working_sets(a: (&str, &WorkingSet), b: (&str, &WorkingSet)) -> Wor
     WorkingSet {
         background,
         topics: merge_items(&a.1.topics, &b.1.topics, is_same_text),
-        // What people pinned is kept to the letter.
+        // Pinned facts are compared exactly.
         pinned_facts: merge_items(&a.1.pinned_facts, &b.1.pinned_facts, str::eq),
         facts: merge_items(&a.1.facts, &b.1.facts, is_same_text),
         decisions: merge_items(&a.1.decisions, &b.1.decisions, is_same_text),
@@ -34,7 +33,7 @@ pub fn merge_working_sets(a: (&str, &WorkingSet), b: (&str, &WorkingSet)) -> Wor
     }
 }
 
-/// Those of the first, and of the second, but none that says what one before it says.
+/// Returns the items of both lists without duplicates.
 fn merge_items(first: &[Item], second: &[Item], same: impl Fn(&str, &str) -> bool) -> Vec<Item> {
     let mut all: Vec<Item> = Vec::with_capacity(first.len() + second.len());
     for item in first.iter().chain(second) {
@@ -45,7 +44,7 @@ fn merge_items(first: &[Item], second: &[Item], same: impl Fn(&str, &str) -> boo
     all
 }
 
-/// What is held to be so.
+/// Returns the items that state something.
 fn statements(set: &WorkingSet) -> Vec<&Item> {
     set.pinned_facts.iter().chain(&set.facts).chain(&set.decisions).collect()
 }

@@ -1,39 +1,39 @@
-//! What was found, from one piece or from all.
+//! The items that were extracted from one chunk or from all.
 
 use chorus_proto::{Item, ItemSource, WorkingSet};
 
 use crate::summary::findings::Findings;
 use crate::summary::text_limit::truncate_chars;
 
-/// The longest summary, in characters.
+/// Length of the longest summary, in characters.
 const MAX_SUMMARY_CHARS: usize = 1000;
 
-/// What was written down of the messages that leave.
+/// The items of the messages that leave the window.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExtractionNotes {
     pub found: ExtractedItems,
-    /// Why not all of it is of the model, for people.
+    /// Reason why part of it does not come from the model, as text for users.
     pub fallback: Option<String>,
 }
 
-/// What a model wrote down of the messages that leave, and rules of those that it was not asked about.
+/// The items that a model extracted, and those that rules found in messages that were not sent to the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExtractedItems {
-    /// What it was about and how it stands.
+    /// The subject and the current state of the conversation.
     pub summary: Option<String>,
     pub topics: Vec<Item>,
     pub facts: Vec<Item>,
     pub decisions: Vec<Item>,
     pub open_tasks: Vec<Item>,
     pub files_touched: Vec<Item>,
-    /// Where two of them contradict each other: both, in one text.
+    /// Contradictions; each item contains both sides.
     pub conflicts: Vec<Item>,
     /// Ids of open tasks that are done.
     pub done: Vec<String>,
 }
 
 impl ExtractedItems {
-    /// Takes what was found in the next piece.
+    /// Appends the extraction of the next chunk.
     pub fn append(&mut self, next: Self) {
         next.remove_done(&mut self.open_tasks);
         self.summary = match (self.summary.take(), next.summary) {
@@ -49,27 +49,27 @@ impl ExtractedItems {
         self.done.extend(next.done);
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether it contains nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.summary.is_none() && self.done.is_empty() && self.items().next().is_none()
     }
 
-    /// Whether a model has a part in it.
+    /// Returns whether any part comes from a model.
     #[must_use]
     pub fn has_model_items(&self) -> bool {
         let by_model = |item: &Item| item.source == ItemSource::Model;
         self.summary.is_some() || !self.done.is_empty() || self.items().any(by_model)
     }
 
-    /// Characters of all texts.
+    /// Returns the number of characters in all texts.
     #[must_use]
     pub fn chars(&self) -> u64 {
         let texts = self.summary.iter().chain(self.items().map(|item| &item.text));
         texts.map(|text| text.chars().count() as u64).sum()
     }
 
-    /// Adds the items to those of a working set; the summary takes the place of that there, and what is done leaves.
+    /// Adds the items to a working set. Replaces the summary there, and removes the tasks that are done.
     pub fn add_to(self, set: &mut WorkingSet) {
         self.remove_done(&mut set.open_tasks);
         set.summary = self.summary.or(set.summary.take());
@@ -81,7 +81,7 @@ impl ExtractedItems {
         set.conflicts.extend(self.conflicts);
     }
 
-    /// Takes out what is done; what people put there never is.
+    /// Removes the tasks that are done, but never those that a user added.
     fn remove_done(&self, tasks: &mut Vec<Item>) {
         tasks.retain(|task| task.source == ItemSource::Hand || !self.done.contains(&task.id));
     }
@@ -105,7 +105,7 @@ impl From<ExtractedItems> for ExtractionNotes {
     }
 }
 
-/// Two summaries as one: the beginning of what was before, and all of what comes then, which knows how it stands.
+/// Joins two summaries: as much as fits of the start of the first, and all of the second, which has the current state.
 fn join_summaries(before: &str, then: &str) -> String {
     let then = truncate_chars(then, MAX_SUMMARY_CHARS);
     match MAX_SUMMARY_CHARS.saturating_sub(then.chars().count() + 1) {

@@ -1,8 +1,8 @@
-//! The form of the answer.
+//! The JSON schema of the answer.
 
 use serde_json::{Value, json};
 
-/// JSON Schema of it, as strict servers want it: every property is required, and there are no others.
+/// Returns the schema as strict servers require it: every property is required, and others are not allowed.
 #[must_use]
 pub fn answer_schema() -> Value {
     let object = |properties: Value| {

@@ -1,6 +1,7 @@
-//! What a model writes down of messages before they leave a window: asked for in a form ([`form`]), piece by piece of the transcript
-//! ([`piece`]), and read with suspicion ([`read`]). Each item names the message that it came from, by a number that only the piece
-//! knows; what names none is thrown away.
+//! Extraction of items from messages before they leave a window, by a model: a JSON schema for the answer
+//! ([`answer_schema`]), prompts with chunks of the transcript ([`build_chunk`]), and a parser that does not trust the
+//! answer ([`parse_extraction`]). Each item refers to its message by a number that is only valid in its chunk. Items
+//! without a valid number are dropped.
 
 mod chunk;
 mod extraction;

@@ -1,4 +1,4 @@
-//! What is kept of the answer.
+//! Parses the model's answer.
 
 use chorus_proto::{Item, ItemSource, WorkingSet};
 use serde_json::Value;
@@ -9,18 +9,18 @@ use crate::summary::items::{ItemKind, ItemList};
 use crate::summary::sanitize::{MAX_ANSWER_BYTES, RejectReason, is_invisible, is_refusal, strip_thinking};
 use crate::summary::text_limit::truncate_chars;
 
-/// Items of each kind that are taken from one piece.
+/// Number of items of each kind that are taken from one chunk.
 const MAX_ITEMS: usize = 20;
 
-/// The longest summary of a piece, and each side of a contradiction, in characters.
+/// Length of the longest summary of a chunk, and of each side of a contradiction, in characters.
 const MAX_SUMMARY_CHARS: usize = 600;
 const MAX_SIDE_CHARS: usize = 108;
 
-/// Reads what a model said to a piece: JSON of the form, wherever it stands in the text. What names no message of the piece is thrown
-/// away, and so is what is `known`.
+/// Parses a model's answer to a chunk: JSON that follows the schema, anywhere in the text. Drops items that refer to no
+/// message of the chunk or are in `known`.
 ///
 /// # Errors
-/// Why it cannot be used.
+/// Returns the reason if the answer is far too long, a refusal, no JSON object, or empty.
 pub fn parse_extraction(
     answer: &str,
     piece: &TranscriptChunk,
@@ -75,26 +75,26 @@ pub fn parse_extraction(
     if found.is_empty() { Err("says nothing") } else { Ok(found) }
 }
 
-/// The object in a text: models that nothing holds to the form put words and fences around it.
+/// Finds the JSON object in a text. Models that are not forced to follow the schema add words and fences.
 fn parse_object(text: &str) -> Option<Value> {
     let (start, end) = (text.find('{')?, text.rfind('}')?);
     serde_json::from_str(text.get(start..=end)?).ok()
 }
 
-/// The text of an item and where it comes from; `None` where that is nowhere.
+/// Returns the text of an item and its source, or `None` if it has no valid source.
 fn parse_item<'a>(item: &Value, piece: &'a TranscriptChunk) -> Option<(String, &'a ChunkSource)> {
     let source = resolve_source(item.get("source")?, piece)?;
     let text = clean_line(item.get("text")?.as_str()?);
     text.chars().any(char::is_alphanumeric).then_some((text, source))
 }
 
-/// What a number stands for.
+/// Returns the source that a number refers to.
 fn resolve_source<'a>(number: &Value, piece: &'a TranscriptChunk) -> Option<&'a ChunkSource> {
     let number = number.as_u64().or_else(|| number.as_str()?.trim().parse().ok())?;
     piece.sources.get(usize::try_from(number).ok()?.checked_sub(1)?)
 }
 
-/// The text on one line, without what nobody sees.
+/// Joins the lines of a text and removes invisible characters.
 fn clean_line(text: &str) -> String {
     let shown: String = text.chars().filter(|c| !is_invisible(*c)).collect();
     let plain = shown.replace(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'), " ");

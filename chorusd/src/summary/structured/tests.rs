@@ -1,3 +1,5 @@
+//! Tests of chunks, prompts and the parser of answers.
+
 use chorus_proto::{Item, ItemSource, Message, NewMessage, Role, WorkingSet};
 use serde_json::json;
 
@@ -118,7 +120,7 @@ fn a_task_that_is_done_leaves_unless_a_hand_put_it_there() {
     let mut known = WorkingSet { pinned_facts: vec![item("a pin")], open_tasks, ..WorkingSet::default() };
     let asked = ask(&["All of it is done.".into()], 0, &known, 10_000);
     assert!(asked.text.contains("[3 pending]\n> by hand\n"), "{}", asked.text);
-    // Pins, tasks of hands, messages and what is nowhere are not done.
+    // Pinned facts, tasks that a user added, messages and unknown numbers cannot be done.
     let found = parse_extraction(r#"{"done": [1, 2, "3", 5, 9, -1, {}]}"#, &asked, &known).unwrap();
     assert_eq!(found.done, ["by a model"]);
     let mut all =

@@ -1,4 +1,4 @@
-//! `append_file`: more at the end of a file.
+//! The tool `append_file`: adds text to the end of a file.
 
 use std::sync::Arc;
 
@@ -35,10 +35,10 @@ impl Tool for AppendFile {
 }
 
 impl Workspace {
-    /// Adds to a file; returns what is told of it. Blocks.
+    /// Appends to a file and returns the text for the model. Blocks.
     ///
     /// # Errors
-    /// Why nothing was written.
+    /// The reason why nothing was written.
     pub fn append_file(&self, place: &WorkspacePath, content: &str, locks: &FileLocks) -> Result<String, String> {
         Edit { workspace: self, path: place, locks }.run(true, |old| {
             let mut bytes = old.map(|old| old.bytes.clone()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `create_file`: a whole file.
+//! The tool `create_file`: writes a whole file.
 
 use std::sync::Arc;
 
@@ -35,10 +35,10 @@ impl Tool for CreateFile {
 }
 
 impl Workspace {
-    /// Writes a whole file; returns what is told of it. Blocks.
+    /// Writes a whole file and returns the text for the model. Blocks.
     ///
     /// # Errors
-    /// Why nothing was written.
+    /// The reason why nothing was written.
     pub fn create_file(&self, place: &WorkspacePath, content: String, locks: &FileLocks) -> Result<String, String> {
         Edit { workspace: self, path: place, locks }.run(false, |old| {
             let held = format!(

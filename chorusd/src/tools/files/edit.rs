@@ -1,4 +1,4 @@
-//! Writing a file: all of it or nothing, and one writer at a time.
+//! Writes files atomically, with one writer per file at a time.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -10,13 +10,13 @@ use rustix::io::Errno;
 use super::workspace::{describe_name_error, ensure_regular, open_folder};
 use super::{FileLocks, Workspace, WorkspacePath, temp_names};
 
-/// Bytes of a file that may be changed in parts; it is held in memory.
+/// Limit on the size of a file that is edited in memory, in bytes.
 const MAX_EDITED_LEN: u64 = 16 << 20;
 
-/// What one is, beside `objects/` and `refs/`, makes a folder a repository of git, whose `config` names programs to run.
+/// With this file, `objects/` and `refs/` a folder is a git repository, whose `config` names programs to run.
 const HEAD_FILE: &str = "HEAD";
 
-/// One change of one file.
+/// A change to one file.
 #[derive(Debug)]
 pub struct Edit<'a> {
     pub workspace: &'a Workspace,
@@ -24,21 +24,21 @@ pub struct Edit<'a> {
     pub locks: &'a FileLocks,
 }
 
-/// A file before it is changed.
+/// A file before the change.
 #[derive(Debug)]
 pub(super) struct OldFile {
-    /// Nothing where it was not to be read.
+    /// The content; empty if it was not read.
     pub bytes: Vec<u8>,
     pub length: u64,
     mode: Mode,
 }
 
-/// Folders that were made for a file, each in the one that holds it.
+/// Folders created for a file, each with a handle of its parent.
 #[derive(Debug, Default)]
 struct CreatedDirs(Vec<(OwnedFd, String)>);
 
 impl CreatedDirs {
-    /// Takes them away again, as far as nobody has put anything into them.
+    /// Removes the folders again, unless something was put into them.
     fn remove_dirs(self) {
         for (folder, name) in self.0.into_iter().rev() {
             let _ = unlinkat(&folder, name, AtFlags::REMOVEDIR);
@@ -47,8 +47,8 @@ impl CreatedDirs {
 }
 
 impl Edit<'_> {
-    /// Puts what `change` makes of the file in its place; `change` is given nothing where there is none. Folders that are
-    /// missing are made. Blocks.
+    /// Replaces the file with the result of `change`, which is passed `None` if there is no file. Creates missing
+    /// folders. Blocks.
     pub(super) fn run<T>(
         &self,
         reads: bool,
@@ -90,7 +90,7 @@ impl Edit<'_> {
         Ok(told)
     }
 
-    /// Refuses to write in a folder that git would take for a repository of its own, or below one.
+    /// Refuses to write in or below a folder that git would take for a bare repository.
     fn ensure_no_repository(&self) -> Result<(), String> {
         let (folders, _) = self.path.split_file()?;
         for depth in 0..=folders.len() {
@@ -109,12 +109,12 @@ fn create_dir(folder: BorrowedFd<'_>, name: &str, made: &mut CreatedDirs) -> Res
     let wrong = |e| describe_name_error(folder, name, name, e);
     match mkdirat(folder, name, Mode::from_raw_mode(0o700)) {
         Ok(()) => {}
-        // Somebody else was faster.
+        // Another process created it first.
         Err(Errno::EXIST) => return Ok(()),
         Err(e) => return Err(wrong(e)),
     }
     made.0.push((open_folder(folder, ".").map_err(wrong)?, name.to_owned()));
-    // The daemon's own mask is for its own files.
+    // The daemon's umask is meant for its own files.
     let new = open_folder(folder, name).map_err(wrong)?;
     fchmod(&new, Mode::from_raw_mode(0o755)).map_err(wrong)
 }
@@ -136,7 +136,7 @@ fn read_old_file(folder: BorrowedFd<'_>, name: &str, path: &str, reads: bool) ->
     if reads {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let opened = openat(folder, name, flags, Mode::empty()).map_err(wrong)?;
-        // What was looked at may not be what was opened.
+        // The file may have been replaced between `statat` and `openat`.
         ensure_regular(FileType::from_raw_mode(fstat(&opened).map_err(wrong)?.st_mode), folder, name, path)?;
         let read = File::from(opened).take(MAX_EDITED_LEN + 1).read_to_end(&mut bytes);
         read.map_err(|e| format!("{path} cannot be read: {e}"))?;
@@ -147,7 +147,7 @@ fn read_old_file(folder: BorrowedFd<'_>, name: &str, path: &str, reads: bool) ->
     Ok(Some(OldFile { bytes, length, mode }))
 }
 
-/// Writes it beside its name and gives it the name when it is whole and on the disk: a crash leaves the old or the new.
+/// Writes a temporary file, syncs it and renames it: a crash leaves the old file or the new one.
 fn replace_atomically(folder: &OwnedFd, name: &str, bytes: &[u8], mode: Mode) -> Result<(), Errno> {
     let beside = temp_names::new_name();
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;

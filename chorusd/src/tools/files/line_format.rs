@@ -1,14 +1,15 @@
-//! Text with numbers before its lines.
+//! Formats lines with their numbers.
 
 use std::fmt::Write as _;
 
-/// Bytes of one line that are shown.
+/// Limit on the bytes shown of one line.
 const MAX_LINE_LEN: usize = 2000;
 
-/// Bytes of a word that is left out whole where a line is cut in it: half a secret would be known for none.
+/// A word up to this length is dropped whole if a line is cut inside it: the redactor would not recognise half a
+/// secret.
 const MAX_CUT_WORD_LEN: usize = 512;
 
-/// Adds a line, without its end, under its number. What is too long of it is counted.
+/// Appends a line with its number. A line that is too long is cut, and the number of bytes left out is appended.
 pub fn push_numbered_line(text: &mut String, number: u64, line: &[u8]) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let shown = if line.len() > MAX_LINE_LEN { drop_cut_word(&line[..MAX_LINE_LEN]) } else { line };
@@ -24,20 +25,20 @@ fn drop_cut_word(cut: &[u8]) -> &[u8] {
     if word <= MAX_CUT_WORD_LEN { &cut[..cut.len() - word] } else { cut }
 }
 
-/// How many lines there are; what stands behind the last newline is one.
+/// Counts lines; text after the last newline is a line too.
 #[must_use]
 pub fn count_lines(text: &[u8]) -> u64 {
     let newlines = memchr::memchr_iter(b'\n', text).count() as u64;
     newlines + u64::from(!text.is_empty() && !text.ends_with(b"\n"))
 }
 
-/// The number, from 1, of the line that this byte is in.
+/// Returns the line number, counted from 1, of the byte at `at`.
 #[must_use]
 pub fn line_number_at(text: &[u8], at: usize) -> u64 {
     memchr::memchr_iter(b'\n', &text[..at.min(text.len())]).count() as u64 + 1
 }
 
-/// `n things`, or `1 thing`.
+/// Formats a count: `2 things`, or `1 thing`.
 #[must_use]
 pub fn format_count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })

@@ -1,12 +1,12 @@
-//! One writer a file at a time, whichever call, turn or agent it comes from.
+//! Locks that admit one writer per file at a time, across calls, turns and agents.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// More than there are writers at once, as a rule.
+/// Usually more than there are writers at once.
 const LOCK_COUNT: usize = 64;
 
-/// Locks of files. Two files may share one; nobody holds two.
+/// Locks by the hash of a file. Two files may share a lock; no caller holds two.
 #[derive(Debug)]
 pub struct FileLocks {
     locks: [Mutex<()>; LOCK_COUNT],
@@ -20,8 +20,8 @@ impl Default for FileLocks {
 }
 
 impl FileLocks {
-    /// Waits until nobody else writes the file of this name in this folder (its device and number: a workspace may be
-    /// reached by two paths). Blocks.
+    /// Locks the file `name` in a folder. The folder is identified by device and inode, because two paths may lead to
+    /// one workspace. Blocks.
     pub fn lock(&self, folder: (u64, u64), name: &str) -> MutexGuard<'_, ()> {
         let at = self.hash.hash_one((folder, name)) as usize % LOCK_COUNT;
         self.locks[at].lock().unwrap_or_else(PoisonError::into_inner)

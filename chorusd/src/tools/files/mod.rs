@@ -1,4 +1,4 @@
-//! The file tools, and how they reach a workspace: by paths that are cleaned once, beneath a held directory.
+//! The file tools. Paths are normalised once and opened beneath a held directory of the workspace.
 
 pub mod append_file;
 pub mod create_file;
@@ -31,20 +31,20 @@ use super::ToolContext;
 use super::tool::{Tool as _, ToolOutcome};
 use crate::permissions::{Action, WorkspacePaths};
 
-/// The one string that the use of a file is judged by: with the very path that is opened.
+/// Returns the action of a file tool, with exactly the path that the tool opens.
 fn file_action(tool: &str, path: &PathParam, scene: &ToolContext) -> Result<String, String> {
     let place = path.resolve(scene)?;
     Ok(Action::File { tool, path: &place.to_string() }.to_string())
 }
 
-/// Lists the absolute paths by which a command may name a workspace. Reads links.
+/// Returns the absolute paths by which a command may name a workspace. Resolves links on the disk.
 #[must_use]
 pub fn workspace_paths(workspace: &Path) -> WorkspacePaths {
     WorkspacePaths::new([Some(workspace.to_owned()), workspace.canonicalize().ok()].into_iter().flatten())
 }
 
-/// Returns the action of a file tool with the path that the tool would open; `None` if it is no such action, or the tool
-/// would refuse the path.
+/// Returns the action of a file tool with the path that the tool would open; `None` if it is not such an action, or if
+/// the tool would refuse the path.
 #[must_use]
 pub fn normalize_file_action(action: &str, workspace: &Path) -> Option<String> {
     let (tool, path) = action.strip_prefix("tool:")?.split_once(':')?;
@@ -53,7 +53,7 @@ pub fn normalize_file_action(action: &str, workspace: &Path) -> Option<String> {
     Some(Action::File { tool, path: &place.to_string() }.to_string())
 }
 
-/// Does what reads or writes files, on a thread that may wait for them.
+/// Runs a file operation in a blocking thread.
 async fn run_blocking(
     path: PathParam,
     scene: Arc<ToolContext>,

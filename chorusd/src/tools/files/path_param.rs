@@ -1,4 +1,4 @@
-//! A path among the parameters of a tool.
+//! A path parameter of a tool.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::WorkspacePath;
 use crate::tools::ToolContext;
 
-/// A path as the model wrote it. It is cleaned once: what was judged is what is opened.
+/// A path as given by the model. It is normalised once, so the path that was judged is the one that is opened.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(from = "String")]
 pub struct PathParam {
@@ -24,10 +24,10 @@ impl From<String> for PathParam {
 }
 
 impl PathParam {
-    /// Where in the workspace it leads.
+    /// Returns the path in the workspace.
     ///
     /// # Errors
-    /// Why it leads nowhere there.
+    /// The reason why the path is invalid.
     pub fn resolve(&self, scene: &ToolContext) -> Result<&WorkspacePath, String> {
         self.place.get_or_init(|| WorkspacePath::parse(&self.given, &scene.workspace())).as_ref().map_err(Clone::clone)
     }

@@ -1,4 +1,4 @@
-//! `str_replace`: a piece of a file for another.
+//! The tool `str_replace`: replaces text in a file.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use super::{Edit, FileLocks, PathParam, Workspace, WorkspacePath, file_action, l
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-/// Lines around a change that are shown, and how many of it.
+/// Lines shown around a change, and the limit on the lines shown of it.
 const CONTEXT_LINES: u64 = 3;
 const MAX_SHOWN_LINES: u64 = 30;
-/// Places that are named.
+/// Limit on the matches whose lines are listed.
 const MAX_NAMED_MATCHES: usize = 20;
 
 pub struct StrReplace;
@@ -48,10 +48,10 @@ impl Tool for StrReplace {
 }
 
 impl Workspace {
-    /// Replaces the one place where `old` stands; returns what is told of it. Blocks.
+    /// Replaces the only occurrence of `old` and returns the text for the model. Blocks.
     ///
     /// # Errors
-    /// Why nothing was written.
+    /// The reason why nothing was written.
     pub fn str_replace(
         &self,
         place: &WorkspacePath,
@@ -64,7 +64,7 @@ impl Workspace {
         if old == new {
             return Err("old_str and new_str are the same; nothing was changed".into());
         }
-        // Looked for first: folders are not made for what is not there.
+        // Check that the file exists first, because `run` creates missing folders.
         self.open_entry(place)?;
         Edit { workspace: self, path: place, locks }.run(true, |file| {
             let Some(file) = file else { return Err(format!("there is no {place}")) };
@@ -94,7 +94,7 @@ impl Workspace {
     }
 }
 
-/// What was replaced, as it is now, with the lines around it.
+/// Returns the changed lines with the lines around them.
 fn show_change(place: &WorkspacePath, bytes: &[u8], at: usize, new: &str) -> String {
     let first = line_format::line_number_at(bytes, at);
     let last = line_format::line_number_at(bytes, at + new.len());
@@ -103,7 +103,7 @@ fn show_change(place: &WorkspacePath, bytes: &[u8], at: usize, new: &str) -> Str
     let all = bytes.split(|byte| *byte == b'\n').zip(1_u64..);
     let ends = bytes.ends_with(b"\n").then(|| line_format::count_lines(bytes));
     for (line, number) in all.skip_while(|(_, n)| *n < from).take_while(|(_, n)| *n <= to) {
-        // Behind the last newline there is no line.
+        // There is no line after the last newline.
         if ends.is_none_or(|ends| number <= ends) {
             line_format::push_numbered_line(&mut text, number, line);
         }
@@ -114,11 +114,11 @@ fn show_change(place: &WorkspacePath, bytes: &[u8], at: usize, new: &str) -> Str
     text
 }
 
-/// Lines of a piece, and bytes of a file, beyond which no hint is looked for.
+/// Limits on the lines of `old_str`, and on the bytes of a file, for searching a near match.
 const MAX_HINT_LINES: usize = 200;
 const MAX_HINT_BYTES: usize = 256 << 10;
 
-/// Where it would be found if blanks did not matter, to be read after what was not found.
+/// Returns a hint that follows "not found" if the text would match but for white space.
 fn near_match_hint(text: &[u8], old: &str) -> String {
     if memmem::find(text, b"\r\n").is_some() && !old.contains('\r') {
         let old = old.replace('\n', "\r\n");
@@ -129,7 +129,7 @@ fn near_match_hint(text: &[u8], old: &str) -> String {
     }
     let wanted: Vec<&[u8]> =
         old.trim_matches('\n').split('\n').map(|line| line.as_bytes().trim_ascii()).take(MAX_HINT_LINES + 1).collect();
-    // A hint is not worth looking for long: this takes the product of both.
+    // The search takes the product of both lengths, which a hint is not worth for large inputs.
     if wanted.iter().all(|line| line.is_empty()) || wanted.len() > MAX_HINT_LINES || text.len() > MAX_HINT_BYTES {
         return String::new();
     }

@@ -1,4 +1,4 @@
-//! `view`: a file with numbered lines, or what is in a folder.
+//! The tool `view`: shows a file with line numbers, or lists a folder.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -15,14 +15,14 @@ use super::{FileLocks, PathParam, Workspace, WorkspacePath, file_action, line_fo
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-/// Of a file that are shown at once: lines, and bytes of them.
+/// Limits on the lines shown at once, and on their bytes.
 const MAX_SHOWN_LINES: u64 = 1000;
 const MAX_SHOWN_BYTES: usize = 32 << 10;
-/// Bytes of a file that are read to find its lines.
+/// Limit on the bytes read to find lines.
 const MAX_READ_BYTES: u64 = 64 << 20;
-/// Bytes at its beginning that tell text from anything else.
+/// Bytes at the beginning that are searched for NUL to detect binary files.
 const BINARY_CHECK_LEN: usize = 8 << 10;
-/// Entries of a folder that are shown, and that are looked at.
+/// Limits on the entries of a folder that are shown, and that are read.
 const MAX_SHOWN_ENTRIES: usize = 500;
 const MAX_LISTED_ENTRIES: usize = 20_000;
 
@@ -38,7 +38,7 @@ pub struct Params {
     end_line: Option<u64>,
 }
 
-/// Which lines of a file are asked for; both ends belong to it.
+/// A range of lines; both ends are included.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LineRange {
     pub start: Option<u64>,
@@ -62,10 +62,10 @@ impl Tool for View {
 }
 
 impl Workspace {
-    /// Lines of a file, or what is in a folder. Blocks.
+    /// Returns lines of a file, or the entries of a folder. Blocks.
     ///
     /// # Errors
-    /// Why there is nothing to show.
+    /// The reason why nothing can be shown.
     pub fn view(&self, place: &WorkspacePath, range: LineRange) -> Result<String, String> {
         match self.open_entry(place)? {
             OpenEntry::Folder(folder) => list_folder(place, folder),
@@ -130,7 +130,7 @@ fn view_file(place: &WorkspacePath, file: File, length: u64, range: LineRange) -
     Ok(text)
 }
 
-/// Names of a folder in their order, those of folders with a slash. git's own directory is left out.
+/// Returns the sorted names in a folder, folders with a slash. Leaves out git's own directory.
 fn list_folder(place: &WorkspacePath, folder: OwnedFd) -> Result<String, String> {
     let failed = |e: rustix::io::Errno| format!("{place} cannot be read: {e}");
     let mut entries: Vec<(Vec<u8>, String)> = Vec::new();
@@ -158,7 +158,7 @@ fn list_folder(place: &WorkspacePath, folder: OwnedFd) -> Result<String, String>
         ),
     };
     for (name, kind) in entries.iter_mut().take(MAX_SHOWN_ENTRIES) {
-        // One that has gone meanwhile is shown by its name alone.
+        // An entry that has disappeared meanwhile is listed by its name alone.
         if let Ok(status) = statat(&folder, &**name, AtFlags::SYMLINK_NOFOLLOW) {
             *kind = match FileType::from_raw_mode(status.st_mode) {
                 FileType::Directory => "/".into(),
@@ -180,7 +180,7 @@ fn list_folder(place: &WorkspacePath, folder: OwnedFd) -> Result<String, String>
     Ok(text)
 }
 
-/// A name on one line.
+/// Escapes a name with control characters, so that it stays on one line.
 fn escape_name(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
     if name.chars().any(char::is_control) { format!("{name:?}") } else { name.into_owned() }

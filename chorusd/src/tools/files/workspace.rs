@@ -1,5 +1,5 @@
-//! A workspace as a held directory: every path is walked from it, name by name, and no symbolic link is followed. Whatever
-//! is renamed or linked meanwhile, a walk never leaves it.
+//! An open workspace directory. Every path is walked from it, component by component, and no symbolic link is followed.
+//! Thus a walk never leaves the workspace, whatever is renamed or linked meanwhile.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,10 +11,10 @@ use rustix::io::Errno;
 use super::WorkspacePath;
 use crate::config::closest_match;
 
-/// Names that are looked at to find the one that was meant.
+/// Limit on the names examined to suggest a similar one.
 const MAX_SUGGESTION_NAMES: usize = 1000;
 
-/// For whatever is opened: it is never waited for, and no link.
+/// Flags for everything that is opened: do not wait, and do not follow a link.
 const OPEN_FLAGS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// An agent's workspace.
@@ -23,7 +23,7 @@ pub struct Workspace {
     root: OwnedFd,
 }
 
-/// What lies at a place.
+/// An opened file or folder.
 #[derive(Debug)]
 pub(super) enum OpenEntry {
     File { file: File, length: u64 },
@@ -31,17 +31,17 @@ pub(super) enum OpenEntry {
 }
 
 impl Workspace {
-    /// Opens it.
+    /// Opens the workspace directory.
     ///
     /// # Errors
-    /// It is not there, or cannot be opened.
+    /// It does not exist or cannot be opened.
     pub fn open(path: &Path) -> Result<Self, String> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty());
         root.map(|root| Self { root }).map_err(|e| describe_error("the workspace", e))
     }
 
-    /// What lies there.
+    /// Opens the file or folder at a path.
     pub(super) fn open_entry(&self, place: &WorkspacePath) -> Result<OpenEntry, String> {
         let Some((name, folders)) = place.components().split_last() else {
             return Ok(OpenEntry::Folder(self.walk_folders(&[], |_, _| Ok(None))?));
@@ -54,13 +54,13 @@ impl Workspace {
         }
         ensure_regular(FileType::from_raw_mode(kind.st_mode), folder.as_fd(), name, &place.to_string())?;
         let opened = openat(&folder, name, OPEN_FLAGS | OFlags::RDONLY, Mode::empty()).map_err(wrong)?;
-        // What was looked at may not be what was opened.
+        // The file may have been replaced between `statat` and `openat`.
         let status = fstat(&opened).map_err(wrong)?;
         ensure_regular(FileType::from_raw_mode(status.st_mode), folder.as_fd(), name, &place.to_string())?;
         Ok(OpenEntry::File { file: opened.into(), length: u64::try_from(status.st_size).unwrap_or(0) })
     }
 
-    /// The folder that these names lead to. `missing` may make one that is not there; then it is opened.
+    /// Opens the folder at these components. `missing` may create a folder that does not exist, which is then opened.
     pub(super) fn walk_folders(
         &self,
         names: &[String],
@@ -86,7 +86,7 @@ pub(super) fn open_folder(folder: BorrowedFd<'_>, name: &str) -> rustix::io::Res
     openat(folder, name, OPEN_FLAGS | OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
 }
 
-/// Refuses whatever is no file: a link with what it leads to, a device, a pipe.
+/// Returns an error for anything but a regular file, such as a link (with its target), a device or a pipe.
 pub(super) fn ensure_regular(kind: FileType, folder: BorrowedFd<'_>, name: &str, path: &str) -> Result<(), String> {
     let what = match kind {
         FileType::RegularFile => return Ok(()),
@@ -100,7 +100,7 @@ pub(super) fn ensure_regular(kind: FileType, folder: BorrowedFd<'_>, name: &str,
     Err(format!("{path} is {what}; this tool takes files"))
 }
 
-/// An error of the system about a name, for the model.
+/// Describes a system error about a name, for the model.
 pub(super) fn describe_name_error(folder: BorrowedFd<'_>, name: &str, path: &str, error: Errno) -> String {
     match error {
         Errno::NOENT => format!("there is no {path}{}", suggest_name(folder, name)),
@@ -109,7 +109,7 @@ pub(super) fn describe_name_error(folder: BorrowedFd<'_>, name: &str, path: &str
     }
 }
 
-/// The same where it is not the name's fault.
+/// Describes a system error that does not concern the last name.
 fn describe_error(path: &str, error: Errno) -> String {
     match error {
         Errno::NOTDIR => format!("{path} is no folder"),
@@ -135,7 +135,7 @@ fn describe_link(folder: BorrowedFd<'_>, name: &str, path: &str) -> String {
     )
 }
 
-/// The name that was probably meant, to be read after the one that is not there.
+/// Returns a suggestion of a similar name, which follows the name that does not exist.
 fn suggest_name(folder: BorrowedFd<'_>, name: &str) -> String {
     let Ok(entries) = open_folder(folder, ".").and_then(Dir::new) else { return String::new() };
     let names: Vec<String> = entries

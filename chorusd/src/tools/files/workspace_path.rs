@@ -1,28 +1,29 @@
-//! A path as a model writes it, made into the one that is judged and opened.
+//! Normalises a path given by a model to the one that is judged and opened.
 
 use std::fmt;
 use std::path::Path;
 
-/// Bytes of a path.
+/// Limit on the length of a path, in bytes.
 const MAX_PATH_LEN: usize = 4096;
 
-/// Folders inside each other: each is held open while it is walked.
+/// Limit on nested folders; each is held open during a walk.
 const MAX_DEPTH: usize = 64;
 
-/// A place in a workspace: names below it, none of them `.`, `..` or git's own. Without any it is the workspace itself.
+/// A path in a workspace: components without `.`, `..` and git's directory. Without components it is the workspace
+/// itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkspacePath {
     components: Vec<String>,
-    /// It was written with a slash at its end.
+    /// True if it was given with a slash at its end.
     trailing_slash: bool,
 }
 
 impl WorkspacePath {
-    /// Cleans a path: no `.`, `..` or doubled slashes. Symbolic links are followed nowhere, so `..` takes the name before it
-    /// away. An absolute path that leads into `workspace` is one in it.
+    /// Parses a path and removes `.`, `..` and repeated slashes. File tools follow no symbolic links, so `..` can be
+    /// resolved textually. An absolute path below `workspace` is made relative.
     ///
     /// # Errors
-    /// Why it is no path in the workspace, for the model.
+    /// The reason why it is not a path in the workspace, for the model.
     pub fn parse(given: &str, workspace: &Path) -> Result<Self, String> {
         if given.is_empty() {
             return Err("the path is empty; `.` is the workspace itself".into());
@@ -62,16 +63,16 @@ impl WorkspacePath {
         Ok(Self { components: parts, trailing_slash: given.ends_with('/') })
     }
 
-    /// The names that lead there.
+    /// Returns the components of the path.
     #[must_use]
     pub fn components(&self) -> &[String] {
         &self.components
     }
 
-    /// The folder that a file is to lie in, and the file's name.
+    /// Returns the folders and the name of a file.
     ///
     /// # Errors
-    /// It is meant to be a folder.
+    /// The path is that of a folder.
     pub fn split_file(&self) -> Result<(&[String], &str), String> {
         match self.components.split_last() {
             Some((name, folder)) if !self.trailing_slash => Ok((folder, name)),
@@ -81,16 +82,16 @@ impl WorkspacePath {
 }
 
 impl fmt::Display for WorkspacePath {
-    /// As actions have it.
+    /// Writes the path as it appears in actions.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.components.is_empty() { f.write_str(".") } else { f.write_str(&self.components.join("/")) }
     }
 }
 
-/// What is left of an absolute path when the workspace's own is taken off.
+/// Strips the workspace's path off an absolute path.
 fn strip_workspace(given: &str, workspace: &Path) -> Result<String, String> {
     let left = |workspace: &Path| Path::new(given).strip_prefix(workspace).ok().map(Path::to_path_buf);
-    // A command sees it under the name without links.
+    // Commands see the workspace under its real path.
     let left = left(workspace).or_else(|| left(&workspace.canonicalize().ok()?));
     left.and_then(|left| left.to_str().map(str::to_owned)).ok_or_else(|| {
         let workspace = workspace.display();
@@ -98,8 +99,8 @@ fn strip_workspace(given: &str, workspace: &Path) -> Result<String, String> {
     })
 }
 
-/// Whether git takes `.git` to be meant, on this or on any file system: letters of either size, dots and blanks behind it, characters
-/// that are not seen, a short name of Windows, a stream of NTFS.
+/// Returns true if git treats a component as `.git` on any file system: in upper or lower case, with trailing dots and
+/// blanks, with invisible characters, as a short name of Windows, or with an NTFS stream.
 fn is_git_dir(part: &str) -> bool {
     part.split('\\').any(|part| {
         let name = part.split(':').next().unwrap_or_default();
@@ -110,7 +111,7 @@ fn is_git_dir(part: &str) -> bool {
     })
 }
 
-/// Characters that HFS+ leaves out when it compares names.
+/// Returns true for characters that HFS+ ignores when it compares names.
 fn is_ignored_by_hfs(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

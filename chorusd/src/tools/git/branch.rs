@@ -1,4 +1,4 @@
-//! `git_branch`.
+//! The tool `git_branch`: creates or lists branches.
 
 use std::sync::Arc;
 

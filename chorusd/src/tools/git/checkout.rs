@@ -1,4 +1,4 @@
-//! `git_checkout`.
+//! The tool `git_checkout`: changes to a branch.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ async fn checkout(params: Params, scene: &ToolContext) -> GitResult<String> {
         git.output(["checkout", "--quiet", "--no-track", "--no-recurse-submodules", "-b", branch, "--"]).await?;
         return Ok(format!("on the new branch {branch}"));
     }
-    // A tag or a commit of that name is none.
+    // A tag or commit of that name is not accepted.
     let known = git.run(["show-ref", "--verify", "--quiet", &format!("refs/heads/{branch}")]).await?;
     if !known.ok {
         return Err(format!("there is no branch {branch}; git_branch lists them, `create` makes it"));

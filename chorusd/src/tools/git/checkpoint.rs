@@ -1,5 +1,5 @@
-//! Checkpoints of a workspace: commits that saved sessions name, and bringing their files back. No model calls this; git is run as its
-//! tools run it, and never without a sandbox.
+//! Checkpoints of a workspace: creates the commits that saved sessions refer to, and restores their files. Models
+//! cannot call this. Git is run as by the git tools, and never without a sandbox.
 
 use super::commit::{commit_staged, nested_repositories, stage_changes};
 use super::ignored_conflicts::find_conflict;
@@ -7,10 +7,10 @@ use super::run::Git;
 use super::{GitResult, repository_dir};
 use crate::tools::ToolContext;
 
-/// Where commits that sessions name are kept, whatever becomes of the branch that they were made on.
+/// Prefix of the references that keep checkpoint commits alive, whatever happens to the branch that they were made on.
 const CHECKPOINT_REFS: &str = "refs/chorus/checkpoints";
 
-/// Files that git keeps while something is under way that a commit would end.
+/// Files that exist while an operation is in progress that a commit would end.
 const IN_PROGRESS_FILES: [(&str, &str); 5] = [
     ("MERGE_HEAD", "a merge"),
     ("CHERRY_PICK_HEAD", "a cherry-pick"),
@@ -19,24 +19,24 @@ const IN_PROGRESS_FILES: [(&str, &str); 5] = [
     ("rebase-apply", "a rebase"),
 ];
 
-/// Says by its status whether two states of the files are the same.
+/// Arguments of a `git diff` whose exit status says whether two states of the files are equal.
 const DIFF_QUIET_ARGS: [&str; 5] = ["diff", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
 
-/// How files can be brought back.
+/// How the files of a commit can be restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RestoreFit {
     /// Nothing is in their way.
     Clean,
-    /// They are there and in the index, as where this was stopped half-way: only the commit is missing.
+    /// The files and the index already match, as after an interrupted restore: only the commit is missing.
     Uncommitted,
 }
 
-/// Why files are not brought back.
+/// The reason why files are not restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoreError {
-    /// Changes of the workspace would be lost: what git says of them.
+    /// Uncommitted changes would be lost; with git's message.
     Changes(String),
-    /// There is no such commit in this workspace.
+    /// The workspace has no such commit.
     UnknownCommit,
     Failed(String),
 }
@@ -47,18 +47,19 @@ impl From<String> for RestoreError {
     }
 }
 
-/// A commit that has the files of a workspace.
+/// A commit with the files of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointCommit {
     pub commit: String,
-    /// Repositories inside the workspace, as git prints their paths: the commit names their commits, and has none of their files.
+    /// Repositories nested in the workspace, as git prints their paths: the commit refers to their commits, but does
+    /// not contain their files.
     pub excluded_repositories: Vec<String>,
 }
 
-/// Commits all changes of the workspace, where there are any; the newest commit.
+/// Commits all changes of the workspace, if there are any, and returns the newest commit.
 ///
 /// # Errors
-/// Why there is none, to be read after "because".
+/// The reason why there is no commit, as a text that continues "because".
 pub async fn create_checkpoint(scene: &ToolContext, message: &str) -> GitResult<CheckpointCommit> {
     let _alone = scene.services.git_locks.lock(scene.agent).await;
     let git = open_repository(scene).await?;
@@ -68,26 +69,26 @@ pub async fn create_checkpoint(scene: &ToolContext, message: &str) -> GitResult<
     let commit = git.output(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await;
     let commit = commit.map_err(|_| "it has no commits and no files".to_owned())?;
     git.output(["update-ref", &format!("{CHECKPOINT_REFS}/{commit}"), &commit]).await?;
-    // A list that cannot be read says that there are some, too.
+    // If the list cannot be read, report that there are some.
     let without = nested_repositories(&git).await.unwrap_or_else(|_| vec!["many".into()]);
     Ok(CheckpointCommit { commit, excluded_repositories: without })
 }
 
-/// Looks whether the files of `commit` can be brought back, and changes nothing.
+/// Checks whether the files of `commit` can be restored, without changing anything.
 ///
 /// # Errors
-/// Why they cannot.
+/// The reason why they cannot.
 pub async fn check_restore(scene: &ToolContext, commit: &str) -> Result<(), RestoreError> {
     let _alone = scene.services.git_locks.lock(scene.agent).await;
     check_fit(scene, &open_repository(scene).await?, commit).await.map(drop)
 }
 
-/// Brings the files of `commit` back in a new commit behind the newest one: the branch keeps its history, and the way back is as short as
-/// the way there. What git ignores and what it does not know stay as they are. Where there can be no commit, the files go back to what they
-/// were. Answers the newest commit.
+/// Restores the files of `commit` in a new commit on top of the newest one, so that the branch keeps its history and
+/// the restore can be undone in the same way. Ignored and untracked files stay as they are. If the commit cannot be
+/// made, the files are reset to their previous state. Returns the newest commit.
 ///
 /// # Errors
-/// Why they are not back.
+/// The reason why the files were not restored.
 pub async fn restore_files(scene: &ToolContext, commit: &str, message: &str) -> Result<String, RestoreError> {
     let _alone = scene.services.git_locks.lock(scene.agent).await;
     let git = open_repository(scene).await?;
@@ -110,7 +111,7 @@ pub async fn restore_files(scene: &ToolContext, commit: &str, message: &str) -> 
     Ok(git.output(["rev-parse", "--verify", "HEAD^{commit}"]).await?)
 }
 
-/// git, where it may be run and nothing is under way.
+/// Returns git, if commands can be confined and no operation is in progress.
 async fn open_repository(scene: &ToolContext) -> GitResult<Git<'_>> {
     scene.services.sandbox.level_or_probe().await;
     if let Some(why) = scene.services.sandbox.unconfined_reason() {
@@ -123,9 +124,9 @@ async fn open_repository(scene: &ToolContext) -> GitResult<Git<'_>> {
     Git::new(scene).await
 }
 
-/// Whether git would put the files of `commit` in the place of those that are there, with nothing lost.
+/// Checks whether git can replace the present files with those of `commit` without losing any.
 async fn check_fit(scene: &ToolContext, git: &Git<'_>, commit: &str) -> Result<RestoreFit, RestoreError> {
-    // It comes out of a file, and goes on to a command line.
+    // The id was read from a file and is passed on a command line.
     let is_id = matches!(commit.len(), 40 | 64) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_id || !git.run(["cat-file", "-e", &format!("{commit}^{{commit}}")]).await?.ok {
         return Err(RestoreError::UnknownCommit);
@@ -137,7 +138,7 @@ async fn check_fit(scene: &ToolContext, git: &Git<'_>, commit: &str) -> Result<R
         return if there { Ok(RestoreFit::Uncommitted) } else { Err(RestoreError::Changes(changed)) };
     }
     let tried = git.run(["read-tree", "-n", "-m", "-u", "HEAD", commit]).await?;
-    // It says what it would overwrite or remove, or which file is not as it was committed.
+    // These words occur when git lists files that it would overwrite or remove, or that differ from the last commit.
     let said_so = ["would", "uptodate"].iter().any(|word| tried.text.contains(word));
     match tried.ok {
         true => {}

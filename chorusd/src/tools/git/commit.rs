@@ -1,4 +1,4 @@
-//! `git_commit`.
+//! The tool `git_commit`: commits changes.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::permissions::Action;
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-/// Bytes of a message.
+/// Limit on the length of a message, in bytes.
 const MAX_MESSAGE_LEN: usize = 16 << 10;
 
-/// What is said where git prints something else than plain names.
+/// The message for the model if git prints names that are not plain.
 const UNREADABLE_NAMES: &str =
     "the workspace has other repositories in it whose names git tools cannot tell; use git through bash";
 
@@ -60,17 +60,18 @@ async fn commit(params: Params, scene: &ToolContext) -> GitResult<String> {
     commit_staged(&git, &params.message, paths).await
 }
 
-/// Takes all changes of these paths, or all there are, into the index; whether there is something to commit then.
+/// Stages all changes of these paths, or of the workspace if there are none. Returns true if there is something to
+/// commit.
 pub(super) async fn stage_changes(git: &Git<'_>, paths: &[String]) -> GitResult<bool> {
     let all = if paths.is_empty() { vec![":(top)".to_owned()] } else { paths.to_vec() };
     let others = exclude_nested_repositories(git).await?;
     git.output([to_owned_args(&["add", "--all", "--"]), all.clone(), others].concat()).await?;
-    // Where there is nothing to commit, `git commit` would look into other repositories for something to say.
+    // Without anything to commit, `git commit` would examine nested repositories to explain why.
     let same = ["diff", "--cached", "--quiet", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--"];
     Ok(!git.run([to_owned_args(&same), all].concat()).await?.ok)
 }
 
-/// Commits what the index has of these paths, or all of it; what git said.
+/// Commits the staged changes of these paths, or all. Returns git's output.
 pub(super) async fn commit_staged(git: &Git<'_>, message: &str, paths: Vec<String>) -> GitResult<String> {
     let message = format!("--message={message}");
     let mut args = to_owned_args(&["commit", "--allow-empty", "--no-verify", "--no-gpg-sign", "--no-status", &message]);
@@ -86,18 +87,18 @@ fn to_owned_args(args: &[&str]) -> Vec<String> {
     args.iter().map(|arg| (*arg).to_owned()).collect()
 }
 
-/// Repositories that the workspace's own has noted in it, as paths to leave out: to see whether something changed there, git would go by
-/// their settings, which nobody has looked at.
+/// Returns pathspecs that exclude the nested repositories recorded in the index: to detect changes in them, git would
+/// use their configuration, which was not checked.
 async fn exclude_nested_repositories(git: &Git<'_>) -> GitResult<Vec<String>> {
     let outside = |path: String| {
-        // Others are quoted.
+        // Unusual names are quoted.
         let plain = !path.starts_with('"');
         plain.then(|| format!(":(exclude,top,literal){path}")).ok_or_else(|| UNREADABLE_NAMES.to_owned())
     };
     nested_repositories(git).await?.into_iter().map(outside).collect()
 }
 
-/// The same as git prints them: unusual ones in quotes.
+/// Lists nested repositories as git prints them: unusual names in quotes.
 pub(super) async fn nested_repositories(git: &Git<'_>) -> GitResult<Vec<String>> {
     const SCRIPT: &str = "git \"$@\" ls-files --stage | grep '^160000 '; :";
     let said = git.run_script(SCRIPT).await?;

@@ -1,4 +1,4 @@
-//! `git_diff`.
+//! The tool `git_diff`: shows changes.
 
 use std::sync::Arc;
 

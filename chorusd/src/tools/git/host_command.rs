@@ -1,5 +1,5 @@
-//! A program that goes with the login of the daemon's user, outside the sandbox: in an empty directory, with few variables, and
-//! with no more time and no more to say than it needs.
+//! Runs a program outside the sandbox with the login of the daemon's user: in an empty directory, with few environment
+//! variables, and with limits on time and output.
 
 use std::io::{self, PipeReader};
 use std::os::fd::OwnedFd;
@@ -15,14 +15,14 @@ use tokio::process::{Child, Command};
 use super::GitResult;
 use crate::tools::ToolContext;
 
-/// How long it may take.
+/// Time limit of the program.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How long somebody else may hold its output once it has ended.
+/// How long to read the rest of the output after the program has ended: another process may hold the pipe open.
 const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
-/// Bytes of what it says that are kept. What is beyond is read, and goes nowhere.
+/// Limit on the output kept, in bytes. Further output is read and discarded.
 const MAX_OUTPUT_LEN: usize = 8 << 10;
 
-/// Variables that it is given, where they are set: where its login is, and how the network is reached.
+/// Variables passed on if they are set: those that locate the login and configure network access.
 const INHERITED_VARIABLES: [&str; 26] = [
     "PATH",
     "HOME",
@@ -52,7 +52,7 @@ const INHERITED_VARIABLES: [&str; 26] = [
     "SSL_CERT_DIR",
 ];
 
-/// A process and its group. Dropping it ends all of them.
+/// A process and its group. Dropping it kills all of them.
 struct ProcessGroup(Child, Option<Pid>);
 
 impl Drop for ProcessGroup {
@@ -63,10 +63,11 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Runs it to its end; whether it succeeded, and the beginning of what it said on both streams. Nothing that it started is left.
+/// Runs the program to its end and kills its remaining processes. Returns whether it succeeded, and the beginning of
+/// its output on both streams.
 ///
 /// # Errors
-/// It could not be run, or was stopped.
+/// The program could not be run, or was stopped.
 pub async fn run(program: &Path, args: Vec<String>, scene: &ToolContext) -> GitResult<(bool, String)> {
     let failed = |e: io::Error| format!("{} cannot be run: {e}", program.display());
     let empty = tempfile::tempdir().map_err(failed)?;
@@ -101,7 +102,7 @@ fn spawn(program: &Path, args: Vec<String>, dir: &Path) -> io::Result<(ProcessGr
     Ok((ProcessGroup(child, group), reader))
 }
 
-/// Takes what is said until the end, and for a moment more.
+/// Collects the output until the program has ended, and briefly after that.
 async fn collect_output(child: &mut Child, output: PipeReader, said: &mut Vec<u8>) -> io::Result<ExitStatus> {
     let mut output = Receiver::from_owned_fd(OwnedFd::from(output))?;
     let mut piece = vec![0; MAX_OUTPUT_LEN];

@@ -1,5 +1,5 @@
-//! Ignored files in the place of those that a commit would bring. git calls them expendable: it overwrites them, empties a directory of
-//! them for a file, and says nothing of it in a dry run.
+//! Finds ignored files that restoring a commit would destroy. Git treats them as expendable: it overwrites them,
+//! replaces a directory of them by a file, and reports nothing in a dry run.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -11,26 +11,26 @@ use std::path::{Path, PathBuf};
 use super::GitResult;
 use super::run::Git;
 
-/// Bytes of the list that are asked for at once: what a command prints is cut in the middle where it is too long.
+/// Bytes of the list requested at once, because long output of a command is cut in the middle.
 const PAGE_LEN: usize = 128 << 10;
 
-/// Pages at most.
+/// Limit on the number of pages.
 const MAX_PAGES: usize = 256;
 
-/// What is different between two commits.
+/// The differences between two commits.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct TreeChanges {
-    /// New, or of another kind than they were.
+    /// Files that are new or have another type than before.
     added: Vec<PathBuf>,
-    /// Files of HEAD that make room: gone, or of another kind than they were.
+    /// Files of HEAD that are removed or have another type than before.
     removed: HashSet<PathBuf>,
 }
 
-/// Something in `workspace` that git would not keep, and that is in no commit, if the files of `commit` took the place of those of HEAD.
-/// Relative to the workspace.
+/// Returns a path in `workspace` that git would destroy and that is in no commit, if the files of `commit` replaced
+/// those of HEAD. The path is relative to the workspace.
 ///
 /// # Errors
-/// git could not tell what is different.
+/// The differences cannot be determined.
 pub(super) async fn find_conflict(git: &Git<'_>, workspace: PathBuf, commit: &str) -> GitResult<Option<PathBuf>> {
     let changed =
         parse_changes(&list_changes(git, commit).await?).ok_or("what is different in the commit cannot be read")?;
@@ -43,7 +43,7 @@ pub(super) async fn find_conflict(git: &Git<'_>, workspace: PathBuf, commit: &st
 async fn list_changes(git: &Git<'_>, commit: &str) -> GitResult<String> {
     let mut all = String::new();
     for page in 0..MAX_PAGES {
-        // The dot keeps the end of a line that ends the page.
+        // The dot preserves a newline at the end of the page.
         let script = format!(
             "git \"$@\" -c core.quotePath=true diff-tree -r --no-renames --no-relative --ignore-submodules=all --name-status HEAD {commit} \
              | tail -c +{} | head -c {PAGE_LEN}; echo .",
@@ -59,7 +59,7 @@ async fn list_changes(git: &Git<'_>, commit: &str) -> GitResult<String> {
     Err("too much is different in the commit".into())
 }
 
-/// What `diff-tree --name-status` says.
+/// Parses the output of `diff-tree --name-status`.
 fn parse_changes(list: &str) -> Option<TreeChanges> {
     let mut changed = TreeChanges::default();
     for line in list.lines() {
@@ -79,7 +79,7 @@ fn parse_changes(list: &str) -> Option<TreeChanges> {
     Some(changed)
 }
 
-/// A name as git prints it: in quotes, with the escapes of C, where there is anything unusual in it.
+/// Decodes a name as git prints it: with unusual characters it is in quotes and has C escapes.
 fn unquote(name: &str) -> Option<Vec<u8>> {
     let Some(inside) = name.strip_prefix('"') else { return Some(name.as_bytes().to_vec()) };
     let mut bytes = inside.strip_suffix('"')?.bytes();
@@ -107,10 +107,10 @@ fn unquote(name: &str) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// What is in the place of `path`, other than files that are `going`.
+/// Returns a file that `path` would replace, unless it is in `going`.
 fn conflict_at(workspace: &Path, path: &Path, going: &HashSet<PathBuf>) -> io::Result<Option<PathBuf>> {
     let above: Vec<&Path> = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
-    // From the top: below a link is not the workspace any more.
+    // From the top, because what lies below a link is not in the workspace.
     for above in above.into_iter().rev() {
         match file_type(&workspace.join(above))? {
             None => return Ok(None),
@@ -125,7 +125,7 @@ fn conflict_at(workspace: &Path, path: &Path, going: &HashSet<PathBuf>) -> io::R
     }
 }
 
-/// The first file in a directory that is not `going`.
+/// Returns the first file in a directory that is not in `going`.
 fn first_conflict_below(workspace: &Path, dir: &Path, going: &HashSet<PathBuf>) -> io::Result<Option<PathBuf>> {
     let mut dirs = vec![dir.to_owned()];
     while let Some(dir) = dirs.pop() {

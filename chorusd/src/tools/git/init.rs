@@ -1,4 +1,4 @@
-//! `git_init`.
+//! The tool `git_init`: creates a repository.
 
 use std::sync::Arc;
 

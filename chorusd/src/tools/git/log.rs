@@ -1,4 +1,4 @@
-//! `git_log`.
+//! The tool `git_log`: lists commits.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::permissions::Action;
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-/// Commits that are shown at most.
+/// Limit on the commits listed.
 const MAX_COMMITS: u32 = 200;
 
 pub struct GitLog;

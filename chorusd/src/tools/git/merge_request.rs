@@ -1,5 +1,6 @@
-//! `git_merge_request`: through `gh` or `glab`, where one is installed, with the login that its user has. It runs outside the sandbox, where
-//! that login is, and for that in an empty directory: nothing of the workspace reaches it but what stands in its arguments.
+//! The tool `git_merge_request`: opens a merge request with `gh` or `glab`, using the user's login. The program runs
+//! outside the sandbox, where the login is. It therefore runs in an empty directory and gets nothing of the workspace
+//! but its arguments.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -92,7 +93,7 @@ async fn open_merge_request(params: &Params, scene: &ToolContext) -> GitResult<S
     ))
 }
 
-/// The branch that is to be merged, and where.
+/// Describes the branch to merge and its repository.
 fn describe_target(branch: &str, Project { host, path }: &Project) -> String {
     format!("from {branch} at {host}/{path}")
 }
@@ -101,12 +102,12 @@ fn describe_target(branch: &str, Project { host, path }: &Project) -> String {
 #[derive(Debug, PartialEq, Eq)]
 struct Project {
     host: String,
-    /// Its owner, or the groups it is in, and its name.
+    /// The owner, or the groups, and the name of the repository.
     path: String,
 }
 
 impl Project {
-    /// The one that an address leads to, be it by https or by ssh.
+    /// Parses an https or ssh URL.
     fn from_url(url: &str) -> GitResult<Self> {
         let wrong = || format!("the address {} leads to no repository on a server", strip_credentials(url));
         let web = ["https://", "ssh://"].iter().find_map(|scheme| url.strip_prefix(scheme));
@@ -125,7 +126,7 @@ impl Project {
         if whole { Ok(Self { host: host.to_owned(), path: path.to_owned() }) } else { Err(wrong()) }
     }
 
-    /// The program that opens a merge request there, and what it is given; `find` finds programs.
+    /// Returns the program that opens a merge request, with its arguments. `find` finds programs.
     fn create_command(
         &self,
         branch: &str,
@@ -140,7 +141,7 @@ impl Project {
         let found = match (known("GITLAB_HOST", "gitlab.com"), known("GH_HOST", "github.com")) {
             (true, _) => find("glab").map(|program| (program, true)),
             (_, true) => find("gh").map(|program| (program, false)),
-            // The workspace says which host it is; the user's login goes to no host of its choosing.
+            // The workspace determines the host, but must not be able to send the user's login to a host of its choice.
             _ => {
                 return Err(format!(
                     "{host} is neither github.com, gitlab.com nor what GH_HOST or GITLAB_HOST of the daemon names; open it by hand: from {branch} into {target} at https://{host}/{path}"
@@ -166,7 +167,7 @@ impl Project {
     }
 }
 
-/// A program in PATH.
+/// Finds an executable in PATH.
 fn find_program(name: &str, path: Option<OsString>) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt as _;
     let runs = |at: &Path| at.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);

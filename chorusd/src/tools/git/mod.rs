@@ -1,5 +1,5 @@
-//! git in the workspace. What the workspace says of how git works (`.git/config`, attributes, hooks) never names a program that runs:
-//! each setting that could is overridden, and where that cannot be, git is not run.
+//! Runs git in the workspace. The workspace's configuration (`.git/config`, attributes, hooks) can never name a program
+//! that runs: each such setting is overridden, and if one cannot be, git is not run.
 
 mod branch;
 mod checkout;
@@ -31,10 +31,11 @@ use std::path::PathBuf;
 
 use super::ToolContext;
 
-/// Why a call did not come to its end, for the model.
+/// A result whose error is the reason for the model.
 type GitResult<T> = Result<T, String>;
 
-/// The repository of the workspace: a directory of its own, not a link and not the name of another.
+/// Returns the workspace's `.git`, which must be a real directory, not a link or a file that refers to another
+/// repository.
 fn repository_dir(scene: &ToolContext) -> GitResult<PathBuf> {
     let dir = scene.workspace().join(".git");
     match dir.symlink_metadata() {

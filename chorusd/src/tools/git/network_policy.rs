@@ -1,4 +1,5 @@
-//! Where a push may go: out, and to this machine and the networks around it only where the profile has the network.
+//! Restricts the hosts of a push: without `network` in the profile, only public internet addresses are allowed, not
+//! this machine and its networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -8,16 +9,16 @@ use tokio::time::timeout;
 use super::GitResult;
 use crate::tools::ToolContext;
 
-/// How long the name of a host may take to be resolved.
+/// Time limit for resolving a host name.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A setting of git that keeps it to the addresses that were looked at, where there is one for its protocol.
+/// A git setting that pins the host to the addresses that were checked, if the protocol has one.
 pub type ResolvePin = Option<String>;
 
-/// Whether the host of `url` may be gone to; `url` is of `https` or `git`.
+/// Checks that a push may connect to the host of `url`, an `https` or `git` URL.
 ///
 /// # Errors
-/// Why it may not.
+/// The reason why it may not.
 pub async fn check_host(scheme: &str, url: &str, scene: &ToolContext) -> GitResult<ResolvePin> {
     if scene.allows_network() {
         return Ok(None);
@@ -44,7 +45,7 @@ pub async fn check_host(scheme: &str, url: &str, scene: &ToolContext) -> GitResu
     Ok((scheme == "https").then(|| format!("http.curloptResolve={host}:{port}:{}", found.join(","))))
 }
 
-/// The host and port of an address, where git and curl can read it in no other way.
+/// Parses the host and port of a URL; `None` unless git and curl are certain to read it in the same way.
 fn parse_host<'a>(scheme: &str, url: &'a str) -> Option<(&'a str, u16)> {
     let rest = url.strip_prefix(scheme)?.strip_prefix("://")?;
     let (authority, _) = rest.split_once('/')?;
@@ -52,7 +53,7 @@ fn parse_host<'a>(scheme: &str, url: &'a str) -> Option<(&'a str, u16)> {
         return None;
     }
     let place = match authority.rsplit_once('@') {
-        // What stands before it is decoded by git and taken for a part of the host.
+        // git decodes the part before the `@` and takes it for a part of the host.
         Some(_) if scheme != "https" => return None,
         Some((user, place)) => Some(place).filter(|_| !user.contains('@'))?,
         None => authority,
@@ -65,7 +66,7 @@ fn parse_host<'a>(scheme: &str, url: &'a str) -> Option<(&'a str, u16)> {
     (!host.is_empty() && host.chars().all(plain)).then_some((host, port))
 }
 
-/// Whether an address is one of the internet.
+/// Returns true if an address is a public internet address.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(four) => is_public_v4(four),
@@ -76,9 +77,9 @@ fn is_public(address: IpAddr) -> bool {
 fn is_public_v4(four: Ipv4Addr) -> bool {
     let [a, b, c, _] = four.octets();
     let special = match (a, b, c) {
-        // This network; networks of providers, behind which they keep their customers.
+        // "This network", and carrier-grade NAT.
         (0, ..) | (100, 64..128, _) => true,
-        // Protocols, and tests of networks.
+        // Protocol assignments, benchmarking, and the reserved range.
         (192, 0, 0) | (198, 18..20, _) | (240.., ..) => true,
         _ => false,
     };
@@ -87,15 +88,15 @@ fn is_public_v4(four: Ipv4Addr) -> bool {
 }
 
 fn is_public_v6(six: Ipv6Addr) -> bool {
-    // Addresses of version four, as they are written here and as gateways write them.
+    // IPv4-mapped addresses, NAT64 and 6to4.
     let four = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
     match six.segments() {
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
             is_public_v4(four(high, low))
         }
-        // Teredo, documentation.
+        // Teredo and documentation.
         [0x2001, 0 | 0x0db8, ..] => false,
-        // All that is given out so far.
+        // 2000::/3, the only range of global addresses that is allocated so far.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

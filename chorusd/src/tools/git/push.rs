@@ -1,4 +1,5 @@
-//! `git_push`: no setting of the workspace is in force while it reaches the network, only its objects are there.
+//! The tool `git_push`. No configuration of the workspace applies while git accesses the network; only the workspace's
+//! objects are available.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -15,8 +16,9 @@ use crate::permissions::Action;
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-/// A repository of its own that has nothing but the workspace's objects pushes one commit. `$1`: the hash, `$2`: the branch, `$3`: the address,
-/// `$4`: the objects, `$5`: the kind of hash, `$6`: what receives; the settings of git follow.
+/// Pushes one commit from a temporary repository that has only the workspace's objects. Arguments: `$1` the commit,
+/// `$2` the branch, `$3` the URL, `$4` the objects directory, `$5` the hash format, `$6` the receiving command; git
+/// settings follow.
 const PUSH_SCRIPT: &str = r#"
 set -eu
 commit=$1 branch=$2 url=$3 objects=$4 format=$5 receive=$6
@@ -29,7 +31,8 @@ GIT_DIR="$dir/push" GIT_OBJECT_DIRECTORY="$objects" \
     -- "$url" "$commit:refs/heads/$branch"
 "#;
 
-/// What receives a push at the other end. Where that is in the workspace it runs here, and heeds no setting there that names a program.
+/// The receiving command. For a repository in the workspace it runs here, with settings that override any that name
+/// programs.
 const RECEIVE_PACK: &str = "git-receive-pack";
 const LOCAL_RECEIVE_PACK: &str = "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=false \
     -c receive.denyCurrentBranch=refuse -c receive.denyDeleteCurrent=refuse -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false -c core.pager=cat receive-pack";
@@ -47,7 +50,7 @@ pub struct Params {
 impl Tool for GitPush {
     const NAME: &'static str = "git_push";
     const DESCRIPTION: &'static str = "Pushes a branch to a remote, never by force.";
-    // A remote can be given another address.
+    // The workspace can change the URL of a remote.
     const CAN_APPROVE_ALWAYS: bool = false;
     type Params = Params;
 

@@ -1,11 +1,11 @@
-//! Names that a model gives: branches, remotes, paths. None of them can pass for an option.
+//! Checks names given by a model (branches, remotes, paths), so that none can pass for an option.
 
 use super::GitResult;
 
-/// Whether `name` may be a branch, by the rules of `git check-ref-format --branch`.
+/// Checks that `name` may be a branch, by the rules of `git check-ref-format --branch`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem with the name.
 pub fn check_branch(name: &str) -> GitResult<()> {
     let wrong = |why: &str| Err(format!("{name:?} is no name for a branch: {why}"));
     if name.is_empty() || name.len() > 200 {
@@ -26,10 +26,10 @@ pub fn check_branch(name: &str) -> GitResult<()> {
     Ok(())
 }
 
-/// Whether `name` may be a remote; an address is none.
+/// Checks that `name` may be a remote. URLs are refused.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem with the name.
 pub fn check_remote(name: &str) -> GitResult<()> {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let first = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
@@ -39,10 +39,10 @@ pub fn check_remote(name: &str) -> GitResult<()> {
     Err(format!("{name:?} is no name of a remote: letters, digits, `-`, `_` and `.`; for example \"origin\""))
 }
 
-/// Whether `path` may be a file or directory of the workspace, as git is given it.
+/// Checks that `path` may be a file or directory in the workspace.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem with the path.
 pub fn check_path(path: &str) -> GitResult<()> {
     let parts: Vec<&str> = path.split('/').collect();
     let bad = path.is_empty()
@@ -53,7 +53,7 @@ pub fn check_path(path: &str) -> GitResult<()> {
     if bad { Err(format!("{path:?} is no path in the workspace; give one such as \"src/main.rs\"")) } else { Ok(()) }
 }
 
-/// A path that git takes as it is.
+/// Returns a pathspec that matches the path literally.
 pub fn literal_pathspec(path: &str) -> String {
     format!(":(top,literal){path}")
 }
@@ -98,7 +98,7 @@ mod tests {
             "a\u{7f}",
             "",
         ] {
-            // Names of git's own are refused besides.
+            // Names that mean something special to git are refused in addition.
             let git = Command::new("git").args(["check-ref-format", &format!("refs/heads/{name}")]).status().unwrap();
             let dashed = name.starts_with('-');
             assert_eq!(check_branch(name).is_ok(), git.success() && !dashed, "{name:?}");

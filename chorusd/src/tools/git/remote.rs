@@ -1,4 +1,4 @@
-//! Where a remote of the workspace is, and whether it may be reached.
+//! Resolves the address of a remote and checks that it may be accessed.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use super::run::Git;
 /// The address of a remote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteAddress {
-    /// `https://` or `git://`.
+    /// An `https://` or `git://` URL.
     Network { scheme: &'static str, url: String },
     /// A repository in the workspace.
     File(PathBuf),
 }
 
 impl RemoteAddress {
-    /// The one protocol that is spoken.
+    /// Returns the only protocol that git may use.
     #[must_use]
     pub fn protocol(&self) -> &'static str {
         match self {
@@ -24,7 +24,7 @@ impl RemoteAddress {
         }
     }
 
-    /// For a person, without a password.
+    /// Returns the address for people, without credentials.
     #[must_use]
     pub fn without_credentials(&self) -> String {
         match self {
@@ -34,10 +34,10 @@ impl RemoteAddress {
     }
 }
 
-/// An address without the user and password in it.
+/// Removes the user and password from a URL.
 pub fn strip_credentials(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    // Only in the authority: further on an `@` is part of the path, and must not pass for the host.
+    // Only in the authority: a later `@` belongs to the path and must not make the rest pass for the host.
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     match authority.rsplit_once('@') {
@@ -46,10 +46,10 @@ pub fn strip_credentials(url: &str) -> String {
     }
 }
 
-/// The addresses that the workspace has for a remote to push to, as they are written: rewriting them (`insteadOf`) is not heeded.
+/// Returns the push URL of a remote as configured; rewriting by `insteadOf` is not applied.
 ///
 /// # Errors
-/// There is no such remote, or it has several.
+/// The remote does not exist or has several URLs.
 pub async fn push_url(git: &Git<'_>, remote: &str) -> GitResult<String> {
     let name = remote.replace('.', "\\.");
     for key in ["pushurl", "url"] {
@@ -67,10 +67,10 @@ pub async fn push_url(git: &Git<'_>, remote: &str) -> GitResult<String> {
     Err(format!("there is no remote {remote} ({known}); `git remote add` through bash makes one"))
 }
 
-/// What an address means, where git tools go there at all.
+/// Parses a remote's URL and checks that git tools support it.
 ///
 /// # Errors
-/// Why they do not.
+/// The reason why it is not supported.
 pub fn parse_address(url: &str, workspace: &Path) -> GitResult<RemoteAddress> {
     let shown = strip_credentials(url);
     let shown: String = shown.chars().take(200).collect();

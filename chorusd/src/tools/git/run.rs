@@ -1,4 +1,4 @@
-//! One command of git, in the sandbox, with settings that nothing in the workspace overrides.
+//! Runs git commands in the sandbox with settings that nothing in the workspace can override.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::redact::Redactor;
 use crate::sandbox::{CommandSpec, Confinement, Exit, ResourceLimits, run_redacted};
 use crate::tools::ToolContext;
 
-/// Settings that stand above those of any file.
+/// Settings given on the command line, which take precedence over those of any file.
 const SETTINGS: [&str; 30] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -43,7 +43,7 @@ const SETTINGS: [&str; 30] = [
     "color.ui=false",
 ];
 
-/// Variables that every command has.
+/// Environment variables of every git command.
 const VARIABLES: [(&str, &str); 17] = [
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
@@ -64,17 +64,17 @@ const VARIABLES: [(&str, &str); 17] = [
     ("LANGUAGE", "C"),
 ];
 
-/// Settings of the workspace that name programs and that cannot be overridden, because their names are anybody's.
+/// Settings that name programs and cannot be overridden, because their names can be chosen freely.
 const PROGRAM_SETTINGS_PATTERN: &str = r"^(filter|hook)\.";
 
-/// What git said, and whether it had done what it was to do.
+/// The output of git, and whether it succeeded.
 #[derive(Debug)]
 pub struct GitOutput {
     pub ok: bool,
     pub text: String,
 }
 
-/// How git is to be run.
+/// A way to run git.
 pub struct Git<'a> {
     scene: &'a ToolContext,
     settings: Vec<String>,
@@ -82,10 +82,10 @@ pub struct Git<'a> {
 }
 
 impl<'a> Git<'a> {
-    /// git on the repository of the workspace, after a look at what its configuration says.
+    /// Returns git for the workspace's repository after checking its configuration.
     ///
     /// # Errors
-    /// There is no repository, or one whose configuration names programs.
+    /// There is no repository, or its configuration names programs.
     pub async fn new(scene: &'a ToolContext) -> GitResult<Self> {
         let repository = repository_dir(scene)?;
         let mut git = Self::without_repository(scene);
@@ -98,7 +98,7 @@ impl<'a> Git<'a> {
         Ok(git)
     }
 
-    /// git without a repository.
+    /// Returns git without a repository.
     pub fn without_repository(scene: &'a ToolContext) -> Self {
         let mut env: Vec<(OsString, OsString)> =
             VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -107,8 +107,8 @@ impl<'a> Git<'a> {
         Self { scene, settings: SETTINGS.map(str::to_owned).to_vec(), env }
     }
 
-    /// Refuses what would run programs, and gives the agent an identity where it has none. Every line that git says is one that was asked
-    /// for, or a reason to refuse: what was cut out of a long answer is one, too.
+    /// Refuses a configuration that names programs, and sets an identity if there is none. Any unexpected line of
+    /// output is a reason to refuse, including the one that replaces a part left out of long output.
     async fn check_config(&mut self) -> GitResult<()> {
         let wanted = format!("({PROGRAM_SETTINGS_PATTERN})|(^user\\.(name|email)$)");
         let said = self.run(["config", "--includes", "--name-only", "--get-regexp", &wanted]).await?;
@@ -138,7 +138,7 @@ impl<'a> Git<'a> {
         Ok(())
     }
 
-    /// The settings, as arguments of git.
+    /// Returns the settings as arguments of git.
     pub fn settings(&self) -> impl Iterator<Item = &str> {
         self.settings.iter().flat_map(|setting| ["-c", setting.as_str()])
     }
@@ -146,15 +146,15 @@ impl<'a> Git<'a> {
     /// Runs git with these arguments.
     ///
     /// # Errors
-    /// It could not be run, or did not end by itself.
+    /// Git could not be run, or did not exit by itself.
     pub async fn run<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<GitOutput> {
         run_in_sandbox(self.scene, self.argv(args), self.env.clone(), false).await
     }
 
-    /// As [`Git::done`], for what is only shown: without secrets before anything of it is left out.
+    /// Like [`Git::output`], for output that is only shown: secrets are replaced before any of it is left out.
     ///
     /// # Errors
-    /// As [`Git::done`].
+    /// As for [`Git::output`].
     pub async fn output_redacted<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<String> {
         let said =
             run_in_sandbox_redacted(self.scene, self.argv(args), self.env.clone(), false, self.scene.redactor.as_ref())
@@ -169,40 +169,40 @@ impl<'a> Git<'a> {
         argv
     }
 
-    /// Runs a script of the shell that is given the settings of git as its arguments.
+    /// Runs a shell script with the git settings as its arguments.
     ///
     /// # Errors
-    /// As [`Git::run`].
+    /// As for [`Git::run`].
     pub async fn run_script(&self, script: &str) -> GitResult<GitOutput> {
         let mut argv: Vec<OsString> = ["sh", "-c", script, "sh"].map(Into::into).to_vec();
         argv.extend(self.settings().map(Into::into));
         run_in_sandbox(self.scene, argv, self.env.clone(), false).await
     }
 
-    /// As [`Git::run`], for what must succeed: what it said.
+    /// Like [`Git::run`], but returns only the output and fails if git does.
     ///
     /// # Errors
-    /// As [`Git::run`], and what git complains of.
+    /// As for [`Git::run`], and git's own error message.
     pub async fn output<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<String> {
         let said = self.run(args).await?;
         if said.ok { Ok(said.text) } else { Err(said.text) }
     }
 }
 
-/// The settings that git is run with wherever it is; those of no file stand above them.
+/// Returns the settings that git is run with everywhere.
 pub fn settings() -> impl Iterator<Item = &'static str> {
     SETTINGS.into_iter()
 }
 
-/// The variables that git is run with wherever it is.
+/// Returns the environment variables that git is run with everywhere.
 pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     VARIABLES.iter().map(|(name, value)| (name.into(), value.into()))
 }
 
-/// Runs a command in the sandbox of the agent.
+/// Runs a command in the agent's sandbox.
 ///
 /// # Errors
-/// It could not be run, or did not end by itself.
+/// The command could not be run, or did not exit by itself.
 pub async fn run_in_sandbox(
     scene: &ToolContext,
     argv: Vec<OsString>,

@@ -1,5 +1,5 @@
-//! `self_edit_docs`: the agent's notes in docs/, which are part of its prompt. They are opened beneath a handle of the directory, so no
-//! link leads elsewhere.
+//! The tool `self_edit_docs`: writes the agent's docs/, which are part of its prompt. Files are opened beneath a
+//! directory handle, so that links cannot lead elsewhere.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -20,7 +20,7 @@ use crate::store::session_files::{TEMPORARY_PREFIX, sync};
 use crate::tools::tool::{Tool, ToolOutcome};
 use crate::tools::{ToolContext, error_outcome};
 
-/// Directories below docs/ that a note may lie in.
+/// Limit on nested directories below docs/.
 const MAX_DEPTH: usize = 4;
 
 pub struct SelfEditDocs;
@@ -73,7 +73,7 @@ impl Tool for SelfEditDocs {
     }
 }
 
-/// Whether a path may name a note: it is used exactly as it is.
+/// Checks that a path may name a note. Valid paths are used unchanged.
 fn check_note_path(path: &str) -> Result<(), String> {
     let wrong =
         |why: &str| Err(format!("{path:?} is no path of a note: {why}; give one below docs/, such as \"plan.md\""));
@@ -96,14 +96,14 @@ fn check_note_path(path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// One note, held open by its directory.
+/// A note by its name in an open directory.
 struct NoteFile {
     dir: File,
     name: String,
 }
 
 async fn write_or_remove_note(params: Params, scene: &ToolContext, row: AuditDecision) -> Result<String> {
-    // What stands there is written down as it is replaced.
+    // The old text for the audit log must be the one that is replaced.
     let _alone = scene.services.docs_locks.lock(scene.agent).await;
     let Params { path, content } = params;
     let shown = path.clone();
@@ -151,7 +151,7 @@ async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send
     tokio::task::spawn_blocking(work).await.map_err(|e| Error::internal(e.to_string()))?
 }
 
-/// Opens the directory of a note; with `makes`, those that are missing are made.
+/// Opens the directory of a note. With `makes`, creates missing directories.
 fn open_note(docs: &Path, path: &str, makes: bool) -> io::Result<NoteFile> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut dir = File::from(openat(CWD, docs, flags, Mode::empty())?);
@@ -175,7 +175,7 @@ fn open_note(docs: &Path, path: &str, makes: bool) -> io::Result<NoteFile> {
 }
 
 impl NoteFile {
-    /// What it says, where it is there: in full, as far as a note may be long, else by its hash.
+    /// Returns the note's text if it exists, or a placeholder with its hash if it is too long or not UTF-8.
     fn read(&self) -> io::Result<Option<String>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(&self.dir, &self.name, flags, Mode::empty()) {
@@ -197,7 +197,7 @@ impl NoteFile {
         }))
     }
 
-    /// Puts `bytes` in its place: whoever reads sees the old note or the new one.
+    /// Replaces the note atomically.
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let temporary = format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4());
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -220,7 +220,7 @@ impl NoteFile {
     }
 }
 
-/// What stands for a note that is too long to be kept; `read` of it already.
+/// Returns the placeholder for a note that is too long to be recorded. `read` is the part read already.
 fn hash_placeholder(mut file: &File, read: &[u8]) -> io::Result<String> {
     let (mut hash, mut piece) = (Sha256::new_with_prefix(read), [0; 64 << 10]);
     loop {

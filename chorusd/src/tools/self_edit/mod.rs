@@ -1,4 +1,4 @@
-//! Tools by which an agent changes itself. What they change holds from the next call of the model on.
+//! Tools with which an agent changes itself. Changes apply from the next model call on.
 
 mod docs;
 mod model;
@@ -17,10 +17,10 @@ use super::host::{SelfEdit, ToolCaller};
 use super::tool::ToolOutcome;
 use super::{ToolContext, error_outcome};
 
-/// Bytes of a prompt, and of a note.
+/// Limit on the length of a prompt, and of a note, in bytes.
 const MAX_TEXT_LEN: usize = 64 << 10;
 
-/// That there is no secret in what works only as it is, and is kept.
+/// Checks that a text has no secret, for values that are stored and cannot be redacted without breaking them.
 fn ensure_no_secret(text: &str, of: &str, scene: &ToolContext) -> Result<(), String> {
     if scene.has_secret(text) {
         return Err(format!("there is a secret in `{of}`, and none may be kept there; leave it out"));
@@ -28,7 +28,7 @@ fn ensure_no_secret(text: &str, of: &str, scene: &ToolContext) -> Result<(), Str
     Ok(())
 }
 
-/// Has the rest of the daemon change the agent's configuration.
+/// Changes the agent's configuration through the tool host.
 async fn apply_edit(scene: Arc<ToolContext>, action: String, edit: SelfEdit, done: String) -> ToolOutcome {
     let Some(outside) = scene.services.host() else { return ToolOutcome::error("the daemon is not ready for that") };
     match outside.self_edit(ToolCaller::new(&scene, action), edit).await {

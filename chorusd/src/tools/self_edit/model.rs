@@ -1,4 +1,4 @@
-//! `self_edit_model`: the model that the agent answers by.
+//! The tool `self_edit_model`: changes the agent's model.
 
 use std::sync::Arc;
 

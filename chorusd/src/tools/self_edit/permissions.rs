@@ -1,4 +1,5 @@
-//! `self_edit_permissions`: what the agent may do, as far as whoever asked for the turn may grant it.
+//! The tool `self_edit_permissions`: changes the agent's permissions, as far as the requester of the turn may grant
+//! them.
 
 use std::sync::Arc;
 

@@ -1,16 +1,16 @@
-//! How many notes an agent may have, and how large all of them.
+//! Limits on the number and size of an agent's notes.
 
 use std::fs;
 use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Notes; folders may be as many.
+/// Limit on the notes, and on the folders.
 const MAX_NOTES: usize = 256;
-/// Bytes of all notes.
+/// Limit on the bytes of all notes.
 const MAX_TOTAL_BYTES: u64 = 4 << 20;
 
-/// What there is besides the note that is to be written.
+/// The notes other than the one to be written.
 #[derive(Debug, Default)]
 struct OtherNotes {
     notes: usize,
@@ -18,10 +18,11 @@ struct OtherNotes {
     bytes: u64,
 }
 
-/// Whether a note of so many bytes may be written: one that replaces a longer one always may. `path` is below `docs`. Blocks.
+/// Checks that a note of `length` bytes may be written at `path`, relative to `docs`. Replacing a longer note is always
+/// allowed. Blocks.
 ///
 /// # Errors
-/// That there is no room, with what makes some.
+/// The limit that is exceeded, with advice.
 pub fn check_quota(docs: &Path, path: &str, length: u64) -> Result<()> {
     let note = docs.join(path);
     let old = note.symlink_metadata().ok().filter(fs::Metadata::is_file).map(|old| old.len());
@@ -44,7 +45,7 @@ pub fn check_quota(docs: &Path, path: &str, length: u64) -> Result<()> {
 }
 
 impl OtherNotes {
-    /// Adds what is in `dir`, as far as it matters; links are not followed.
+    /// Adds the content of `dir`, up to the limits; links are not followed.
     fn add_dir(&mut self, dir: &Path, note: &Path) {
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
             let Ok(meta) = entry.metadata() else { continue };

@@ -1,4 +1,4 @@
-//! `self_edit_system_prompt`: the agent's own prompt.
+//! The tool `self_edit_system_prompt`: replaces the agent's system prompt.
 
 use std::sync::Arc;
 

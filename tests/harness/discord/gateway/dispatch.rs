@@ -1,4 +1,4 @@
-//! Telling every session of something.
+//! Dispatches events to all sessions.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ impl Session {
 }
 
 impl State {
-    /// Tells sessions with any of these intents; 0: all.
+    /// Dispatches an event to the sessions with any of these intents; 0 means all sessions.
     pub fn dispatch(&mut self, kind: &str, intents: u64, data: &Value) {
         for session in self.sessions.values_mut() {
             if intents == 0 || session.intents & intents != 0 {
@@ -25,7 +25,7 @@ impl State {
         }
     }
 
-    /// Tells of a channel of a server, where the application sees it.
+    /// Dispatches an event about a channel, if the application sees it.
     pub fn dispatch_channel(&mut self, kind: &str, channel: u64) {
         let Some(json) = self.channels.get(&channel).map(super::super::objects::Channel::to_json) else { return };
         if self.permissions(channel, self.application_id) & VIEW_CHANNEL != 0 {
@@ -33,7 +33,7 @@ impl State {
         }
     }
 
-    /// Tells of a message, without what it says where the intents leave that out.
+    /// Dispatches an event about a message; without its content for sessions whose intents do not include it.
     pub fn dispatch_message(&mut self, kind: &str, message: &Message) {
         let Some(channel) = self.channels.get(&message.channel) else { return };
         let direct = channel.direct_with.is_some();
@@ -58,7 +58,8 @@ impl State {
         }
     }
 
-    /// A message with its author and what it answers; `told`: as the gateway tells it, with the server and the member.
+    /// Returns a message with its author and the referenced message; if `told`, in the form of the gateway, with guild
+    /// and member.
     pub fn message_json(&self, message: &Message, told: bool) -> Value {
         let mut json = message.to_json(&self.rest_url);
         json["author"] = self.users.get(&message.author).map_or(Value::Null, super::super::objects::User::to_json);

@@ -1,4 +1,4 @@
-//! What the application says on the gateway.
+//! Handles the frames that the application sends.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::session::{Connection, ConnectionEnd, MESSAGE_CONTENT, Session};
 use crate::discord::state::State;
 
-/// Frames that a connection may send in a minute.
+/// Frames that a connection may send per minute.
 const MAX_FRAMES_PER_MINUTE: usize = 120;
-/// Bits that mean something.
+/// The intent bits that have a meaning.
 const KNOWN_INTENTS: u64 = 0b11_0011_1111_1111_1111_1111_1111;
 
-/// One frame came by the connection `id`.
+/// Handles a frame of the connection `id`.
 pub fn handle_frame(state: &mut State, id: u64, text: &str) {
     let Some(connection) = state.connections.get_mut(&id).filter(|connection| connection.end.is_none()) else { return };
     if connection.is_silent {
@@ -44,7 +44,7 @@ pub fn handle_frame(state: &mut State, id: u64, text: &str) {
     }
 }
 
-/// What a correct application never does.
+/// Closes a connection because of something that a correct application never does.
 fn close_as_violation(state: &mut State, id: u64, code: u16, why: &'static str) {
     state.record_violation(format!("gateway: closed with {code}: {why}"));
     close_connection(state, id, code, why);
@@ -61,14 +61,14 @@ fn handle_heartbeat(state: &mut State, id: u64, data: &Value) {
     connection.last_heartbeat = Instant::now();
     connection.send_op(11, Value::Null);
     let session = connection.session.as_ref().and_then(|session| state.sessions.get(session));
-    // One that could not be taken up is named until the refusal has arrived.
+    // A session that could not be resumed is still named until its refusal has arrived.
     let Some(said) = session.map(|session| session.seq) else { return };
     if data.as_u64().is_some_and(|seq| seq > said) {
         state.record_violation(format!("gateway: a heartbeat names {data}, the last is {said}"));
     }
 }
 
-/// Discord takes the token with the word that stands before it in requests, and without.
+/// Discord accepts the token with the `Bot ` prefix of requests, and without it.
 fn has_valid_token(state: &State, data: &Value) -> bool {
     data["token"].as_str().is_some_and(|token| token.strip_prefix("Bot ").unwrap_or(token) == state.token)
 }
@@ -122,7 +122,7 @@ fn identify(state: &mut State, id: u64, data: &Value) {
     }
 }
 
-/// Op 9; whoever gets it waits and comes again.
+/// Sends op 9, after which the application waits and reconnects.
 fn send_invalid_session(state: &mut State, id: u64, resumable: bool) {
     if let Some(connection) = state.connections.get_mut(&id) {
         connection.send_op(9, json!(resumable));

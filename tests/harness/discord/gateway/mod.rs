@@ -1,4 +1,4 @@
-//! The gateway: sessions that outlive their connections, and what is told by them.
+//! The gateway: sessions that outlive their connections, and the events that are dispatched to them.
 
 mod dispatch;
 mod frames;

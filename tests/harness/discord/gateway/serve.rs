@@ -1,4 +1,4 @@
-//! Connections of the gateway.
+//! The WebSocket connections of the gateway.
 
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::frames;
 use super::session::{Connection, ConnectionEnd};
 use crate::discord::state::Shared;
 
-/// How much later than due a heartbeat may come.
+/// How late a heartbeat may be.
 const HEARTBEAT_GRACE: Duration = Duration::from_secs(5);
 
-/// Takes connections for good.
+/// Accepts connections for ever.
 pub async fn accept_connections(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((stream, _)) = listener.accept().await {
         if shared.state().is_refusing {
@@ -46,7 +46,7 @@ async fn serve_connection(stream: TcpStream, shared: Arc<Shared>) {
     shared.change(|state| state.remove_connection(id, kept));
 }
 
-/// Talks until the end; whether the session is kept.
+/// Runs a connection to its end. Returns whether its session can be resumed.
 async fn run_connection(socket: &mut WebSocketStream<TcpStream>, shared: &Shared, id: u64) -> bool {
     loop {
         let mut changed = std::pin::pin!(shared.changed.notified());
@@ -62,7 +62,7 @@ async fn run_connection(socket: &mut WebSocketStream<TcpStream>, shared: &Shared
             Some(ConnectionEnd::Close(code, why)) => {
                 let code = NonZeroU16::new(code).and_then(|code| CloseCode::try_from(code.get()).ok());
                 _ = socket.send(Message::close(code, why)).await;
-                // The other end answers it, or goes.
+                // The client answers the close frame, or disconnects.
                 let until = tokio::time::Instant::now() + Duration::from_secs(1);
                 while let Ok(Some(Ok(_))) = timeout_at(until, socket.next()).await {}
                 return code

@@ -1,4 +1,4 @@
-//! A session of the gateway, and the connection that it has at a time.
+//! Gateway sessions, and the connection that each has at a time.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -12,14 +12,14 @@ pub const GUILD_MESSAGES: u64 = 1 << 9;
 pub const DIRECT_MESSAGES: u64 = 1 << 12;
 pub const MESSAGE_CONTENT: u64 = 1 << 15;
 
-/// What was told since IDENTIFY; a connection may go, and another takes it up.
+/// The events since IDENTIFY. Its connection may end, and another one resume it.
 #[derive(Debug)]
 pub struct Session {
     pub seq: u64,
     pub intents: u64,
-    /// Every dispatch with its number, as text.
+    /// Every dispatched event with its sequence number, as text.
     pub log: Vec<(u64, String)>,
-    /// The connection that has it.
+    /// The connection that it has.
     pub connection: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ pub struct Session {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionEnd {
     Close(u16, &'static str),
-    /// Without a word.
+    /// Without a close frame.
     Reset,
 }
 
@@ -35,16 +35,16 @@ pub enum ConnectionEnd {
 #[derive(Debug)]
 pub struct Connection {
     pub session: Option<String>,
-    /// The last dispatch that was sent.
+    /// The sequence number of the last event that was sent.
     pub sent: u64,
-    /// The session that it has was told of: READY or RESUMED is on its way.
+    /// READY or RESUMED was sent.
     pub is_ready_sent: bool,
-    /// Frames that are no dispatches.
+    /// Frames that are not events.
     pub frames: VecDeque<Value>,
     pub end: Option<ConnectionEnd>,
-    /// Says nothing any more.
+    /// It sends nothing any more.
     pub is_silent: bool,
-    /// When frames came, within the last minute.
+    /// When frames were received, within the last minute.
     pub received_at: VecDeque<Instant>,
     pub last_heartbeat: Instant,
 }
@@ -73,7 +73,7 @@ impl Connection {
 }
 
 impl State {
-    /// Texts that a connection is to be sent now, and whether it ends.
+    /// Returns the texts that are to be sent on a connection now, and whether it ends.
     pub fn take_outgoing(&mut self, id: u64) -> (Vec<String>, Option<ConnectionEnd>) {
         let Some(connection) = self.connections.get_mut(&id) else { return (Vec::new(), Some(ConnectionEnd::Reset)) };
         if connection.is_silent {
@@ -89,7 +89,7 @@ impl State {
         (texts, connection.end)
     }
 
-    /// A connection is over; `kept`: its session may be taken up again.
+    /// Removes a connection that ended; `kept`: its session can be resumed.
     pub fn remove_connection(&mut self, id: u64, kept: bool) {
         let Some(session) = self.connections.remove(&id).and_then(|connection| connection.session) else { return };
         if !kept {
@@ -99,7 +99,7 @@ impl State {
         }
     }
 
-    /// The application listens now. What it is sent from here on comes after READY or RESUMED.
+    /// Returns whether the application is connected, that is, READY or RESUMED was sent.
     pub fn is_connected(&self) -> bool {
         let mut held = self.sessions.values().filter_map(|session| self.connections.get(&session.connection?));
         held.any(|connection| connection.is_ready_sent)

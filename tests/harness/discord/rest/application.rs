@@ -1,4 +1,4 @@
-//! The application itself: who it is, where its gateway is, its commands.
+//! The application: its user, the URL of its gateway, its commands.
 
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ pub fn own_guilds(state: &State) -> ApiResult {
 }
 
 pub fn application(state: &State) -> ApiResult {
-    // With or without the intent that the developer portal grants.
+    // With or without the Message Content intent of the developer portal.
     let flags = if state.message_content { 1 << 19 } else { 0 };
     Ok(HttpResponse::json(
         200,
@@ -56,7 +56,7 @@ pub fn application(state: &State) -> ApiResult {
     ))
 }
 
-/// Commands of a server, or of all where `guild` is 0.
+/// Lists or replaces the commands of a guild, or the global ones if `guild` is 0.
 pub fn guild_commands(state: &mut State, method: &str, app: u64, guild: u64, asked: &RecordedRequest) -> ApiResult {
     if app != state.application_id {
         return Err(ApiError::new(404, 10_002, "Unknown Application"));

@@ -1,4 +1,4 @@
-//! Servers and their channels.
+//! Guilds and their channels.
 
 use serde_json::Value;
 
@@ -11,12 +11,12 @@ use crate::discord::permissions::{MANAGE_CHANNELS, VIEW_CHANNEL};
 use crate::discord::rules;
 use crate::discord::state::State;
 
-/// The most channels of a category.
+/// Channels of a category at most.
 const MAX_CHANNELS_PER_CATEGORY: usize = 50;
-/// The most channels of a server.
+/// Channels of a guild at most.
 const MAX_CHANNELS_PER_GUILD: usize = 500;
 
-/// The server is there, and the application in it.
+/// Checks that the guild exists and the application is in it.
 fn check_guild(state: &State, guild: u64) -> Result<(), ApiError> {
     match state.guild(guild) {
         Some(guild) if !guild.is_left => Ok(()),
@@ -52,7 +52,7 @@ pub fn list(state: &State, id: u64) -> ApiResult {
     Ok(HttpResponse::json(200, &channels))
 }
 
-/// The channel, as far as the application sees it and may do this in it.
+/// Returns the channel, if the application sees it and has the permissions `needed` there.
 pub fn check_channel(state: &State, id: u64, needed: u64) -> Result<&Channel, ApiError> {
     let channel = state.channels.get(&id).ok_or_else(ApiError::unknown_channel)?;
     if channel.direct_with.is_none() && state.guild(channel.guild).is_none_or(|guild| guild.is_left) {
@@ -89,7 +89,7 @@ pub fn create(state: &mut State, guild: u64, body: &Value) -> ApiResult {
     Ok(HttpResponse::json(201, &state.channels[&id].to_json()))
 }
 
-/// The category that is named, which must be one and have room. What is wrong with a full one is no mistake.
+/// Returns the category that the body names, if it exists and has room. A full category is no violation.
 fn check_parent(state: &State, guild: u64, body: &Value) -> Result<Option<u64>, ApiError> {
     let Some(parent) = body["parent_id"].as_str().and_then(|id| id.parse().ok()) else { return Ok(None) };
     let mut errors = FormErrors::default();

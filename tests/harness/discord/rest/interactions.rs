@@ -1,4 +1,4 @@
-//! The first answer to an interaction.
+//! The initial response to an interaction.
 
 use std::time::Instant;
 
@@ -72,7 +72,7 @@ pub fn callback(state: &mut State, id: u64, token: &str, asked: &RecordedRequest
     ))
 }
 
-/// The kind of an answer, which must be one for this kind of interaction.
+/// Returns the type of a response, if it fits this kind of interaction.
 fn check_callback_type(body: &Value, asked: u64) -> Result<u64, ApiError> {
     let mut errors = FormErrors::default();
     rules::fields::Fields::of(body, "", &["type", "data"], &mut errors);
@@ -88,12 +88,12 @@ fn check_callback_type(body: &Value, asked: u64) -> Result<u64, ApiError> {
     errors.finish().map(|()| kind)
 }
 
-/// Puts an answer into the channel; who alone sees it is in its flags.
+/// Posts a response in the channel. Its flags say whether only the user sees it.
 pub fn post_response(state: &mut State, interaction: &InteractionRecord, mut message: Message) -> u64 {
     message.webhook = Some(state.application_id);
     message.interaction = Some(interaction.metadata.clone());
     message.ephemeral_for = (message.flags & EPHEMERAL != 0).then_some(interaction.user);
-    // The answer to a command is of its own kind; what a button brings is a reply.
+    // The response to a command has a type of its own; the one to a button is a reply.
     message.kind = if interaction.kind == 2 { 20 } else { 19 };
     message.reply_to = interaction.message.filter(|_| interaction.kind == 3);
     state.post_message(message)

@@ -14,7 +14,7 @@ use crate::discord::permissions::{
 use crate::discord::rules::messages::{BodyKind, check};
 use crate::discord::state::State;
 
-/// The most messages of a page.
+/// Messages of a page at most.
 const MAX_PAGE_SIZE: usize = 100;
 
 pub fn typing(state: &State, channel: u64) -> ApiResult {
@@ -22,7 +22,7 @@ pub fn typing(state: &State, channel: u64) -> ApiResult {
     Ok(HttpResponse::no_content())
 }
 
-/// A page, newest first.
+/// Returns a page of messages, the newest first.
 pub fn list(state: &State, channel: u64, asked: &RecordedRequest) -> ApiResult {
     check_channel(state, channel, 0)?;
     let param = |name: &str| asked.param(name).and_then(|value| value.parse::<u64>().ok());
@@ -36,11 +36,11 @@ pub fn list(state: &State, channel: u64, asked: &RecordedRequest) -> ApiResult {
             50
         }
     };
-    // Without the right to read what was, a page is empty.
+    // Without Read Message History a page is empty.
     let may_read = state.permissions(channel, state.application_id) & READ_MESSAGE_HISTORY != 0;
     let all = state.public_messages(channel).filter(|_| may_read);
     let mut page: Vec<&Message> = match (param("after"), param("before")) {
-        // Those right behind it, not the newest of all.
+        // The messages right after it, not the newest ones.
         (Some(after), _) => all.filter(|message| message.id > after).take(limit).collect(),
         (None, before) => {
             let mut page: Vec<_> =
@@ -64,7 +64,7 @@ fn find_message(state: &State, channel: u64, id: u64) -> Result<&Message, ApiErr
     found.ok_or_else(ApiError::unknown_message)
 }
 
-/// The files of a request, with numbers of their own.
+/// Returns the files of a request, with new ids.
 pub fn new_files(state: &mut State, asked: &RecordedRequest) -> Vec<File> {
     asked.files.iter().map(|file| File { id: state.snowflakes.next(), ..file.clone() }).collect()
 }
@@ -73,14 +73,14 @@ pub fn file_sizes(asked: &RecordedRequest) -> Vec<usize> {
     asked.files.iter().map(|file| file.bytes.len()).collect()
 }
 
-/// A new message out of a body; whom it calls is what the body allows.
+/// Builds a message from a body. Whom it notifies depends on `allowed_mentions`.
 pub fn build_message(
     state: &mut State,
     channel: u64,
     body: &Value,
     asked: &RecordedRequest,
 ) -> Result<Message, ApiError> {
-    // Discord takes the space around a text away.
+    // Discord trims the content.
     let content = body["content"].as_str().unwrap_or_default().trim();
     let mut message = Message::new(state.snowflakes.next(), channel, state.application_id, content);
     message.embeds =
@@ -132,7 +132,7 @@ pub fn create(state: &mut State, channel: u64, asked: &RecordedRequest) -> ApiRe
     Ok(HttpResponse::json(200, &state.message_json(&state.messages[&id], false)))
 }
 
-/// The message that was made with this nonce a short while ago.
+/// Returns the message that was created with this nonce a short while ago.
 fn find_by_nonce(state: &State, nonce: Option<&Value>) -> Option<u64> {
     let nonce = nonce?;
     let window = jiff::SignedDuration::try_from(state.nonce_window).ok()?;
@@ -142,7 +142,7 @@ fn find_by_nonce(state: &State, nonce: Option<&Value>) -> Option<u64> {
     own.find(|message| message.nonce.as_ref() == Some(nonce)).map(|message| message.id)
 }
 
-/// Makes of a message what the body says; files are those that it keeps and the new ones.
+/// Applies a body to a message. Its files are those that the body keeps, and the new ones.
 pub fn apply_edit(message: &mut Message, body: &Value, new: Vec<File>) {
     if let Some(content) = body.get("content") {
         message.content = content.as_str().unwrap_or_default().trim().to_owned();

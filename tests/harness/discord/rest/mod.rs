@@ -1,4 +1,4 @@
-//! What Discord does for each request: one file per resource.
+//! Executes REST requests, one file per resource.
 
 mod application;
 mod channels;
@@ -15,7 +15,7 @@ use super::state::State;
 
 type ApiResult = Result<HttpResponse, ApiError>;
 
-/// The answer to a request.
+/// Executes a request and returns the response.
 pub fn handle_request(state: &mut State, asked: &RecordedRequest) -> ApiResult {
     let parts: Vec<&str> = asked.path.split('/').filter(|part| !part.is_empty()).collect();
     if let ["attachments", _, file, _] = parts[..] {
@@ -27,7 +27,7 @@ pub fn handle_request(state: &mut State, asked: &RecordedRequest) -> ApiResult {
             asked.method, asked.path, asked.user_agent
         ));
     }
-    // A token in the path is as good as one in the head.
+    // A token in the path authorizes a request like one in the header.
     let open = matches!(parts[..], ["interactions" | "webhooks", ..]);
     if !open && asked.authorization != Some(format!("Bot {}", state.token)) {
         return Err(ApiError::new(401, 0, "401: Unauthorized"));
@@ -72,7 +72,7 @@ fn parse_id(text: &str) -> Result<u64, ApiError> {
     text.parse().map_err(|_| ApiError::violation(404, 0, "404: Not Found"))
 }
 
-/// A file of a message, for whoever knows where it is.
+/// Returns a file of a message, for anybody who knows its URL.
 fn attachment(state: &mut State, asked: &RecordedRequest, file: u64) -> ApiResult {
     if asked.authorization.is_some() {
         state.record_violation(format!("the token was sent for the file {}", asked.path));
@@ -83,7 +83,7 @@ fn attachment(state: &mut State, asked: &RecordedRequest, file: u64) -> ApiResul
     Ok(HttpResponse { status: 200, headers: vec![("content-type", kind)], body: found.bytes.clone().into() })
 }
 
-/// A body where there must be one.
+/// Returns the body if it is an object.
 fn require_object(body: &Value) -> Result<&Value, ApiError> {
     if body.is_object() {
         Ok(body)

@@ -1,17 +1,17 @@
-//! How many requests a route takes in how long.
+//! Rate limits of routes.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 type Headers = Vec<(&'static str, String)>;
 
-/// Counts requests by method, route and the channel, server or webhook that it is about.
+/// Counts requests by method, route and major parameter (channel, guild or webhook).
 #[derive(Debug)]
 pub struct RateLimits {
-    /// Requests that a route takes in `per`.
+    /// Requests that a bucket allows in `per`.
     pub limit: usize,
     pub per: Duration,
-    /// Whether more are refused, or only counted.
+    /// Whether further requests are refused, or only counted.
     pub is_enforced: bool,
     counts: HashMap<String, (Instant, usize)>,
 }
@@ -23,9 +23,9 @@ impl Default for RateLimits {
 }
 
 impl RateLimits {
-    /// How long it has to wait where it is one too many, and the headers that say how it stands.
+    /// Counts a request. Returns how long it has to wait if it is one too many, and the rate limit headers.
     pub fn count_request(&mut self, method: &str, path: &str) -> (Option<Duration>, Headers) {
-        // Answers to interactions are bound to no limit that anybody comes to.
+        // Responses to interactions have no limit that an application reaches.
         if !self.is_enforced || path.starts_with("/interactions") || path.starts_with("/attachments") {
             return (None, Vec::new());
         }
@@ -49,7 +49,7 @@ impl RateLimits {
     }
 }
 
-/// The method and the route; of the numbers in it only the first counts.
+/// Returns the name of a bucket: method and route, in which only the first id counts.
 fn bucket_name(method: &str, path: &str) -> String {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let parts = parts.iter().enumerate().map(|(at, part)| {

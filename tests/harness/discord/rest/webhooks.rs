@@ -1,4 +1,4 @@
-//! Later answers to an interaction.
+//! Later responses to an interaction.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::discord::messages::{EPHEMERAL, LOADING};
 use crate::discord::rules::messages::{BodyKind, check};
 use crate::discord::state::{InteractionRecord, State};
 
-/// How long the token of an interaction is good.
+/// How long the token of an interaction is valid.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(15 * 60);
 
 fn find_interaction(state: &State, app: u64, token: &str) -> Result<InteractionRecord, ApiError> {
@@ -23,14 +23,14 @@ fn find_interaction(state: &State, app: u64, token: &str) -> Result<InteractionR
     if known.at.elapsed() > TOKEN_LIFETIME {
         return Err(ApiError::new(401, 50_027, "Invalid Webhook Token"));
     }
-    // Before the first answer there is nothing that could be changed or followed.
+    // Before the initial response nothing can be edited or followed up.
     if known.callback.is_none() {
         return Err(ApiError::violation(404, 10_015, "Unknown Webhook"));
     }
     Ok(known.clone())
 }
 
-/// The number of a message: of an answer to this interaction.
+/// Returns the id of a message that is a response to this interaction.
 fn find_response(state: &State, interaction: &InteractionRecord, id: &str) -> Result<u64, ApiError> {
     let id =
         if id == "@original" { interaction.original.ok_or_else(ApiError::unknown_message)? } else { parse_id(id)? };
@@ -55,7 +55,7 @@ pub fn create(state: &mut State, app: u64, token: &str, asked: &RecordedRequest)
     let interaction = find_interaction(state, app, token)?;
     let body = require_object(&asked.body)?;
     check(body, "", BodyKind::Followup, &file_sizes(asked))?;
-    // While the first answer is still awaited, this becomes it, seen by whoever was to see that.
+    // Until the deferred response is filled, a follow-up takes its place, with its visibility.
     let waiting = interaction.original.filter(|id| state.messages.get(id).is_some_and(|own| own.flags & LOADING != 0));
     let id = match waiting {
         Some(id) => {
@@ -71,7 +71,7 @@ pub fn create(state: &mut State, app: u64, token: &str, asked: &RecordedRequest)
     Ok(HttpResponse::json(200, &state.message_json(&state.messages[&id], false)))
 }
 
-/// Gives a message what the body says.
+/// Replaces a response by a body.
 fn fill_response(state: &mut State, id: u64, asked: &RecordedRequest) -> Result<(), ApiError> {
     let new = new_files(state, asked);
     let mut after = state.messages.get(&id).cloned().ok_or_else(ApiError::unknown_message)?;

@@ -1,4 +1,4 @@
-//! Channels that are made or changed.
+//! Channels that are created or modified.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ const KNOWN_FIELDS: [&str; 10] = [
     "flags",
 ];
 
-/// Checks a body; a `new` one needs a name.
+/// Checks a body; a `new` channel needs a name.
 pub fn check(body: &Value, new: bool) -> Result<(), ApiError> {
     let mut errors = FormErrors::default();
     let fields = Fields::of(body, "", &KNOWN_FIELDS, &mut errors);

@@ -1,11 +1,11 @@
-//! Lists of commands that are registered, and words offered for completion.
+//! Commands that are registered, and autocomplete choices.
 
 use serde_json::Value;
 
 use super::fields::Fields;
 use crate::discord::api_error::{ApiError, FormErrors};
 
-/// The most commands of a server.
+/// Commands of a guild at most.
 const MAX_COMMANDS: usize = 100;
 const MAX_OPTIONS: usize = 25;
 /// Characters of a command's names, descriptions and values together.
@@ -82,7 +82,7 @@ pub fn check(list: &Value) -> Result<(), ApiError> {
     errors.finish()
 }
 
-/// Small letters, numbers, `-` and `_`; 1 to 32.
+/// Checks a name (lower case letters, digits, `-` and `_`; 1 to 32) and a description.
 fn check_name(fields: &Fields<'_>, errors: &mut FormErrors) {
     fields.required_text("description", 1, 100, errors);
     let Some(name) = fields.required_text("name", 1, 32, errors) else { return };
@@ -144,7 +144,7 @@ fn check_value_option(option: &Fields<'_>, errors: &mut FormErrors) {
     check_choices(offered, errors);
 }
 
-/// Checks what is offered for completion.
+/// Checks autocomplete choices.
 pub fn check_completion(data: &Value) -> Result<(), ApiError> {
     let mut errors = FormErrors::default();
     let fields = Fields::of(data, "data", &["choices"], &mut errors);

@@ -1,4 +1,4 @@
-//! Rows of buttons and lists under a message.
+//! Rows of buttons and select menus below a message.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::discord::api_error::FormErrors;
 const MAX_ROWS: usize = 5;
 const MAX_PER_ROW: usize = 5;
 
-/// Checks `components` of a body.
+/// Checks the `components` of a body.
 pub fn check(body: &Fields<'_>, errors: &mut FormErrors) {
     let mut ids: Vec<String> = Vec::new();
     for (path, row) in body.list("components", MAX_ROWS, errors) {

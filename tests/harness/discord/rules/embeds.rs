@@ -1,4 +1,4 @@
-//! Boxes of formatted text.
+//! Embeds: boxes of formatted text.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ const MAX_EMBEDS: usize = 10;
 /// Characters in all embeds of a message together.
 const MAX_EMBED_CHARS: usize = 6000;
 
-/// Checks `embeds` of a body.
+/// Checks the `embeds` of a body.
 pub fn check(body: &Fields<'_>, errors: &mut FormErrors) {
     let known = [
         "title",

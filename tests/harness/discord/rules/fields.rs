@@ -1,23 +1,23 @@
-//! The fields of an object.
+//! Access to the fields of a JSON object, with checks.
 
 use serde_json::Value;
 
 use crate::discord::api_error::FormErrors;
 
-/// An object of a body, at a path such as `components.0`.
+/// An object in a body, at a path such as `components.0`.
 #[derive(Debug, Clone)]
 pub struct Fields<'a> {
     pub value: &'a Value,
     pub path: String,
 }
 
-/// `None`: there is no such field, or it is null.
+/// Returns a field; `None` if it is missing or null.
 fn get_field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     value.get(name).filter(|value| !value.is_null())
 }
 
 impl<'a> Fields<'a> {
-    /// The object; a fault where it is none, or has fields that nobody knows.
+    /// Reads an object. Adds an error if it is no object, or has unknown fields.
     pub fn of(value: &'a Value, path: &str, known: &[&str], errors: &mut FormErrors) -> Self {
         let fields = Self { value, path: path.to_owned() };
         match value.as_object() {
@@ -31,7 +31,7 @@ impl<'a> Fields<'a> {
         fields
     }
 
-    /// The path of a field.
+    /// Returns the path of a field.
     pub fn path_of(&self, name: &str) -> String {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
@@ -40,7 +40,7 @@ impl<'a> Fields<'a> {
         get_field(self.value, name)
     }
 
-    /// A text of `least` to `most` characters, where there is one.
+    /// Reads an optional text of `least` to `most` characters.
     pub fn text(&self, name: &str, least: usize, most: usize, errors: &mut FormErrors) -> Option<&'a str> {
         let value = self.get(name)?;
         let Some(text) = value.as_str() else {
@@ -59,13 +59,13 @@ impl<'a> Fields<'a> {
         Some(text)
     }
 
-    /// The same where there must be one.
+    /// Reads a required text.
     pub fn required_text(&self, name: &str, least: usize, most: usize, errors: &mut FormErrors) -> Option<&'a str> {
         self.required(name, errors)?;
         self.text(name, least, most, errors)
     }
 
-    /// What must be there.
+    /// Reads a required field.
     pub fn required(&self, name: &str, errors: &mut FormErrors) -> Option<&'a Value> {
         let found = self.get(name);
         if found.is_none() {
@@ -74,7 +74,7 @@ impl<'a> Fields<'a> {
         found
     }
 
-    /// A list of at most `most`, with the path of each.
+    /// Reads a list of at most `most` elements, with the path of each.
     pub fn list(&self, name: &str, most: usize, errors: &mut FormErrors) -> Vec<(String, &'a Value)> {
         let Some(value) = self.get(name) else { return Vec::new() };
         let Some(list) = value.as_array() else {
@@ -88,7 +88,7 @@ impl<'a> Fields<'a> {
         list.iter().enumerate().map(|(at, value)| (format!("{}.{at}", self.path_of(name)), value)).collect()
     }
 
-    /// A whole number up to `most`.
+    /// Reads a whole number up to `most`.
     pub fn number(&self, name: &str, most: u64, errors: &mut FormErrors) -> Option<u64> {
         let number = self.get(name)?.as_u64().filter(|number| *number <= most);
         if number.is_none() {
@@ -105,7 +105,7 @@ impl<'a> Fields<'a> {
         value
     }
 
-    /// A number of Discord's, which is a text.
+    /// Reads an id, which is a number in a string.
     pub fn snowflake(&self, name: &str, errors: &mut FormErrors) -> Option<u64> {
         let value = self.get(name)?;
         let number = value.as_str().and_then(|text| text.parse().ok()).or_else(|| value.as_u64());

@@ -1,4 +1,4 @@
-//! Bodies that become messages.
+//! Bodies of messages.
 
 use serde_json::Value;
 
@@ -6,25 +6,25 @@ use super::fields::Fields;
 use super::{components, embeds};
 use crate::discord::api_error::{ApiError, FormErrors};
 
-/// The most characters of a message.
+/// Characters of a message at most.
 pub const MAX_CONTENT_CHARS: usize = 2000;
-/// The most bytes of all files of a message.
+/// Bytes of all files of a message together.
 const MAX_FILE_BYTES: usize = 10 << 20;
-/// The most files of a message.
+/// Files of a message at most.
 const MAX_FILES: usize = 10;
 
-/// Which kind of body it is.
+/// The kind of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyKind {
     /// A new message.
     Create,
-    /// A change of one's own.
+    /// An edit of one of the application's own messages.
     Edit,
-    /// What an interaction is answered with at once.
+    /// The initial response to an interaction.
     Callback,
-    /// A change of such an answer.
+    /// An edit of such a response.
     EditResponse,
-    /// A further answer.
+    /// A follow-up response.
     Followup,
 }
 
@@ -58,10 +58,11 @@ impl BodyKind {
         }
     }
 
-    /// Bits of `flags` that it may set.
+    /// The bits of `flags` that it may set.
     const fn allowed_flags(self) -> u64 {
         match self {
-            // No embeds out of links, and no sound; a reply to a command may be for one pair of eyes.
+            // Bits 2 and 12 suppress link embeds and notifications; bit 6 makes the response to an interaction
+            // ephemeral.
             Self::Create => 1 << 2 | 1 << 12,
             Self::Edit | Self::EditResponse => 1 << 2,
             Self::Callback | Self::Followup => 1 << 2 | 1 << 6 | 1 << 12,
@@ -69,7 +70,7 @@ impl BodyKind {
     }
 }
 
-/// Checks a body at `path`, with `files` of these sizes.
+/// Checks a body at `path`, with files of the sizes `files`.
 pub fn check(body: &Value, path: &str, kind: BodyKind, files: &[usize]) -> Result<(), ApiError> {
     let mut errors = FormErrors::default();
     let fields = Fields::of(body, path, kind.known_fields(), &mut errors);
@@ -106,7 +107,7 @@ pub fn check(body: &Value, path: &str, kind: BodyKind, files: &[usize]) -> Resul
     Ok(())
 }
 
-/// Each new file is named by its number; kept ones by theirs.
+/// Checks that each new file is named by its index, and each kept one by its id.
 fn check_attachments(fields: &Fields<'_>, files: usize, errors: &mut FormErrors) {
     for (path, attachment) in fields.list("attachments", MAX_FILES, errors) {
         let known = ["id", "filename", "description", "duration_secs", "waveform"];
@@ -114,7 +115,7 @@ fn check_attachments(fields: &Fields<'_>, files: usize, errors: &mut FormErrors)
         attachment.required("id", errors);
         let id = attachment.snowflake("id", errors);
         attachment.text("description", 0, 1024, errors);
-        // Small numbers are of files of this request.
+        // Small ids are those of files in this request.
         if id.is_some_and(|id| id < 1 << 22 && id >= files as u64) {
             let message = "Attachment data not found";
             errors.add(&path, "ATTACHMENT_NOT_FOUND", message);
@@ -122,7 +123,7 @@ fn check_attachments(fields: &Fields<'_>, files: usize, errors: &mut FormErrors)
     }
 }
 
-/// What Chorus promises beyond what Discord wants: nothing is posted twice, nobody is called.
+/// Checks what Chorus promises beyond Discord's rules: no message is posted twice, and nobody is notified.
 fn check_promises(fields: &Fields<'_>, kind: BodyKind, errors: &mut FormErrors) {
     if kind == BodyKind::Create {
         fields.required("nonce", errors);

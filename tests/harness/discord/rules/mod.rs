@@ -1,4 +1,4 @@
-//! What Discord takes, and what Chorus promises to send.
+//! Checks of request bodies: what Discord accepts, and what Chorus promises in addition.
 
 pub mod channels;
 pub mod commands;

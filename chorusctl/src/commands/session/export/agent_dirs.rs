@@ -1,4 +1,4 @@
-//! Which directory an agent's sessions go into: its name, as it is called today.
+//! Names the directory of each agent in an export of all agents: the agent's current name.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -10,18 +10,15 @@ use super::export_session::ExportSession;
 use crate::app::App;
 use crate::error::Error;
 
-/// Directories by the agent's id. An agent that was destroyed leaves its name to whoever has it now.
+/// Directory names by agent id. If a destroyed agent's name is in use again, its directory gets a suffix from its id.
 #[derive(Debug)]
 pub struct AgentDirs(HashMap<String, String>);
 
 impl AgentDirs {
-    /// Asks which agents there are, destroyed ones too.
-    ///
-    /// # Errors
-    /// What the daemon says.
+    /// Fetches the agents, including destroyed ones, and assigns the directories.
     pub fn fetch(app: &mut App) -> Result<Self, Error> {
         let mut agents = app.call::<List>(&ListParams { all: true })?.agents;
-        // The active one has the name, else the newest.
+        // The active agent gets the plain name, otherwise the newest.
         agents.sort_by_key(|agent| (agent.status != AgentStatus::Active, std::cmp::Reverse(agent.created_at)));
         let mut taken = HashSet::new();
         let folders = agents.into_iter().map(|agent| {
@@ -33,10 +30,10 @@ impl AgentDirs {
         Ok(Self(folders.collect()))
     }
 
-    /// The directory for `session`.
+    /// Returns the directory for `session`.
     ///
     /// # Errors
-    /// A name that would lead elsewhere.
+    /// The agent's name is no valid directory name.
     pub fn dir_for(&self, session: &ExportSession) -> Result<PathBuf, Error> {
         let known = self.0.get(&session.agent_id.to_string());
         let name = known.unwrap_or(&session.agent_name);

@@ -1,10 +1,10 @@
-//! What an export needs to know of a session.
+//! The fields of a session that an export needs.
 
 use serde::Deserialize;
 use uuid::Uuid;
 
-/// One session of the selection. The rest of what the daemon says of it is not read: of a thousand that would take
-/// longer than writing the files.
+/// A session of the selection. Other fields are not parsed: for a thousand sessions that would take longer than writing
+/// the files.
 #[derive(Debug, Deserialize)]
 pub struct ExportSession {
     pub id: Uuid,

@@ -1,4 +1,4 @@
-//! `chorusctl session export`.
+//! `chorusctl session export`: writes sessions to standard output or into files.
 
 use std::path::{Path, PathBuf};
 
@@ -73,10 +73,10 @@ impl From<Form> for ExportFormat {
     }
 }
 
-/// Exports them. One that fails does not keep the others in.
+/// Exports the sessions. If one fails, the others are still exported.
 ///
 /// # Errors
-/// Of the first session that failed, or why there is nothing to export.
+/// The exit status of the first session that failed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let form = args.form.into();
     let one = args.sessions.len() == 1;
@@ -132,7 +132,7 @@ fn export_to_dir(args: Args, app: &mut App, form: ExportFormat, output: &Path) -
     let mut progress = ProgressBar::new("export".into(), !app.global.quiet);
     let (mut written, mut same, mut failed) = (Vec::new(), 0, None);
     let mut sessions = select_sessions(args, app)?;
-    // The file of one that is not there went with its agent: there is nothing to export, and nobody asked for this one.
+    // Unless it was named, skip a session whose file went with its agent: there is nothing to export.
     sessions.retain(|session| named || session.available || session.corrupt.is_some());
     let (mut jobs, mut done) = (Vec::new(), 0);
     for session in sessions {
@@ -166,17 +166,17 @@ fn export_to_dir(args: Args, app: &mut App, form: ExportFormat, output: &Path) -
     failed.map_or(Ok(()), |status| Err(Error::reported(status)))
 }
 
-/// Tells why one failed; the exit status that makes.
+/// Prints why a session failed; returns the exit status.
 fn report_failure(app: &mut App, failure: Error, session: &ExportSession) -> u8 {
     let failure = failure.with_context(&session.session_id);
     failure.print(app.stderr);
     failure.exit_status()
 }
 
-/// Where in the directory a session goes.
+/// Returns the path of a session's file relative to the directory.
 fn session_path(session: &ExportSession, owners: Option<&AgentDirs>, form: ExportFormat) -> Result<PathBuf, Error> {
     let name = &session.session_id;
-    // It becomes the name of a file, and came from one; whoever sends anything else means harm.
+    // The name comes from the daemon and becomes a file name: reject anything that could leave the directory.
     if name.contains('/') || name.starts_with('.') || name.is_empty() {
         return Err(Error::failed(format!("{name:?} cannot be the name of a file")));
     }
@@ -187,7 +187,7 @@ fn session_path(session: &ExportSession, owners: Option<&AgentDirs>, form: Expor
     }
 }
 
-/// All sessions that are meant, before the first is written: what is deleted meanwhile moves none off its page.
+/// Lists all sessions to export before the first is written, so that a deletion meanwhile shifts no page.
 fn select_sessions(args: Args, app: &mut App) -> Result<Vec<ExportSession>, Error> {
     let agent = if args.all_agents { None } else { app.agent() };
     let (session, all_agents, since) = (args.sessions, args.all_agents, args.since);

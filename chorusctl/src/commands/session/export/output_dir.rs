@@ -1,4 +1,4 @@
-//! Files in a directory: each is there whole or not at all.
+//! Writes files into a directory; each file appears complete or not at all.
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -13,23 +13,23 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 
 use crate::error::Error;
 
-/// What became of a file.
+/// Outcome of writing one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteOutcome {
     Written,
-    /// It was there and said the same.
+    /// The file exists with the same content.
     Unchanged,
 }
 
-/// A directory that files are put into.
+/// A directory for exported files.
 #[derive(Debug)]
 pub struct OutputDir {
     path: PathBuf,
-    /// Directories that are there for certain.
+    /// Subdirectories that are known to exist.
     created: Mutex<HashSet<PathBuf>>,
-    /// Whether files can be written before they have a name.
+    /// True while the file system is believed to support O_TMPFILE.
     supports_tmpfile: AtomicBool,
-    /// Temporary names that were taken.
+    /// Number of temporary names used so far.
     temp_names_used: AtomicU64,
 }
 
@@ -44,10 +44,8 @@ impl OutputDir {
         }
     }
 
-    /// Puts a file at `path` below the directory, unless it is there already.
-    ///
-    /// # Errors
-    /// What the disk says; the file is as it was then.
+    /// Writes a file at `path` below the directory, unless it exists with the same content. On an error an existing
+    /// file is unchanged.
     pub fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<WriteOutcome, Error> {
         let target = self.path.join(path);
         let failed = |error: &io::Error| Error::for_file(&target.to_string_lossy(), error);
@@ -61,9 +59,9 @@ impl OutputDir {
         if self.supports_tmpfile.load(Ordering::Relaxed) && there.is_none() {
             match write_unnamed(dir, &target, bytes) {
                 Ok(()) => return Ok(WriteOutcome::Written),
-                // Something came there meanwhile, or leads nowhere.
+                // The name was created meanwhile, or is a dangling link: use a temporary name instead.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                // Not every file system has them. What is wrong shows below.
+                // Not every file system supports it; a real error shows below.
                 Err(_) => self.supports_tmpfile.store(false, Ordering::Relaxed),
             }
         }
@@ -77,11 +75,11 @@ impl OutputDir {
         Ok(WriteOutcome::Written)
     }
 
-    /// Makes a directory, once.
+    /// Creates a directory, once.
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         let mut made = self.created.lock().unwrap_or_else(PoisonError::into_inner);
         if !made.contains(dir) {
-            // Conversations are private, whoever else may look into the place.
+            // Conversations are private, whatever the mode of the parent directory.
             DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
             made.insert(dir.to_owned());
         }
@@ -93,8 +91,8 @@ fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
-/// Writes a file without a name and then gives it one (open(2), O_TMPFILE): half the work of a rename, and a crash leaves
-/// nothing behind.
+/// Writes a file without a name, then links it to its name (open(2), O_TMPFILE): about half the work of a rename, and a
+/// crash leaves nothing behind.
 fn write_unnamed(dir: &Path, target: &Path, bytes: &[u8]) -> io::Result<()> {
     let mode = Mode::RUSR | Mode::WUSR;
     let file = File::from(open(dir, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, mode)?);

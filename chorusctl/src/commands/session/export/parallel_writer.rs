@@ -1,4 +1,4 @@
-//! Files that several threads put into their places.
+//! Writes exported files with several threads.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,27 +12,27 @@ use super::output_dir::{OutputDir, WriteOutcome};
 use super::session_text::read_session_file;
 use crate::error::Error;
 
-/// Threads at most: more would wait for the same disk.
+/// Maximum number of threads; more would only wait for the same disk.
 const MAX_THREADS: usize = 4;
 
-/// Fewer files than this are put into place without another thread.
+/// With fewer files no threads are started.
 const MIN_PARALLEL_JOBS: usize = 8;
 
-/// A session, and where it goes in the directory.
+/// A session and the path of its file in the directory.
 pub type ExportJob = (ExportSession, PathBuf);
 
-/// What became of one.
+/// Outcome of one job.
 pub enum JobOutcome {
     Written(WriteOutcome),
-    /// Its file will not do: the daemon is to be asked for the text.
+    /// The session file cannot be used: fetch the text from the daemon.
     FetchNeeded,
     Failed(Error),
 }
 
-/// Puts `jobs` into `folder`. `told` hears what became of each, by its place among them, as they come.
+/// Writes all `jobs` into `folder`. Calls `told` with the index and outcome of each job, in order of completion.
 ///
 /// # Errors
-/// A thread that cannot be started; those that have begun end first.
+/// A thread cannot be started. Threads that were started finish first.
 pub fn write_parallel(
     folder: &OutputDir,
     jobs: &[ExportJob],

@@ -1,4 +1,4 @@
-//! The text of one session.
+//! Reads the text of one session.
 
 use std::fs;
 
@@ -9,22 +9,22 @@ use super::export_session::ExportSession;
 use crate::app::App;
 use crate::error::Error;
 
-/// How often the text of a session that changes meanwhile is begun.
+/// How often to start over if the session changes while it is read.
 const MAX_READ_ATTEMPTS: u32 = 5;
 
-/// All of it.
+/// Returns the text of a session: its file if possible, otherwise from the daemon.
 pub fn read_session(app: &mut App, session: &ExportSession, form: ExportFormat) -> Result<Vec<u8>, Error> {
     read_session_file(session, form).map_or_else(|| fetch_session(app, session, form), Ok)
 }
 
-/// All of it, as the daemon writes it.
+/// Fetches the text of a session from the daemon, piece by piece.
 pub fn fetch_session(app: &mut App, session: &ExportSession, form: ExportFormat) -> Result<Vec<u8>, Error> {
     let id = session.id.to_string();
     let first = ReadParams { agent: None, session: id, form, offset: None, fingerprint: None };
     let (mut params, mut all, mut tries) = (first.clone(), String::new(), MAX_READ_ATTEMPTS);
     loop {
         let read = match app.client()?.call::<Read>(&params) {
-            // It changed between two pieces: a summary came, or a tag.
+            // The session changed between two pieces, for example its summary or tags: start over.
             Err(CallError::Rpc(error)) if error.kind() == ErrorKind::Conflict && tries > 1 => {
                 tries -= 1;
                 params = first.clone();
@@ -41,8 +41,8 @@ pub fn fetch_session(app: &mut App, session: &ExportSession, form: ExportFormat)
     }
 }
 
-/// The session file, where this machine and this user can read it and it is as Chorus writes it. Anything else, one of
-/// schema 1 for example, the daemon reads and writes anew.
+/// Reads the session file directly, if it is readable here and has the form that Chorus writes. Others, for example of
+/// schema 1, must be converted by the daemon.
 pub fn read_session_file(session: &ExportSession, form: ExportFormat) -> Option<Vec<u8>> {
     let bytes = match form {
         ExportFormat::Json => fs::read(&session.file_path).ok()?,

@@ -1,4 +1,4 @@
-//! `GET /v1/models`.
+//! Parses the response of `GET /v1/models`.
 
 use serde::Deserialize;
 
@@ -32,7 +32,7 @@ pub fn parse_models(body: &[u8]) -> Result<ModelPage, String> {
         price: None,
         images: None,
     });
-    // The id goes into an address.
+    // The id becomes part of a URL.
     let plain = |id: &String| id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     Ok(ModelPage { models: models.collect(), next: list.last_id.filter(|id| list.has_more && plain(id)) })
 }

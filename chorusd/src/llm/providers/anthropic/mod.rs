@@ -11,13 +11,13 @@ use super::super::request::ModelRequest;
 use super::super::transport::HttpRequest;
 use super::{ErrorContext, ModelPage, ProviderProtocol, ReplyParser, RequestTarget, sensitive_header};
 
-/// The kind of the blocks that a message keeps.
+/// `kind` of the provider blocks that a message stores.
 const BLOCK_KIND: &str = "anthropic";
 
-/// The version of the API that is spoken.
+/// Version of the API.
 const API_VERSION: &str = "2023-06-01";
 
-/// The language.
+/// The protocol.
 pub struct Anthropic;
 
 impl ProviderProtocol for Anthropic {

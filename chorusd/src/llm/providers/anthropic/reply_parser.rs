@@ -1,4 +1,4 @@
-//! The events of an answer: <https://docs.anthropic.com/en/docs/build-with-claude/streaming>.
+//! Parses the stream events of a reply: <https://docs.anthropic.com/en/docs/build-with-claude/streaming>.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::super::tool_calls::{self, PartialToolCall, UniqueIds};
 use super::super::{ErrorContext, ITEM_OVERHEAD_BYTES, ParseStep, ReplyParser};
 use super::BLOCK_KIND;
 
-/// An answer as far as it has come.
+/// Parser with the reply so far.
 pub struct MessagesParser {
     from: ErrorContext,
     text: String,
@@ -30,7 +30,7 @@ pub struct MessagesParser {
 
 enum Block {
     Text,
-    /// Thinking, put together again as it would have come in one piece.
+    /// Thinking, reassembled as the block of a complete reply.
     Thinking(Map<String, Value>),
     ToolCall(PartialToolCall),
     Other,
@@ -100,7 +100,7 @@ enum Delta {
     Other,
 }
 
-/// An answer in one piece.
+/// A complete reply.
 #[derive(Deserialize)]
 struct FullMessage {
     content: Vec<Box<RawValue>>,
@@ -110,7 +110,7 @@ struct FullMessage {
     usage: UsageCounts,
 }
 
-/// What is kept digit for digit of a block.
+/// The part of a block that must keep its digits.
 #[derive(Deserialize)]
 struct Input {
     #[serde(default)]
@@ -131,7 +131,7 @@ impl MessagesParser {
         }
     }
 
-    /// A block begins. `params` is given where the whole answer comes in one piece.
+    /// Starts a block. `params` is set if the complete reply came at once.
     fn start_block(&mut self, index: u64, block: Value, params: Option<&RawValue>, out: &mut Vec<StreamEvent>) {
         let Value::Object(mut block) = block else { return };
         self.held += ITEM_OVERHEAD_BYTES;
@@ -149,7 +149,7 @@ impl MessagesParser {
             "tool_use" => {
                 let (id, name) = (self.ids.make_unique(&take("id")), take("name"));
                 out.push(StreamEvent::ToolCall { id: id.clone(), name: name.clone() });
-                // The `input` of a stream's block is empty: it comes in pieces.
+                // The `input` of a streamed block is empty; its pieces follow.
                 Block::ToolCall(PartialToolCall {
                     id,
                     name,
@@ -168,7 +168,7 @@ impl MessagesParser {
         self.blocks.insert(index, begun);
     }
 
-    /// A text after a call is a new paragraph of the message.
+    /// Starts a new paragraph if text follows a tool call.
     fn separate_paragraph(&mut self, out: &mut Vec<StreamEvent>) {
         let after_text = self.blocks.values().next_back().is_none_or(|last| matches!(last, Block::Text));
         if !after_text && !self.text.is_empty() {
@@ -208,7 +208,7 @@ impl MessagesParser {
         }
     }
 
-    /// Later numbers replace earlier ones: they are totals.
+    /// Later counts replace earlier ones, because they are totals.
     fn update_usage(&mut self, counts: UsageCounts) {
         let mine = &mut self.usage;
         mine.input_tokens = counts.input_tokens.or(mine.input_tokens);

@@ -1,4 +1,4 @@
-//! A conversation as the Messages API takes it. What must stay digit for digit is never read as a number.
+//! Converts a conversation for the Messages API. JSON that must keep its digits is never parsed into numbers.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ struct WireMessage<'a> {
     content: Vec<Content<'a>>,
 }
 
-/// A block, or one that is echoed as it came.
+/// A block, or one that is sent back unchanged.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Content<'a> {
@@ -74,7 +74,7 @@ struct Tool<'a> {
     cache_control: Option<Value>,
 }
 
-/// What a message of this provider carries.
+/// The provider blocks that a message stores.
 #[derive(Deserialize)]
 struct EchoedBlocks<'a> {
     kind: String,
@@ -83,10 +83,10 @@ struct EchoedBlocks<'a> {
     blocks: Vec<&'a RawValue>,
 }
 
-/// The request's body.
+/// Builds the body of the request.
 ///
 /// # Errors
-/// What serde_json says; nothing of what is in a record does that.
+/// Errors of serde_json, which no valid message causes.
 pub fn build_body(provider: &str, model: &str, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
     let mut tools: Vec<_> =
         request.tools.iter().map(|spec| tool_definition(spec)).chain(request.output_format.map(output_tool)).collect();
@@ -109,7 +109,7 @@ pub fn build_body(provider: &str, model: &str, request: &ModelRequest) -> serde_
         let (role, content) = match message.role {
             Role::Assistant => ("assistant", assistant_content(provider, message)),
             Role::ToolResult => ("user", vec![Content::Block(Box::new(tool_result(message)))]),
-            // The window quotes what a system message says; should one come through, it has no more authority.
+            // The window quotes system messages; one that is here all the same gets no more authority than a user.
             Role::User | Role::System => ("user", user_content(message)),
         };
         if content.is_empty() {
@@ -121,7 +121,8 @@ pub fn build_body(provider: &str, model: &str, request: &ModelRequest) -> serde_
         }
     }
     if request.cache_messages {
-        // The end of what is said, where the next call finds it, and the end of what the call before this one said.
+        // Mark the end of the conversation for the next call, and the previous user message, whose prefix the last call
+        // had cached.
         messages.iter_mut().rev().filter(|turn| turn.role == "user").take(2).for_each(mark_last_block);
     }
     let tool_choice = match request.output_format {
@@ -132,12 +133,12 @@ pub fn build_body(provider: &str, model: &str, request: &ModelRequest) -> serde_
     serde_json::to_vec(&Body { model, max_tokens, stream: true, system, tools, tool_choice, messages })
 }
 
-/// What comes before it is kept by the provider for the calls that begin with the same. A request may have four.
+/// Marks a block up to which the provider caches the prompt for calls with the same beginning. A request may have four.
 fn cache_marker() -> Option<Value> {
     Some(json!({"type": "ephemeral"}))
 }
 
-/// A turn of the user has no blocks but such that can be marked.
+/// All blocks of a user message can be marked.
 fn mark_last_block(turn: &mut WireMessage<'_>) {
     if let Some(Content::Block(last)) = turn.content.last_mut() {
         last.cache_control = cache_marker();
@@ -149,7 +150,7 @@ fn tool_definition(spec: &ToolSpec) -> Tool<'_> {
     Tool { name: &spec.name, description: &spec.description, input_schema, cache_control: None }
 }
 
-/// An answer that is to have a form is the call of a tool that takes it.
+/// An output format becomes a tool whose parameters have that format.
 fn output_tool(shape: &'static OutputFormat) -> Tool<'static> {
     let input_schema = (shape.schema)();
     Tool { name: shape.name, description: shape.description, input_schema, cache_control: None }
@@ -167,7 +168,7 @@ fn user_content(message: &Message) -> Vec<Content<'_>> {
     content.into_iter().map(|block| Content::Block(Box::new(block))).collect()
 }
 
-/// Attachments come before the text that speaks of them.
+/// Attachments come before the text that refers to them.
 fn attachment_blocks(message: &Message) -> Vec<Block<'_>> {
     let source = |source| Block { kind: "image", source: Some(source), ..Block::default() };
     let block = |attachment| match render_attachment(attachment, ProviderKind::Anthropic) {
@@ -179,7 +180,8 @@ fn attachment_blocks(message: &Message) -> Vec<Block<'_>> {
 }
 
 fn assistant_content<'a>(provider: &str, message: &'a Message) -> Vec<Content<'a>> {
-    // The API refuses an answer that ends with thinking, and with it every request that has one: one that was cut there.
+    // A reply that was truncated during thinking must not be sent with it: the API refuses replies that end with
+    // thinking.
     let only_thought = message.content.trim().is_empty() && message.tool_calls.is_empty();
     let kept = if only_thought { Vec::new() } else { echoed_blocks(provider, message) };
     let mut content: Vec<Content<'a>> = kept.into_iter().map(Content::Echo).collect();
@@ -198,7 +200,7 @@ fn assistant_content<'a>(provider: &str, message: &'a Message) -> Vec<Content<'a
     content
 }
 
-/// The blocks that this provider wants back: only from itself, and as it wrote them.
+/// The blocks that this provider wants back, only from itself and unchanged.
 fn echoed_blocks(provider: &str, message: &Message) -> Vec<Box<RawValue>> {
     let Some(raw) = &message.provider else { return Vec::new() };
     match serde_json::from_str::<EchoedBlocks<'_>>(raw.get()) {

@@ -1,10 +1,10 @@
-//! The shapes of a chunk, and of an answer in one piece.
+//! Types of a stream chunk and of a complete reply.
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A chunk of a stream, or a whole answer: the latter has `message` where the former has `delta`.
+/// A chunk of a stream, or a complete reply, which has `message` instead of `delta`.
 #[derive(Debug, Deserialize)]
 pub struct Chunk {
     #[serde(default)]
@@ -37,14 +37,14 @@ pub struct Delta {
     /// OpenRouter, Ollama.
     #[serde(default)]
     pub reasoning: Option<String>,
-    /// OpenRouter: to be sent back as they came.
+    /// OpenRouter: must be sent back unchanged.
     #[serde(default)]
     pub reasoning_details: Option<Vec<Box<RawValue>>>,
     #[serde(default)]
     pub tool_calls: Option<Vec<ToolCallDelta>>,
 }
 
-/// A text, or in a few servers a list of parts.
+/// A text; some servers send a list of parts.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Text {
@@ -81,7 +81,7 @@ pub struct ToolCallDelta {
 pub struct Function {
     #[serde(default)]
     pub name: Option<String>,
-    /// A text; an object in a few servers.
+    /// JSON in a string; some servers send an object.
     #[serde(default)]
     pub arguments: Option<Box<RawValue>>,
 }
@@ -108,7 +108,7 @@ pub struct UsageCounts {
     /// DeepSeek.
     #[serde(default)]
     prompt_cache_hit_tokens: Option<u64>,
-    /// OpenRouter: what the call cost, in US dollars.
+    /// OpenRouter: cost of the call in US dollars.
     #[serde(default)]
     pub cost: Option<f64>,
 }
@@ -120,7 +120,7 @@ struct Details {
 }
 
 impl UsageCounts {
-    /// Of the prompt, what came out of the cache.
+    /// Prompt tokens that were read from the cache.
     pub fn cached(&self) -> Option<u64> {
         self.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens).or(self.prompt_cache_hit_tokens)
     }

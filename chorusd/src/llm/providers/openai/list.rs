@@ -1,4 +1,5 @@
-//! `GET /models`. What a model takes and costs is no part of the original; many servers tell it, each in its own way.
+//! Parses the response of `GET /models`. OpenAI's API has no context length and no price; many compatible servers add
+//! them, each in its own way.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,7 +10,7 @@ use crate::config::Price;
 
 #[derive(Deserialize)]
 struct List {
-    /// Ollama says null where it has none.
+    /// Ollama sends null if it has no models.
     data: Option<Vec<Model>>,
 }
 
@@ -36,10 +37,10 @@ struct Model {
     /// llama.cpp.
     #[serde(default)]
     meta: Option<Meta>,
-    /// OpenRouter: US dollars a token, as texts.
+    /// OpenRouter: US dollars per token, as strings.
     #[serde(default)]
     pricing: Option<Value>,
-    /// OpenRouter: `input_modalities`, a list of what it takes.
+    /// OpenRouter: `input_modalities`, a list of accepted inputs.
     #[serde(default)]
     architecture: Option<Value>,
     /// Mistral: `vision`, true or false.
@@ -49,10 +50,10 @@ struct Model {
 
 #[derive(Deserialize)]
 struct Meta {
-    /// What the server was started with.
+    /// The length that the server was started with.
     #[serde(default)]
     n_ctx: Option<u64>,
-    /// What the model was trained for: no server is known to take more.
+    /// The length that the model was trained for; no known server accepts more.
     #[serde(default)]
     n_ctx_train: Option<u64>,
 }
@@ -93,7 +94,7 @@ fn parse_price(pricing: &Value) -> Option<Price> {
     let million = |key: &str| {
         let given = pricing.get(key)?;
         let a_token = given.as_f64().or_else(|| given.as_str()?.parse().ok())?;
-        // Rounded, for what is a text like 0.000003 is no float. A negative price means that it depends.
+        // Rounded, because values such as 0.000003 are not exact as floats. A negative price means that it varies.
         (a_token.is_finite() && a_token >= 0.0).then(|| (a_token * 1e12).round() / 1e6)
     };
     Some(Price {

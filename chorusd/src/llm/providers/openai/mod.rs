@@ -1,5 +1,4 @@
-//! Chat completions, as OpenAI and everybody who is compatible has them:
-//! <https://platform.openai.com/docs/api-reference/chat>.
+//! The chat completions API of OpenAI and compatible servers: <https://platform.openai.com/docs/api-reference/chat>.
 
 mod chunk;
 mod list;
@@ -13,10 +12,10 @@ use super::super::request::ModelRequest;
 use super::super::transport::HttpRequest;
 use super::{ErrorContext, ModelPage, ProviderProtocol, ReplyParser, RequestTarget, sensitive_header};
 
-/// The kind of the blocks that a message keeps.
+/// `kind` of the provider blocks that a message stores.
 const BLOCK_KIND: &str = "openai";
 
-/// The language.
+/// The protocol.
 pub struct Openai;
 
 impl ProviderProtocol for Openai {

@@ -1,4 +1,4 @@
-//! The chunks of an answer.
+//! Parses the chunks of a reply.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ use super::super::{ErrorContext, ITEM_OVERHEAD_BYTES, ParseStep, ReplyParser};
 use super::BLOCK_KIND;
 use super::chunk::{Chunk, Delta, ToolCallDelta, UsageCounts};
 
-/// An answer as far as it has come.
+/// Parser with the reply so far.
 pub struct CompletionParser {
     from: ErrorContext,
     text: String,
-    /// Takes out what a model thinks between tags. It does not go back: the server knows no other way to be given it.
+    /// Separates thinking between tags. It is not sent back, because the server has no other form for it.
     thinking: ThinkingSplitter,
     reasoning: String,
     details: Vec<Box<RawValue>>,
     calls: Vec<PartialToolCall>,
-    /// Where the calls are that come with an index.
+    /// Positions in `calls` of the calls that have an index.
     by_index: BTreeMap<u64, usize>,
-    /// The ids as the server gave them.
+    /// The ids that the server sent.
     server_ids: Vec<String>,
     ids: UniqueIds,
     usage: UsageCounts,
@@ -63,7 +63,7 @@ impl CompletionParser {
             return Err(self.from.error(fault.class(None), None, Some(&fault.message)));
         }
         self.usage = chunk.usage.unwrap_or(std::mem::take(&mut self.usage));
-        // One answer was asked for.
+        // Only one reply was requested.
         for choice in chunk.choices.unwrap_or_default().into_iter().filter(|choice| choice.index == 0) {
             self.push_delta(choice.delta.unwrap_or_default(), out);
             self.finish = choice.finish_reason.filter(|reason| !reason.is_empty()).or(self.finish.take());
@@ -108,7 +108,7 @@ impl CompletionParser {
             Some(index) => self.by_index.get(&index).copied(),
             None => self.calls.len().checked_sub(1),
         };
-        // Some servers count no calls, or give each the index 0: an id or a name of its own begins another.
+        // Some servers send no index, or the index 0 for each call: a different id or name then begins another call.
         let known = known.filter(|at| {
             let other_id = !id.is_empty() && self.server_ids[*at] != id;
             let other_name = id.is_empty() && piece.index.is_none() && !name.is_empty();
@@ -129,7 +129,7 @@ impl CompletionParser {
         self.calls[at].params.push_str(&arguments);
     }
 
-    /// What goes back to this provider as it came.
+    /// The block that is sent back to this provider unchanged.
     fn echoed_block(&mut self) -> Option<Box<RawValue>> {
         let mut block = Map::new();
         if !self.reasoning.is_empty() {
@@ -169,7 +169,7 @@ impl ReplyParser for CompletionParser {
         }
     }
 
-    /// Some servers close the stream instead of ending it; what has its reason to end is whole.
+    /// Some servers close the stream without an end event; a reply with a finish reason is complete.
     fn is_complete(&self) -> bool {
         self.finish.is_some()
     }
@@ -202,7 +202,7 @@ impl ReplyParser for CompletionParser {
             Some(other) => StopReason::Other(other.to_owned()),
         };
         let tool_calls = tool_calls::finish_calls(std::mem::take(&mut self.calls), stop == StopReason::MaxTokens);
-        // Some servers say `stop` and mean that they wait for results.
+        // Some servers send `stop` although they wait for tool results.
         let stop = if stop == StopReason::End && !tool_calls.is_empty() { StopReason::ToolCalls } else { stop };
         let provider = self.echoed_block();
         let usage = self.usage();

@@ -1,4 +1,4 @@
-//! A conversation as chat completions take it.
+//! Converts a conversation for the chat completions API.
 
 use std::borrow::Cow;
 
@@ -13,10 +13,10 @@ use super::super::images::{RenderedAttachment, render_attachment};
 use super::super::tool_calls::ensure_object;
 use crate::config::{Provider, ProviderKind};
 
-/// The one server that wants `max_completion_tokens`; the others know `max_tokens` only.
+/// The only server that requires `max_completion_tokens`; the others know only `max_tokens`.
 const OPENAI_URL: &str = "https://api.openai.com";
 
-/// The one server that takes ids of a form of its own only.
+/// The only server that requires its own form of ids.
 const MISTRAL_URL: &str = "https://api.mistral.ai";
 
 #[derive(Serialize)]
@@ -59,7 +59,7 @@ enum Content<'a> {
     Parts(Vec<Value>),
 }
 
-/// What a message of this provider carries.
+/// The provider blocks that a message stores.
 #[derive(Deserialize)]
 struct EchoedBlocks {
     kind: String,
@@ -75,10 +75,10 @@ struct EchoedBlock {
     reasoning_details: Option<Box<RawValue>>,
 }
 
-/// The request's body.
+/// Builds the body of the request.
 ///
 /// # Errors
-/// What serde_json says; nothing of what is in a record does that.
+/// Errors of serde_json, which no valid message causes.
 pub fn build_body(provider: &Provider, model: &str, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
     let system =
         request.system.iter().filter(|piece| !piece.trim().is_empty()).cloned().collect::<Vec<_>>().join("\n\n");
@@ -90,13 +90,13 @@ pub fn build_body(provider: &Provider, model: &str, request: &ModelRequest) -> s
             ..WireMessage::default()
         });
     }
-    // Reasoning belongs to the turn that goes on; servers refuse that of earlier ones or pay for it.
+    // Reasoning belongs to the current turn; servers refuse that of earlier turns or bill it.
     let turn = request.messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
     for (index, message) in request.messages.iter().enumerate() {
         messages.push(match message.role {
             Role::Assistant => assistant_message(provider, message, index > turn),
             Role::ToolResult => tool_result(message, id_form(provider)),
-            // The window quotes what a system message says; should one come through, it has no more authority.
+            // The window quotes system messages; one that is here all the same gets no more authority than a user.
             Role::User | Role::System => {
                 WireMessage { role: "user", content: Some(user_content(message)), ..WireMessage::default() }
             }
@@ -147,7 +147,7 @@ fn user_content(message: &Message) -> Content<'_> {
     let shown: Vec<_> =
         message.attachments.iter().map(|attachment| render_attachment(attachment, ProviderKind::Openai)).collect();
     let said = Some(&*message.content).filter(|text| !text.trim().is_empty());
-    // A list of parts is refused by some servers whose models look at no images.
+    // Some servers whose models accept no images refuse a list of parts.
     let notes: Option<Vec<&str>> = shown
         .iter()
         .map(|shown| if let RenderedAttachment::Note(note) = shown { Some(&**note) } else { None })
@@ -183,7 +183,7 @@ fn assistant_message<'a>(provider: &Provider, message: &'a Message, goes_on: boo
     turn
 }
 
-/// Parameters are a text here: that of the record, digit for digit. vLLM, llama.cpp and Ollama read it again as an object.
+/// Parameters are a JSON string here, with the digits of the message. vLLM, llama.cpp and Ollama parse it as an object.
 fn tool_call(call: &ToolCall, ids: IdForm) -> Value {
     let function =
         json!({"name": identifiers::sanitize_name(&call.name), "arguments": ensure_object(&call.params).get()});
@@ -192,7 +192,7 @@ fn tool_call(call: &ToolCall, ids: IdForm) -> Value {
 
 fn tool_result(message: &Message, ids: IdForm) -> WireMessage<'_> {
     let text = &*message.content;
-    // Nothing else tells the model that it went wrong.
+    // Only the text can tell the model that the call failed.
     let content = if message.is_error && !text.to_lowercase().starts_with("error") {
         Cow::Owned(format!("error: {text}"))
     } else {

@@ -1,8 +1,8 @@
 use super::*;
 
-/// What servers really say: the status, the body, its class, and where it was seen.
+/// Error responses of real servers: status, body, class, and where it was seen.
 const REAL: [(u16, &str, ErrorClass, &str); 56] = [
-    // Conversations that are too long.
+    // The conversation is too long.
     (
         400,
         r#"{"error":{"message":"litellm.BadRequestError: AnthropicException - b'{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"input length and `max_tokens` exceed context limit: 179413 + 32768 > 200000, decrease input length or `max_tokens` and try again\"}}'. Received Model Group=anthropic/claude-sonnet-4-20250514\nAvailable Model Group Fallbacks=None","type":null,"param":null,"code":"400"}}"#,
@@ -154,7 +154,7 @@ const REAL: [(u16, &str, ErrorClass, &str); 56] = [
         "DeepSeek: FoundationAgents/OpenManus#62",
     ),
     (413, "<html><head><title>413 Request Entity Too Large</title></head></html>", ErrorClass::ContextTooLong, "nginx"),
-    // The answer is what is too long.
+    // The reply is too long.
     (
         400,
         r#"{"object":"error","message":"'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is 16384 tokens and your request has 3130 input tokens (32000 > 16384 - 3130).","type":"BadRequestError","param":null,"code":400}"#,
@@ -191,7 +191,7 @@ const REAL: [(u16, &str, ErrorClass, &str); 56] = [
         ErrorClass::AnswerTooLong,
         "DeepSeek: dataelement/Clawith#571",
     ),
-    // Too many requests, or no money for more.
+    // Too many requests, or no credit for more.
     (
         429,
         r#"{"error":{"message":"Rate limit reached for model `llama-3.1-8b-instant` in organization `org_01j5b4pz9jff492fq686vypsx6` service tier `on_demand` on tokens per minute (TPM): Limit 6000, Used 5034, Requested 1443. Please try again in 4.77s. Need more tokens? Upgrade to Dev Tier today at https://console.groq.com/settings/billing","type":"tokens","code":"rate_limit_exceeded"}}"#,
@@ -235,7 +235,7 @@ const REAL: [(u16, &str, ErrorClass, &str); 56] = [
         "Anthropic: docs.anthropic.com/en/api/errors",
     ),
     (402, r#"{"error":{"code":402,"message":"Insufficient credits"}}"#, ErrorClass::SpendCap, "OpenRouter: its docs"),
-    // What else is wrong with a request.
+    // Other faults of a request.
     (
         400,
         r#"{"error":{"message":"Invalid 'messages[10].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 51 instead.","type":"invalid_request_error","param":"messages[10].tool_calls[0].id","code":"string_above_max_length"}}"#,
@@ -279,7 +279,7 @@ const REAL: [(u16, &str, ErrorClass, &str); 56] = [
         ErrorClass::Denied,
         "Anthropic: docs.anthropic.com/en/api/errors",
     ),
-    // What passes.
+    // Transient failures.
     (
         503,
         r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#,
@@ -333,7 +333,7 @@ fn real_refusals_have_their_class() {
     }
 }
 
-/// The same in the middle of a stream, where no status helps: LM Studio has it so (lmstudio-ai/lmstudio-bug-tracker#2322).
+/// An error in the middle of a stream, where no status helps, as in LM Studio (lmstudio-ai/lmstudio-bug-tracker#2322).
 #[test]
 fn what_is_too_long_is_known_without_a_status() {
     for (status, body, due, source) in REAL {

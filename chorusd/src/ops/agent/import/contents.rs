@@ -1,4 +1,4 @@
-//! What an archive says, checked, and its files.
+//! Reads the contents of an agent archive, checks them, and writes its files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write as _};
@@ -21,26 +21,26 @@ use crate::store::catalog::{MemoryRow, memories};
 use crate::store::private_fs::create_private;
 use crate::store::session_files;
 
-/// Bytes of agent.json, and of all that an agent remembers.
+/// Limits in bytes: of agent.json, and of all memories.
 const MAX_CONFIG_BYTES: u64 = 4 << 20;
 const MAX_MEMORY_BYTES: u64 = 32 << 20;
-/// Bytes of who a person is, and of a message's id.
+/// The limit in bytes of a user's identity and of a message id.
 const MAX_ID_BYTES: usize = 256;
-/// Bytes of the disk that an import leaves to others.
+/// Free disk space in bytes that an import leaves to others.
 const RESERVED_DISK_BYTES: u64 = 64 << 20;
 
-/// An agent that is to be made.
+/// An agent that is to be created.
 #[derive(Debug)]
 pub struct ImportPlan {
     pub config: AgentConfig,
-    /// The id that it has in the archive.
+    /// The agent's id in the archive.
     pub archived_id: Uuid,
     pub memories: Vec<MemoryRow>,
     pub sessions: u64,
 }
 
 impl ImportPlan {
-    /// What the archive says; `name` is the agent's name here. Blocks.
+    /// Reads the archive; `name` replaces the agent's name. Blocks.
     ///
     /// # Errors
     /// `invalid_params`, `invalid_name`, `invalid_config`.
@@ -59,7 +59,7 @@ impl ImportPlan {
         let mut map: Map<String, Value> =
             serde_json::from_str(&text).map_err(|e| invalid(format!("is no JSON object: {e}")))?;
         map.insert("name".into(), name.into());
-        // Those are of the home that it came from.
+        // These keys refer to the home that the archive comes from.
         for key in ["channel_id", "guild_id"] {
             map.insert(key.into(), Value::Null);
         }
@@ -72,10 +72,7 @@ impl ImportPlan {
         Ok(Self { config, archived_id: was, memories, sessions })
     }
 
-    /// Gives the agent another id.
-    ///
-    /// # Errors
-    /// None: what was good is so with another id.
+    /// Assigns a new id to the agent. It cannot fail, because a valid configuration stays valid with another id.
     pub fn assign_new_id(&mut self, defaults: &Config) -> Result<()> {
         let mut map = self.config.map().clone();
         map.insert("id".into(), Uuid::new_v4().to_string().into());
@@ -84,7 +81,8 @@ impl ImportPlan {
     }
 }
 
-/// What the archive says is remembered, as the imported agent could have written it: under its name, by its tool, for its own project.
+/// Reads the memories of the archive as the imported agent could have written them: under its name, by its tool, for
+/// its own project.
 fn parse_memories(archive: &Archive, config: &AgentConfig) -> Result<Vec<MemoryRow>> {
     let now = Timestamp::now();
     let text = archive.read_text(agent_archive::MEMORY_MEMBER, MAX_MEMORY_BYTES).map_err(archive_error)?;
@@ -112,7 +110,7 @@ fn parse_memories(archive: &Archive, config: &AgentConfig) -> Result<Vec<MemoryR
     text.lines().enumerate().map(row).filter(ours).collect()
 }
 
-/// Why nothing was imported.
+/// Converts the reason why an archive cannot be used.
 pub fn archive_error(why: ArchiveError) -> Error {
     let what = format!("the archive cannot be used: {why}");
     match why {
@@ -124,10 +122,7 @@ pub fn archive_error(why: ArchiveError) -> Error {
     }
 }
 
-/// Writes what is in the archive into `dir`, the workspace still as a bundle; answers the stamp of agent.json. Blocks.
-///
-/// # Errors
-/// What the disk says.
+/// Writes the archive's files into `dir`, the workspace still as a bundle. Returns the stamp of agent.json. Blocks.
 pub fn unpack_files(archive: &Archive, dir: &Path, config: &AgentConfig) -> Result<String> {
     let failed = |e: std::io::Error| Error::io("cannot write the agent's files", &e);
     if archive.size() > available_bytes(dir)? {
@@ -150,19 +145,13 @@ pub fn unpack_files(archive: &Archive, dir: &Path, config: &AgentConfig) -> Resu
     write_config(dir, config).map_err(failed)
 }
 
-/// Bytes that an import may still write where `dir` is.
-///
-/// # Errors
-/// What the system says.
+/// Returns how many bytes an import may still write to the file system of `dir`.
 pub fn available_bytes(dir: &Path) -> Result<u64> {
     let there = rustix::fs::statvfs(dir).map_err(|e| Error::io("cannot see how much room there is", &e.into()))?;
     Ok(there.f_bavail.saturating_mul(there.f_frsize).saturating_sub(RESERVED_DISK_BYTES))
 }
 
-/// Brings all that was written below `dir` to the disk. Blocks.
-///
-/// # Errors
-/// What the system says.
+/// Syncs the file system of `dir`. Blocks.
 pub fn sync_files(dir: &Path) -> Result<()> {
     let failed = |e: std::io::Error| Error::io("cannot bring the agent to the disk", &e);
     let file = File::open(dir).map_err(failed)?;

@@ -1,4 +1,5 @@
-//! `agent.import.*`: everything is looked through, then built beside its place, and put there in one step.
+//! `agent.import.*`: checks the whole archive, builds the agent in a staging directory, and moves that into place in
+//! one step.
 
 mod contents;
 mod session_ids;
@@ -38,7 +39,7 @@ pub async fn begin(ops: &Ops, connection: u64, _: ImportBeginParams) -> Result<I
     Ok(ImportBeginResult { import: ops.agent_uploads.open(connection, (), file)? })
 }
 
-/// Takes the next bytes.
+/// Receives the next bytes of the archive.
 ///
 /// # Errors
 /// `not_found`, `invalid_params`, `disk_full`.
@@ -51,10 +52,11 @@ pub async fn add(ops: &Arc<Ops>, connection: u64, params: ImportAddParams) -> Re
     Ok(ImportAddResult { received })
 }
 
-/// Looks through what came and makes the agent. Where a step fails, those before it are undone.
+/// Checks the archive and creates the agent. If a step fails, the earlier ones are undone.
 ///
 /// # Errors
-/// `invalid_params` for what is no archive, `unsupported`, `invalid_name`, `already_exists`, `git_failed`, `disk_full`, `storage_failed`.
+/// `invalid_params` for an unusable archive, `unsupported`, `invalid_name`, `already_exists`, `git_failed`,
+/// `disk_full`, `storage_failed`.
 pub async fn commit(
     ops: &Ops,
     connection: u64,
@@ -73,7 +75,7 @@ pub async fn commit(
         Ok((archive, plan))
     });
     let (archive, mut plan) = planned.await?;
-    // Also against the sweep of what an init left.
+    // The lock also keeps an init from deleting the staging directory as the leftover of another.
     let _one_at_a_time = ops.agents_lock.lock().await;
     let dir = format!("{AGENTS_DIR}/{}", plan.config.name);
     let target = ops.home.join(&dir);
@@ -114,16 +116,16 @@ pub async fn commit(
     Ok(ImportCommitResult { agent, sessions, corrupt, memories, new_id, new_session_ids, warnings })
 }
 
-/// What was made.
+/// An agent that was built.
 struct BuiltAgent {
     stamp: String,
     sessions: u64,
     new_session_ids: u64,
-    /// What it remembers from now on.
+    /// The texts of the memories that were added.
     memory_texts: Vec<String>,
 }
 
-/// What an import that fails takes back.
+/// The directories and rows that a failed import removes.
 struct ImportRollback {
     dirs: Vec<PathBuf>,
     row: Option<Uuid>,
@@ -151,7 +153,7 @@ impl ImportRollback {
     }
 }
 
-/// Builds the directory in `staging`, and puts it at `target`, which is `dir` below the home.
+/// Builds the agent's directory in `staging` and moves it to `target`, which is `dir` below the home.
 async fn build_agent(
     ops: &Ops,
     archive: Arc<Archive>,
@@ -170,8 +172,8 @@ async fn build_agent(
     let new_session_ids = session_ids::resolve_conflicts(ops, &staging.join("sessions"), plan).await?;
     let at = staging.to_owned();
     run_blocking(move || contents::sync_files(&at)).await?;
-    // The row and what is remembered are there in one commit, and before the directory: where the move is missing, a start does it
-    // (`scan::agents`), and nobody finds the agent with less than the archive has.
+    // One commit adds the row and the memories, before the directory is in place. If the move is interrupted, the next
+    // start completes it (`catalog_sync::sync_agents`), so nobody finds the agent with less than the archive has.
     let memories = plan.memories.iter().map(|row| MemoryRow { agent: plan.config.id, ..row.clone() }).collect();
     let row = agent_row(dir, &plan.config, stamp.clone());
     let added = ops.store.catalog.upsert_agent_with_memories(row, memories).await?;
@@ -186,7 +188,7 @@ async fn build_agent(
     Ok(BuiltAgent { stamp, sessions: plan.sessions, new_session_ids, memory_texts: added })
 }
 
-/// Leaves out of the plan what would go to agents that are here; what a person should know of that.
+/// Removes memories from the plan that agents of this home would share, and returns a warning about them.
 async fn drop_shared_memories(ops: &Ops, plan: &mut ImportPlan) -> Result<Option<String>> {
     let Some(project) = plan.config.project.clone() else { return Ok(None) };
     let known = ops.agents.all().iter().any(|other| other.settings.project.as_ref() == Some(&project));
@@ -203,7 +205,7 @@ async fn drop_shared_memories(ops: &Ops, plan: &mut ImportPlan) -> Result<Option
     )))
 }
 
-/// What a person should know of an agent that came from elsewhere.
+/// Returns warnings about an agent that comes from another home.
 fn import_warnings(ops: &Ops, config: &AgentConfig) -> Vec<String> {
     let name = &config.name;
     let mut warnings = Vec::new();

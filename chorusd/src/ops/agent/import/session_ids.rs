@@ -1,4 +1,5 @@
-//! Ids of sessions that come in: each keeps its own, unless that is taken here; who comes out of whom stays true.
+//! Session ids in an imported agent. A session keeps its id unless that is taken here; references to parents are
+//! adjusted accordingly.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::ops::{Ops, run_blocking};
 use crate::store::session_files;
 
-/// A session file, and what it says.
+/// A session file with the ids in its header.
 struct SessionIds {
     path: PathBuf,
     id: Uuid,
@@ -18,11 +19,8 @@ struct SessionIds {
     parent: Option<Uuid>,
 }
 
-/// Changes the headers of those files in `sessions` that cannot stay as they are; answers how many got another id. A file that cannot be read
-/// stays as it came.
-///
-/// # Errors
-/// A database that cannot be read, or what the disk says.
+/// Changes the headers of those files in `sessions` that need another id, parent or agent. Returns how many sessions
+/// got a new id. A file that cannot be read stays unchanged.
 pub async fn resolve_conflicts(ops: &Ops, sessions: &Path, plan: &ImportPlan) -> Result<u64> {
     let dir = sessions.to_owned();
     let found = run_blocking(move || read_session_ids(&dir)).await?;
@@ -33,7 +31,7 @@ pub async fn resolve_conflicts(ops: &Ops, sessions: &Path, plan: &ImportPlan) ->
             new.insert(session.path.clone(), Uuid::new_v4());
         }
     }
-    // Of those that came twice in one archive, the first is the one that others mean.
+    // If an id occurs twice in one archive, other sessions refer to the first one.
     let meant: HashMap<Uuid, Uuid> =
         found.iter().rev().filter_map(|session| Some((session.id, *new.get(&session.path)?))).collect();
     let originals: HashSet<Uuid> =
@@ -59,7 +57,7 @@ pub async fn resolve_conflicts(ops: &Ops, sessions: &Path, plan: &ImportPlan) ->
     .await
 }
 
-/// What the files say, in the order of their names; those that say nothing are left out. Blocks.
+/// Reads the headers of all files, sorted by name; leaves out unreadable files. Blocks.
 fn read_session_ids(dir: &Path) -> Result<Vec<SessionIds>> {
     let failed = |e: std::io::Error| Error::io("cannot read what was imported", &e);
     let entries = std::fs::read_dir(dir).map_err(failed)?.collect::<std::io::Result<Vec<_>>>().map_err(failed)?;

@@ -1,5 +1,5 @@
-//! A workspace as one file, and back: a bundle of git's with its history, what is staged, and its files as they are. Both ways git runs in the
-//! sandbox, with settings that nothing in the workspace overrides.
+//! Packs a workspace into one file and unpacks it: a git bundle with the history, the index, and the files of the
+//! working tree. In both directions git runs in the sandbox, with settings that nothing in the workspace can override.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,24 +19,24 @@ use crate::tools::{git_settings, git_variables};
 const PACK_SCRIPT: &str = include_str!("pack.sh");
 const UNPACK_SCRIPT: &str = include_str!("unpack.sh");
 
-/// Where the bundle waits in an empty workspace.
+/// Path of the bundle in an otherwise empty workspace.
 pub const BUNDLE_PATH: &str = ".git/chorus.bundle";
 
-/// How long either may take.
+/// The time limit of each script.
 const SCRIPT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 const TERMINATE_GRACE: Duration = Duration::from_secs(2);
-/// Bytes of what is said that are looked at, and lines that are told.
+/// The limits on standard error: bytes that are read, and lines that are reported as warnings.
 const MAX_STDERR_BYTES: u64 = 4 << 20;
 const MAX_WARNINGS: usize = 20;
-/// What the script ends with where there is no room.
+/// The script's exit code if the disk is full.
 const EXIT_DISK_FULL: i32 = 28;
-/// And where the repository is not in the workspace.
+/// The script's exit code if the repository is not in the workspace.
 const EXIT_FOREIGN_REPOSITORY: i32 = 29;
 
-/// Writes the bundle of `workspace` into `out`; says what is not in it.
+/// Writes the bundle of `workspace` into `out`. Returns what is missing in it, as warnings.
 ///
 /// # Errors
-/// `git_failed` with what git said.
+/// `git_failed` with git's message.
 pub async fn pack(ops: &Ops, workspace: &Path, out: &File) -> Result<Vec<String>> {
     let out = out.try_clone().map_err(|e| Error::io("cannot write the workspace", &e))?;
     let (exit, said) = run_script(ops, workspace, PACK_SCRIPT, Vec::new(), out.into()).await?;
@@ -49,10 +49,10 @@ pub async fn pack(ops: &Ops, workspace: &Path, out: &File) -> Result<Vec<String>
     }
 }
 
-/// Makes `workspace`, in which there is only the bundle, what that says. Its files may have `most` bytes.
+/// Unpacks the bundle in `workspace`, which has nothing else. Its files may have `most` bytes in total.
 ///
 /// # Errors
-/// `git_failed` with what git said, `disk_full`.
+/// `git_failed` with git's message, `disk_full`.
 pub async fn unpack(ops: &Ops, workspace: &Path, most: u64) -> Result<()> {
     let env = vec![("MOST".into(), most.to_string().into()), ("GIT_ALLOW_PROTOCOL".into(), "file".into())];
     match run_script(ops, workspace, UNPACK_SCRIPT, env, Stdio::null()).await? {
@@ -78,7 +78,7 @@ fn git_error(what: &str, exit: Exit, said: &[String]) -> Error {
     Error::new(ErrorKind::GitFailed, format!("{what}: {why}"))
 }
 
-/// The first lines, and how many more there are.
+/// Returns the first lines, and how many more there are.
 fn first_lines(mut said: Vec<String>) -> Vec<String> {
     let more = said.len().saturating_sub(MAX_WARNINGS);
     if more > 0 {
@@ -88,7 +88,7 @@ fn first_lines(mut said: Vec<String>) -> Vec<String> {
     said
 }
 
-/// Runs a script; answers how it ended, and the lines that it said on standard error.
+/// Runs a script in the sandbox. Returns its exit and the lines on standard error.
 async fn run_script(
     ops: &Ops,
     workspace: &Path,
@@ -112,7 +112,7 @@ async fn run_script(
         CommandSpec { argv, env, confinement: Confinement { workspace: workspace.to_owned(), network: false, limits } };
     let sandbox = &ops.registry.services.sandbox;
     sandbox.prepare().await;
-    // The bundle may be a stranger's.
+    // The bundle may come from a stranger, so it is never unpacked unconfined.
     if let Some(why) = sandbox.unconfined_reason() {
         let what = format!("git is not run on it: commands cannot be confined here: {why}");
         return Err(Error::new(ErrorKind::GitFailed, what).hint("`chorusctl doctor` says what is missing"));

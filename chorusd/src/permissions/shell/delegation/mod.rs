@@ -1,7 +1,7 @@
-//! Words that hand over: they make a program run another one, load code, or write where they say.
+//! Delegating words: arguments that make a program run another program, load code, or write to a file that they name.
 //!
-//! A rule allows such a command only if it spells the word out: `npm run .*` allows `npm run x`, `gcc( .*)?` does not allow
-//! `gcc @options`.
+//! A rule allows such a command only if it spells the word out: `npm run .*` allows `npm run x`, but `gcc( .*)?` does
+//! not allow `gcc @options`.
 
 mod program_names;
 mod tables;
@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use super::normalize::base_name;
 
-/// The options of each program that hand over.
+/// Delegating options by program name.
 static OPTIONS_BY_PROGRAM: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
     let mut options: HashMap<&str, Vec<&str>> = HashMap::new();
     for (programs, more) in tables::DELEGATING_OPTIONS {
@@ -27,20 +27,20 @@ static OPTIONS_BY_PROGRAM: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(||
 static RESPONSE_FILE_PROGRAMS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| tables::RESPONSE_FILE_PROGRAMS.iter().copied().collect());
 
-/// The length of the longest of them, in bytes.
+/// Length of the longest name in [`RESPONSE_FILE_PROGRAMS`], in bytes.
 static MAX_PROGRAM_NAME_LEN: LazyLock<usize> =
     LazyLock::new(|| tables::RESPONSE_FILE_PROGRAMS.iter().map(|name| name.len()).max().unwrap_or(0));
 
-/// A word that hands over.
+/// A delegating word of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Delegation {
-    /// Its place among the words of the command: the last of those that do.
+    /// Index of the last delegating word of the command.
     pub word_index: usize,
-    /// To be read after "it is asked about because".
+    /// The reason, as a text that continues "it is asked about because".
     pub reason: String,
 }
 
-/// Finds the last word of a command that hands over.
+/// Finds the last delegating word of a command.
 #[must_use]
 pub fn find_last(words: &[&str]) -> Option<Delegation> {
     let (name, given) = words.split_first()?;
@@ -54,7 +54,7 @@ pub fn find_last(words: &[&str]) -> Option<Delegation> {
     }
     let remote = archiver && !given.iter().take_while(|word| **word != "--").any(|word| *word == "--force-local");
     let verb = given.iter().position(|word| !word.starts_with('-'));
-    // A word before the verb may take the next word as its value: then any word may be the verb.
+    // An option in front of the verb may take the next word as its value: then any word may be the verb.
     let certain =
         given.iter().take_while(|word| word.starts_with('-')).all(|word| tables::FLAGS_WITHOUT_VALUE.contains(word));
     let is_verb = |at: usize, word: &str| if certain { verb == Some(at) } else { !word.starts_with('-') };
@@ -74,13 +74,13 @@ pub fn find_last(words: &[&str]) -> Option<Delegation> {
     Some(Delegation { word_index: at + 1, reason })
 }
 
-/// The name of a tool of ImageMagick without its version: `convert-im6.q16`.
+/// Strips the version from the name of an ImageMagick tool, such as `convert-im6.q16`.
 fn strip_imagemagick_version(name: &str) -> &str {
     let version = |rest: &str| rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit());
     name.split_once("-im").filter(|(_, rest)| version(rest)).map_or(name, |(tool, _)| tool)
 }
 
-/// Returns true if a word may name an archive on another machine, which `tar` reaches by `rsh`: `host:x`.
+/// Returns true if a word may name an archive on another machine (`host:x`), which `tar` accesses through `rsh`.
 fn is_remote_archive(word: &str) -> bool {
     let name = match word.strip_prefix("--").map(|long| long.split_once('=')) {
         Some(Some((long, name))) if "file".starts_with(long) => name,
@@ -93,14 +93,14 @@ fn is_remote_archive(word: &str) -> bool {
     name.split_once(':').is_some_and(|(host, _)| !host.contains('/'))
 }
 
-/// The beginning of a word, short enough for one line.
+/// Shortens a word so that it fits on one line of a message.
 pub fn shorten_word(word: &str) -> String {
     word.chars().take_while(|c| !c.is_control()).take(60).collect()
 }
 
-/// Returns true if a word is an option: `--long` stands for its abbreviations too, `-x` for every group of letters with
-/// that one in it, `-long` for what begins so, with one dash or two; anything else is a word of its own. A `*` at the
-/// end, or at both ends, stands for any more.
+/// Returns true if a word matches an option of the tables. `--long` also matches its abbreviations, `-x` every group of
+/// letters that contains `x`, `-long` every word that starts with it, with one dash or two; anything else matches
+/// literally. A `*` at the end, or at both ends, matches any text.
 pub fn matches_option(word: &str, option: &str) -> bool {
     if let Some(start) = option.strip_suffix('*') {
         return start.strip_prefix('*').map_or_else(|| word.starts_with(start), |part| word.contains(part));

@@ -1,14 +1,15 @@
-//! Names under which a program is installed: with a version behind it, or the machine it works for before it.
+//! Names under which programs are installed, with a version at the end or a target machine in front.
 
 use super::{MAX_PROGRAM_NAME_LEN, RESPONSE_FILE_PROGRAMS};
 
-/// Interpreters whose versions stand in the middle of the name: `perl5.36-x86_64-linux-gnu`.
+/// Interpreters whose version stands in the middle of the name: `perl5.36-x86_64-linux-gnu`.
 const VERSIONED_INTERPRETERS: [&str; 16] = [
     "perl", "python", "pypy", "ruby", "lua", "luajit", "php", "node", "tclsh", "wish", "guile", "cpan", "gawk", "gdb",
     "bash", "erl",
 ];
 
-/// The name that a table has for a program: without its version, and for tools of a compiler without the machine.
+/// Returns the name that the tables use for a program: without its version and, for compiler tools, without the target
+/// machine.
 #[must_use]
 pub fn canonical_name(name: &str) -> &str {
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
@@ -19,9 +20,9 @@ pub fn canonical_name(name: &str) -> &str {
     {
         return start;
     }
-    // `c99` ends with no version.
+    // The number in `c99` is no version.
     for name in [name, plain] {
-        // A name of many dashes has as many tails.
+        // Only tails of a plausible length: a name with many dashes has as many tails.
         let tails =
             name.match_indices('-').map(|(at, _)| &name[at + 1..]).filter(|tail| tail.len() <= *MAX_PROGRAM_NAME_LEN);
         if let Some(tool) = std::iter::once(name).chain(tails).find(|tail| RESPONSE_FILE_PROGRAMS.contains(tail)) {
@@ -31,7 +32,8 @@ pub fn canonical_name(name: &str) -> &str {
     plain
 }
 
-/// Returns true if a program is named by a path of the kernel's: `/proc/self/exe` is the shell, `/dev/fd/3` anything.
+/// Returns true if a program is named by a path in `/proc` or `/dev`: `/proc/self/exe` is the shell, `/dev/fd/3` may be
+/// any program.
 #[must_use]
 pub fn is_kernel_path(name: &str) -> bool {
     let mut parts = name.split('/').filter(|part| !matches!(*part, "" | "."));
@@ -39,7 +41,7 @@ pub fn is_kernel_path(name: &str) -> bool {
     if !name.contains('/') {
         return false;
     }
-    // Links decide where `..` leads.
+    // With `..` in the path, links decide where it leads, so any component counts.
     if name.starts_with('/') || name.split('/').any(|part| part == "..") {
         return parts.any(kernel);
     }
@@ -73,7 +75,7 @@ mod tests {
         ] {
             assert_eq!(canonical_name(name), wanted, "{name}");
         }
-        // Not in the square of its length.
+        // The time must not grow with the square of the length.
         let long = "-x".repeat(1 << 20) + "-gcc-ar";
         assert_eq!(canonical_name(&long), "gcc-ar");
     }

@@ -1,7 +1,8 @@
-//! The tables of words that hand over.
+//! Tables of delegating words.
 
-/// Programs, and the words that make them run others, load code, or write where the word says. How a word is written:
-/// [`super::is`]; `verb x` is the first word without a dash, `verb +` every such word but those of [`KNOWN_VERBS`].
+/// Programs with the words that make them run others, load code, or write to a file that the word names.
+/// [`super::matches_option`] describes the notation; in addition, `verb x` matches the first word without a dash, and
+/// `verb +` any such word that is not in [`SAFE_VERBS`].
 pub const DELEGATING_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["ack", "ag", "bat"], &["--pager"]),
     (&["apt", "apt-get", "apt-cache", "aptitude", "apt-config", "apt-mark", "apt-cdrom"], APT_OPTIONS),
@@ -123,13 +124,13 @@ pub const DELEGATING_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["zip"], &["-T", "--unzip-command"]),
 ];
 
-/// Options without a value, which may stand before a verb.
+/// Options without a value, which may precede a verb.
 pub const FLAGS_WITHOUT_VALUE: &[&str] =
     &["-q", "-s", "-v", "-y", "--no-color", "--offline", "--quiet", "--silent", "--verbose", "--yes"];
 
-/// Verbs of `npm`, `yarn` and the like that run no script and no other program by themselves; any other verb may be a script.
-/// `install` and its like stand here as those of `cargo` do: they run what the project itself says, and nothing that their
-/// words name.
+/// Verbs of `npm`, `yarn` and similar tools that run neither a script nor another program by themselves. Any other verb
+/// may be a script. `install` and similar verbs are listed for the same reason as those of `cargo`: they run what the
+/// project specifies, and nothing that their words name.
 pub const SAFE_VERBS: &[&str] = &[
     "add",
     "audit",
@@ -189,7 +190,7 @@ pub const SAFE_VERBS: &[&str] = &[
     "why",
 ];
 
-/// Programs that read more words from a file that `@file` names.
+/// Programs that read more arguments from a response file given as `@file`.
 pub const RESPONSE_FILE_PROGRAMS: &[&str] = &[
     "addr2line",
     "ar",

@@ -1,26 +1,26 @@
 //! Verbs of git that run nothing but git, whatever the repository's configuration and attributes name.
 //!
-//! A repository can name programs: hooks, filters (`clean`, `smudge`), `textconv` and external diffs, merge drivers, fsmonitor,
-//! pagers, editors, programs for signatures, for credentials, for connections. The environment of commands pins or turns
-//! off fsmonitor, the programs for signatures and what is fetched in passing (sandbox/pinned.rs), and without a terminal
-//! there is no pager. What is left decides here:
+//! A repository can name programs: hooks, filters (`clean`, `smudge`), `textconv` and external diffs, merge drivers,
+//! fsmonitor, pagers, editors, and programs for signatures, credentials and connections. The environment of commands
+//! pins or disables fsmonitor, the signature programs and lazy fetching (sandbox/git_settings.rs), and without a
+//! terminal there is no pager. The remaining ways are decided here:
 //!
-//! - `status`, `diff` of the working tree, `blame`, `add`, `checkout`, `stash` and the like run filters.
-//! - `commit`, `branch NAME`, `tag NAME`, `reset`, `merge`, `fetch`, `push` and the like run hooks; the last two also
-//!   programs for connections.
-//! - `diff` runs external diffs and `textconv`, `log -p` and `show` run `textconv`, unless they are told not to;
+//! - `status`, `diff` of the working tree, `blame`, `add`, `checkout`, `stash` and similar verbs run filters.
+//! - `commit`, `branch NAME`, `tag NAME`, `reset`, `merge`, `fetch`, `push` and similar verbs run hooks; the last two
+//!   also run programs for connections.
+//! - `diff` runs external diffs and `textconv`; `log -p` and `show` run `textconv`, unless an option forbids it.
 //!   `log -G`, `-S` and `-m` may run `textconv` and merge drivers.
 
 use super::super::wrappers::HARMLESS_GIT_OPTIONS;
 use super::options::AllowedOptions;
 
-/// Which commits, and how they are shown: of `log` and `show`.
+/// Options of `log` and `show` that select commits and their format.
 const LOG_OPTIONS: &str = "= -n -s -q -z -i -E -F -P -r -t --no-patch --oneline --stat --shortstat --numstat --name-only \
     --name-status --summary --raw --graph --decorate --no-decorate --all --branches --tags --remotes --reverse --merges \
     --no-merges --first-parent --follow --abbrev-commit --no-abbrev-commit --no-color --color --date-order --topo-order \
     --author-date-order --left-right --boundary --full-history --simplify-merges --source --relative-date \
     --no-notes --no-ext-diff --no-textconv --no-renames --full-index --";
-/// Those of them that have a value.
+/// Options of `log` and `show` that have a value.
 const LOG_OPTIONS_WITH_VALUE: [&str; 22] = [
     "--format",
     "--pretty",
@@ -46,14 +46,14 @@ const LOG_OPTIONS_WITH_VALUE: [&str; 22] = [
     "--diff-filter",
 ];
 
-/// Checks what follows `git`.
+/// Checks the arguments of `git`.
 ///
 /// # Errors
-/// The verb, or the first word that is not known to run nothing else.
+/// The verb, or the first word that is not known to be safe.
 pub fn check<'a>(given: &[&'a str]) -> Result<(), &'a str> {
     let before = given.iter().take_while(|word| HARMLESS_GIT_OPTIONS.contains(word)).count();
     let Some((verb, whole)) = given.get(before..).and_then(<[&str]>::split_first) else { return Ok(()) };
-    // What stands behind `--` is no option; only `operands` looks at it.
+    // Words behind `--` are not options; only `check_no_operands` examines them.
     let given = whole.split(|word| *word == "--").next().unwrap_or_default();
     match *verb {
         "--version" => Ok(()),
@@ -106,21 +106,21 @@ pub fn check<'a>(given: &[&'a str]) -> Result<(), &'a str> {
              --extended-regexp --fixed-strings --perl-regexp --invert-match --max-depth --all-match --only-matching \
              --no-color --color --no-textconv",
         )
-        // It knows which `--` is a value.
+        // `grep` may have `--` as the value of an option, which [`AllowedOptions::check`] recognises.
         .check(whole),
-        // A name would make one.
+        // With a name these would create a branch or tag.
         "branch" => check_listing(verb, given, whole, "= -a -r -v -vv -l --all --remotes --list --show-current --verbose --no-color"),
         "tag" => check_listing(verb, given, whole, "= -l -n --list --no-color --no-column"),
         "remote" => check_options("= -v --verbose", given, &[]).and(check_no_operands(verb, whole, given.first() == Some(&"get-url"))),
         "reflog" => check_options("= -n", given, &[]).and(check_no_operands(verb, whole, false)),
         "log" => check_options(LOG_OPTIONS, given, &LOG_OPTIONS_WITH_VALUE),
-        // Without a patch, or without what may run for it.
+        // Safe without a patch, or with the options that forbid running programs for it.
         "show" => {
             let quiet = ["-s", "--no-patch", "--stat", "--name-only", "--name-status", "--shortstat", "--numstat", "--raw"];
             let safe = given.iter().any(|word| *word == "--no-textconv" || quiet.contains(word));
             check_options(LOG_OPTIONS, given, &LOG_OPTIONS_WITH_VALUE).and(if safe { Ok(()) } else { Err(verb) })
         }
-        // Files in the working tree go through filters.
+        // Diffs of the working tree run filters.
         "diff" => {
             let has = |wanted: &[&str]| given.iter().any(|word| wanted.contains(word));
             let safe = has(&["--cached", "--staged"]) && has(&["--no-ext-diff"]) && has(&["--no-textconv"]);
@@ -144,7 +144,7 @@ fn check_options<'a>(listed: &'static str, given: &[&'a str], valued: &[&str]) -
     AllowedOptions::parse(listed).check(&rest)
 }
 
-/// Checks that names are listed and none is made.
+/// Checks that branches or tags are listed and none is created.
 fn check_listing<'a>(verb: &'a str, given: &[&'a str], whole: &[&'a str], listed: &'static str) -> Result<(), &'a str> {
     let list = given.iter().any(|word| ["-l", "--list"].contains(word));
     let valued =
@@ -152,7 +152,7 @@ fn check_listing<'a>(verb: &'a str, given: &[&'a str], whole: &[&'a str], listed
     check_options(listed, given, &valued).and(check_no_operands(verb, whole, list))
 }
 
-/// Checks that there are no words but options, unless they may be there.
+/// Checks that there are only options, unless operands are allowed (`may`).
 fn check_no_operands<'a>(verb: &'a str, given: &[&'a str], may: bool) -> Result<(), &'a str> {
     if may || given.iter().all(|word| word.starts_with('-') && *word != "--") { Ok(()) } else { Err(verb) }
 }

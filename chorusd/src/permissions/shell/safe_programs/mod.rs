@@ -1,6 +1,8 @@
-//! Programs that are known to run nothing else with the options they are given: what a rule that matches any program allows.
+//! Programs that are known to run nothing else with the options they are given. A rule that matches any program allows
+//! only these.
 //!
-//! A list of dangerous programs is never whole; this one is of harmless ones, so that what is missing is asked about.
+//! A list of dangerous programs can never be complete, so this one lists harmless programs, and everything else is
+//! asked about.
 
 mod git;
 mod options;
@@ -28,7 +30,8 @@ pub fn check(words: &[&str]) -> Result<(), String> {
     known.map_err(|word| shorten_word(&[*name, " ", word].concat()))
 }
 
-/// The name of a program that PATH or the system's own directories have; a file of the workspace is none of these.
+/// Returns the name of a program that is found through PATH or in the system's directories; `None` for a file of the
+/// workspace.
 fn system_program_name(name: &str) -> Option<&str> {
     let plain = ["/bin/", "/usr/bin/"].iter().find_map(|place| name.strip_prefix(place)).unwrap_or(name);
     (!plain.contains('/')).then_some(plain)

@@ -1,31 +1,31 @@
-//! Options that a program may be given.
+//! The options that a program of the safe list may be given.
 
-/// The options of one program, as programs.txt has them.
+/// The options of one program, as programs.txt lists them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AllowedOptions {
-    /// All of them.
+    /// Any option.
     Any,
     Getopt {
         letters: Vec<(char, OptionValue)>,
         numbers: bool,
         long: Vec<&'static str>,
     },
-    /// Every word with a dash is one of these, or a number.
+    /// A fixed list: every word with a dash must be in it or be a number.
     Words(Vec<&'static str>),
 }
 
-/// What an option of one letter has for a value.
+/// The kind of value that a one-letter option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptionValue {
     None,
-    /// What follows it in its word, else the next word.
+    /// The rest of its word, or the next word if there is no rest.
     Rest,
-    /// The next word, whatever follows it in its own.
+    /// The next word, even if letters follow in its own word.
     Next,
 }
 
 impl AllowedOptions {
-    /// Reads what stands behind the names: `: …` or `= …`.
+    /// Parses the text behind the program names: `: …` or `= …`.
     pub fn parse(text: &'static str) -> Self {
         let words = || text[1..].split_whitespace();
         if text.starts_with('=') {
@@ -47,15 +47,15 @@ impl AllowedOptions {
         Self::Getopt { letters, numbers, long: words().filter_map(|word| word.strip_prefix("--")).collect() }
     }
 
-    /// Checks the words of a command behind its program. A value that is a word of its own is checked as if it was an
-    /// option, unless it is a number: so a mistake in the table cannot hide an option. `--` that may be a value ends nothing.
+    /// Checks the arguments of a command. Unless it is a number, a value in a word of its own is checked as if it were
+    /// an option, so that a mistake in the table cannot hide an option. A `--` that may be a value ends nothing.
     ///
     /// # Errors
     /// The first word that is not listed.
     pub fn check<'a>(&self, given: &[&'a str]) -> Result<(), &'a str> {
-        // Whether the word before wants this one as its value, or may want it.
+        // True if the previous option takes this word as its value (`valued`), or may take it (`may`).
         let (mut valued, mut may) = (false, false);
-        // Whether it certainly does: it may itself be the value of the word before it.
+        // True if `valued` is certain: the previous option may itself be the value of the word before it.
         let mut sure = false;
         for word in given {
             let number = word.strip_prefix('-').is_some_and(is_number);
@@ -91,8 +91,8 @@ impl AllowedOptions {
     }
 }
 
-/// Returns `Some(true)` if the last of some letters wants the next word as its value; `None` if one of them is not
-/// listed. `numbers`: digits may stand among them.
+/// Checks a group of one-letter options. Returns `Some(true)` if the group takes the next word as a value, and `None`
+/// if a letter is not listed. With `numbers`, digits may be among the letters.
 fn check_letters(word: &str, letters: &[(char, OptionValue)], numbers: bool) -> Option<bool> {
     let mut rest = word.chars();
     let mut next = false;
@@ -110,7 +110,7 @@ fn check_letters(word: &str, letters: &[(char, OptionValue)], numbers: bool) -> 
     Some(next)
 }
 
-/// Returns true if digits follow the dash, and then at most one letter that says of what.
+/// Returns true if the text consists of digits, followed by at most one letter for the unit.
 fn is_number(text: &str) -> bool {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     !digits.is_empty() && text.len() - digits.len() <= 1 && digits.bytes().all(|b| b.is_ascii_digit())

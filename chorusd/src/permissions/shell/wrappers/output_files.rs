@@ -1,11 +1,11 @@
-//! Programs that write files which their words name.
+//! Programs that write files which their arguments name.
 //!
-//! Only those that are taken for readers, or for part of a redirection: what `cp` or `touch` write, a pattern that allows
-//! them says.
+//! Lists only programs that pass for readers or are part of a redirection. Files written by `cp` or `touch` are covered
+//! by the pattern that allows the program.
 
 use super::base_name;
 
-/// Files that a command writes because its words say so.
+/// Returns the files that a command writes because its arguments name them.
 #[must_use]
 pub fn written_files(words: &[&str]) -> Vec<String> {
     let Some((name, given)) = words.split_first() else { return Vec::new() };
@@ -19,13 +19,14 @@ pub fn written_files(words: &[&str]) -> Vec<String> {
     files.into_iter().map(str::to_owned).collect()
 }
 
-/// What comes behind the file that is read; `-` is no file there. More than one may only seem so, so all of them count.
+/// Returns the operands behind the input file, without `-`. All of them count, because some may be values of unknown
+/// options.
 fn after_first<'a>(operands: &[&'a str]) -> Vec<&'a str> {
     operands.iter().skip(1).filter(|word| **word != "-").copied().collect()
 }
 
-/// The words that are no options. `valued`: options whose value is the next word. `first`: they end where the first other
-/// word stands; else only at `--`.
+/// Returns the words that are not options. `valued` lists options whose value is the next word. With `first`, options
+/// end at the first operand; otherwise only at `--`.
 fn operands<'a>(given: &[&'a str], valued: &[&str], first: bool) -> Vec<&'a str> {
     let mut found = Vec::new();
     let mut rest = given.iter();

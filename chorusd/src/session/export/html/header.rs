@@ -1,4 +1,4 @@
-//! The head of the page: what the session says of itself.
+//! The head of the page and the session's metadata.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use super::text::{escape, truncate_line};
 
 const STYLE: &str = include_str!("style.css");
 
-/// Nothing may be fetched, run or sent, whatever a page says; pictures are in the page.
+/// Forbids the page to fetch, run or send anything. Images are embedded in the page.
 const CONTENT_SECURITY_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 

@@ -1,4 +1,5 @@
-//! What a model writes is Markdown: paragraphs, lists, code, tables and links, and no HTML of its own.
+//! Renders replies, which are Markdown, as HTML: paragraphs, lists, code, tables and links. HTML in the Markdown is
+//! shown as text.
 
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
@@ -7,10 +8,10 @@ use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser
 
 use super::text::{escape, show_invisible};
 
-/// Longer texts are shown as they are: nobody writes so much Markdown.
+/// Longer texts are shown without rendering, since no reply contains so much Markdown.
 const MAX_MARKDOWN_BYTES: usize = 256 << 10;
 
-/// `text` as HTML.
+/// Renders `text` as HTML.
 pub(super) fn render_markdown(text: &str) -> String {
     if text.len() > MAX_MARKDOWN_BYTES {
         return format!("<div class=\"plain\">{}</div>\n", escape(text));
@@ -27,7 +28,8 @@ pub(super) fn render_markdown(text: &str) -> String {
     page
 }
 
-/// Definitions of links (`[name]: place`) that no link uses: as Markdown they show nowhere, and still they were said.
+/// Renders the definitions of links (`[name]: url`) that no link uses. Markdown hides them, but they are part of what
+/// was said.
 fn render_unused_definitions(text: &str, parser: &Parser<'_>, named: &[CowStr<'_>]) -> String {
     let definitions = parser.reference_definitions();
     let used: HashSet<usize> =
@@ -39,13 +41,13 @@ fn render_unused_definitions(text: &str, parser: &Parser<'_>, named: &[CowStr<'_
     if lines.is_empty() { String::new() } else { format!("<p>{}</p>\n", lines.join("<br />\n")) }
 }
 
-/// Events of which none makes the page fetch, run or claim anything.
+/// Filters the parser's events so that none makes the page fetch, run or claim anything.
 struct SafeEvents<'a, I> {
     events: I,
-    /// For each open link or picture, what ends it.
+    /// The closing tag of each open link or image.
     links: Vec<&'static str>,
     pending: VecDeque<Event<'a>>,
-    /// Names of definitions that links were made by.
+    /// Names of the definitions that links refer to.
     used_names: Vec<CowStr<'a>>,
 }
 
@@ -81,7 +83,7 @@ impl<'a, I: Iterator<Item = Event<'a>>> Iterator for SafeEvents<'a, I> {
 }
 
 impl<'a, I> SafeEvents<'a, I> {
-    /// A link, where it leads to a place that a person may want to go to; a picture is one too, since a page fetches nothing.
+    /// Opens a link if its scheme is http, https or mailto. Images become links too, since the page fetches nothing.
     fn open_link(&mut self, url: &str, name: CowStr<'a>, before: &'static str) -> Event<'a> {
         let scheme = url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
         let known = matches!(scheme.as_deref(), Some("http" | "https" | "mailto"));
@@ -99,7 +101,7 @@ impl<'a, I> SafeEvents<'a, I> {
     }
 }
 
-/// A text that Markdown has read: an entity (`&#x202e;`) may have become what is not seen.
+/// Makes invisible characters of parsed text visible: an entity such as `&#x202e;` may have become one.
 fn visible_text(text: CowStr<'_>) -> CowStr<'_> {
     match show_invisible(&text) {
         Cow::Owned(seen) => seen.into(),
@@ -107,12 +109,12 @@ fn visible_text(text: CowStr<'_>) -> CowStr<'_> {
     }
 }
 
-/// HTML of ours.
+/// Wraps HTML that this module generates.
 fn raw_html<'a>(html: impl Into<CowStr<'a>>) -> Event<'a> {
     Event::InlineHtml(html.into())
 }
 
-/// The heading of a message is of the second level: those in it come below.
+/// Demotes a heading by two levels, since the heading of a message is of the second level.
 fn demote_heading(level: HeadingLevel) -> HeadingLevel {
     match level {
         HeadingLevel::H1 => HeadingLevel::H3,

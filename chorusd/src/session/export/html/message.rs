@@ -1,4 +1,4 @@
-//! One message of the page.
+//! Renders one message of the page.
 
 use std::io::{self, Write};
 
@@ -9,10 +9,10 @@ use super::markdown::render_markdown;
 use super::params;
 use super::text::escape;
 
-/// Pictures that a browser shows and that hold no script.
+/// Media types of images that browsers display and that cannot contain scripts.
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Writes the message; `number` counts from 1.
+/// Writes the message. `number` counts from 1.
 pub(in super::super) fn write(out: &mut impl Write, number: u64, message: &Message, agent: &str) -> io::Result<()> {
     let class = if message.is_error { "tool_result error" } else { message.role.as_str() };
     writeln!(out, "<article class=\"{class}\" id=\"m{number}\">")?;
@@ -54,7 +54,7 @@ fn speaker_name(message: &Message, agent: &str) -> String {
     }
 }
 
-/// What a tool answered, folded; a failure is open.
+/// Writes a tool result as a collapsed block, or an expanded one if the tool failed.
 fn write_tool_result(out: &mut impl Write, message: &Message) -> io::Result<()> {
     let content = &message.content;
     let open = if message.is_error { " open" } else { "" };
@@ -82,7 +82,7 @@ fn is_base64(data: &str) -> bool {
     data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
 }
 
-/// What a call of a model took, where that is known.
+/// Formats the duration and tokens of a model call, if they are known.
 fn format_usage(usage: &Usage) -> Option<String> {
     let time = usage.duration_ms.map(|ms| format!("{}.{} s", ms / 1000, ms % 1000 / 100));
     let tokens = match (usage.input_tokens, usage.output_tokens) {

@@ -1,4 +1,5 @@
-//! A session as one page for a browser: nothing is fetched, no script runs, and every byte of what was said is only text.
+//! Exports a session as a single HTML page. The page fetches nothing, runs no script, and shows all message text as
+//! text, never as markup.
 
 mod header;
 mod markdown;
@@ -12,7 +13,7 @@ use chorus_proto::SessionHeader;
 
 use super::ParentSession;
 
-/// Writes what stands before the messages.
+/// Writes everything before the messages.
 pub(super) fn write_start(
     out: &mut impl Write,
     header: &SessionHeader,
@@ -24,7 +25,7 @@ pub(super) fn write_start(
 
 pub(super) use message::write as message;
 
-/// Writes what stands behind them.
+/// Writes everything after the messages.
 pub(super) fn write_end(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"</main>\n</body>\n</html>\n")
 }

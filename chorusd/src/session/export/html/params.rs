@@ -1,14 +1,14 @@
-//! The parameters of a call, each under its name.
+//! Renders the parameters of a tool call, each with its name.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::text::{escape, truncate_line};
 
-/// Characters of the first parameter that a folded call shows.
+/// Number of characters of the first parameter that a collapsed call shows.
 const PREVIEW_CHARS: usize = 80;
 
-/// Parameters that are an object, in order, digit for digit.
+/// The parameters as an object, in their order and with numbers as written.
 struct OrderedObject<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for OrderedObject<'de> {
@@ -31,12 +31,12 @@ impl<'de> Deserialize<'de> for OrderedObject<'de> {
     }
 }
 
-/// A value as a person reads it: a string by what it says, anything else as it stands.
+/// Returns the contents of a string, and any other value as JSON.
 fn display_text(value: &RawValue) -> String {
     serde_json::from_str::<String>(value.get()).unwrap_or_else(|_| value.get().to_owned())
 }
 
-/// The beginning of the first parameter.
+/// Returns the start of the first parameter as HTML.
 pub(super) fn preview(params: &RawValue) -> String {
     let first = match serde_json::from_str::<OrderedObject<'_>>(params.get()) {
         Ok(OrderedObject(pairs)) => pairs.first().map(|(_, value)| display_text(value)).unwrap_or_default(),
@@ -45,7 +45,7 @@ pub(super) fn preview(params: &RawValue) -> String {
     escape(&truncate_line(&first, PREVIEW_CHARS))
 }
 
-/// All of them.
+/// Renders all parameters as HTML.
 pub(super) fn list(params: &RawValue) -> String {
     match serde_json::from_str::<OrderedObject<'_>>(params.get()) {
         Ok(OrderedObject(pairs)) if pairs.is_empty() => "<p class=\"none\">no parameters</p>\n".to_owned(),

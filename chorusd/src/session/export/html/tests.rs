@@ -1,4 +1,4 @@
-//! The page as a whole.
+//! Tests of whole pages.
 
 use bytes::Bytes;
 use serde_json::json;

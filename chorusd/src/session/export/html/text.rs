@@ -1,9 +1,9 @@
-//! Text in a page: as it is, with nothing in it that is markup or cannot be seen.
+//! Escapes text for the page and makes invisible characters visible.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// `text` for a page, where it may also stand in an attribute.
+/// Escapes `text` for HTML, including attributes.
 pub(super) fn escape(text: &str) -> String {
     let text = show_invisible(text);
     let mut out = String::with_capacity(text.len() + text.len() / 16);
@@ -20,8 +20,8 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
-/// `text` with a sign for every character that is not seen and every one that reorders others. Line ends and tabs stay, and so
-/// does what joins the parts of an emoji.
+/// Replaces invisible characters, and those that reorder others, by a visible symbol. Line ends, tabs and the joiners
+/// inside emoji stay.
 pub(super) fn show_invisible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_invisible) {
         return Cow::Borrowed(text);
@@ -48,7 +48,7 @@ fn is_invisible(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// `text` without line breaks, at most `most` characters of it.
+/// Joins the lines of `text` and truncates the result to `most` characters.
 pub(super) fn truncate_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {

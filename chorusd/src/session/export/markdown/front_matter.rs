@@ -1,4 +1,4 @@
-//! What stands before the first message.
+//! Writes the lines before the first message.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use chorus_proto::{SessionHeader, TokenPair};
 use super::super::ParentSession;
 use crate::session::markdown::{SESSION_COMMENT, one_line, render_comment};
 
-/// Writes the header, for a reader as JSON and for people as lines.
+/// Writes the header, as JSON in a comment for the importer and as lines for people.
 pub(super) fn write(out: &mut impl Write, header: &SessionHeader, parent: Option<&ParentSession>) -> io::Result<()> {
     out.write_all(render_comment(SESSION_COMMENT, &serde_json::to_string(header)?).as_bytes())?;
     let title = header.description.as_deref().map(one_line).filter(|title| !title.is_empty());

@@ -1,4 +1,4 @@
-//! The messages, in a section for each query.
+//! Writes the messages, in a section for each query.
 
 use std::io::{self, Write};
 
@@ -11,14 +11,14 @@ use crate::session::markdown::{
     BlockKind, MESSAGE_COMMENT, Section, Timing, is_safe_text, one_line, render_comment, speaker_label,
 };
 
-/// How far the messages are written.
+/// State of the sections between two messages.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SectionWriter {
     queries: u64,
     open: Option<OpenSection>,
 }
 
-/// A section that is being written.
+/// The section that is being written.
 #[derive(Debug, Clone, Copy)]
 struct OpenSection {
     section: Section,
@@ -56,7 +56,7 @@ impl SectionWriter {
         Ok(())
     }
 
-    /// Ends the last section; whether there was one.
+    /// Closes the last section. Returns whether there was one.
     pub(super) fn finish(self, out: &mut impl Write, header: &SessionHeader) -> io::Result<bool> {
         self.close_section(out, header)?;
         Ok(self.open.is_some())
@@ -78,7 +78,7 @@ impl SectionWriter {
         Ok(())
     }
 
-    /// Writes what the open section took.
+    /// Writes the duration and tokens of the open section.
     fn close_section(&self, out: &mut impl Write, header: &SessionHeader) -> io::Result<()> {
         let Some(open) = &self.open else { return Ok(()) };
         let mut times = open.times;
@@ -86,20 +86,20 @@ impl SectionWriter {
         if open.section == Section::Restored && spent != TokenPair::default() {
             times.tokens = Some(spent);
         }
-        // Where no call said how long it took, the time that passed is what is known.
+        // If no model call has a duration, uses the time between the first and the last message.
         let passed = u64::try_from(open.last.duration_since(open.first).as_millis()).ok().filter(|ms| *ms > 0);
         times.duration_ms = times.duration_ms.or(passed);
         times.to_line().map_or(Ok(()), |line| writeln!(out, "{line}\n"))
     }
 }
 
-/// What messages before the first query are.
+/// Returns the section for messages before the first query.
 fn first_section(header: &SessionHeader, first: &Message) -> Section {
     let resumed = header.parent_id.is_some() || header.restoration_tokens != TokenPair::default();
     if resumed && first.role == Role::Assistant { Section::Restored } else { Section::Opening }
 }
 
-/// Where a context that goes on comes from.
+/// Writes from which session this context was resumed.
 fn write_resumed_from(out: &mut impl Write, text: &Export<'_>) -> io::Result<()> {
     let Some(id) = text.header.parent_id else { return Ok(()) };
     let Some(ParentSession { session_id, queries, tokens, file }) = text.parent else {
@@ -137,14 +137,14 @@ fn message_speaker(header: &SessionHeader, message: &Message) -> String {
     }
 }
 
-/// Whether the first line would be no paragraph, so that the name before it would spoil it.
+/// Returns whether the first line starts a block other than a paragraph, which a speaker label before it would break.
 fn starts_block(content: &str) -> bool {
     content.starts_with(|c: char| {
         c.is_ascii_digit() || matches!(c, '#' | '-' | '*' | '+' | '>' | '`' | '~' | '|' | '<' | '=')
     })
 }
 
-/// `2300` as `2.3K`.
+/// Formats a count, for example `2300` as `2.3K`.
 fn format_thousands(tokens: u64) -> String {
     match tokens {
         0..1000 => tokens.to_string(),

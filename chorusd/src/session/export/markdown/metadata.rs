@@ -1,11 +1,11 @@
-//! What a message says besides its text and calls, for the comment before it.
+//! The metadata of a message, which the comment before it holds.
 
 use chorus_proto::{Attachment, Author, Message, Role, Source, Usage};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// All of a message but its text, its calls and the bytes of its pictures.
+/// All fields of a message except its text, its tool calls and the data of its images.
 #[derive(Serialize)]
 pub(super) struct MessageMetadata<'a> {
     id: &'a str,
@@ -35,7 +35,7 @@ pub(super) struct MessageMetadata<'a> {
 
 impl<'a> MessageMetadata<'a> {
     pub fn new(message: &'a Message) -> Self {
-        // The bytes of a picture are nothing to read.
+        // Leaves out the data of images, which nobody can read.
         let attachments = message.attachments.iter().map(|of| Attachment { data: None, ..of.clone() });
         Self {
             id: &message.id,

@@ -1,4 +1,5 @@
-//! A session as Markdown: a head, a section for each query, and the summary that a fresh conversation can go on from.
+//! Exports a session as Markdown: a header, a section for each query, and the summary from which a new conversation can
+//! continue.
 
 mod front_matter;
 mod messages;
@@ -14,13 +15,13 @@ use crate::session::markdown::SummaryBlock;
 use crate::summary::collect_findings;
 pub use messages::SectionWriter;
 
-/// The newest messages that are looked at for decisions and tasks.
+/// Number of the newest messages that are searched for decisions and open tasks.
 const MAX_SCANNED_MESSAGES: u64 = 2000;
 
-/// Decisions and tasks that are taken from them, of each.
+/// Largest number of decisions and of open tasks that are taken from them.
 const MAX_FINDINGS: usize = 10;
 
-/// Writes what stands before the messages.
+/// Writes everything before the messages.
 pub(super) fn write_start(
     out: &mut impl Write,
     header: &SessionHeader,
@@ -29,7 +30,7 @@ pub(super) fn write_start(
     front_matter::write(out, header, parent)
 }
 
-/// Writes what stands behind them; `newest` gives the last ones.
+/// Writes everything after the messages. `newest` returns that many of the last messages.
 pub(super) fn write_end(
     out: &mut impl Write,
     text: &Export<'_>,
@@ -47,7 +48,8 @@ pub(super) fn write_end(
     out.write_all(summary.render().as_bytes())
 }
 
-/// What the session says of itself; where it names neither decisions nor tasks, those that its messages name.
+/// Builds the summary from the header. If the header names neither decisions nor open tasks, takes those that the
+/// messages name.
 fn build_summary(
     header: &SessionHeader,
     newest: impl FnOnce(u64) -> io::Result<Vec<StoredMessage>>,

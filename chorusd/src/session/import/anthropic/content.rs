@@ -1,4 +1,4 @@
-//! The blocks of a message, as the API of Anthropic has them.
+//! Parses the content blocks of Anthropic's API.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::super::json_values::{embedded_attachment, linked_attachment};
 use super::super::raw_object::{RawObject, list_entries, string_value};
 
-/// One block.
+/// One block of a content.
 #[derive(Debug)]
 pub(in super::super) enum ContentBlock<'a> {
     Text(Cow<'a, str>),
@@ -18,13 +18,13 @@ pub(in super::super) enum ContentBlock<'a> {
         input: Option<&'a RawValue>,
     },
     Result(ToolOutput<'a>),
-    /// A picture or document that came along.
+    /// An attached image or document.
     File(Media<'a>),
-    /// Thinking, and whatever else has no place in a message.
+    /// Thinking, and everything else that a message has no field for.
     Other(&'a RawValue),
 }
 
-/// What a tool gave back.
+/// The result of a tool call.
 #[derive(Debug)]
 pub(in super::super) struct ToolOutput<'a> {
     pub call: Cow<'a, str>,
@@ -34,7 +34,7 @@ pub(in super::super) struct ToolOutput<'a> {
     pub others: Vec<&'a RawValue>,
 }
 
-/// A picture or document, in base64 or as a link.
+/// An image or document, in base64 or as a URL.
 #[derive(Debug)]
 pub(in super::super) struct Media<'a> {
     kind: &'static str,
@@ -44,12 +44,12 @@ pub(in super::super) struct Media<'a> {
 }
 
 impl<'a> Media<'a> {
-    /// A file that came in base64.
+    /// Creates a file that is given in base64.
     pub fn embedded(kind: &'static str, media_type: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Self {
         Self { kind, media_type, data, link: false }
     }
 
-    /// As the attachment of that number.
+    /// Converts to the attachment with that number.
     pub fn into_attachment(self, number: usize) -> Attachment {
         if self.link {
             linked_attachment(number, self.kind, &self.data)
@@ -64,12 +64,12 @@ impl<'a> Media<'a> {
 pub(in super::super) struct Content<'a>(pub Vec<ContentBlock<'a>>);
 
 impl<'a> Content<'a> {
-    /// One text.
+    /// Creates a content with a single text.
     pub fn from_text(text: Cow<'a, str>) -> Self {
         Self(vec![ContentBlock::Text(text)])
     }
 
-    /// The texts, in order.
+    /// Iterates over the texts in order.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|block| match block {
             ContentBlock::Text(text) => Some(text.as_ref()),
@@ -77,12 +77,12 @@ impl<'a> Content<'a> {
         })
     }
 
-    /// Whether there is nothing in it but white space.
+    /// Returns whether it contains nothing but white space.
     pub fn is_blank(&self) -> bool {
         self.0.iter().all(|block| matches!(block, ContentBlock::Text(text) if text.trim().is_empty()))
     }
 
-    /// Ids of the calls made here.
+    /// Iterates over the ids of its tool calls.
     pub fn call_ids(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|block| match block {
             ContentBlock::Call { id, .. } => Some(id.as_ref()),
@@ -90,7 +90,7 @@ impl<'a> Content<'a> {
         })
     }
 
-    /// Ids of the calls answered here.
+    /// Iterates over the ids of the calls whose results it contains.
     pub fn result_ids(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|block| match block {
             ContentBlock::Result(output) => Some(output.call.as_ref()),
@@ -99,7 +99,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Reads a content: a text or a list of blocks.
+/// Parses a content: a text or a list of blocks.
 pub(in super::super) fn parse_content(raw: &RawValue) -> Result<Content<'_>, String> {
     if let Some(text) = string_value(raw) {
         return Ok(Content::from_text(text));
@@ -109,14 +109,15 @@ pub(in super::super) fn parse_content(raw: &RawValue) -> Result<Content<'_>, Str
     if blocks.is_empty() {
         return Err("its message is empty".into());
     }
-    // A number or a list is no block; a line that has nothing else was not understood.
+    // Numbers and lists are not blocks. A content of nothing else was not understood.
     if blocks.iter().all(|block| matches!(block, ContentBlock::Other(raw) if !raw.get().starts_with('{'))) {
         return Err("its content has no readable block".into());
     }
     Ok(Content(blocks))
 }
 
-/// Whether a content has blocks that only this API has: calls, results, thinking, and files by their `source`.
+/// Returns whether a content has blocks that only Anthropic's API has: tool calls, results, thinking, and files with a
+/// `source`.
 pub(in super::super) fn has_anthropic_blocks(content: &RawValue) -> bool {
     let ours = |raw: &RawValue| {
         let Some(block) = RawObject::from_value(raw) else { return false };
@@ -140,7 +141,7 @@ fn parse_known_block<'a>(fields: &RawObject<'a>) -> Option<ContentBlock<'a>> {
     match fields.get_text("type")?.as_ref() {
         "text" => Some(ContentBlock::Text(fields.get_text("text")?)),
         "tool_use" => {
-            // Cursor leaves the ids out.
+            // Cursor leaves out the ids.
             let id = fields.get_text("id").unwrap_or_default();
             Some(ContentBlock::Call { id, name: fields.get_text("name")?, input: fields.get("input") })
         }

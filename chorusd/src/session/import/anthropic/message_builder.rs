@@ -1,4 +1,5 @@
-//! Blocks become messages: words, calls and files are one, each result is one of its own.
+//! Builds messages from content blocks. Text, tool calls and files become one message; each tool result becomes a
+//! message of its own.
 
 use chorus_proto::{Attachment, Message, NewMessage, Role, Source, ToolCall, Usage};
 use jiff::Timestamp;
@@ -8,32 +9,32 @@ use super::super::json_values::{json_list, json_string, minify_value, provider_o
 use super::super::raw_object::RawObject;
 use super::content::{Content, ContentBlock, Media, ToolOutput};
 
-/// The API that this shape is of.
+/// The name of Anthropic's API.
 pub(in super::super) const ANTHROPIC: &str = "anthropic";
 
-/// A message that may still grow.
+/// A message to which more blocks may be added.
 #[derive(Debug)]
 pub(in super::super) struct MessageBuilder {
-    /// Whose blocks they are.
+    /// The API whose blocks it holds.
     api: &'static str,
     texts: Vec<String>,
     calls: Vec<ToolCall>,
     attachments: Vec<Attachment>,
-    /// Blocks that are kept as they came.
+    /// Blocks that are kept unchanged.
     blocks: Vec<Box<RawValue>>,
     usage: Option<Usage>,
-    /// Fields without a place.
+    /// Fields that a message has no place for.
     extra_fields: Vec<(String, Box<RawValue>)>,
 }
 
 impl MessageBuilder {
-    /// An empty one, for blocks of that API.
+    /// Creates an empty message for blocks of the given API.
     pub fn new(api: &'static str) -> Self {
         let (texts, calls, attachments) = (Vec::new(), Vec::new(), Vec::new());
         Self { api, texts, calls, attachments, blocks: Vec::new(), usage: None, extra_fields: Vec::new() }
     }
 
-    /// Adds what a content says; results of tools are handed back.
+    /// Adds a content. Returns its tool results, which become messages of their own.
     pub fn add_content<'a>(&mut self, content: Content<'a>) -> Vec<ToolOutput<'a>> {
         let mut results = Vec::new();
         for block in content.0 {
@@ -56,29 +57,29 @@ impl MessageBuilder {
         self.attachments.push(file.into_attachment(self.attachments.len() + 1));
     }
 
-    /// Notes what the call cost; the last that says so counts.
+    /// Sets the usage of the model call. The last one counts.
     pub fn set_usage(&mut self, usage: Usage) {
         if usage != Usage::default() {
             self.usage = Some(usage);
         }
     }
 
-    /// Keeps a field that has no place in a message.
+    /// Keeps a field that a message has no place for.
     pub fn keep_field(&mut self, name: &str, value: &RawValue) {
         self.extra_fields.push((name.to_owned(), minify_value(value)));
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether it has no blocks.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty() && self.calls.is_empty() && self.attachments.is_empty() && self.blocks.is_empty()
     }
 
-    /// The calls made so far.
+    /// Returns the tool calls so far.
     pub fn calls(&self) -> &[ToolCall] {
         &self.calls
     }
 
-    /// The finished message.
+    /// Builds the message.
     pub fn finish(self, role: Role, id: String, timestamp: Timestamp, source: Source) -> Message {
         let mut message = NewMessage::text(role, self.texts.join("\n\n"));
         message.tool_calls = self.calls;
@@ -90,7 +91,7 @@ impl MessageBuilder {
     }
 }
 
-/// The result of one call of the tool `name`.
+/// Builds the message for the result of a call of the tool `name`.
 pub(in super::super) fn tool_result_message(
     output: ToolOutput<'_>,
     name: Option<String>,
@@ -120,7 +121,7 @@ fn provider_data(
     provider_object(api, &fields)
 }
 
-/// The tokens of a call, as the API counts them.
+/// Parses the token counts of Anthropic's API.
 pub(in super::super) fn parse_usage(tokens: Option<&RawValue>) -> Usage {
     let tokens = tokens.and_then(RawObject::from_value);
     let count = |name| tokens.as_ref().and_then(|tokens| tokens.get_u64(name));

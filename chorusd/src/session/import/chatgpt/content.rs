@@ -1,4 +1,4 @@
-//! The content of a message, in one of many types.
+//! Parses the content of a message, which has one of many types.
 
 use chorus_proto::Attachment;
 use serde_json::value::RawValue;
@@ -6,22 +6,22 @@ use serde_json::value::RawValue;
 use super::super::json_values::minify_value;
 use super::super::raw_object::{RawObject, list_entries, string_value};
 
-/// What a content holds.
+/// A parsed content.
 #[derive(Debug, Default)]
 pub(super) struct ParsedContent {
     pub text: String,
     pub attachments: Vec<Attachment>,
-    /// What has no place in a message, as it came.
+    /// Values that a message has no field for, unchanged.
     pub others: Vec<(String, Box<RawValue>)>,
 }
 
 impl ParsedContent {
-    /// Whether there is nothing to show.
+    /// Returns whether there is nothing to display.
     pub fn is_blank(&self) -> bool {
         self.text.trim().is_empty() && self.attachments.is_empty()
     }
 
-    /// Takes the list of files that a message came with. A picture is also among the parts, where it has no name.
+    /// Adds the files that a message lists. Images are among the parts, too, but without a name there.
     pub fn add_files(&mut self, files: Option<&RawValue>) {
         for file in files.and_then(list_entries).unwrap_or_default().into_iter().filter_map(RawObject::from_value) {
             let id = file.get_text("id").filter(|id| !id.is_empty());
@@ -43,7 +43,7 @@ impl ParsedContent {
     }
 }
 
-/// Reads a content; the reason, where it is none.
+/// Parses a content. Returns the reason if it is not one.
 pub(super) fn parse(raw: Option<&RawValue>) -> Result<ParsedContent, String> {
     let mut content = ParsedContent::default();
     let Some(raw) = raw else { return Ok(content) };
@@ -100,7 +100,7 @@ fn parse_parts(fields: &RawObject<'_>, content: &mut ParsedContent) -> Result<()
     Ok(())
 }
 
-/// A file of the archive that the export came in.
+/// Builds the attachment for a file of the archive that contains the export.
 fn asset_attachment(pointer: &str, size: Option<u64>) -> Attachment {
     let name = pointer.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("file").to_owned();
     Attachment { name, media_type: None, size, path: None, url: Some(pointer.to_owned()), data: None }

@@ -1,4 +1,4 @@
-//! One conversation becomes one session.
+//! Imports one conversation as one session.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use super::super::sink::ImportedMetadata;
 use super::super::writer::SessionWriter;
 use super::{is_conversation, message, tree};
 
-/// Reads the conversation with this number.
+/// Imports the conversation with the given number.
 pub(super) fn import_conversation(
     number: u64,
     bytes: Result<&[u8], &str>,
@@ -49,13 +49,13 @@ pub(super) fn import_conversation(
     talk.finish(writer)
 }
 
-/// The conversation as far as it was read.
+/// State of a conversation that is being read.
 struct ConversationReader {
     number: u64,
     about: ImportedMetadata,
-    /// Ids and names of calls, the newest last.
+    /// Ids and names of tool calls, the newest last.
     calls: Vec<(String, String)>,
-    /// What is kept for the next message: thoughts, and nodes of other branches.
+    /// Values that are kept with the next message: thoughts, and nodes of other branches.
     pending_fields: Vec<(String, Box<RawValue>)>,
     branch_messages: u64,
 }
@@ -77,7 +77,7 @@ impl ConversationReader {
         };
         self.about.model = read.model.or(self.about.model.take());
         if read.silent {
-            // An empty root, or thoughts: they belong to what is said next.
+            // An empty root, or thoughts: they belong to the next message.
             self.pending_fields.extend(read.others);
             self.pending_fields.extend(branches);
             return Ok(());
@@ -100,7 +100,7 @@ impl ConversationReader {
         writer.write_message(&message)
     }
 
-    /// The call that a tool of this name answers: `browser` answers `browser.search`.
+    /// Returns the call that a result of this tool belongs to: `browser` answers `browser.search`.
     fn answered_call(&mut self, name: Option<&str>) -> Option<String> {
         let name = name?;
         let of = |called: &str| called == name || called.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));

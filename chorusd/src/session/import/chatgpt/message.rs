@@ -1,4 +1,4 @@
-//! One message of the conversation.
+//! Parses one message of a conversation.
 
 use chorus_proto::{Author, NewMessage, Role, ToolCall};
 use serde_json::value::RawValue;
@@ -7,16 +7,16 @@ use super::super::json_values::{import_source, json_string, minify_value, parse_
 use super::super::raw_object::RawObject;
 use super::content::{self, ParsedContent};
 
-/// A message, and what of it has no place in one.
+/// A parsed message, and the values that a message has no field for.
 pub(super) struct ParsedMessage {
     pub message: NewMessage,
     pub others: Vec<(String, Box<RawValue>)>,
     pub model: Option<String>,
-    /// There is nothing in it to show.
+    /// There is nothing to display.
     pub silent: bool,
 }
 
-/// Reads a message; the reason, where it is none.
+/// Parses a message. Returns the reason if it is not one.
 pub(super) fn parse(raw: &RawValue) -> Result<ParsedMessage, String> {
     let fields = RawObject::from_value(raw).ok_or("a message that is no object")?;
     let author = fields.get("author").and_then(RawObject::from_value).ok_or("a message without an author")?;

@@ -1,6 +1,8 @@
-//! ChatGPT's export: a list of conversations, each a tree of messages of which one path is the conversation.
+//! Imports ChatGPT's export: a list of conversations, each a tree of messages. One path through the tree is the
+//! conversation.
 //!
-//! What was regenerated or edited away hangs beside that path. It is kept with the message it follows, and told.
+//! Messages of other branches (regenerated or edited) are kept in `provider` of the message that they follow, and
+//! reported.
 
 mod content;
 mod conversation;
@@ -15,12 +17,12 @@ use super::lines::LINE_TOO_LONG;
 use super::raw_object::RawObject;
 use super::writer::SessionWriter;
 
-/// Whether an object is a conversation of an export.
+/// Returns whether an object is a conversation of an export.
 pub(super) fn is_conversation(fields: &RawObject<'_>) -> bool {
     fields.get("mapping").is_some_and(|mapping| mapping.get().starts_with('{')) && !fields.has("role")
 }
 
-/// Reads every conversation of the file: a list of them, one alone, or one a line.
+/// Imports every conversation of the file: a list of them, a single one, or one on each line.
 pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
     let listed = Scanner::new(&mut *source).peek()? == Some(b'[');
     source.rewind()?;

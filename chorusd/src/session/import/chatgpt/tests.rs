@@ -1,4 +1,4 @@
-//! ChatGPT's conversations.json.
+//! Tests of ChatGPT's conversations.json.
 
 use chorus_proto::methods::import::ImportFormat::{Auto, Chatgpt};
 
@@ -31,7 +31,7 @@ fn talk(nodes: &[String], current: &str) -> String {
     )
 }
 
-/// A question that was answered twice, the second answer gone on from.
+/// A question with two answers; the conversation continues from the second one.
 fn branched() -> Vec<String> {
     vec![
         node("root", "", "null"),
@@ -177,7 +177,7 @@ fn files_of_a_message_are_kept_even_where_nothing_is_said() {
     let file = &messages[0].attachments[0];
     assert_eq!((&*file.name, file.size, file.media_type.as_deref()), ("plan.pdf", Some(7), Some("application/pdf")));
     assert_eq!(file.url.as_deref(), Some("file-service://file-a"));
-    // The picture is there once, with its name and with the size that its part said.
+    // The image occurs once, with its name and with the size from its part.
     let names = messages[1].attachments.iter().map(|file| (&*file.name, file.size)).collect::<Vec<_>>();
     assert_eq!(names, [("b.png", Some(9)), ("plan.pdf", Some(7)), ("file", None)]);
 }

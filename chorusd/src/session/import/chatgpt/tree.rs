@@ -7,22 +7,22 @@ use serde_json::value::RawValue;
 use super::super::json_values::parse_timestamp;
 use super::super::raw_object::RawObject;
 
-/// One node.
+/// One node of the tree.
 struct Node<'a> {
     parent: Option<String>,
     raw: &'a RawValue,
     message: Option<&'a RawValue>,
 }
 
-/// A node of the conversation, with what hangs beside it.
+/// A node on the path of the conversation, with the other branches that follow it.
 pub(super) struct PathNode<'a> {
-    /// `None` where the node only holds the tree together.
+    /// `None` if the node only connects others.
     pub message: Option<&'a RawValue>,
-    /// Nodes of other branches that follow this one, whole.
+    /// Complete nodes of the other branches that follow this one.
     pub branches: Vec<&'a RawValue>,
 }
 
-/// The conversation: the path to `current`, or where that is unknown to the newest leaf.
+/// Returns the path to the node `current`, or to the newest leaf if that is unknown.
 pub(super) fn conversation_path<'a>(mapping: &RawObject<'a>, current: Option<&str>) -> Vec<PathNode<'a>> {
     let order: Vec<(String, Node<'a>)> =
         mapping.iter().filter_map(|(id, raw)| Some((id.to_owned(), parse_node(raw)?))).collect();
@@ -31,7 +31,7 @@ pub(super) fn conversation_path<'a>(mapping: &RawObject<'a>, current: Option<&st
     let mut ids = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut at = end;
-    // A parent that comes again would go round for ever.
+    // Stops at a parent that was visited before: the parents form a cycle.
     while let Some((id, node)) = at.and_then(|id| nodes.get_key_value(id)).filter(|(id, _)| !places.contains_key(**id))
     {
         places.insert(id, ids.len());
@@ -41,7 +41,7 @@ pub(super) fn conversation_path<'a>(mapping: &RawObject<'a>, current: Option<&st
     let length = ids.len();
     let step = |id: &&str| PathNode { message: nodes.get(id).and_then(|node| node.message), branches: Vec::new() };
     let mut steps: Vec<PathNode<'a>> = ids.iter().rev().map(step).collect();
-    // Where each node off the path hangs, found once for every chain of them.
+    // Position on the path at which each other node branches off, computed once for every chain of nodes.
     let mut known: HashMap<&str, usize> = places.iter().map(|(id, place)| (*id, length - 1 - place)).collect();
     for (id, node) in &order {
         let place = branch_point(id, &nodes, &mut known);
@@ -55,7 +55,7 @@ pub(super) fn conversation_path<'a>(mapping: &RawObject<'a>, current: Option<&st
     steps
 }
 
-/// The place of the nearest node on the path above `id`, or its beginning.
+/// Returns the position of the nearest ancestor of `id` on the path, or 0.
 fn branch_point<'n>(id: &'n str, nodes: &HashMap<&'n str, &'n Node<'_>>, known: &mut HashMap<&'n str, usize>) -> usize {
     let (mut seen, mut chain, mut at) = (HashSet::new(), Vec::new(), Some(id));
     let mut place = 0;

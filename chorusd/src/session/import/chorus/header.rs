@@ -1,4 +1,4 @@
-//! What a session file says besides its messages.
+//! Parses the header fields of a session file.
 
 use chorus_proto::{SummarySource, TokenPair, Trigger, WorkingSet};
 use jiff::Timestamp;
@@ -9,18 +9,18 @@ use uuid::Uuid;
 use super::super::json_values::parse_timestamp;
 use super::super::sink::ImportedMetadata;
 
-/// The fields of a session file that an import takes over. A field of the wrong shape counts as absent.
+/// The fields of a session file that an import takes over. A field of the wrong type counts as missing.
 #[derive(Debug, Default)]
 pub(super) struct HeaderParser {
     metadata: ImportedMetadata,
-    /// Schema 1 has its id here.
+    /// The id in schema 1.
     session_id: Option<String>,
-    /// Schema 1's `timestamp`.
+    /// `timestamp` of schema 1.
     time: Option<Timestamp>,
 }
 
 impl HeaderParser {
-    /// Whether a field is one that [`Header::take`] knows.
+    /// Returns whether [`HeaderParser::set_field`] knows the field.
     pub fn is_known_field(key: &str) -> bool {
         matches!(
             key,
@@ -40,7 +40,7 @@ impl HeaderParser {
         )
     }
 
-    /// Takes one field.
+    /// Sets one field.
     pub fn set_field(&mut self, key: &str, value: &[u8]) {
         let about = &mut self.metadata;
         match key {
@@ -62,12 +62,12 @@ impl HeaderParser {
         }
     }
 
-    /// When messages that do not say it themselves were written.
+    /// Returns the time for messages that have none.
     pub fn default_message_time(&self) -> Option<Timestamp> {
         self.metadata.saved_at.or(self.time)
     }
 
-    /// All of it, schema 1 put in the words of schema 2.
+    /// Returns the metadata, with the fields of schema 1 converted to schema 2.
     pub fn into_metadata(self) -> ImportedMetadata {
         let mut about = self.metadata;
         about.saved_at = about.saved_at.or(self.time);
@@ -86,7 +86,7 @@ fn parse_time(value: &[u8]) -> Option<Timestamp> {
     parse_timestamp(serde_json::from_slice::<&RawValue>(value).ok()?)
 }
 
-/// `<YYYY-MM-DD>_<slug>`. It names a file, so nothing else may pass.
+/// Returns whether `id` has the form `<YYYY-MM-DD>_<slug>`. It becomes a file name, so nothing else is accepted.
 fn is_session_id(id: &str) -> bool {
     let Some((date, slug)) = id.split_once('_') else { return false };
     date.len() == 10

@@ -1,4 +1,4 @@
-//! The messages of a session, one a line, as an export writes them.
+//! Imports the messages of a session as JSONL, which an export writes.
 
 use std::io::{self, BufRead};
 
@@ -13,7 +13,7 @@ use super::super::writer::SessionWriter;
 use super::header::HeaderParser;
 use super::message;
 
-/// What no message of Chorus says: a line with one of these is another program's, whatever else it has.
+/// Fields that no message of Chorus has. A line with one of them was written by another program.
 const FOREIGN_FIELDS: [&str; 14] = [
     "function_call",
     "refusal",
@@ -31,7 +31,7 @@ const FOREIGN_FIELDS: [&str; 14] = [
     "payload",
 ];
 
-/// Whether a line is a message as Chorus writes it, perhaps with fields of a later version.
+/// Returns whether a line is a message that Chorus wrote, possibly with fields of a later version.
 pub(in super::super) fn is_message(line: &[u8], fields: &RawObject<'_>) -> bool {
     fields.get_text("id").is_some()
         && fields.get_text("content").is_some()
@@ -40,19 +40,19 @@ pub(in super::super) fn is_message(line: &[u8], fields: &RawObject<'_>) -> bool 
         && serde_json::from_slice::<Message>(line).is_ok()
 }
 
-/// Whether the file is one of lines: its first is an object with no messages in it.
+/// Returns whether the file consists of lines: its first line is an object without messages.
 pub(super) fn is_message_file(source: &mut impl BufRead) -> io::Result<bool> {
     let mut lines = LineReader::new(source);
     let first = lines.next()?.and_then(|line| line.bytes).map(RawObject::from_bytes);
     Ok(matches!(first, Some(Ok(fields)) if !fields.has("messages")))
 }
 
-/// Whether the first line is too long to be read as one.
+/// Returns whether the first line exceeds the limit.
 pub(super) fn is_first_line_too_long(source: &mut impl BufRead) -> io::Result<bool> {
     Ok(LineReader::new(source).next()?.is_some_and(|line| line.bytes.is_none()))
 }
 
-/// Whether any line is a message, whatever the first is.
+/// Returns whether any line is a message, even if the first one is not.
 pub(super) fn has_any_message(source: &mut impl BufRead) -> io::Result<bool> {
     let mut lines = LineReader::new(source);
     while let Some(line) = lines.next()? {
@@ -63,7 +63,7 @@ pub(super) fn has_any_message(source: &mut impl BufRead) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Reads the lines; one that is no message may be the header.
+/// Imports the lines. A line that is not a message may be the header.
 pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
     let mut about = ImportedMetadata::default();
     let mut lines = LineReader::new(source);

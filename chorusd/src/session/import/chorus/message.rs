@@ -1,4 +1,5 @@
-//! One message of a session file: kept as it is where it is whole, filled in where schema 1 left something out.
+//! Parses one message of a session file. A complete message is kept byte for byte; fields that schema 1 may omit are
+//! filled in.
 
 use std::borrow::Cow;
 
@@ -10,7 +11,7 @@ use super::super::json_values::{json_string, minify_json, parse_timestamp};
 use super::super::openai;
 use super::super::raw_object::{RawObject, error_reason};
 
-/// Reads a message and its serialised form on one line.
+/// Parses a message. Returns it with its serialised form on one line.
 pub(super) fn parse<'a>(
     bytes: &'a [u8],
     time: Timestamp,
@@ -25,7 +26,7 @@ pub(super) fn parse<'a>(
     let filled = fill_missing_fields(&fields, time, new_id);
     match serde_json::from_str::<Message>(&filled) {
         Ok(message) => Ok((message, Cow::Owned(filled))),
-        // Early files held messages the way a provider's API spells them.
+        // Early files have messages in the form of a provider's API.
         Err(error) => match openai::parse_message(&fields, time, new_id) {
             Ok(mut message) => {
                 message.source = None;
@@ -37,7 +38,7 @@ pub(super) fn parse<'a>(
     }
 }
 
-/// The message with an id, a time and a content, everything else as it was.
+/// Adds an id, a time and a content if they are missing. Other fields stay as they are.
 fn fill_missing_fields(fields: &RawObject<'_>, time: Timestamp, new_id: &mut dyn FnMut() -> String) -> String {
     let mut parts = Vec::new();
     let mut put = |key: &str, value: &RawValue| parts.push(format!("{}:{}", json_string(key).get(), value.get()));

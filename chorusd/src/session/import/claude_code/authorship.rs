@@ -1,9 +1,9 @@
-//! Who wrote what stands in a line of the user: a person, or the program in their name.
+//! Decides whether a person or the program wrote a user's line.
 
 use super::super::anthropic::content::Content;
 use super::super::raw_object::RawObject;
 
-/// What the program writes begins so.
+/// Prefixes of text that the program writes.
 const PROGRAM_PREFIXES: [&str; 17] = [
     "<agent-message",
     "<bash-stderr>",
@@ -24,7 +24,8 @@ const PROGRAM_PREFIXES: [&str; 17] = [
     "[Request interrupted by user",
 ];
 
-/// Whether a person wrote what a line says. A side chain is talked to by the main conversation.
+/// Returns whether a person wrote the content of a line. In a side chain, the main conversation writes the user's
+/// lines.
 pub(super) fn is_written_by_person(fields: &RawObject<'_>, content: &Content<'_>) -> bool {
     if ["isMeta", "isCompactSummary", "isSidechain"].iter().any(|flag| fields.is_true(flag)) {
         return false;
@@ -45,11 +46,11 @@ pub(super) fn is_written_by_person(fields: &RawObject<'_>, content: &Content<'_>
 
 fn is_program_text(text: &str) -> bool {
     if text.starts_with("<system-reminder>") {
-        // A person's words may stand behind it.
+        // A person's text may follow the reminder.
         return text.rsplit("</system-reminder>").next().is_some_and(|rest| rest.trim().is_empty());
     }
     if text.starts_with("<command-name>") || text.starts_with("<command-message>") {
-        // What was given to a command, a person wrote.
+        // A person wrote the arguments of a command.
         let given = text.split_once("<command-args>").and_then(|(_, rest)| rest.split_once("</command-args>"));
         return given.is_none_or(|(given, _)| given.trim().is_empty());
     }

@@ -1,4 +1,4 @@
-//! One chain becomes one session.
+//! Writes one chain as one session.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Seek};
@@ -20,7 +20,7 @@ use super::queue::QueueOperation;
 use super::sidechains::Chain;
 use super::titles::LeafOwner;
 
-/// A side chain without a name is called by its first words, up to this many characters.
+/// A side chain without a title gets its first words as description, up to this many characters.
 const MAX_TITLE_CHARS: usize = 80;
 
 /// Reads the lines of a path again and writes them as messages.
@@ -73,7 +73,7 @@ fn summary_owner(index: &TranscriptIndex, chain: &Chain, leaf: u64) -> LeafOwner
     }
 }
 
-/// A reply that is being gathered.
+/// A reply to which more lines may be added.
 struct PendingReply {
     unit: u32,
     id: String,
@@ -86,7 +86,7 @@ struct ChainWriter<'w, 'a> {
     writer: &'w mut SessionWriter<'a>,
     about: ImportedMetadata,
     reply: Option<PendingReply>,
-    /// Ids and names of calls without a result.
+    /// Ids and names of tool calls that have no result yet.
     call_names: HashMap<String, String>,
     first_words: Option<String>,
 }
@@ -134,7 +134,7 @@ impl ChainWriter<'_, '_> {
         self.writer.write_message(&message)
     }
 
-    /// Notes what a line says about the session.
+    /// Updates the session's metadata from a line.
     fn update_metadata(&mut self, talk: &mut TranscriptMessage<'_>) {
         if let Some(timestamp) = talk.timestamp {
             self.about.started_at.get_or_insert(timestamp);
@@ -156,7 +156,7 @@ impl ChainWriter<'_, '_> {
         }
     }
 
-    /// Writes the reply that was being gathered.
+    /// Writes the reply that is being assembled, if there is one.
     fn flush_reply(&mut self) -> io::Result<()> {
         let Some(reply) = self.reply.take() else { return Ok(()) };
         self.call_names.extend(reply.draft.calls().iter().map(|call| (call.id.clone(), call.name.clone())));

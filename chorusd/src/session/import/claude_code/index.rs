@@ -1,4 +1,4 @@
-//! The first reading: what has to be known of every line, in a few dozen bytes.
+//! The first pass: indexes every line in a few dozen bytes.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -11,34 +11,34 @@ use super::line::{self, LineKind, Speaker, TranscriptMessage, TreePosition};
 use super::queued_messages::{LinePosition, QueuedMessages};
 use super::titles::Titles;
 
-/// Stands for no node.
+/// Marks a missing node.
 pub(super) const NO_NODE: u32 = u32::MAX;
 
-/// The line says something.
+/// The line has a message.
 pub(super) const FLAG_MESSAGE: u8 = 1;
-/// It belongs to a side chain.
+/// The line belongs to a side chain.
 pub(super) const FLAG_SIDE: u8 = 2;
-/// It is part of a model's reply.
+/// The line is part of a model's reply.
 pub(super) const FLAG_ASSISTANT: u8 = 4;
-/// It is a system line.
+/// The line is a system line.
 pub(super) const FLAG_SYSTEM: u8 = 8;
-/// It answers calls.
+/// The line contains tool results.
 pub(super) const FLAG_RESULT: u8 = 16;
-/// Another line with its uuid stands for it.
+/// The line repeats the uuid of another line, which counts instead.
 pub(super) const FLAG_DUPLICATE: u8 = 32;
-/// It carries a message that was typed while the program worked, and no other line does.
+/// The line carries a message that was typed while the program worked and that no other line carries.
 pub(super) const FLAG_QUEUED: u8 = 64;
 
-/// One line that has a place in the tree.
+/// A line that has a position in the tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LineNode {
     pub offset: u64,
     pub line: u32,
-    /// Which reply of the model this is a part of, as a hash; 0: none.
+    /// Hash of the id of the reply that the line is part of, or 0.
     pub reply: u32,
-    /// The node before it, once the links are resolved.
+    /// The parent node, once the parents are resolved.
     pub parent: u32,
-    /// The helper, counted from 1; 0: not said.
+    /// Number of the subagent, counted from 1, or 0 if the line does not name one.
     pub agent: u16,
     pub flags: u8,
 }
@@ -49,19 +49,19 @@ impl LineNode {
     }
 }
 
-/// What the first reading found. Ids are kept as hashes; the keys of the hash are random, so that no file can be
-/// made to collide.
+/// The result of the first pass. Ids are stored as hashes with random keys, so that no file can be crafted to cause
+/// collisions.
 #[derive(Debug, Default)]
 pub(super) struct TranscriptIndex {
     /// In the order of the file.
     pub nodes: Vec<LineNode>,
-    /// uuid and node, sorted once resolved.
+    /// uuid and node, sorted once the parents are resolved.
     pub uuids: Vec<(u64, u32)>,
-    /// For each node the uuid of its parent, 0 where it names none; emptied when resolved.
+    /// The uuid of each node's parent, or 0 if it names none. Emptied when the parents are resolved.
     pub parents: Vec<u64>,
-    /// Id of a call and the node that makes it, in order of the node.
+    /// Id of each tool call and the node that makes it, in the order of the nodes.
     pub calls: Vec<(u64, u32)>,
-    /// Id of a call and the node that answers it, in order of the node.
+    /// Id of each answered tool call and the node with its result, in the order of the nodes.
     pub answers: Vec<(u64, u32)>,
     pub titles: Titles,
     hasher: RandomState,
@@ -69,7 +69,7 @@ pub(super) struct TranscriptIndex {
 }
 
 impl TranscriptIndex {
-    /// Reads every line; what is not understood is skipped with its reason.
+    /// Reads all lines. Lines that cannot be parsed are skipped and reported with the reason.
     pub fn build(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> io::Result<Self> {
         let mut index = Self::default();
         let mut typed = QueuedMessages::default();
@@ -118,17 +118,17 @@ impl TranscriptIndex {
         for line in typed.taken_back() {
             writer.skip(line, "taken back before it was sent");
         }
-        // Answers are asked for by their call.
+        // [`Self::find_call`] searches by the id of the call.
         index.calls.sort_unstable();
         Ok(index)
     }
 
-    /// Never 0, which stands for none.
+    /// Hashes an id. Never returns 0, which means that there is none.
     fn hash_id(&self, text: &str) -> u64 {
         self.hasher.hash_one(text) | 1
     }
 
-    /// Nodes whose message another line carries: they say nothing any more, and keep their place in the tree.
+    /// Clears the flag of nodes whose message another line carries. They keep their position in the tree.
     fn clear_queued_flags(&mut self, nodes: impl IntoIterator<Item = u32>) {
         nodes.into_iter().for_each(|node| self.nodes[node as usize].flags &= !FLAG_QUEUED);
     }
@@ -181,13 +181,14 @@ impl TranscriptIndex {
         *self.agents.entry(self.hasher.hash_one(name)).or_insert(next)
     }
 
-    /// The node that made a call which `node` answers: the nearest before it, for an id may come again.
+    /// Returns the node that made the call `id` whose result is in `node`: the nearest one before it, since ids may
+    /// recur.
     pub fn find_call(&self, id: u64, node: u32) -> Option<u32> {
         let after = self.calls.partition_point(|call| *call < (id, node));
         self.calls[..after].last().filter(|call| call.0 == id).map(|call| call.1)
     }
 
-    /// The ids of the calls that a node answers.
+    /// Returns the ids of the calls whose results are in a node.
     pub fn answered_calls(&self, node: u32) -> &[(u64, u32)] {
         let from = self.answers.partition_point(|answer| answer.1 < node);
         let rest = &self.answers[from..];

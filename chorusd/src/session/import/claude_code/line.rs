@@ -1,4 +1,4 @@
-//! One line of a transcript, sorted by what it is to a conversation.
+//! Parses one line of a transcript and classifies it.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::super::raw_object::RawObject;
 use super::queue::{self, QueueOperation};
 use super::{authorship, qwen};
 
-/// Types of lines that hold no message. Those with a uuid still carry the tree.
+/// Types of lines without a message. Those with a uuid are still part of the tree.
 const BOOKKEEPING_TYPES: [&str; 27] = [
     "agent-color",
     "agent-name",
@@ -43,7 +43,7 @@ const BOOKKEEPING_TYPES: [&str; 27] = [
     "worktree-state",
 ];
 
-/// Kinds of system lines that are notes of the program to itself.
+/// Subtypes of system lines that are notes of the program to itself.
 const IGNORED_SYSTEM_SUBTYPES: [&str; 8] = [
     "agents_killed",
     "api_metrics",
@@ -55,18 +55,18 @@ const IGNORED_SYSTEM_SUBTYPES: [&str; 8] = [
     "turn_duration",
 ];
 
-/// Where a line stands in the tree.
+/// The position of a line in the tree.
 #[derive(Debug, Default)]
 pub(super) struct TreePosition<'a> {
     pub uuid: Option<Cow<'a, str>>,
-    /// The line before it; over a compaction, the one that it follows in meaning.
+    /// uuid of the previous line; across a compaction, of the line that it logically follows.
     pub parent: Option<Cow<'a, str>>,
     pub side: bool,
-    /// The helper whose side chain this is.
+    /// The subagent of the side chain.
     pub agent: Option<Cow<'a, str>>,
 }
 
-/// Who speaks in a line.
+/// The speaker of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaker {
     User,
@@ -74,16 +74,16 @@ pub(super) enum Speaker {
     System,
 }
 
-/// A program that writes such transcripts.
+/// A program that writes transcripts of this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Program {
     ClaudeCode,
-    /// Keeps the messages of Gemini's API in lines like those of Claude Code.
+    /// Stores messages of Gemini's API in lines like those of Claude Code.
     QwenCode,
 }
 
 impl Program {
-    /// The format that messages say they came from.
+    /// Returns the format that is recorded as the source of messages.
     pub fn format(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
@@ -91,7 +91,7 @@ impl Program {
         }
     }
 
-    /// The API whose blocks it keeps.
+    /// Returns the API whose blocks the program stores.
     pub fn api(self) -> &'static str {
         match self {
             Self::ClaudeCode => ANTHROPIC,
@@ -100,50 +100,50 @@ impl Program {
     }
 }
 
-/// What a line says.
+/// The message of a line.
 #[derive(Debug)]
 pub(super) struct TranscriptMessage<'a> {
     pub speaker: Speaker,
-    /// The reply of the model that this line is a part of.
+    /// Id of the reply that the line is part of.
     pub reply: Option<Cow<'a, str>>,
     pub content: Content<'a>,
-    /// Not what the program says in the user's name.
+    /// False for text that the program writes in the user's name.
     pub by_person: bool,
     pub timestamp: Option<Timestamp>,
     pub model: Option<Cow<'a, str>>,
     pub cost: Usage,
-    /// The program whose transcript it is.
+    /// The program that wrote the transcript.
     pub program: Program,
     pub session_id: Option<Cow<'a, str>>,
 }
 
-/// A name for a conversation.
+/// A title of a conversation.
 #[derive(Debug)]
 pub(super) enum Title<'a> {
     /// Given by the user.
     Given(Cow<'a, str>),
-    /// Made from the conversation that ends at `leaf`.
+    /// Generated from the conversation that ends at `leaf`.
     Summary { text: Cow<'a, str>, leaf: Option<Cow<'a, str>> },
-    /// Made from its beginning.
+    /// Generated from the start of the conversation.
     Guessed(Cow<'a, str>),
 }
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug)]
 pub(super) enum LineKind<'a> {
     Message(Box<TranscriptMessage<'a>>),
-    /// A message that was typed while the program worked, as the model got it.
+    /// A message that was typed while the program worked, in the form in which the model received it.
     QueuedMessage(Box<TranscriptMessage<'a>>),
-    /// What happens to the messages that wait.
+    /// A change to the queue of messages that were typed.
     QueueOperation(QueueOperation<'a>),
     Title(Title<'a>),
-    /// Known, and no part of a conversation.
+    /// A known line that is not part of a conversation.
     Bookkeeping,
-    /// Not understood, and why.
+    /// A line that cannot be parsed, and the reason.
     Unknown(String),
 }
 
-/// Reads a line: its place in the tree, if it has one, and what it is.
+/// Parses a line. Returns its position in the tree, if it has one, and its kind.
 pub(super) fn parse(bytes: &[u8]) -> (Option<TreePosition<'_>>, LineKind<'_>) {
     let fields = match RawObject::from_bytes(bytes) {
         Ok(fields) => fields,
@@ -155,7 +155,7 @@ pub(super) fn parse(bytes: &[u8]) -> (Option<TreePosition<'_>>, LineKind<'_>) {
     let uuid = fields.get_text("uuid");
     let speaks = matches!(name.as_ref(), "user" | "assistant" | "system");
     let kind = match name.as_ref() {
-        // With Qwen Code, results have a type of their own.
+        // Qwen Code has a separate type for tool results.
         "user" | "tool_result" => parse_message(&fields, Speaker::User),
         "assistant" => parse_message(&fields, Speaker::Assistant),
         "system" => parse_system(&fields),
@@ -223,7 +223,7 @@ fn parse_system<'a>(fields: &RawObject<'a>) -> LineKind<'a> {
 }
 
 impl<'a> TranscriptMessage<'a> {
-    /// What a line without a `message` says.
+    /// Creates the message of a line without a `message` field.
     pub fn from_content(fields: &RawObject<'a>, speaker: Speaker, content: Content<'a>) -> Self {
         Self {
             speaker,

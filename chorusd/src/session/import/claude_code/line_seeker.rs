@@ -1,13 +1,13 @@
-//! The second reading: lines by their place, mostly one after the other.
+//! The second pass: reads single lines by their offset, mostly in the order of the file.
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 use super::super::lines::{MAX_LINE_BYTES, strip_line_end};
 
-/// A gap of this size is read over instead of jumped over, which would throw the buffer away.
+/// Gaps up to this size are read through, since a seek would discard the buffer.
 const MAX_READ_THROUGH_GAP: u64 = 64 << 10;
 
-/// Fetches single lines of the source.
+/// Reads single lines of the source.
 #[derive(Debug)]
 pub(super) struct LineSeeker<'s, S> {
     source: &'s mut S,
@@ -22,12 +22,12 @@ impl<'s, S: BufRead + Seek> LineSeeker<'s, S> {
         Ok(Self { source, position: size, size, buffer: Vec::new() })
     }
 
-    /// Half of the source counts for the first reading.
+    /// Returns the progress in bytes. The first pass counts as half of the source.
     pub fn progress(&self) -> u64 {
         self.size / 2 + self.position / 2
     }
 
-    /// The line that starts at `offset`.
+    /// Reads the line that starts at `offset`.
     pub fn read_line_at(&mut self, offset: u64) -> io::Result<&[u8]> {
         match offset.checked_sub(self.position) {
             Some(gap) if gap <= MAX_READ_THROUGH_GAP => {

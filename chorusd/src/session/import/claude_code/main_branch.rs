@@ -1,34 +1,34 @@
-//! The way from the beginning of a tree to its newest leaf.
+//! Finds the path from the root of a tree to its newest leaf.
 //!
-//! The lines of one reply of the model are taken together, and so are the lines that answer its calls: parallel
-//! calls hang their results off different lines of the reply, so that the plain way up from a leaf would miss some.
+//! All lines of a reply form a unit, and so do all lines with results of its tool calls. The results of parallel calls
+//! are children of different lines of the reply, so that following single parents up from a leaf would miss some.
 
 use std::collections::{HashMap, HashSet};
 
 use super::index::{FLAG_ASSISTANT, FLAG_MESSAGE, FLAG_QUEUED, FLAG_RESULT, FLAG_SYSTEM, NO_NODE, TranscriptIndex};
 use super::sidechains::Chain;
 
-/// So many system lines behind the leaf are followed up to it.
+/// Largest number of system lines after the leaf that are followed up to it.
 const MAX_TRAILING_SYSTEM_LINES: usize = 1000;
 
-/// What of a chain belongs to its conversation.
+/// The path of a chain, and the lines that are not on it.
 #[derive(Debug, Default)]
 pub(super) struct BranchPath {
-    /// Node and unit of each line that speaks, in order.
+    /// Node and unit of each line with a message, in order.
     pub order: Vec<(u32, u32)>,
-    /// The lines that speak on other branches, in the order of the file.
+    /// The lines with a message on other branches, in the order of the file.
     pub off_path: Vec<u32>,
 }
 
-/// Lines that stand or fall together: a unit is named by its first node.
+/// Groups of lines that are on the path together. A unit is identified by its first node.
 #[derive(Debug)]
 pub(super) struct LineUnits {
     unit: Vec<u32>,
-    /// For the unit of a reply, the unit of its results.
+    /// For the unit of a reply, the unit of its tool results.
     results: Vec<u32>,
-    /// The nearest node before that speaks.
+    /// The nearest ancestor with a message.
     previous: Vec<u32>,
-    /// Walked already: at the end of that walk `above` is known.
+    /// True once `previous` of the node is known.
     linked: Vec<bool>,
 }
 
@@ -50,8 +50,8 @@ impl LineUnits {
         path
     }
 
-    /// Puts each message that waited behind what was said last before it, never between a call and its results. One that
-    /// was typed on another branch stays there.
+    /// Inserts each queued message after the last message before it, but never between a tool call and its results. A
+    /// message that was typed on another branch stays there.
     fn insert_queued(&self, index: &TranscriptIndex, chain: &Chain, path: &mut BranchPath) {
         let waited = |number: &u32| index.nodes[*number as usize].has_flag(FLAG_QUEUED);
         let waited: Vec<u32> = chain.members.iter().copied().filter(waited).collect();
@@ -86,7 +86,7 @@ impl LineUnits {
         let mut way = Vec::new();
         for &number in &chain.members {
             let mut at = number;
-            // What was on the way of one before is done.
+            // Stops at a node that an earlier walk has resolved.
             let above = loop {
                 if self.linked[at as usize] {
                     break self.previous[at as usize];
@@ -124,8 +124,8 @@ impl LineUnits {
         }
     }
 
-    /// Whether a line with the id of an earlier reply is really a part of it: it hangs off it, off its results, or
-    /// beside it. An id that comes again later does not count.
+    /// Returns whether a line with the id of an earlier reply is part of it: it follows the reply or its results, or is
+    /// a sibling. An id that recurs later does not count.
     fn continues_reply(&self, reply: u32, number: u32) -> bool {
         let above = self.previous[number as usize];
         if above == self.previous[reply as usize] {
@@ -135,14 +135,14 @@ impl LineUnits {
         unit != NO_NODE && (unit == reply || unit == self.results[reply as usize])
     }
 
-    /// The reply whose calls a line answers.
+    /// Returns the reply whose tool calls a line has results for.
     fn answered_reply(&self, index: &TranscriptIndex, number: u32) -> Option<u32> {
         let caller = index.answered_calls(number).iter().find_map(|(id, node)| index.find_call(*id, *node))?;
         let reply = self.unit[caller as usize];
         (reply != NO_NODE && index.nodes[caller as usize].has_flag(FLAG_MESSAGE)).then_some(reply)
     }
 
-    /// The unit before a unit.
+    /// Returns the unit before a unit.
     fn previous_unit(&self, unit: u32) -> u32 {
         match self.previous[unit as usize] {
             NO_NODE => NO_NODE,
@@ -150,7 +150,7 @@ impl LineUnits {
         }
     }
 
-    /// The newest line after which nobody speaks; a system line only where nothing else is left.
+    /// Returns the newest line that no message follows. A system line is returned only if there is nothing else.
     fn find_leaf(&self, index: &TranscriptIndex, talk: &[u32]) -> Option<u32> {
         let speaks = |number: u32| !index.nodes[number as usize].has_flag(FLAG_SYSTEM);
         let mut followed = HashSet::new();
@@ -163,7 +163,7 @@ impl LineUnits {
         let newest = talk.iter().rev().copied();
         let leaf = newest.clone().find(|number| speaks(*number) && !followed.contains(&self.unit[*number as usize]));
         let Some(leaf) = leaf.or(newest.clone().find(|number| speaks(*number))) else { return talk.last().copied() };
-        // System lines behind the leaf still belong to it.
+        // System lines after the leaf belong to it.
         let unit = self.unit[leaf as usize];
         let behind = newest.take_while(|number| *number > leaf).take(MAX_TRAILING_SYSTEM_LINES).find(|number| {
             let mut at = *number;
@@ -200,13 +200,13 @@ impl LineUnits {
                 path.off_path.push(number);
             }
         }
-        // Stable: within a unit the order of the file stays.
+        // The sort is stable: within a unit, lines stay in the order of the file.
         path.order.sort_by_key(|(_, unit)| std::cmp::Reverse(place.get(unit).copied()));
         path
     }
 
-    /// Lines that answer a call which another line of the path answers too: a retry. The one on the direct way to
-    /// the leaf counts, else the newest.
+    /// Returns the lines whose tool results another line of the path repeats, after a retry. The line that is an
+    /// ancestor of the leaf counts, else the newest.
     fn find_retried_results(
         &self,
         index: &TranscriptIndex,
@@ -218,7 +218,7 @@ impl LineUnits {
         let mut answers: HashMap<(u32, u64), u32> = HashMap::new();
         for &number in talk.iter().filter(|number| index.nodes[**number as usize].has_flag(FLAG_RESULT)) {
             let unit = self.unit[number as usize];
-            // A unit of its own has nobody to share its calls with.
+            // Only lines of one unit have results of the same call.
             if !place.contains_key(&unit) {
                 continue;
             }

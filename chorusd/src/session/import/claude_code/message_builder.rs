@@ -1,4 +1,5 @@
-//! Lines become messages: a reply is gathered from its lines, an answer falls apart into results and words.
+//! Adds transcript lines to messages: several lines form one reply, and a user's line is split into tool results and
+//! text.
 
 use chorus_proto::Role;
 
@@ -6,13 +7,13 @@ use super::super::anthropic::content::ToolOutput;
 use super::super::anthropic::message_builder::MessageBuilder;
 use super::line::{Speaker, TranscriptMessage};
 
-/// Adds what one line says; results of tools are handed back.
+/// Adds one line. Returns its tool results, which become messages of their own.
 pub(super) fn add_line<'a>(draft: &mut MessageBuilder, talk: TranscriptMessage<'a>) -> Vec<ToolOutput<'a>> {
     draft.set_usage(talk.cost);
     draft.add_content(talk.content)
 }
 
-/// The role of what a speaker says in words.
+/// Returns the role of a speaker's text.
 pub(super) fn speaker_role(speaker: Speaker) -> Role {
     match speaker {
         Speaker::User => Role::User,

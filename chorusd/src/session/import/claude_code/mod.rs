@@ -1,9 +1,10 @@
-//! Claude Code transcripts: lines of JSON that form a tree.
+//! Imports Claude Code transcripts: lines of JSON that form a tree.
 //!
-//! The file is read twice. The first reading keeps a few numbers per line ([`index`]); [`links`] and [`chains`] make
-//! trees of them, one for the main conversation and one for each side chain; [`path`] follows each tree to its
-//! newest leaf. Messages that were typed while the program worked stand beside the trees ([`queue`], [`typed`]): each has a
-//! place on the path, behind what was said last when the model got it. The second reading fetches the lines of that path and writes them as messages ([`session`]).
+//! Reads the file twice. The first pass keeps a few numbers per line ([`index`]). [`parents`] and [`sidechains`] build
+//! trees from them, one for the main conversation and one for each side chain, and [`main_branch`] follows each tree to
+//! its newest leaf. Messages that the user typed while the program worked are not part of the trees ([`queue`],
+//! [`queued_messages`]): each is inserted into the path after the last message that the model had received by then. The
+//! second pass reads the lines of the path again and writes them as messages ([`chain_writer`]).
 
 mod authorship;
 mod chain_writer;
@@ -25,7 +26,7 @@ use super::error::ImportError;
 use super::writer::SessionWriter;
 use index::TranscriptIndex;
 
-/// Reads the main conversation and every side chain.
+/// Imports the main conversation and every side chain.
 pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
     let mut index = TranscriptIndex::build(source, writer)?;
     let copies = parents::resolve(&mut index);

@@ -1,4 +1,4 @@
-//! Which line follows which.
+//! Resolves the parent of every line.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::index::{
     TranscriptIndex,
 };
 
-/// Sets the parent of every node. Gives the lines that repeat a uuid, each with the line that stands for it.
+/// Sets the parent of every node. Returns the lines that repeat a uuid, each with the line that counts instead.
 pub(super) fn resolve(index: &mut TranscriptIndex) -> Vec<(u64, u32)> {
     let copies = mark_duplicates(index);
     let parents = std::mem::take(&mut index.parents);
@@ -30,7 +30,7 @@ pub(super) fn resolve(index: &mut TranscriptIndex) -> Vec<(u64, u32)> {
     copies
 }
 
-/// The node with that uuid.
+/// Returns the node with the given uuid.
 pub(super) fn find_node(index: &TranscriptIndex, uuid: u64) -> Option<u32> {
     let at = index.uuids.binary_search_by_key(&uuid, |entry| entry.0).ok()?;
     Some(index.uuids[at].1)
@@ -41,7 +41,7 @@ fn is_same_chain(index: &TranscriptIndex, a: u32, b: u32) -> bool {
     a.has_flag(FLAG_SIDE) == b.has_flag(FLAG_SIDE) && (!a.has_flag(FLAG_SIDE) || a.agent == b.agent)
 }
 
-/// Of lines with one uuid the first that can be read stands for all; the others leave the tree.
+/// Of several lines with one uuid, keeps the first that has a message and removes the others from the tree.
 fn mark_duplicates(index: &mut TranscriptIndex) -> Vec<(u64, u32)> {
     index.uuids.sort_unstable();
     let mut copies = Vec::new();
@@ -67,11 +67,11 @@ fn mark_duplicates(index: &mut TranscriptIndex) -> Vec<(u64, u32)> {
     copies
 }
 
-/// What stood before a line, for lines that do not name what they follow.
+/// The previous lines, for lines that do not name a parent.
 #[derive(Debug, Default)]
 struct PreviousLines {
     main: Option<u32>,
-    /// The last line of each helper; 0: of those that are not named.
+    /// The last line of each subagent; key 0 is for those without a name.
     side: HashMap<u16, u32>,
 }
 
@@ -80,7 +80,7 @@ impl PreviousLines {
         let node = &index.nodes[number as usize];
         let found = match node.flags & FLAG_SIDE != 0 {
             false => self.main,
-            // Without a name, a side chain starts with what it was asked.
+            // Without a name, a side chain starts with its prompt.
             true if node.agent == 0
                 && node.has_flag(FLAG_MESSAGE)
                 && !node.has_flag(FLAG_ASSISTANT | FLAG_RESULT | FLAG_SYSTEM) =>
@@ -94,7 +94,7 @@ impl PreviousLines {
 
     fn record(&mut self, index: &TranscriptIndex, number: u32) {
         let node = &index.nodes[number as usize];
-        // A line that says nothing may be a late note on something far above.
+        // A line without a message may be a late note on a line far above.
         let replace = |last: u32| node.has_flag(FLAG_MESSAGE) || !index.nodes[last as usize].has_flag(FLAG_MESSAGE);
         if !node.has_flag(FLAG_SIDE) {
             if self.main.is_none_or(replace) {
@@ -106,7 +106,8 @@ impl PreviousLines {
     }
 }
 
-/// Lets the first line of every circle follow what stands before it in the file, unless that leads back to it.
+/// Breaks each cycle at its first line. The parent of that line becomes the message before it in the file, unless that
+/// leads back to the line.
 fn break_cycles(index: &mut TranscriptIndex) {
     let firsts = find_cycles(index);
     if firsts.is_empty() {
@@ -126,7 +127,7 @@ fn break_cycles(index: &mut TranscriptIndex) {
     }
 }
 
-/// The first line of each circle.
+/// Returns the first line of each cycle.
 fn find_cycles(index: &TranscriptIndex) -> Vec<u32> {
     let parent = |node: u32| index.nodes[node as usize].parent;
     let mut walked = vec![NO_NODE; index.nodes.len()];
@@ -145,7 +146,7 @@ fn find_cycles(index: &TranscriptIndex) -> Vec<u32> {
     firsts
 }
 
-/// For each line the nearest one before that speaks in the same chain.
+/// Returns for each line the nearest message before it in the same chain.
 fn preceding_messages(index: &TranscriptIndex) -> Vec<u32> {
     let mut newest: HashMap<Option<u16>, u32> = HashMap::new();
     let of = |(number, node): (u32, &LineNode)| {
@@ -159,8 +160,8 @@ fn preceding_messages(index: &TranscriptIndex) -> Vec<u32> {
     (0u32..).zip(&index.nodes).map(of).collect()
 }
 
-/// What each line leads up to in the end: a disjoint-set forest, whose paths are split as they are walked, for a file may make them
-/// long. There are no circles in it.
+/// Finds the root of each line. A disjoint-set forest with path splitting, since a file may have long paths. It has no
+/// cycles.
 #[derive(Debug)]
 pub(super) struct RootForest(Vec<u32>);
 
@@ -180,7 +181,7 @@ impl RootForest {
         at
     }
 
-    /// Hangs a root below a line of another tree.
+    /// Makes a root the child of a line of another tree.
     fn attach_root(&mut self, root: u32, below: u32) {
         self.0[root as usize] = below;
     }

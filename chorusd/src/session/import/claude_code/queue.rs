@@ -1,8 +1,8 @@
-//! What a person types while the program works, in the two forms that files have it.
+//! Parses the lines about messages that the user types while the program works, which exist in two forms.
 //!
-//! Each message is noted when it begins to wait and when it stops (`queue-operation`). When a running turn takes it up, newer
-//! versions also write an `attachment` of the kind `queued_command`, with a place in the tree; no line of the user follows. One that
-//! begins a turn of its own becomes an ordinary line.
+//! A `queue-operation` line records when each message enters and leaves the queue. If a running turn takes a message
+//! up, newer versions also write an `attachment` line of the kind `queued_command`, which has a position in the tree,
+//! and no user's line follows. A message that begins a turn of its own becomes an ordinary user's line.
 
 use std::borrow::Cow;
 
@@ -12,24 +12,24 @@ use super::super::raw_object::RawObject;
 use super::authorship;
 use super::line::{LineKind, Speaker, TranscriptMessage};
 
-/// What happens to the messages that wait.
+/// A change to the queue of typed messages.
 #[derive(Debug)]
 pub(super) enum QueueOperation<'a> {
-    /// One begins to wait; `None` where the line does not say which.
+    /// A message enters the queue. `None` if the line does not contain it.
     Enqueue(Option<Box<TranscriptMessage<'a>>>),
-    /// The one that waits longest begins a turn, as an ordinary line of the user.
+    /// The oldest message leaves the queue and becomes an ordinary user's line.
     Dequeue,
-    /// One waits no more: it was taken up by the running turn, or deleted.
+    /// A message leaves the queue: the running turn took it up, or it was deleted.
     Remove {
         content: Option<Content<'a>>,
         /// The line says that the turn took it up.
         absorbed: bool,
     },
-    /// All go back to where they were typed.
+    /// All messages return to the input field.
     TakeBack,
 }
 
-/// Reads a line of type `queue-operation`.
+/// Parses a line of type `queue-operation`.
 pub(super) fn parse_operation<'a>(fields: &RawObject<'a>) -> LineKind<'a> {
     let said = || fields.get("content").and_then(|raw| parse_content(raw).ok()).filter(|content| !content.is_blank());
     match fields.get_text("operation").as_deref() {
@@ -47,7 +47,7 @@ pub(super) fn parse_operation<'a>(fields: &RawObject<'a>) -> LineKind<'a> {
     }
 }
 
-/// Reads a line of type `attachment`; most of them are notes of the program for the model.
+/// Parses a line of type `attachment`. Most are notes of the program for the model.
 pub(super) fn parse_attachment<'a>(fields: &RawObject<'a>) -> LineKind<'a> {
     let Some(attached) = fields.get("attachment").and_then(RawObject::from_value) else { return LineKind::Bookkeeping };
     if attached.get_text("type").is_none_or(|kind| kind != "queued_command") {
@@ -68,7 +68,7 @@ pub(super) fn parse_attachment<'a>(fields: &RawObject<'a>) -> LineKind<'a> {
     LineKind::QueuedMessage(Box::new(talk))
 }
 
-/// What was typed for a line that a command made, as it waited: `/name arguments`, or a command of the shell.
+/// Returns what the user typed for a line that a command wrote: `/name arguments`, or a shell command.
 pub(super) fn command_as_typed(text: &str) -> Option<Cow<'_, str>> {
     if let Some(shell) = text_in_tag(text, "bash-input") {
         return Some(shell.trim().into());
@@ -80,7 +80,7 @@ pub(super) fn command_as_typed(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// What stands between the marks of that name.
+/// Returns the text inside the tag `name`.
 fn text_in_tag<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     rest.split_once(&format!("</{name}>")).map(|(inside, _)| inside)

@@ -1,4 +1,4 @@
-//! Which line carries a message that was typed while the program worked: each comes in once.
+//! Finds the line that carries each message that was typed while the program worked, so that each is imported once.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -8,62 +8,62 @@ use super::index::NO_NODE;
 use super::line::TranscriptMessage;
 use super::queue::{QueueOperation, command_as_typed};
 
-/// So many of the messages that wait are looked for in a line that may hold several.
+/// Largest number of queued messages that are searched for in a line that may hold several.
 const MAX_MERGED_CANDIDATES: usize = 16;
 
-/// So many messages of one text are told apart; the older ones are long done with.
+/// Largest number of messages with the same text that are tracked. Older ones have long been sent.
 const MAX_SAME_TEXT: usize = 32;
 
-/// Where a line stands.
+/// The position of a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinePosition {
     pub line: u64,
     pub offset: u64,
-    /// The node that it would become.
+    /// The node that the line would become.
     pub next: u32,
 }
 
-/// What an operation changes.
+/// How an operation changes which lines carry messages.
 #[derive(Debug, Default)]
 pub(super) struct CarrierChange {
-    /// Nodes that carry their message no more.
+    /// Nodes that no longer carry their message.
     pub released_nodes: Vec<u32>,
-    /// The line that carries it from here on, as the next node.
+    /// The line that carries the message from now on, as the next node.
     pub new_carrier: Option<LinePosition>,
 }
 
-/// One message that was typed.
+/// A message that was typed.
 #[derive(Debug)]
 struct QueuedMessage {
     text_hash: u64,
     length: usize,
     at: LinePosition,
-    /// The node that carries it; none: the ordinary line does, or nobody.
+    /// The node that carries the message. `NO_NODE` if an ordinary line does, or none.
     node: u32,
     is_waiting: bool,
-    /// It has an attachment.
+    /// An attachment line has the message.
     attached: bool,
-    /// It may still come as an ordinary line.
+    /// The message may still appear as an ordinary line.
     may_be_sent: bool,
     taken_back: bool,
 }
 
-/// The messages that were typed so far. Texts are kept as hashes with random keys.
+/// The messages typed so far. Texts are stored as hashes with random keys.
 #[derive(Debug, Default)]
 pub(super) struct QueuedMessages {
     messages: Vec<QueuedMessage>,
     by_text: HashMap<u64, VecDeque<u32>>,
-    /// Those that wait, the oldest first; some wait no more.
+    /// The messages in the queue, oldest first, among them some that have left it.
     waiting: VecDeque<u32>,
-    /// Those that stopped waiting since the last ordinary line, to become one or to be edited.
+    /// Messages that left the queue since the last ordinary line, to become one or to be edited.
     dequeued: Vec<u32>,
-    /// Those that got an attachment since the last ordinary line.
+    /// Messages that got an attachment since the last ordinary line.
     newly_attached: Vec<u32>,
     hasher: RandomState,
 }
 
 impl QueuedMessages {
-    /// Takes an operation on the queue.
+    /// Applies an operation on the queue.
     pub fn apply_operation(&mut self, operation: QueueOperation<'_>, at: LinePosition) -> CarrierChange {
         match operation {
             QueueOperation::Enqueue(talk) => {
@@ -112,12 +112,12 @@ impl QueuedMessages {
         if message.attached || message.node == NO_NODE {
             return CarrierChange::default();
         }
-        // Here the model got it.
+        // The model received the message here.
         let before = std::mem::replace(&mut message.node, at.next);
         CarrierChange { released_nodes: vec![before], new_carrier: Some(LinePosition { next: at.next, ..message.at }) }
     }
 
-    /// Takes an attachment that is the node `node`. Gives the node that carried the message until now.
+    /// Adds an attachment, which is the node `node`. Returns the node that carried the message until now.
     pub fn add_attachment(&mut self, talk: &TranscriptMessage<'_>, node: u32) -> Option<u32> {
         let said = first_text(&talk.content).unwrap_or_default();
         let hash = self.hasher.hash_one(said);
@@ -131,7 +131,7 @@ impl QueuedMessages {
         (before != node && before != NO_NODE).then_some(before)
     }
 
-    /// Takes an ordinary line of the user. Gives the nodes whose message it is.
+    /// Matches an ordinary user's line with the queue. Returns the nodes that carried its messages until now.
     pub fn match_user_line(&mut self, talk: &TranscriptMessage<'_>) -> Vec<u32> {
         let mut sent = Vec::new();
         if talk.content.result_ids().next().is_some() {
@@ -155,13 +155,13 @@ impl QueuedMessages {
         }
         self.dequeued.clear();
         for message in self.newly_attached.drain(..) {
-            // What comes later and reads the same is another message.
+            // A later message with the same text is another message.
             self.messages[message as usize].may_be_sent = false;
         }
         sent
     }
 
-    /// Messages that waited together may be sent as one, a line or more for each.
+    /// Matches messages that were sent together as one, each on one or more lines of it.
     fn match_merged_messages(&mut self, mut said: &str) -> Vec<u32> {
         while self.waiting.front().is_some_and(|message| !self.messages[*message as usize].is_waiting) {
             self.waiting.pop_front();
@@ -189,7 +189,7 @@ impl QueuedMessages {
         Some(std::mem::replace(&mut message.node, NO_NODE)).filter(|node| *node != NO_NODE)
     }
 
-    /// Lines of messages that were taken back and not sent as they were.
+    /// Returns the lines of messages that were taken back and not sent unchanged.
     pub fn taken_back(&self) -> impl Iterator<Item = u64> {
         self.messages.iter().filter(|message| message.taken_back).map(|message| message.at.line)
     }
@@ -216,7 +216,7 @@ impl QueuedMessages {
         number
     }
 
-    /// The oldest message with that text for which it holds.
+    /// Returns the oldest message with that text for which `holds` returns true.
     fn find(&self, text: u64, holds: impl Fn(&QueuedMessage) -> bool) -> Option<u32> {
         let of_text = self.by_text.get(&text)?;
         of_text.iter().copied().find(|message| holds(&self.messages[*message as usize]))
@@ -227,7 +227,7 @@ impl QueuedMessages {
     }
 }
 
-/// The words of a message.
+/// Returns the first text of a message that is not blank.
 fn first_text<'c>(content: &'c Content<'_>) -> Option<&'c str> {
     content.texts().map(str::trim).find(|text| !text.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Lines of Qwen Code: a tree like that of Claude Code, whose messages are those of Gemini's API.
+//! Lines of Qwen Code: a tree like that of Claude Code, with messages in the form of Gemini's API.
 
 use chorus_proto::Usage;
 use serde_json::value::RawValue;
@@ -7,7 +7,7 @@ use super::super::anthropic::content::{Content, ContentBlock, Media, ToolOutput}
 use super::super::json_values::minify_value;
 use super::super::raw_object::{RawObject, list_entries};
 
-/// Reads the parts of a message.
+/// Parses the parts of a message.
 pub(super) fn parse_content(parts: &RawValue) -> Result<Content<'_>, String> {
     let blocks: Vec<_> = list_entries(parts).ok_or("its parts are not a list")?.into_iter().map(parse_block).collect();
     if blocks.is_empty() { Err("its message is empty".into()) } else { Ok(Content(blocks)) }
@@ -35,7 +35,7 @@ fn parse_known_block<'a>(part: &RawObject<'a>) -> Option<ContentBlock<'a>> {
     Some(ContentBlock::File(Media::embedded("file", data.get_text("mimeType"), data.get_text("data")?)))
 }
 
-/// What a tool gave back: `{"output": …}`, `{"error": …}`, or JSON of its own.
+/// Parses a tool result: `{"output": …}`, `{"error": …}`, or other JSON.
 fn parse_tool_output<'a>(answer: &RawObject<'a>) -> ToolOutput<'a> {
     let raw = answer.get("response");
     let inside = raw.and_then(RawObject::from_value);
@@ -48,7 +48,7 @@ fn parse_tool_output<'a>(answer: &RawObject<'a>) -> ToolOutput<'a> {
     ToolOutput { call, text, is_error, files: Vec::new(), others: Vec::new() }
 }
 
-/// The tokens of a line, as Gemini's API counts them.
+/// Parses the token counts of Gemini's API.
 pub(super) fn parse_usage(fields: &RawObject<'_>) -> Usage {
     let tokens = fields.get("usageMetadata").and_then(RawObject::from_value);
     let count = |name| tokens.as_ref().and_then(|tokens| tokens.get_u64(name));

@@ -1,19 +1,19 @@
-//! One tree for the main conversation, one for each side chain.
+//! Separates the main conversation and the side chains.
 
 use std::collections::HashMap;
 
 use super::index::{FLAG_DUPLICATE, FLAG_SIDE, TranscriptIndex};
 use super::parents::RootForest;
 
-/// The lines of one conversation, its abandoned branches included.
+/// The lines of one conversation, including abandoned branches.
 #[derive(Debug)]
 pub(super) struct Chain {
     pub side: bool,
-    /// In the order of the file.
+    /// Node numbers in the order of the file.
     pub members: Vec<u32>,
 }
 
-/// The main conversation first, then the side chains in order of their beginning.
+/// Returns the main conversation, then the side chains in the order of their first lines.
 pub(super) fn split_chains(index: &TranscriptIndex) -> Vec<Chain> {
     let mut chains = vec![Chain { side: false, members: Vec::new() }];
     let mut of_root: HashMap<u32, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Every rule of the tree and of the blocks, each on a few lines.
+//! Tests of the rules for trees and blocks, each with a few lines.
 
 use chorus_proto::Role;
 use chorus_proto::methods::import::ImportFormat::ClaudeCode;
@@ -9,7 +9,7 @@ mod person;
 mod qwen;
 mod typed;
 
-/// A line whose message has `content`; `parent` is a uuid or empty.
+/// A line whose message has `content`. `parent` is a uuid or empty.
 fn line(kind: &str, uuid: &str, parent: &str, content: &str) -> String {
     with(kind, uuid, parent, content, "", "")
 }
@@ -121,7 +121,8 @@ fn lines_of_one_reply_become_one_message() {
 
 #[test]
 fn parallel_calls_keep_all_their_results() {
-    // Each result hangs off the line of its own call; the conversation goes on from the last, or from the first.
+    // Each result is the child of the line of its own call. The conversation continues from the last result, or from
+    // the first.
     for on in ["r1", "r2"] {
         let found = main_of(&[
             line("user", "a", "", r#""q""#),
@@ -340,7 +341,7 @@ fn links_forward_and_in_circles_lose_nothing() {
         line("user", "d", "d", r#""4""#),
     ]);
     assert_eq!(circle.role_texts(), ["user: 1", "assistant: 2", "user: 3", "user: 4"]);
-    // What stands before the circle leads into it, and to the second one through the first.
+    // The line before the cycle becomes the parent of its first line, and leads to the second cycle through the first.
     let one = [("a", "c"), ("b", "c"), ("c", "b")];
     let two = [("a", "g"), ("b", "c"), ("c", "b"), ("d", ""), ("e", ""), ("f", "g"), ("g", "f")];
     for links in [&one[..], &two] {
@@ -354,7 +355,8 @@ fn links_forward_and_in_circles_lose_nothing() {
     }
 }
 
-/// The way of each line is walked once. Walked anew for every line, these take minutes, and a file of a few megabytes hours.
+/// Each line is visited once. If every line started a walk of its own, these files would take minutes, and a file of a
+/// few megabytes hours.
 #[test]
 fn files_that_lead_forward_or_in_circles_all_over_are_read_like_any_other() {
     const MANY: usize = 20_000;

@@ -1,23 +1,23 @@
-//! Names that the file gives its conversations.
+//! Titles that the file gives to its conversations.
 
 use super::line::Title;
 
-/// So many summaries are kept: a file has a handful.
+/// Largest number of summaries that are kept. A file usually has a handful.
 const MAX_SUMMARIES: usize = 1000;
 
-/// Titles as they were found.
+/// The titles found so far.
 #[derive(Debug, Default)]
 pub(super) struct Titles {
     given: Option<String>,
     guessed: Option<String>,
-    /// The hash of the leaf a summary speaks of (0: it does not say), and the summary.
+    /// Summaries, each with the hash of the leaf that it refers to, or 0 if it names none.
     summaries: Vec<(u64, String)>,
 }
 
-/// Which conversation the leaf of a summary belongs to.
+/// The conversation that the leaf of a summary belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeafOwner {
-    /// The one that asks.
+    /// The conversation that is being described.
     This,
     Another,
     /// The leaf is not in the file.
@@ -25,7 +25,7 @@ pub(super) enum LeafOwner {
 }
 
 impl Titles {
-    /// Keeps a title.
+    /// Records a title.
     pub fn add(&mut self, title: Title<'_>, hash: impl Fn(&str) -> u64) {
         match title {
             Title::Given(text) => self.given = to_single_line(&text),
@@ -39,9 +39,9 @@ impl Titles {
         }
     }
 
-    /// The description of a side chain: the last summary of one of its lines. The main conversation is called what
-    /// the user called it, if so; and where no summary is of a line in the file, it takes the only one there is:
-    /// the lines may have been written anew when the conversation was taken up again.
+    /// Returns the description of a conversation. For a side chain that is the last summary of one of its lines. For
+    /// the main conversation it is the first of: the user's title, its last summary, a generated title, and the only
+    /// summary whose leaf is not in the file, since resuming the conversation may have rewritten the lines.
     pub fn description(&self, main: bool, owner: impl Fn(u64) -> LeafOwner) -> Option<String> {
         let (mut own, mut strange) = (None, Vec::new());
         for (leaf, text) in &self.summaries {
@@ -61,7 +61,7 @@ impl Titles {
     }
 }
 
-/// On one line.
+/// Joins the lines of `text`. Returns `None` if nothing is left.
 fn to_single_line(text: &str) -> Option<String> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     (!text.is_empty()).then_some(text)

@@ -1,4 +1,4 @@
-//! One item of a conversation.
+//! Parses one item of a conversation.
 
 use chorus_proto::{Attachment, Role, ToolCall};
 use serde_json::value::RawValue;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::super::json_values::{json_string, linked_attachment, minify_value};
 use super::super::raw_object::{RawObject, list_entries, string_value};
 
-/// What an item is to the conversation.
+/// The kind of an item.
 #[derive(Debug)]
 pub(super) enum Item {
     Message {
@@ -20,7 +20,7 @@ pub(super) enum Item {
         content: ParsedContent,
         failed: bool,
     },
-    /// Thinking, and whatever else has no place in a message: kept as it came.
+    /// Thinking, and everything else that a message has no field for, unchanged.
     Other {
         kind: String,
         raw: Box<RawValue>,
@@ -29,25 +29,25 @@ pub(super) enum Item {
     Ignored,
 }
 
-/// Text and pictures.
+/// Text and images.
 #[derive(Debug, Default)]
 pub(super) struct ParsedContent {
     pub text: String,
     pub attachments: Vec<Attachment>,
 }
 
-/// Whether items of this kind call a tool.
+/// Returns whether items of this kind are tool calls.
 pub(super) fn is_call(kind: &str) -> bool {
     matches!(kind, "function_call" | "custom_tool_call" | "local_shell_call")
 }
 
-/// Whether items of this kind answer a call.
+/// Returns whether items of this kind are tool results.
 pub(super) fn is_output(kind: &str) -> bool {
     matches!(kind, "function_call_output" | "custom_tool_call_output" | "local_shell_call_output")
 }
 
 impl Item {
-    /// Reads an item; the reason, where it is none. `whole` is the same as it came.
+    /// Parses an item. Returns the reason if it is not one. `whole` is the unparsed item.
     pub fn parse(fields: &RawObject<'_>, whole: Option<&RawValue>) -> Result<Self, String> {
         let kind = fields.get_text("type").ok_or("an item without a type")?;
         let named = |name: &str| fields.get_text(name).filter(|text| !text.is_empty()).map(String::from);
@@ -95,7 +95,7 @@ impl Item {
     }
 }
 
-/// Arguments come as JSON in a string; where that is no JSON, the string itself is what the model said.
+/// Converts arguments, which are JSON in a string. If they are not valid JSON, keeps the string as the model wrote it.
 fn parse_arguments(raw: &RawValue) -> Box<RawValue> {
     let parsed = string_value(raw).and_then(|inside| RawValue::from_string(inside.into_owned()).ok());
     minify_value(parsed.as_deref().unwrap_or(raw))
@@ -121,7 +121,7 @@ fn parse_content(raw: Option<&RawValue>) -> Result<ParsedContent, String> {
     Ok(content)
 }
 
-/// The object of these fields.
+/// Builds a JSON object from the fields.
 fn to_json_object(fields: &RawObject<'_>) -> Box<RawValue> {
     let parts: Vec<_> =
         fields.iter().map(|(key, raw)| format!("{}:{}", json_string(key).get(), minify_value(raw).get())).collect();

@@ -1,4 +1,5 @@
-//! Items become messages: a text and the calls after it are one, so that results directly follow their calls.
+//! Builds messages from items. A text and the tool calls after it become one message, so that results directly follow
+//! their calls.
 
 use chorus_proto::{NewMessage, Role, Usage};
 use jiff::Timestamp;
@@ -8,10 +9,11 @@ use super::super::json_values::{group_by_kind, import_source, program_source, pr
 use super::item::{Item, ParsedContent};
 use super::tokens::add_usage;
 
-/// So many results, and characters of them, wait for the tokens of the call before them.
+/// Largest number of results, and of characters in them, that are held back until the token counts of the model call
+/// arrive.
 const MAX_HELD: (usize, usize) = (256, 8 << 20);
 
-/// What the program writes in the user's name begins so.
+/// Prefixes of text that the program writes in the user's name.
 const PROGRAM_PREFIXES: [&str; 6] = [
     "# AGENTS.md instructions",
     "<environment_context>",
@@ -21,22 +23,22 @@ const PROGRAM_PREFIXES: [&str; 6] = [
     "<user_instructions>",
 ];
 
-/// Messages that are being put together.
+/// Messages under construction.
 #[derive(Debug)]
 pub(super) struct MessageBuilder {
     now: Timestamp,
     at: Option<Timestamp>,
     open: Option<NewMessage>,
-    /// What has no place in the open message.
+    /// Values that the open message has no field for.
     open_extra_fields: Vec<(String, Box<RawValue>)>,
-    /// The same for what the assistant says next.
+    /// Values that the next message of the assistant has no field for.
     pending_extra_fields: Vec<(String, Box<RawValue>)>,
-    /// Ids and names of the calls since the last message of anybody else.
+    /// Ids and names of the tool calls since the last message with another role.
     calls: Vec<(String, String)>,
     ready: Vec<NewMessage>,
-    /// The reply in `ready` whose tokens may still be told.
+    /// Index in `ready` of the reply whose token counts may still arrive.
     awaiting_usage: Option<usize>,
-    /// Tokens that were told before what the call said.
+    /// Token counts that arrived before the reply.
     early_usage: Option<Usage>,
 }
 
@@ -56,17 +58,17 @@ impl MessageBuilder {
         }
     }
 
-    /// The time of what comes next.
+    /// Sets the time of the next items.
     pub fn set_time(&mut self, at: Timestamp) {
         self.at = Some(at);
     }
 
-    /// The time of what came last.
+    /// Returns the time that was set last.
     pub fn time(&self) -> Option<Timestamp> {
         self.at
     }
 
-    /// Messages that are whole. A reply waits for its tokens, and what answers it with it.
+    /// Returns the complete messages. A reply is held back until its token counts arrive, and its results with it.
     pub fn take_ready(&mut self) -> Vec<NewMessage> {
         let held = &self.ready[self.awaiting_usage.unwrap_or(self.ready.len())..];
         if held.len() > MAX_HELD.0 || held.iter().map(|message| message.content.len()).sum::<usize>() > MAX_HELD.1 {
@@ -76,7 +78,7 @@ impl MessageBuilder {
         self.ready.drain(..rest).collect()
     }
 
-    /// Takes what a call cost: of the reply that is open, of the one before its results, or of what comes next.
+    /// Adds token counts to the open reply, to the reply before its results, or to the next reply.
     pub fn add_usage(&mut self, usage: Usage) {
         if let Some(open) = &mut self.open {
             open.usage = Some(add_usage(open.usage.take(), usage));
@@ -87,7 +89,7 @@ impl MessageBuilder {
         }
     }
 
-    /// Nothing follows.
+    /// Completes all messages at the end of the file.
     pub fn finish(&mut self) {
         if !self.pending_extra_fields.is_empty() {
             self.open_reply();
@@ -96,7 +98,7 @@ impl MessageBuilder {
         self.awaiting_usage = None;
     }
 
-    /// Takes an item.
+    /// Adds an item.
     pub fn add_item(&mut self, item: Item) {
         match item {
             Item::Message { id, role: Role::Assistant, content } => {
@@ -132,7 +134,7 @@ impl MessageBuilder {
         }
     }
 
-    /// Takes a message that is whole.
+    /// Adds a complete message.
     pub fn add_message(&mut self, mut message: NewMessage) {
         message.timestamp = message.timestamp.or(self.at);
         if message.role != Role::ToolResult {
@@ -150,7 +152,7 @@ impl MessageBuilder {
         message
     }
 
-    /// The open message of the assistant, with what was kept for it.
+    /// Returns the open message of the assistant, opening one if needed, and adds the values kept for it.
     fn open_reply(&mut self) -> &mut NewMessage {
         self.open_extra_fields.append(&mut self.pending_extra_fields);
         let message = self.open.take().unwrap_or_else(|| {

@@ -1,7 +1,8 @@
-//! Codex rollouts: JSONL in which every line wraps an item of the conversation, or, in older ones, is the item itself.
+//! Imports Codex rollouts: JSONL in which every line wraps an item of the conversation or, in older ones, is the item
+//! itself.
 //!
-//! Only the items are read, and what calls cost. Other events repeat the items for a screen, and a turn's context says little but the
-//! model.
+//! Reads only the items and the token counts. Other events repeat the items for display, and of a turn's context only
+//! the model is of use.
 
 mod item;
 mod message_builder;
@@ -22,7 +23,7 @@ use item::Item;
 use message_builder::MessageBuilder;
 use tokens::TokenCounter;
 
-/// Whether a line is one of a rollout.
+/// Returns whether a line is one of a rollout.
 pub(super) fn is_rollout_line(fields: &RawObject<'_>) -> bool {
     let Some(kind) = fields.get_text("type") else {
         return fields.has("record_type") || is_unwrapped_start(fields);
@@ -37,13 +38,13 @@ pub(super) fn is_rollout_line(fields: &RawObject<'_>) -> bool {
     }
 }
 
-/// The first line of an older rollout.
+/// Returns whether a line is the first line of an older rollout.
 fn is_unwrapped_start(fields: &RawObject<'_>) -> bool {
     let has = |name: &str| fields.iter().any(|(key, _)| key == name);
     has("id") && has("timestamp") && (has("instructions") || has("git")) && !has("role") && !has("messages")
 }
 
-/// Reads one conversation.
+/// Imports one conversation.
 pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
     let mut about = ImportedMetadata::default();
     let mut drafts = MessageBuilder::new(writer.now);
@@ -72,7 +73,7 @@ pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) 
     Ok(())
 }
 
-/// Takes one line; the reason, where it is none.
+/// Imports one line. Returns the reason if it cannot be parsed.
 fn import_line(
     fields: &RawObject<'_>,
     about: &mut ImportedMetadata,
@@ -96,7 +97,7 @@ fn import_line(
         }
         ("event_msg", _) => {}
         ("compacted", Some(compacted)) => {
-            // What came before stays in the record; the account of it is a message like others.
+            // The messages before a compaction stay in the file; its summary is a message like others.
             if let Some(text) = compacted.get_text("message").filter(|text| !text.is_empty()) {
                 drafts.add_message(NewMessage {
                     source: Some(import_source("codex")),
@@ -116,7 +117,7 @@ fn import_line(
     Ok(())
 }
 
-/// What the first line says; a rollout that goes on from another has that one's too, further down.
+/// Reads the first line. A rollout that continues another one also has the first line of that one, further down.
 fn read_session_start(meta: &RawObject<'_>, about: &mut ImportedMetadata) {
     if about.id.is_none() {
         about.id = meta.get_text("id").and_then(|id| id.parse().ok());

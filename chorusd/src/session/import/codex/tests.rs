@@ -1,10 +1,12 @@
+//! Tests of Codex rollouts.
+
 use chorus_proto::Role;
 use chorus_proto::SourceKind::{Agent, Import};
 use chorus_proto::methods::import::ImportFormat::{Auto, Codex};
 
 use super::super::test_support::import_as;
 
-/// A short rollout as the program writes it: parallel calls, thinking, events that repeat the messages.
+/// A short rollout as the program writes it: parallel tool calls, thinking, events that repeat the messages.
 const ROLLOUT: &str = r##"{"timestamp":"2025-11-02T10:00:00.000Z","type":"session_meta","payload":{"id":"7d444840-9dc0-41d1-b245-5ffdce74fad2","timestamp":"2025-11-02T09:59:59.000Z","cwd":"/w","originator":"codex_cli_rs","cli_version":"0.55.0","instructions":null,"source":"cli","git":{"branch":"main"}}}
 {"timestamp":"2025-11-02T10:00:01.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"}]}}
 {"timestamp":"2025-11-02T10:00:02.000Z","type":"turn_context","payload":{"cwd":"/w","approval_policy":"on-request","model":"gpt-5-codex","summary":"auto"}}
@@ -101,7 +103,8 @@ fn what_cannot_be_read_is_told_and_the_rest_comes_in() {
     assert_eq!(session.messages[0].role, Role::Assistant);
 }
 
-/// A line with an event of the tokens, as codex-rs/protocol `TokenUsageInfo` has them: of all calls, and of the last.
+/// A line with a token event in the form of codex-rs/protocol `TokenUsageInfo`: the totals and the counts of the last
+/// call.
 fn tokens(total: [u64; 3], last: Option<[u64; 3]>) -> String {
     let usage = |[input, cached, output]: [u64; 3]| {
         format!(
@@ -130,7 +133,7 @@ fn called(id: &str) -> [String; 2] {
     ]
 }
 
-/// Input, cached input and output of each message.
+/// Input, cached input and output tokens of each message.
 fn costs(lines: &[String]) -> Vec<Option<[u64; 3]>> {
     let memory = import_as(Codex, lines.join("\n")).unwrap();
     assert_eq!(memory.skipped, []);
@@ -149,7 +152,7 @@ fn a_reply_has_the_tokens_of_its_call() {
         r#"{"timestamp":"2025-11-02T10:00:00Z","type":"event_msg","payload":{"type":"token_count","info":null}}"#;
     let due = [None, Some([10, 4, 2]), None, Some([20, 8, 3])];
     let (user, done) = (said("user", "q"), said("assistant", "done"));
-    // Behind the call, behind its results, and before it; told again; and as the sum alone.
+    // After the call, after its results, and before the reply; repeated; and as the total alone.
     let list = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
     assert_eq!(costs(&list(&[&user, none, &call, &first, &first, &output, &done, &second])), due);
     assert_eq!(costs(&list(&[&user, &call, &output, &first, &done, &second, &second])), due);

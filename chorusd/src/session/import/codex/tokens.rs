@@ -1,10 +1,10 @@
-//! What calls cost: a rollout tells it in events of their own (`token_count`), of the last call and of all so far.
+//! Token counts of model calls. A rollout has them in separate events (`token_count`), for the last call and in total.
 
 use chorus_proto::Usage;
 
 use super::super::raw_object::RawObject;
 
-/// What was told so far.
+/// The totals so far.
 #[derive(Debug, Default)]
 pub(super) struct TokenCounter {
     total: Option<TokenCounts>,
@@ -18,7 +18,8 @@ struct TokenCounts {
 }
 
 impl TokenCounter {
-    /// What the last call cost. An event whose total did not move repeats what is known, and older ones tell only the total.
+    /// Returns the usage of the last call. An event whose total is unchanged repeats an earlier one. Older events have
+    /// only the total.
     pub fn usage_from_event(&mut self, payload: &RawObject<'_>) -> Option<Usage> {
         let info = payload.get("info").and_then(RawObject::from_value)?;
         let counts = |name| info.get(name).and_then(RawObject::from_value).map(|counts| TokenCounts::parse(&counts));
@@ -56,7 +57,7 @@ impl TokenCounts {
     }
 }
 
-/// What a call cost, together with those before it.
+/// Adds `usage` to that of the calls before.
 pub(super) fn add_usage(before: Option<Usage>, usage: Usage) -> Usage {
     let Some(before) = before else { return usage };
     let add = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).reduce(u64::saturating_add);

@@ -1,4 +1,4 @@
-//! One block of a message's content.
+//! Parses one block of a message's content.
 
 use chorus_proto::{Attachment, ToolCall};
 use serde_json::value::RawValue;
@@ -17,11 +17,11 @@ pub(super) enum GooseBlock {
         attachments: Vec<Attachment>,
         failed: bool,
     },
-    /// Thinking, notices and whatever else has no place in a message.
+    /// Thinking, notices, and everything else that a message has no field for.
     Other(String),
 }
 
-/// Whether a content is a list of blocks as goose has them: others tell their calls apart by other names.
+/// Returns whether a content is a list of blocks in goose's form. Other programs name the type of tool calls otherwise.
 pub(super) fn is_goose_content(content: &RawValue) -> bool {
     list_entries(content).is_some_and(|blocks| {
         blocks.iter().all(|raw| RawObject::from_value(raw).is_some_and(|block| block.has("type")))
@@ -29,7 +29,7 @@ pub(super) fn is_goose_content(content: &RawValue) -> bool {
 }
 
 impl GooseBlock {
-    /// Reads a block; `number` names a picture in it.
+    /// Parses a block. `number` is used in the name of an image.
     pub fn parse(raw: &RawValue, number: usize) -> Self {
         let Some(fields) = RawObject::from_value(raw) else {
             return string_value(raw)
@@ -52,7 +52,7 @@ fn parse_image(fields: &RawObject<'_>, number: usize) -> Option<Attachment> {
     Some(embedded_attachment(number, "image", media_type, fields.get_text("data")?.into_owned()))
 }
 
-/// What is inside `{"status": "success", "value": ...}` or `{"Ok": ...}`; the reason, where it says an error.
+/// Unwraps `{"status": "success", "value": ...}` or `{"Ok": ...}`. Returns the text of an error.
 fn unwrap_result(raw: &RawValue) -> Result<&RawValue, String> {
     let Some(fields) = RawObject::from_value(raw) else { return Ok(raw) };
     if let Some(error) = fields.get("error").or_else(|| fields.get("Err")) {
@@ -92,7 +92,7 @@ fn parse_tool_result(fields: &RawObject<'_>) -> Option<GooseBlock> {
     Some(GooseBlock::Answer { call, text, attachments, failed })
 }
 
-/// The text of a result; what is no text in it stands there as JSON.
+/// Returns the text of a tool result. Parts that are not text are included as JSON.
 fn result_text(content: &RawValue, attachments: &mut Vec<Attachment>) -> String {
     if let Some(text) = string_value(content) {
         return text.into_owned();

@@ -1,4 +1,4 @@
-//! One entry becomes messages: what tools answered each one of its own, and what was said.
+//! Converts one entry to messages: one for each tool result, and one for the rest.
 
 use std::io;
 
@@ -13,33 +13,34 @@ use super::super::raw_object::{RawObject, list_entries, string_value};
 use super::super::writer::SessionWriter;
 use super::block::GooseBlock;
 
-/// Fields that have a place in a message, or say nothing about the conversation; any other is kept in `provider`.
+/// Fields that a message has a place for, or that say nothing about the conversation. All others are kept in
+/// `provider`.
 const KNOWN_FIELDS: [&str; 4] = ["role", "created", "content", "id"];
 
-/// What every message has that both the person and the model see.
+/// The metadata of every message that is visible to both the user and the model.
 const DEFAULT_METADATA: &str = r#"{"userVisible":true,"agentVisible":true}"#;
 
-/// The messages, one after the other.
+/// Converts the entries of a session in order.
 #[derive(Debug, Default)]
 pub(super) struct MessageReader {
-    /// Ids and names of calls that have no result yet.
+    /// Ids and names of tool calls that have no result yet.
     calls: Vec<(String, String)>,
 }
 
-/// An entry that was read.
+/// A parsed entry.
 struct ParsedEntry {
     id: Option<String>,
     at: Option<Timestamp>,
     results: Vec<NewMessage>,
     said: NewMessage,
-    /// Blocks without a place.
+    /// Blocks that a message has no field for.
     extra_blocks: Vec<(String, Box<RawValue>)>,
-    /// Fields without a place.
+    /// Fields that a message has no place for.
     extra_fields: Vec<(String, Box<RawValue>)>,
 }
 
 impl MessageReader {
-    /// Takes the entry with this number.
+    /// Writes the messages of the entry with this number.
     pub fn add_entry(&mut self, number: u64, fields: &RawObject<'_>, writer: &mut SessionWriter<'_>) -> io::Result<()> {
         let ParsedEntry { mut id, at, results, mut said, extra_blocks: mut others, extra_fields: kept } =
             match self.parse_entry(fields) {
@@ -55,7 +56,7 @@ impl MessageReader {
         others.extend(kept);
         for mut result in results {
             if !speaks {
-                // The entry is this result.
+                // The entry contains only tool results, so the first one takes its id.
                 result.id = id.take();
                 result.provider = provider_object("goose", &group_by_kind(std::mem::take(&mut others)));
             }
@@ -128,7 +129,7 @@ fn new_message(role: Role) -> NewMessage {
     NewMessage { source: Some(import_source("goose")), ..NewMessage::text(role, "") }
 }
 
-/// Fields without a place.
+/// Returns the fields that a message has no place for.
 fn unknown_fields(fields: &RawObject<'_>) -> Vec<(String, Box<RawValue>)> {
     let without = fields.iter().filter(|(key, value)| !KNOWN_FIELDS.contains(key) && value.get() != "null");
     let unusual = without

@@ -1,4 +1,5 @@
-//! Sessions of goose: JSONL whose first line says what the session is, or one JSON object with the messages in it.
+//! Imports sessions of goose: JSONL whose first line has the session's metadata, or one JSON object that contains the
+//! messages.
 
 mod block;
 mod message;
@@ -14,7 +15,7 @@ use super::sink::ImportedMetadata;
 use super::writer::SessionWriter;
 use message::MessageReader;
 
-/// Whether a line is one of a session file, or the object of an export.
+/// Returns whether an object is a line of a session file, or an exported session.
 pub(super) fn is_session(fields: &RawObject<'_>) -> bool {
     if fields.has("role") {
         return fields.has("created") && fields.get("content").is_some_and(block::is_goose_content);
@@ -22,7 +23,7 @@ pub(super) fn is_session(fields: &RawObject<'_>) -> bool {
     fields.has("working_dir") && ["conversation", "description", "message_count"].iter().any(|key| fields.has(key))
 }
 
-/// Reads one session.
+/// Imports one session.
 pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
     let (first_is_a_line, too_long) = {
         let mut lines = LineReader::new(&mut *source);
@@ -41,7 +42,7 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
     match broken {
         Some((line, reason)) if writer.message_count() > before => writer.skip(line, reason),
         None if writer.message_count() > before || !too_long => {}
-        // Neither one object nor messages in it: perhaps only the first line is broken, or too long.
+        // This is not a single object with messages: perhaps only the first line is broken or too long.
         Some(_) | None => {
             source.rewind()?;
             return import_jsonl(source, writer);
@@ -67,7 +68,7 @@ fn import_jsonl(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Re
     Ok(())
 }
 
-/// One object; the line and the reason, where it breaks off.
+/// Imports a single object. Returns the line and the reason if it is broken.
 fn import_object(
     source: &mut impl BufRead,
     writer: &mut SessionWriter<'_>,
@@ -98,7 +99,7 @@ fn import_object(
     Ok(broken)
 }
 
-/// One field of what the session says of itself.
+/// Sets one field of the session's metadata.
 fn set_metadata_field(about: &mut ImportedMetadata, key: &str, value: &str) {
     let text = || serde_json::from_str::<String>(value).ok().filter(|text| !text.trim().is_empty());
     let time = || serde_json::from_str(value).ok().and_then(parse_timestamp);

@@ -1,4 +1,4 @@
-//! Sessions of goose, old and new.
+//! Tests of goose sessions in older and newer forms.
 
 use chorus_proto::methods::import::ImportFormat::{Auto, Goose};
 

@@ -1,4 +1,4 @@
-//! What stands before the first message.
+//! Reads the lines before the first message.
 
 use jiff::Timestamp;
 
@@ -8,17 +8,17 @@ use super::super::sink::ImportedMetadata;
 use super::section::SpeakerNames;
 use crate::session::markdown::{SESSION_COMMENT, parse_comment, parse_speaker_label};
 
-/// The head of a file.
+/// The metadata at the start of a file.
 #[derive(Debug, Default)]
 pub(super) struct FileHeader {
     pub about: ImportedMetadata,
-    /// Whether a comment said all of it.
+    /// A comment contained all metadata.
     pub complete: bool,
     pub names: SpeakerNames,
 }
 
 impl FileHeader {
-    /// Takes a line before the first message.
+    /// Reads a line before the first message.
     pub fn read_line(&mut self, line: &str) {
         if let Some(json) = parse_comment(SESSION_COMMENT, line) {
             if let Some(about) = chorus::parse_header_metadata(json.as_bytes()) {
@@ -26,7 +26,7 @@ impl FileHeader {
                 self.complete = true;
             }
         } else if self.complete {
-            // The lines for people say less.
+            // The visible lines contain less than the comment.
         } else if let Some(title) = line.strip_prefix("# ") {
             self.about.description.get_or_insert_with(|| title.trim().to_owned());
         } else if let Some((name, value)) = parse_speaker_label(line) {
@@ -50,7 +50,7 @@ impl FileHeader {
         }
     }
 
-    /// When the conversation began, as the file says.
+    /// Returns the start of the conversation according to the file.
     pub fn started_at(&self) -> Option<Timestamp> {
         self.about.started_at
     }

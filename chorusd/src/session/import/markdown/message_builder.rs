@@ -1,4 +1,4 @@
-//! One message, line by line.
+//! Builds one message line by line.
 
 use chorus_proto::{NewMessage, Role, ToolCall};
 use serde_json::value::RawValue;
@@ -11,14 +11,14 @@ use crate::session::markdown::{BlockKind, FencedBlock, MESSAGE_COMMENT, Timing, 
 /// The lines of one message.
 #[derive(Debug)]
 pub(super) struct MessageBuilder {
-    /// Line of its beginning.
+    /// Number of its first line.
     pub number: u64,
     pub role: Role,
     form: MessageForm,
     message: NewMessage,
-    /// Lines after the beginning so far.
+    /// Number of lines after the first one so far.
     lines: u64,
-    /// Lines outside of blocks, each with its end; those after the first block apart.
+    /// Lines outside of blocks, each with its newline. `after` holds those after the first block.
     text: String,
     after: String,
     content: Option<String>,
@@ -31,26 +31,26 @@ pub(super) struct MessageBuilder {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MessageForm {
-    /// It has a heading of its own; the comment, where there is one, is on the next line.
+    /// The message has a heading; a comment may follow on the next line.
     Heading,
-    /// A comment came before it.
+    /// The message follows its comment.
     Comment,
-    /// It begins with the name of who speaks.
+    /// The message begins with the speaker's label.
     Label,
 }
 
-/// The line that ends a message, unless more of it follows.
+/// The line that ends a message unless more text follows.
 #[derive(Debug)]
 struct ClosingLines {
     times: Option<Timing>,
-    /// That line, and blank ones and rules behind it.
+    /// That line, and the blank lines and rules after it.
     lines: Vec<String>,
 }
 
-/// What became of the lines.
+/// The result of [`MessageBuilder::finish`].
 #[derive(Debug)]
 pub(super) struct FinishedMessage {
-    /// `None`: it is too long.
+    /// `None` if the message is too long.
     pub message: Option<NewMessage>,
     pub skipped: Vec<(u64, String)>,
 }
@@ -61,12 +61,12 @@ impl MessageBuilder {
         Self::new(message, MessageForm::Heading, number)
     }
 
-    /// A message whose comment says all but its text and calls.
+    /// Creates a message from its comment, which contains everything but its text and tool calls.
     pub fn from_comment(besides: NewMessage, number: u64) -> Self {
         Self::new(besides, MessageForm::Comment, number)
     }
 
-    /// A message that begins with `text`.
+    /// Creates a message that begins with `text`.
     pub fn from_label(role: Role, text: &str, at: Option<jiff::Timestamp>, number: u64) -> Self {
         let mut draft = Self::new(NewMessage { timestamp: at, ..new_message(role) }, MessageForm::Label, number);
         draft.push_text(text);
@@ -91,12 +91,12 @@ impl MessageBuilder {
         }
     }
 
-    /// Whether the next line is inside a fenced block, whatever it looks like.
+    /// Returns whether the next line is inside a fenced block, regardless of its text.
     pub fn in_block(&self) -> bool {
         self.block.is_some()
     }
 
-    /// Takes the line of what the query took, which ends the message unless text follows.
+    /// Adds the line with the query's duration and tokens. It ends the message unless text follows.
     pub fn add_timing_line(&mut self, line: &str, times: Option<Timing>) {
         self.keep_closing_lines();
         self.size += line.len() as u64 + 1;
@@ -104,20 +104,20 @@ impl MessageBuilder {
         self.closing = Some(ClosingLines { times, lines: vec![line.to_owned()] });
     }
 
-    /// Text follows: what looked like the end was said.
+    /// Keeps the closing lines as text, since more text follows.
     fn keep_closing_lines(&mut self) {
         for line in self.closing.take().map(|closing| closing.lines).unwrap_or_default() {
             self.push_text(&line);
         }
     }
 
-    /// Takes the next line, without its end.
+    /// Adds the next line, without its newline.
     pub fn add_line(&mut self, line: &str) {
         let first = self.lines == 0;
         self.lines += 1;
         self.size += line.len() as u64 + 1;
         if self.size > MAX_LINE_BYTES {
-            // A block ends all the same: what follows is not lost with it.
+            // The block still ends at its fence, so that the lines after it are not lost.
             self.block.take_if(|(fence, ..)| line.trim_end() == fence);
             return;
         }
@@ -186,7 +186,7 @@ impl MessageBuilder {
         }
     }
 
-    /// The message; `ruled`: the line before a heading parted it from the next section.
+    /// Builds the message. `ruled` is true if the next section follows, with a rule before its heading.
     pub fn finish(mut self, ruled: bool) -> FinishedMessage {
         if self.size > MAX_LINE_BYTES {
             return FinishedMessage { message: None, skipped: self.skipped };
@@ -224,19 +224,19 @@ impl MessageBuilder {
     }
 }
 
-/// A message of a file that does not say where it came from.
+/// Creates a message for a file that does not say where it came from.
 fn new_message(role: Role) -> NewMessage {
     NewMessage { source: Some(import_source("markdown")), ..NewMessage::text(role, "") }
 }
 
-/// A text between a heading and the next: it may begin and end with blank lines of its own.
+/// Removes the separators between two headings. Other blank lines belong to the text.
 fn trim_separators(text: &str) -> &str {
     let text = text.strip_prefix('\n').unwrap_or(text);
-    // Two line ends follow a text; an editor may have taken the last of them away.
+    // Two newlines follow a text, of which an editor may have removed the last one.
     text.strip_suffix("\n\n").or(text.strip_suffix('\n')).unwrap_or(text)
 }
 
-/// A text without the rule that parts it from the next section.
+/// Removes the rule that separates the text from the next section.
 fn strip_rule(text: &str) -> &str {
     let text = text.trim();
     match text.strip_suffix("---") {

@@ -1,4 +1,4 @@
-//! Line after line becomes messages.
+//! Parses a Markdown file line by line into messages.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use super::summary;
 use crate::session::markdown::heading_form::Heading;
 use crate::session::markdown::{MESSAGE_COMMENT, SUMMARY_START, Section, Timing, parse_comment};
 
-/// A conversation as far as it was read.
+/// State of a conversation that is being parsed.
 #[derive(Debug, Default)]
 pub(super) struct Parser {
     head: FileHeader,
@@ -23,11 +23,11 @@ pub(super) struct Parser {
     section: Option<OpenSection>,
     message: Option<MessageBuilder>,
     summary: Option<summary::SummaryReader>,
-    /// When the last section began.
+    /// The start of the last section.
     section_start: Option<Timestamp>,
 }
 
-/// Which headings count: those of the first kind that came.
+/// The style of headings that counts, decided by the first heading.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum HeadingStyle {
     #[default]
@@ -43,7 +43,7 @@ impl Parser {
         Self::default()
     }
 
-    /// Takes the next line.
+    /// Reads the next line.
     pub fn read_line(&mut self, line: &str, number: u64, writer: &mut SessionWriter<'_>) -> io::Result<()> {
         if let Some(draft) = self.message.as_mut().filter(|draft| draft.in_block()) {
             draft.add_line(line);
@@ -79,7 +79,7 @@ impl Parser {
         self.read_section_line(line, number, writer)
     }
 
-    /// Ends the conversation; what the file says of it.
+    /// Finishes the conversation. Returns its metadata.
     pub fn into_metadata(mut self, writer: &mut SessionWriter<'_>) -> io::Result<ImportedMetadata> {
         self.finish_message(writer, false)?;
         self.finish_summary(false, writer);
@@ -99,7 +99,7 @@ impl Parser {
         if line.trim_end() == SUMMARY_START {
             self.finish_message(writer, true)?;
             self.summary = Some(summary::SummaryReader::new(number));
-            // What stands behind it was said by nobody.
+            // Text after the summary belongs to no message.
             self.section = None;
             return Ok(());
         }
@@ -156,13 +156,13 @@ impl Parser {
         }
     }
 
-    /// Whether a line can be in no summary: a message or a section begins.
+    /// Returns whether a message or a section begins, which cannot be part of a summary.
     fn starts_message_or_section(&self, line: &str) -> bool {
         let headed = self.shape != HeadingStyle::Sections && Heading::parse(line).is_some();
         headed || Section::parse(line).is_some() || parse_comment(MESSAGE_COMMENT, line).is_some()
     }
 
-    /// `ended`: its end was there.
+    /// Finishes the summary. `ended` is true if its end marker was found.
     fn finish_summary(&mut self, ended: bool, writer: &mut SessionWriter<'_>) {
         let Some(lines) = self.summary.take() else { return };
         if let Some((line, reason)) = lines.skipped_reason(ended) {
@@ -173,7 +173,7 @@ impl Parser {
         }
     }
 
-    /// Hands the open message on. `ruled`: a section ends here.
+    /// Writes the open message. `ruled` is true if the section ends here.
     fn finish_message(&mut self, writer: &mut SessionWriter<'_>, ruled: bool) -> io::Result<()> {
         let Some(draft) = self.message.take() else { return Ok(()) };
         let number = draft.number;

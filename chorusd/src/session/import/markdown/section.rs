@@ -1,4 +1,4 @@
-//! The section that is being read, and the time it begins.
+//! The current section. In a section without comments, speaker labels separate the messages.
 
 use chorus_proto::Role;
 use jiff::civil::Time;
@@ -7,36 +7,36 @@ use jiff::{Timestamp, ToSpan as _};
 
 use crate::session::markdown::{Section, parse_speaker_label};
 
-/// A section without comments tells its messages apart by who speaks.
+/// The section that is being read.
 #[derive(Debug)]
 pub(super) struct OpenSection {
     pub section: Section,
     pub at: Option<Timestamp>,
-    /// Its messages have comments: a name at the start of a line is a part of what is said.
+    /// Its messages have comments, so a name at the start of a line is part of the text.
     pub commented: bool,
 }
 
-/// Who speaks in sections without comments.
+/// The speakers in sections without comments.
 #[derive(Debug, Default)]
 pub(super) struct SpeakerNames {
-    /// Who answers, as the head says or as it was found out.
+    /// The agent's name, from the header or inferred.
     pub agent: Option<String>,
-    /// `You` asked something.
+    /// `You` has written a message.
     has_user: bool,
-    /// The agent answered by its name.
+    /// The agent has answered with its name.
     has_agent: bool,
 }
 
 impl SpeakerNames {
-    /// Whether the names are known: any other at the start of a line is a part of what is said.
+    /// Returns whether both names are known. Any other name at the start of a line is then part of the text.
     fn are_complete(&self) -> bool {
         self.has_user && self.has_agent
     }
 }
 
-/// What a line is in a section without comments.
+/// The kind of a line in a section without comments.
 pub(super) enum SectionLine<'a> {
-    /// A message begins.
+    /// The first line of a message, with the role and the text after the label.
     Message(Role, &'a str),
     /// A line about the section itself.
     Metadata,
@@ -44,7 +44,8 @@ pub(super) enum SectionLine<'a> {
 }
 
 impl OpenSection {
-    /// What `line` is; the name of who answers is found out where nothing has told it. `before`: who speaks so far.
+    /// Classifies `line`. Infers the agent's name if neither the header nor an earlier line contains it. `before` is
+    /// the role of the last message in the section.
     pub fn classify_line<'a>(&self, line: &'a str, names: &mut SpeakerNames, before: Option<Role>) -> SectionLine<'a> {
         let Some((name, text)) = parse_speaker_label(line) else {
             let fresh = before.is_none() && !line.trim().is_empty() && matches!(self.section, Section::Query(_));
@@ -85,11 +86,11 @@ impl OpenSection {
     }
 }
 
-/// The instant of a time of day: of the day of `after`, or of the next where it was past that already.
+/// Returns the first instant with the given time of day that is not before `after`: on the same day or the next.
 pub(super) fn next_time_of_day(time: Time, after: Timestamp) -> Option<Timestamp> {
     let day = after.to_zoned(TimeZone::UTC).date();
     let at = day.to_datetime(time).to_zoned(TimeZone::UTC).ok()?.timestamp();
-    // The heading has no fractions of a second.
+    // Headings have no fractions of a second.
     let passed = at.checked_add(1.second()).is_ok_and(|end| end <= after);
     if passed { at.checked_add(24.hours()).ok() } else { Some(at) }
 }
@@ -103,7 +104,7 @@ mod tests {
         let at = |after: &str, time: &str| next_time_of_day(time.parse().unwrap(), after.parse().unwrap());
         assert_eq!(at("2025-12-30T23:59:50.5Z", "23:59:50"), "2025-12-30T23:59:50Z".parse().ok());
         assert_eq!(at("2025-12-30T23:59:50Z", "00:00:45"), "2025-12-31T00:00:45Z".parse().ok());
-        // The last day there is has no next one; nor has its last second.
+        // The last possible day has no next one.
         assert_eq!(at("9999-12-30T22:00:00Z", "21:59:59"), None);
         assert_eq!(at("9999-12-30T21:59:59Z", "22:00:00"), "9999-12-30T22:00:00Z".parse().ok());
         for time in ["00:00:00", "22:00:00", "22:00:01", "23:59:59"] {

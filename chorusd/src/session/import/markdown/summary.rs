@@ -1,17 +1,17 @@
-//! The lines between the marks of the summary.
+//! Reads the lines between the markers of the summary.
 
 use chorus_proto::SummarySource;
 
 use super::super::sink::ImportedMetadata;
 use crate::session::markdown::{SUMMARY_END, SummaryBlock};
 
-/// Bytes of it that are read: far more than anybody goes on from.
+/// Bytes of the summary that are read, far more than any useful summary has.
 const MAX_SUMMARY_BYTES: usize = 1 << 20;
 
-/// The block, line by line.
+/// The lines of the block so far.
 #[derive(Debug)]
 pub(super) struct SummaryReader {
-    /// Line of its beginning.
+    /// Number of its first line.
     number: u64,
     lines: Vec<String>,
     size: usize,
@@ -22,7 +22,7 @@ impl SummaryReader {
         Self { number, lines: Vec::new(), size: 0 }
     }
 
-    /// Takes the next line; whether more may follow.
+    /// Reads the next line. Returns whether more may follow.
     pub fn read_line(&mut self, line: &str) -> bool {
         if line.trim() == SUMMARY_END {
             return false;
@@ -34,7 +34,7 @@ impl SummaryReader {
         true
     }
 
-    /// What is wrong with it, and on which line; `ended`: its end was there.
+    /// Returns a problem and its line. `ended` is true if the end marker was found.
     pub fn skipped_reason(&self, ended: bool) -> Option<(u64, &'static str)> {
         if !ended {
             return Some((self.number, "the summary has no end; it is read up to the next message"));
@@ -43,7 +43,7 @@ impl SummaryReader {
             .then_some((self.number, "the summary is longer than 1 MiB; the rest of it is left out"))
     }
 
-    /// Puts what it says into `about`.
+    /// Copies the contents to `about`.
     pub fn finish(self, about: &mut ImportedMetadata) {
         let summary = SummaryBlock::parse(self.lines.iter().map(String::as_str));
         if summary.is_empty() {

@@ -1,3 +1,5 @@
+//! Tests of Markdown imports: exports are read back, and files without comments as far as possible.
+
 use std::io::Write as _;
 
 use bytes::Bytes;
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 use super::super::test_support::{ImportedSession, import_as};
 use crate::session::{SessionFile, export, file};
 
-/// A session file of these messages.
+/// A session file with these messages.
 fn session(messages: &[Value]) -> SessionFile {
     let whole = json!({"schema": 2, "id": "7d444840-9dc0-41d1-b245-5ffdce74fad2", "session_id": "2026-01-02_a-talk",
         "description": "A --> talk\nof two lines", "summary": "## User\nThey talked.", "summary_source": "given",
@@ -27,7 +29,7 @@ fn again(file: &SessionFile) -> ImportedSession {
     memory.sessions.remove(0)
 }
 
-/// Texts that would trip a careless reader.
+/// Texts that look like structure of the file or need escaping.
 const TEXTS: [&str; 26] = [
     "plain",
     "",
@@ -95,7 +97,7 @@ fn calls_results_and_the_rest_come_back() {
     for (read, stored) in found.json.iter().zip(&messages) {
         let mut read: Value = serde_json::from_str(read).unwrap();
         let mut stored = stored.clone();
-        // Pictures lose their bytes.
+        // Images lose their data.
         for message in [&mut read, &mut stored] {
             let fields = message.as_object_mut().unwrap();
             if let Some(picture) = fields.get_mut("attachments").and_then(|list| list[0].as_object_mut()) {
@@ -139,7 +141,7 @@ fn what_is_broken_is_told() {
     assert_eq!(lines, [2, 6, 11]);
 }
 
-/// The example of the family of programs whose form this is.
+/// The example of the related programs that use this form.
 #[test]
 fn a_file_without_comments_is_read_as_far_as_it_goes() {
     let text = "# Simple Sally Conversation\n\n**Session ID:** session_3\n**Date:** 2025-12-30T23:59:50.123456\n\

@@ -1,4 +1,5 @@
-//! A message in the shape of Anthropic's API: results of tools stand in a message of the user and become messages of their own.
+//! Parses messages in the form of Anthropic's API. Tool results are part of a user's message there and become messages
+//! of their own.
 
 use chorus_proto::{Message, Role};
 use jiff::Timestamp;
@@ -10,13 +11,13 @@ use super::super::json_values::import_source;
 use super::super::raw_object::RawObject;
 use super::message::TIME_FIELDS;
 
-/// What messages say that they came from.
+/// The format that is recorded as the source of these messages.
 pub(super) const SOURCE_FORMAT: &str = ANTHROPIC;
 
-/// Fields that have a place in a message, or say nothing about the conversation.
+/// Fields that a message has a place for, or that say nothing about the conversation.
 const KNOWN_FIELDS: [&str; 6] = ["role", "content", "id", "type", "usage", "parentId"];
 
-/// The messages of an entry; the reason, where there are none.
+/// Returns the messages of an entry, or the reason if there are none.
 pub(super) fn parse_messages(
     fields: &RawObject<'_>,
     role: Role,
@@ -28,7 +29,7 @@ pub(super) fn parse_messages(
     draft.set_usage(parse_usage(fields.get("usage")));
     let results = draft.add_content(parse_content(raw)?);
     let mut id = fields.get_text("id").filter(|id| !id.is_empty()).map(String::from);
-    // The id is that of the words, or, without any, of the first result.
+    // The id belongs to the text or, without any, to the first tool result.
     let mut messages = Vec::with_capacity(results.len() + 1);
     let words = (!draft.is_empty()).then(|| id.take().unwrap_or_else(&mut *new_id));
     for output in results {

@@ -1,4 +1,4 @@
-//! The content of a message: a text, or a list of parts.
+//! Parses the content of a message: a text or a list of parts.
 
 use chorus_proto::Attachment;
 use serde_json::value::RawValue;
@@ -6,16 +6,16 @@ use serde_json::value::RawValue;
 use super::super::json_values::{linked_attachment, minify_value};
 use super::super::raw_object::{RawObject, list_entries, string_value};
 
-/// What a content holds.
+/// A parsed content.
 #[derive(Debug, Default)]
 pub(super) struct ParsedContent {
     pub text: String,
     pub attachments: Vec<Attachment>,
-    /// Parts that have no place in a message, as they came.
+    /// Parts that a message has no field for, unchanged.
     pub others: Vec<Box<RawValue>>,
 }
 
-/// Reads a content; none is an empty text.
+/// Parses a content. A missing one is an empty text.
 pub(super) fn parse(raw: Option<&RawValue>) -> Result<ParsedContent, String> {
     let mut content = ParsedContent::default();
     let Some(raw) = raw else { return Ok(content) };
@@ -42,7 +42,7 @@ pub(super) fn parse(raw: Option<&RawValue>) -> Result<ParsedContent, String> {
     Ok(content)
 }
 
-/// Whether a part is a text, even an empty one.
+/// Returns whether a part is a text, even an empty one.
 pub(super) fn is_text(raw: &RawValue) -> bool {
     RawObject::from_value(raw).as_ref().and_then(text_of_part).is_some()
 }

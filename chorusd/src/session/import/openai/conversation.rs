@@ -1,4 +1,4 @@
-//! Entry after entry becomes sessions: plain messages share one, a `{"messages": […]}` is one of its own.
+//! Groups entries into sessions: single messages share one, and each `{"messages": […]}` is one of its own.
 
 use std::io;
 
@@ -16,9 +16,9 @@ use serde_json::value::RawValue;
 pub(super) struct ConversationReader<'w, 'a> {
     writer: &'w mut SessionWriter<'a>,
     about: ImportedMetadata,
-    /// Ids and names of calls that have no result yet.
+    /// Ids and names of tool calls that have no result yet.
     calls: Vec<(String, String)>,
-    /// What a program says of its session, kept with the message that comes next.
+    /// A program's description of the session, which is kept with the next message.
     session_start: Option<Box<RawValue>>,
 }
 
@@ -35,14 +35,14 @@ impl<'w, 'a> ConversationReader<'w, 'a> {
         self.about.model = model.or(self.about.model.take());
     }
 
-    /// Ends the session, if one is open.
+    /// Ends the session if one is open.
     pub fn end_session(&mut self) -> io::Result<()> {
         self.calls.clear();
         self.session_start = None;
         self.writer.end_session(std::mem::take(&mut self.about))
     }
 
-    /// One entry of a list, or one line.
+    /// Adds an entry of a list, or a line.
     pub fn add_entry(&mut self, number: u64, bytes: Result<&[u8], &str>) -> io::Result<()> {
         let fields = match bytes.map_err(str::to_owned).and_then(RawObject::from_bytes) {
             Ok(fields) => fields,
@@ -67,7 +67,7 @@ impl<'w, 'a> ConversationReader<'w, 'a> {
         self.end_session()
     }
 
-    /// The instructions of a request, which stand beside its messages.
+    /// Adds the system prompt of a request, which is not one of its messages.
     pub fn add_system_prompt(&mut self, raw: &RawValue) -> io::Result<()> {
         let text = content::parse(Some(raw)).map(|content| content.text).unwrap_or_default();
         if text.trim().is_empty() {
@@ -108,7 +108,7 @@ impl<'w, 'a> ConversationReader<'w, 'a> {
         }
     }
 
-    /// Notes what is said of the session as a whole.
+    /// Updates the session's metadata from an object.
     fn update_metadata(&mut self, fields: &RawObject<'_>) {
         self.set_model(fields.get_parsed("model"));
         let about = &mut self.about;
@@ -119,7 +119,7 @@ impl<'w, 'a> ConversationReader<'w, 'a> {
         about.description = about.description.take().or(title);
     }
 
-    /// Gives a result the name of its tool, where the call before it told.
+    /// Sets the tool name of a result from the call before it.
     fn set_tool_name(&mut self, message: &mut Message) {
         match message.role {
             Role::Assistant => {
@@ -129,7 +129,7 @@ impl<'w, 'a> ConversationReader<'w, 'a> {
             Role::ToolResult if message.name.is_none() => {
                 let at = self.calls.iter().position(|(id, _)| Some(id) == message.tool_call_id.as_ref());
                 message.name = at.map(|at| self.calls[at].1.clone());
-                // Calls without an id are answered in their order.
+                // Calls without ids are matched with results in order.
                 if let Some(at) = at.filter(|at| self.calls[*at].0.is_empty()) {
                     self.calls.remove(at);
                 }

@@ -1,23 +1,23 @@
-//! One entry of a list, or one line: where its message is.
+//! Finds the message in an entry of a list, or in a line.
 
 use super::super::raw_object::RawObject;
 
-/// Lines that programs write between messages, and that say nothing of the conversation.
+/// Types of lines that programs write between messages and that are not part of the conversation.
 const IGNORED_TYPES: [&str; 3] = ["session_end", "todo_state", "turn_ended"];
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug)]
 pub(super) enum EntryKind<'a> {
-    /// A message, with the fields that stood around it.
+    /// A message, together with the fields around it.
     Message(RawObject<'a>),
-    /// What the program says of the session.
+    /// The program's description of the session.
     SessionStart(RawObject<'a>),
-    /// Known, and no part of a conversation.
+    /// A known entry that is not part of the conversation.
     Ignored,
 }
 
 impl<'a> EntryKind<'a> {
-    /// Reads an entry. Cursor and droid have the message of the API below `message`.
+    /// Classifies an entry. Cursor and droid have the message of the API in the field `message`.
     pub fn classify(fields: RawObject<'a>) -> Self {
         if let Some(message) = unwrap_message(&fields) {
             return Self::Message(message);
@@ -32,7 +32,7 @@ impl<'a> EntryKind<'a> {
     }
 }
 
-/// Whether an object is an entry of a list of messages, or has such a list.
+/// Returns whether an object is an entry of a list of messages, or has such a list.
 pub(in super::super) fn is_entry(fields: &RawObject<'_>) -> bool {
     fields.has("role") || fields.has("messages") || unwrap_message(fields).is_some()
 }

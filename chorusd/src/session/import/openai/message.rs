@@ -1,4 +1,4 @@
-//! One chat message.
+//! Parses one chat message.
 
 use chorus_proto::{Author, Message, NewMessage, Role, ToolCall};
 use jiff::Timestamp;
@@ -11,10 +11,10 @@ use super::super::json_values::{
 use super::super::raw_object::{RawObject, list_entries, string_value};
 use super::{blocks, content};
 
-/// Fields that a time stands in.
+/// Fields that may contain the time.
 pub(super) const TIME_FIELDS: [&str; 5] = ["timestamp", "created_at", "created", "create_time", "ts"];
 
-/// Fields that have a place in a message; any other is kept in `provider`.
+/// Fields that a message has a place for. All others are kept in `provider`.
 const KNOWN_FIELDS: [&str; 11] = [
     "role",
     "content",
@@ -29,7 +29,7 @@ const KNOWN_FIELDS: [&str; 11] = [
     "is_error",
 ];
 
-/// Reads an entry of either shape; the reason, where there is no message in it.
+/// Parses an entry in either form. Returns the reason if it has no message.
 pub(super) fn parse_messages(
     fields: &RawObject<'_>,
     now: Timestamp,
@@ -45,7 +45,7 @@ fn find_time(fields: &RawObject<'_>) -> Option<Timestamp> {
     TIME_FIELDS.iter().find_map(|name| fields.get(name).and_then(parse_timestamp))
 }
 
-/// Reads a message of any role; the reason, where it is none.
+/// Parses a message of any role. Returns the reason if it is not one.
 pub(in super::super) fn parse_message(
     fields: &RawObject<'_>,
     now: Timestamp,
@@ -69,7 +69,7 @@ pub(in super::super) fn parse_message(
         kept.push(("parts".into(), json_list(&content.others)));
     }
     if let Some(refusal) = fields.get("refusal") {
-        // A refusal stands where the answer would; it stays known as one.
+        // A refusal becomes the text if there is none, and is kept in `provider` as well.
         if message.content.is_empty() {
             message.content = string_value(refusal).unwrap_or_default().into_owned();
         }
@@ -80,7 +80,7 @@ pub(in super::super) fn parse_message(
     let name = fields.get_text("name").filter(|name| !name.is_empty());
     match role {
         Role::ToolResult => {
-            // The old functions had no ids: the name is what ties a result to its call.
+            // The older function calls had no ids: the name connects a result with its call.
             message.tool_call_id = fields.get_text("tool_call_id").or_else(|| name.clone()).map(Into::into);
             let named = |field: &str| fields.get_text(field).filter(|name| !name.is_empty());
             message.name = name.or_else(|| named("tool_name")).map(Into::into);
@@ -96,7 +96,7 @@ pub(in super::super) fn parse_message(
     Ok(message.complete(new_id, now))
 }
 
-/// Whether an entry in which nothing was found says that there is nothing, or was not understood.
+/// Checks an entry without any content: it must be empty on purpose, not unreadable.
 fn check_empty_message(fields: &RawObject<'_>, answers: bool) -> Result<(), String> {
     if answers {
         // A call must not lose its result.
@@ -127,7 +127,7 @@ fn parse_role(fields: &RawObject<'_>) -> Result<Role, String> {
 fn parse_tool_calls(fields: &RawObject<'_>) -> Result<Vec<ToolCall>, String> {
     let mut calls = Vec::new();
     if let Some(raw) = fields.get("tool_calls") {
-        // Databases keep the list as a text.
+        // Databases store the list as text.
         let inside = string_value(raw).and_then(|inside| RawValue::from_string(inside.into_owned()).ok());
         for raw in list_entries(inside.as_deref().unwrap_or(raw)).ok_or("tool_calls is not a list")? {
             calls.push(
@@ -150,14 +150,14 @@ fn parse_tool_call(call: &RawObject<'_>) -> Option<ToolCall> {
     Some(read)
 }
 
-/// A name and arguments, however they are called.
+/// Parses a name and arguments, whose field has several names.
 fn parse_function(fields: &RawObject<'_>) -> Option<ToolCall> {
     let arguments = ["arguments", "input", "params"].iter().find_map(|name| fields.get(name));
     let params = arguments.map_or_else(|| json_string(""), parse_arguments);
     Some(ToolCall { id: String::new(), name: fields.get_text("name")?.into(), params })
 }
 
-/// Arguments come as JSON in a string; where that is no JSON, the string itself is what the model said.
+/// Converts arguments, which are JSON in a string. If they are not valid JSON, keeps the string as the model wrote it.
 fn parse_arguments(arguments: &RawValue) -> Box<RawValue> {
     let parsed = string_value(arguments).and_then(|inside| RawValue::from_string(inside.into_owned()).ok());
     minify_value(parsed.as_deref().unwrap_or(arguments))

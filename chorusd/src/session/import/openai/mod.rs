@@ -1,5 +1,6 @@
-//! Chat messages in the shape of OpenAI's API or of Anthropic's: a JSON list, an object with `messages` (the body of a request), or
-//! JSONL of either messages or such objects. Cline and Roo Code keep such a list, Cursor and droid such lines.
+//! Imports chat messages in the form of OpenAI's or Anthropic's API: a JSON list, an object with `messages` (the body
+//! of a request), or JSONL of either messages or such objects. Cline and Roo Code store such lists, Cursor and droid
+//! such lines.
 
 mod blocks;
 mod content;
@@ -20,7 +21,7 @@ use conversation::ConversationReader;
 pub(super) use entry::is_entry;
 pub(super) use message::parse_message;
 
-/// Reads every conversation of the file.
+/// Imports every conversation of the file.
 pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
     let first = Scanner::new(&mut *source).peek()?;
     source.rewind()?;
@@ -45,10 +46,10 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
                 writer.skip(line, reason);
                 return Ok(());
             }
-            // The first of many lines may be as long as that; the next reading begins with its end.
+            // The first of several lines may exceed the limit. `source` is now at its end.
             None if too_long && writer.message_count() > before => return import_jsonl(source, writer),
             None if !too_long => return Ok(()),
-            // Neither one object nor messages in it: perhaps only the first line is broken, or too long.
+            // This is not a single object with messages: perhaps only the first line is broken or too long.
             Some(_) | None => source.rewind()?,
         }
     }
@@ -74,7 +75,7 @@ fn import_list(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Res
     Ok(())
 }
 
-/// The `system` of an object: it may stand behind the messages, and comes before them.
+/// Finds the `system` field of an object, which may be after the messages but is imported before them.
 fn find_system_prompt(source: &mut impl BufRead) -> Result<Option<Box<RawValue>>, ImportError> {
     let (mut value, mut found) = (Vec::new(), None);
     let walked = Scanner::new(source).for_each_field(|scanner, key| {
@@ -86,14 +87,14 @@ fn find_system_prompt(source: &mut impl BufRead) -> Result<Option<Box<RawValue>>
         }
         Ok(())
     });
-    // What breaks off here breaks off again when the messages are read, where it is told.
+    // An error here occurs again when the messages are read, which reports it.
     if let Err(error) = walked {
         error.into_line_and_reason()?;
     }
     Ok(found)
 }
 
-/// One object over many lines; the line and the reason, where it breaks off.
+/// Imports an object over several lines. Returns the line and the reason if it is broken.
 fn import_object(
     source: &mut impl BufRead,
     system: Option<&RawValue>,

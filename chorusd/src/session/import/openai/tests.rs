@@ -1,4 +1,4 @@
-//! Every form a chat message comes in.
+//! Tests of all forms of chat messages.
 
 use chorus_proto::methods::import::ImportFormat::Openai;
 use chorus_proto::{Message, Role};

@@ -1,4 +1,5 @@
-//! What the daemon tells in channels, each thing once: how far its events were told is noted with the posts.
+//! Announcements that the daemon posts to channels, each once: the number of the last announced event is stored with
+//! the posts.
 
 use jiff::Timestamp;
 use rusqlite::Connection;
@@ -8,26 +9,26 @@ use super::outbox::{self, NewPost};
 use crate::error::Result;
 use crate::store::catalog::{AgentRow, Catalog, agents, settings};
 
-/// The newest event that was told, or needed not to be.
+/// Setting with the number of the newest event that was announced, or did not need to be.
 const LAST_EVENT_KEY: &str = "discord.events";
 
-/// When channels last heard that the daemon has started: JSON.
+/// Setting with the times at which channels were last told that the daemon has started, as JSON.
 const LAST_STARTS_KEY: &str = "discord.starts";
 
-/// What is to be told.
+/// Announcements to be posted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Announcements {
     pub posts: Vec<NewPost>,
-    /// The newest event that these are of; left out, that stays.
+    /// The newest event that the posts are about; `None` leaves the stored number unchanged.
     pub upto: Option<u64>,
-    /// When channels last heard that the daemon has started; left out, that stays.
+    /// New value of the starts setting; `None` leaves it unchanged.
     pub starts: Option<String>,
-    /// Notices that are too old to be told, and when that was found.
+    /// Number of notices that were too old to be announced, and the time at which that was found.
     pub dropped: Option<(u64, Timestamp)>,
 }
 
 impl Catalog {
-    /// Keeps what is to be told, and that it was, in one commit.
+    /// Queues the posts and records that the events were announced, in one commit.
     pub fn enqueue_announcements(&self, news: Announcements) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             news.posts.iter().try_for_each(|post| outbox::enqueue(conn, post))?;
@@ -44,23 +45,17 @@ impl Catalog {
         })
     }
 
-    /// The newest event that was told; `None`: none ever.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the number of the newest announced event; `None` if there never was one.
     pub async fn last_announced_event(&self) -> Result<Option<u64>> {
         Ok(self.setting(LAST_EVENT_KEY).await?.and_then(|seq| seq.parse().ok()))
     }
 
-    /// When channels last heard that the daemon has started.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns when channels were last told that the daemon has started, as JSON.
     pub async fn last_announced_starts(&self) -> Result<Option<String>> {
         self.setting(LAST_STARTS_KEY).await
     }
 
-    /// Adds an agent with its channel, and what is said there first, in one commit.
+    /// Inserts or updates an agent with its channel, and queues the welcome post, in one commit.
     pub fn upsert_agent_with_channel(
         &self,
         agent: AgentRow,

@@ -1,4 +1,4 @@
-//! Channels that agents have in Discord, and how far each was read.
+//! Discord channels of agents, and how far each was read.
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
@@ -6,29 +6,30 @@ use uuid::Uuid;
 use crate::error::Result;
 use crate::store::catalog::Catalog;
 
-/// The channel of an agent.
+/// A row of the table `discord_channels`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChannelRow {
     pub channel: u64,
     pub guild: u64,
     pub agent: Uuid,
-    /// Chorus made it, and may delete it.
+    /// Whether Chorus created the channel and so may delete it.
     pub created_by_us: bool,
-    /// The newest message up to which all were dealt with.
+    /// All messages up to this one were processed.
     pub seen: u64,
-    /// Messages up to this one are not taken up, whenever they are told of: they were there before the agent, or were passed over.
+    /// Messages up to this one are never claimed: they are older than the agent's connection to the channel, or were
+    /// skipped.
     pub skipped: u64,
 }
 
 const COLUMNS: &str = "channel_id, guild_id, agent_id, made, seen, skipped";
 
 impl Catalog {
-    /// Notes the channel of an agent. One that is there is overwritten; how far it was read never goes back.
+    /// Inserts or updates the channel of an agent; `seen` and `skipped` never decrease.
     pub fn upsert_channel(&self, row: ChannelRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| upsert(conn, &row))
     }
 
-    /// Forgets a channel; false: there was none.
+    /// Deletes a channel's row; returns false if there was none.
     pub fn delete_channel(&self, channel: u64) -> impl Future<Output = Result<bool>> + Send + use<> {
         self.writer.submit(move |conn| {
             let gone = conn.prepare_cached("DELETE FROM discord_channels WHERE channel_id = ?1")?.execute([channel])?;
@@ -36,15 +37,12 @@ impl Catalog {
         })
     }
 
-    /// Notes that all messages of a channel up to this one were dealt with.
+    /// Records that all messages of a channel up to `message` were processed.
     pub fn mark_channel_seen(&self, channel: u64, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| advance_seen(conn, channel, message))
     }
 
-    /// A channel.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the row of a channel.
     pub async fn channel(&self, channel: u64) -> Result<Option<ChannelRow>> {
         let one = format!("SELECT {COLUMNS} FROM discord_channels WHERE channel_id = ?1");
         self.reader
@@ -52,10 +50,7 @@ impl Catalog {
             .await
     }
 
-    /// Channels of an agent, or of all.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Lists the channels of an agent, or of all agents.
     pub async fn channels(&self, agent: Option<Uuid>) -> Result<Vec<ChannelRow>> {
         let wanted =
             format!("SELECT {COLUMNS} FROM discord_channels WHERE ?1 IS NULL OR agent_id = ?1 ORDER BY channel_id");
@@ -78,14 +73,14 @@ pub(super) fn upsert(conn: &Connection, row: &ChannelRow) -> Result<()> {
     Ok(())
 }
 
-/// Moves how far a channel was read, never back.
+/// Advances `seen` of a channel.
 pub(super) fn advance_seen(conn: &Connection, channel: u64, message: u64) -> Result<()> {
     conn.prepare_cached("UPDATE discord_channels SET seen = ?2 WHERE channel_id = ?1 AND seen < ?2")?
         .execute(params![channel, message])?;
     Ok(())
 }
 
-/// Has messages of a channel up to this one not taken up any more, never fewer than before.
+/// Advances `skipped` of a channel.
 pub(super) fn advance_skipped(conn: &Connection, channel: u64, message: u64) -> Result<()> {
     conn.prepare_cached("UPDATE discord_channels SET skipped = ?2 WHERE channel_id = ?1 AND skipped < ?2")?
         .execute(params![channel, message])?;

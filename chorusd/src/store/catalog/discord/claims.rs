@@ -1,4 +1,4 @@
-//! Messages of channels that were taken up, each once.
+//! Claims: messages from channels that were taken for processing, each exactly once.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
@@ -10,46 +10,47 @@ use crate::error::{Error, Result};
 use crate::store::catalog::Catalog;
 use crate::store::journal::{KEY_RETENTION_DAYS, to_nanos};
 
-/// A message that is to be taken up.
+/// A message to be claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewClaim {
     pub message: u64,
     pub channel: u64,
     pub agent: Uuid,
-    /// JSON.
+    /// The request as JSON.
     pub request: String,
     pub at: Timestamp,
-    /// Whatever was written before it was read, too.
+    /// Whether all earlier messages of the channel were read, too.
     pub contiguous: bool,
 }
 
-/// What became of it.
+/// Outcome of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimOutcome {
-    /// It waits.
+    /// The message was queued.
     Queued,
-    /// It was taken up before, or passed over.
+    /// The message was claimed or skipped before.
     AlreadyClaimed,
-    /// Too many wait; it is taken up as dropped.
+    /// The agent's queue is full; the message is recorded as dropped.
     QueueFull,
 }
 
-/// A message that is not answered yet.
+/// A claimed message that is not answered yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenClaim {
     pub message: u64,
     pub channel: u64,
     pub agent: Uuid,
     pub request: String,
-    /// Its turn had begun.
+    /// Whether its turn has started.
     pub running: bool,
 }
 
 const OPEN_STATES: &str = "state IN ('queued', 'running')";
 
 impl Catalog {
-    /// Takes a message up, and notes that its channel was read so far where it was. Where `most` of its agent wait already it is dropped,
-    /// and `full` is posted, once until there is room again: `full` is about that.
+    /// Claims a message, and marks its channel as read up to it if it is contiguous. If `most` messages of its agent
+    /// are queued already, drops it and posts `full`. `full` is posted once until there is space again; its `about` key
+    /// is used to detect that.
     pub fn claim(
         &self,
         new: NewClaim,
@@ -72,7 +73,7 @@ impl Catalog {
         })
     }
 
-    /// Passes over the messages of a channel up to this one, for good, and posts what there is to say of that.
+    /// Skips the messages of a channel up to `upto` for good, and posts `posts` about that.
     pub fn skip_messages(
         &self,
         channel: u64,
@@ -86,8 +87,8 @@ impl Catalog {
         })
     }
 
-    /// Forgets messages that were done with so long ago that the keys of their turns are forgotten, too: what was read of their channel
-    /// before is passed over from now on.
+    /// Deletes claims that were finished longer ago than the keys of turns are kept. Messages of the channel up to the
+    /// deleted claims are skipped from then on.
     pub fn prune_claims(&self, now: Timestamp) -> impl Future<Output = Result<()>> + Send + use<> {
         let before = to_nanos(now) - KEY_RETENTION_DAYS * 86_400 * 1_000_000_000;
         self.writer.submit(move |conn| {
@@ -105,7 +106,7 @@ impl Catalog {
         })
     }
 
-    /// Notes that the turn of a message has begun.
+    /// Records that the turn of a message has started.
     pub fn mark_claim_running(&self, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached("UPDATE claims SET state = 'running' WHERE message_id = ?1 AND state = 'queued'")?
@@ -114,7 +115,8 @@ impl Catalog {
         })
     }
 
-    /// Changes what is asked by a message whose turn has not begun; false: it has, or the message does not wait.
+    /// Replaces the request of a message whose turn has not started; returns false if it has started or the message is
+    /// not queued.
     pub fn update_claim_request(
         &self,
         message: u64,
@@ -128,13 +130,14 @@ impl Catalog {
         })
     }
 
-    /// Is done with a message, and posts what is to be said, in one commit; false: it was done with before, and nothing is posted.
+    /// Finishes a claim and posts `posts` in the same commit; returns false, without posting, if it was finished
+    /// before.
     pub fn finish_claim(&self, message: u64, posts: Vec<NewPost>) -> impl Future<Output = Result<bool>> + Send + use<> {
         self.writer.submit(move |conn| {
             let ended = close_claim(conn, message, "done")?;
             if ended {
                 posts.iter().try_for_each(|post| outbox::enqueue(conn, post))?;
-                // An answer is not changed any more.
+                // A reply is not changed any more.
                 posts
                     .iter()
                     .filter_map(|post| post.about.as_deref())
@@ -144,15 +147,12 @@ impl Catalog {
         })
     }
 
-    /// Is done with a message that is not to be answered any more; false: it was done with before.
+    /// Finishes a claim without an answer; returns false if it was finished before.
     pub fn drop_claim(&self, message: u64) -> impl Future<Output = Result<bool>> + Send + use<> {
         self.writer.submit(move |conn| close_claim(conn, message, "dropped"))
     }
 
-    /// Messages of a channel that were taken up, of those after `after`.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Lists the messages of a channel after `after` that were claimed.
     pub async fn claimed_after(&self, channel: u64, after: u64) -> Result<Vec<u64>> {
         self.reader
             .submit(move |conn| {
@@ -164,10 +164,7 @@ impl Catalog {
             .await
     }
 
-    /// Messages that are not answered yet, the oldest first.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Lists the claimed messages that are not answered yet, oldest first.
     pub async fn open_claims(&self) -> Result<Vec<OpenClaim>> {
         let wanted = format!(
             "SELECT message_id, channel_id, agent_id, asked, state = 'running' FROM claims WHERE {OPEN_STATES}
@@ -203,7 +200,7 @@ fn insert_claim(conn: &Connection, new: &NewClaim, most: u32) -> Result<ClaimOut
     })
 }
 
-/// What was asked is kept no longer than it is needed.
+/// Finishes a claim and deletes the request, which is not needed any more.
 fn close_claim(conn: &Connection, message: u64, state: &str) -> Result<bool> {
     let ended = conn
         .prepare_cached(&format!("UPDATE claims SET state = ?2, asked = NULL WHERE message_id = ?1 AND {OPEN_STATES}"))?
@@ -303,7 +300,7 @@ mod tests {
         assert_eq!([claim(new(20)).await, claim(new(21)).await], [ClaimOutcome::AlreadyClaimed, ClaimOutcome::Queued]);
         let row = catalog.channel(7).await.unwrap().unwrap();
         assert_eq!((row.seen, row.skipped), (21, 20));
-        // Old ones are forgotten where all before them was read, and not taken up again.
+        // Old claims are deleted if all earlier messages were read, and are not claimed again.
         for message in [21, 40] {
             catalog.drop_claim(message).await.unwrap();
         }

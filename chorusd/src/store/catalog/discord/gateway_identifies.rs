@@ -1,4 +1,4 @@
-//! New connections to the gateway, one row each, for as long as they count.
+//! Identifies of the gateway within the rate limit's window, one row each.
 
 use std::time::Duration;
 
@@ -9,26 +9,23 @@ use crate::error::Result;
 use crate::store::catalog::Catalog;
 use crate::store::journal::{from_nanos, to_nanos};
 
-/// Those that count.
+/// Identifies within a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdentifyWindow {
     pub count: u32,
     pub oldest: Option<Timestamp>,
     pub newest: Option<Timestamp>,
-    /// This one was noted, too, and is among them.
+    /// Whether a new identify was recorded and is included.
     pub recorded: bool,
 }
 
 impl Catalog {
-    /// Those of the last `window`.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns the identifies of the last `window`.
     pub async fn identifies_in_window(&self, now: Timestamp, window: Duration) -> Result<IdentifyWindow> {
         self.reader.submit(move |conn| count_in_window(conn, now, window)).await
     }
 
-    /// Notes one at `now`, unless there were `most` within `window`.
+    /// Records an identify at `now`, unless there were `most` within `window`.
     pub fn try_record_identify(
         &self,
         now: Timestamp,
@@ -36,7 +33,7 @@ impl Catalog {
         most: u32,
     ) -> impl Future<Output = Result<IdentifyWindow>> + Send + use<> {
         self.writer.submit(move |conn| {
-            // A clock that was set back makes none count for longer.
+            // Move rows from the future to now, so that a clock that was set back does not make them count longer.
             let [at, since] = [to_nanos(now), to_nanos(now.checked_sub(window).unwrap_or(now))];
             conn.prepare_cached("UPDATE discord_identifies SET at = ?1 WHERE at > ?1")?.execute([at])?;
             conn.prepare_cached("DELETE FROM discord_identifies WHERE at <= ?1")?.execute([since])?;

@@ -1,4 +1,4 @@
-//! What lasts of the connection to Discord: a file for each table.
+//! Tables of the connection to Discord, one module each.
 
 mod announcements;
 mod channels;

@@ -1,4 +1,4 @@
-//! What is to be posted: it lasts until it is there, and those of one channel keep their order.
+//! The outbox: posts to Discord that are stored until they are delivered, in order within each channel.
 
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -7,32 +7,32 @@ use crate::error::Result;
 use crate::store::catalog::Catalog;
 use crate::store::journal::{from_nanos, to_nanos};
 
-/// A post on its way into the table.
+/// A post to be queued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPost {
     pub channel_id: u64,
-    /// What a later change finds it by. Where a row has this already, the post takes that one's place.
+    /// Key by which later changes find the post. A post with the key of an existing row replaces it.
     pub about: Option<String>,
     /// JSON.
     pub body: String,
-    /// At most 25 characters, never the same twice.
+    /// At most 25 characters, never used twice.
     pub nonce: String,
-    /// Of a notice, when that happened which it tells.
+    /// For a notice, the time of the event that it is about.
     pub notice_at: Option<Timestamp>,
 }
 
-/// How long a notice may wait: what happened longer ago is not news.
+/// Notices about events that are older than this are dropped.
 pub const MAX_NOTICE_AGE: SignedDuration = SignedDuration::from_hours(24);
 
-/// The notices that were dropped because they were too old.
+/// Notices that were dropped because they were too old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DroppedNotices {
     pub count: u64,
-    /// When the last one was.
+    /// When the last one was dropped.
     pub last: Option<Timestamp>,
 }
 
-/// Counts notices that are dropped.
+/// Adds to the counter of dropped notices.
 pub(in crate::store::catalog) fn add_dropped(conn: &Connection, count: u64, now: Timestamp) -> Result<()> {
     if count > 0 {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
@@ -44,22 +44,23 @@ pub(in crate::store::catalog) fn add_dropped(conn: &Connection, count: u64, now:
     Ok(())
 }
 
-/// A post that is to be sent now.
+/// The next post to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DuePost {
     pub id: i64,
     pub body: String,
     pub nonce: String,
-    /// Whether it is to change a message that is there, and which; `Some(None)`: that one was never posted.
+    /// `Some` if the post changes an existing message, with the id of that message; `Some(None)` if that one was never
+    /// posted.
     pub changes: Option<Option<u64>>,
-    /// When it was first on its way, where it was before: it may have arrived.
+    /// Time of the first attempt to send, if there was one: the post may have arrived.
     pub tried_at: Option<Timestamp>,
-    /// A message of the channel that is older than whatever became of it.
+    /// A message of the channel that is older than this post's message, if it arrived.
     pub after: Option<u64>,
 }
 
-/// Adds a post behind all others. One that is about the same as an earlier row takes its place: in the table, as long as that one
-/// has not been on its way, else as a change of its message.
+/// Queues a post after all others. If a row has the same `about` key, changes that row as long as it was never
+/// attempted, and else queues a change of its message.
 pub(in crate::store::catalog) fn enqueue(conn: &Connection, post: &NewPost) -> Result<()> {
     if let Some(about) = &post.about
         && edit(conn, about, &post.body, &post.nonce)?
@@ -79,7 +80,8 @@ pub(in crate::store::catalog) fn enqueue(conn: &Connection, post: &NewPost) -> R
     Ok(())
 }
 
-/// Has what is about `about` look like `body`, which may leave out what stays; false: there is no such row. Always of the same channel.
+/// Changes the post with the key `about` to `body`, a JSON patch; returns false if there is none. The channel stays the
+/// same.
 pub(in crate::store::catalog) fn edit(conn: &Connection, about: &str, body: &str, nonce: &str) -> Result<bool> {
     let found = "SELECT id, tried_at IS NULL AND sent_id IS NULL FROM discord_outbox WHERE about = ?1";
     let found: Option<(i64, bool)> =
@@ -99,18 +101,18 @@ pub(in crate::store::catalog) fn edit(conn: &Connection, about: &str, body: &str
     Ok(true)
 }
 
-/// Whether there is something about `about`.
+/// Returns whether there is a post with the key `about`.
 pub(in crate::store::catalog) fn has_post_about(conn: &Connection, about: &str) -> Result<bool> {
     Ok(conn.prepare_cached("SELECT 1 FROM discord_outbox WHERE about = ?1")?.exists([about])?)
 }
 
-/// What is about `about` will not be changed any more; what waits is still posted.
+/// Removes the key `about` from its post, which cannot be changed any more; queued posts are still sent.
 pub(in crate::store::catalog) fn finalize(conn: &Connection, about: &str) -> Result<()> {
     conn.prepare_cached("UPDATE discord_outbox SET about = NULL WHERE about = ?1")?.execute([about])?;
     delete_delivered(conn)
 }
 
-/// Removes what is posted and will not be changed any more.
+/// Deletes rows that are delivered and cannot be changed any more.
 fn delete_delivered(conn: &Connection) -> Result<()> {
     conn.prepare_cached(
         "DELETE FROM discord_outbox WHERE sent_id IS NOT NULL AND about IS NULL
@@ -121,12 +123,12 @@ fn delete_delivered(conn: &Connection) -> Result<()> {
 }
 
 impl Catalog {
-    /// Adds posts, all or none.
+    /// Queues posts, all or none.
     pub fn enqueue_posts(&self, posts: Vec<NewPost>) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| posts.iter().try_for_each(|post| enqueue(conn, post)))
     }
 
-    /// Has what is about `about` look like `body`; the channel it is in, or `None`: there is nothing about it.
+    /// Changes the post with the key `about` to `body`; returns its channel, or `None` if there is no such post.
     pub fn edit_post(
         &self,
         about: String,
@@ -143,15 +145,12 @@ impl Catalog {
         })
     }
 
-    /// What is about `about` will not be changed any more.
+    /// Removes the key `about` from its post, which cannot be changed any more.
     pub fn finalize_post(&self, about: String) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| finalize(conn, &about))
     }
 
-    /// What there are posts about, of those that begin with `prefix`.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Lists the keys of posts that begin with `prefix`.
     pub async fn posts_about(&self, prefix: String) -> Result<Vec<String>> {
         self.reader
             .submit(move |conn| {
@@ -164,10 +163,7 @@ impl Catalog {
             .await
     }
 
-    /// Channels that something is to be posted in.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Lists the channels with queued posts.
     pub async fn channels_with_queued_posts(&self) -> Result<Vec<u64>> {
         self.reader
             .submit(|conn| {
@@ -181,8 +177,8 @@ impl Catalog {
             .await
     }
 
-    /// The next post of a channel, which counts as on its way from now on. Notices that are too old by now and have certainly not
-    /// arrived are dropped and counted.
+    /// Returns the next post of a channel and records the attempt to send it. Drops and counts notices that are too old
+    /// and were never attempted.
     pub fn begin_next_post(
         &self,
         channel: u64,
@@ -219,7 +215,7 @@ impl Catalog {
         })
     }
 
-    /// It has certainly not arrived: until it is on its way again, a change changes the row.
+    /// Records that a post has certainly not arrived, so that changes apply to its row until the next attempt.
     pub fn mark_post_unsent(&self, id: i64) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached("UPDATE discord_outbox SET tried_at = NULL WHERE id = ?1")?.execute([id])?;
@@ -227,17 +223,17 @@ impl Catalog {
         })
     }
 
-    /// A post is there, as this message; one that changed another is done with.
+    /// Records that a post was delivered as `message`; deletes a delivered change.
     pub fn mark_post_sent(&self, id: i64, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             let sent = to_sqlite_id(message);
-            // Whatever is posted behind it in its channel is newer.
+            // Everything posted later in this channel has a higher id.
             conn.prepare_cached(
                 "UPDATE discord_outbox SET after_id = max(coalesce(after_id, 0), ?2) WHERE sent_id IS NULL AND id > ?1
                  AND channel_id = (SELECT channel_id FROM discord_outbox WHERE id = ?1)",
             )?
             .execute(params![id, sent])?;
-            // What changed another and had to be posted anew is that other from now on.
+            // If a change had to be posted as a new message, that message replaces the changed one.
             conn.prepare_cached(
                 "UPDATE discord_outbox SET sent_id = ?2 WHERE id = (SELECT changes FROM discord_outbox WHERE id = ?1)",
             )?
@@ -248,10 +244,7 @@ impl Catalog {
         })
     }
 
-    /// Tells how many notices were dropped because they were too old.
-    ///
-    /// # Errors
-    /// A database that cannot be read.
+    /// Returns how many notices were dropped because they were too old.
     pub async fn dropped_notices(&self) -> Result<DroppedNotices> {
         self.reader
             .submit(|conn| {
@@ -266,7 +259,7 @@ impl Catalog {
             .await
     }
 
-    /// A post will never be there.
+    /// Deletes a post that can never be delivered.
     pub fn abandon_post(&self, id: i64) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
             conn.prepare_cached("DELETE FROM discord_outbox WHERE id = ?1")?.execute([id])?;
@@ -274,7 +267,7 @@ impl Catalog {
         })
     }
 
-    /// Nothing will be posted in a channel any more; says how much waited.
+    /// Deletes all posts of a channel; returns how many were queued.
     pub fn abandon_channel(&self, channel: u64) -> impl Future<Output = Result<u64>> + Send + use<> {
         self.writer.submit(move |conn| {
             let waiting = "SELECT count(*) FROM discord_outbox WHERE channel_id = ?1 AND sent_id IS NULL";
@@ -286,7 +279,7 @@ impl Catalog {
     }
 }
 
-/// An id of Discord as SQLite has numbers; they need 64 bits only in some decades.
+/// Stores a Discord id in a signed SQLite integer; ids will need the 64th bit only in some decades.
 fn to_sqlite_id(id: u64) -> i64 {
     id.cast_signed()
 }

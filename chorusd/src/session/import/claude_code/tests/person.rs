@@ -1,5 +1,5 @@
-//! What stands in lines of the user and was written by no person. The marks are those of public readers of such files (`isMeta`, `origin`,
-//! `isCompactSummary`; daaain/claude-code-log, kenn-io/agentsview).
+//! Tests of user's lines that no person wrote. The marks are those that public readers of such files know (`isMeta`,
+//! `origin`, `isCompactSummary`; daaain/claude-code-log, kenn-io/agentsview).
 
 use chorus_proto::SourceKind::{Agent, Import};
 

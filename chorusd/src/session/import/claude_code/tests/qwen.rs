@@ -1,4 +1,4 @@
-//! Chats of Qwen Code, as its `ChatRecord` has them (QwenLM/qwen-code, chatRecordingService).
+//! Tests of chats of Qwen Code, in the form of its `ChatRecord` (QwenLM/qwen-code, chatRecordingService).
 
 use chorus_proto::Role;
 use chorus_proto::methods::import::ImportFormat::{Auto, ClaudeCode};

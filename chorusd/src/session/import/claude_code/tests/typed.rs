@@ -1,7 +1,7 @@
-//! Messages that were typed while the program worked. The shapes of the lines are those that public readers of such files
-//! describe: a queue of `enqueue`, `dequeue`, `remove` and `popAll` (anthropics/claude-code issues 86614 and 88357), the reason
-//! `absorbed_mid_turn` from version 2.1.246 on, and `attachment` lines of the kind `queued_command` whose prompt is a text or, with
-//! pictures, a list of blocks (kenn-io/agentsview pull request 406).
+//! Tests of messages that were typed while the program worked. The lines have the shapes that public readers of such
+//! files describe: a queue of `enqueue`, `dequeue`, `remove` and `popAll` (anthropics/claude-code issues 86614 and
+//! 88357), the reason `absorbed_mid_turn` from version 2.1.246 on, and `attachment` lines of the kind `queued_command`
+//! whose prompt is a text or, with images, a list of blocks (kenn-io/agentsview pull request 406).
 
 use super::{ImportedSession, answer, call, line, main_of, part, read};
 
@@ -23,7 +23,7 @@ fn attached(uuid: &str, parent: &str, prompt: &str) -> String {
     )
 }
 
-/// A turn that calls a tool, with `before` written before its result and `after` behind it, and answers.
+/// A turn that calls a tool and answers, with `before` in front of the tool result and `after` behind it.
 fn turn(before: &[String], after: &[String], on: &str) -> Vec<String> {
     let mut lines = vec![line("user", "a", "", r#""q""#), part("b", "a", "m", &call("1"))];
     lines.extend_from_slice(before);
@@ -48,9 +48,9 @@ fn a_message_that_a_running_turn_took_up_stands_where_the_model_got_it() {
         (vec![enqueue("typed")], vec![remove("")], "r"),
         (vec![enqueue("typed")], vec![nameless.clone()], "r"),
         (vec![enqueue("typed")], vec![], "r"),
-        // Taken out, and never seen again.
+        // Taken out and never seen again.
         (vec![enqueue("typed")], vec![queue("dequeue", None, "")], "r"),
-        // Only the attachment, in the tree and beside it; off the way to the leaf, too.
+        // Only the attachment: in the tree, as a sibling, and off the path to the leaf.
         (vec![], vec![hung.clone()], "t"),
         (vec![], vec![hung.clone()], "r"),
         (vec![], vec![loose.clone()], "r"),
@@ -80,18 +80,18 @@ fn a_message_that_was_sent_as_an_ordinary_one_comes_in_once() {
         vec![dequeue.clone(), next(r#""typed""#)],
         vec![dequeue.clone(), next(r#"[{"type":"text","text":"typed"}]"#)],
         vec![next(r#""typed""#), dequeue.clone()],
-        // Taken back, and sent as it was.
+        // Taken back and sent unchanged.
         vec![queue("popAll", Some("typed"), ""), next(r#""typed""#)],
     ] {
         assert_eq!(talk_of(&[enqueue("typed")], &behind), due, "{behind:#?}");
     }
-    // Given to the model as an attachment, and then as a line as well.
+    // Given to the model as an attachment, and then as a line, too.
     let twice = [turn(&[], &[attached("t", "r", r#""typed""#)], "t"), vec![next(r#""typed""#)]].concat();
     assert_eq!(main_of(&twice).role_texts(), due);
-    // Several at once become one line.
+    // Several messages at once become one line.
     let both = talk_of(&[enqueue("one"), enqueue("two\nlines")], &[dequeue.clone(), next(r#""one\ntwo\nlines""#)]);
     assert_eq!(both[4..], ["user: one\ntwo\nlines"]);
-    // A command is written in another form.
+    // A command has another form.
     let command = r#""<command-message>review is running</command-message>\n<command-name>/review</command-name>\n<command-args>12</command-args>""#;
     assert_eq!(talk_of(&[enqueue("/review 12")], &[dequeue, next(command)]).len(), 5);
 }
@@ -165,7 +165,7 @@ fn a_file_with_nothing_but_waiting_messages_is_a_conversation() {
     assert_eq!(main_of(&[enqueue("one"), enqueue("two")]).role_texts(), ["user: one", "user: two"]);
 }
 
-/// Every message is looked for by its text among those alike.
+/// Each message is searched by its text among those with the same text.
 #[test]
 fn many_messages_of_one_text_are_read_like_any_other() {
     let many = 20_000;

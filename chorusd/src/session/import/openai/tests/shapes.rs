@@ -1,11 +1,11 @@
-//! Messages in the shape of Anthropic's API, and the programs that keep them so.
+//! Tests of messages in the form of Anthropic's API, and of the programs that store them.
 
 use chorus_proto::Message;
 use chorus_proto::methods::import::ImportFormat::{Auto, Openai};
 
 use super::super::super::test_support::{ImportedSession, import_as};
 
-/// The body of a request, as the reference of the Messages API has it.
+/// The body of a request in the form of the reference of the Messages API.
 const REQUEST: &str = r#"{"model":"claude-x","max_tokens":9,"messages":[
     {"role":"user","content":[{"type":"text","text":"Weather?"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}]},
     {"role":"assistant","content":[{"type":"thinking","thinking":"Hm","signature":"s"},{"type":"text","text":"I look."},
@@ -63,7 +63,8 @@ fn instructions_may_be_a_text_and_stand_in_each_line() {
     assert_eq!(talks, [["system: Be brief.", "user: a"], ["system: Be brief.", "user: a"]]);
 }
 
-/// `api_conversation_history.json`: cline/cline keeps `Anthropic.MessageParam[]`, RooCodeInc/Roo-Code adds `ts` in milliseconds.
+/// `api_conversation_history.json`: cline/cline stores `Anthropic.MessageParam[]`, RooCodeInc/Roo-Code adds `ts` in
+/// milliseconds.
 #[test]
 fn the_history_of_cline_and_roo_is_such_a_list() {
     let found = one(
@@ -79,8 +80,8 @@ fn the_history_of_cline_and_roo_is_such_a_list() {
     assert_eq!(found.messages[2].name.as_deref(), Some("read_file"));
 }
 
-/// Lines of `agent-transcripts/ID/ID.jsonl`: the message has no role of its own, calls and results have no ids, and turns end with
-/// a line of their own.
+/// Lines of `agent-transcripts/ID/ID.jsonl`: the message has no role of its own, tool calls and results have no ids,
+/// and turns end with a line of their own.
 #[test]
 fn transcripts_of_cursor_have_the_content_below_message() {
     let found = one(concat!(
@@ -100,7 +101,8 @@ fn transcripts_of_cursor_have_the_content_below_message() {
     assert_eq!(names, ["Read", "Grep"]);
 }
 
-/// `~/.factory/sessions/*/ID.jsonl` of droid: `session_start`, then lines of type `message` around the message of the API.
+/// `~/.factory/sessions/*/ID.jsonl` of droid: `session_start`, then lines of type `message` that contain the message of
+/// the API.
 #[test]
 fn sessions_of_droid_have_the_message_below_message() {
     let found = one(concat!(
@@ -122,8 +124,8 @@ fn sessions_of_droid_have_the_message_below_message() {
     assert!(found.about.id.is_some());
 }
 
-/// Rows of NousResearch/hermes-agent: the first line of a transcript has the role `session_meta`, and an export of its database has
-/// `tool_calls` as a text, `tool_name`, and the instructions in `system_prompt`.
+/// Rows of NousResearch/hermes-agent: the first line of a transcript has the role `session_meta`, and an export of its
+/// database has `tool_calls` as text, `tool_name`, and the system prompt in `system_prompt`.
 #[test]
 fn of_the_rows_of_hermes_none_is_lost() {
     let rows = [
@@ -150,7 +152,7 @@ fn of_the_rows_of_hermes_none_is_lost() {
     assert_eq!(found.about.started_at.unwrap().to_string(), "2025-06-14T10:00:00Z");
 }
 
-/// 64 MiB is the longest line: the first may be longer, and the others come in.
+/// The longest line that is read has 64 MiB. The first line is longer, and the others are imported.
 #[test]
 fn a_first_line_that_is_too_long_does_not_take_the_others_with_it() {
     let long = format!(r#"{{"role":"user","content":"{}"}}"#, "x".repeat(64 << 20));
