@@ -40,10 +40,10 @@ fn anybody_ends_a_turn_from_the_command_line_and_sees_that_it_runs() {
     assert_eq!(client.status_of("a").turn, None);
     let none = chorusctl(&rig.home, ["cancel", "a"]);
     assert_eq!(none.status, 5, "{}", none.stderr);
-    for cancel in [&["cancel", "a"][..], &["--agent", "a", "send", "--cancel"]] {
-        rig.answer(Answer::text(["Half a "]).gate("never").then("sentence."));
+    for (gate, cancel) in [("first", &["cancel", "a"][..]), ("second", &["--agent", "a", "send", "--cancel"])] {
+        rig.answer(Answer::text(["Half a "]).gate(gate).then("sentence."));
         let turn = rig.send_beside("Talk.");
-        rig.server.reached("never");
+        rig.server.reached(gate);
         let waits = rig.send_beside("Another.");
         let queued = || client.status_of("a").turn.filter(|turn| turn.waiting == 1);
         let shown = chorus_tests::wait_until("the second turn", chorus_tests::DEADLINE, queued);
