@@ -22,7 +22,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::codec::Decoder as _;
 use tokio_util::sync::CancellationToken;
 
-use super::dispatch::{ClientHandle, dispatch};
+use super::dispatch::{ClientHandle, ToClient, dispatch};
 use super::frame_budget::FrameBudget;
 use super::incoming_frame::{IncomingFrame, PermitOutcome, busy_error};
 use super::reply::{self, Frame};
@@ -44,16 +44,14 @@ pub async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, room: FrameBu
         Err(e) => return tracing::warn!(connection, "a connection cannot be served: {e}"),
     };
     let line = Arc::new(ClientWriter::new(socket.get_ref().clone()));
-    let (notify, notifications) = mpsc::channel(16);
-    let (subscribe, subscriptions) = mpsc::channel(4);
-    let caller = ClientHandle { connection, writer: line.clone(), notifications: notify, subscriptions: subscribe };
+    let (to_client, for_client) = mpsc::channel(16);
+    let caller = ClientHandle { connection, writer: line.clone(), to_client };
     let mut connection = Connection {
         codec: FrameCodec::new(ops.config.max_frame),
         incoming_frame: IncomingFrame::new(room, ops.config.frame_timeout),
         received: BytesMut::new(),
         running: FuturesUnordered::new(),
-        notifications,
-        subscriptions,
+        for_client,
         subscription: None,
         writer: line,
         ops: ops.clone(),
@@ -70,9 +68,9 @@ struct Connection {
     /// Declared after the buffer, so that the budget is released only when the received bytes are freed.
     incoming_frame: IncomingFrame,
     running: FuturesUnordered<BoxFuture<'static, Option<Frame>>>,
-    notifications: mpsc::Receiver<Frame>,
-    subscriptions: mpsc::Receiver<Box<Subscription>>,
-    subscription: Option<Subscription>,
+    for_client: mpsc::Receiver<Box<ToClient>>,
+    /// Boxed, because most connections have none and each would hold its size.
+    subscription: Option<Box<Subscription>>,
     writer: Arc<ClientWriter>,
     ops: Arc<Ops>,
     caller: ClientHandle,
@@ -82,8 +80,7 @@ struct Connection {
 enum ConnectionEvent {
     Reply(Option<Frame>),
     FramesQueued,
-    Notify(Frame),
-    Subscribe(Box<Subscription>),
+    ToClient(ToClient),
     Event(Option<SubscriptionItem>),
     BudgetOutcome(PermitOutcome),
     Evicted,
@@ -143,8 +140,7 @@ impl Connection {
                 biased;
                 Some(answer) = self.running.next() => ConnectionEvent::Reply(answer),
                 () = self.writer.wait_until_queued() => ConnectionEvent::FramesQueued,
-                Some(frame) = self.notifications.recv() => ConnectionEvent::Notify(frame),
-                Some(subscription) = self.subscriptions.recv() => ConnectionEvent::Subscribe(subscription),
+                Some(item) = self.for_client.recv() => ConnectionEvent::ToClient(*item),
                 heard = next_event(&mut self.subscription, &self.ops), if open => ConnectionEvent::Event(heard),
                 given = self.incoming_frame.wait_for_permit(), if open && waits => ConnectionEvent::BudgetOutcome(given),
                 () = evicted, if open => ConnectionEvent::Evicted,
@@ -156,12 +152,14 @@ impl Connection {
                 self.incoming_frame.count_wait(began.elapsed());
             }
             match next {
-                ConnectionEvent::Reply(Some(frame)) | ConnectionEvent::Notify(frame) => {
+                ConnectionEvent::Reply(Some(frame)) | ConnectionEvent::ToClient(ToClient::Notification(frame)) => {
                     self.incoming_frame.run_write(self.writer.write(frame)).await?
                 }
                 ConnectionEvent::Reply(None) => {}
                 ConnectionEvent::FramesQueued => self.incoming_frame.run_write(self.writer.flush()).await?,
-                ConnectionEvent::Subscribe(subscription) => self.subscription = Some(*subscription),
+                ConnectionEvent::ToClient(ToClient::Events(subscription)) => {
+                    self.subscription = Some(Box::new(subscription))
+                }
                 ConnectionEvent::Event(Some(heard)) => {
                     self.incoming_frame.run_write(self.writer.write(event_frame(&heard))).await?
                 }
@@ -197,7 +195,7 @@ impl Connection {
 }
 
 /// Waits for the next event; never returns without a subscription.
-async fn next_event(subscription: &mut Option<Subscription>, ops: &Ops) -> Option<SubscriptionItem> {
+async fn next_event(subscription: &mut Option<Box<Subscription>>, ops: &Ops) -> Option<SubscriptionItem> {
     match subscription {
         Some(subscription) => subscription.next(ops).await,
         None => std::future::pending().await,

@@ -33,10 +33,17 @@ pub struct ClientHandle {
     pub connection: u64,
     /// Writes the events of a turn to the client.
     pub writer: Arc<ClientWriter>,
-    /// Takes notifications; a full queue drops them.
-    pub notifications: mpsc::Sender<Frame>,
-    /// Takes the subscription that replaces the connection's current one.
-    pub subscriptions: mpsc::Sender<Box<Subscription>>,
+    /// Takes what the connection sends besides responses.
+    pub to_client: mpsc::Sender<Box<ToClient>>,
+}
+
+/// A notification or subscription that a request hands to its connection.
+#[derive(Debug)]
+pub enum ToClient {
+    /// Sent once.
+    Notification(Frame),
+    /// Replaces the connection's current subscription.
+    Events(Subscription),
 }
 
 /// The names of all methods, for hints.
@@ -350,7 +357,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Optio
                 .run_inline::<events::Subscribe, _, _>(params, |p| async move {
                     let (result, subscription) = ops::events::subscribe::subscribe(o, p).await?;
                     // A connection has one subscription: a new one replaces the old.
-                    let _ = caller.subscriptions.try_send(Box::new(subscription));
+                    let _ = caller.to_client.send(Box::new(ToClient::Events(subscription))).await;
                     Ok(result)
                 })
                 .await
@@ -386,7 +393,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Optio
             answer.run_inline::<import::Add, _, _>(params, |p| ops::session::import::add(o, caller.connection, p)).await
         }
         import::Commit::NAME => {
-            let progress = progress_callback(id.as_deref(), caller.notifications);
+            let progress = progress_callback(id.as_deref(), caller.to_client);
             answer
                 .run_spawned::<import::Commit, _, _>(params, move |p| async move {
                     ops::session::import::commit(&ops, caller.connection, p, progress).await
@@ -394,7 +401,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Optio
                 .await
         }
         agent_transfer::ExportBegin::NAME => {
-            let progress = progress_callback(id.as_deref(), caller.notifications);
+            let progress = progress_callback(id.as_deref(), caller.to_client);
             answer
                 .run_spawned::<agent_transfer::ExportBegin, _, _>(params, move |p| async move {
                     ops::agent::export::begin(&ops, caller.connection, p, progress).await
@@ -422,7 +429,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Optio
                 .await
         }
         agent_transfer::ImportCommit::NAME => {
-            let progress = progress_callback(id.as_deref(), caller.notifications);
+            let progress = progress_callback(id.as_deref(), caller.to_client);
             answer
                 .run_spawned::<agent_transfer::ImportCommit, _, _>(params, move |p| async move {
                     ops.store.escalate_fatal(ops::agent::import::commit(&ops, caller.connection, p, progress).await)

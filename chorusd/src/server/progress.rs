@@ -7,6 +7,7 @@ use chorus_proto::rpc::Progress;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+use super::dispatch::ToClient;
 use super::reply::{self, Frame};
 use super::writer::ClientWriter;
 use crate::agent::turn_stream::TurnListener;
@@ -53,7 +54,8 @@ pub fn turn_listener(
 }
 
 /// Returns a callback that sends `progress` notifications for request `id`. They can name only numeric ids.
-pub fn progress_callback(id: Option<&RawValue>, notify: mpsc::Sender<Frame>) -> OnProgress {
+/// While the queue is full they are dropped.
+pub fn progress_callback(id: Option<&RawValue>, to_client: mpsc::Sender<Box<ToClient>>) -> OnProgress {
     let id: Option<u64> = id.and_then(|id| id.get().parse().ok());
     let mut told = 0;
     Box::new(move |done, total| {
@@ -63,7 +65,8 @@ pub fn progress_callback(id: Option<&RawValue>, notify: mpsc::Sender<Frame>) -> 
         {
             told = done;
             let progress = Progress { id, done, total, unit: "bytes".into() };
-            let _ = notify.try_send(reply::notification_frame("progress", progress));
+            let frame = reply::notification_frame("progress", progress);
+            let _ = to_client.try_send(Box::new(ToClient::Notification(frame)));
         }
     })
 }

@@ -40,17 +40,10 @@ fn anybody_ends_a_turn_from_the_command_line_and_sees_that_it_runs() {
     assert_eq!(client.agent_status("a").turn, None);
     let none = chorusctl(&rig.home, ["cancel", "a"]);
     assert_eq!(none.status, 5, "{}", none.stderr);
-<<<<<<< HEAD
-    for cancel in [&["cancel", "a"][..], &["--agent", "a", "send", "--cancel"]] {
-        rig.answer(Response::text(["Half a "]).gate("never").then_text("sentence."));
-        let turn = rig.send_beside("Talk.");
-        rig.server.wait_for_gate("never");
-=======
     for (gate, cancel) in [("first", &["cancel", "a"][..]), ("second", &["--agent", "a", "send", "--cancel"])] {
-        rig.answer(Answer::text(["Half a "]).gate(gate).then("sentence."));
+        rig.answer(Response::text(["Half a "]).gate(gate).then_text("sentence."));
         let turn = rig.send_beside("Talk.");
-        rig.server.reached(gate);
->>>>>>> main
+        rig.server.wait_for_gate(gate);
         let waits = rig.send_beside("Another.");
         let queued = || client.agent_status("a").turn.filter(|turn| turn.waiting == 1);
         let shown = chorus_tests::wait_until("the second turn", chorus_tests::DEADLINE, queued);

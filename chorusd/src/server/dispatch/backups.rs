@@ -20,7 +20,7 @@ pub async fn dispatch(
     let connection = caller.connection;
     match name {
         backup::Create::NAME => {
-            let (ops, progress) = (ops.clone(), progress_callback(answer.id, caller.notifications));
+            let (ops, progress) = (ops.clone(), progress_callback(answer.id, caller.to_client));
             answer
                 .run_spawned::<backup::Create, _, _>(params, move |p| async move {
                     ops::backup::create::create(&ops, p, progress).await
