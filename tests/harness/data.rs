@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::skip;
+use crate::{Need, skip_without};
 
 /// The folder, or `None` with a message where there is none.
 #[must_use]
@@ -12,7 +12,7 @@ pub fn folder() -> Option<PathBuf> {
     if path.is_dir() {
         return Some(path);
     }
-    skip("no real conversations beside the project (../shared/data)");
+    skip_without(Need::RealData, "no real conversations beside the project (../shared/data)");
     None
 }
 

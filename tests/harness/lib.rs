@@ -25,11 +25,9 @@ pub mod rng;
 pub mod running;
 pub mod schema;
 pub mod scripted;
+pub mod skip;
 pub mod strace;
 pub mod wait;
-
-use std::fs::OpenOptions;
-use std::io::Write as _;
 
 pub use clock::Hands;
 pub use ctl::Output;
@@ -39,16 +37,5 @@ pub use home::{Bins, Home};
 pub use inside::Inside;
 pub use raw::Raw;
 pub use running::Running;
+pub use skip::{Need, skip, skip_without};
 pub use wait::{DEADLINE, wait_until};
-
-/// Says why a test is not run here, past the capture of test output, and notes it in the file that `CHORUS_TEST_SKIPS`
-/// names, one line each: `.ci/run` shows and counts them.
-pub fn skip(why: &str) {
-    let line = format!("{}: {why}\n", std::thread::current().name().unwrap_or("a test"));
-    // Only the macros that print are captured.
-    let _ = std::io::stderr().write_all(format!("skipped {line}").as_bytes());
-    let Some(list) = std::env::var_os("CHORUS_TEST_SKIPS") else { return };
-    let noted =
-        OpenOptions::new().append(true).create(true).open(&list).and_then(|mut file| file.write_all(line.as_bytes()));
-    assert!(noted.is_ok(), "{}: {noted:?}", list.display());
-}

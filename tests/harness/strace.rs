@@ -7,8 +7,8 @@ use std::process::{Child, Stdio};
 
 use crate::home::Home;
 use crate::process;
-use crate::skip;
 use crate::wait::{DEADLINE, wait_until};
+use crate::{Need, skip_without};
 
 /// The calls that change files or bring them to the disk.
 pub const CHANGES: &str =
@@ -37,7 +37,7 @@ pub struct Strace {
 pub fn permitted(home: &Home) -> bool {
     let permitted = attaches(home);
     if !permitted {
-        skip("strace cannot be used here");
+        skip_without(Need::Ptrace, "strace cannot be used here");
     }
     permitted
 }

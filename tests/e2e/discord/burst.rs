@@ -7,7 +7,7 @@ use chorus_tests::discord::permissions::{MANAGE_CHANNELS, MANAGE_MESSAGES};
 use chorus_tests::discord::{Discord, Interaction};
 use chorus_tests::held::HeldDisk;
 use chorus_tests::model_server::{Answer, ModelServer};
-use chorus_tests::{DEADLINE, Daemon, skip, wait_until};
+use chorus_tests::{DEADLINE, Daemon, Need, skip_without, wait_until};
 
 use crate::home;
 
@@ -40,7 +40,9 @@ fn a_thousand_are_promised_an_answer_while_disk_and_model_are_held_shut() {
     model.reached("held");
     let growing = room.post_with_button("Stop");
 
-    let Some(held) = HeldDisk::of(&home, daemon.pid) else { return skip("strace cannot be used here") };
+    let Some(held) = HeldDisk::of(&home, daemon.pid) else {
+        return skip_without(Need::Ptrace, "strace cannot be used here");
+    };
     let given: Vec<Interaction> = (0..INTERACTIONS)
         .map(|n| match n % 6 {
             5 => mara.press_stale(&room, growing.id, "restore:00000000-0000-0000-0000-000000000000"),
