@@ -7,7 +7,7 @@ use tokio_util::codec::{Decoder, Encoder};
 
 use crate::frame::{self, HEADER_BYTES};
 
-/// Encodes and decodes frames. The decoder reserves at most [`MAX_RESERVE_BYTES`] more than has arrived, or as much
+/// Encodes and decodes frames. The decoder reserves at most `MAX_RESERVE_BYTES` more than has arrived, or as much
 /// again as has arrived, so an announced length costs no memory.
 #[derive(Debug, Clone, Copy)]
 pub struct FrameCodec {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::run_command;
-use chorus_tests::{Daemon, Home, skip};
+use chorus_tests::{Daemon, Home, Need, skip_without};
 use serde_json::Value;
 
 use crate::home;
@@ -20,7 +20,7 @@ fn traced(home: &Home) -> Option<Daemon> {
     let mut probe = home.command("sh");
     probe.args(["-c", &format!("strace -f -y -e {CALLS} true")]);
     if run_command(probe, b"").status != 0 {
-        skip("strace cannot be used here");
+        skip_without(Need::Ptrace, "strace cannot be used here");
         return None;
     }
     let mut command = home.command("strace");

@@ -6,6 +6,7 @@ mod atomic_save;
 mod audit;
 mod backup;
 mod cli;
+mod client_example;
 mod contexts;
 mod crash;
 mod deleting;

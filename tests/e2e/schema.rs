@@ -11,7 +11,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// `CHORUS_BLESS=1 cargo test` writes the file anew.
+/// `cargo xtask bless` regenerates the file.
 #[test]
 fn the_schema_file_is_up_to_date() {
     let path = root().join("docs/protocol.schema.json");
@@ -21,7 +21,7 @@ fn the_schema_file_is_up_to_date() {
         fs::write(&path, &generated).expect("writes the schema");
     }
     let written = fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == generated, "docs/protocol.schema.json is out of date: run `CHORUS_BLESS=1 cargo test schema`");
+    assert!(written == generated, "docs/protocol.schema.json is out of date: run `cargo xtask bless`");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::skip;
+use crate::{Need, skip_without};
 
 /// Returns the directory; skips the test and returns `None` if there is none.
 #[must_use]
@@ -12,7 +12,7 @@ pub fn data_dir() -> Option<PathBuf> {
     if path.is_dir() {
         return Some(path);
     }
-    skip("no real conversations beside the project (../shared/data)");
+    skip_without(Need::RealData, "no real conversations beside the project (../shared/data)");
     None
 }
 

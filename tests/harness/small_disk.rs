@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::process::is_root;
-use crate::skip;
+use crate::{Need, skip_without};
 
 /// A mounted tmpfs. Dropping it unmounts it.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl SmallDisk {
         if is_root() && mount() {
             return Some(Self { path: path.to_owned() });
         }
-        skip("a file system cannot be mounted here");
+        skip_without(Need::Mount, "a file system cannot be mounted here");
         None
     }
 

@@ -7,8 +7,8 @@ use std::process::{Child, Stdio};
 
 use crate::home::Home;
 use crate::process;
-use crate::skip;
 use crate::wait::{DEADLINE, wait_until};
+use crate::{Need, skip_without};
 
 /// System calls that change files or sync them to the disk.
 pub const FILE_CHANGING_CALLS: &str =
@@ -37,7 +37,7 @@ pub struct Strace {
 pub fn is_permitted(home: &Home) -> bool {
     let permitted = can_attach(home);
     if !permitted {
-        skip("strace cannot be used here");
+        skip_without(Need::Ptrace, "strace cannot be used here");
     }
     permitted
 }

@@ -93,7 +93,7 @@ struct ChunkCall<'a> {
 
 impl Extraction<'_> {
     /// Extracts chunk by chunk, the oldest first. If a chunk fails, the findings of those before it stay and rules
-    /// handle the rest. Rules also handle the messages that are too old for [`MAX_CHUNKS`].
+    /// handle the rest. Rules also handle the messages that are too old for `MAX_CHUNKS`.
     pub async fn run(self, cancel: CancellationToken) -> ExtractionOutcome {
         let said = self.messages.get(self.range.clone()).map_or(0, |leaving| Totals::count(leaving).chars);
         let Some(model) = self.facts.model.as_deref().filter(|_| said >= MIN_CHARS) else {

@@ -1,4 +1,4 @@
-//! Calling models. [`models`] is the public interface; [`providers`] translate requests and replies; [`transport`]
+//! Calling models. [`models`] is the public interface; [`providers`] translate requests and replies; `transport`
 //! sends bytes, [`sse`] parses the event stream, and [`retry`] decides on further attempts.
 
 mod api_key;

@@ -441,7 +441,7 @@ pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Optio
     }
 }
 
-/// Parses and checks a request as [`dispatch`] does before it calls the operation. Lets tests send malformed requests
+/// Parses and checks a request as `dispatch` does before it calls the operation. Lets tests send malformed requests
 /// without a daemon.
 ///
 /// # Errors

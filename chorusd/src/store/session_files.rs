@@ -235,12 +235,12 @@ pub fn sync_dir(dir: &Path) -> io::Result<()> {
 /// Syncs a file.
 ///
 /// # Errors
-/// [`SyncFailed`], except for a lack of space, which leaves no doubt about the state: the caller gives the file up.
+/// [`SyncError`], except for a lack of space, which leaves no doubt about the state: the caller gives the file up.
 pub fn sync(file: &File) -> io::Result<()> {
     map_sync_error(file.sync_all())
 }
 
-/// Wraps the error of a sync in [`SyncFailed`], except for a lack of space.
+/// Wraps the error of a sync in [`SyncError`], except for a lack of space.
 pub fn map_sync_error(result: io::Result<()>) -> io::Result<()> {
     result.map_err(|e| match e.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => e,

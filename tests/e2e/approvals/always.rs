@@ -7,7 +7,7 @@ use chorus_proto::methods::permissions::{Check, CheckParams, Decision, Rule, Sho
 use chorus_tests::client_ext::expect_error_kind;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Response;
-use chorus_tests::skip;
+use chorus_tests::{Need, skip_without};
 use serde_json::{Value, json};
 
 use super::{ACTION, Rig, always, approve, audit, deny, in_catalog, list, open};
@@ -59,7 +59,7 @@ fn a_command_runs_in_its_sandbox_and_is_asked_about_again_once_it_is_another() {
     let rig = Rig::new();
     let status = rig.client().call::<Status>(&StatusParams::default()).expect("status");
     if status.daemon.sandbox.is_none_or(|sandbox| sandbox.way == "none") {
-        return skip("nothing is confined here");
+        return skip_without(Need::Sandbox, "nothing is confined here");
     }
     set(&rig, json!({"ask": ["tool:bash:.*"], "allow": ["tool:create_file:log"]}));
     let wanted = "echo one >> log && cat log";
@@ -186,7 +186,7 @@ fn what_is_approved_for_ever_in_the_foreground_is_asked_about_in_the_background(
     let rig = Rig::new();
     let status = rig.client().call::<Status>(&StatusParams::default()).expect("status");
     if status.daemon.sandbox.is_none_or(|sandbox| sandbox.way == "none") {
-        return skip("nothing is confined here");
+        return skip_without(Need::Sandbox, "nothing is confined here");
     }
     set(&rig, json!({"ask": ["tool:bash:.*"]}));
     let run = |background: bool| {

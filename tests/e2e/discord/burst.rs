@@ -7,7 +7,7 @@ use chorus_tests::discord::permissions::{MANAGE_CHANNELS, MANAGE_MESSAGES};
 use chorus_tests::discord::{FakeDiscord, Interaction};
 use chorus_tests::frozen_disk::FrozenDisk;
 use chorus_tests::model_server::{ModelServer, Response};
-use chorus_tests::{DEADLINE, Daemon, skip, wait_until};
+use chorus_tests::{DEADLINE, Daemon, Need, skip_without, wait_until};
 
 use crate::home;
 
@@ -40,7 +40,9 @@ fn a_thousand_are_promised_an_answer_while_disk_and_model_are_held_shut() {
     model.wait_for_gate("held");
     let growing = room.wait_for_post_with_button("Stop");
 
-    let Some(held) = FrozenDisk::freeze(&home, daemon.pid) else { return skip("strace cannot be used here") };
+    let Some(held) = FrozenDisk::freeze(&home, daemon.pid) else {
+        return skip_without(Need::Ptrace, "strace cannot be used here");
+    };
     let given: Vec<Interaction> = (0..INTERACTIONS)
         .map(|n| match n % 6 {
             5 => mara.press_stale_button(&room, growing.id, "restore:00000000-0000-0000-0000-000000000000"),

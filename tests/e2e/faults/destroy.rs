@@ -11,7 +11,7 @@ use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::small_disk::SmallDisk;
 use chorus_tests::strace::{Strace, threads};
-use chorus_tests::{Daemon, Home, skip};
+use chorus_tests::{Daemon, Home, Need, skip_without};
 
 use crate::home;
 
@@ -92,7 +92,9 @@ fn a_context_that_cannot_be_ended_does_not_keep_the_agent() {
     client.init("b");
     let journal: Vec<u32> = threads(daemon.pid)["journal"].clone();
     let full = ["-e", "trace=pwrite64", "-e", "inject=pwrite64:error=ENOSPC"];
-    let Some(full) = Strace::attach(&home, &journal, &full) else { return skip("strace cannot be used here") };
+    let Some(full) = Strace::attach(&home, &journal, &full) else {
+        return skip_without(Need::Ptrace, "strace cannot be used here");
+    };
     let params = DestroyParams { name: "a".into(), keep_files: false, purge: false };
     let gone = client.call::<Destroy>(&params).expect("destroyed");
     // Refused in its turn, so that the journal's thread waits again and strace does not let go of it within a call.

@@ -11,7 +11,7 @@ const WIDTH: usize = 100;
 const HEAD: &str = "\
 # The command line
 
-Every command of `chorusctl` as its own `--help` tells it. Generated: `CHORUS_BLESS=1 cargo test -p chorus-tests generated`.
+Every command of `chorusctl` as its own `--help` tells it. Generated: `cargo xtask bless`.
 ";
 
 #[test]

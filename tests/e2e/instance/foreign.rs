@@ -15,7 +15,7 @@ use chorus_proto::paths::InstancePaths;
 use chorus_proto::server::ForeignServer;
 use chorus_tests::ctl::run_command;
 use chorus_tests::process::is_root;
-use chorus_tests::{DEADLINE, Daemon, Home, skip};
+use chorus_tests::{DEADLINE, Daemon, Home, Need, skip_without};
 use rustix::thread::{Uid, set_thread_res_uid};
 
 use crate::home;
@@ -59,7 +59,7 @@ fn ctl(home: &Home, args: &[&str], (name, value): (&str, &Path)) -> Command {
 #[test]
 fn no_client_says_anything_to_a_server_of_another_user() {
     if !is_root() {
-        return skip("only root can become another user");
+        return skip_without(Need::Root, "only root can become another user");
     }
     let home = home();
     let shared = shared(&home);
@@ -89,7 +89,7 @@ fn no_client_says_anything_to_a_server_of_another_user() {
 #[test]
 fn a_socket_directory_of_another_user_is_refused_by_client_and_daemon() {
     if !is_root() {
-        return skip("only root can give a link away");
+        return skip_without(Need::Root, "only root can give a link away");
     }
     for is_link in [true, false] {
         let home = home();
@@ -124,7 +124,7 @@ fn a_socket_directory_of_another_user_is_refused_by_client_and_daemon() {
 #[test]
 fn root_is_told_to_use_the_home_of_another_user_as_that_user() {
     if !is_root() {
-        return skip("only root can give a directory away");
+        return skip_without(Need::Root, "only root can give a directory away");
     }
     let home = home();
     home.create();
@@ -149,7 +149,7 @@ fn root_is_told_to_use_the_home_of_another_user_as_that_user() {
 #[test]
 fn a_lock_file_of_another_user_is_not_followed() {
     if !is_root() {
-        return skip("only root can give a file away");
+        return skip_without(Need::Root, "only root can give a file away");
     }
     let home = home();
     let socket = home.temp_dir().join("elsewhere.sock");

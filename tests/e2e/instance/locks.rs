@@ -9,7 +9,7 @@ use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::run_command;
 use chorus_tests::process::is_root;
 use chorus_tests::rng::rounds_from_env;
-use chorus_tests::{DEADLINE, Daemon, Home, skip, wait_until};
+use chorus_tests::{DEADLINE, Daemon, Home, Need, skip_without, wait_until};
 
 use crate::home;
 
@@ -94,7 +94,7 @@ fn by_a_bind_mount_of_the_home_whose_run_was_removed() {
     let probe = home();
     probe.create();
     if !is_root() || run_command(mounted(&probe, "true"), b"").status != 0 {
-        return skip("no bind mounts here");
+        return skip_without(Need::Mount, "no bind mounts here");
     }
     refused(|home| {
         fs::remove_dir_all(home.path.join("run")).expect("run/");

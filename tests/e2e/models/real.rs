@@ -2,7 +2,7 @@
 //! `CHORUS_TEST_OPENAI_MODEL` where it has more than one model. docs/OPERATIONS.md says how to start one.
 
 use chorus_tests::model_server::ModelServer;
-use chorus_tests::skip;
+use chorus_tests::{Need, skip_without};
 use chorusd::llm::{DiscoveryStatus, ModelRequest};
 
 use super::{Rig, request};
@@ -10,7 +10,7 @@ use super::{Rig, request};
 #[test]
 fn a_real_server_lists_its_models_and_answers() {
     let Ok(url) = std::env::var("CHORUS_TEST_OPENAI_URL") else {
-        return skip("CHORUS_TEST_OPENAI_URL names no server");
+        return skip_without(Need::ModelServer, "CHORUS_TEST_OPENAI_URL names no server");
     };
     let config = format!("[providers.real]\nkind = \"openai\"\nbase_url = \"{url}\"\nfirst_byte_timeout = \"10m\"\n");
     let rig = Rig::on(ModelServer::start(), &config);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::daemon::SandboxInfo;
 use chorus_proto::methods::send::{Cancel, CancelParams};
-use chorus_tests::{DEADLINE, Daemon, skip, wait_until};
+use chorus_tests::{DEADLINE, Daemon, Need, skip_without, wait_until};
 use serde_json::json;
 
 use super::{Rig, gone, mark, running};
@@ -68,7 +68,7 @@ fn a_command_has_groups_of_its_own_that_go_with_it() {
         assert!(!turn.join().expect("a client"));
         gone(&mark);
         if groups.is_empty() {
-            skip("no control groups can be made here");
+            skip_without(Need::Cgroups, "no control groups can be made here");
             continue;
         }
         // Nor is one left of the other.
@@ -92,7 +92,7 @@ fn groups_that_a_crash_leaves_go_at_the_next_start() {
         gone(&mark);
         assert!(!turn.join().expect("a client"));
         if groups.is_empty() {
-            skip("no control groups can be made here");
+            skip_without(Need::Cgroups, "no control groups can be made here");
             continue;
         }
         assert!(groups.iter().all(|dir| dir.is_dir()), "{groups:?}");
@@ -106,7 +106,7 @@ fn groups_that_a_crash_leaves_go_at_the_next_start() {
 fn without_a_namespace_a_group_bounds_the_processes() {
     let reached = Rig::start("none", "any", &[]).reached();
     if reached.processes != "cgroup" {
-        skip("no control group for processes can be made here");
+        skip_without(Need::Cgroups, "no control group for processes can be made here");
     }
     let unbounded = reached.missing.iter().any(|missing| missing.contains("processes"));
     assert_eq!(unbounded, reached.processes == "none", "{reached:?}");

@@ -24,7 +24,7 @@ use chorus_proto::methods::send::{Send, SendParams, SendResult};
 use chorus_proto::{CallError, Client, Role};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::{ModelServer, Response};
-use chorus_tests::{Daemon, Home, skip, wait_until};
+use chorus_tests::{Daemon, Home, Need, skip_without, wait_until};
 use serde_json::{Value, json};
 
 use crate::home;
@@ -70,7 +70,7 @@ impl Rig {
         if reached.way == way {
             return Some(rig);
         }
-        skip(&format!("no sandbox by {way} here: {:?}", reached.missing));
+        skip_without(Need::Sandbox, &format!("no sandbox by {way} here: {:?}", reached.missing));
         None
     }
 

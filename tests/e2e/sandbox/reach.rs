@@ -8,7 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 
 use chorus_proto::methods::agent::InitParams;
-use chorus_tests::skip;
+use chorus_tests::{Need, skip_without};
 use serde_json::json;
 
 use super::{Rig, WAYS};
@@ -83,7 +83,7 @@ fn sockets_keys_and_other_agents_are_not_there() {
 #[test]
 fn what_only_root_could_read_is_not_there() {
     if !rustix::process::geteuid().is_root() {
-        skip("the daemon is not root");
+        skip_without(Need::Root, "the daemon is not root");
         return;
     }
     let place = tempfile::Builder::new().prefix("chorus").tempdir_in("/opt").expect("a directory of /opt");
@@ -107,7 +107,7 @@ fn what_only_root_could_read_is_not_there() {
 #[test]
 fn what_is_to_be_hidden_may_go_while_a_command_is_started() {
     if !rustix::process::geteuid().is_root() {
-        skip("the daemon is not root");
+        skip_without(Need::Root, "the daemon is not root");
         return;
     }
     let place = tempfile::Builder::new().prefix("chorus").tempdir_in("/opt").expect("a directory of /opt");

@@ -9,7 +9,7 @@ use chorus_proto::Client;
 use chorus_proto::methods::daemon::{Hello, HelloParams};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::frozen_disk::FrozenDisk;
-use chorus_tests::{DEADLINE, Daemon, Home, skip};
+use chorus_tests::{DEADLINE, Daemon, Home, Need, skip_without};
 
 use crate::home;
 
@@ -102,7 +102,9 @@ fn signs_of_life_stop_while_the_writer_of_the_journal_is_stuck() {
     let mut daemon = start(&home, path.to_str().expect("UTF-8"), Some(limit));
     manager.wait_for("WATCHDOG=1");
     manager.wait_for("WATCHDOG=1");
-    let Some(holder) = FrozenDisk::freeze(&home, daemon.pid) else { return skip("strace cannot be used here") };
+    let Some(holder) = FrozenDisk::freeze(&home, daemon.pid) else {
+        return skip_without(Need::Ptrace, "strace cannot be used here");
+    };
     manager.forget();
     assert_eq!(manager.hear(limit * 3), None, "a sign of life though nothing can be written");
     daemon.assert_alive();

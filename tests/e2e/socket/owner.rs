@@ -7,7 +7,7 @@ use std::path::Path;
 
 use chorus_tests::ctl::run_command;
 use chorus_tests::process::is_root;
-use chorus_tests::{Daemon, Home, RawConnection, skip};
+use chorus_tests::{Daemon, Home, Need, RawConnection, skip_without};
 
 use crate::home;
 
@@ -41,7 +41,7 @@ fn a_home_that_others_may_write_is_refused() {
 #[test]
 fn a_home_of_somebody_else_is_refused() {
     if !is_root() {
-        return skip("only root can give a directory away");
+        return skip_without(Need::Root, "only root can give a directory away");
     }
     let home = home();
     home.create();
@@ -67,7 +67,7 @@ fn a_home_on_a_read_only_file_system_is_a_clear_error() {
     let mut probe = home.command("unshare");
     probe.args(["-m", "sh", "-c", script, "true"]);
     if !is_root() || run_command(probe, b"").status != 0 {
-        return skip("no mount namespaces here");
+        return skip_without(Need::Mount, "no mount namespaces here");
     }
     let mut command = home.command("unshare");
     command.args(["-m", "sh", "-c", script, home.bins.chorusd]);
@@ -80,7 +80,7 @@ fn a_home_on_a_read_only_file_system_is_a_clear_error() {
 #[test]
 fn another_user_is_refused_even_where_the_socket_can_be_reached() {
     if !is_root() {
-        return skip("only root can become another user");
+        return skip_without(Need::Root, "only root can become another user");
     }
     let home = home();
     let mut daemon = Daemon::start(&home);
@@ -125,7 +125,7 @@ fn the_runtime_directory_holds_the_socket_where_it_is_ours() {
 #[test]
 fn a_runtime_directory_of_somebody_else_is_left_alone() {
     if !is_root() {
-        return skip("only root can give a directory away");
+        return skip_without(Need::Root, "only root can give a directory away");
     }
     let home = home();
     let runtime = home.temp_dir().join("runtime");
@@ -142,7 +142,7 @@ fn a_runtime_directory_of_somebody_else_is_left_alone() {
 #[test]
 fn a_socket_directory_of_somebody_else_is_refused() {
     if !is_root() {
-        return skip("only root can give a directory away");
+        return skip_without(Need::Root, "only root can give a directory away");
     }
     let home = home();
     let directory = home.temp_dir().join("theirs");

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::strace::is_permitted;
-use chorus_tests::{Daemon, Home, skip};
+use chorus_tests::{Daemon, Home, Need, skip_without};
 
 use super::state::{assert_catalog_fits_files, assert_databases_whole};
 use crate::home;
@@ -27,7 +27,7 @@ fn is_usual_file_system(home: &Home) -> bool {
     let kind = String::from_utf8_lossy(&stat.stdout).trim().to_owned();
     let usual = ["ext2/ext3", "xfs", "btrfs", "f2fs"].contains(&kind.as_str());
     if !usual {
-        skip(&format!("{kind} is none of the file systems that are synced as a whole"));
+        skip_without(Need::FileSystem, &format!("{kind} is none of the file systems that are synced as a whole"));
     }
     usual
 }

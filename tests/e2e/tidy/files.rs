@@ -4,7 +4,7 @@ use std::fs;
 
 use super::source::{root, sources};
 
-const FOLDERS: [&str; 4] = ["proto", "chorusd", "chorusctl", "tests"];
+const FOLDERS: [&str; 5] = ["proto", "chorusd", "chorusctl", "tests", "xtask"];
 const MAX_LINES: usize = 540;
 
 /// Names that say nothing about what is inside.

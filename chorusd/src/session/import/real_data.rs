@@ -1,6 +1,7 @@
 //! Tests the importers with real transcripts against a second, simple parser of the same files.
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::import::ImportFormat;
@@ -15,13 +16,21 @@ fn folder(name: &str) -> Vec<PathBuf> {
     let root = std::env::var_os("CHORUS_TEST_DATA")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"), PathBuf::from);
     let Ok(entries) = fs::read_dir(root.join(name)) else {
-        eprintln!("skipped: no {name} in {}", root.display());
+        report_skip(&format!("no {name} in {}", root.display()));
         return Vec::new();
     };
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|ending| ending == "json" || ending == "jsonl"));
     files.sort();
     files
+}
+
+/// Reports a skip as the end-to-end tests do: past the capture of test output. Fails if no test may be skipped.
+fn report_skip(why: &str) {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let permitted = variable("CHORUS_TESTS_MAY_SKIP").split(',').any(|need| need.trim() == "real-data");
+    assert!(permitted || variable("CHORUS_TESTS_REQUIRE") != "all", "{why}: skipped under CHORUS_TESTS_REQUIRE=all");
+    let _ = io::stderr().write_all(format!("skipped real transcripts: {why}\n").as_bytes());
 }
 
 fn import_file(path: &Path, format: ImportFormat) -> RecordingSink {
