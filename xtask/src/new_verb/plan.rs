@@ -128,7 +128,7 @@ impl Drafts<'_> {
             let listed = |line: &str| line.ends_with("::NAME,");
             let sibling = |line: &str| listed(line) && line.starts_with(&format!("{noun}::"));
             let text = behind_last(text, &line, sibling).or_else(|| behind_last(text, &line, listed))?;
-            one_more(&text, "METHODS").or(Some(text))
+            one_more(&text, "METHOD_NAMES").or(Some(text))
         })?;
         let fallback = snippets::dispatch_arm(self.names);
         self.change(DISPATCH, &fallback, |text| {
@@ -313,8 +313,8 @@ mod tests {
     fn the_snippets_speak_as_the_code_around_them() {
         let root = root().unwrap();
         for (file, code) in [
-            ("chorusctl/src/commands/trash/empty.rs", "app.answer::<"),
-            ("chorusctl/src/commands/trash/empty.rs", "app.out.done("),
+            ("chorusctl/src/commands/trash/empty.rs", "app.call_and_print::<"),
+            ("chorusctl/src/commands/trash/empty.rs", "app.stdout.status_line("),
             ("chorusctl/src/commands/trash/mod.rs", "enum Verb {"),
             ("chorusd/src/ops/trash/empty.rs", "(ops: &Ops, params: EmptyParams) -> Result<EmptyResult>"),
             ("proto/src/methods/trash.rs", "= \"trash.empty\", EmptyParams => EmptyResult"),

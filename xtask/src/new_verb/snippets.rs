@@ -63,7 +63,7 @@ pub async fn {verb}(_ops: &Ops, _params: {verb_type}Params) -> Result<{verb_type
 pub fn dispatch_arm(names: &Names) -> String {
     let Names { noun, verb, verb_type, .. } = names;
     format!(
-        "{noun}::{verb_type}::NAME => answer.now::<{noun}::{verb_type}, _, _>(params, |p| ops::{noun}::{verb}::{verb}(o, p)).await,"
+        "{noun}::{verb_type}::NAME => answer.run_inline::<{noun}::{verb_type}, _, _>(params, |p| ops::{noun}::{verb}::{verb}(o, p)).await,"
     )
 }
 
@@ -86,7 +86,7 @@ pub struct Args {{}}
 /// # Errors
 /// The connection's or the daemon's.
 pub fn run(_: Args, app: &mut App) -> Result<(), {error}> {{
-    app.answer::<{verb_type}>(&{verb_type}Params {{}}, |app, _| app.out.done(\"{noun} {verb}: done\"))
+    app.call_and_print::<{verb_type}>(&{verb_type}Params {{}}, |app, _| app.stdout.status_line(\"{noun} {verb}: done\"))
 }}
 "
     )
@@ -149,7 +149,7 @@ use crate::home;
 fn the_command_reaches_the_daemon() {{
     let home = home();
     let _daemon = Daemon::start(&home);
-    assert_eq!(chorusctl(&home, [\"{noun}\", \"{verb}\"]).ok(), \"{noun} {verb}: done\\n\");
+    assert_eq!(chorusctl(&home, [\"{noun}\", \"{verb}\"]).expect_success(), \"{noun} {verb}: done\\n\");
 }}
 "
     )
