@@ -16,8 +16,9 @@ fn an_agent_whose_channel_is_deleted_goes_on_without_one() {
     rig.detached("maps");
     assert_eq!(rig.said("maps", "guild_id"), rig.guild.id.to_string(), "it is no other server's");
     assert_eq!(rig.client().message_texts("maps"), ["One."]);
-    let events = rig.client().call::<List>(&ListParams::default()).expect("events").events;
-    let notice = events.iter().find(|event| event.kind == EventType::Notice).expect("a notice");
+    let events = || rig.client().call::<List>(&ListParams::default()).expect("events").events;
+    let noticed = || events().into_iter().find(|event| event.kind == EventType::Notice);
+    let notice = wait_until("the notice", DEADLINE, noticed);
     assert!(notice.data["text"].as_str().expect("a text").contains("The channel of maps in Discord is gone"));
     wait_until("the log to say so", DEADLINE, || rig.log().contains("is gone").then_some(()));
     // It can have another.
