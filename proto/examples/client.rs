@@ -56,9 +56,9 @@ fn run(agent: &str, text: &str) -> Result<(), Box<dyn Error>> {
 /// Connects to the daemon that `chorusctl` would use. A server of another user is sent nothing.
 fn connect() -> Result<Client, Box<dyn Error>> {
     let user = std::env::home_dir();
-    let places = paths::places(None, |name| std::env::var_os(name), user.as_deref(), None, paths::is_runtime_dir)?;
-    let client = Client::connect_to(&places)
-        .map_err(|error| format!("cannot connect to {}: {error}", places.socket.display()))?;
+    let instance = paths::resolve(None, |name| std::env::var_os(name), user.as_deref(), None, paths::is_runtime_dir)?;
+    let client = Client::connect_to(&instance)
+        .map_err(|error| format!("cannot connect to {}: {error}", instance.socket.display()))?;
     client.set_timeout(Some(Duration::from_secs(10)))?;
     Ok(client)
 }

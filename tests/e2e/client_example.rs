@@ -20,7 +20,7 @@ fn the_client_appends_to_an_agent_and_reads_its_history() {
     let said = example(&home, &["notes", "Remember the milk."]).expect_success();
     assert!(said.contains("notes has 1 messages") && said.contains("  user: \"Remember the milk.\"\n"), "{said}");
     let mut client = daemon.client();
-    assert_eq!(client.texts("notes"), ["Remember the milk."]);
+    assert_eq!(client.message_texts("notes"), ["Remember the milk."]);
     let saved = client.save("notes", "Shopping").header.session_id;
     let said = example(&home, &["notes", "And \u{1b}[31mbread."]).expect_success();
     assert!(said.contains("1 saved sessions") && said.contains(&saved), "{said}");
