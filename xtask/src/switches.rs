@@ -40,7 +40,7 @@ mod tests {
         for folder in ["tests/e2e", "tests/harness", "chorusd"] {
             for path in sources(&root.join(folder)).unwrap() {
                 let text = read(&path).unwrap();
-                for reads in ["rounds(\"", "env::var(\"", "env::var_os(\""] {
+                for reads in ["rounds_from_env(\"", "env::var(\"", "env::var_os(\""] {
                     let names = text.split(reads).skip(1).filter_map(|rest| rest.split('"').next());
                     found.extend(names.filter(|name| name.starts_with("CHORUS_")).map(str::to_owned));
                 }
@@ -55,7 +55,7 @@ mod tests {
         let known: BTreeSet<_> = LONG.iter().map(|switch| switch.name).chain(["CHORUS_DISCORD_SCRIPTS"]).collect();
         for path in sources(&root.join("tests/e2e")).unwrap() {
             let text = read(&path).unwrap();
-            for name in text.split("rounds(\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            for name in text.split("rounds_from_env(\"").skip(1).filter_map(|rest| rest.split('"').next()) {
                 assert!(known.contains(name), "{name} of {} is missing in xtask/src/switches.rs", path.display());
             }
         }

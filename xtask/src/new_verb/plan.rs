@@ -99,11 +99,11 @@ impl Drafts<'_> {
         let (request, result) = snippets::golden(self.names);
         self.create(format!("{GOLDEN}/{noun}.{verb}.request.json"), request);
         self.create(format!("{GOLDEN}/{noun}.{verb}.result.json"), result);
-        for (file, start) in [(GOLDEN_TEST, "entry::<"), (SCHEMA, "all.add::<")] {
+        for (file, start) in [(GOLDEN_TEST, "method_case::<"), (SCHEMA, "all.add_method::<")] {
             self.add_import(file)?;
             let line = match start {
-                "entry::<" => format!("entry::<{noun}::{verb_type}>(),"),
-                _ => format!("all.add::<{noun}::{verb_type}>();"),
+                "method_case::<" => format!("method_case::<{noun}::{verb_type}>(),"),
+                _ => format!("all.add_method::<{noun}::{verb_type}>();"),
             };
             self.change(file, &line, |text| self_or_any(text, &line, start, noun))?;
         }
