@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::context::Context;
+use super::context::{Context, Deadline};
 use super::effect::{Append, CallModel, ContextEdit, ContextHead, Edit, Effect, RunTools, TurnMarker};
 use super::event::{AgentCommand, AppendOutcome, CommandOutcome, Event, PriorTurn, Request, RequestId, RequestMeta};
 use super::eviction::{self, EVICT_AFTER};
@@ -110,9 +110,7 @@ impl Actor {
         self.registry.eviction_timers.set(self.agent, Some(self.last_request_at.after(EVICT_AFTER)));
         if let Some(head) = head {
             let deadline = self.registry.deadline_after_restart(&head);
-            // Boxed: loading needs a large future, and this task lives as long as the context.
-            let (registry, now) = (&self.registry, self.registry.clock.now());
-            self.state = Box::pin(recovery::load_state(&registry.store, &registry.home, &head, deadline, now)).await;
+            self.load_context(&head, deadline).await;
         }
         loop {
             tokio::select! {
@@ -136,6 +134,23 @@ impl Actor {
                 return;
             }
         }
+    }
+
+    /// Loads the context of `head`. Starts a task that loads the first messages of a large one.
+    async fn load_context(&mut self, head: &ContextRow, deadline: Option<Deadline>) {
+        let (registry, now) = (&self.registry, self.registry.clock.now());
+        let whole = registry.is_damaged(head.context);
+        // Boxed: loading needs a large future, and this task lives as long as the context.
+        let loading = Box::pin(recovery::load_state(&registry.store, &registry.home, head, deadline, now, whole));
+        let (state, remaining) = loading.await;
+        self.state = state;
+        let Some(remaining) = remaining else {
+            return registry.set_damaged(head.context, self.state.is_unreadable_and_idle());
+        };
+        // A load that fails emits an event with the agent's name, possibly before the first request has set the name.
+        self.name = registry.agents.by_id(self.agent).map(|entry| entry.settings.name.clone()).unwrap_or_default();
+        let loaded = recovery::finish_loading(registry.clone(), head.clone(), remaining);
+        self.running.push(loaded.boxed());
     }
 
     fn handle_envelope(&mut self, letter: Envelope) {
@@ -187,9 +202,9 @@ impl Actor {
         let effects = self.state.handle(event);
         self.update_turn_priority();
         // A caller that receives its reply must find the matching numbers published.
-        self.prompt_size =
-            self.state.context().map(|context| ConversationSize::measure(context, self.window, self.prompt_size));
-        self.registry.publish_context(self.agent, self.state.context().zip(self.prompt_size));
+        let whole = self.state.context().filter(|_| !self.state.is_loading());
+        self.prompt_size = whole.map(|context| ConversationSize::measure(context, self.window, self.prompt_size));
+        self.registry.publish_context(self.agent, self.state.context(), self.prompt_size);
         self.registry.running.set(self.agent, self.state.running_turn());
         let (news, rest): (Vec<_>, Vec<_>) =
             effects.into_iter().partition(|effect| matches!(effect, Effect::EmitEvent(..)));

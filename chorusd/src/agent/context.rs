@@ -86,6 +86,13 @@ impl PageBudget {
 }
 
 impl Context {
+    /// Returns the number of the first message that is in memory, counted from 0. It is 0 unless the context is large
+    /// and its first messages are still being loaded.
+    #[must_use]
+    pub fn first_in_memory(&self) -> u64 {
+        self.totals.messages.saturating_sub(self.messages.len() as u64)
+    }
+
     /// Returns how many messages no session holds yet.
     #[must_use]
     pub fn unsaved(&self) -> u64 {

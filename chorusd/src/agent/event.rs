@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::AgentSettings;
 use super::compaction::Compaction;
-use super::context::{PageBudget, PageRange};
+use super::context::{Context, PageBudget, PageRange};
 use super::effect::CallModel;
 use super::extraction_result::ExtractionResult;
 use super::turn::{EventTime, ModelFailure, ModelReply, TurnRequest};
@@ -198,6 +198,8 @@ impl From<Session> for WrittenSession {
 #[derive(Debug)]
 pub enum Event {
     Request(Box<Request>),
+    /// Loading the whole of a large context has completed: the context as the journal had it, or the error.
+    ContextLoaded(Box<Result<Context>>),
     /// The oldest pending append has completed.
     Appended(Result<AppendOutcome>),
     SessionWritten(Result<WrittenSession>),

@@ -22,6 +22,7 @@ mod extraction_result;
 mod idle_notice;
 mod interruption;
 mod journal_trim;
+mod loading;
 pub mod memory_prompt;
 mod model_call;
 pub mod model_limits;

@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_proto::{Item, Role, TokenPair, WorkingSet};
+use futures_util::future::{BoxFuture, FutureExt as _};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::context::{Context, Deadline};
+use super::event::Event;
 use super::extraction_result;
+use super::registry::Registry;
 use super::state::State;
 use super::tool_pairing::calls_without_result;
 use super::turn::OpenTurn;
@@ -16,30 +19,119 @@ use super::window::INTERRUPTED_RESULT;
 use crate::error::{Error, Result};
 use crate::message::{StoredMessage, Totals};
 use crate::store::catalog::SessionRow;
-use crate::store::journal::{ContextRow, DecodedRecord, unreadable_record};
+use crate::store::journal::{ContextRow, DecodedRecord, RecordCursor, unreadable_record};
 use crate::store::{Store, session_files};
 use crate::tools::tool_result_message;
 
+/// Contexts with at least so many messages are used before all of their messages are loaded.
+const MIN_LARGE_CONTEXT_MESSAGES: u64 = 10_000;
+
+/// Loads the whole of a large context.
+pub type RemainingLoad = BoxFuture<'static, Result<Context>>;
+
 /// Loads the context of `head`, which expires at `deadline`. If its messages cannot be loaded, the state carries the
-/// error and the context can only be cleared or replaced; the journal keeps it.
+/// error and the context can only be cleared or replaced; the journal keeps it. Of a large context, loads only the last
+/// messages and returns the future that loads all of it, unless `whole` is set.
 pub async fn load_state(
-    store: &Store,
+    store: &Arc<Store>,
     home: &Path,
     head: &ContextRow,
     deadline: Option<Deadline>,
     now: Timestamp,
-) -> State {
+    whole: bool,
+) -> (State, Option<RemainingLoad>) {
     let context = Context { deadline, ..context_from_head(head) };
-    match replay_records(store, home, head, context.clone()).await {
-        Ok((context, next_record)) => {
+    let newest = store.journal.newest_records(head.context).await;
+    let last = newest.as_ref().ok().and_then(|(newest, _)| newest.last());
+    let next_record = last.map_or(0, |(number, _)| number + 1);
+    let loaded = match newest {
+        // A turn that a crash left open is closed before anything else, which needs all messages.
+        Ok((newest, Some(cursor)))
+            if !whole && head.totals.messages >= MIN_LARGE_CONTEXT_MESSAGES && head.turn.is_none() =>
+        {
+            let (tail, set_known) = replay_tail(head, context.clone(), &newest, next_record);
+            let (store, home, head) = (store.clone(), home.to_owned(), head.clone());
+            let remaining = async move { replay_records(&store, &home, &head, context, newest, Some(cursor)).await };
+            return (State::partially_loaded(tail, next_record, set_known), Some(remaining.boxed()));
+        }
+        Ok((newest, cursor)) => replay_records(store, home, head, context.clone(), newest, cursor).await,
+        Err(failure) => Err(failure),
+    };
+    let state = match loaded {
+        Ok(context) => {
             let left = head.turn.map(|turn| OpenTurn { turn, results: missing_results(&context.messages, now) });
             State::recovered(context, next_record, left)
         }
         Err(failure) => {
-            tracing::error!(agent = %head.agent, %failure, "a live context cannot be read back");
+            log_load_error(head, &failure);
             State::unreadable(context, failure)
         }
+    };
+    (state, None)
+}
+
+/// Runs `remaining` and returns the event with its result.
+pub fn finish_loading(
+    registry: Arc<Registry>,
+    head: ContextRow,
+    remaining: RemainingLoad,
+) -> impl Future<Output = Event> + Send {
+    // In a task of its own, so that replaying so many records does not block the actor.
+    let task = tokio::spawn(remaining);
+    async move {
+        let result = task.await.unwrap_or_else(|e| Err(Error::internal(e.to_string())));
+        if let Err(failure) = &result {
+            log_load_error(&head, failure);
+        }
+        registry.set_damaged(head.context, result.is_err());
+        Event::ContextLoaded(Box::new(result))
     }
+}
+
+/// Logs why a context cannot be loaded.
+fn log_load_error(head: &ContextRow, failure: &Error) {
+    tracing::error!(agent = %head.agent, %failure, "a live context cannot be read back");
+}
+
+/// Replays the newest records of a context: returns the context with its last messages, and whether these records
+/// determine the working set.
+fn replay_tail(
+    head: &ContextRow,
+    mut context: Context,
+    newest: &[(u32, DecodedRecord)],
+    next_record: u32,
+) -> (Context, bool) {
+    // With as many records as messages, and no reference to a session, every record is a message.
+    let mut set_known = head.base_session.is_none() && u64::from(next_record) == head.totals.messages;
+    let mut messages = Vec::with_capacity(newest.len());
+    let mut replayed = context.clone();
+    for (_, entry) in newest {
+        match entry {
+            DecodedRecord::Message(message) => messages.push(message.clone()),
+            DecodedRecord::WorkingSet(set) => {
+                if !set_known {
+                    replayed.compactions.clear();
+                }
+                replayed.working_set = (**set).clone();
+                set_known = true;
+            }
+            DecodedRecord::Compact(json) => match serde_json::from_slice(json) {
+                Ok(compaction) => replayed.compact(compaction),
+                Err(_) => set_known = false,
+            },
+            DecodedRecord::Uncompact => set_known &= replayed.uncompact().is_some(),
+            DecodedRecord::Rewind { .. } | DecodedRecord::Unrewind | DecodedRecord::Session { .. } => {
+                messages.clear();
+                replayed.compactions.clear();
+                set_known = false;
+            }
+            DecodedRecord::Restoration { .. } => {}
+        }
+    }
+    context.messages = Arc::new(messages);
+    context.working_set = replayed.working_set;
+    context.restoration = head.restoration;
+    (context, set_known)
 }
 
 /// Returns a result for each call that has none, if the conversation ends with such calls.
@@ -75,11 +167,22 @@ fn context_from_head(head: &ContextRow) -> Context {
     }
 }
 
-async fn replay_records(store: &Store, home: &Path, head: &ContextRow, mut context: Context) -> Result<(Context, u32)> {
-    let records = store.journal.records(head.context).await?;
-    let next_record = records.last().map_or(0, |(number, _)| number + 1);
+/// Replays all records into `context`: the `newest`, and those from `cursor` back to the first.
+async fn replay_records(
+    store: &Store,
+    home: &Path,
+    head: &ContextRow,
+    mut context: Context,
+    newest: Vec<(u32, DecodedRecord)>,
+    cursor: Option<RecordCursor>,
+) -> Result<Context> {
+    let mut records = match cursor {
+        Some(cursor) => store.journal.records_before(head.context, cursor).await?,
+        None => Vec::new(),
+    };
+    records.push(newest);
     Arc::make_mut(&mut context.messages).reserve(usize::try_from(head.totals.messages).unwrap_or(0).min(1 << 20));
-    for (_, entry) in records {
+    for (_, entry) in records.into_iter().flatten() {
         match entry {
             DecodedRecord::Message(message) => {
                 Arc::make_mut(&mut context.messages).push(message);
@@ -92,7 +195,7 @@ async fn replay_records(store: &Store, home: &Path, head: &ContextRow, mut conte
                 if let Some(done) = context.compactions.last_mut() {
                     extraction_result::restore_notes(&mut done.compaction, &set);
                 }
-                context.working_set = set;
+                context.working_set = *set;
             }
             DecodedRecord::Rewind { keep, saved } => {
                 context.saved = saved;
@@ -132,7 +235,7 @@ async fn replay_records(store: &Store, home: &Path, head: &ContextRow, mut conte
             messages.len()
         )));
     }
-    Ok((context, next_record))
+    Ok(context)
 }
 
 /// Returns the facts pinned in the session that holds the context or that it continues from. If that session cannot be

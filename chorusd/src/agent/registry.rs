@@ -75,6 +75,8 @@ struct Inner {
     live: HashMap<Uuid, ContextRow>,
     /// Size of the next prompt for each; missing until the first request after a start.
     prompt_sizes: HashMap<Uuid, ConversationSize>,
+    /// Contexts that could not be loaded completely. Such a context accepts no messages before it is loaded whole.
+    damaged_contexts: HashSet<ContextNo>,
 }
 
 impl Registry {
@@ -272,19 +274,33 @@ impl Registry {
     }
 
     /// Publishes the head of an agent's context and the size of its next prompt.
-    pub(super) fn publish_context(&self, agent: Uuid, context: Option<(&Context, ConversationSize)>) {
+    pub(super) fn publish_context(
+        &self,
+        agent: Uuid,
+        context: Option<&Context>,
+        prompt_size: Option<ConversationSize>,
+    ) {
         let mut inner = self.inner();
-        self.idle_timers.set(agent, context.and_then(|(context, _)| context.deadline).map(|deadline| deadline.due));
+        self.idle_timers.set(agent, context.and_then(|context| context.deadline).map(|deadline| deadline.due));
         match context {
-            Some((context, shown)) => {
-                inner.live.insert(agent, to_head(agent, context));
-                inner.prompt_sizes.insert(agent, shown);
-            }
-            None => {
-                inner.live.remove(&agent);
-                inner.prompt_sizes.remove(&agent);
-            }
-        }
+            Some(context) => inner.live.insert(agent, to_head(agent, context)),
+            None => inner.live.remove(&agent),
+        };
+        match prompt_size {
+            Some(size) => inner.prompt_sizes.insert(agent, size),
+            None => inner.prompt_sizes.remove(&agent),
+        };
+    }
+
+    /// Whether a context could not be loaded completely at the last attempt.
+    pub(super) fn is_damaged(&self, context: ContextNo) -> bool {
+        self.inner().damaged_contexts.contains(&context)
+    }
+
+    /// Stores whether a context could not be loaded completely.
+    pub(super) fn set_damaged(&self, context: ContextNo, is_damaged: bool) {
+        let damaged = &mut self.inner().damaged_contexts;
+        let _ = if is_damaged { damaged.insert(context) } else { damaged.remove(&context) };
     }
 
     /// Trims the records of an ended context from the journal in the background.

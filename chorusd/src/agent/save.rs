@@ -181,9 +181,12 @@ pub async fn write_session<After: Future<Output = Result<()>>>(
         place: to_nanos(header.saved_at),
         header: header.clone(),
     };
-    let turn = if together { store.files.batch_sync.acquire_row_permit().await } else { None };
-    let rowed = store.catalog.insert_session(row, order, summary).await;
-    drop(turn);
+    let rowed = if together {
+        let _permit = store.files.batch_sync.acquire_row_permit().await;
+        store.catalog.insert_session_deferred(row, order, summary).await
+    } else {
+        store.catalog.insert_session(row, order, summary).await
+    };
     let inserted = rowed.is_ok();
     let done = match rowed {
         Ok(short_id) => after().await.map(|()| short_id),

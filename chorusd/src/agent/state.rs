@@ -22,6 +22,7 @@ use super::event::{
     AgentCommand, AppendOutcome, CommandOutcome, Event, Request, RequestId, RequestMeta, Restore, Resume,
 };
 use super::interruption::Interruption;
+use super::loading::PartialLoad;
 use super::resent_message::UnansweredTurn;
 use super::turn::{EventTime, OpenTurn, Turn};
 use super::turn_queue::QueuedTurn;
@@ -48,6 +49,8 @@ pub struct State {
     pub(super) exclusive: Option<ExclusiveOp>,
     /// The error with which loading the context failed.
     pub(super) load_error: Option<Error>,
+    /// Set while the first messages of a large context are still being loaded.
+    pub(super) partial_load: Option<PartialLoad>,
     pub(super) turn: Option<Turn>,
     /// Turns that wait for the running one.
     pub(super) queued_turns: VecDeque<QueuedTurn>,
@@ -135,7 +138,10 @@ impl State {
     /// Whether another request can be accepted now.
     #[must_use]
     pub fn accepts_requests(&self) -> bool {
-        self.exclusive.is_none() && self.waiting_exclusive.is_none() && self.pending_appends.len() < MAX_PENDING_APPENDS
+        self.exclusive.is_none()
+            && self.waiting_exclusive.is_none()
+            && self.pending_appends.len() < MAX_PENDING_APPENDS
+            && !self.holds_request()
     }
 
     /// Whether there is no context and nothing in progress, so that no actor is needed.
@@ -147,13 +153,17 @@ impl State {
     /// Whether the context could not be loaded and no operation that works without it is in progress.
     #[must_use]
     pub fn is_unreadable_and_idle(&self) -> bool {
-        self.load_error.is_some() && self.exclusive.is_none() && self.waiting_exclusive.is_none()
+        self.load_error.is_some()
+            && self.exclusive.is_none()
+            && self.waiting_exclusive.is_none()
+            && self.pending_appends.is_empty()
     }
 
     /// Whether nothing is in progress, so that the journal holds the whole state.
     #[must_use]
     pub fn is_quiescent(&self) -> bool {
-        let under_way = self.exclusive.is_some() || self.waiting_exclusive.is_some() || self.turn.is_some();
+        let under_way =
+            self.exclusive.is_some() || self.waiting_exclusive.is_some() || self.turn.is_some() || self.is_loading();
         !under_way && self.pending_appends.is_empty() && self.queued_turns.is_empty() && self.parked.is_empty()
     }
 
@@ -205,6 +215,7 @@ impl State {
             }
             Event::ToolEnded(ended) => self.on_tool_ended(*ended, effects),
             Event::TurnClosed { turn, moment, result } => self.on_turn_closed(turn, moment, result, effects),
+            Event::ContextLoaded(result) => self.on_context_loaded(*result, effects),
             Event::Appended(result) => self.on_appended(result, effects),
             Event::SessionWritten(result) => self.on_session_written(result, effects),
             Event::ContextEnded(result) => self.on_context_ended(result, effects),
@@ -248,8 +259,8 @@ impl State {
         effects.push(Effect::Append(Box::new(append)));
     }
 
-    fn handle_request(&mut self, request: Request, effects: &mut Vec<Effect>) {
-        let Request { meta: asked, command: verb } = request;
+    pub(super) fn handle_request(&mut self, request: Request, effects: &mut Vec<Effect>) {
+        let Some(Request { meta: asked, command: verb }) = self.admit_or_hold(request) else { return };
         match verb {
             AgentCommand::Append { .. } | AgentCommand::Send(_) if self.load_error.is_some() => {
                 let failure = self.load_error.clone().unwrap_or_else(Error::busy);
@@ -374,7 +385,13 @@ impl State {
                 next: None,
             });
         };
+        let first = context.first_in_memory();
+        let pick = match pick {
+            PageRange::From { offset, limit } => PageRange::From { offset: offset.saturating_sub(first), limit },
+            last @ PageRange::Last(_) => last,
+        };
         let (messages, next) = read_page(&context.messages, pick, room);
+        let next = next.map(|next| first + next);
         let working_set = Box::new(context.working_set.clone());
         Ok(CommandOutcome::Page { messages, working_set, info: Some(context.info()), next })
     }

@@ -27,7 +27,7 @@ type QueuedFile = (StagedFile, Box<dyn FnOnce(Result<WrittenFile>) + Send>);
 
 /// Limit of durable files whose catalog rows are being inserted, so that a burst of files does not delay the appends of
 /// others.
-const MAX_CONCURRENT_ROW_INSERTS: usize = 128;
+const MAX_CONCURRENT_ROW_INSERTS: usize = 256;
 
 /// Handle of the thread, which starts with the first file.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chorus_proto::ErrorKind;
 use rusqlite::Connection;
@@ -22,6 +22,10 @@ const MAX_QUEUED_JOBS: usize = 8192;
 
 /// Limit of jobs in one commit.
 const MAX_JOBS_PER_COMMIT: usize = 1024;
+
+/// How long the writer waits for further jobs if all that it has can wait. A commit of many rows writes the index pages
+/// that they share only once.
+const DEFERRED_COMMIT_DELAY: Duration = Duration::from_millis(10);
 
 /// How often the database files are compared with their paths while nothing is committed.
 const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -49,6 +53,8 @@ type Job = Box<dyn FnOnce(Result<&Connection>) -> CompletedJob + Send>;
 
 enum Message {
     Job(Job),
+    /// A job that can wait a moment for others like it.
+    Deferred(Job),
     /// A job without a savepoint: it can be undone alone only if it has changed nothing.
     WithoutSavepoint(Job),
     /// Runs outside of any transaction.
@@ -91,6 +97,7 @@ impl std::fmt::Debug for Message {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Job(_) => "Job",
+            Self::Deferred(_) => "Deferred",
             Self::WithoutSavepoint(_) => "Checked",
             Self::OutsideTransaction(_) => "Alone",
             Self::Copy(_) => "Copy",
@@ -111,9 +118,10 @@ impl DbThread {
         Self::spawn(name, Poison::default(), move |jobs| {
             while let Ok(message) = jobs.recv() {
                 match message {
-                    Message::Job(job) | Message::WithoutSavepoint(job) | Message::OutsideTransaction(job) => {
-                        (job(Ok(&conn)).finish)(Ok(()))
-                    }
+                    Message::Job(job)
+                    | Message::Deferred(job)
+                    | Message::WithoutSavepoint(job)
+                    | Message::OutsideTransaction(job) => (job(Ok(&conn)).finish)(Ok(())),
                     // Only the writer makes snapshots, because its own commits reach the copy.
                     Message::Copy(_) => {}
                     Message::Close(done) => {
@@ -149,6 +157,16 @@ impl DbThread {
         J: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
         self.enqueue(Message::Job, job, |_: &T| ())
+    }
+
+    /// As [`DbThread::submit`], for hundreds of jobs that are not urgent: the writer waits up to 10 ms for more of them
+    /// before it commits, unless a job comes that cannot wait.
+    pub fn submit_deferred<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
+    where
+        T: Send + 'static,
+        J: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        self.enqueue(Message::Deferred, job, |_: &T| ())
     }
 
     /// As [`DbThread::submit`], for many small jobs that validate before they change anything, or that change only one
@@ -334,14 +352,19 @@ impl WriterThread {
         }
     }
 
-    /// Processes `first` and the messages queued behind it; adjacent jobs share one commit.
+    /// Processes `first` and the messages queued behind it; adjacent jobs share one commit. If all of them are
+    /// deferred, waits for more.
     fn process_batch(&self, first: Message, jobs: &Receiver<Message>) -> AfterBatch {
         let mut group = Vec::new();
         let mut next = Some(first);
         let (mut after, mut alone) = (AfterBatch::Continue, None);
+        let mut wait_until = Some(Instant::now() + DEFERRED_COMMIT_DELAY);
         while let Some(message) = next.take() {
+            if !matches!(message, Message::Deferred(_)) {
+                wait_until = None;
+            }
             match message {
-                Message::Job(job) => group.push((job, false)),
+                Message::Job(job) | Message::Deferred(job) => group.push((job, false)),
                 Message::WithoutSavepoint(job) => group.push((job, true)),
                 Message::OutsideTransaction(job) => {
                     alone = Some(job);
@@ -357,7 +380,8 @@ impl WriterThread {
                 }
             }
             if group.len() < MAX_JOBS_PER_COMMIT {
-                next = jobs.try_recv().ok();
+                let wait = |until: Instant| jobs.recv_timeout(until.saturating_duration_since(Instant::now())).ok();
+                next = jobs.try_recv().ok().or_else(|| wait_until.and_then(wait));
             }
         }
         if !group.is_empty() {

@@ -5,6 +5,7 @@ mod clear;
 mod compact;
 pub mod idle;
 mod idle_clock;
+mod large;
 mod paging;
 mod pins;
 mod resume;

@@ -2,6 +2,7 @@
 
 mod context_edits;
 mod continuation;
+mod loading;
 mod tools;
 mod turns;
 

@@ -66,22 +66,22 @@ impl Catalog {
     /// in the same commit. Returns its short id.
     pub fn insert_session(
         &self,
-        mut row: SessionRow,
+        row: SessionRow,
         order: SessionPlacement,
         wanted: Option<PendingSummary>,
     ) -> impl Future<Output = Result<String>> + Send + use<> {
-        self.writer.submit(move |conn| {
-            // A scan or a rebuild may have found the file first and inserted a row for this session.
-            delete_exact(conn, &row.header)?;
-            if order == SessionPlacement::Last {
-                row.place = row.place.max(next_place(conn)?);
-            }
-            insert(conn, &row)?;
-            if let Some(wanted) = wanted {
-                summary_queue::enqueue(conn, row.header.id, wanted)?;
-            }
-            Ok(select_short_ids(conn, &[row.header.id])?.pop().unwrap_or_default())
-        })
+        self.writer.submit(move |conn| insert_saved(conn, row, order, wanted))
+    }
+
+    /// As [`Catalog::insert_session`], for one of many sessions: the row may wait a moment for others, to share their
+    /// commit.
+    pub fn insert_session_deferred(
+        &self,
+        row: SessionRow,
+        order: SessionPlacement,
+        wanted: Option<PendingSummary>,
+    ) -> impl Future<Output = Result<String>> + Send + use<> {
+        self.writer.submit_deferred(move |conn| insert_saved(conn, row, order, wanted))
     }
 
     /// Inserts a session; replaces the rows with its id or with its name within the agent.
@@ -249,6 +249,24 @@ impl Catalog {
         // One transaction, because each single statement would lock and unlock the database.
         self.reader.submit(move |conn| select_short_ids(&*conn.unchecked_transaction()?, &ids)).await
     }
+}
+
+fn insert_saved(
+    conn: &Connection,
+    mut row: SessionRow,
+    order: SessionPlacement,
+    wanted: Option<PendingSummary>,
+) -> Result<String> {
+    // A scan or a rebuild may have found the file first and inserted a row for this session.
+    delete_exact(conn, &row.header)?;
+    if order == SessionPlacement::Last {
+        row.place = row.place.max(next_place(conn)?);
+    }
+    insert(conn, &row)?;
+    if let Some(wanted) = wanted {
+        summary_queue::enqueue(conn, row.header.id, wanted)?;
+    }
+    Ok(select_short_ids(conn, &[row.header.id])?.pop().unwrap_or_default())
 }
 
 fn select_nth_newest(conn: &Connection, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {

@@ -115,3 +115,26 @@ async fn a_commit_into_a_file_that_is_gone_is_in_doubt_and_what_comes_after_is_n
     let failure = insert(&worker, 2).await.unwrap_err();
     assert!(failure.fatal && failure.hint.as_deref() != Some(MAYBE_STORED_HINT), "{failure:?}");
 }
+
+#[tokio::test]
+async fn jobs_that_can_wait_share_a_commit_and_one_that_fails_takes_no_other_with_it() {
+    let worker = writer();
+    let deferred = |n: i64| worker.submit_deferred(move |conn| Ok(conn.execute("INSERT INTO t VALUES (?1)", [n])?));
+    let (one, again, two) = (deferred(1), deferred(1), deferred(2));
+    assert!(one.await.is_ok() && again.await.is_err() && two.await.is_ok());
+    assert_eq!(rows(&worker).await, 2);
+    // A job that rolls back its whole commit shows what else is in it. If the machine stalls in between, each job has a
+    // commit of its own, so try again.
+    let undo =
+        |conn: &Connection| Err::<(), _>(conn.execute_batch("ROLLBACK").map_or_else(Error::from, |()| Error::busy()));
+    let shared = async |n| {
+        let (first, second) = (deferred(n), worker.submit_deferred(undo));
+        assert!(second.await.is_err());
+        first.await.is_err()
+    };
+    let mut tries = 10..110;
+    while !shared(tries.next().expect("a commit for both")).await {}
+    // A job that cannot wait ends the wait.
+    let (first, second) = (deferred(1000), insert(&worker, 1001));
+    assert!(second.await.is_ok() && first.await.is_ok());
+}

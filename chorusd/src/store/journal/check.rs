@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use bytes::Bytes;
 use rusqlite::{Connection, Row};
 
 use super::context_row::{self, ContextRow};
@@ -187,7 +188,7 @@ fn assign_unchained(checked: &mut CheckReport, links: &[RecordLink]) {
 
 fn read_link(row: &Row<'_>) -> rusqlite::Result<RecordLink> {
     let place = RecordPosition { before: row.get(1)?, number: row.get(2)? };
-    let (of, kind) = match decode_record(row.get_ref(3)?.as_blob().unwrap_or_default(), place) {
+    let (of, kind) = match decode_record(row.get_ref(3)?.as_blob().unwrap_or_default(), place, Bytes::copy_from_slice) {
         Ok((of, entry)) => (of, link_kind(&entry)),
         Err(failure) => (None, LinkKind::Unreadable(failure.message)),
     };

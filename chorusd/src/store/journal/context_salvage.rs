@@ -37,10 +37,10 @@ pub fn salvage_context(conn: &Connection, found: &CheckedContext) -> Result<Salv
             all.unreadable += 1;
             continue;
         };
-        match decode_record(&envelope, place) {
+        match decode_record(&envelope, place, |json| envelope.slice_ref(json)) {
             Ok((_, DecodedRecord::Message(message))) => all.messages.push(message),
             Ok((_, DecodedRecord::Session { id, messages })) => all.session = Some((id, messages)),
-            Ok((_, DecodedRecord::WorkingSet(set))) => all.working_set = set,
+            Ok((_, DecodedRecord::WorkingSet(set))) => all.working_set = *set,
             Ok(_) => {}
             Err(_) => all.unreadable += 1,
         }

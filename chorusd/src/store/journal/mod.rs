@@ -17,6 +17,7 @@ mod records;
 mod schema;
 mod turn;
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -27,6 +28,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
 use tokio::sync::broadcast;
+use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
 pub use check::{CheckReport, check};
@@ -40,7 +42,7 @@ pub use position::JournalPosition;
 #[cfg(test)]
 pub(super) use record::RecordPosition;
 pub use record::{Record, unreadable_record};
-pub use records::DecodedRecord;
+pub use records::{DecodedRecord, RecordCursor};
 pub(super) use schema::MIGRATIONS;
 pub use turn::{KnownTurn, TurnMark};
 
@@ -100,6 +102,12 @@ pub struct Journal {
     /// Number of the last published event.
     last_published: Arc<AtomicU64>,
 }
+
+/// Records of a context that are read first, before all others.
+const NEWEST_RECORDS: usize = 1024;
+
+/// Limit of batches of records that are being decoded or wait for a thread to decode them.
+const MAX_DECODING_BATCHES: usize = 4;
 
 /// Capacity of the event channel; a subscriber that lags further behind misses events.
 const EVENT_CHANNEL_CAPACITY: usize = 4096;
@@ -298,12 +306,49 @@ impl Journal {
         })
     }
 
-    /// Reads the records of a context in order, each with its number.
+    /// Reads the newest records of a context in order, each with its number. Also returns the cursor of the record
+    /// before them, if there is one.
     ///
     /// # Errors
     /// Fails if a record cannot be read.
-    pub async fn records(&self, context: ContextNo) -> Result<Vec<(u32, DecodedRecord)>> {
-        self.reader.submit(move |conn| records::load(conn, context)).await
+    pub async fn newest_records(
+        &self,
+        context: ContextNo,
+    ) -> Result<(Vec<(u32, DecodedRecord)>, Option<RecordCursor>)> {
+        let read_newest = move |conn: &Connection| {
+            let Some(cursor) = RecordCursor::at_newest(conn, context)? else { return Ok((Vec::new(), None)) };
+            let (batch, before) = records::read_batch(conn, cursor, NEWEST_RECORDS)?;
+            Ok((records::decode_batch(context, batch)?, before))
+        };
+        self.reader.submit(read_newest).await
+    }
+
+    /// Reads all records from the one at `cursor` back to the first. Returns them in order, in batches. Reads one batch
+    /// per job, so that other reads run in between, and decodes earlier batches meanwhile.
+    ///
+    /// # Errors
+    /// Fails if a record cannot be read.
+    pub async fn records_before(
+        &self,
+        context: ContextNo,
+        cursor: RecordCursor,
+    ) -> Result<Vec<Vec<(u32, DecodedRecord)>>> {
+        let (mut cursor, mut decoding, mut decoded) = (Some(cursor), VecDeque::new(), Vec::new());
+        while cursor.is_some() || !decoding.is_empty() {
+            if let Some(from) = cursor {
+                let read = move |conn: &Connection| records::read_batch(conn, from, records::MAX_BATCH_RECORDS);
+                let (batch, before) = self.reader.submit(read).await?;
+                cursor = before;
+                decoding.push_back(spawn_blocking(move || records::decode_batch(context, batch)));
+            }
+            if (cursor.is_none() || decoding.len() >= MAX_DECODING_BATCHES)
+                && let Some(first) = decoding.pop_front()
+            {
+                decoded.push(first.await.map_err(|e| Error::internal(e.to_string()))??);
+            }
+        }
+        decoded.reverse();
+        Ok(decoded)
     }
 
     /// Deletes the records of ended contexts, in several short commits.
@@ -395,7 +440,7 @@ impl Journal {
     /// A failed sync is fatal.
     pub async fn flush(&self) -> Result<()> {
         let newest = self.position_file.clone();
-        tokio::task::spawn_blocking(move || newest.sync())
+        spawn_blocking(move || newest.sync())
             .await
             .map_err(|e| Error::internal(e.to_string()))?
             .map_err(|e| Error::io("cannot sync the journal", &e))

@@ -1,10 +1,6 @@
 //! The records of a context: a linked list from the newest back to the first. The context's row points to the newest.
 
-use std::panic::resume_unwind;
-use std::sync::mpsc::sync_channel;
-use std::thread;
-
-use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
 use super::record::RecordPosition;
@@ -30,7 +26,7 @@ pub enum DecodedRecord {
         id: Uuid,
         messages: u64,
     },
-    WorkingSet(WorkingSet),
+    WorkingSet(Box<WorkingSet>),
     Rewind {
         keep: u64,
         saved: u64,
@@ -90,98 +86,141 @@ fn find_chain(conn: &Connection, context: ContextNo) -> Result<Option<RecordChai
     Ok(newest.map(|newest| RecordChain { context, newest }))
 }
 
-/// Records per batch: one batch is decoded while the next one is read.
-const RECORDS_PER_BATCH: usize = 1024;
+/// Limit of records in a batch, so that no other read waits long for the reader thread.
+pub const MAX_BATCH_RECORDS: usize = 4096;
 
-/// Limit of batches that wait to be decoded.
-const MAX_QUEUED_BATCHES: usize = 4;
+/// Size from which a batch is full, in bytes of envelopes; its last record may exceed it. The allocator would map
+/// blocks of 1 MiB and more one by one.
+const FULL_BATCH_BYTES: usize = 768 << 10;
 
-/// Reads the records of a context in order, each with its number. Decodes long contexts on a separate thread.
-pub fn load(conn: &Connection, context: ContextNo) -> Result<Vec<(u32, DecodedRecord)>> {
-    let mut walk = BackwardReader::new(conn, context)?;
-    let mut entries = decode_batch(context, &walk.read_batch()?)?;
-    if walk.next.is_some() {
-        let more = thread::scope(|scope| -> Result<Vec<_>> {
-            let (give, take) = sync_channel::<Vec<EncodedRecord>>(MAX_QUEUED_BATCHES);
-            let decoding = scope
-                .spawn(move || take.into_iter().map(|batch| decode_batch(context, &batch)).collect::<Result<Vec<_>>>());
-            // If sending fails, the decoding thread has failed and its result says why.
-            while walk.next.is_some() && give.send(walk.read_batch()?).is_ok() {}
-            drop(give);
-            decoding.join().unwrap_or_else(|panic| resume_unwind(panic))
-        })?;
-        entries.extend(more.into_iter().flatten());
+/// Limit of records of other contexts that a scan skips in a row before the next record is looked up by its id.
+const MAX_SKIPPED_RECORDS: usize = 16;
+
+/// Position in the records of a context on the way from the newest back to the first.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordCursor {
+    /// Row id of the record to read next.
+    next: i64,
+    /// Number of the record that was read last.
+    after: Option<u32>,
+}
+
+impl RecordCursor {
+    /// Creates a cursor at the newest record of `context`, or returns `None` if the context has no records.
+    pub fn at_newest(conn: &Connection, context: ContextNo) -> Result<Option<Self>> {
+        let newest = find_chain(conn, context)?.and_then(|chain| chain.newest);
+        Ok(newest.map(|next| Self { next, after: None }))
+    }
+}
+
+/// Encoded records of a context, the newest first.
+#[derive(Debug, Default)]
+pub struct RecordBatch {
+    /// Position of each record, and the end of its envelope in `envelopes`.
+    records: Vec<(RecordPosition, usize)>,
+    envelopes: Vec<u8>,
+}
+
+/// Reads at most `limit` records from `cursor` backwards. Also returns the cursor of the record before them, if there
+/// is one.
+pub fn read_batch(
+    conn: &Connection,
+    cursor: RecordCursor,
+    limit: usize,
+) -> Result<(RecordBatch, Option<RecordCursor>)> {
+    // Stepping to the previous row costs a fraction of a lookup, and that row is usually the one wanted.
+    let mut statement =
+        conn.prepare_cached("SELECT id, before, number, envelope FROM records WHERE id <= ?1 ORDER BY id DESC")?;
+    let mut batch = RecordBatch::default();
+    if cursor.after.is_some() {
+        // Most contexts have only one batch; the later batches of the others are full.
+        batch.envelopes.reserve(FULL_BATCH_BYTES + FULL_BATCH_BYTES / 8);
+    }
+    let mut cursor = Some(cursor);
+    let has_room = |batch: &RecordBatch| batch.records.len() < limit && batch.envelopes.len() < FULL_BATCH_BYTES;
+    while let Some(start) = cursor
+        && has_room(&batch)
+    {
+        let mut rows = statement.query([start.next])?;
+        let mut skipped = 0;
+        while let Some(RecordCursor { next, after }) = cursor
+            && has_room(&batch)
+            && skipped < MAX_SKIPPED_RECORDS
+        {
+            let row = rows.next()?.ok_or_else(missing_record_error)?;
+            let id: i64 = row.get(0)?;
+            if id > next {
+                skipped += 1;
+                continue;
+            }
+            if id < next {
+                return Err(missing_record_error());
+            }
+            skipped = 0;
+            let place = RecordPosition { before: row.get(1)?, number: row.get(2)? };
+            // A damaged link could form a cycle.
+            if after.is_some_and(|after| after <= place.number) {
+                return Err(unreadable_record(format_args!("number {} is out of order", place.number)));
+            }
+            let envelope = row.get_ref(3)?.as_blob().map_err(|e| Error::internal(e.to_string()))?;
+            batch.envelopes.extend_from_slice(envelope);
+            batch.records.push((place, batch.envelopes.len()));
+            cursor = place.before.map(|next| RecordCursor { next, after: Some(place.number) });
+            // The link does not lead to an earlier row: the scan cannot reach it.
+            if cursor.is_some_and(|cursor| cursor.next >= id) {
+                break;
+            }
+        }
+    }
+    batch.envelopes.shrink_to_fit();
+    Ok((batch, cursor))
+}
+
+fn missing_record_error() -> Error {
+    unreadable_record("one in the middle of a context is missing")
+}
+
+/// Decodes the records of a batch and returns them in order, each with its number. Their messages share the memory of
+/// the batch.
+pub fn decode_batch(context: ContextNo, batch: RecordBatch) -> Result<Vec<(u32, DecodedRecord)>> {
+    let RecordBatch { records, envelopes } = batch;
+    let (envelopes, mut begin) = (Bytes::from(envelopes), 0);
+    let mut entries = Vec::with_capacity(records.len());
+    for (place, end) in records {
+        let (of, entry) = decode_record(&envelopes[begin..end], place, |json| envelopes.slice_ref(json))?;
+        if of.is_some_and(|of| of != context) {
+            return Err(unreadable_record(format_args!("number {} belongs to another context", place.number)));
+        }
+        entries.push((place.number, entry));
+        begin = end;
     }
     entries.reverse();
     Ok(entries)
 }
 
-/// An encoded record with its position.
-type EncodedRecord = (RecordPosition, Vec<u8>);
-
-/// Reads the records of a context from the newest back to the first.
-struct BackwardReader<'a> {
-    statement: CachedStatement<'a>,
-    next: Option<i64>,
-    /// Number of the record that was read last.
-    after: Option<u32>,
-}
-
-impl<'a> BackwardReader<'a> {
-    fn new(conn: &'a Connection, context: ContextNo) -> Result<Self> {
-        let statement = conn.prepare_cached("SELECT before, number, envelope FROM records WHERE id = ?1")?;
-        let next = find_chain(conn, context)?.and_then(|chain| chain.newest);
-        Ok(Self { statement, next, after: None })
-    }
-
-    fn read_batch(&mut self) -> Result<Vec<EncodedRecord>> {
-        let mut batch = Vec::new();
-        while let Some(id) = self.next
-            && batch.len() < RECORDS_PER_BATCH
-        {
-            let mut rows = self.statement.query([id])?;
-            let row = rows.next()?.ok_or_else(|| unreadable_record("one in the middle of a context is missing"))?;
-            let place = RecordPosition { before: row.get(0)?, number: row.get(1)? };
-            // A damaged link could form a cycle.
-            if self.after.is_some_and(|after| after <= place.number) {
-                return Err(unreadable_record(format_args!("number {} is out of order", place.number)));
-            }
-            let envelope = row.get_ref(2)?.as_blob().map_err(|e| Error::internal(e.to_string()))?;
-            batch.push((place, envelope.to_vec()));
-            (self.next, self.after) = (place.before, Some(place.number));
-        }
-        Ok(batch)
-    }
-}
-
-fn decode_batch(context: ContextNo, batch: &[EncodedRecord]) -> Result<Vec<(u32, DecodedRecord)>> {
-    let decoded = batch.iter().map(|(place, envelope)| {
-        let (of, entry) = decode_record(envelope, *place)?;
-        if of.is_some_and(|of| of != context) {
-            return Err(unreadable_record(format_args!("number {} belongs to another context", place.number)));
-        }
-        Ok((place.number, entry))
-    });
-    decoded.collect()
-}
-
-/// Decodes a record, and the context that it names.
-pub(super) fn decode_record(envelope: &[u8], place: RecordPosition) -> Result<(Option<ContextNo>, DecodedRecord)> {
+/// Decodes a record, and the context that it names. `to_bytes` makes the JSON that the decoded record keeps from its
+/// part of `envelope`: by copying it, or by sharing its memory.
+pub(super) fn decode_record(
+    envelope: &[u8],
+    place: RecordPosition,
+    to_bytes: impl Fn(&[u8]) -> Bytes,
+) -> Result<(Option<ContextNo>, DecodedRecord)> {
     let (context, record) = Record::decode(envelope, place)?;
     let entry = match record {
         Record::Message { json } => {
-            let message = StoredMessage::parse(Bytes::copy_from_slice(json));
+            let message = StoredMessage::parse(to_bytes(json));
             DecodedRecord::Message(
                 message.map_err(|e| unreadable_record(format_args!("message {}: {e}", place.number)))?,
             )
         }
         Record::Session { id, messages } => DecodedRecord::Session { id: Uuid::from_bytes(id), messages },
-        Record::WorkingSet { json } => DecodedRecord::WorkingSet(
-            serde_json::from_slice(json).map_err(|e| unreadable_record(format_args!("pins: {e}")))?,
-        ),
+        Record::WorkingSet { json } => {
+            let set = serde_json::from_slice(json).map_err(|e| unreadable_record(format_args!("pins: {e}")))?;
+            DecodedRecord::WorkingSet(Box::new(set))
+        }
         Record::Rewind { keep, saved } => DecodedRecord::Rewind { keep, saved },
         Record::Unrewind => DecodedRecord::Unrewind,
-        Record::Compact { json } => DecodedRecord::Compact(Bytes::copy_from_slice(json)),
+        Record::Compact { json } => DecodedRecord::Compact(to_bytes(json)),
         Record::Uncompact => DecodedRecord::Uncompact,
         Record::Restoration { input, output } => DecodedRecord::Restoration { input, output },
     };
@@ -260,8 +299,19 @@ mod tests {
         context_row::add_totals(conn, context, crate::message::Totals::default(), at, None, chain.newest()).unwrap();
     }
 
+    /// Reads all records, at most `limit` at a time.
+    fn load(conn: &Connection, context: ContextNo, limit: usize) -> Result<Vec<(u32, DecodedRecord)>> {
+        let (mut cursor, mut batches) = (RecordCursor::at_newest(conn, context)?, Vec::new());
+        while let Some(from) = cursor {
+            let (batch, before) = read_batch(conn, from, limit)?;
+            batches.push(decode_batch(context, batch)?);
+            cursor = before;
+        }
+        Ok(batches.into_iter().rev().flatten().collect())
+    }
+
     fn numbers(conn: &Connection, context: ContextNo) -> Vec<u32> {
-        load(conn, context).unwrap().into_iter().map(|(number, _)| number).collect()
+        load(conn, context, 3).unwrap().into_iter().map(|(number, _)| number).collect()
     }
 
     fn count(conn: &Connection, table: &str) -> u64 {
@@ -303,13 +353,30 @@ mod tests {
     #[test]
     fn many_records_come_in_order_and_damage_far_back_is_found() {
         let (conn, one) = (database(), ContextNo(1));
-        let count = RECORDS_PER_BATCH as u32 * 3 + 7;
+        let count = 307;
         add(&conn, one, 0..count);
         assert_eq!(numbers(&conn, one), (0..count).collect::<Vec<_>>());
         conn.execute("UPDATE records SET envelope = x'0200' WHERE id = 12", []).unwrap();
-        assert!(load(&conn, one).unwrap_err().message.contains("cannot be read"));
+        assert!(load(&conn, one, 50).unwrap_err().message.contains("cannot be read"));
         conn.execute("DELETE FROM records WHERE id = 12", []).unwrap();
-        assert!(load(&conn, one).unwrap_err().message.contains("missing"));
+        assert!(load(&conn, one, 50).unwrap_err().message.contains("missing"));
+    }
+
+    #[test]
+    fn records_of_others_between_them_are_passed_over_however_many() {
+        let (conn, one, two) = (database(), ContextNo(1), ContextNo(2));
+        let skipped = u32::try_from(MAX_SKIPPED_RECORDS).unwrap();
+        let (mut ours, mut theirs) = (0, 0);
+        for between in [0, 1, skipped - 1, skipped, skipped + 1, 5 * skipped] {
+            add(&conn, one, ours..ours + 2);
+            add(&conn, two, theirs..theirs + between);
+            (ours, theirs) = (ours + 2, theirs + between);
+        }
+        add(&conn, one, ours..ours + 1);
+        for limit in [1, 2, 5, MAX_BATCH_RECORDS] {
+            let of = |context| load(&conn, context, limit).unwrap().into_iter().map(|(number, _)| number);
+            assert!(of(one).eq(0..=ours) && of(two).eq(0..theirs), "{limit}");
+        }
     }
 
     #[test]
@@ -317,8 +384,8 @@ mod tests {
         let (conn, one) = (database(), ContextNo(1));
         add(&conn, one, 0..3);
         conn.execute("UPDATE records SET before = 3 WHERE id = 2", []).unwrap();
-        assert!(load(&conn, one).is_err());
+        assert!(load(&conn, one, MAX_BATCH_RECORDS).is_err());
         conn.execute("UPDATE records SET before = 77 WHERE id = 2", []).unwrap();
-        assert!(load(&conn, one).is_err());
+        assert!(load(&conn, one, MAX_BATCH_RECORDS).is_err());
     }
 }
