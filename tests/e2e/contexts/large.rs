@@ -72,7 +72,7 @@ fn the_last_page_and_an_append_come_first_and_nothing_is_missing_behind_them() {
     assert_eq!(contents(&show_last(&mut client, 2).expect("the end")), first_texts(MESSAGES + 2)[MESSAGES..]);
     daemon.kill9();
     let daemon = Daemon::start(&home);
-    assert_eq!(daemon.client().texts("a"), first_texts(MESSAGES + 2));
+    assert_eq!(daemon.client().message_texts("a"), first_texts(MESSAGES + 2));
 }
 
 #[test]

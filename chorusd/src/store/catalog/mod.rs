@@ -74,9 +74,9 @@ impl Catalog {
         // Ids are random, so each new row dirties pages all over the file. A longer log (16 MiB) collects more changes
         // of a page before it is checkpointed.
         conn.pragma_update(None, "wal_autocheckpoint", 4000)?;
-        // A commit of many rows then writes each page once, up to 16 MiB, and not again whenever the cache is full. The
-        // cache shrinks after the commit.
-        conn.pragma_update(None, "cache_spill", 4096)?;
+        // A row in a savepoint changes a dozen pages, and SQLite keeps the old content of each until the savepoint ends.
+        // Beyond 64 KiB it would write them to a temporary file, together with every further page of the commit.
+        conn.pragma_update(None, "temp_store", "MEMORY")?;
         let reader = sqlite::open_reader(path)?;
         let files = FileGuards { watch: FileWatch::new(path, None)?, commit_counter: CommitCounter::default() };
         let this = Self {
