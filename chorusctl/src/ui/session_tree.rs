@@ -8,7 +8,7 @@ use uuid::Uuid;
 /// Maximum number of columns; deeper branches are marked with `…`.
 const MAX_COLUMNS: usize = 16;
 
-/// What a row shows.
+/// The kind of a row of the session tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowKind {
     /// A parent that does not exist.

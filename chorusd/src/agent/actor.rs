@@ -70,7 +70,7 @@ pub struct Actor {
     last_request_at: Ticks,
     /// The context is evicted as soon as nothing is in progress, unless a request comes first.
     evictable: bool,
-    /// Where the events of a turn go, for each pending request.
+    /// Receives the events of a turn, for each pending request.
     sinks: HashMap<RequestId, TurnSink>,
     /// The running turn, the token that cancels it, and its listeners.
     turn: Option<(Uuid, CancellationToken, TurnSinks)>,

@@ -22,7 +22,7 @@ use crate::ui::Stderr;
 /// How long to wait for the daemon to accept a cancel.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the next Ctrl-C does.
+/// Selects the action of the next Ctrl-C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InterruptState {
     /// Ends the program, as without a handler.

@@ -55,7 +55,7 @@ pub struct AppliedCompaction {
     pub previous: DerivedState,
 }
 
-/// Whether a window is compacted.
+/// Decides when a window is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompactionMode {
     /// If it has more tokens than allowed.

@@ -54,7 +54,7 @@ pub fn plan_compaction(
     Some(CompactionPlan { from, upto, tokens_before: before, limit, derived_limit: room })
 }
 
-/// Whether messages have more than `most` tokens. Counts from the newest one and stops as soon as it is decided.
+/// Returns true if messages have more than `most` tokens. Counts from the newest one and stops as soon as it is decided.
 fn exceeds(messages: &[StoredMessage], most: u64) -> bool {
     let sum = messages.iter().rev().try_fold(0_u64, |sum, message| {
         let sum = sum + message.tokens();
