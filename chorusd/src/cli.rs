@@ -4,13 +4,14 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use chorus_base::error::{Error, Result};
+use chorus_engine::backup;
 use chorus_proto::methods::doctor::DoctorParams;
 use chorus_proto::paths::{is_runtime_dir, resolve};
 use clap::Parser;
 use directories::BaseDirs;
 
-use crate::error::{Error, Result};
-use crate::{backup, daemon};
+use crate::daemon;
 
 /// Keeps the conversations of AI agents.
 ///
@@ -45,11 +46,11 @@ struct Args {
 pub fn main() -> ExitCode {
     // Not in the help: the daemon runs its own program as the helper inside a command's sandbox.
     #[cfg(target_os = "linux")]
-    if let Some(ended) = crate::sandbox::helper::run_stage(std::env::args_os().skip(1)) {
+    if let Some(ended) = chorus_sandbox::helper::run_stage(std::env::args_os().skip(1)) {
         return ended;
     }
     let args = Args::parse();
-    crate::malloc_trim::set_malloc_thresholds();
+    chorus_engine::lifecycle::malloc_trim::set_malloc_thresholds();
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

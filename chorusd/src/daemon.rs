@@ -7,8 +7,37 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use chorus_agent_core::event::AgentCommand;
+use chorus_base::error::{Error, Result};
+use chorus_clock::Clock;
+use chorus_config as config;
+use chorus_config::agent::AgentConfig;
+use chorus_config::{Config, DurabilityMode};
+use chorus_discord::Discord;
+use chorus_engine::agent::agent_index::AgentIndex;
+use chorus_engine::agent::registry::Registry;
+use chorus_engine::agent::summaries::Summaries;
+use chorus_engine::agent::{eviction, expiry};
+use chorus_engine::lifecycle::instance_lock::InstanceLock;
+use chorus_engine::lifecycle::instance_watch::InstanceWatch;
+use chorus_engine::lifecycle::signals::StopSignals;
+use chorus_engine::lifecycle::socket::BoundSocket;
+use chorus_engine::lifecycle::socket_activation::PassedSocket;
+use chorus_engine::lifecycle::{
+    detach, fingerprint_key, home_dir, instance_watch, log, malloc_trim, signals, socket, systemd_notify, unclean_stop,
+};
+use chorus_engine::ops::Ops;
+use chorus_engine::ops::agent::use_::CHOSEN_AGENT;
+use chorus_engine::ops::settings::EffectiveConfig;
+use chorus_engine::tasks::RecoveredTasks;
+use chorus_engine::tools::{ToolHost, ToolServices};
+use chorus_engine::usage::UsageTracker;
+use chorus_engine::{ops, tasks};
+use chorus_llm::Models;
 use chorus_proto::paths::{HOME_SOCKET, InstancePaths};
 use chorus_proto::{EventType, Trigger};
+use chorus_redact::Redactor;
+use chorus_store::Store;
 use futures_util::StreamExt as _;
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -19,32 +48,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 pub use self::repair::repair_home;
-use crate::agent::agent_index::AgentIndex;
-use crate::agent::event::AgentCommand;
-use crate::agent::registry::Registry;
-use crate::agent::summaries::Summaries;
-use crate::agent::{eviction, expiry};
-use crate::clock::Clock;
-use crate::config::agent::AgentConfig;
-use crate::config::{self, Config, DurabilityMode};
-use crate::discord::Discord;
-use crate::error::{Error, Result};
-use crate::lifecycle::{
-    detach, fingerprint_key, home_dir, instance_lock::InstanceLock, instance_watch, instance_watch::InstanceWatch, log,
-    signals, signals::StopSignals, socket, socket::BoundSocket, socket_activation::PassedSocket, systemd_notify,
-    unclean_stop,
-};
-use crate::llm::Models;
-use crate::malloc_trim;
-use crate::ops::agent::use_::CHOSEN_AGENT;
-use crate::ops::settings::EffectiveConfig;
-use crate::ops::{self, Ops};
-use crate::redact::Redactor;
 use crate::server::Server;
-use crate::store::Store;
-use crate::tasks::{self, RecoveredTasks};
-use crate::tools::{ToolHost, ToolServices};
-use crate::usage::UsageTracker;
 
 /// The limit on contexts that are saved concurrently when the daemon stops.
 const MAX_CONCURRENT_SAVES: usize = 16;
@@ -151,7 +155,7 @@ struct Daemon {
     /// Cancelled when storage can no longer be trusted.
     fatal: CancellationToken,
     fatal_error: Arc<OnceLock<Error>>,
-    on_fatal: crate::store::OnFatal,
+    on_fatal: chorus_store::OnFatal,
 }
 
 impl Daemon {
@@ -164,7 +168,7 @@ impl Daemon {
     ) -> Result<Self> {
         let started = Instant::now();
         let (fatal, why) = (CancellationToken::new(), Arc::new(OnceLock::new()));
-        let on_fatal: crate::store::OnFatal = {
+        let on_fatal: chorus_store::OnFatal = {
             let (fatal, why) = (fatal.clone(), why.clone());
             Arc::new(move |failure| {
                 let _ = why.set(failure);
@@ -383,7 +387,7 @@ async fn load_agents(ops: &Ops) -> Result<()> {
                 let mut entry = ops::agent::agent_entry(&ops.home, &row.dir, &config, row.stamp);
                 if config.name != row.name {
                     entry.settings =
-                        Arc::new(crate::agent::AgentSettings { name: row.name, ..(*entry.settings).clone() });
+                        Arc::new(chorus_agent_core::AgentSettings { name: row.name, ..(*entry.settings).clone() });
                 }
                 ops.agents.insert(entry);
             }

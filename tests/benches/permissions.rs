@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
+use chorus_permissions::{Profile, ProfileSpec};
 use chorus_tests::measure::{time, use_realtime_scheduler};
-use chorusd::permissions::{Profile, ProfileSpec};
 
 const ROUNDS: usize = 20_000;
 

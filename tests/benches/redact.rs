@@ -4,15 +4,16 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
+use chorus_redact::Redactor;
 use chorus_tests::measure::use_realtime_scheduler;
-use chorusd::redact::Redactor;
 
 const ROUNDS: usize = 20;
 
 #[expect(clippy::print_stdout, reason = "the figures are what a bench is for")]
 fn main() {
     use_realtime_scheduler();
-    let text = [include_str!("../../docs/PROTOCOL.md"), include_str!("../../chorusd/src/agent/actor.rs")].concat();
+    let text = [include_str!("../../docs/PROTOCOL.md"), include_str!("../../chorusd/crates/engine/src/agent/actor.rs")]
+        .concat();
     let kilobytes = text.len() as f64 / 1024.0;
     let redactor = Arc::new(Redactor::new(|| [1; 32]));
     let mut whole: Vec<f64> = (0..ROUNDS)

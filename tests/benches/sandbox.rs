@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use chorus_sandbox::{CommandSpec, Confinement, Exit, ResourceLimits, Sandbox, run};
 use chorus_tests::home;
 use chorus_tests::measure::{Measurement, median, print_report, time};
-use chorusd::sandbox::{CommandSpec, Confinement, Exit, ResourceLimits, Sandbox, run};
 use tokio_util::sync::CancellationToken;
 
 const ROUNDS: usize = 100;

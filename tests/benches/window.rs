@@ -5,15 +5,15 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chorus_agent_core::AgentSettings;
+use chorus_agent_core::compaction::{CompactionMode, plan_compaction};
+use chorus_agent_core::effect::CallModel;
+use chorus_agent_core::state::State;
+use chorus_engine::agent::model_limits::ModelLimits;
+use chorus_engine::agent::request_builder::{BuildOutcome, build_request};
 use chorus_proto::{NewMessage, Role, WorkingSet};
+use chorus_session::message::StoredMessage;
 use chorus_tests::measure::{measure_paired, print_report, time, use_realtime_scheduler};
-use chorusd::agent::AgentSettings;
-use chorusd::agent::compaction::{CompactionMode, plan_compaction};
-use chorusd::agent::effect::CallModel;
-use chorusd::agent::model_limits::ModelLimits;
-use chorusd::agent::request_builder::{BuildOutcome, build_request};
-use chorusd::agent::state::State;
-use chorusd::message::StoredMessage;
 
 const LONG_MESSAGES: usize = 100_000;
 const SHORT_MESSAGES: usize = 1000;

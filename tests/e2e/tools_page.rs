@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use chorusd::permissions::{Profile, ProfileSpec};
-use chorusd::tools::visible_specs;
+use chorus_engine::tools::visible_specs;
+use chorus_permissions::{Profile, ProfileSpec};
 
 /// What stands between two marks of code in a cell.
 fn codes(cell: &str) -> Vec<&str> {

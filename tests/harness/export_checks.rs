@@ -6,8 +6,8 @@ use bytes::Bytes;
 use chorus_proto::Message;
 use chorus_proto::methods::export::ExportFormat;
 use chorus_proto::methods::import::ImportFormat;
-use chorusd::session::import::{ImportSink, ImportedMetadata, import};
-use chorusd::session::{SessionFile, export, file};
+use chorus_session::import::{ImportSink, ImportedMetadata, import};
+use chorus_session::{SessionFile, export, file};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

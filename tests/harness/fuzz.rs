@@ -3,17 +3,17 @@
 use std::io::{self, Cursor};
 
 use bytes::{Bytes, BytesMut};
+use chorus_config::ProviderKind;
+use chorus_llm::providers::read_events;
+use chorus_llm::sse::SseParser;
+use chorus_permissions::{Action, Profile, ProfileSpec};
 use chorus_proto::codec::FrameCodec;
 use chorus_proto::methods::import::ImportFormat;
 use chorus_proto::methods::{agent, context, daemon, import, session};
 use chorus_proto::{Message, Method, frame};
-use chorusd::config::ProviderKind;
-use chorusd::llm::providers::read_events;
-use chorusd::llm::sse::SseParser;
-use chorusd::permissions::{Action, Profile, ProfileSpec};
+use chorus_session::file;
+use chorus_session::import::{ImportSink, ImportedMetadata, import};
 use chorusd::server::parse_request;
-use chorusd::session::file;
-use chorusd::session::import::{ImportSink, ImportedMetadata, import};
 use jiff::Timestamp;
 use tokio_util::codec::Decoder as _;
 

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::mpsc as blocking;
 use std::thread::JoinHandle;
 
+use chorus_base::error::Result;
 use chorus_proto::paths::InstancePaths;
 use chorus_proto::{Client, ErrorKind};
 use chorusd::daemon;
-use chorusd::error::Result;
 use tokio::sync::mpsc;
 
 use crate::home::Home;

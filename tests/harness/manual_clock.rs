@@ -5,7 +5,8 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use chorusd::clock::{Clock, Ticks, TimeSource};
+use chorus_base::Ticks;
+use chorus_clock::{Clock, TimeSource};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 

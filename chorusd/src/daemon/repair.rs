@@ -1,16 +1,17 @@
 //! Offline repairs of a home without a running daemon: rebuilds the catalog's index, or salvages what a damaged journal
 //! still holds.
 
+use chorus_base::error::Result;
+use chorus_clock::Clock;
+use chorus_config::Config;
+use chorus_engine::lifecycle::instance_lock::InstanceLock;
+use chorus_engine::lifecycle::{home_dir, log};
+use chorus_engine::ops;
 use chorus_proto::methods::doctor::{DoctorParams, DoctorResult};
 use chorus_proto::paths::InstancePaths;
+use chorus_store::integrity;
 
 use super::{Daemon, build_redactor, build_runtime, current_program, load_config};
-use crate::clock::Clock;
-use crate::config::Config;
-use crate::error::Result;
-use crate::lifecycle::{home_dir, instance_lock::InstanceLock, log};
-use crate::ops;
-use crate::store::integrity;
 
 /// Rebuilds the index of `places` or salvages its journal, and reports the state of the home. Fails if a daemon is
 /// running.

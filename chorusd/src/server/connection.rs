@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use chorus_engine::ops::Ops;
+use chorus_engine::ops::events::subscribe::{Subscription, SubscriptionItem};
 use chorus_proto::codec::FrameCodec;
 use chorus_proto::error::CODE_INVALID_REQUEST;
 use chorus_proto::event::Lagged;
@@ -27,8 +29,6 @@ use super::frame_budget::FrameBudget;
 use super::incoming_frame::{IncomingFrame, PermitOutcome, busy_error};
 use super::reply::{self, Frame};
 use super::writer::{ClientWriter, register_socket};
-use crate::ops::Ops;
-use crate::ops::events::subscribe::{Subscription, SubscriptionItem};
 
 /// The limit on requests of one connection that run concurrently; further ones wait in the socket.
 const MAX_RUNNING: usize = 64;

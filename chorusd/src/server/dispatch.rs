@@ -3,29 +3,30 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_METHOD_NOT_FOUND, CODE_PARSE};
+use chorus_proto::error::CODE_METHOD_NOT_FOUND;
 use chorus_proto::methods::{
     Method, agent, agent_transfer, approvals, audit, backup, chain, context, daemon, doctor, events, export, import,
     memory, models, permissions, send, session, settings, tasks, trash, tree, usage,
 };
 use chorus_proto::rpc::Request;
 use chorus_proto::{ErrorKind, RpcError};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 mod backups;
 mod request_check;
+mod responder;
+
+use chorus_base::closest_match;
+use chorus_base::error::{Error, Result};
+use chorus_engine::ops;
+use chorus_engine::ops::Ops;
+use chorus_engine::ops::events::subscribe::Subscription;
 
 use self::request_check::{check_request, is_id, not_a_request_error};
+use self::responder::Responder;
 use super::progress::{progress_callback, turn_listener};
 use super::reply::{self, Frame, to_rpc_error};
 use super::writer::ClientWriter;
-use crate::config::closest_match;
-use crate::error::{Error, Result};
-use crate::ops::events::subscribe::Subscription;
-use crate::ops::{self, Ops};
 
 /// The client that sent a request.
 #[derive(Debug, Clone)]
@@ -449,77 +450,6 @@ pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Optio
 pub fn parse_request(body: &[u8]) -> Result<Request<'_>, RpcError> {
     let request = serde_json::from_slice(body).map_err(|e| not_a_request_error(body, &e))?;
     check_request(&request).map(|()| request)
-}
-
-/// Encodes the reply to one request.
-#[derive(Clone, Copy)]
-struct Responder<'a> {
-    /// `None` for a notification, which gets no reply.
-    id: Option<&'a RawValue>,
-    limit: usize,
-}
-
-impl Responder<'_> {
-    /// Runs an operation as part of the connection's task.
-    async fn run_inline<M: Method, R: Serialize, F: Future<Output = Result<R>>>(
-        self,
-        params: Option<&RawValue>,
-        verb: impl FnOnce(M::Params) -> F,
-    ) -> Option<Frame> {
-        match parse_params::<M::Params>(params) {
-            Ok(params) => self.reply(verb(params).await),
-            Err(error) => self.reply_error(&error),
-        }
-    }
-
-    /// Runs an operation as a task of its own, which continues if the client disconnects.
-    async fn run_spawned<M: Method, R: Serialize + Send + 'static, F: Future<Output = Result<R>> + Send + 'static>(
-        self,
-        params: Option<&RawValue>,
-        verb: impl FnOnce(M::Params) -> F,
-    ) -> Option<Frame> {
-        match parse_params::<M::Params>(params) {
-            Ok(params) => {
-                let ended = tokio::spawn(verb(params)).await;
-                self.reply(ended.unwrap_or_else(|e| Err(Error::internal(e.to_string()))))
-            }
-            Err(error) => self.reply_error(&error),
-        }
-    }
-
-    fn reply<R: Serialize>(self, result: Result<R>) -> Option<Frame> {
-        match result {
-            Ok(result) => self.id.map(|id| reply::success_frame(id, result, self.limit)),
-            Err(failure) => self.reply_error(&to_rpc_error(&failure)),
-        }
-    }
-
-    fn reply_error(self, error: &RpcError) -> Option<Frame> {
-        self.id.map(|id| reply::error_frame(Some(id), error))
-    }
-}
-
-fn parse_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, RpcError> {
-    let text = params.map_or("{}", RawValue::get);
-    if !text.starts_with('{') {
-        return Err(to_rpc_error(
-            &Error::invalid("the parameters are not an object").hint("they go by name, never by place"),
-        ));
-    }
-    serde_json::from_str(text).map_err(|e| {
-        let reason = e.to_string();
-        // The JSON itself is malformed, independent of what the method takes.
-        let code = if e.is_syntax() || e.is_eof() {
-            CODE_PARSE
-        } else if reason.starts_with("duplicate field") || reason.starts_with("number out of range") {
-            CODE_INVALID_REQUEST
-        } else {
-            CODE_INVALID_PARAMS
-        };
-        let failure = Error::invalid(format!("the parameters cannot be used: {reason}"))
-            .hint("docs/PROTOCOL.md lists what each method takes");
-        RpcError { code, ..to_rpc_error(&failure) }
-    })
 }
 
 fn unknown_method_error(name: &str) -> RpcError {

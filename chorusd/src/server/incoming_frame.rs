@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use chorus_base::error::Error;
 use chorus_proto::frame::{HEADER_BYTES, decode_header};
 use chorus_proto::{ErrorKind, RpcError};
 use futures_util::future::BoxFuture;
@@ -12,7 +13,6 @@ use tokio::time::timeout;
 
 use super::frame_budget::{FrameBudget, FramePermit};
 use super::reply;
-use crate::error::Error;
 
 /// Frames up to this length in bytes need no budget.
 const MAX_SHORT_FRAME_BYTES: usize = 64 << 10;

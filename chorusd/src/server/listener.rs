@@ -4,6 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use chorus_base::error::Error;
+use chorus_engine::lifecycle::malloc_trim;
+use chorus_engine::lifecycle::socket::{BoundSocket, SocketFile};
+use chorus_engine::ops::Ops;
 use chorus_proto::{ErrorKind, RpcError};
 use interprocess::local_socket::tokio::{Listener, Stream};
 use interprocess::local_socket::traits::StreamCommon as _;
@@ -16,10 +20,6 @@ use tokio_util::task::TaskTracker;
 use super::connection::serve;
 use super::frame_budget::FrameBudget;
 use super::reply;
-use crate::error::Error;
-use crate::lifecycle::socket::{BoundSocket, SocketFile};
-use crate::malloc_trim;
-use crate::ops::Ops;
 
 /// The listening socket and its connections.
 #[derive(Debug)]

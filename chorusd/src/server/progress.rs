@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use chorus_agent_core::turn_stream::TurnListener;
+use chorus_engine::ops::session::import::OnProgress;
 use chorus_proto::methods::send::{self, TurnEvent};
 use chorus_proto::rpc::Progress;
 use serde_json::value::RawValue;
@@ -10,8 +12,6 @@ use tokio::sync::mpsc;
 use super::dispatch::ToClient;
 use super::reply::{self, Frame};
 use super::writer::ClientWriter;
-use crate::agent::turn_stream::TurnListener;
-use crate::ops::session::import::OnProgress;
 
 /// Forwards the events of a turn to request `id` as `progress` notifications.
 #[derive(Debug)]

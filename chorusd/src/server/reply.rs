@@ -1,13 +1,12 @@
 //! Encodes replies and notifications as frames.
 
+use chorus_base::error::Error;
 use chorus_proto::error::{CODE_CHORUS, CODE_INVALID_PARAMS};
 use chorus_proto::frame::HEADER_BYTES;
 use chorus_proto::rpc::VERSION;
 use chorus_proto::{ErrorData, ErrorKind, RpcError};
 use serde::Serialize;
 use serde_json::value::RawValue;
-
-use crate::error::Error;
 
 /// An encoded reply or notification with its header.
 pub type Frame = Vec<u8>;

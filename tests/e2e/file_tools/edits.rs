@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::thread;
 
-use chorusd::tools::{Workspace, WorkspacePath};
+use chorus_engine::tools::{Workspace, WorkspacePath};
 
 use super::Bench;
 

@@ -8,7 +8,7 @@ mod views;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use chorusd::tools::{FileLocks, LineRange, Workspace, WorkspacePath};
+use chorus_engine::tools::{FileLocks, LineRange, Workspace, WorkspacePath};
 use tempfile::TempDir;
 
 /// A workspace, and a directory around it.

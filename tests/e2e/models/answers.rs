@@ -1,7 +1,7 @@
 //! Answers of every shape, in both wire formats.
 
+use chorus_llm::{StopReason, StreamEvent};
 use chorus_tests::model_server::{Response, Step};
-use chorusd::llm::{StopReason, StreamEvent};
 use serde_json::json;
 
 use super::{BOTH, CLAUDE, Rig, SMALL};

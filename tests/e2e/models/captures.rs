@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use chorus_llm::{ErrorClass, StopReason, StreamEvent};
 use chorus_tests::model_server::Response;
-use chorusd::llm::{ErrorClass, StopReason, StreamEvent};
 use serde_json::Value;
 
 use super::{CLAUDE, Called, Rig, SMALL};

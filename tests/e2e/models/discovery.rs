@@ -4,13 +4,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
+use chorus_config as config;
+use chorus_llm::retry::RetryPolicy;
+use chorus_llm::{DiscoveryStatus, ModelRef, Models, models};
 use chorus_proto::error::exit;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::{API_KEY, ModelServer};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
-use chorusd::config;
-use chorusd::llm::retry::RetryPolicy;
-use chorusd::llm::{DiscoveryStatus, ModelRef, Models, models};
 use serde_json::{Value, json};
 
 use crate::home;
@@ -165,11 +165,11 @@ fn servers_of_this_machine_are_found_where_they_are_looked_for() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let places = |url: String| {
         [("here", url), ("nowhere", "http://127.0.0.1:1/v1".to_owned())]
-            .map(|(name, base_url)| chorusd::llm::LocalServer { name: name.into(), base_url })
+            .map(|(name, base_url)| chorus_llm::LocalServer { name: name.into(), base_url })
             .into()
     };
     let bent = |url| {
-        Models::new(&config, folder.path(), chorusd::clock::Clock::system()).for_tests(
+        Models::new(&config, folder.path(), chorus_clock::Clock::system()).for_tests(
             places(url),
             RetryPolicy::default(),
             Arc::new(|| 0.0),

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use chorus_llm::{CallError, ErrorClass, ModelRef, ModelRequest, StreamEvent};
 use chorus_proto::{Attachment, Message};
 use chorus_tests::ManualClock;
 use chorus_tests::model_server::{API_KEY, ModelServer, Response, Step};
-use chorusd::llm::{CallError, ErrorClass, ModelRef, ModelRequest, StreamEvent};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

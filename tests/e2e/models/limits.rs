@@ -3,8 +3,8 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use chorus_llm::{ErrorClass, ModelRef, StreamEvent};
 use chorus_tests::model_server::{ModelServer, Response, Step};
-use chorusd::llm::{ErrorClass, ModelRef, StreamEvent};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

@@ -14,12 +14,12 @@ mod windows;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use chorus_clock::Clock;
+use chorus_config as config;
+use chorus_llm::retry::RetryPolicy;
+use chorus_llm::{CallError, ModelRef, ModelRequest, Models, Reply, StreamEvent};
 use chorus_proto::{Message, NewMessage, Role};
 use chorus_tests::model_server::ModelServer;
-use chorusd::clock::Clock;
-use chorusd::config;
-use chorusd::llm::retry::RetryPolicy;
-use chorusd::llm::{CallError, ModelRef, ModelRequest, Models, Reply, StreamEvent};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;

@@ -1,9 +1,9 @@
 //! A real server, where there is one: `CHORUS_TEST_OPENAI_URL` (for example http://127.0.0.1:8080/v1), and
 //! `CHORUS_TEST_OPENAI_MODEL` where it has more than one model. docs/OPERATIONS.md says how to start one.
 
+use chorus_llm::{DiscoveryStatus, ModelRequest};
 use chorus_tests::model_server::ModelServer;
 use chorus_tests::{Need, skip_without};
-use chorusd::llm::{DiscoveryStatus, ModelRequest};
 
 use super::{Rig, request};
 

@@ -1,8 +1,8 @@
 //! What is sent to providers.
 
+use chorus_llm::{ModelRequest, ToolSpec};
 use chorus_proto::{Attachment, Message, NewMessage, Role, ToolCall};
 use chorus_tests::model_server::{API_KEY, Response};
-use chorusd::llm::{ModelRequest, ToolSpec};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -253,7 +253,7 @@ fn a_key_is_read_anew_and_one_that_cannot_be_sent_is_not() {
     for bad in ["sk-secret\nsecond", "sk-secr\u{e9}t", "sk secret", ""] {
         std::fs::write(rig.server.key_file(), bad).expect("a bad key");
         let error = rig.ask(CLAUDE).error();
-        assert_eq!(error.class, chorusd::llm::ErrorClass::Auth);
+        assert_eq!(error.class, chorus_llm::ErrorClass::Auth);
         let said = format!("{error:?}");
         assert!(said.contains("the key of anthropic") && !said.contains("sk"), "{said}");
     }

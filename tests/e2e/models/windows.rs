@@ -3,11 +3,11 @@
 use std::fs;
 use std::sync::Arc;
 
+use chorus_clock::Clock;
+use chorus_config as config;
+use chorus_llm::retry::RetryPolicy;
+use chorus_llm::{LocalServer, ModelInfo, Models};
 use chorus_tests::model_server::ModelServer;
-use chorusd::clock::Clock;
-use chorusd::config;
-use chorusd::llm::retry::RetryPolicy;
-use chorusd::llm::{LocalServer, ModelInfo, Models};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use chorus_engine::agent_archive::{ArchiveWriter, ExportedAgent, Manifest, SCHEMA};
 use chorus_proto::{Client, ErrorKind};
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::small_disk::SmallDisk;
 use chorus_tests::{Daemon, Home};
-use chorusd::agent_archive::{ArchiveWriter, ExportedAgent, Manifest, SCHEMA};
 use uuid::Uuid;
 
 use super::{export, import};
@@ -24,7 +24,7 @@ fn nothing_was_made(home: &Home, client: &mut Client, why: &str) {
     assert!(client.call::<chorus_proto::methods::agent::List>(&Default::default()).expect("a list").agents.len() == 1);
 }
 
-fn manifest(members: Vec<chorusd::agent_archive::Member>) -> Manifest {
+fn manifest(members: Vec<chorus_engine::agent_archive::Member>) -> Manifest {
     let agent = ExportedAgent { id: Uuid::from_u128(7), name: "b".into() };
     let exported_at = "2026-01-01T00:00:00Z".parse().expect("a time");
     Manifest { schema: SCHEMA, chorus: "0.1.0".into(), exported_at, agent, members }

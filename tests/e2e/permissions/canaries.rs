@@ -8,9 +8,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use chorus_permissions::{Profile, ProfileSpec};
 use chorus_proto::methods::permissions::Decision;
 use chorus_tests::rng::Rng;
-use chorusd::permissions::{Profile, ProfileSpec};
 use serde_json::json;
 
 use super::action;
@@ -112,7 +112,7 @@ fn repository(scratch: &Path) {
 
 /// Runs a command as the daemon would, but for the sandbox, and says what it touched.
 fn run(scratch: &Path, command: &str) -> Option<&'static str> {
-    let environment = chorusd::sandbox::environment(std::env::vars_os(), &scratch.join("home"), &[]);
+    let environment = chorus_sandbox::environment(std::env::vars_os(), &scratch.join("home"), &[]);
     let status = Command::new("timeout")
         .args(["-k", "1", "5", "/bin/bash", "--noprofile", "--norc", "-c", command])
         .env_clear()

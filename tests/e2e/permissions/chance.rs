@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use chorus_permissions::Profile;
 use chorus_proto::methods::permissions::{Decision, Rule};
 use chorus_tests::rng::{Rng, rounds_from_env};
-
-use chorusd::permissions::Profile;
 
 use super::corpus::lines;
 use super::{action, own_profiles};

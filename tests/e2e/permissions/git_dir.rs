@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use chorus_permissions::{Profile, ProfileSpec};
 use chorus_proto::methods::permissions::{Decision, Rule};
 use chorus_tests::rng::{Rng, rounds_from_env};
-use chorusd::permissions::{Profile, ProfileSpec};
 use serde_json::json;
 
 use super::action;

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use chorus_permissions::{Profile, ProfileSpec};
 use chorus_proto::methods::permissions::Decision;
-use chorusd::permissions::{Profile, ProfileSpec};
 use serde_json::json;
 
 use super::action;

@@ -13,7 +13,7 @@ mod verbs;
 
 use std::collections::BTreeMap;
 
-use chorusd::permissions::{Profile, ProfileSpec, Profiles};
+use chorus_permissions::{Profile, ProfileSpec, Profiles};
 use serde_json::Value;
 
 use crate::tidy::source::root;
@@ -38,5 +38,5 @@ fn profiles() -> BTreeMap<String, Profile> {
 
 /// A command as an action.
 fn action(command: &str) -> String {
-    chorusd::permissions::Action::Bash { command }.to_string()
+    chorus_permissions::Action::Bash { command }.to_string()
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use chorus_permissions::{Profile, ProfileSpec, WorkspacePaths};
 use chorus_proto::methods::permissions::Decision;
 use chorus_tests::rng::{Rng, rounds_from_env};
-use chorusd::permissions::{Profile, ProfileSpec, WorkspacePaths};
 use serde_json::json;
 
 use super::action;

@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chorus_redact::Redactor;
 use chorus_tests::real_data;
-use chorusd::redact::Redactor;
 
 use super::secrets::made;
 use crate::tidy::source::sources;

@@ -5,7 +5,7 @@ use std::fs;
 use super::source::{root, sources};
 
 const FOLDERS: [&str; 5] = ["proto", "chorusd", "chorusctl", "tests", "xtask"];
-const MAX_LINES: usize = 540;
+const MAX_LINES: usize = 500;
 
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: [&str; 6] = ["utils", "util", "common", "manager", "helpers", "misc"];
@@ -49,19 +49,22 @@ fn exceptions_from_a_lint_are_expected_and_say_why() {
 fn every_verb_has_a_file_on_both_sides() {
     let schema = fs::read_to_string(root().join("docs/protocol.schema.json")).expect("the schema");
     let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
-    let paths: Vec<String> =
-        ["chorusd/src", "chorusctl/src"].into_iter().flat_map(sources).map(|source| source.path).collect();
+    let paths: Vec<String> = ["chorusd/crates/engine/src", "chorusctl/src"]
+        .into_iter()
+        .flat_map(sources)
+        .map(|source| source.path)
+        .collect();
     for method in schema["methods"].as_object().expect("methods").keys() {
         // An import is three requests and one command, an export two.
         let parts = [".begin", ".add", ".commit", ".select", ".read"];
         let verb = parts.iter().find_map(|part| method.strip_suffix(part));
         let verb = verb.unwrap_or(method).replace('.', "/");
-        for side in ["chorusd/src/ops", "chorusctl/src/commands"] {
+        for side in ["chorusd/crates/engine/src/ops", "chorusctl/src/commands"] {
             // `hello` and `daemon.stop` are a line each beside `status`; `session.get` is `session show`,
             // `events` lists or follows, `cancel` and `send --cancel` are one.
             let name = match (&*verb, side) {
                 ("hello", "chorusctl/src/commands") => continue,
-                ("hello" | "daemon/stop", "chorusd/src/ops") => "status",
+                ("hello" | "daemon/stop", "chorusd/crates/engine/src/ops") => "status",
                 ("session/get", "chorusctl/src/commands") => "session/show",
                 ("send/cancel", "chorusctl/src/commands") => "cancel",
                 ("events/list" | "events/subscribe", "chorusctl/src/commands") => "events",

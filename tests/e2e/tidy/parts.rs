@@ -1,6 +1,6 @@
 //! Which part may use which: the table of the house, read off the paths in the code.
 
-use super::source::{Source, sources};
+use super::source::{Source, root, sources};
 
 /// What the files below a path must never name.
 struct Rule {
@@ -8,56 +8,26 @@ struct Rule {
     never: &'static [&'static str],
 }
 
-/// A front door translates; ops act; the store keeps; the core of an agent is pure.
+/// What the manifests of the crates do not enforce: which part of the standard library, and which module of the same
+/// crate, a part may use.
 const RULES: &[Rule] = &[
     Rule { path: "proto/src/", never: &["chorusd", "chorusctl", "rusqlite", "clap"] },
     Rule { path: "chorusctl/src/", never: &["chorusd", "tokio", "tokio_util", "rusqlite"] },
-    Rule { path: "chorusd/src/agent/event.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/effect.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/state.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/turn.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/tool_budget.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/tool_calls.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/tool_pairing.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/turn_resumption.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/interruption.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/turn_queue.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/context_ops.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/context.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/context_edits.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/exclusive_results.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/model_reply.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/usage_sum.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/window/", never: IMPURE },
-    Rule { path: "chorusd/src/agent/compaction/", never: IMPURE },
-    Rule { path: "chorusd/src/agent/continuation.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/resent_message.rs", never: IMPURE },
-    Rule { path: "chorusd/src/agent/extraction_result.rs", never: IMPURE },
-    Rule { path: "chorusd/src/permissions/", never: IMPURE },
-    Rule { path: "chorusd/src/redact/", never: IMPURE },
-    Rule { path: "chorusd/src/session/", never: FORMAT },
-    Rule { path: "chorusd/src/agent_archive/", never: BELOW },
-    Rule { path: "chorusd/src/backup/", never: BELOW },
-    Rule { path: "chorusd/src/llm/", never: MODELS },
-    Rule { path: "chorusd/src/sandbox/", never: APART },
-    Rule { path: "chorusd/src/tools/", never: BELOW },
-    Rule { path: "chorusd/src/tasks/", never: BELOW },
-    Rule { path: "chorusd/src/approvals/", never: BELOW },
-    Rule { path: "chorusd/src/store/", never: BELOW },
-    Rule { path: "chorusd/src/ops/", never: &["crate::server", "crate::discord", "rusqlite"] },
-    Rule { path: "chorusd/src/server/", never: DOOR },
-    Rule { path: "chorusd/src/discord/", never: DOOR },
-    Rule { path: "chorusd/src/summary/", never: &["crate::agent", "crate::server", "crate::discord", "rusqlite"] },
+    Rule { path: "chorusd/crates/agent-core/src/", never: IMPURE },
+    Rule { path: "chorusd/crates/permissions/src/", never: IMPURE },
+    Rule { path: "chorusd/crates/redact/src/", never: IMPURE },
+    Rule { path: "chorusd/crates/session/src/", never: &["std::net", "std::process"] },
+    Rule { path: "chorusd/crates/engine/src/agent_archive/", never: BELOW },
+    Rule { path: "chorusd/crates/engine/src/backup/", never: BELOW },
+    Rule { path: "chorusd/crates/engine/src/tools/", never: BELOW },
+    Rule { path: "chorusd/crates/engine/src/tasks/", never: BELOW },
+    Rule { path: "chorusd/crates/engine/src/approvals/", never: BELOW },
+    Rule { path: "chorusd/crates/engine/src/agent/", never: &["crate::ops"] },
+    Rule { path: "chorusd/src/server/", never: &["chorus_store", "chorus_llm", "chorus_engine::tools"] },
+    Rule { path: "chorusd/crates/discord/src/", never: &["chorus_engine::tools"] },
 ];
 
 const IMPURE: &[&str] = &[
-    "tokio",
-    "tokio_util",
-    "rusqlite",
-    "crate::store",
-    "crate::ops",
-    "crate::server",
-    "crate::discord",
     "std::fs",
     "std::net",
     "std::process",
@@ -68,17 +38,97 @@ const IMPURE: &[&str] = &[
     "Timestamp::now",
     "Uuid::now_v7",
     "Uuid::new_v4",
+    "chorus_base::private_fs",
+    "chorus_base::parallel",
+    "chorus_base::new_id",
 ];
-const FORMAT: &[&str] =
-    &["tokio", "tokio_util", "rusqlite", "interprocess", "std::net", "crate::store", "crate::server"];
-const MODELS: &[&str] = &["crate::agent", "crate::server", "crate::discord", "crate::ops", "crate::store", "rusqlite"];
-const BELOW: &[&str] = &["crate::agent", "crate::server", "crate::discord", "crate::ops"];
-const APART: &[&str] =
-    &["crate::agent", "crate::server", "crate::discord", "crate::ops", "crate::store", "crate::tools", "rusqlite"];
-const DOOR: &[&str] = &["crate::store", "crate::llm", "crate::tools", "rusqlite"];
+const BELOW: &[&str] = &["crate::agent", "crate::ops"];
 
-/// The one folder that may name the database.
-const DATABASE: &str = "chorusd/src/store/";
+/// The crates below chorusd, each with those of the workspace that it may depend on.
+const CRATES: &[(&str, &[&str])] = &[
+    ("base", &["proto"]),
+    ("clock", &["base"]),
+    ("permissions", &["base", "proto"]),
+    ("redact", &["base", "proto"]),
+    ("sandbox", &["base", "redact"]),
+    ("session", &["base", "proto"]),
+    ("config", &["base", "permissions", "proto"]),
+    ("llm", &["base", "clock", "config", "proto", "redact", "session"]),
+    ("store", &["base", "proto", "redact", "session"]),
+    ("agent-core", &["base", "permissions", "proto", "session"]),
+    (
+        "engine",
+        &[
+            "agent-core",
+            "base",
+            "clock",
+            "config",
+            "llm",
+            "permissions",
+            "proto",
+            "redact",
+            "sandbox",
+            "session",
+            "store",
+        ],
+    ),
+    ("discord", &["agent-core", "base", "config", "engine", "permissions", "proto", "redact"]),
+];
+
+/// Libraries that only one crate below chorusd may use.
+const OWNERS: &[(&str, &str)] = &[
+    ("rusqlite", "store"),
+    ("bincode", "store"),
+    ("serenity", "discord"),
+    ("twilight-gateway", "discord"),
+    ("tree-sitter", "permissions"),
+    ("landlock", "sandbox"),
+    ("seccompiler", "sandbox"),
+];
+
+/// Crates without an async runtime.
+const SYNCHRONOUS: [&str; 6] = ["base", "permissions", "redact", "session", "config", "agent-core"];
+
+/// The dependencies of a crate below chorusd, except those of its tests.
+fn dependencies(name: &str) -> Vec<String> {
+    let manifest = root().join("chorusd/crates").join(name).join("Cargo.toml");
+    let text = std::fs::read_to_string(&manifest).expect("the manifest");
+    let parts = text.split("\n[").filter(|part| {
+        let head = part.split(']').next().unwrap_or_default();
+        head.ends_with("dependencies") && !head.contains("dev-")
+    });
+    let lines = parts.flat_map(str::lines).skip(1);
+    let names = lines.filter_map(|line| line.split_once(" = ").map(|(name, _)| name.trim_end_matches(".workspace")));
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn each_crate_depends_only_on_those_below_it() {
+    let folder = root().join("chorusd/crates");
+    let mut there: Vec<_> = std::fs::read_dir(folder).expect("the crates").flatten().collect();
+    there.sort_by_key(std::fs::DirEntry::file_name);
+    let mut found = Vec::new();
+    for name in there.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()) {
+        let Some((_, allowed)) = CRATES.iter().find(|(known, _)| *known == name) else {
+            found.push(format!("{name} is not in the table"));
+            continue;
+        };
+        for dependency in dependencies(&name) {
+            let refused = match dependency.strip_prefix("chorus-") {
+                Some(other) => !allowed.contains(&other),
+                None => {
+                    let owned = OWNERS.iter().any(|(library, owner)| *library == dependency && *owner != name);
+                    owned || (dependency.starts_with("tokio") && SYNCHRONOUS.contains(&&*name))
+                }
+            };
+            if refused {
+                found.push(format!("{name} depends on {dependency}"));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert!(dependencies("store").contains(&"rusqlite".to_owned()), "the manifests are read");
+}
 
 fn broken(rule: &Rule, source: &Source) -> Vec<String> {
     let uses = source.uses();
@@ -90,15 +140,12 @@ fn broken(rule: &Rule, source: &Source) -> Vec<String> {
 
 #[test]
 fn each_part_uses_only_what_it_may() {
-    let all = ["proto/src", "chorusd/src", "chorusctl/src"].map(sources);
+    let all = ["proto/src", "chorusd", "chorusctl/src"].map(sources);
     let mut found = Vec::new();
     for source in all.iter().flatten() {
         let tests = source.path.ends_with("tests.rs") || source.path.contains("/tests/");
         for rule in RULES.iter().filter(|rule| !tests && source.path.starts_with(rule.path)) {
             found.extend(broken(rule, source));
-        }
-        if !source.path.starts_with(DATABASE) && source.uses().contains("rusqlite") {
-            found.push(format!("{} names rusqlite outside the store", source.path));
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
@@ -106,7 +153,7 @@ fn each_part_uses_only_what_it_may() {
 
 #[test]
 fn each_rule_is_about_files_that_exist() {
-    let all = ["proto/src", "chorusd/src", "chorusctl/src"].map(sources);
+    let all = ["proto/src", "chorusd", "chorusctl/src"].map(sources);
     for rule in RULES {
         assert!(all.iter().flatten().any(|source| source.path.starts_with(rule.path)), "no file below {}", rule.path);
     }
@@ -114,8 +161,8 @@ fn each_rule_is_about_files_that_exist() {
 
 #[test]
 fn a_rule_that_is_broken_is_seen() {
-    let text = "use crate::store::Catalog;\nfn f() -> Timestamp { Timestamp::now() }".to_owned();
-    let source = Source { path: "chorusd/src/agent/state.rs".into(), text };
+    let text = "use std::fs::File;\nfn f() -> Timestamp { Timestamp::now() }".to_owned();
+    let source = Source { path: "chorusd/crates/agent-core/src/state.rs".into(), text };
     let rule = RULES.iter().find(|rule| source.path.starts_with(rule.path)).expect("a rule");
     assert_eq!(broken(rule, &source).len(), 2);
 }

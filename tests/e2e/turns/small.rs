@@ -1,11 +1,11 @@
 //! Models that take little: a conversation is worth more than tools.
 
+use chorus_llm::models;
 use chorus_proto::ToolsShown;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::ModelServer;
 use chorus_tests::{DEADLINE, wait_until};
-use chorusd::llm::models;
 use serde_json::{Value, json};
 
 use super::{Rig, send};

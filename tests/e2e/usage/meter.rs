@@ -1,5 +1,6 @@
 //! The context meter: how long the next request is, of what the model takes.
 
+use chorus_llm::models;
 use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
 use chorus_proto::methods::daemon::{Status, StatusParams};
@@ -9,7 +10,6 @@ use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::{ModelServer, RecordedRequest, Response};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
-use chorusd::llm::models;
 use serde_json::Value;
 
 use super::set;

@@ -1,12 +1,12 @@
 //! Compaction of any history, by rules and by what a model may say: it moves the window between turns, keeps what people pinned and what
 //! is open, and stays within its budget.
 
+use chorus_agent_core::compaction::{Compaction, CompactionMode, CompactionPlan, plan_compaction};
+use chorus_agent_core::window::{WindowBudget, build_window, working_set_block};
 use chorus_proto::{Item, ItemSource, NewMessage, Role, WorkingSet};
+use chorus_session::message::StoredMessage;
+use chorus_session::summary::ExtractedItems;
 use chorus_tests::rng::{Rng, rounds_from_env};
-use chorusd::agent::compaction::{Compaction, CompactionMode, CompactionPlan, plan_compaction};
-use chorusd::agent::window::{WindowBudget, build_window, working_set_block};
-use chorusd::message::StoredMessage;
-use chorusd::summary::ExtractedItems;
 
 use super::history::{history, message, stored};
 use super::{ROUNDS, wire};

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use chorus_proto::{NewMessage, Role};
+use chorus_session::message::StoredMessage;
+use chorus_session::token_estimate::{MessageSize, tokens_of_text};
 use chorus_tests::real_data;
-use chorusd::message::StoredMessage;
-use chorusd::token_estimate::{MessageSize, tokens_of_text};
 use jiff::Timestamp;
 use serde_json::Value;
 

@@ -1,10 +1,10 @@
 //! Conversations as they come to be: said, called, cut off, imported, rewound and restored.
 
+use chorus_agent_core::context::complete_calls_prefix;
+use chorus_agent_core::window::{WindowBudget, build_window};
 use chorus_proto::{NewMessage, Role, ToolCall};
+use chorus_session::message::StoredMessage;
 use chorus_tests::rng::Rng;
-use chorusd::agent::context::complete_calls_prefix;
-use chorusd::agent::window::{WindowBudget, build_window};
-use chorusd::message::StoredMessage;
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 

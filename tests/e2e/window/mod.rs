@@ -5,11 +5,11 @@ mod estimate;
 mod history;
 mod wire;
 
+use chorus_agent_core::compaction::find_window_start;
+use chorus_agent_core::window::{Window, WindowBudget, build_window, repair_messages};
 use chorus_proto::{Message, NewMessage, Role};
+use chorus_session::message::StoredMessage;
 use chorus_tests::rng::{Rng, rounds_from_env};
-use chorusd::agent::compaction::find_window_start;
-use chorusd::agent::window::{Window, WindowBudget, build_window, repair_messages};
-use chorusd::message::StoredMessage;
 use jiff::Timestamp;
 
 use history::{call, history, message, result, stored};

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use chorus_engine::ops;
+use chorus_engine::ops::Ops;
 use chorus_proto::methods::{Method as _, backup};
 use serde_json::value::RawValue;
 
 use super::super::progress::progress_callback;
 use super::super::reply::Frame;
-use super::{ClientHandle, Responder, unknown_method_error};
-use crate::ops::{self, Ops};
+use super::responder::Responder;
+use super::{ClientHandle, unknown_method_error};
 
 /// Runs the request for the method `name`.
 pub async fn dispatch(

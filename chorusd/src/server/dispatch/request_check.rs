@@ -1,11 +1,11 @@
 //! Checks that a frame is a request of this protocol.
 
+use chorus_base::error::{Error, Result};
 use chorus_proto::error::{CODE_INVALID_REQUEST, CODE_PARSE};
 use chorus_proto::rpc::{Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
 use serde_json::value::RawValue;
 
-use crate::error::{Error, Result};
 use crate::server::reply::to_rpc_error;
 
 /// Checks the version of JSON-RPC, the id, and the version of the protocol.

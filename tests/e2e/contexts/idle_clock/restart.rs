@@ -19,7 +19,7 @@ fn over_a_restart(timeout: Duration, before: Duration, moved: SignedDuration, le
     let daemon = InProcessDaemon::start(&home, &hands);
     busy(&mut daemon.client(), "a", &format!("{}s", timeout.as_secs()));
     hands.advance(before);
-    let stopped_at = chorusd::clock::TimeSource::now(&hands);
+    let stopped_at = chorus_clock::TimeSource::now(&hands);
     daemon.stop().expect("an orderly end");
     let hands = ManualClock::new(stopped_at + moved);
     let daemon = InProcessDaemon::start(&home, &hands);

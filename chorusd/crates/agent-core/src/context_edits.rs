@@ -1,0 +1,166 @@
+//! Edits of a context that add no messages: pins and rewinds. Part of the state machine.
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::{ErrorKind, WorkingSet};
+
+use super::context::{Context, with_pinned_fact};
+use super::effect::{ContextEdit, ContextHead, Edit, Effect};
+use super::event::{CommandOutcome, RequestMeta};
+use super::state::{ExclusiveOp, State, context_from_head, deadline_of_request, empty_context_error};
+
+impl State {
+    /// Pins a fact by hand. If the agent has no context, this starts one, without an idle timer.
+    pub(super) fn pin(&mut self, asked: &RequestMeta, item: String, text: String, effects: &mut Vec<Effect>) {
+        let set = self.context.as_ref().map(|context| context.working_set.clone()).unwrap_or_default();
+        self.edit_working_set(asked, with_pinned_fact(&set, item, text), effects);
+    }
+
+    /// Removes the `number`th pinned fact, counted from 1.
+    pub(super) fn unpin(&mut self, asked: &RequestMeta, number: u64, effects: &mut Vec<Effect>) {
+        let mut set = self.context.as_ref().map(|context| context.working_set.clone()).unwrap_or_default();
+        let index = number.checked_sub(1).and_then(|n| usize::try_from(n).ok());
+        match index.filter(|index| *index < set.pinned_facts.len()) {
+            Some(index) => {
+                set.pinned_facts.remove(index);
+                self.edit_working_set(asked, set, effects);
+            }
+            None => {
+                let there_are = set.pinned_facts.len();
+                let failure =
+                    Error::new(ErrorKind::NotFound, format!("there is no pinned fact {number}; there are {there_are}"))
+                        .hint("`chorusctl context show` lists them with their numbers");
+                effects.push(Effect::Reply(asked.id, Err(failure)));
+            }
+        }
+    }
+
+    fn edit_working_set(&mut self, asked: &RequestMeta, set: WorkingSet, effects: &mut Vec<Effect>) {
+        let begin = self.head_for_edit(asked);
+        let mut context = self.context.clone().unwrap_or_else(|| context_from_head(&begin));
+        context.working_set = set.clone();
+        let what = ContextEdit::WorkingSet(Box::new(set.clone()));
+        self.record_edit(asked, begin, context, what, CommandOutcome::Pinned(Box::new(set)), effects);
+    }
+
+    /// Returns the head of the context that an edit goes into: the live one, or a new one without an idle timer.
+    pub(super) fn head_for_edit(&self, asked: &RequestMeta) -> ContextHead {
+        let agent = asked.settings.id;
+        match &self.context {
+            Some(context) => ContextHead {
+                context: context.number,
+                agent,
+                started_at: context.started_at,
+                deadline: context.deadline,
+                parent: context.parent,
+            },
+            None => {
+                ContextHead { context: asked.new_context, agent, started_at: asked.now, deadline: None, parent: None }
+            }
+        }
+    }
+
+    /// Drops the last user turns from the context. Until the next message they can be brought back.
+    pub(super) fn rewind(&mut self, asked: &RequestMeta, turns: u64, effects: &mut Vec<Effect>) {
+        let Some(context) = self.context.as_ref().filter(|context| context.totals.messages > 0) else {
+            effects.push(Effect::Reply(asked.id, Err(empty_context_error(&asked.settings.name))));
+            return;
+        };
+        let Some(keep) = context.rewind_index(turns) else {
+            effects.push(Effect::Reply(asked.id, Err(rewind_too_far_error(&asked.settings.name, context, turns))));
+            return;
+        };
+        let mut after = context.clone();
+        after.rewind(keep);
+        let moved = context.totals.messages - after.totals.messages;
+        self.finish_rewind(
+            asked,
+            after,
+            ContextEdit::Rewind { keep: keep as u64, saved: context.saved },
+            moved,
+            effects,
+        );
+    }
+
+    /// Undoes the last rewind.
+    pub(super) fn unrewind(&mut self, asked: &RequestMeta, effects: &mut Vec<Effect>) {
+        let before = self.context.as_ref().map_or(0, |context| context.totals.messages);
+        let mut after = self.context.clone();
+        if !after.as_mut().is_some_and(Context::unrewind) {
+            let failure = Error::new(ErrorKind::Denied, format!("{} has no rewind to take back", asked.settings.name))
+                .hint("a rewind can be taken back until the next message");
+            effects.push(Effect::Reply(asked.id, Err(failure)));
+            return;
+        }
+        if let Some(after) = after {
+            let moved = after.totals.messages - before;
+            self.finish_rewind(asked, after, ContextEdit::Unrewind, moved, effects);
+        }
+    }
+
+    fn finish_rewind(
+        &mut self,
+        asked: &RequestMeta,
+        mut context: Context,
+        what: ContextEdit,
+        moved: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        // A context without messages does not expire.
+        context.deadline = deadline_of_request(asked).filter(|_| context.totals.messages > 0);
+        context.last_activity_at = asked.now;
+        let reply = CommandOutcome::Rewound { moved_messages: moved, messages: context.totals.messages };
+        let begin = self.head_for_edit(asked);
+        self.record_edit(asked, begin, context, what, reply, effects);
+    }
+
+    pub(super) fn record_edit(
+        &mut self,
+        asked: &RequestMeta,
+        begin: ContextHead,
+        context: Context,
+        what: ContextEdit,
+        reply: CommandOutcome,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.context.is_none() {
+            self.next_record = 0;
+        }
+        let number = self.next_record;
+        self.next_record = number.saturating_add(1);
+        effects.push(Effect::RecordEdit(Box::new(Edit {
+            head: begin,
+            record_number: number,
+            edit: what,
+            totals: context.totals,
+            saved: context.saved,
+            deadline: context.deadline,
+        })));
+        self.exclusive = Some(ExclusiveOp::Changing { request: asked.id, context: Box::new(context), reply });
+    }
+
+    pub(super) fn on_edit_recorded(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
+        let Some(ExclusiveOp::Changing { request, context, reply }) = self.exclusive.take() else { return };
+        if result.is_ok() {
+            self.context = Some(*context);
+        }
+        effects.push(Effect::Reply(request, result.map(|()| reply)));
+    }
+}
+
+/// Returns the error that a context has fewer turns, with a hint at the session that has the earlier ones.
+fn rewind_too_far_error(agent: &str, context: &Context, turns: u64) -> Error {
+    let there_are = context.totals.queries;
+    let there_are = format!("{there_are} user turn{}", if there_are == 1 { "" } else { "s" });
+    let failure = |message| Error::new(ErrorKind::InvalidParams, message);
+    match context.parent.filter(|_| context.working_set.background.is_some()) {
+        Some(parent) => failure(format!(
+            "the context of {agent} has {there_are} since it began from an earlier session, not {turns}; a rewind does \
+             not reach behind that"
+        ))
+        .hint(format!(
+            "`chorusctl --agent {agent} context restore {parent}` has every message of the session before; the live ones are saved first"
+        )),
+        None => failure(format!("the context of {agent} has {there_are}, not {turns}"))
+            .hint("rewind by fewer; `chorusctl context clear` empties it"),
+    }
+}

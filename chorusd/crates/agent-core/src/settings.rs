@@ -1,0 +1,74 @@
+//! The settings of an agent, as its state machine needs them.
+
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use chorus_permissions::Profile;
+use uuid::Uuid;
+
+use super::window::WindowBudget;
+
+/// The limits of an agent; 0 means no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct UsageLimits {
+    /// Input and output tokens per day.
+    pub daily_tokens: u64,
+    /// US dollars per day.
+    pub daily_cost: f64,
+}
+
+/// Settings of an agent that its context and its turns depend on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentSettings {
+    pub id: Uuid,
+    pub name: String,
+    /// Absolute path of the agent's directory.
+    pub dir: PathBuf,
+    /// `None`: the agent cannot answer.
+    pub model: Option<String>,
+    /// `None`: the context never expires.
+    pub idle_timeout: Option<Duration>,
+    pub system_prompt: Option<String>,
+    /// How many messages and tokens of the conversation are sent to the model.
+    pub window: WindowBudget,
+    /// Daily usage limits.
+    pub limits: UsageLimits,
+    /// The permission profile, or the reason why it cannot be used. Without a profile the agent may do nothing.
+    pub profile: Result<Arc<Profile>, String>,
+    /// Whether secrets are redacted in what the agent produces.
+    pub redact: bool,
+    /// Whether a save commits the workspace to git.
+    pub checkpoint_workspace: bool,
+    /// The project whose memory this agent shares with other agents.
+    pub project: Option<String>,
+}
+
+impl AgentSettings {
+    /// Returns the permission profile, or an empty one, which allows nothing, if the profile cannot be used.
+    #[must_use]
+    pub fn permission_profile(&self) -> &Profile {
+        static NOTHING: LazyLock<Profile> = LazyLock::new(Profile::default);
+        self.profile.as_deref().unwrap_or(&NOTHING)
+    }
+}
+
+impl Default for AgentSettings {
+    /// Returns the settings of an agent that has no name.
+    fn default() -> Self {
+        Self {
+            id: Uuid::nil(),
+            name: String::new(),
+            dir: PathBuf::new(),
+            model: None,
+            idle_timeout: None,
+            system_prompt: None,
+            window: WindowBudget { messages: 50, tokens: 15_000 },
+            limits: UsageLimits::default(),
+            profile: Ok(Arc::default()),
+            redact: true,
+            checkpoint_workspace: false,
+            project: None,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Resuming a turn that a crash interrupted before anything was done in it. Part of the state machine.
+
+use chorus_base::error::Error;
+use chorus_proto::{ErrorKind, Role};
+use chorus_session::message::StoredMessage;
+use uuid::Uuid;
+
+use super::effect::{ContextHead, Effect, TurnMarker};
+use super::event::PriorTurn;
+use super::state::State;
+use super::turn::EventTime;
+
+/// Hint for a known key whose turn ended without an answer.
+const UNANSWERED_HINT: &str =
+    "what came is in the context; to have it done anew send it again, under another key where it had one";
+
+/// The data with which an interrupted turn is resumed.
+#[derive(Debug)]
+pub(super) struct TurnResumption {
+    pub message: StoredMessage,
+    pub moment: EventTime,
+}
+
+impl State {
+    /// Resumes the turn of a known key if it was interrupted before anything but its message was recorded and that
+    /// message is still the last one. Returns false if that is not so. A turn is resumed at most once.
+    pub(super) fn try_resume_turn(&mut self, known: &PriorTurn, effects: &mut Vec<Effect>) -> bool {
+        let Some(again) = self.turn.as_mut().and_then(|turn| turn.resumption.take()) else { return false };
+        let messages = self.context.as_ref().map(|context| &context.messages);
+        let last = messages.and_then(|messages| messages.len().checked_sub(1));
+        let at = last.filter(|at| messages.is_some_and(|messages| is_same_message(&messages[*at], &again.message)));
+        if at.is_none()
+            || known.result.is_some()
+            || self.resumable_turn.take_if(|unbegun| *unbegun == known.turn).is_none()
+        {
+            return false;
+        }
+        let begin = self.live_head();
+        let Some((turn, begin)) = self.turn.as_mut().zip(begin) else { return false };
+        turn.first_message = at;
+        let (facts, mark) = (turn.settings.clone(), TurnMarker::Open { turn: turn.id, key: None });
+        let begin = ContextHead { agent: facts.id, ..begin };
+        // The interrupted turn is recorded as closed. If the daemon crashes again it must find this one open.
+        self.append_in_turn(begin, &facts, Vec::new(), again.moment, Some(mark), effects);
+        true
+    }
+}
+
+/// Returns the error for a key whose turn ended without an answer.
+pub(super) fn unanswered_key_error(turn: Uuid) -> Error {
+    Error::new(ErrorKind::Interrupted, format!("the turn {turn} of this key ended without an answer"))
+        .hint(UNANSWERED_HINT)
+}
+
+/// Whether a turn failed because an earlier turn with its key ended without an answer.
+pub fn is_unanswered_key_error(failure: &Error) -> bool {
+    failure.kind == ErrorKind::Interrupted && failure.hint.as_deref() == Some(UNANSWERED_HINT)
+}
+
+/// Whether a sent message is the same as a recorded one.
+fn is_same_message(kept: &StoredMessage, sent: &StoredMessage) -> bool {
+    let (Ok(kept), Ok(sent)) = (kept.to_message(), sent.to_message()) else { return false };
+    kept.role == Role::User && kept.source == sent.source && kept.content == sent.content
+}

@@ -1,0 +1,229 @@
+//! Streams the events of a turn to its listeners. A slow listener receives joined, longer pieces; the turn never waits.
+
+use std::fmt::Debug;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use chorus_proto::methods::send::TurnEvent;
+use futures_util::task::AtomicWaker;
+
+/// Receives the events of a turn.
+pub trait TurnListener: Debug + Send + Sync {
+    /// Sends an event if the listener can take it at once; else returns false and sends nothing.
+    fn try_send(&self, said: &TurnEvent) -> bool;
+    /// Sends an event as soon as the listener can take it. Until then [`TurnListener::try_send`] returns false.
+    fn send_when_ready(&self, said: TurnEvent);
+}
+
+/// The sending end of one listener.
+#[derive(Debug, Clone, Default)]
+pub struct TurnSink(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    subscriber: Mutex<Subscriber>,
+    /// Whether the backlog has grown since the last [`TurnSink::wait_for_backlog`].
+    backlog_grown: AtomicBool,
+    /// The task that waits for a backlog.
+    waiter: AtomicWaker,
+}
+
+#[derive(Debug, Default)]
+struct Subscriber {
+    /// `None`: there is no listener, or it is closed.
+    listener: Option<Arc<dyn TurnListener>>,
+    /// Events that the listener could not take at once.
+    backlog: Vec<TurnEvent>,
+}
+
+impl TurnSink {
+    /// Creates a sink for `listener`; without one, events are dropped.
+    #[must_use]
+    pub fn new(ear: Option<Arc<dyn TurnListener>>) -> Self {
+        let subscriber = Mutex::new(Subscriber { listener: ear, backlog: Vec::new() });
+        Self(Arc::new(Inner { subscriber, ..Inner::default() }))
+    }
+
+    /// Sends an event. If it has to wait and continues the text before it, the two are joined.
+    pub fn send(&self, piece: &TurnEvent) {
+        let mut listener = self.subscriber();
+        let Subscriber { listener: Some(ear), backlog: kept } = &mut *listener else { return };
+        if kept.is_empty() && ear.try_send(piece) {
+            return;
+        }
+        match (kept.last_mut(), piece) {
+            (Some(TurnEvent::Text(before)), TurnEvent::Text(text))
+            | (Some(TurnEvent::Thinking(before)), TurnEvent::Thinking(text)) => {
+                before.push_str(text);
+            }
+            _ => kept.push(piece.clone()),
+        }
+        drop(listener);
+        self.0.backlog_grown.store(true, Ordering::Release);
+        self.0.waiter.wake();
+    }
+
+    /// Hands the backlog to the listener.
+    pub fn flush(&self) {
+        // All under the lock: an event that is sent in the meantime comes after these.
+        let Subscriber { listener: Some(ear), backlog: kept } = &mut *self.subscriber() else { return };
+        for said in kept.drain(..) {
+            ear.send_when_ready(said);
+        }
+    }
+
+    /// Hands over the backlog and closes the sink.
+    pub fn close(&self) {
+        self.flush();
+        self.subscriber().listener = None;
+    }
+
+    /// Whether the listener is still there.
+    fn is_open(&self) -> bool {
+        self.subscriber().listener.is_some()
+    }
+
+    /// Waits until there may be a backlog to hand over. One task at a time may wait.
+    pub async fn wait_for_backlog(&self) {
+        poll_fn(|context| {
+            self.0.waiter.register(context.waker());
+            if self.0.backlog_grown.swap(false, Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    fn subscriber(&self) -> MutexGuard<'_, Subscriber> {
+        self.0.subscriber.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The listeners of one turn, and the requests that wait for it to end.
+#[derive(Debug, Clone, Default)]
+pub struct TurnSinks(Arc<Mutex<SinkLists>>);
+
+#[derive(Debug, Default)]
+struct SinkLists {
+    listeners: Vec<TurnSink>,
+    /// Receive only approval questions and decisions, because an answer may let the turn go on.
+    approval_listeners: Vec<TurnSink>,
+    /// Approval questions that are not decided yet.
+    open_questions: Vec<TurnEvent>,
+}
+
+impl TurnSinks {
+    /// Adds a listener for all events from now on, and sends it the open questions.
+    pub fn add_listener(&self, voice: TurnSink) {
+        let mut told = self.lists();
+        told.open_questions.iter().for_each(|asked| voice.send(asked));
+        told.listeners.push(voice);
+    }
+
+    /// Adds a listener for approval questions only, and sends it the open ones.
+    pub fn add_approval_listener(&self, voice: TurnSink) {
+        let mut told = self.lists();
+        told.open_questions.iter().for_each(|asked| voice.send(asked));
+        told.approval_listeners.retain(TurnSink::is_open);
+        told.approval_listeners.push(voice);
+    }
+
+    pub fn send(&self, piece: &TurnEvent) {
+        let mut told = self.lists();
+        told.listeners.iter().for_each(|voice| voice.send(piece));
+        match piece {
+            TurnEvent::Ask { .. } => told.open_questions.push(piece.clone()),
+            TurnEvent::Decided { id, .. } => {
+                told.open_questions.retain(|asked| !matches!(asked, TurnEvent::Ask { approval } if approval.id == *id));
+            }
+            _ => return,
+        }
+        told.approval_listeners.iter().for_each(|voice| voice.send(piece));
+    }
+
+    fn lists(&self) -> MutexGuard<'_, SinkLists> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use crate::test_support;
+    use chorus_proto::methods::approvals::Status;
+
+    use super::*;
+
+    /// Takes so many events at once, then none.
+    #[derive(Debug, Default)]
+    struct SlowListener {
+        takes: AtomicUsize,
+        heard: Mutex<Vec<TurnEvent>>,
+    }
+
+    impl TurnListener for SlowListener {
+        fn try_send(&self, said: &TurnEvent) -> bool {
+            let taken = self.takes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+            if taken {
+                self.heard.lock().unwrap().push(said.clone());
+            }
+            taken
+        }
+
+        fn send_when_ready(&self, said: TurnEvent) {
+            self.heard.lock().unwrap().push(said);
+        }
+    }
+
+    #[test]
+    fn who_comes_late_hears_what_is_still_asked_and_who_waits_hears_only_that() {
+        let listener = || {
+            let ear = Arc::new(SlowListener::default());
+            ear.takes.store(usize::MAX, Ordering::SeqCst);
+            (ear.clone(), TurnSink::new(Some(ear)))
+        };
+        let heard = |ear: &SlowListener| std::mem::take(&mut *ear.heard.lock().unwrap());
+        let asks = |id: &str| TurnEvent::Ask { approval: Box::new(test_support::sample_approval(id)) };
+        let decided = |id: &str| TurnEvent::Decided { id: id.into(), status: Status::Denied, by: None };
+        let voices = TurnSinks::default();
+        for said in [TurnEvent::Text("t".into()), asks("1"), asks("2"), decided("1")] {
+            voices.send(&said);
+        }
+        let ((late, voice), (waiting, other)) = (listener(), listener());
+        voices.add_listener(voice);
+        voices.add_approval_listener(other);
+        assert_eq!((heard(&late), heard(&waiting)), (vec![asks("2")], vec![asks("2")]));
+        for said in [TurnEvent::Text("t".into()), decided("2"), asks("3")] {
+            voices.send(&said);
+        }
+        assert_eq!(heard(&late), [TurnEvent::Text("t".into()), decided("2"), asks("3")]);
+        assert_eq!(heard(&waiting), [decided("2"), asks("3")]);
+    }
+
+    #[test]
+    fn what_cannot_be_heard_at_once_is_joined_and_keeps_its_place() {
+        let ear = Arc::new(SlowListener::default());
+        ear.takes.store(1, Ordering::SeqCst);
+        let voice = TurnSink::new(Some(ear.clone()));
+        let say = |text: &str| voice.send(&TurnEvent::Text(text.into()));
+        say("at once ");
+        say("a");
+        // It could take another one, but not before those that it missed.
+        ear.takes.store(1, Ordering::SeqCst);
+        say("b");
+        voice.send(&TurnEvent::Note("n".into()));
+        say("c");
+        voice.flush();
+        say("d");
+        voice.close();
+        say("e");
+        let heard = std::mem::take(&mut *ear.heard.lock().unwrap());
+        let said = |text: &str| TurnEvent::Text(text.into());
+        assert_eq!(
+            heard,
+            [said("at once "), said("ab"), TurnEvent::Note("n".into()), said("c"), said("d")],
+            "and nothing after the end"
+        );
+    }
+}

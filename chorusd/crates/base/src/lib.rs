@@ -1,0 +1,26 @@
+//! What every other crate of the daemon may use: the error type with its hint, the requester of an action, secrets that
+//! `Debug` does not show, ids, and small functions on private files and text.
+//!
+//! Nothing here knows of agents, sessions or the network, and nothing needs an async runtime.
+
+mod closest_match;
+mod durability;
+pub mod error;
+mod hex;
+mod id;
+pub mod json_minify;
+pub mod locale;
+pub mod parallel;
+pub mod private_fs;
+pub mod requester;
+mod secret;
+mod ticks;
+
+pub use closest_match::closest_match;
+pub use durability::Durability;
+pub use error::{Error, Result};
+pub use hex::hex;
+pub use id::new_id;
+pub use requester::Requester;
+pub use secret::Secret;
+pub use ticks::Ticks;

@@ -1,0 +1,321 @@
+//! agent.json: the configuration of one agent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_base::closest_match;
+use chorus_base::error::{Error, Result};
+use chorus_permissions::{Profile, Profiles};
+use chorus_proto::ErrorKind;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::Config;
+use super::raw_value::parse_idle_timeout;
+
+/// Name of the file in an agent's directory.
+pub const AGENT_FILE: &str = "agent.json";
+
+/// A validated agent.json. Unknown keys are preserved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentConfig {
+    map: Map<String, Value>,
+    pub id: Uuid,
+    pub name: String,
+    pub created_at: Timestamp,
+    pub model: Option<String>,
+    pub permissions: Value,
+    /// The profile that `permissions` resolves to, or why it cannot be used: then the agent exists but cannot act.
+    pub profile: Result<Arc<Profile>, String>,
+    /// `None` disables the timeout.
+    pub idle_timeout: Option<Duration>,
+    pub channel_id: Option<String>,
+    pub guild_id: Option<String>,
+    pub system_prompt: Option<String>,
+    /// Limit of messages in the window.
+    pub window_messages: u64,
+    /// Number of tokens above which older messages leave the window.
+    pub compact_at_tokens: u64,
+    /// Tokens per day; 0 means no limit.
+    pub daily_token_limit: u64,
+    /// US dollars per day; 0 means no limit.
+    pub daily_cost_limit: f64,
+    /// Whether secrets in its output are redacted.
+    pub redact: bool,
+    /// Whether a save commits its workspace.
+    pub checkpoint_workspace: bool,
+    /// Project whose agents share memories.
+    pub project: Option<String>,
+}
+
+/// Keys that `agent config` sets; `name` is a rename and handled elsewhere.
+pub const SETTABLE_KEYS: [&str; 12] = [
+    "channel_id",
+    "checkpoint_workspace",
+    "compact_at_tokens",
+    "daily_cost_limit",
+    "daily_token_limit",
+    "idle_timeout",
+    "model",
+    "permissions",
+    "project",
+    "redact",
+    "system_prompt",
+    "window_messages",
+];
+
+/// Keys that only Chorus writes; `guild_id` follows from the channel.
+const MANAGED_KEYS: [&str; 4] = ["id", "created_at", "guild_id", "running_tasks"];
+
+impl AgentConfig {
+    /// Parses agent.json; `defaults` supplies the values of keys that are null or missing.
+    ///
+    /// # Errors
+    /// A message that follows "agent.json".
+    pub fn parse(text: &str, defaults: &Config) -> Result<Self, String> {
+        let map: Map<String, Value> = serde_json::from_str(text).map_err(|e| format!("is not a JSON object: {e}"))?;
+        Self::from_map(map, defaults)
+    }
+
+    /// As [`AgentConfig::parse`], for a parsed JSON object.
+    pub fn from_map(map: Map<String, Value>, defaults: &Config) -> Result<Self, String> {
+        for (key, value) in &map {
+            check_value(key, value)?;
+        }
+        let text = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
+        let number = |key: &str| map.get(key).and_then(Value::as_u64);
+        let required = |key: &str| text(key).filter(|v| !v.is_empty()).ok_or_else(|| format!("has no `{key}`"));
+        let permissions = match map.get("permissions") {
+            None | Some(Value::Null) => Value::String(defaults.defaults.permissions.clone()),
+            Some(given) => given.clone(),
+        };
+        let profile = defaults.profiles.resolve(&permissions);
+        let profile = profile.map_err(|e| format!("has `permissions` that cannot be used: {e}"));
+        Ok(Self {
+            id: required("id")?.parse().map_err(|_| "has an `id` that is no UUID".to_owned())?,
+            name: required("name")?,
+            created_at: required("created_at")?.parse().map_err(|_| "has a `created_at` that is no time".to_owned())?,
+            model: text("model").or_else(|| defaults.default_model.clone()),
+            permissions,
+            profile,
+            idle_timeout: match text("idle_timeout") {
+                Some(text) => parse_idle_timeout(&text)?,
+                None => defaults.defaults.idle_timeout,
+            },
+            channel_id: text("channel_id"),
+            guild_id: text("guild_id"),
+            system_prompt: text("system_prompt").filter(|prompt| !prompt.trim().is_empty()),
+            window_messages: number("window_messages").unwrap_or(defaults.defaults.window_messages),
+            compact_at_tokens: number("compact_at_tokens").unwrap_or(defaults.defaults.compact_at_tokens),
+            daily_token_limit: number("daily_token_limit").unwrap_or(defaults.defaults.daily_token_limit),
+            daily_cost_limit: map
+                .get("daily_cost_limit")
+                .and_then(Value::as_f64)
+                .unwrap_or(defaults.defaults.daily_cost_limit),
+            redact: map.get("redact").and_then(Value::as_bool).unwrap_or(defaults.defaults.redact),
+            checkpoint_workspace: map
+                .get("checkpoint_workspace")
+                .and_then(Value::as_bool)
+                .unwrap_or(defaults.defaults.checkpoint_workspace),
+            project: text("project").map(|project| project.trim().to_owned()).filter(|project| !project.is_empty()),
+            map,
+        })
+    }
+
+    /// All keys in the file.
+    #[must_use]
+    pub fn map(&self) -> &Map<String, Value> {
+        &self.map
+    }
+
+    /// The text of the file.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        render(&self.map)
+    }
+}
+
+/// The text of an agent.json with these keys.
+#[must_use]
+pub fn render(map: &Map<String, Value>) -> String {
+    // Serialising a map of JSON values cannot fail.
+    let mut text = serde_json::to_string_pretty(map).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// Checks that `value` has the type of `key`. The error message follows "agent.json".
+fn check_value(key: &str, value: &Value) -> Result<(), String> {
+    let fits = match key {
+        _ if value.is_null() => true,
+        "id" | "name" | "created_at" | "model" | "system_prompt" | "project" | "channel_id" | "guild_id" => {
+            value.is_string()
+        }
+        "idle_timeout" => {
+            let text = value.as_str().ok_or("has an `idle_timeout` that is no duration in quotes")?;
+            parse_idle_timeout(text)?;
+            true
+        }
+        // Which profile it resolves to depends on the configuration, see `AgentConfig::profile`.
+        "permissions" => value.is_string() || value.is_object(),
+        "window_messages" | "compact_at_tokens" | "daily_token_limit" => value.is_u64(),
+        "daily_cost_limit" => value.as_f64().is_some_and(|limit| limit.is_finite() && limit >= 0.0),
+        "redact" | "checkpoint_workspace" => value.is_boolean(),
+        "running_tasks" => value.is_array(),
+        _ => true,
+    };
+    if fits { Ok(()) } else { Err(format!("has a `{key}` of the wrong type")) }
+}
+
+/// Converts the value for `key` to the type that the file needs: the command line passes texts, JSON clients may pass
+/// the type itself.
+///
+/// # Errors
+/// Fails for an unknown key, for one that only Chorus writes, and for a value that does not fit.
+pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> {
+    if MANAGED_KEYS.contains(&key) {
+        return Err(Error::invalid(format!("`{key}` is kept by Chorus and cannot be set"))
+            .hint(format!("keys that can be: name, {}", SETTABLE_KEYS.join(", "))));
+    }
+    if !SETTABLE_KEYS.contains(&key) {
+        let failure = Error::invalid(format!("agents have no key `{key}`"));
+        return Err(match closest_match(key, SETTABLE_KEYS) {
+            Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
+            None => failure.hint(format!("keys: name, {}", SETTABLE_KEYS.join(", "))),
+        });
+    }
+    let value = match value {
+        Value::String(text) if text.is_empty() && key != "system_prompt" => Value::Null,
+        Value::String(text) if matches!(key, "window_messages" | "compact_at_tokens" | "daily_token_limit") => {
+            text.parse::<u64>().map(Value::from).map_err(|_| {
+                Error::invalid(format!("`{key}` must be a whole number of 0 or more"))
+                    .hint(format!("for example: chorusctl agent config NAME {key} 50"))
+            })?
+        }
+        Value::String(text) if key == "daily_cost_limit" => {
+            let limit = text.parse::<f64>().ok().filter(|limit| *limit >= 0.0);
+            limit
+                .and_then(serde_json::Number::from_f64)
+                .map(Value::Number)
+                .ok_or_else(|| Error::invalid(format!("`{key}` must be a number of 0 or more")).hint(example(key)))?
+        }
+        Value::String(text)
+            if matches!(key, "redact" | "checkpoint_workspace") && matches!(&*text, "true" | "false") =>
+        {
+            Value::Bool(text == "true")
+        }
+        // An inline profile, typed as JSON.
+        Value::String(text) if key == "permissions" && text.trim_start().starts_with('{') => {
+            serde_json::from_str(&text)
+                .map_err(|e| Error::invalid(format!("the `permissions` are no JSON: {e}")).hint(example(key)))?
+        }
+        Value::Number(number) if key == "idle_timeout" && number.as_u64() == Some(0) => Value::from("0"),
+        other => other,
+    };
+    if key == "permissions" && (value.is_string() || value.is_object()) {
+        profiles
+            .resolve(&value)
+            .map_err(|e| Error::invalid(format!("the `permissions` cannot be used: {e}")).hint(example(key)))?;
+    }
+    check_value(key, &value).map_err(|e| {
+        let what = ["has a ", "has an ", "has "].iter().find_map(|start| e.strip_prefix(start));
+        Error::invalid(what.map_or_else(|| e.clone(), |what| format!("the {what}"))).hint(example(key))
+    })?;
+    Ok(value)
+}
+
+/// An example of a value of `key`.
+fn example(key: &str) -> String {
+    match key {
+        "idle_timeout" => "for example 30m, 1h30m or 7d; 0 is never".into(),
+        "permissions" => {
+            "the name of a profile, such as standard (`chorusctl permissions list`), or a profile as JSON".into()
+        }
+        "window_messages" | "compact_at_tokens" => "a whole number, for example 50".into(),
+        "redact" | "checkpoint_workspace" => "true or false".into(),
+        "daily_token_limit" => "a whole number, for example 2000000; 0 is no limit".into(),
+        "daily_cost_limit" => "US dollars, for example 2.50; 0 is no limit".into(),
+        "model" => "a text, for example anthropic/claude-sonnet-4-5".into(),
+        _ => "a text; an empty one takes the default".into(),
+    }
+}
+
+/// Checks that `name` is a valid agent name: `[a-z0-9][a-z0-9_-]{0,63}`.
+///
+/// # Errors
+/// `invalid_name` with a similar valid name.
+pub fn check_name(name: &str) -> Result<()> {
+    let valid = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-');
+    let first = |c: char| matches!(c, 'a'..='z' | '0'..='9');
+    if name.chars().next().is_some_and(first) && name.chars().all(valid) && name.len() <= 64 {
+        return Ok(());
+    }
+    let mut near: String = name
+        .chars()
+        .flat_map(char::to_lowercase)
+        .map(|c| if c.is_whitespace() || matches!(c, '.' | '/' | ':') { '-' } else { c })
+        .filter(|c| valid(*c))
+        .skip_while(|c| !first(*c))
+        .take(64)
+        .collect();
+    near.truncate(near.trim_end_matches(['-', '_']).len());
+    let shown: String = name.chars().take(80).collect();
+    let failure = Error::new(ErrorKind::InvalidName, format!("{shown:?} is not a name for an agent"));
+    let rule = "a name is a letter or digit, then letters, digits, `-` or `_`, all lower case, at most 64";
+    Err(if near.is_empty() { failure.hint(rule) } else { failure.hint(format!("{rule}; try `{near}`")) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for good in ["a", "0", "front-end_2", &"x".repeat(64)] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        for (bad, near) in
+            [("Frontend Agent", "frontend-agent"), ("../x", "x"), ("-a", "a"), ("a\0b", "ab"), ("Ä1", "1")]
+        {
+            let failure = check_name(bad).unwrap_err();
+            assert_eq!(failure.kind, ErrorKind::InvalidName);
+            assert!(failure.hint.unwrap().ends_with(&format!("try `{near}`")), "{bad}");
+        }
+        assert!(check_name("").unwrap_err().hint.is_some());
+        assert!(check_name(&"x".repeat(65)).is_err());
+    }
+
+    #[test]
+    fn unknown_keys_stay_and_known_ones_are_checked() {
+        let text = r#"{"id":"00000000-0000-4000-8000-000000000001","name":"a","created_at":"2026-01-01T00:00:00Z",
+            "mine":{"x":[1]},"idle_timeout":"5m"}"#;
+        let config = AgentConfig::parse(text, &Config::default()).unwrap();
+        assert_eq!(config.idle_timeout, Some(Duration::from_secs(300)));
+        assert_eq!(config.permissions, "standard");
+        assert!(config.to_json().contains("\"mine\""));
+        for (from, to) in
+            [("\"5m\"", "5"), ("\"5m\"", "\"soon\""), ("\"a\"", "\"\""), ("{\"id\"", "{\"model\":3,\"id\"")]
+        {
+            assert!(AgentConfig::parse(&text.replace(from, to), &Config::default()).is_err(), "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn values_of_a_command_line_get_their_type() {
+        let profiles = Profiles::default();
+        assert_eq!(normalise("window_messages", "20".into(), &profiles).unwrap(), 20);
+        assert_eq!(normalise("model", "".into(), &profiles).unwrap(), Value::Null);
+        assert!(normalise("window_messages", "many".into(), &profiles).is_err());
+        assert_eq!(normalise("daily_token_limit", "5000".into(), &profiles).unwrap(), 5000);
+        assert_eq!(normalise("daily_cost_limit", "2.5".into(), &profiles).unwrap(), 2.5);
+        assert!(normalise("daily_cost_limit", "-1".into(), &profiles).is_err());
+        assert!(normalise("daily_cost_limit", "inf".into(), &profiles).is_err());
+        assert!(normalise("idle_timeout", "soon".into(), &profiles).is_err());
+        assert_eq!(
+            normalise("modle", "x".into(), &profiles).unwrap_err().hint.as_deref(),
+            Some("did you mean `model`?")
+        );
+        assert!(normalise("id", "x".into(), &profiles).is_err());
+    }
+}

@@ -1,0 +1,147 @@
+//! `[discord]`: the connection to Discord.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use chorus_base::Secret;
+
+use super::provider::{KeySource, same_server};
+
+/// Base URL of Discord's REST API.
+pub const API_BASE: &str = "https://discord.com";
+
+/// Discord's own gateway URL, as `GET /gateway/bot` returns it.
+const GATEWAY_URL: &str = "wss://gateway.discord.gg";
+
+/// Environment variable with the token if the configuration names no other source and the URLs are Discord's.
+pub const DEFAULT_TOKEN_VARIABLE: &str = "DISCORD_TOKEN";
+
+/// The effective `[discord]` table. Without a token Discord is off.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DiscordConfig {
+    pub token: KeySource,
+    /// Guilds to serve; if empty, all guilds that the application was invited to.
+    pub guilds: Vec<u64>,
+    /// Name of the category in which channels of new agents are created.
+    pub category: String,
+    /// Roles, by name or id, whose members may decide any approval in a channel.
+    pub approvers: Vec<String>,
+    /// Without a trailing slash.
+    pub api_base: String,
+    /// If `None`, [`DiscordConfig::api_base`] is asked for the URL of the gateway.
+    pub gateway_url: Option<String>,
+    /// Limit of the wait between two attempts to connect.
+    pub reconnect_max: Duration,
+}
+
+impl Default for DiscordConfig {
+    fn default() -> Self {
+        Self {
+            token: KeySource::Env { variable: DEFAULT_TOKEN_VARIABLE.into(), value: None },
+            guilds: Vec::new(),
+            category: "Agents".into(),
+            approvers: Vec::new(),
+            api_base: API_BASE.into(),
+            gateway_url: None,
+            reconnect_max: Duration::from_secs(300),
+        }
+    }
+}
+
+impl DiscordConfig {
+    /// Returns whether a token is configured, usable or not.
+    #[must_use]
+    pub fn is_configured(&self) -> bool {
+        !matches!(self.token, KeySource::None | KeySource::Env { value: None, .. })
+    }
+
+    /// Returns whether both URLs are Discord's own.
+    #[must_use]
+    pub fn has_official_urls(&self) -> bool {
+        let gateway = |url: &str| same_server(url, GATEWAY_URL);
+        same_server(&self.api_base, API_BASE) && self.gateway_url.as_deref().is_none_or(gateway)
+    }
+
+    /// Sets the source of the token.
+    ///
+    /// # Errors
+    /// Fails if a different source was configured already.
+    pub(super) fn set_token_source(&mut self, token: KeySource) -> Result<(), String> {
+        let named = self.token != Self::default().token;
+        if named && std::mem::discriminant(&self.token) != std::mem::discriminant(&token) {
+            return Err("is one token too many: give `token_env`, `token_file` or `credential`".into());
+        }
+        self.token = token;
+        Ok(())
+    }
+
+    /// Reads the token; `None` if none is configured. May read a file: blocks.
+    ///
+    /// # Errors
+    /// A message about an unusable token, without the token itself.
+    pub fn read_token(&self) -> Result<Option<Secret>, String> {
+        let text = match &self.token {
+            KeySource::None | KeySource::Env { value: None, .. } => return Ok(None),
+            KeySource::Env { value: Some(value), .. } => value.expose().to_owned(),
+            KeySource::Credential { name, path: None } => {
+                return Err(format!("the service manager passed no credential {name}"));
+            }
+            KeySource::File(path) | KeySource::Credential { path: Some(path), .. } => std::fs::read_to_string(path)
+                .map_err(|e| format!("the token cannot be read from {}: {e}", path.display()))?,
+        };
+        let text = text.trim();
+        if text.is_empty() || !text.chars().all(|c| c.is_ascii_graphic()) {
+            return Err("what stands where Discord's token should be is no token".into());
+        }
+        Ok(Some(Secret::new(text.to_owned())))
+    }
+
+    /// Locates the token: looks up its environment variable, and resolves a relative path in `dir`. `named` says
+    /// whether the configuration names the variable; if not, the token is dropped unless both URLs are Discord's own,
+    /// so that it is sent to no other server.
+    pub(super) fn locate_token(&mut self, named: bool, dir: &Path, env: &dyn Fn(&str) -> Option<OsString>) {
+        if !named && matches!(self.token, KeySource::Env { .. }) && !self.has_official_urls() {
+            self.token = KeySource::None;
+        }
+        match &mut self.token {
+            KeySource::Env { variable, value } => {
+                let found = env(variable).filter(|value| !value.is_empty());
+                *value = found.map(|value| Secret::new(value.to_string_lossy().into_owned()));
+            }
+            KeySource::File(path) => *path = dir.join(&*path),
+            KeySource::Credential { name, path } => {
+                *path = env("CREDENTIALS_DIRECTORY").map(|dir| Path::new(&dir).join(name));
+            }
+            KeySource::None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_token_is_sent_to_discord_only() {
+        let env = |_: &str| Some("token".into());
+        let found = |named: bool, api_base: &str, gateway_url: Option<&str>| {
+            let gateway_url = gateway_url.map(str::to_owned);
+            let mut discord = DiscordConfig { api_base: api_base.into(), gateway_url, ..DiscordConfig::default() };
+            discord.locate_token(named, Path::new(""), &env);
+            discord.is_configured()
+        };
+        assert!(found(false, API_BASE, None));
+        assert!(found(false, API_BASE, Some("wss://gateway.discord.gg")));
+        for (api_base, gateway_url) in [
+            ("http://discord.com", None),
+            ("https://discord.com.example.org", None),
+            ("http://127.0.0.1:3000", None),
+            (API_BASE, Some("ws://gateway.discord.gg")),
+            (API_BASE, Some("wss://gateway.example.org")),
+        ] {
+            assert!(!found(false, api_base, gateway_url), "{api_base} {gateway_url:?}");
+            assert!(found(true, api_base, gateway_url), "{api_base} {gateway_url:?}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The configuration of the daemon (config.toml and the environment) and of an agent (agent.json).
+
+pub mod agent;
+pub mod discord;
+mod display;
+mod grants;
+mod keys;
+mod load;
+mod named_tables;
+mod origin;
+mod permissions;
+pub mod provider;
+mod raw_value;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chorus_base::Durability;
+use chorus_permissions::{Grants, Profiles};
+
+pub use load::load;
+pub use origin::{Origin, Origins, RUNTIME_SETTINGS, resolve_setting};
+pub use provider::{CallLimits, KeySource, Price, Provider, ProviderKind, is_loopback_url};
+pub use raw_value::{format_days, parse_duration, validate_retention};
+
+/// The effective configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// `provider/model` of new agents. `None`: agents have no model and summaries are extractive.
+    pub default_model: Option<String>,
+    pub durability: DurabilityMode,
+    /// Interval between syncs of the journal with `durability = "interval"`.
+    pub autosave_interval: Duration,
+    /// Whether contexts are restored at a start; else they are saved and agents start idle.
+    pub resume_on_start: bool,
+    /// Limit of a frame in bytes.
+    pub max_frame: usize,
+    pub max_connections: usize,
+    /// Time within which a frame must continue once it has begun.
+    pub frame_timeout: Duration,
+    /// Limit of an orderly stop.
+    pub stop_timeout: Duration,
+    /// Time after which an approval expires.
+    pub approval_timeout: Duration,
+    pub log_level: tracing::Level,
+    pub defaults: Defaults,
+    /// Providers by name.
+    pub providers: BTreeMap<String, Provider>,
+    /// Short names of models, each for a `provider/model`.
+    pub aliases: BTreeMap<String, String>,
+    /// Prices by `provider/model`.
+    pub prices: BTreeMap<String, Price>,
+    /// Whether discovery probes the default ports of local model servers.
+    pub discovery_local: bool,
+    /// Sessions that nobody has used for this long are moved to the trash; `None` keeps them.
+    pub sessions_unused_for: Option<Duration>,
+    /// Permission profiles by name.
+    pub profiles: Profiles,
+    /// Who may assign which profiles to agents.
+    pub grants: Grants,
+    pub discord: discord::DiscordConfig,
+    /// Origins of the values that are not defaults.
+    pub origins: Origins,
+}
+
+/// The value of `durability`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DurabilityMode {
+    Always,
+    Interval,
+}
+
+/// Defaults of agents.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Defaults {
+    /// `None` disables the timeout.
+    pub idle_timeout: Option<Duration>,
+    pub permissions: String,
+    pub window_messages: u64,
+    pub compact_at_tokens: u64,
+    /// Tokens per agent and day; 0 means no limit.
+    pub daily_token_limit: u64,
+    /// US dollars per agent and day; 0 means no limit.
+    pub daily_cost_limit: f64,
+    /// Whether secrets in the output of agents are redacted.
+    pub redact: bool,
+    /// Whether a save commits the agent's workspace.
+    pub checkpoint_workspace: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            default_model: None,
+            durability: DurabilityMode::Always,
+            autosave_interval: Duration::from_secs(30),
+            resume_on_start: true,
+            max_frame: chorus_proto::frame::MAX_FRAME,
+            max_connections: 1024,
+            frame_timeout: Duration::from_secs(5),
+            stop_timeout: Duration::from_secs(10),
+            approval_timeout: Duration::from_secs(120),
+            log_level: tracing::Level::INFO,
+            defaults: Defaults {
+                idle_timeout: Some(Duration::from_secs(30 * 60)),
+                permissions: "standard".into(),
+                window_messages: 50,
+                compact_at_tokens: 15_000,
+                daily_token_limit: 0,
+                daily_cost_limit: 0.0,
+                redact: true,
+                checkpoint_workspace: false,
+            },
+            providers: BTreeMap::new(),
+            aliases: BTreeMap::new(),
+            prices: BTreeMap::new(),
+            discovery_local: false,
+            sessions_unused_for: None,
+            profiles: Profiles::default(),
+            grants: Grants::default(),
+            discord: discord::DiscordConfig::default(),
+            origins: Origins::new(),
+        }
+    }
+}
+
+impl Config {
+    /// Durability of the store's commits.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        match self.durability {
+            DurabilityMode::Always => Durability::Always,
+            DurabilityMode::Interval => Durability::Interval(self.autosave_interval),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Loads config.toml and the environment.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+
+use chorus_base::closest_match;
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
+use toml::de::{DeTable, DeValue};
+
+use super::keys::{KEYS, dotted_name};
+use super::named_tables::{self, ConfigSource, GRANTS_TABLE, NAMED_TABLES};
+use super::raw_value::RawConfigValue;
+use super::{Config, Origin};
+
+/// Loads the configuration: defaults, then the file (which need not exist), then the environment (`CHORUS_` and the key
+/// in capitals).
+///
+/// # Errors
+/// Fails if the file cannot be read, and for an unknown key or an invalid value; the error names its line or variable.
+pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Config> {
+    let mut config = Config::default();
+    let source = ConfigSource { dir: path.parent().unwrap_or(Path::new("")), env: &env };
+    match std::fs::read_to_string(path) {
+        Ok(text) => from_toml(&mut config, &text, path, &source)?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => {
+            return Err(Error::new(ErrorKind::InvalidConfig, format!("cannot read {}: {e}", path.display()))
+                .hint("make it readable, or name another file in CHORUS_CONFIG"));
+        }
+    }
+    for key in KEYS {
+        let name = format!("CHORUS_{}", key.name.to_uppercase());
+        let Some(value) = env(&name).filter(|value| !value.is_empty()) else { continue };
+        (key.set)(&mut config, &RawConfigValue::Text(value.to_string_lossy().into_owned())).map_err(|e| {
+            Error::new(ErrorKind::InvalidConfig, format!("the environment variable {name} {e}"))
+                .hint("correct or unset it")
+        })?;
+        config.origins.insert(dotted_name(key.table, key.name), Origin::Environment(name));
+    }
+    named_tables::add_default_provider(&mut config, &source);
+    let named = config.origins.contains_key("discord.token_env");
+    config.discord.locate_token(named, source.dir, source.env);
+    Ok(config)
+}
+
+fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource<'_>) -> Result<()> {
+    let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
+    let wrong = |at: usize, what: String, hint: String| {
+        Error::new(ErrorKind::InvalidConfig, format!("{}, line {}: {what}", path.display(), line(at))).hint(hint)
+    };
+    let document = DeTable::parse(text)
+        .map_err(|e| wrong(e.span().map_or(0, |s| s.start), e.message().to_owned(), "correct the line".into()))?;
+    let mut pairs = Vec::new();
+    let (last, first): (Vec<_>, Vec<_>) =
+        document.get_ref().iter().partition(|(name, _)| *name.get_ref() == GRANTS_TABLE);
+    for (name, value) in first.into_iter().chain(last) {
+        let tables = KEYS.iter().any(|key| key.table == name.get_ref().as_ref());
+        match value.get_ref() {
+            DeValue::Table(inner) if NAMED_TABLES.contains(&name.get_ref().as_ref()) => {
+                named_tables::read_table(config, name.get_ref().as_ref(), inner, source)
+                    .map_err(|(at, what, hint)| wrong(at, what, hint))?;
+                record_origins(config, name.get_ref(), inner, path);
+            }
+            DeValue::Table(inner) if tables => {
+                pairs.extend(
+                    inner.iter().map(|(inner_name, inner_value)| (name.get_ref().as_ref(), inner_name, inner_value)),
+                );
+            }
+            _ => pairs.push(("", name, value)),
+        }
+    }
+    for (table, name, value) in pairs {
+        let given = name.get_ref().as_ref();
+        let at = name.span().start;
+        let Some(key) = KEYS.iter().find(|key| key.table == table && key.name == given) else {
+            return Err(wrong(at, format!("unknown key `{}`", dotted_name(table, given)), suggest_key(table, given)));
+        };
+        (key.set)(config, &RawConfigValue::from_toml(value.get_ref()))
+            .map_err(|e| wrong(at, format!("`{}` {e}", dotted_name(table, given)), "correct the value".into()))?;
+        config.origins.insert(dotted_name(table, given), Origin::File(path.to_owned()));
+    }
+    Ok(())
+}
+
+/// Records the file as the origin of the keys of a named table.
+fn record_origins(config: &mut Config, table: &str, content: &DeTable<'_>, path: &Path) {
+    for (label, value) in content {
+        let name = match table {
+            "prices" => format!("{:?}", label.get_ref()),
+            _ => label.get_ref().to_string(),
+        };
+        let keys: Vec<String> = match value.get_ref() {
+            DeValue::Table(inner) if table != "permissions" => {
+                inner.iter().map(|(key, _)| format!("{table}.{name}.{}", key.get_ref())).collect()
+            }
+            _ => vec![format!("{table}.{name}")],
+        };
+        config.origins.extend(keys.into_iter().map(|key| (key, Origin::File(path.to_owned()))));
+    }
+}
+
+/// The hint about an unknown key: the most similar key of its table, else of any table.
+fn suggest_key(table: &str, given: &str) -> String {
+    let here = KEYS.iter().filter(|key| key.table == table).map(|key| key.name);
+    let found = closest_match(given, here).map(|name| dotted_name(table, name)).or_else(|| {
+        let name = closest_match(given, KEYS.iter().map(|key| key.name).chain(NAMED_TABLES))?;
+        Some(KEYS.iter().find(|key| key.name == name).map_or(name.to_owned(), |key| dotted_name(key.table, key.name)))
+    });
+    match found {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => {
+            format!("known keys: {}", KEYS.iter().map(|k| dotted_name(k.table, k.name)).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{KeySource, ProviderKind};
+
+    fn read(text: &str) -> Result<Config> {
+        let mut config = Config::default();
+        let env = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| "sk-test".into());
+        let source = ConfigSource { dir: Path::new("/etc/chorus"), env: &env };
+        from_toml(&mut config, text, Path::new("config.toml"), &source)?;
+        named_tables::add_default_provider(&mut config, &source);
+        Ok(config)
+    }
+
+    #[test]
+    fn keys_are_set() {
+        let config =
+            read("default_model = \"local/small\"\nmax_frame = \"1MiB\"\n[defaults]\nidle_timeout = \"5m\"\n").unwrap();
+        assert_eq!(config.default_model.as_deref(), Some("local/small"));
+        assert_eq!(config.max_frame, 1 << 20);
+        assert_eq!(config.defaults.idle_timeout, Some(Duration::from_secs(300)));
+    }
+
+    #[test]
+    fn a_wrong_key_is_named_with_line_and_neighbour() {
+        let failure = read("durability = \"always\"\n\n[defaults]\nidel_timeout = \"5m\"\n").unwrap_err();
+        assert_eq!(failure.message, "config.toml, line 4: unknown key `defaults.idel_timeout`");
+        assert_eq!(failure.hint.as_deref(), Some("did you mean `defaults.idle_timeout`?"));
+        let failure = read("idle_timeout = \"5m\"\n").unwrap_err();
+        assert_eq!(failure.hint.as_deref(), Some("did you mean `defaults.idle_timeout`?"));
+    }
+
+    #[test]
+    fn a_wrong_value_is_named() {
+        let failure = read("resume_on_start = \"perhaps\"").unwrap_err();
+        assert_eq!(failure.message, "config.toml, line 1: `resume_on_start` must be true or false");
+        assert!(read("= 1").unwrap_err().message.starts_with("config.toml, line 1: "));
+        assert!(read("[defaults]\npermissions = \"opne\"").unwrap_err().message.contains("did you mean `open`?"));
+    }
+
+    #[test]
+    fn providers_prices_and_aliases_are_read() {
+        let text = "[providers.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:8080/v1/\"\n\
+                    api_key_file = \"key\"\nidle_timeout = \"5s\"\n[providers.anthropic]\n\
+                    [aliases]\nfast = \"local/small\"\n[prices.\"local/small\"]\ninput = 1\ncache_read = 0.25\n\
+                    [discovery]\nlocal = true\n";
+        let config = read(text).unwrap();
+        let local = &config.providers["local"];
+        assert_eq!((local.kind, &*local.base_url), (ProviderKind::Openai, "http://127.0.0.1:8080/v1"));
+        assert_eq!(local.key, KeySource::File("/etc/chorus/key".into()));
+        assert_eq!((local.limits.idle, local.limits.connect), (Duration::from_secs(5), Duration::from_secs(10)));
+        let key = format!("{:?}", config.providers["anthropic"].key);
+        assert!(key.contains("ANTHROPIC_API_KEY") && !key.contains("sk-test"), "{key}");
+        assert_eq!(config.aliases["fast"], "local/small");
+        assert_eq!((config.prices["local/small"].input, config.prices["local/small"].cache_read), (1.0, Some(0.25)));
+        assert!(config.discovery_local);
+    }
+
+    #[test]
+    fn sessions_stay_unless_an_age_of_days_is_given() {
+        assert_eq!(read("[retention]\n").unwrap().sessions_unused_for, None);
+        let config = read("[retention]\nsessions_unused_for = \"60d\"").unwrap();
+        assert_eq!(config.value("retention.sessions_unused_for"), Some("60d".into()));
+        for (value, what) in [
+            ("\"30m\"", "must be at least one day"),
+            ("\"0\"", "must be at least one day"),
+            ("0", "must be at least one day"),
+            ("30", "must be a duration"),
+            ("\"30\"", "is not a duration"),
+            ("\"-30d\"", "is not a duration"),
+            ("true", "must be a duration"),
+        ] {
+            let failure = read(&format!("[retention]\nsessions_unused_for = {value}")).unwrap_err();
+            let begin = "config.toml, line 2: `retention.sessions_unused_for` ";
+            assert!(failure.message.starts_with(begin) && failure.message.contains(what), "{}", failure.message);
+        }
+        let failure = read("[retention]\nsessions_unsed_for = \"30d\"").unwrap_err();
+        assert_eq!(failure.hint.as_deref(), Some("did you mean `retention.sessions_unused_for`?"));
+    }
+
+    #[test]
+    fn anthropic_is_there_for_whoever_has_a_key_and_no_provider() {
+        assert!(read("").unwrap().providers.contains_key("anthropic"));
+        let other = "[providers.local]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:1\"\n";
+        assert!(!read(other).unwrap().providers.contains_key("anthropic"));
+        let none = load(Path::new("/nonexistent/config.toml"), |_| None).unwrap();
+        assert!(none.providers.is_empty());
+        let meant = |name: &str| (name == "CHORUS_DEFAULT_MODEL").then(|| "anthropic/claude".into());
+        assert!(load(Path::new("/nonexistent/config.toml"), meant).unwrap().providers.contains_key("anthropic"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_provider_is_said_with_its_line() {
+        for (text, what) in [
+            ("[providers.x]\nkidn = \"openai\"", "line 2: unknown key `providers.x.kidn`"),
+            ("[providers.x]\nkind = \"gemini\"", "line 2: `providers.x.kind` must be"),
+            ("\n[providers.x]\nkind = \"openai\"", "line 2: `providers.x` has no `base_url`"),
+            ("[providers.x]\nbase_url = \"http://a\"", "line 1: `providers.x` has no `kind`"),
+            ("[providers.x]\nbase_url = \"ftp://a\"", "line 2: `providers.x.base_url` must begin with http"),
+            ("[providers.x]\nbase_url = \"http://me:pw@a\"", "must have no user and no password"),
+            ("[providers.\"a/b\"]\nkind = \"openai\"", "is no name for a provider"),
+            ("[providers.anthropic]\napi_key_env = \"A\"\ncredential = \"b\"", "is one key too many"),
+            ("[providers.anthropic]\napi_key_env = \"sk-ant 1\"", "must be a name, not the key itself"),
+            ("[providers.anthropic]\nidle_timeout = \"0\"", "must be longer than nothing"),
+            ("providers = 3", "unknown key `providers`"),
+            ("[aliases]\nfast = \"small\"", "line 2: `aliases.fast` must be for a provider/model"),
+            ("[prices.\"a/b\"]\ninput = -1", "line 2: `prices.\"a/b\".input` must be a number"),
+            ("[discovry]\nlocal = true", "unknown key `discovry`"),
+        ] {
+            let failure = read(text).unwrap_err();
+            assert!(failure.message.contains(what) && failure.hint.is_some(), "{failure}");
+        }
+        let failure = read("[providers.x]\nkidn = \"openai\"").unwrap_err();
+        assert_eq!(failure.hint.as_deref(), Some("did you mean `providers.x.kind`?"));
+    }
+
+    #[test]
+    fn roles_grant_profiles_that_there_are() {
+        let text = "[permission_grants]\nadmin = [\"open\", \"careful\"]\n[permissions.careful]\nallow = []\n";
+        let config = read(text).unwrap();
+        let (id, name) = ("1".to_owned(), "Ada".to_owned());
+        let ada = chorus_base::requester::Requester::Person { id, name, roles: vec!["admin".into()] };
+        assert!(config.grants.check_grant(&ada, &"careful".into()).is_ok());
+        assert!(config.grants.check_grant(&ada, &"standard".into()).is_err());
+        for (text, what, hint) in [
+            (
+                "[permission_grants]\na = [\n\"open\",\n\"carefull\"]\n[permissions.careful]\nallow = []\n",
+                "line 4: `permission_grants.a[1]` names the profile `carefull`",
+                "did you mean `careful`?",
+            ),
+            ("[permission_grants]\na = \"open\"", "line 2: `permission_grants.a` must be a list", "for example"),
+            ("[permission_grants]\na = [3]", "line 2: `permission_grants.a[0]` must be", "for example"),
+            ("[permission_grant]\na = []", "unknown key `permission_grant`", "did you mean `permission_grants`?"),
+        ] {
+            let failure = read(text).unwrap_err();
+            assert!(failure.message.contains(what), "{failure}");
+            assert!(failure.hint.clone().unwrap().contains(hint), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn the_environment_wins() {
+        let config =
+            load(Path::new("/nonexistent/config.toml"), |name| (name == "CHORUS_IDLE_TIMEOUT").then(|| "0".into()));
+        assert_eq!(config.unwrap().defaults.idle_timeout, None);
+    }
+}

@@ -1,0 +1,74 @@
+//! Origins of configuration values, and the settings that can be changed while the daemon runs.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use chorus_base::closest_match;
+use chorus_base::error::{Error, Result};
+
+use super::Config;
+use super::keys::{KEYS, text_value};
+
+/// Origin of a value; a key without one has its default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    File(PathBuf),
+    /// Name of the environment variable.
+    Environment(String),
+    /// Set by `settings set`.
+    Settings,
+}
+
+/// Origins of values by their keys.
+pub type Origins = BTreeMap<String, Origin>;
+
+/// Settings that `settings set` accepts: the short name, and the key of the configuration.
+pub const RUNTIME_SETTINGS: [(&str, &str); 3] = [
+    ("default_model", "default_model"),
+    ("permissions", "defaults.permissions"),
+    ("idle_timeout", "defaults.idle_timeout"),
+];
+
+/// Resolves the name of a setting, given as the short name or as the key in config.toml.
+///
+/// # Errors
+/// `invalid_params` with the most similar name.
+pub fn resolve_setting(name: &str) -> Result<(&'static str, &'static str)> {
+    if let Some(found) = RUNTIME_SETTINGS.iter().find(|(short, key)| *short == name || *key == name) {
+        return Ok(*found);
+    }
+    let shown: String = name.chars().take(80).collect();
+    let names = RUNTIME_SETTINGS.map(|(name, _)| name);
+    if KEYS.iter().any(|key| key.name == name || super::keys::dotted_name(key.table, key.name) == name) {
+        return Err(Error::invalid(format!("`{shown}` cannot be set while the daemon runs"))
+            .hint(format!("set it in config.toml and restart; here: {}", names.join(", "))));
+    }
+    let failure = Error::invalid(format!("there is no setting `{shown}`"));
+    Err(match closest_match(name, names) {
+        Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
+        None => failure.hint(format!("settings: {}", names.join(", "))),
+    })
+}
+
+impl Config {
+    /// Returns this configuration with the setting `name` changed to `value`. The environment has precedence: if it
+    /// sets the key, `value` is only validated.
+    ///
+    /// # Errors
+    /// A message about the value that follows its name.
+    pub fn with_setting(&self, name: &str, value: &str) -> Result<Self, String> {
+        let mut set = self.clone();
+        let found = RUNTIME_SETTINGS.iter().find(|(short, _)| *short == name).map(|(_, key)| *key);
+        let whole = |key: &super::keys::ConfigKey| {
+            Some(super::keys::dotted_name(key.table, key.name)) == found.map(str::to_owned)
+        };
+        let key = KEYS.iter().find(|key| whole(key)).ok_or("is no setting")?;
+        (key.set)(&mut set, &text_value(value))?;
+        let name = super::keys::dotted_name(key.table, key.name);
+        if matches!(self.origins.get(&name), Some(Origin::Environment(_))) {
+            return Ok(self.clone());
+        }
+        set.origins.insert(name, Origin::Settings);
+        Ok(set)
+    }
+}

@@ -1,0 +1,249 @@
+//! Announcements in the channels of agents: idle notices, compactions, approvals, starts and stops. Each is posted
+//! once, however often the daemon ends in between.
+//!
+//! Events become posts in the same commit that records the last announced event. Turns that were requested elsewhere
+//! are not announced: a channel shows only what was said in it.
+
+mod startup;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_base::error::Result;
+use chorus_engine::ops::discord::announcements::Announcements;
+use chorus_engine::ops::discord::outbox::MAX_NOTICE_AGE;
+use chorus_engine::ops::discord::{ConnectionState, NewPost, announcements};
+use chorus_engine::ops::events::subscribe::{Subscription, SubscriptionItem, subscribe};
+use chorus_proto::methods::events::SubscribeParams;
+use chorus_proto::{Event, EventType};
+use futures_util::StreamExt as _;
+use serenity::model::id::ChannelId;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::app::DiscordApp;
+use super::outbox::{Button, MessageBody, Post, Style};
+use super::{approvals, channels, render};
+
+/// After this many events that need no announcement, the last one seen is recorded all the same.
+const MAX_UNRECORDED_EVENTS: u64 = 1000;
+
+/// Wait before a retry if the database cannot be used.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Time for the announcement of a stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Channels that are told of a stop concurrently.
+const MAX_CONCURRENT_POSTS: usize = 8;
+
+/// Announces events until the daemon stops, then announces the stop.
+pub async fn run(bridge: &Arc<DiscordApp>) {
+    let telling = async {
+        let (mut last, mut begun) = (None, false);
+        loop {
+            if let Err(failure) = approvals::close_stale(bridge).await {
+                tracing::warn!(%failure, "questions of the run before look as if they were open");
+                tokio::time::sleep(RETRY_INTERVAL).await;
+                continue;
+            }
+            break;
+        }
+        loop {
+            let told = match last {
+                None => announcements::last_announced_event(&bridge.ops).await,
+                known => Ok(known),
+            };
+            match told {
+                Ok(told) => match subscribe_after(bridge, told, &mut begun).await {
+                    Ok((seq, subscription)) => {
+                        last = Some(seq);
+                        announce_events(bridge, subscription, &mut last).await;
+                    }
+                    Err(failure) => tracing::warn!(%failure, "events cannot be told in channels"),
+                },
+                Err(failure) => tracing::warn!(%failure, "events cannot be told in channels"),
+            }
+            tokio::time::sleep(RETRY_INTERVAL).await;
+        }
+    };
+    tokio::select! {
+        () = telling => {}
+        () = bridge.stop.cancelled() => {}
+    }
+    let _ = timeout(STOP_TIMEOUT, announce_stop(bridge)).await;
+}
+
+/// Subscribes to the events after the last announced one. On the very first start nothing older is announced.
+async fn subscribe_after(bridge: &DiscordApp, told: Option<u64>, begun: &mut bool) -> Result<(u64, Subscription)> {
+    let (now, subscription) = subscribe(&bridge.ops, SubscribeParams { after: told }).await?;
+    // A journal that lost its end reuses the numbers of the lost events.
+    let from = told.map_or(now.seq, |told| told.min(now.seq));
+    if !*begun {
+        let started = match told {
+            Some(_) => startup::announce_start(bridge, &active_channels(bridge)).await?,
+            None => startup::StartAnnouncement::default(),
+        };
+        let channels: Vec<u64> = started.posts.iter().map(|post| post.channel_id).collect();
+        announcements::enqueue(
+            &bridge.ops,
+            Announcements { posts: started.posts, upto: Some(from), starts: started.start_times, dropped: None },
+        )
+        .await?;
+        wake_senders(bridge, channels);
+        *begun = true;
+    }
+    Ok((from, subscription))
+}
+
+/// Announces events until the subscription ends.
+async fn announce_events(bridge: &DiscordApp, mut subscription: Subscription, last: &mut Option<u64>) {
+    let (mut noted, mut heard_any) = (*last, false);
+    while let Some(heard) = subscription.next(&bridge.ops).await {
+        let event = match heard {
+            SubscriptionItem::Event(event) if event.kind == EventType::TurnDelta => continue,
+            SubscriptionItem::Event(event) => {
+                heard_any = true;
+                event
+            }
+            // The journal has lost them, too.
+            SubscriptionItem::Lagged(missed) if !heard_any => {
+                tracing::warn!(missed, "events were not told in channels");
+                *last = Some(last.unwrap_or(0) + missed);
+                continue;
+            }
+            // The events that were missed while this waited are in the journal: subscribe again.
+            SubscriptionItem::Lagged(_) => return,
+        };
+        loop {
+            match announce_event(bridge, &event, noted.unwrap_or(0)).await {
+                Ok(true) => noted = Some(event.seq),
+                Ok(false) => {}
+                Err(failure) => {
+                    tracing::warn!(%failure, event = event.seq, "an event is not told in its channel yet");
+                    tokio::time::sleep(RETRY_INTERVAL).await;
+                    continue;
+                }
+            }
+            break;
+        }
+        *last = Some(event.seq);
+    }
+}
+
+/// Announces one event. Returns whether it was recorded as announced.
+async fn announce_event(bridge: &DiscordApp, event: &Event, noted: u64) -> Result<bool> {
+    let now = bridge.ops.clock.now();
+    let mut dropped = None;
+    let posts = match event.kind {
+        EventType::Notice | EventType::ContextCompacted => {
+            let posts = if event.kind == EventType::Notice {
+                notice_posts(bridge, event)?
+            } else {
+                compaction_posts(bridge, event)?
+            };
+            if now.duration_since(event.time) > MAX_NOTICE_AGE {
+                dropped = Some((posts.len() as u64, now));
+                Vec::new()
+            } else {
+                posts.into_iter().map(|post| NewPost { notice_at: Some(event.time), ..post }).collect()
+            }
+        }
+        EventType::ApprovalAsked => approvals::question_post(bridge, event).await?.into_iter().collect(),
+        EventType::ApprovalDecided => {
+            approvals::on_decided(bridge, event).await?;
+            Vec::new()
+        }
+        _ if event.seq < noted + MAX_UNRECORDED_EVENTS => return Ok(false),
+        _ => Vec::new(),
+    };
+    let channels: Vec<u64> = posts.iter().map(|post| post.channel_id).collect();
+    announcements::enqueue(&bridge.ops, Announcements { posts, upto: Some(event.seq), starts: None, dropped }).await?;
+    wake_senders(bridge, channels);
+    Ok(true)
+}
+
+fn wake_senders(bridge: &DiscordApp, channels: Vec<u64>) {
+    channels.into_iter().for_each(|channel| bridge.outbox.wake_sender(ChannelId::new(channel.max(1))));
+}
+
+/// Returns the channel of the agent that an event concerns.
+fn event_channel(bridge: &DiscordApp, event: &Event) -> Option<ChannelId> {
+    let agent = bridge.ops.agents.by_name(event.agent.as_deref()?)?;
+    bridge.channels.channel_of(agent.settings.id).map(|(channel, _)| channel)
+}
+
+/// Posts a notice. The notice of an idle context gets a Restore button if everybody who sees the channel may press it;
+/// if not, the notice names the command.
+fn notice_posts(bridge: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> {
+    let (Some(channel), Some(text)) = (event_channel(bridge, event), event.data["text"].as_str()) else {
+        return Ok(Vec::new());
+    };
+    let session = event.data["id"].as_str().and_then(|id| id.parse::<Uuid>().ok());
+    let approvers = &bridge.ops.config.discord.approvers;
+    let button = session.filter(|_| bridge.channels.all_may_change(channel, approvers)).map(|session| Button {
+        custom_id: channels::restore_button(session),
+        label: "Restore".into(),
+        style: Style::Primary,
+        disabled: false,
+        seen_whole: false,
+    });
+    let parts = render::split(text);
+    let last = parts.len().saturating_sub(1);
+    let post = |(at, content): (usize, String)| {
+        let buttons = button.iter().filter(|_| at == last).cloned().collect();
+        Post { channel, about: None, body: MessageBody { content, buttons, file: None }, reply_to: None }.into_row()
+    };
+    parts.into_iter().filter(|part| !part.trim().is_empty()).enumerate().map(post).collect()
+}
+
+/// Announces an automatic compaction. One that somebody requested is not announced.
+fn compaction_posts(bridge: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> {
+    let by_hand = event.data.get("id").is_some();
+    let Some(channel) = event_channel(bridge, event).filter(|_| !by_hand) else { return Ok(Vec::new()) };
+    let (Some(before), Some(after)) = (event.data["tokens_before"].as_u64(), event.data["tokens_after"].as_u64())
+    else {
+        return Ok(Vec::new());
+    };
+    let content = format!(
+        "The conversation got long: older messages are summarised for the model (about {before} tokens, now {after}). All of it is \
+         kept; `/context compact` with `undo` shows the model all again."
+    );
+    Ok(vec![Post { channel, about: None, body: MessageBody::from_text(content), reply_to: None }.into_row()?])
+}
+
+/// Returns the channels of the agents that have a live context.
+fn active_channels(bridge: &DiscordApp) -> Vec<ChannelId> {
+    let live = bridge.ops.registry.live_agents();
+    let mut channels: Vec<ChannelId> =
+        live.into_iter().filter_map(|agent| bridge.channels.channel_of(agent)).map(|(channel, _)| channel).collect();
+    channels.sort_unstable();
+    channels
+}
+
+/// Announces the stop in active channels. It is not retried, since it means nothing later.
+async fn announce_stop(bridge: &DiscordApp) {
+    // The gateway connection may have ended already.
+    if !matches!(bridge.ops.discord.state(), ConnectionState::Connected | ConnectionState::Off) {
+        return;
+    }
+    let goes_on = if bridge.ops.config.resume_on_start { "; it goes on when Chorus is back" } else { "" };
+    let text = format!("Chorus stops now. The conversation is saved{goes_on}.");
+    let body = MessageBody::from_text(text);
+    let components = body.components();
+    let channels = match startup::record_stop(bridge, active_channels(bridge)).await {
+        Ok(channels) => channels,
+        Err(failure) => return tracing::warn!(%failure, "the stop is not told in channels"),
+    };
+    futures_util::stream::iter(channels)
+        .for_each_concurrent(MAX_CONCURRENT_POSTS, |channel| {
+            let looks = body.as_content(&components);
+            let nonce: String = Uuid::new_v4().simple().to_string().chars().take(25).collect();
+            async move {
+                if let Err(error) = bridge.rest.create_message(channel, looks, &nonce, None).await {
+                    tracing::debug!(%channel, %error, "a stop was not told");
+                }
+            }
+        })
+        .await;
+}

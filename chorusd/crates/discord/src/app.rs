@@ -1,0 +1,94 @@
+//! State that all parts of the Discord front end share.
+
+use std::sync::Arc;
+
+use chorus_base::Secret;
+use chorus_engine::ops::Ops;
+use chorus_engine::ops::discord::ConnectionState;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::channels::{AgentChannels, GuildAllowlist};
+use super::commands::SlashCommands;
+use super::inbound::Inbound;
+use super::outbox::Outbox;
+use super::reply::RunningTurns;
+use super::rest::RestClient;
+use super::roles::RoleCache;
+
+/// One Discord application, for as long as the daemon runs.
+#[derive(Debug)]
+pub struct DiscordApp {
+    pub ops: Arc<Ops>,
+    pub rest: Arc<RestClient>,
+    pub channels: AgentChannels,
+    pub token: Secret,
+    pub stop: CancellationToken,
+    /// Tracks all tasks of the front end, so that a stop can wait for them.
+    pub tasks: TaskTracker,
+    /// Names and permissions of roles, to which the configuration refers by name.
+    pub roles: RoleCache,
+    pub commands: SlashCommands,
+    pub inbound: Inbound,
+    /// Posts on their way to channels.
+    pub outbox: Outbox,
+    /// Running turns that were requested in channels.
+    pub running_turns: Arc<RunningTurns>,
+}
+
+impl DiscordApp {
+    /// Returns `None` if there is no token or it cannot be used; the latter is reported in the state.
+    pub async fn new(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) -> Option<Self> {
+        let config = ops.config.discord.clone();
+        let stopping = stop.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            let Some(token) = config.read_token()? else { return Ok(None) };
+            let rest = RestClient::new(&config, &token, stopping).map_err(|e| e.to_string())?;
+            Ok::<_, String>(Some((token, rest, Inbound::new(&config)?)))
+        });
+        let made = match made.await.unwrap_or_else(|e| Err(e.to_string())) {
+            Ok(Some(made)) => {
+                GuildAllowlist::new(&ops).await.map(|served| Some((made, served))).map_err(|e| e.to_string())
+            }
+            Ok(None) => Ok(None),
+            Err(why) => Err(why),
+        };
+        match made {
+            Ok(None) => None,
+            Ok(Some(((token, rest, inbound), served))) => {
+                let rooms = AgentChannels::new(ops.agents.clone(), served);
+                let (guilds, slash) = (RoleCache::default(), SlashCommands::default());
+                let rest = Arc::new(rest);
+                let posts = Outbox::new(ops.clone(), rest.clone(), stop.clone(), tasks.clone());
+                let running = Arc::default();
+                Some(Self {
+                    ops,
+                    rest,
+                    channels: rooms,
+                    token,
+                    stop,
+                    tasks,
+                    roles: guilds,
+                    commands: slash,
+                    inbound,
+                    outbox: posts,
+                    running_turns: running,
+                })
+            }
+            Err(why) => {
+                tracing::warn!(why, "Discord is off");
+                let hint = "mend [discord] in config.toml or the environment, then `chorusctl daemon restart`".into();
+                ops.discord.set_state(ConnectionState::Stopped { why, hint });
+                None
+            }
+        }
+    }
+}
+
+impl DiscordApp {
+    /// Redacts the secrets in `text`.
+    #[must_use]
+    pub fn redact(&self, text: &str) -> String {
+        self.ops.models.redactor().redact_text(text).into_owned()
+    }
+}

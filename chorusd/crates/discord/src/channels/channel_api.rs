@@ -1,0 +1,156 @@
+//! The channel operations that `ops` calls.
+
+use std::sync::{Arc, Weak};
+
+use chorus_base::error::{Error, Result};
+use chorus_engine::agent::agent_index::AgentEntry;
+use chorus_engine::ops::discord::{ChannelApi, ChannelInfo, ConnectionState, CreateOutcome, NewPost};
+use chorus_proto::ErrorKind;
+use futures_util::future::{BoxFuture, FutureExt as _};
+use serenity::model::channel::ChannelType;
+use serenity::model::id::ChannelId;
+use uuid::Uuid;
+
+use super::super::app::DiscordApp;
+use super::super::outbox::{LostChannelListener, MessageBody, Post};
+use super::super::rest::RestError;
+use super::guild_cache::ChannelFitness;
+use super::{create, sync, welcome};
+
+/// Implements [`ChannelApi`] for operations, as long as the Discord front end runs.
+#[derive(Debug)]
+pub struct DiscordChannels(Weak<DiscordApp>);
+
+impl DiscordChannels {
+    /// Registers it with `ops` and with the outbox.
+    pub fn install(bridge: &Arc<DiscordApp>) {
+        let door = Arc::new(Self(Arc::downgrade(bridge)));
+        let _ = bridge.ops.discord.channel_api.set(door.clone());
+        bridge.outbox.set_lost_channel_listener(door);
+    }
+
+    fn app(&self) -> Result<Arc<DiscordApp>> {
+        self.0.upgrade().ok_or_else(Error::stopping)
+    }
+}
+
+impl ChannelApi for DiscordChannels {
+    fn create_channel(
+        &self,
+        name: String,
+        prompt: Option<String>,
+        guild: Option<u64>,
+    ) -> BoxFuture<'_, Result<CreateOutcome>> {
+        async move { create::create_for_agent(&*self.app()?, &name, prompt.as_deref(), guild).await }.boxed()
+    }
+
+    fn delete_channel(&self, channel: u64) -> BoxFuture<'_, Result<()>> {
+        async move {
+            match self.app()?.rest.background().delete_channel(ChannelId::new(channel.max(1))).await {
+                Ok(()) | Err(RestError::Gone { .. }) => Ok(()),
+                Err(error) => Err(error.into()),
+            }
+        }
+        .boxed()
+    }
+
+    fn find_channel(&self, channel: u64) -> BoxFuture<'_, Result<Option<ChannelInfo>>> {
+        async move {
+            let bridge = self.app()?;
+            if bridge.ops.discord.state() != ConnectionState::Connected {
+                return Ok(None);
+            }
+            let id = ChannelId::new(channel.max(1));
+            let found = match bridge.rest.channel(id).await {
+                Ok(found) => found,
+                Err(RestError::Gone { .. }) => {
+                    return Err(Error::new(ErrorKind::NotFound, format!("Discord knows no channel {channel}"))
+                        .hint("in Discord: Developer Mode on, then right-click the channel, Copy Channel ID"));
+                }
+                Err(RestError::Refused { status: 403, .. }) => {
+                    return Err(unfit_error("Chorus may not see that channel"));
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let guild = found.guild_id.filter(|guild| bridge.channels.serves(*guild));
+            let guild = guild.ok_or_else(|| unfit_error("that channel is in no server that Chorus serves"))?;
+            if !matches!(found.kind, ChannelType::Text | ChannelType::News) {
+                return Err(unfit_error("that is no text channel"));
+            }
+            if let ChannelFitness::Unfit(why) = bridge.channels.guild_cache.check_channel(id) {
+                return Err(unfit_error(why));
+            }
+            let newest = found.last_message_id.map_or(channel, |message| message.get());
+            Ok(Some(ChannelInfo { guild: guild.get(), newest_message: newest }))
+        }
+        .boxed()
+    }
+
+    fn unusable_reason(&self, channel: u64) -> Option<String> {
+        match self.app().ok()?.channels.guild_cache.check_channel(ChannelId::new(channel.max(1))) {
+            ChannelFitness::Unfit(why) => Some(why),
+            ChannelFitness::Unknown | ChannelFitness::Fit(_) => None,
+        }
+    }
+
+    fn welcome_post(&self, agent: &AgentEntry, channel: u64) -> Result<NewPost> {
+        let bridge = self.app()?;
+        let prompt = agent.settings.system_prompt.as_deref().map(|prompt| bridge.redact(prompt));
+        let content = welcome::welcome_text(&agent.settings.name, prompt.as_deref(), agent.permissions.as_str());
+        let channel = ChannelId::new(channel.max(1));
+        Post { channel, about: None, body: MessageBody::from_text(content), reply_to: None }.into_row()
+    }
+
+    fn line_post(&self, channel: u64, text: &str) -> Result<NewPost> {
+        let (channel, body) = (ChannelId::new(channel.max(1)), MessageBody::from_text(self.app()?.redact(text)));
+        Post { channel, about: None, body, reply_to: None }.into_row()
+    }
+
+    fn wake_outbox(&self, channel: u64) {
+        if let Ok(bridge) = self.app() {
+            bridge.outbox.wake_sender(ChannelId::new(channel.max(1)));
+        }
+    }
+
+    fn sync_agent_channel(&self, agent: Uuid) {
+        if let Ok(bridge) = self.app()
+            && bridge.ops.discord.state() == ConnectionState::Connected
+        {
+            bridge.tasks.spawn(sync::sync_agent(bridge.clone(), agent));
+        }
+    }
+
+    fn rename_channel(&self, channel: u64, name: String) {
+        let Ok(bridge) = self.app() else { return };
+        let tasks = bridge.tasks.clone();
+        tasks.spawn(async move {
+            let rest = bridge.rest.background();
+            let renamed = rest.rename_channel(ChannelId::new(channel.max(1)), &name);
+            tokio::select! {
+                () = bridge.stop.cancelled() => {}
+                done = renamed => if let Err(error) = done {
+                    tracing::warn!(agent = %name, channel, %error, "its channel keeps its name");
+                }
+            }
+        });
+    }
+}
+
+impl LostChannelListener for DiscordChannels {
+    fn channel_deleted(&self, channel: ChannelId) {
+        if let Ok(bridge) = self.app() {
+            bridge.tasks.spawn(sync::verify_deleted(bridge.clone(), channel));
+        }
+    }
+
+    fn channel_forbidden(&self, channel: ChannelId) {
+        let agent = self.app().ok().and_then(|bridge| bridge.channels.agent_of(channel));
+        let agent = agent.map(|agent| agent.settings.name.clone()).unwrap_or_default();
+        tracing::warn!(agent, %channel, "Chorus may not write in this channel: give it the permissions that docs/DISCORD.md lists");
+    }
+}
+
+fn unfit_error(why: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Denied, why.into())
+        .hint("name a text channel that Chorus may see and write in; docs/DISCORD.md lists the permissions")
+}

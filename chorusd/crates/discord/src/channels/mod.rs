@@ -1,0 +1,141 @@
+//! Channels of agents: which channel belongs to which agent, creating channels, and what happens to an agent whose
+//! channel is deleted.
+
+mod channel_api;
+mod create;
+mod guild_allowlist;
+mod guild_cache;
+mod restore_button;
+mod sync;
+mod welcome;
+
+use std::sync::Arc;
+
+use chorus_engine::agent::agent_index::{AgentEntry, AgentIndex};
+use serenity::model::Permissions;
+use serenity::model::event::Event;
+use serenity::model::id::{ChannelId, GuildId, UserId};
+use uuid::Uuid;
+
+pub use self::guild_allowlist::GuildAllowlist;
+use self::guild_cache::GuildCache;
+use super::app::DiscordApp;
+use super::inbound::ChannelNames;
+pub use channel_api::DiscordChannels;
+pub use restore_button::{restore_button_id as restore_button, restore_session};
+
+/// The channels of agents. All state is in memory.
+#[derive(Debug)]
+pub struct AgentChannels {
+    directory: Arc<AgentIndex>,
+    guild_cache: GuildCache,
+    pub allowlist: GuildAllowlist,
+    /// Only one channel is created at a time, so that the category is not created twice.
+    create_lock: tokio::sync::Mutex<()>,
+}
+
+impl AgentChannels {
+    #[must_use]
+    pub fn new(directory: Arc<AgentIndex>, allowlist: GuildAllowlist) -> Self {
+        Self { directory, guild_cache: GuildCache::default(), allowlist, create_lock: tokio::sync::Mutex::default() }
+    }
+
+    /// Returns the agent that a channel belongs to.
+    #[must_use]
+    pub fn agent_of(&self, channel: ChannelId) -> Option<Arc<AgentEntry>> {
+        self.directory.by_channel(channel.get())
+    }
+
+    /// Returns the channel of an agent, and its guild as far as it is known. Returns `None` if that guild is not
+    /// allowed any more.
+    #[must_use]
+    pub fn channel_of(&self, agent: Uuid) -> Option<(ChannelId, Option<GuildId>)> {
+        let entry = self.directory.by_id(agent)?;
+        let channel = ChannelId::new(entry.channel()?);
+        // The channel belongs to another agent that names it, too.
+        if self.directory.by_channel(channel.get())?.settings.id != agent {
+            return None;
+        }
+        let noted = entry.guild_id.as_ref().and_then(|id| id.parse().ok()).filter(|id: &u64| *id != 0);
+        let guild = noted.map(GuildId::new).or_else(|| self.guild_cache.guild_of(channel));
+        guild.is_none_or(|guild| self.serves(guild)).then_some((channel, guild))
+    }
+
+    /// Returns whether Chorus may read the history of a channel; true if that is not known.
+    #[must_use]
+    pub fn may_read_history(&self, channel: ChannelId) -> bool {
+        self.guild_cache
+            .has_permissions(channel, Permissions::VIEW_CHANNEL | Permissions::READ_MESSAGE_HISTORY)
+            .unwrap_or(true)
+    }
+
+    /// Returns the owner of a guild, if known.
+    #[must_use]
+    pub fn owner_of(&self, guild: GuildId) -> Option<UserId> {
+        self.guild_cache.owner_of(guild)
+    }
+
+    /// Returns whether the channel is in the cache of a guild. Threads are not.
+    #[must_use]
+    pub fn is_known(&self, channel: ChannelId) -> bool {
+        self.guild_cache.guild_of(channel).is_some()
+    }
+
+    /// Returns the id of Chorus's own user; `None` before the first connection.
+    #[must_use]
+    pub fn own_user_id(&self) -> Option<UserId> {
+        self.guild_cache.own_user_id()
+    }
+
+    /// Returns whether everybody who sees a channel may change its conversation, as far as roles tell.
+    #[must_use]
+    pub fn all_may_change(&self, channel: ChannelId, approvers: &[String]) -> bool {
+        self.guild_cache.all_members_have(channel, Permissions::MANAGE_MESSAGES, |role| {
+            approvers.iter().any(|named| *named == role.name || *named == role.id.to_string())
+        })
+    }
+
+    /// Returns whether a guild is allowed.
+    #[must_use]
+    pub fn serves(&self, guild: GuildId) -> bool {
+        self.allowlist.contains(guild)
+    }
+
+    /// Returns whether it is the only guild that is allowed.
+    #[must_use]
+    pub fn serves_only(&self, guild: GuildId) -> bool {
+        self.allowlist.all() == [guild]
+    }
+}
+
+impl ChannelNames for AgentChannels {
+    fn channel_name(&self, channel: u64) -> Option<String> {
+        self.guild_cache.name_of(ChannelId::new(channel.max(1)))
+    }
+}
+
+/// Handles a new connection. A resumed session sends no guilds, so the channels and guilds are requested.
+pub fn on_connected(bridge: &Arc<DiscordApp>, resumed: bool) {
+    if resumed && bridge.channels.guild_cache.guild_ids().is_empty() {
+        bridge.tasks.spawn(guild_allowlist::refresh_after_resume(bridge.clone()));
+        bridge.tasks.spawn(sync::sync_all(bridge.clone()));
+    }
+}
+
+/// Updates the caches from a gateway event. Does not block.
+pub fn handle_event(bridge: &Arc<DiscordApp>, event: &Event) {
+    let rooms = &bridge.channels;
+    rooms.allowlist.handle_event(event);
+    if let Some(guild) = rooms.guild_cache.apply(event, |guild| rooms.serves(guild)) {
+        bridge.tasks.spawn(sync::sync_guild(bridge.clone(), guild));
+    }
+    match event {
+        Event::ChannelDelete(event) => {
+            bridge.tasks.spawn(sync::on_channel_deleted(bridge.clone(), event.channel.id));
+        }
+        Event::GuildDelete(event) if !event.guild.unavailable && rooms.serves(event.guild.id) => {
+            tracing::warn!(guild = %event.guild.id, "Chorus was removed from a server; its agents there hear nobody");
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,48 @@
+//! The Restore button below an idle notice.
+
+use chorus_base::error::{Error, Result};
+use chorus_base::requester::Requester;
+use chorus_engine::ops::context::restore as context;
+use chorus_engine::ops::resolve::with_expected_agent;
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::context::RestoreParams;
+use serenity::model::id::ChannelId;
+use uuid::Uuid;
+
+use super::super::app::DiscordApp;
+use super::super::commands::rewrite_commands;
+
+/// Returns the custom id of the button for a session.
+#[must_use]
+pub fn restore_button_id(session: Uuid) -> String {
+    format!("restore:{session}")
+}
+
+/// Restores a session of the agent that the channel belongs to, on behalf of `by`, who may change conversations.
+/// `session` is the part of the custom id behind `restore:`. Returns the text that reports the outcome.
+///
+/// # Errors
+/// `not_found` if the channel belongs to no agent; otherwise those of `context restore`.
+pub async fn restore_session(bridge: &DiscordApp, channel: ChannelId, session: &str, by: &Requester) -> Result<String> {
+    let agent = bridge.channels.agent_of(channel).ok_or_else(|| {
+        Error::new(ErrorKind::NotFound, "this channel is no agent's any more")
+            .hint("`/agent list` shows which channel is whose")
+    })?;
+    let params = RestoreParams {
+        agent: Some(agent.settings.name.clone()),
+        session: session.to_owned(),
+        // Only sessions of the channel's own agent.
+        own: true,
+        ..RestoreParams::default()
+    };
+    let restored = with_expected_agent(agent.settings.id, context::restore_as(&bridge.ops, params, by)).await?;
+    let count = if restored.messages == 1 { "1 message".to_owned() } else { format!("{} messages", restored.messages) };
+    let mut text = format!("Restored: {count} of {}. Go on here.", restored.session.header.session_id);
+    if let Some(saved) = &restored.saved_first {
+        text.push_str(&format!(" What was live is saved as {}.", saved.short_id));
+    }
+    for warning in &restored.warnings {
+        text.push_str(&format!("\n{}", rewrite_commands(warning)));
+    }
+    Ok(bridge.redact(&text))
+}

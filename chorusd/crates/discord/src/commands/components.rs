@@ -1,0 +1,173 @@
+//! Buttons. The custom id of a button says what it does, so that buttons of messages from before a restart still work.
+
+use std::sync::Arc;
+
+use chorus_base::error::{Error, Result};
+use chorus_base::requester::Answerer;
+use chorus_proto::ErrorKind;
+use serenity::model::application::ComponentInteraction;
+use uuid::Uuid;
+
+use super::confirmation::{ConfirmOutcome, PendingCommand};
+use super::definitions::Right;
+use super::invocation::Caller;
+use super::respond::{send_edit, send_followup, send_initial_response};
+use super::response::Response;
+use super::text_format::error_text;
+use super::{BUSY_TEXT, GUILDS_ONLY_TEXT, agent, caller, context, history, run_to_completion, with_roles};
+use crate::app::DiscordApp;
+use crate::rest::interactions::{InitialResponse, InteractionRef};
+use crate::{approvals, channels, reply};
+
+/// What a button does, parsed from its custom id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ButtonKind {
+    History {
+        agent: Uuid,
+        page: u64,
+    },
+    Confirm(Uuid),
+    Cancel(Uuid),
+    Stop {
+        turn: Uuid,
+    },
+    Restore {
+        session: Uuid,
+    },
+    /// An answer to an approval; the approvals module parses the custom id further.
+    Approval,
+}
+
+/// The outcome of a button press.
+#[derive(Debug)]
+enum ButtonOutcome {
+    /// The message of the button gets another text.
+    Edited(Response),
+    /// Everybody in the channel reads the text.
+    Public(String),
+    /// Only the person who pressed reads the text.
+    Private(String),
+    /// No text: the message is edited elsewhere.
+    Silent,
+}
+
+impl ButtonKind {
+    fn parse(id: &str) -> Option<Self> {
+        let (kind, rest) = id.split_once(':')?;
+        Some(match kind {
+            "history" => {
+                let (agent, page) = rest.split_once(':')?;
+                Self::History { agent: agent.parse().ok()?, page: page.parse().ok()? }
+            }
+            "confirm" => Self::Confirm(rest.parse().ok()?),
+            "cancel" => Self::Cancel(rest.parse().ok()?),
+            "stop" => Self::Stop { turn: rest.parse().ok()? },
+            "restore" => Self::Restore { session: rest.parse().ok()? },
+            "approve" | "always" | "deny" => Self::Approval,
+            _ => return None,
+        })
+    }
+}
+
+/// Handles a press of a button.
+pub async fn handle_button(bridge: Arc<DiscordApp>, pressed: ComponentInteraction) {
+    let ComponentInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = pressed;
+    let way = InteractionRef { id, application: application_id, token };
+    let Some((guild, member)) = guild_id.zip(member) else {
+        send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
+        return;
+    };
+    if !bridge.channels.serves(guild) {
+        return;
+    }
+    let Some(what) = ButtonKind::parse(&data.custom_id) else {
+        send_initial_response(
+            &bridge,
+            &way,
+            &InitialResponse::PrivateMessage("Chorus does not know this button any more.".into()),
+        )
+        .await;
+        return;
+    };
+    let Ok(_room) = bridge.commands.permits.clone().try_acquire_owned() else {
+        send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(BUSY_TEXT.into())).await;
+        return;
+    };
+    if !send_initial_response(&bridge, &way, &InitialResponse::DeferUpdate).await {
+        return;
+    }
+    let by = with_roles(caller(&bridge, guild, channel_id, &member), &member).await;
+    let done = run_to_completion(&bridge, async move { run_button(what, &data.custom_id, &by).await }).await;
+    match done {
+        Ok(ButtonOutcome::Edited(reply)) => send_edit(&bridge, &way, &reply).await,
+        Ok(ButtonOutcome::Public(text)) => send_followup(&bridge, &way, &text, false).await,
+        Ok(ButtonOutcome::Private(text)) => send_followup(&bridge, &way, &text, true).await,
+        Ok(ButtonOutcome::Silent) => {}
+        Err(failure) => send_followup(&bridge, &way, &error_text(&*bridge, &failure), true).await,
+    }
+}
+
+async fn run_button(what: ButtonKind, id: &str, by: &Caller) -> Result<ButtonOutcome> {
+    let who = &by.member.requester;
+    match what {
+        ButtonKind::History { agent, page } => history::show_page(by, agent, page).await.map(ButtonOutcome::Edited),
+        ButtonKind::Confirm(id) => match take_confirmation(by, id)? {
+            PendingCommand::Clear { agent, save } => context::clear_confirmed(by, agent, save).await,
+            PendingCommand::Destroy { agent, keep_files } => agent::destroy_confirmed(by, agent, keep_files).await,
+        }
+        .map(ButtonOutcome::Edited),
+        ButtonKind::Cancel(id) => {
+            take_confirmation(by, id).map(|_| ButtonOutcome::Edited(Response::new("Nothing was done.")))
+        }
+        ButtonKind::Stop { turn } => {
+            let done = reply::stop_turn(&by.app, turn, who, by.member.rights.can_change_context()).await;
+            done.map_err(|failure| by.verify_denial(failure)).map(|()| ButtonOutcome::Silent)
+        }
+        ButtonKind::Restore { session } => {
+            by.audit(&*by.resolve_agent(None)?, "context.restore", Right::Change).await?;
+            channels::restore_session(&by.app, by.channel, &session.to_string(), who).await.map(ButtonOutcome::Public)
+        }
+        ButtonKind::Approval => {
+            let by_whom = Answerer { requester: who.clone(), is_approver: by.member.rights.approver };
+            let done = approvals::on_button(&by.app, id, &by_whom).await;
+            done.map_err(|failure| by.verify_denial(failure)).map(ButtonOutcome::Private)
+        }
+    }
+}
+
+/// Takes the confirmation with this id, if it is the caller's to give.
+fn take_confirmation(by: &Caller, id: Uuid) -> Result<PendingCommand> {
+    match by.app.commands.confirmations.take(id, by.ops().clock.ticks(), &by.member.requester) {
+        ConfirmOutcome::Confirmed(deed) => Ok(deed),
+        ConfirmOutcome::WrongPerson => {
+            Err(Error::new(ErrorKind::Denied, "somebody else was asked that").hint("run the command yourself"))
+        }
+        ConfirmOutcome::Expired => Err(Error::new(ErrorKind::Expired, "that was answered already, or too late")
+            .hint("run the command again; a question is open for a minute, and not after a restart")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_buttons_say_all_and_are_short_enough() {
+        let (agent, page) = (Uuid::from_u128(7), u64::MAX);
+        let id = history::page_button_id(agent, page);
+        assert!(id.len() <= 100);
+        assert_eq!(ButtonKind::parse(&id), Some(ButtonKind::History { agent, page }));
+        assert_eq!(ButtonKind::parse(&format!("confirm:{agent}")), Some(ButtonKind::Confirm(agent)));
+        assert_eq!(ButtonKind::parse(&format!("cancel:{agent}")), Some(ButtonKind::Cancel(agent)));
+        assert_eq!(ButtonKind::parse(&format!("stop:{agent}")), Some(ButtonKind::Stop { turn: agent }));
+        assert_eq!(ButtonKind::parse(&format!("restore:{agent}")), Some(ButtonKind::Restore { session: agent }));
+        for answer in ["approve", "always", "deny"] {
+            assert_eq!(ButtonKind::parse(&format!("{answer}:k7mq2x:01234567")), Some(ButtonKind::Approval));
+        }
+        for wrong in
+            ["", "history", "history:x:1", "history:1", "confirm:", "nothing:1", &format!("history:{agent}:-1")]
+        {
+            assert_eq!(ButtonKind::parse(wrong), None, "{wrong}");
+        }
+    }
+}

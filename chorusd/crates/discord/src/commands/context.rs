@@ -1,0 +1,206 @@
+//! `/context`.
+
+use std::time::Duration;
+
+use chorus_base::error::{Error, Result};
+use chorus_engine::agent::agent_index::AgentEntry;
+use chorus_engine::ops::context::{clear, compact, restore, resume, rewind, save};
+use chorus_engine::ops::discord::command_support;
+use chorus_engine::ops::resolve::with_expected_agent;
+use chorus_proto::methods::chain::{CompactParams, ResumeParams};
+use chorus_proto::methods::context::{ClearParams, RestoreParams, RewindParams, SaveParams};
+use chorus_proto::{ErrorKind, Session};
+use uuid::Uuid;
+
+use super::command_rewrite::rewrite_commands;
+use super::confirmation::PendingCommand;
+use super::definitions::Right;
+use super::invocation::{Caller, Invocation};
+use super::response::Response;
+use super::text_format::{Redact as _, inline_code, inline_text, pluralize, session_title, truncate, warning_lines};
+
+/// How long a summary is waited for: a response can be edited for 15 minutes.
+const SUMMARY_TIMEOUT: Duration = Duration::from_secs(13 * 60);
+
+/// Returns the agent that a change is about, after recording the change and its requester in the audit log.
+async fn audited_agent(call: &Invocation, action: &str) -> Result<std::sync::Arc<AgentEntry>> {
+    let agent = call.caller.resolve_agent(call.args.text("agent"))?;
+    call.caller.audit(&agent, action, Right::Change).await?;
+    Ok(agent)
+}
+
+pub async fn save(call: &Invocation) -> Result<Response> {
+    let by = &call.caller;
+    let agent = audited_agent(call, "context.save").await?;
+    let params = SaveParams {
+        agent: Some(agent.settings.name.clone()),
+        description: call.args.text("description").map(str::to_owned),
+        ..SaveParams::default()
+    };
+    let saved = with_expected_agent(agent.settings.id, save::save(by.ops(), params)).await?;
+    let below = warning_lines(by, &saved.warnings);
+    let text = saved_text(by, &saved.session, saved.summary_pending) + &below;
+    let summary_of = saved.summary_pending.then_some((saved.session.header.id, below));
+    Ok(Response { summary_of, ..Response::new(text) })
+}
+
+/// Waits until a model's summary has replaced the first one, and returns the new response to the save. Returns `None`
+/// if there will be none.
+pub async fn wait_for_summary(by: &Caller, (session, below): (Uuid, String)) -> Option<Response> {
+    let saved = tokio::time::timeout(SUMMARY_TIMEOUT, command_support::wait_for_summary(by.ops(), session)).await;
+    let saved = saved.ok()?.inspect_err(|failure| tracing::warn!(%failure, "a summary is not shown")).ok()??;
+    Some(Response::new(saved_text(by, &saved, false) + &below))
+}
+
+/// Formats the response to a save. `pending`: a model's summary is on its way.
+fn saved_text(by: &Caller, session: &Session, pending: bool) -> String {
+    let later = if pending { "\n-# A model writes a summary, which takes the place of this one." } else { "" };
+    format!("Saved as {}.{}{later}", session_label(by, session), summary_text(by, session))
+}
+
+/// Asks for confirmation before the conversation is cleared.
+pub async fn clear(call: &Invocation) -> Result<Response> {
+    let (by, save) = (&call.caller, call.args.flag("save"));
+    let agent = by.resolve_agent(call.args.text("agent"))?;
+    let id = agent.settings.id;
+    let Some(info) = by.ops().registry.context_info(id) else {
+        return Err(Error::new(ErrorKind::NothingToSave, "the conversation is empty").hint("there is nothing to clear"));
+    };
+    let messages = pluralize(info.messages, "message");
+    let saved = match info.unsaved {
+        _ if save => "It is saved first.".to_owned(),
+        0 => "It is saved already.".to_owned(),
+        unsaved if unsaved == info.messages => "Nothing of it is saved.".to_owned(),
+        1 => "1 of them is not saved.".to_owned(),
+        unsaved => format!("{unsaved} of them are not saved."),
+    };
+    let text =
+        format!("Clear the conversation of **{}** ({messages})? {saved}", inline_text(by, &agent.settings.name, 64));
+    let bridge = &by.app;
+    Ok(bridge.commands.confirmations.ask(
+        bridge,
+        &by.member.requester,
+        PendingCommand::Clear { agent: id, save },
+        text,
+        "Clear",
+    ))
+}
+
+/// Clears the conversation after the confirmation.
+pub async fn clear_confirmed(by: &Caller, agent: Uuid, save: bool) -> Result<Response> {
+    by.check_right(Right::Change)?;
+    let entry = by.ops().agents.by_id(agent).filter(|entry| by.is_guild_agent(entry));
+    let entry = entry.ok_or_else(|| Error::new(ErrorKind::AgentNotFound, "that agent is gone"))?;
+    by.resolve_agent(Some(&entry.settings.name))?;
+    by.audit(&entry, "context.clear", Right::Change).await?;
+    let name = entry.settings.name.clone();
+    let gone =
+        with_expected_agent(agent, clear::clear(by.ops(), ClearParams { agent: Some(name.clone()), save })).await?;
+    let saved = gone
+        .saved
+        .as_ref()
+        .map_or_else(String::new, |session| format!(" It is saved as {}.", session_label(by, session)));
+    let pins = if gone.pins > 0 { format!(" and {}", pluralize(gone.pins, "pinned fact")) } else { String::new() };
+    let went = format!("{}{pins} went.{saved}", pluralize(gone.discarded, "message"));
+    let (who, name) = (inline_text(by, by.member.name(), 64), inline_text(by, &name, 64));
+    let aloud = format!("{who} cleared the conversation of **{name}**: {went}");
+    Ok(Response { public_text: Some(aloud), ..Response::new(format!("Cleared: {went}")) })
+}
+
+pub async fn restore(call: &Invocation) -> Result<Response> {
+    let (by, session) = (&call.caller, call.args.require_text("session")?.to_owned());
+    let agent = audited_agent(call, "context.restore").await?;
+    let params = RestoreParams {
+        agent: Some(agent.settings.name.clone()),
+        session,
+        at: call.args.number("at"),
+        discard: call.args.flag("discard"),
+        own: true,
+        files: false,
+    };
+    let work = restore::restore_as(by.ops(), params, &by.member.requester);
+    let done = with_expected_agent(agent.settings.id, work).await?;
+    let text = format!(
+        "Restored {}: {}, {} live now.{}",
+        session_label(by, &done.session),
+        inline_text(by, &session_title(by, &done.session, 120), 200),
+        pluralize(done.messages, "message"),
+        saved_first_text(by, done.saved_first.as_ref()),
+    );
+    Ok(Response::new(text + &warning_lines(by, &done.warnings)))
+}
+
+pub async fn resume(call: &Invocation) -> Result<Response> {
+    let (by, session) = (&call.caller, call.args.require_text("session")?.to_owned());
+    let agent = audited_agent(call, "context.resume").await?;
+    let params = ResumeParams { agent: Some(agent.settings.name.clone()), session };
+    let done =
+        with_expected_agent(agent.settings.id, resume::resume_as(by.ops(), params, &by.member.requester)).await?;
+    let saved = saved_first_text(by, done.saved_first.as_ref());
+    let opening = opening_text(&done.acknowledgement, done.generated);
+    let text = format!("Goes on from {}.{saved}\n\n{opening}", session_label(by, &done.session));
+    Ok(Response::new(text + &warning_lines(by, &done.warnings)))
+}
+
+pub async fn compact(call: &Invocation) -> Result<Response> {
+    let by = &call.caller;
+    let agent = audited_agent(call, "context.compact").await?;
+    let params = CompactParams { agent: Some(agent.settings.name.clone()), undo: call.args.flag("undo") };
+    let done = with_expected_agent(agent.settings.id, compact::compact(by.ops(), params)).await?;
+    let (before, after) = (done.receipt.tokens_before, done.receipt.tokens_after);
+    let mut text = match &done.session {
+        Some(session) => {
+            format!("Compacted: {before} tokens before, {after} after. It is saved as {}.", session_label(by, session))
+        }
+        None => {
+            format!("The last compaction is taken back: {} are shown again.", pluralize(done.receipt.left, "message"))
+        }
+    };
+    if let Some(said) = &done.acknowledgement {
+        text.push_str(&format!("\n\n{}", opening_text(said, done.generated)));
+    }
+    Ok(Response::new(text + &warning_lines(by, &done.warnings)))
+}
+
+pub async fn rewind(call: &Invocation) -> Result<Response> {
+    let agent = audited_agent(call, "context.rewind").await?;
+    let undo = call.args.flag("undo");
+    let params = RewindParams { agent: Some(agent.settings.name.clone()), n: call.args.number("turns"), undo };
+    let done = with_expected_agent(agent.settings.id, rewind::rewind(call.caller.ops(), params)).await?;
+    let moved = pluralize(done.moved, "message");
+    let text = if undo { format!("{moved} came back") } else { format!("{moved} dropped; `undo` brings them back") };
+    Ok(Response::new(format!("{text}. {} live now.", pluralize(done.messages, "message"))))
+}
+
+/// Formats the opening message of a context. In one that rules generated the commands are rewritten; one by a model
+/// stays as it is.
+fn opening_text(said: &str, generated: bool) -> String {
+    if generated { rewrite_commands(said) } else { said.to_owned() }
+}
+
+fn session_label(by: &Caller, session: &Session) -> String {
+    format!("{} ({})", inline_code(by, &session.header.session_id, 80), inline_code(by, &session.short_id, 40))
+}
+
+fn saved_first_text(by: &Caller, session: Option<&Session>) -> String {
+    session.map_or_else(String::new, |session| {
+        format!(" What was live before is saved as {}.", session_label(by, session))
+    })
+}
+
+fn summary_text(by: &Caller, session: &Session) -> String {
+    let text = session.header.summary.as_deref().map(str::trim).filter(|text| !text.is_empty());
+    text.map_or_else(String::new, |text| format!("\n{}", truncate(&by.redact(text), 1200)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_quoted_and_rules_name_the_commands_that_there_are_here() {
+        let said = "`chorusctl context history` shows them";
+        assert_eq!(opening_text(said, false), said);
+        assert_eq!(opening_text(said, true), "`/context history` shows them");
+    }
+}

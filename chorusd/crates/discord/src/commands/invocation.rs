@@ -1,0 +1,228 @@
+//! A command as it was invoked: by whom, where, and with which arguments.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chorus_base::error::{Error, Result};
+use chorus_engine::agent::agent_index::AgentEntry;
+use chorus_engine::ops::{Ops, discord};
+use chorus_proto::ErrorKind;
+use serenity::model::application::{CommandData, CommandDataOption, CommandDataOptionValue};
+use serenity::model::id::{ChannelId, GuildId};
+
+use super::definitions::Right;
+use crate::app::DiscordApp;
+use crate::member::GuildMember;
+
+/// The member who invoked a command or pressed a button, and where.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    pub app: Arc<DiscordApp>,
+    pub guild: GuildId,
+    pub channel: ChannelId,
+    pub member: GuildMember,
+}
+
+/// A command with its arguments.
+#[derive(Debug)]
+pub struct Invocation {
+    pub caller: Caller,
+    pub args: Arguments,
+}
+
+/// The arguments of a command, by name.
+#[derive(Debug, Default)]
+pub struct Arguments {
+    /// The name of the subcommand.
+    pub subcommand: Option<String>,
+    values: HashMap<String, ArgumentValue>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ArgumentValue {
+    Text(String),
+    Number(u64),
+    Bool(bool),
+}
+
+impl Arguments {
+    #[must_use]
+    pub fn from_data(data: &CommandData) -> Self {
+        match data.options.first() {
+            Some(CommandDataOption { name, value: CommandDataOptionValue::SubCommand(options), .. }) => {
+                Self { subcommand: Some(name.clone()), values: argument_values(options) }
+            }
+            _ => Self { subcommand: None, values: argument_values(&data.options) },
+        }
+    }
+
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<&str> {
+        match self.values.get(name)? {
+            ArgumentValue::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<u64> {
+        match self.values.get(name)? {
+            ArgumentValue::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    #[must_use]
+    pub fn flag(&self, name: &str) -> bool {
+        self.values.get(name) == Some(&ArgumentValue::Bool(true))
+    }
+
+    /// Returns a text argument that is required.
+    ///
+    /// # Errors
+    /// `invalid_params`; Discord itself asks for required options before it sends a command.
+    pub fn require_text(&self, name: &str) -> Result<&str> {
+        self.text(name).ok_or_else(|| Error::invalid(format!("`{name}` is missing")))
+    }
+}
+
+fn argument_values(options: &[CommandDataOption]) -> HashMap<String, ArgumentValue> {
+    let value = |option: &CommandDataOption| match &option.value {
+        CommandDataOptionValue::String(text) | CommandDataOptionValue::Autocomplete { value: text, .. } => {
+            Some(ArgumentValue::Text(text.clone()))
+        }
+        CommandDataOptionValue::Integer(number) => u64::try_from(*number).ok().map(ArgumentValue::Number),
+        CommandDataOptionValue::Boolean(yes) => Some(ArgumentValue::Bool(*yes)),
+        _ => None,
+    };
+    options.iter().filter_map(|option| Some((option.name.clone(), value(option)?))).collect()
+}
+
+impl Caller {
+    #[must_use]
+    pub fn ops(&self) -> &Ops {
+        &self.app.ops
+    }
+
+    /// Checks that the caller has a right. Returns the name of what grants it, for people and for the audit log.
+    ///
+    /// # Errors
+    /// `denied`, with what is needed.
+    pub fn check_right(&self, right: Right) -> Result<&'static str> {
+        let rights = self.member.rights;
+        let (has, needed) = match right {
+            Right::Read => (true, "anybody"),
+            Right::Change => (rights.can_change_context(), "Manage Messages or a role of `approvers`"),
+            Right::Channels => (rights.manage_channels, "Manage Channels"),
+            Right::Server => (rights.manage_guild, "Manage Server"),
+        };
+        if has {
+            return Ok(needed);
+        }
+        self.ensure_roles_loaded()?;
+        Err(Error::new(ErrorKind::Denied, "you may not do that here").hint(format!("it needs {needed}")))
+    }
+
+    /// Checks that the roles of the guild are loaded. Without them no request can be denied with certainty.
+    ///
+    /// # Errors
+    /// `discord_failed`.
+    fn ensure_roles_loaded(&self) -> Result<()> {
+        if self.app.roles.is_loaded(self.guild) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::DiscordFailed, "Discord did not say which roles there are")
+            .hint("try again in a moment"))
+    }
+
+    /// Replaces a `denied` error by `discord_failed` if the roles of the guild are not loaded.
+    #[must_use]
+    pub fn verify_denial(&self, failure: Error) -> Error {
+        if failure.kind == ErrorKind::Denied { self.ensure_roles_loaded().err().unwrap_or(failure) } else { failure }
+    }
+
+    /// Checks that a model of this name can be called. Nobody in a channel could configure what is missing.
+    ///
+    /// # Errors
+    /// `model_unavailable` with the nearest names.
+    pub fn check_model(&self, name: &str) -> Result<()> {
+        self.ops().models.resolve(name).map(drop)
+    }
+
+    /// The agent of this channel.
+    #[must_use]
+    pub fn channel_agent(&self) -> Option<Arc<AgentEntry>> {
+        self.app.channels.agent_of(self.channel)
+    }
+
+    /// Returns whether an agent belongs to this guild: its channel is here, or its last one was. An agent that never
+    /// had a channel belongs to the guild if no other guild is allowed.
+    #[must_use]
+    pub fn is_guild_agent(&self, entry: &AgentEntry) -> bool {
+        match &entry.guild_id {
+            Some(guild) => *guild == self.guild.to_string(),
+            None => entry.channel_id.is_none() && self.app.channels.serves_only(self.guild),
+        }
+    }
+
+    /// The agents that the caller may see, by name.
+    #[must_use]
+    pub fn visible_agents(&self) -> Vec<Arc<AgentEntry>> {
+        if !self.member.rights.manage_channels {
+            return self.channel_agent().into_iter().collect();
+        }
+        self.ops().agents.all().into_iter().filter(|entry| self.is_guild_agent(entry)).collect()
+    }
+
+    /// Returns the agent that is named, or this channel's agent if none is.
+    ///
+    /// # Errors
+    /// `no_agent`, `denied` for another agent without Manage Channels, `agent_not_found`.
+    pub fn resolve_agent(&self, named: Option<&str>) -> Result<Arc<AgentEntry>> {
+        let own = self.channel_agent();
+        let Some(name) = named else {
+            return own.ok_or_else(|| {
+                Error::new(ErrorKind::NoAgent, "this channel has no agent")
+                    .hint("use the command in an agent's channel, or name one with `agent`")
+            });
+        };
+        if let Some(own) = own.filter(|own| own.settings.name == name) {
+            return Ok(own);
+        }
+        self.check_other_agents()?;
+        self.ops().agents.by_name(name).filter(|entry| self.is_guild_agent(entry)).ok_or_else(|| {
+            let shown: String = name.chars().take(80).collect();
+            Error::new(ErrorKind::AgentNotFound, format!("there is no agent {shown:?} here"))
+                .hint("`/agent list` shows them")
+        })
+    }
+
+    /// Checks that the caller may use agents of other channels.
+    ///
+    /// # Errors
+    /// `denied`.
+    pub fn check_other_agents(&self) -> Result<()> {
+        if self.member.rights.manage_channels {
+            return Ok(());
+        }
+        self.ensure_roles_loaded()?;
+        Err(Error::new(ErrorKind::Denied, "you may not reach for another channel's agent")
+            .hint("it needs Manage Channels"))
+    }
+
+    /// Records in the audit log what the caller is about to do.
+    ///
+    /// # Errors
+    /// If the audit log cannot be written, the action must not be done.
+    pub async fn audit(&self, agent: &AgentEntry, action: &str, right: Right) -> Result<()> {
+        let right = self.check_right(right)?;
+        discord::command_support::audit_action(
+            self.ops(),
+            &self.member.requester,
+            agent,
+            format!("discord:{action}"),
+            right,
+        )
+        .await
+    }
+}

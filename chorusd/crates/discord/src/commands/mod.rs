@@ -1,0 +1,216 @@
+//! Slash commands. Each interaction first gets a deferred response, before anything is looked up. Then the command runs
+//! the same `ops` function as the method of the socket.
+
+mod agent;
+mod autocomplete;
+mod command_rewrite;
+pub mod components;
+mod confirmation;
+mod context;
+mod definitions;
+mod history;
+mod invocation;
+mod overview;
+mod registration;
+mod registry;
+mod respond;
+mod response;
+mod settings;
+mod tasks;
+mod text_format;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
+use serenity::model::application::{CommandInteraction, Interaction};
+use serenity::model::guild::Member;
+use serenity::model::id::{ChannelId, GuildId};
+use tokio::sync::{Mutex, Semaphore};
+
+use self::invocation::{Arguments, Caller, Invocation};
+use self::respond::{send_initial_response, send_outcome};
+use self::response::Response;
+use crate::app::DiscordApp;
+use crate::keyed_mutex::KeyedMutex;
+use crate::member::GuildMember;
+use crate::rest::interactions::{InitialResponse, InteractionRef};
+pub use command_rewrite::rewrite_commands;
+use definitions::{CommandId, Subcommand};
+pub use registration::{on_guild_joined, on_guild_left, on_ready, on_resumed};
+
+/// Sessions on a page of history.
+const HISTORY_PAGE_SIZE: u64 = 10;
+
+/// Commands that may run at the same time; further ones get an error.
+const MAX_RUNNING_COMMANDS: usize = 4096;
+
+/// How long a running command may go on when the daemon stops.
+const STOP_GRACE: Duration = Duration::from_secs(1);
+
+const GUILDS_ONLY_TEXT: &str = "Chorus is there in servers only.\nHint: use the command in the channel of an agent.";
+const BUSY_TEXT: &str = "Too many commands are waiting.\nHint: try again in a moment.";
+
+/// State that all slash commands share.
+#[derive(Debug)]
+pub struct SlashCommands {
+    permits: Arc<Semaphore>,
+    confirmations: confirmation::Confirmations,
+    /// Lets one task at a time register the commands in a guild.
+    register_locks: KeyedMutex<()>,
+    /// Lets one task at a time change the record of registered commands.
+    registered_lock: Mutex<()>,
+    /// The application whose commands these are; 0 if not known yet.
+    application_id: AtomicU64,
+}
+
+impl Default for SlashCommands {
+    fn default() -> Self {
+        let room = Arc::new(Semaphore::new(MAX_RUNNING_COMMANDS));
+        Self {
+            permits: room,
+            confirmations: confirmation::Confirmations::default(),
+            register_locks: KeyedMutex::default(),
+            registered_lock: Mutex::default(),
+            application_id: AtomicU64::new(0),
+        }
+    }
+}
+
+/// Handles a command, a button press or an autocomplete request in a task of its own.
+pub fn handle_interaction(bridge: &Arc<DiscordApp>, interaction: Interaction) {
+    let tasks = bridge.tasks.clone();
+    let bridge = bridge.clone();
+    match interaction {
+        Interaction::Command(command) => _ = tasks.spawn(run_command(bridge, command)),
+        Interaction::Autocomplete(command) => _ = tasks.spawn(answer_autocomplete(bridge, command)),
+        Interaction::Component(pressed) => _ = tasks.spawn(components::handle_button(bridge, pressed)),
+        _ => {}
+    }
+}
+
+fn caller(bridge: &Arc<DiscordApp>, guild: GuildId, channel: ChannelId, member: &Member) -> Caller {
+    Caller { app: bridge.clone(), guild, channel, member: GuildMember::from_interaction(bridge, guild, member) }
+}
+
+/// Returns the caller again, once the roles of the guild are loaded.
+async fn with_roles(by: Caller, member: &Member) -> Caller {
+    match by.app.roles.ensure_loaded(&by.app.rest, by.guild).await {
+        Ok(()) => caller(&by.app, by.guild, by.channel, member),
+        Err(error) => {
+            tracing::warn!(%error, guild = %by.guild, "cannot tell how roles are called");
+            by
+        }
+    }
+}
+
+async fn run_command(bridge: Arc<DiscordApp>, command: CommandInteraction) {
+    let CommandInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = command;
+    let way = InteractionRef { id, application: application_id, token };
+    let Some((guild, member)) = guild_id.zip(member) else {
+        send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
+        return;
+    };
+    if !bridge.channels.serves(guild) {
+        return;
+    }
+    let given = Arguments::from_data(&data);
+    let Some(action) = registry::find_subcommand(&data.name, given.subcommand.as_deref()) else {
+        let unknown = "Chorus does not know this command any more.\nHint: Discord shows the new ones in a moment.";
+        send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(unknown.into())).await;
+        return;
+    };
+    let Ok(room) = bridge.commands.permits.clone().try_acquire_owned() else {
+        send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(BUSY_TEXT.into())).await;
+        return;
+    };
+    let by = caller(&bridge, guild, channel_id, &member);
+    // Only the caller should read that they lack a right.
+    let private = action.private || bridge.roles.is_loaded(guild) && by.check_right(action.right).is_err();
+    if !send_initial_response(&bridge, &way, &InitialResponse::Defer { private }).await {
+        return;
+    }
+    let by = with_roles(by, &member).await;
+    tracing::debug!(command = data.name, sub = given.subcommand, by = %by.member.requester, %guild, "a command");
+    let call = Invocation { caller: by.clone(), args: given };
+    let done = run_to_completion(&bridge, async move { dispatch_command(action, &call).await }).await;
+    let summary_of = done.as_ref().ok().and_then(|reply| reply.summary_of.clone());
+    send_outcome(&bridge, &way, private, done).await;
+    drop(room);
+    if let Some(session) = summary_of {
+        tokio::select! {
+            reply = context::wait_for_summary(&by, session) => if let Some(reply) = reply { respond::send_edit(&bridge, &way, &reply).await },
+            () = bridge.stop.cancelled() => {}
+        }
+    }
+}
+
+/// Runs `work` to its end in a task of its own, even if the daemon stops and nobody waits for the result any more.
+async fn run_to_completion<T: Send + 'static>(
+    bridge: &DiscordApp,
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    tokio::select! {
+        done = tokio::spawn(work) => done.unwrap_or_else(|e| Err(Error::internal(e.to_string()))),
+        () = wait_stop_grace(bridge) => Err(Error::new(ErrorKind::Stopping, "the daemon is stopping; it may have been done or not")
+            .hint("look when it has started anew")),
+    }
+}
+
+/// Waits until the daemon stops, and `STOP_GRACE` longer.
+async fn wait_stop_grace(bridge: &DiscordApp) {
+    bridge.stop.cancelled().await;
+    tokio::time::sleep(STOP_GRACE).await;
+}
+
+async fn dispatch_command(action: &Subcommand, call: &Invocation) -> Result<Response> {
+    call.caller.check_right(action.right)?;
+    match action.command {
+        CommandId::AgentInit => agent::init(call).await,
+        CommandId::AgentDestroy => agent::destroy(call).await,
+        CommandId::AgentList => agent::list(call).await,
+        CommandId::AgentConfig => agent::config(call).await,
+        CommandId::ContextSave => context::save(call).await,
+        CommandId::ContextClear => context::clear(call).await,
+        CommandId::ContextHistory => history::history(call).await,
+        CommandId::ContextRestore => context::restore(call).await,
+        CommandId::ContextResume => context::resume(call).await,
+        CommandId::ContextCompact => context::compact(call).await,
+        CommandId::ContextRewind => context::rewind(call).await,
+        CommandId::SettingsModel => settings::model(call).await,
+        CommandId::SettingsPermissions => settings::permissions(call).await,
+        CommandId::SettingsIdle => settings::idle(call).await,
+        CommandId::SettingsShow => settings::show(call).await,
+        CommandId::SettingsValidateKeys => settings::validate_keys(call).await,
+        CommandId::TasksList => tasks::list(call).await,
+        CommandId::TasksShow => tasks::show(call).await,
+        CommandId::TasksStop => tasks::stop(call).await,
+        CommandId::Status => overview::status(call).await,
+        CommandId::Models => overview::models(call).await,
+        CommandId::Approvals => overview::approvals(call).await,
+        CommandId::Usage => overview::usage(call).await,
+        CommandId::Ping => overview::ping(call).await,
+    }
+}
+
+/// Answers an autocomplete request, that is, suggests values while an option is typed.
+async fn answer_autocomplete(bridge: Arc<DiscordApp>, command: CommandInteraction) {
+    let CommandInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = command;
+    let way = InteractionRef { id, application: application_id, token };
+    let Some((guild, member)) = guild_id.zip(member).filter(|(guild, _)| bridge.channels.serves(*guild)) else {
+        return;
+    };
+    let room = bridge.commands.permits.clone().try_acquire_owned();
+    let given = Arguments::from_data(&data);
+    let mut choices = Vec::new();
+    if let (Ok(_), Some(action), Some(typed)) =
+        (&room, registry::find_subcommand(&data.name, given.subcommand.as_deref()), data.autocomplete())
+    {
+        let by = caller(&bridge, guild, channel_id, &member);
+        choices = autocomplete::suggest_choices(&by, action, &given, typed.name, typed.value).await;
+    }
+    send_initial_response(&bridge, &way, &InitialResponse::Choices(choices)).await;
+}

@@ -1,0 +1,183 @@
+//! The commands that show a state: `/status`, `/models`, `/approvals`, `/usage`, `/ping`.
+
+use std::time::Duration;
+
+use chorus_base::error::Result;
+use chorus_engine::ops::resolve::with_expected_agent;
+use chorus_engine::ops::{approvals, models, status, usage};
+use chorus_proto::Agent;
+use chorus_proto::methods::approvals::ListParams;
+use chorus_proto::methods::daemon::StatusParams;
+use chorus_proto::methods::models::{Discovery, ModelsParams};
+use chorus_proto::methods::usage::{UsageParams, UsageSums};
+
+use super::agent::agent_line;
+use super::invocation::Invocation;
+use super::response::{Button, MAX_MESSAGE_CHARS, Response, Style};
+use super::text_format::{Redact as _, code_block, inline_code, inline_text, pluralize, relative_time, truncate};
+use crate::approvals::{action_text, allowed_buttons, format_requester};
+
+/// Models of a provider that are listed by name.
+const MAX_MODELS_PER_PROVIDER: usize = 40;
+
+/// Characters of an action that are listed; a longer action can only be allowed where it is shown whole.
+const MAX_ACTION_CHARS: usize = 600;
+
+/// Approvals that get buttons: Discord takes no more rows.
+const MAX_BUTTON_ROWS: usize = 5;
+
+/// Days that are listed.
+const MAX_DAYS: usize = 31;
+
+pub async fn status(call: &Invocation) -> Result<Response> {
+    let by = &call.caller;
+    let named = call.args.text("agent");
+    let agent = match (named, by.channel_agent()) {
+        (None, None) => None,
+        (named, _) => Some(by.resolve_agent(named)?),
+    };
+    let name = agent.as_ref().map(|agent| agent.settings.name.clone());
+    let found = {
+        let work = status::status(by.ops(), StatusParams { agent: name.clone(), limit: Some(0) });
+        match &agent {
+            Some(agent) => with_expected_agent(agent.settings.id, work).await?,
+            None => work.await?,
+        }
+    };
+    let up = humantime::format_duration(Duration::from_secs(found.daemon.uptime_s / 60 * 60)).to_string();
+    let up = if found.daemon.uptime_s < 60 { "under a minute".to_owned() } else { up };
+    let mut lines = vec![format!("Chorus {} · up {up}", found.daemon.version)];
+    match (found.agents.first(), name) {
+        (Some(agent), Some(_)) => {
+            lines.push(agent_line(by, agent));
+            lines.extend(agent_details(agent));
+            lines.push(format!("tasks: {} running, {} ended", found.tasks.running, found.tasks.finished));
+        }
+        _ => lines.push(format!("{} here", pluralize(by.visible_agents().len() as u64, "agent"))),
+    }
+    Ok(Response::new(lines.join("\n")))
+}
+
+fn agent_details(agent: &Agent) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(context) = &agent.context {
+        let unsaved = if context.unsaved == 0 { "all saved".into() } else { format!("{} not saved", context.unsaved) };
+        let window = context.meter.map_or_else(String::new, |meter| match meter.window {
+            Some(window) => format!(" · {} of {window} tokens", meter.used),
+            None => format!(" · {} tokens", meter.used),
+        });
+        lines.push(format!("began {} · {unsaved}{window}", relative_time(context.started_at)));
+        lines.extend(
+            context.idle_deadline_at.map(|at| format!("put away {} unless something is said", relative_time(at))),
+        );
+    }
+    if let Some(today) = &agent.today {
+        let cost = today.cost_usd.map_or_else(String::new, |cost| format!(" · ${cost:.2}"));
+        lines.push(format!("today: {} · {} tokens{cost}", pluralize(today.calls, "call"), today.tokens));
+    }
+    if agent.approvals > 0 {
+        lines.push(format!("{} waiting for an answer", pluralize(agent.approvals, "approval")));
+    }
+    lines
+}
+
+pub async fn models(call: &Invocation) -> Result<Response> {
+    let found = models::list::list(call.caller.ops(), ModelsParams {}).await?;
+    let default = found.default_model.map_or_else(|| "none".to_owned(), |model| inline_code(call, &model, 120));
+    let mut lines = vec![format!("default: {default}")];
+    lines.extend(
+        found
+            .aliases
+            .iter()
+            .map(|(name, model)| format!("{} is {}", inline_code(call, name, 64), inline_code(call, model, 120))),
+    );
+    for provider in &found.providers {
+        let amiss = match provider.found {
+            Discovery::Ok => "",
+            Discovery::Failed => " (cannot be asked)",
+            Discovery::NotRun => " (not asked yet)",
+        };
+        lines.push(format!(
+            "**{}**{amiss}: {}",
+            inline_text(call, &provider.name, 64),
+            pluralize(provider.models.len() as u64, "model")
+        ));
+        lines.extend(
+            provider
+                .models
+                .iter()
+                .take(MAX_MODELS_PER_PROVIDER)
+                .map(|model| format!("- {}", inline_code(call, &model.name, 120))),
+        );
+        if provider.models.len() > MAX_MODELS_PER_PROVIDER {
+            lines.push(format!("- and {} more", provider.models.len() - MAX_MODELS_PER_PROVIDER));
+        }
+    }
+    Ok(Response::new(lines.join("\n")))
+}
+
+pub async fn approvals(call: &Invocation) -> Result<Response> {
+    let agent = call.caller.resolve_agent(call.args.text("agent"))?;
+    let params = ListParams { agent: Some(agent.settings.name.clone()), ..ListParams::default() };
+    let found = with_expected_agent(agent.settings.id, approvals::list::list(call.caller.ops(), params)).await?;
+    if found.approvals.is_empty() {
+        return Ok(Response::new("Nothing waits for an answer."));
+    }
+    let (by, alone) = (&call.caller, found.approvals.len() == 1);
+    let mut rows = Vec::new();
+    let mut asked = Vec::new();
+    for approval in &found.approvals {
+        let (id, until) = (inline_code(call, &approval.id, 16), relative_time(approval.expires_at));
+        let sheet = call.redact(&action_text(approval));
+        let whole = sheet.chars().count() <= MAX_ACTION_CHARS;
+        asked.push(format!(
+            "{id} · asked for {} · expires {until}\n{}",
+            format_requester(&approval.requester),
+            code_block(call, &truncate(&sheet, MAX_ACTION_CHARS))
+        ));
+        if rows.len() < MAX_BUTTON_ROWS {
+            let buttons = allowed_buttons(approval, &by.member.requester, by.member.rights.approver, whole);
+            let button = |(id, label): (String, &str)| Button {
+                id,
+                label: if alone { label.to_owned() } else { format!("{label} · {}", approval.id) },
+                style: Style::Secondary,
+                disabled: false,
+            };
+            rows.push(buttons.into_iter().map(button).collect());
+        }
+    }
+    let text = asked.join("\n");
+    // The buttons must not stand below an action that can be read only in the attached file.
+    if text.chars().count() > MAX_MESSAGE_CHARS {
+        rows.clear();
+    }
+    Ok(Response { rows, ..Response::new(text) })
+}
+
+pub async fn usage(call: &Invocation) -> Result<Response> {
+    let agent = call.caller.resolve_agent(call.args.text("agent"))?;
+    let since = call.args.text("since").map(str::to_owned);
+    let name = agent.settings.name.clone();
+    let found = with_expected_agent(
+        agent.settings.id,
+        usage::usage(call.caller.ops(), UsageParams { agent: Some(name.clone()), since }),
+    )
+    .await?;
+    let name = inline_text(call, &name, 64);
+    if found.days.is_empty() {
+        return Ok(Response::new(format!("**{name}** has called no model.")));
+    }
+    let row = |what: &str, sums: &UsageSums| {
+        let cost = sums.cost_usd.map_or_else(|| "price not known".to_owned(), |cost| format!("${cost:.4}"));
+        let calls = pluralize(sums.calls, "call");
+        format!("{what}: {calls}, {} in, {} out, {cost}", sums.input_tokens, sums.output_tokens)
+    };
+    let days = found.days.iter().take(MAX_DAYS).map(|day| row(&format!("{} {}", day.day, day.model), &day.sums));
+    let mut lines: Vec<String> = days.collect();
+    lines.push(row("total", &found.total));
+    Ok(Response::new(format!("**{name}**\n{}", code_block(call, &lines.join("\n")))))
+}
+
+pub async fn ping(_: &Invocation) -> Result<Response> {
+    Ok(Response::new(format!("Chorus {} is there.", status::VERSION)))
+}

@@ -1,0 +1,147 @@
+//! Registers the slash commands in guilds that do not have the current ones yet.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use chorus_engine::ops::discord::command_support::{registered_hashes, set_registered_hash};
+use serde_json::Value;
+use serenity::model::id::{ApplicationId, GuildId};
+use sha2::{Digest as _, Sha256};
+use tokio::time::sleep;
+
+use super::definitions::Command;
+use super::registry::COMMANDS;
+use crate::app::DiscordApp;
+use crate::rest::RestError;
+
+/// The first wait before a retry, and the longest.
+const INITIAL_BACKOFF: Duration = Duration::from_secs(2);
+const MAX_BACKOFF: Duration = Duration::from_secs(300);
+
+/// Registers the commands after a new session was opened, which names the application and its guilds.
+pub fn on_ready(bridge: &Arc<DiscordApp>, application: ApplicationId, guilds: impl IntoIterator<Item = GuildId>) {
+    bridge.commands.application_id.store(application.get(), Relaxed);
+    register_in_guilds(bridge, application, guilds);
+}
+
+/// Registers the commands in a guild that the application joined, or that became available again.
+pub fn on_guild_joined(bridge: &Arc<DiscordApp>, guild: GuildId) {
+    let bridge = bridge.clone();
+    bridge.tasks.clone().spawn(async move {
+        let named = bridge.commands.application_id.load(Relaxed);
+        let application = match named {
+            // A resumed session does not name the application, so take it from the record of the last registration.
+            0 => registered_guilds(&bridge).await.first().map(|(application, _)| *application),
+            named => Some(ApplicationId::new(named)),
+        };
+        if let Some(application) = application {
+            register_in_guilds(&bridge, application, [guild]);
+        }
+    });
+}
+
+/// Registers the commands in these guilds, in the background.
+fn register_in_guilds(bridge: &Arc<DiscordApp>, application: ApplicationId, guilds: impl IntoIterator<Item = GuildId>) {
+    for guild in guilds.into_iter().filter(|guild| bridge.channels.serves(*guild)) {
+        let bridge = bridge.clone();
+        // A task for each guild, so that one that refuses the commands does not delay the others.
+        bridge.tasks.clone().spawn(async move {
+            tokio::select! {
+                () = register_with_retries(&bridge, application, guild) => {}
+                () = bridge.stop.cancelled() => {}
+            }
+        });
+    }
+}
+
+/// Registers the commands in all guilds that were registered before or are allowed now. A resumed session names no
+/// guilds, unlike the one of [`on_ready`].
+pub fn on_resumed(bridge: &Arc<DiscordApp>) {
+    let bridge = bridge.clone();
+    bridge.tasks.clone().spawn(async move {
+        let told = registered_guilds(&bridge).await;
+        let Some((application, _)) = told.first().copied() else { return };
+        let served = bridge.channels.allowlist.all().into_iter().map(|guild| (application, guild));
+        let all: BTreeSet<_> = told.into_iter().chain(served).collect();
+        for (application, guild) in all {
+            register_in_guilds(&bridge, application, [guild]);
+        }
+    });
+}
+
+/// Returns the guilds that were registered before, each with its application.
+async fn registered_guilds(bridge: &DiscordApp) -> Vec<(ApplicationId, GuildId)> {
+    let ids = |key: &String| {
+        let (application, guild) = key.split_once(':')?;
+        let id = |text: &str| text.parse::<u64>().ok().filter(|id| *id != 0);
+        Some((ApplicationId::new(id(application)?), GuildId::new(id(guild)?)))
+    };
+    match registered_hashes(&bridge.ops).await {
+        Ok(told) => told.keys().filter_map(ids).collect(),
+        Err(failure) => {
+            tracing::warn!(%failure, "cannot tell which servers know the commands");
+            Vec::new()
+        }
+    }
+}
+
+/// Forgets the registration of a guild that was left: if it is joined again, the commands are registered anew.
+pub fn on_guild_left(bridge: &Arc<DiscordApp>, guild: GuildId) {
+    let bridge = bridge.clone();
+    bridge.tasks.clone().spawn(async move {
+        let registering = bridge.commands.register_locks.get(guild);
+        let _one_at_a_time = registering.lock().await;
+        let _noting = bridge.commands.registered_lock.lock().await;
+        let Ok(told) = registered_hashes(&bridge.ops).await else { return };
+        let ending = format!(":{guild}");
+        for key in told.keys().filter(|key| key.ends_with(&ending)) {
+            if let Err(failure) = set_registered_hash(&bridge.ops, key, None).await {
+                tracing::warn!(%failure, %guild, "cannot forget what a server was told");
+            }
+        }
+    });
+}
+
+async fn register_with_retries(bridge: &DiscordApp, application: ApplicationId, guild: GuildId) {
+    let mut wait = INITIAL_BACKOFF;
+    loop {
+        match register_guild(bridge, application, guild).await {
+            Ok(()) => return,
+            Err(error) if error.is_transient() => {
+                let asked = if let RestError::RateLimited { after, .. } = error { after } else { Duration::ZERO };
+                tracing::warn!(%error, %guild, "the server cannot be told the commands; it is tried again");
+                sleep(wait.max(asked)).await;
+                wait = (wait * 2).min(MAX_BACKOFF);
+            }
+            Err(error) => return tracing::warn!(%error, %guild, "the server does not take the commands"),
+        }
+    }
+}
+
+async fn register_guild(bridge: &DiscordApp, application: ApplicationId, guild: GuildId) -> Result<(), RestError> {
+    let registering = bridge.commands.register_locks.get(guild);
+    let _one_at_a_time = registering.lock().await;
+    let bodies: Vec<Value> = COMMANDS.iter().map(Command::to_json).collect();
+    let (key, hash) = (format!("{application}:{guild}"), hash_definitions(&bodies));
+    let told = registered_hashes(&bridge.ops).await.unwrap_or_else(|failure| {
+        tracing::warn!(%failure, "cannot tell whether a server knows the commands");
+        Default::default()
+    });
+    if told.get(&key) == Some(&hash) {
+        return Ok(());
+    }
+    bridge.rest.set_guild_commands(application, guild, &bodies).await?;
+    tracing::info!(%guild, commands = bodies.len(), "the server was told the commands");
+    let _noting = bridge.commands.registered_lock.lock().await;
+    if let Err(failure) = set_registered_hash(&bridge.ops, &key, Some(hash)).await {
+        tracing::warn!(%failure, "it is told again after the next start");
+    }
+    Ok(())
+}
+
+fn hash_definitions(bodies: &[Value]) -> String {
+    let text = Value::from(bodies.to_vec()).to_string();
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

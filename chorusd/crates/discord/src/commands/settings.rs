@@ -1,0 +1,104 @@
+//! `/settings`.
+
+use chorus_base::error::{Error, Result};
+use chorus_engine::ops::models::validate;
+use chorus_engine::ops::settings::{set, show};
+use chorus_proto::methods::models::{Discovery, ModelsParams};
+use chorus_proto::methods::settings::{SetParams, Setting, ShowParams};
+use serde_json::Value;
+
+use super::command_rewrite::rewrite_commands;
+use super::definitions::Right;
+use super::invocation::Invocation;
+use super::response::Response;
+use super::text_format::{code_block, inline_code, inline_text, pluralize};
+
+/// Settings that are shown. Paths on the machine and other servers do not concern a channel.
+const VISIBLE_KEYS: [&str; 4] = ["default_model", "approval_timeout", "defaults.", "permission_grants."];
+
+/// Shows a setting, or sets it: `option` is the name of the command's option, `name` the key to set it by, `key` the
+/// key that it is listed by.
+async fn show_or_set(call: &Invocation, option: &str, name: &str, key: &str) -> Result<Response> {
+    let ops = call.caller.ops();
+    call.caller.check_right(Right::Server)?;
+    let value = match (call.args.text(option), call.args.flag("reset")) {
+        (Some(_), true) => return Err(Error::invalid(format!("`{option}` does not go with `reset`"))),
+        (Some(value), false) => value.to_owned(),
+        (None, true) => String::new(),
+        (None, false) => {
+            let all = show::show(ops, ShowParams {}).await?.settings;
+            let now = all.into_iter().find(|setting| setting.key == key);
+            let value = now.as_ref().map_or_else(|| "(none)".to_owned(), value_text);
+            return Ok(Response::new(format!("{} is {}.", inline_code(call, key, 64), inline_code(call, &value, 200))));
+        }
+    };
+    let params = SetParams { key: name.to_owned(), value: Value::from(value) };
+    let done = ops.store.escalate_fatal(set::set_as(ops, params, &call.caller.member.requester).await)?;
+    let was =
+        done.old.map_or_else(String::new, |old| format!(" What was set before: {}.", inline_code(call, &old, 200)));
+    let without = done.overridden_by.map_or_else(String::new, |variable| {
+        format!("\nNote: it has no effect while {} is set where chorusd starts.", inline_code(call, &variable, 80))
+    });
+    Ok(Response::new(format!(
+        "{} is now {}.{was}{without}",
+        inline_code(call, key, 64),
+        inline_code(call, &value_text(&done.setting), 200)
+    )))
+}
+
+pub async fn model(call: &Invocation) -> Result<Response> {
+    call.caller.check_right(Right::Server)?;
+    call.args.text("model").map_or(Ok(()), |name| call.caller.check_model(name))?;
+    show_or_set(call, "model", "default_model", "default_model").await
+}
+
+pub async fn permissions(call: &Invocation) -> Result<Response> {
+    show_or_set(call, "profile", "permissions", "defaults.permissions").await
+}
+
+pub async fn idle(call: &Invocation) -> Result<Response> {
+    show_or_set(call, "timeout", "idle_timeout", "defaults.idle_timeout").await
+}
+
+pub async fn show(call: &Invocation) -> Result<Response> {
+    call.caller.check_right(Right::Server)?;
+    let all = show::show(call.caller.ops(), ShowParams {}).await?.settings;
+    let shown = all.iter().filter(|setting| VISIBLE_KEYS.iter().any(|key| setting.key.starts_with(key)));
+    let lines: Vec<String> =
+        shown.map(|setting| format!("{} = {} ({})", setting.key, value_text(setting), setting.from.as_str())).collect();
+    Ok(Response::new(format!(
+        "{}\n`chorusctl settings show` at the terminal has all of them.",
+        code_block(call, &lines.join("\n"))
+    )))
+}
+
+fn value_text(setting: &Setting) -> String {
+    match &setting.value {
+        Value::Null => "(none)".to_owned(),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+pub async fn validate_keys(call: &Invocation) -> Result<Response> {
+    call.caller.check_right(Right::Server)?;
+    let found = validate::validate(call.caller.ops(), ModelsParams {}).await?;
+    if found.providers.is_empty() {
+        return Ok(Response::new("No provider is configured. `[providers]` of config.toml is the place."));
+    }
+    let lines = found.providers.iter().map(|provider| {
+        let name = inline_text(call, &provider.name, 64);
+        match provider.found {
+            Discovery::Ok => format!("✓ **{name}**: {}", pluralize(provider.models.len() as u64, "model")),
+            Discovery::Failed | Discovery::NotRun => {
+                let problem = provider.problem.as_deref().unwrap_or("it was not asked");
+                let hint = provider
+                    .hint
+                    .as_ref()
+                    .map_or_else(String::new, |hint| format!(" Hint: {}", rewrite_commands(hint)));
+                format!("✗ **{name}**: {problem}.{hint}")
+            }
+        }
+    });
+    Ok(Response::new(lines.collect::<Vec<_>>().join("\n")))
+}

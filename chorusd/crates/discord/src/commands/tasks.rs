@@ -1,0 +1,73 @@
+//! `/tasks`.
+
+use chorus_base::error::{Error, Result};
+use chorus_engine::ops::resolve::with_expected_agent;
+use chorus_engine::ops::tasks::{list, show, stop};
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::tasks::{ListParams, ShowParams, StopParams, Task};
+
+use super::definitions::Right;
+use super::invocation::Invocation;
+use super::response::Response;
+use super::text_format::{code_block, inline_code, inline_text, relative_time};
+
+/// Tasks that are listed: those that run, then the newest of those that ended.
+const MAX_TASKS: u64 = 20;
+
+pub async fn list(call: &Invocation) -> Result<Response> {
+    let agent = call.caller.resolve_agent(call.args.text("agent"))?;
+    let name = agent.settings.name.clone();
+    let params = ListParams { agent: Some(name.clone()), limit: Some(MAX_TASKS), ..ListParams::default() };
+    let found = with_expected_agent(agent.settings.id, list::list(call.caller.ops(), params)).await?;
+    if found.tasks.is_empty() {
+        return Ok(Response::new(format!("**{}** has run nothing in the background.", inline_text(call, &name, 64))));
+    }
+    let mut lines: Vec<String> = found.tasks.iter().map(|task| task_line(call, task)).collect();
+    if found.next.is_some() {
+        lines.push("There are more: `chorusctl tasks list` shows them.".to_owned());
+    }
+    Ok(Response::new(lines.join("\n")))
+}
+
+fn task_line(call: &Invocation, task: &Task) -> String {
+    let end = match (task.exit_code, task.signal) {
+        (Some(code), _) if code != 0 => format!(" with {code}"),
+        (None, Some(signal)) => format!(" by signal {signal}"),
+        _ => String::new(),
+    };
+    let (status, when) = (task.status.as_str(), relative_time(task.ended_at.unwrap_or(task.started_at)));
+    format!("{} · {status}{end} {when} · {}", inline_code(call, &task.id, 32), inline_code(call, &task.command, 120))
+}
+
+/// Finds the task, if it belongs to an agent that the caller may see.
+async fn find_task(call: &Invocation) -> Result<Task> {
+    let id = call.args.require_text("id")?;
+    let unknown = || {
+        let id: String = id.chars().take(40).collect();
+        Error::new(ErrorKind::NotFound, format!("there is no task {id:?} of an agent that you may look at"))
+            .hint("`/tasks list` shows them")
+    };
+    let found = match show::show(call.caller.ops(), ShowParams { id: id.trim().to_owned() }).await {
+        Err(failure) if failure.kind == ErrorKind::NotFound => return Err(unknown()),
+        found => found?,
+    };
+    // The error does not say that the task belongs to another agent: that would reveal that it exists.
+    call.caller.resolve_agent(Some(&found.task.agent)).map_err(|_| unknown())?;
+    Ok(found.task)
+}
+
+pub async fn show(call: &Invocation) -> Result<Response> {
+    let task = find_task(call).await?;
+    let began = relative_time(task.started_at);
+    let log = "`chorusctl tasks logs` has what it printed.";
+    Ok(Response::new(format!("{}\nBegan {began}.\n{}\n{log}", task_line(call, &task), code_block(call, &task.command))))
+}
+
+pub async fn stop(call: &Invocation) -> Result<Response> {
+    let task = find_task(call).await?;
+    let agent = call.caller.resolve_agent(Some(&task.agent))?;
+    call.caller.audit(&agent, &format!("tasks.stop:{}", task.id), Right::Change).await?;
+    let done = stop::stop(call.caller.ops(), StopParams { id: task.id }).await?;
+    let what = if done.stopped { "Stopped" } else { "It had ended already" };
+    Ok(Response::new(format!("{what}: {}", task_line(call, &done.task))))
+}

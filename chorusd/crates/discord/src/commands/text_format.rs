@@ -1,0 +1,163 @@
+//! Formats text for people in Discord.
+
+use chorus_base::error::Error;
+use chorus_proto::Session;
+use chorus_proto::visible_text::make_visible;
+use jiff::Timestamp;
+
+use super::command_rewrite::{mention_people, rewrite_commands};
+use super::invocation::{Caller, Invocation};
+use crate::app::DiscordApp;
+
+/// Redacts untrusted text. Do this before the text is truncated, escaped or shown: a truncated secret no longer matches
+/// any pattern.
+pub trait Redact {
+    /// Redacts the secrets in `text`.
+    fn redact(&self, text: &str) -> String;
+}
+
+impl Redact for DiscordApp {
+    fn redact(&self, text: &str) -> String {
+        Self::redact(self, text)
+    }
+}
+
+impl Redact for Caller {
+    fn redact(&self, text: &str) -> String {
+        self.app.redact(text)
+    }
+}
+
+impl Redact for Invocation {
+    fn redact(&self, text: &str) -> String {
+        self.caller.redact(text)
+    }
+}
+
+/// Formats an error: what happened, then its hint.
+pub fn error_text(clean: &impl Redact, failure: &Error) -> String {
+    let message = mention_people(&rewrite_commands(&clean.redact(&failure.message)));
+    // The message keeps its first letter: it may be the name of an agent, for example.
+    let what = truncate(message.trim_end_matches('.'), 1200);
+    let end = if what.ends_with(['?', '!', '…']) { "" } else { "." };
+    match &failure.hint {
+        Some(hint) => format!("Not done: {what}{end}\nHint: {}", truncate(&rewrite_commands(&clean.redact(hint)), 600)),
+        None => format!("Not done: {what}{end}"),
+    }
+}
+
+/// Truncates `text` to `most` characters, the last of which is an ellipsis if something is missing.
+pub fn truncate(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// Formats untrusted text for use within a line: on one line, with invisible characters made visible and Markdown
+/// escaped.
+pub fn inline_text(clean: &impl Redact, text: &str, most: usize) -> String {
+    let line = clean.redact(text);
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut shown = String::with_capacity(line.len() + 8);
+    for c in truncate(&make_visible(&line), most).chars() {
+        if matches!(c, '\\' | '*' | '_' | '~' | '`' | '|' | '<' | '>' | '[' | ']' | '(' | ')' | '#' | '@' | ':') {
+            shown.push('\\');
+        }
+        shown.push(c);
+    }
+    shown
+}
+
+/// Formats untrusted text as inline code.
+pub fn inline_code(clean: &impl Redact, text: &str, most: usize) -> String {
+    let line = clean.redact(text);
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("`{}`", truncate(&make_visible(&line), most).replace('`', "ˋ"))
+}
+
+/// Formats untrusted text as a code block, without truncating it.
+pub fn code_block(clean: &impl Redact, text: &str) -> String {
+    // A zero-width joiner would be invisible; a look-alike can be seen.
+    format!("```\n{}\n```", make_visible(&clean.redact(text)).replace("␤\n", "\n").replace("```", "ˋˋˋ"))
+}
+
+/// Formats a time as a Discord timestamp, which each client shows as "5 minutes ago".
+pub fn relative_time(at: Timestamp) -> String {
+    format!("<t:{}:R>", at.as_second())
+}
+
+/// `1 message`, `2 messages`.
+pub fn pluralize(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// Returns the topic of a session on one line.
+pub fn session_title(clean: &impl Redact, session: &Session, most: usize) -> String {
+    let header = &session.header;
+    let said =
+        |text: &Option<String>| text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+    let about =
+        said(&header.description).or_else(|| said(&header.summary)).unwrap_or_else(|| header.session_id.clone());
+    truncate(&clean.redact(&about).split_whitespace().collect::<Vec<_>>().join(" "), most)
+}
+
+/// Formats warnings, each on a line of its own.
+pub fn warning_lines(clean: &impl Redact, warnings: &[String]) -> String {
+    warnings
+        .iter()
+        .map(|warning| format!("\nNote: {}", truncate(&rewrite_commands(&clean.redact(warning)), 400)))
+        .collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use chorus_proto::ErrorKind;
+
+    use super::*;
+
+    /// Treats one word as a secret.
+    pub struct StarRedactor;
+
+    impl Redact for StarRedactor {
+        fn redact(&self, text: &str) -> String {
+            text.replace("a_secret", "*")
+        }
+    }
+
+    #[test]
+    fn secrets_go_before_anything_is_cut_or_escaped() {
+        assert_eq!(inline_text(&StarRedactor, "an a_secret", 8), r"an \*");
+        assert_eq!(inline_code(&StarRedactor, "an a_secret", 8), "`an *`");
+        assert_eq!(code_block(&StarRedactor, "a_secret"), "```\n*\n```");
+        let failure =
+            Error::invalid(format!("{}a_secret", "x".repeat(1195))).hint(format!("{}a_secret", "y".repeat(596)));
+        let said = error_text(&StarRedactor, &failure);
+        assert!(said.contains("x*.") && said.ends_with("y*"), "{said}");
+        assert_eq!(
+            warning_lines(&StarRedactor, &[format!("{}a_secret", "z".repeat(396))]),
+            format!("\nNote: {}*", "z".repeat(396))
+        );
+    }
+
+    #[test]
+    fn text_of_others_stays_text() {
+        assert_eq!(
+            inline_text(&StarRedactor, "**a**\n@everyone <@1> [x](http://y)", 80),
+            r"\*\*a\*\* \@everyone \<\@1\> \[x\]\(http\://y\)"
+        );
+        assert_eq!(inline_text(&StarRedactor, "abcdef", 4), "abc…");
+        assert_eq!(inline_code(&StarRedactor, "a`b\u{202e}\nc", 40), "`aˋb<U+202E> c`");
+        assert_eq!(code_block(&StarRedactor, "a\n```\nb"), "```\na\nˋˋˋ\nb\n```");
+    }
+
+    #[test]
+    fn a_failure_says_what_happened_and_what_to_do() {
+        let failure = Error::new(ErrorKind::Denied, "that is not yours").hint("ask somebody");
+        assert_eq!(error_text(&StarRedactor, &failure), "Not done: that is not yours.\nHint: ask somebody");
+        assert_eq!(error_text(&StarRedactor, &Error::invalid("no.")), "Not done: no.");
+        assert_eq!(error_text(&StarRedactor, &Error::invalid("which one?")), "Not done: which one?");
+        let failure = Error::invalid("none").hint("`chorusctl tasks list --all-agents` shows them");
+        assert_eq!(error_text(&StarRedactor, &failure), "Not done: none.\nHint: `/tasks list` shows them");
+    }
+}

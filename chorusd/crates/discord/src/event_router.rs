@@ -1,0 +1,66 @@
+//! Routes gateway events to the parts of the front end.
+
+use std::sync::Arc;
+
+use serenity::model::event::Event as Dispatch;
+use tokio::sync::mpsc;
+
+use super::app::DiscordApp;
+use super::event::GatewayEvent;
+use super::{channels, commands, inbound};
+
+/// Routes events until the gateway connection has ended. Nothing here waits for the disk or for Discord.
+pub async fn run(bridge: &Arc<DiscordApp>, mut events: mpsc::Receiver<GatewayEvent>) {
+    while let Some(event) = events.recv().await {
+        match event {
+            GatewayEvent::Dispatch(dispatch) => route_event(bridge, *dispatch),
+            GatewayEvent::Connected { resumed } => {
+                bridge.ops.discord.on_guilds_loaded();
+                channels::on_connected(bridge, resumed);
+                inbound::on_connected(bridge);
+                if resumed {
+                    commands::on_resumed(bridge);
+                }
+            }
+            GatewayEvent::Disconnected => {}
+        }
+    }
+}
+
+fn route_event(bridge: &Arc<DiscordApp>, dispatch: Dispatch) {
+    bridge.roles.apply(&dispatch);
+    channels::handle_event(bridge, &dispatch);
+    if matches!(
+        dispatch,
+        Dispatch::ChannelUpdate(_)
+            | Dispatch::GuildRoleUpdate(_)
+            | Dispatch::GuildMemberUpdate(_)
+            | Dispatch::GuildCreate(_)
+    ) {
+        bridge.outbox.retry_forbidden();
+    }
+    match dispatch {
+        Dispatch::MessageCreate(event) => inbound::on_message(bridge, event.message),
+        Dispatch::MessageUpdate(event) => inbound::on_edit(bridge, event),
+        Dispatch::MessageDelete(event) => {
+            inbound::on_delete(bridge, event.channel_id, event.guild_id, vec![event.message_id]);
+        }
+        Dispatch::MessageDeleteBulk(event) => inbound::on_delete(bridge, event.channel_id, event.guild_id, event.ids),
+        Dispatch::Ready(event) => {
+            let guilds = event.ready.guilds.iter().map(|guild| guild.id);
+            commands::on_ready(bridge, event.ready.application.id, guilds);
+        }
+        Dispatch::GuildCreate(event) => {
+            inbound::on_guild_available(bridge, event.guild.id);
+            commands::on_guild_joined(bridge, event.guild.id);
+        }
+        Dispatch::ChannelUpdate(event) => {
+            inbound::on_channel_rights_changed(bridge, event.channel.id, event.channel.guild_id)
+        }
+        Dispatch::GuildRoleUpdate(event) => inbound::on_guild_rights_changed(bridge, event.role.guild_id),
+        Dispatch::GuildMemberUpdate(event) => inbound::on_guild_rights_changed(bridge, event.guild_id),
+        Dispatch::GuildDelete(event) if !event.guild.unavailable => commands::on_guild_left(bridge, event.guild.id),
+        Dispatch::InteractionCreate(event) => commands::handle_interaction(bridge, event.interaction),
+        _ => {}
+    }
+}

@@ -1,0 +1,325 @@
+//! The worker of a channel. It handles the channel's events in order and claims each message on disk before anybody
+//! processes it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use chorus_base::error::Result;
+use chorus_engine::agent::agent_index::AgentEntry;
+use chorus_engine::ops::discord::claims::{ClaimOutcome, NewClaim};
+use chorus_engine::ops::discord::{channels, claims, outbox};
+use serenity::model::channel::Message;
+use serenity::model::event::MessageUpdateEvent;
+use serenity::model::id::{ChannelId, GuildId, MessageId};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, sleep};
+
+use super::backfill::{self, Backlog};
+use super::queue::{PendingEdit, QueuePosition};
+use super::request::{self, Incoming};
+use super::{Claim, INITIAL_BACKOFF, MAX_BACKOFF, service_messages};
+use crate::app::DiscordApp;
+
+/// Capacity of a channel's event queue. If it overflows, the channel is backfilled.
+const EVENT_QUEUE_LEN: usize = 256;
+/// Messages that are not for the agent, after which the last read message is recorded again.
+const MAX_UNRECORDED_MESSAGES: u32 = 64;
+
+/// An event in a channel.
+#[derive(Debug)]
+pub enum ChannelEvent {
+    Message(Box<Message>),
+    Edited(Box<MessageUpdateEvent>),
+    Deleted(Vec<MessageId>),
+    /// There is a new connection; events before it may have been missed.
+    Connected,
+    /// Chorus's permissions may have changed.
+    RightsChanged,
+}
+
+/// The handle of a channel's worker.
+#[derive(Debug)]
+pub struct ChannelHandle {
+    tx: mpsc::Sender<ChannelEvent>,
+    overflow: Arc<Overflow>,
+}
+
+/// Whether events were dropped because the queue was full.
+#[derive(Debug, Default)]
+struct Overflow {
+    has_dropped: AtomicBool,
+    dropped: Notify,
+}
+
+impl ChannelHandle {
+    /// Starts the worker.
+    pub fn start(bridge: &Arc<DiscordApp>, id: ChannelId) -> Self {
+        let (tx, rx) = mpsc::channel(EVENT_QUEUE_LEN);
+        let overflow = Arc::<Overflow>::default();
+        let intake = ChannelWorker {
+            app: bridge.clone(),
+            id,
+            overflow: overflow.clone(),
+            needs_backfill: true,
+            denied: None,
+            unrecorded: 0,
+            newest: 0,
+        };
+        bridge.tasks.spawn(intake.run(rx));
+        Self { tx, overflow }
+    }
+
+    /// Sends an event to the worker. Once the queue is full, all events are dropped until the channel is backfilled, so
+    /// that their order is kept.
+    pub fn send(&self, note: ChannelEvent) {
+        if self.overflow.has_dropped.load(Ordering::SeqCst) || self.tx.try_send(note).is_err() {
+            self.overflow.has_dropped.store(true, Ordering::SeqCst);
+            self.overflow.dropped.notify_one();
+        }
+    }
+}
+
+struct ChannelWorker {
+    app: Arc<DiscordApp>,
+    id: ChannelId,
+    overflow: Arc<Overflow>,
+    /// The channel must be backfilled first. Until then the record of the last read message does not advance.
+    needs_backfill: bool,
+    /// Discord does not let Chorus read the channel. New messages are handled all the same.
+    denied: Option<ReadDenied>,
+    /// Messages that are not for the agent since the last read message was recorded, and the newest of them.
+    unrecorded: u32,
+    newest: u64,
+}
+
+/// When to try to read the channel again if no change of permissions is reported.
+struct ReadDenied {
+    until: Instant,
+    pause: Duration,
+}
+
+impl ChannelWorker {
+    async fn run(mut self, mut rx: mpsc::Receiver<ChannelEvent>) {
+        let stop = self.app.stop.clone();
+        let work = async {
+            loop {
+                let note = tokio::select! {
+                    biased;
+                    note = rx.recv() => match note {
+                        Some(note) => note,
+                        None => return,
+                    },
+                    () = self.overflow.dropped.notified() => ChannelEvent::Connected,
+                };
+                self.handle_event(note).await;
+                // From here on events are queued again; those that were dropped are backfilled.
+                if rx.is_empty() && self.overflow.has_dropped.swap(false, Ordering::SeqCst) {
+                    self.handle_event(ChannelEvent::Connected).await;
+                }
+            }
+        };
+        // Work that is interrupted is either in the database or arrives again.
+        tokio::select! {
+            () = work => {}
+            () = stop.cancelled() => {}
+        }
+        if self.unrecorded > 0
+            && !self.needs_backfill
+            && let Err(failure) = channels::mark_seen(&self.app.ops, self.id.get(), self.newest).await
+        {
+            tracing::debug!(channel = %self.id, %failure, "how far it was read is not noted");
+        }
+    }
+
+    async fn handle_event(&mut self, note: ChannelEvent) {
+        let Some(agent) = self.app.channels.agent_of(self.id) else { return };
+        match &note {
+            ChannelEvent::Connected => (self.needs_backfill, self.denied) = (true, None),
+            ChannelEvent::RightsChanged => self.denied = None,
+            _ => {}
+        }
+        if self.needs_backfill && self.denied.as_ref().is_none_or(|closed| closed.until <= Instant::now()) {
+            let told = if let ChannelEvent::Message(message) = &note { Some(&**message) } else { None };
+            self.catch_up(told).await;
+        }
+        match note {
+            ChannelEvent::Message(message) => self.handle_message(&agent, *message).await,
+            ChannelEvent::Edited(event) => self.handle_edit(&agent, &event).await,
+            ChannelEvent::Deleted(messages) => {
+                for message in messages {
+                    apply_edit(&self.app, message, PendingEdit::Deleted).await;
+                }
+            }
+            ChannelEvent::Connected | ChannelEvent::RightsChanged => {}
+        }
+    }
+
+    /// Backfills the channel, with retries, until it succeeds or Discord denies it. `told` is a message from the
+    /// gateway, which says more about its author than the REST API does.
+    async fn catch_up(&mut self, told: Option<&Message>) {
+        let mut pause = INITIAL_BACKOFF;
+        loop {
+            let mut missing = match backfill::read_channel(&self.app, self.id).await {
+                Ok(missing) => missing,
+                Err(backfill::BackfillError::Denied(why)) => {
+                    let pause =
+                        self.denied.as_ref().map_or(INITIAL_BACKOFF, |closed| (closed.pause * 2).min(MAX_BACKOFF));
+                    if self.denied.is_none() {
+                        tracing::warn!(channel = %self.id, why, "a channel cannot be read; only what comes from now on is heard");
+                    }
+                    self.denied = Some(ReadDenied { until: Instant::now() + pause, pause });
+                    return;
+                }
+                Err(backfill::BackfillError::Transient { why, after }) => {
+                    tracing::warn!(channel = %self.id, why, "a channel cannot be read now");
+                    sleep(after.unwrap_or(pause)).await;
+                    pause = (pause * 2).min(MAX_BACKOFF);
+                    continue;
+                }
+            };
+            if let Some(told) = told
+                && let Some(read) = missing.messages.iter_mut().find(|read| read.id == told.id)
+            {
+                *read = told.clone();
+            }
+            (self.needs_backfill, self.denied) = (false, None);
+            self.apply_backlog(missing).await;
+            return;
+        }
+    }
+
+    async fn apply_backlog(&mut self, missing: Backlog) {
+        for (message, wish) in missing.edits {
+            apply_edit(&self.app, message, wish).await;
+        }
+        let room = |agent: &AgentEntry| {
+            let waiting = self.app.inbound.queues.pending_count(agent.settings.id);
+            (claims::MAX_WAITING_CLAIMS as usize).saturating_sub(waiting)
+        };
+        let Some(agent) = self.app.channels.agent_of(self.id) else { return };
+        let said = missing.messages.len();
+        let skipped = said.saturating_sub(room(&agent));
+        if skipped > 0 || missing.has_more {
+            let upto = missing.messages.get(skipped).map_or(missing.newest, |next| next.id.get() - 1);
+            let line = service_messages::skipped_messages(self.id, skipped, missing.has_more);
+            self.retry_until_ok(|| claims::skip_messages(&self.app.ops, self.id.get(), upto, line.clone())).await;
+            self.app.outbox.wake_sender(self.id);
+        }
+        for message in missing.messages.into_iter().skip(skipped) {
+            self.handle_message(&agent, message).await;
+        }
+        if missing.newest > 0 {
+            self.retry_until_ok(|| channels::mark_seen(&self.app.ops, self.id.get(), missing.newest)).await;
+        }
+    }
+
+    async fn handle_message(&mut self, agent: &AgentEntry, message: Message) {
+        let guild = channel_guild(&self.app, agent, message.guild_id);
+        // After a resumed connection the gateway sends no roles.
+        if let Err(error) = self.app.roles.ensure_loaded(&self.app.rest, guild).await {
+            tracing::warn!(%error, %guild, "Discord did not say which roles there are: they are known by their ids");
+        }
+        match request::classify(&self.app, guild, &message) {
+            Incoming::Ignored => self.record_read(message.id).await,
+            Incoming::Unreadable => self.handle_unreadable(message.id).await,
+            Incoming::Request(asked) => {
+                let claim = Claim {
+                    message: message.id,
+                    channel: self.id,
+                    agent: agent.settings.id,
+                    request: asked,
+                    is_inherited: false,
+                };
+                self.claim_message(claim).await;
+            }
+        }
+    }
+
+    /// Records that a message that is not for the agent was read.
+    async fn record_read(&mut self, message: MessageId) {
+        if self.needs_backfill {
+            return;
+        }
+        (self.unrecorded, self.newest) = (self.unrecorded + 1, self.newest.max(message.get()));
+        if self.unrecorded >= MAX_UNRECORDED_MESSAGES {
+            self.retry_until_ok(|| channels::mark_seen(&self.app.ops, self.id.get(), self.newest)).await;
+            self.unrecorded = 0;
+        }
+    }
+
+    /// Handles a message of a person whose content Discord withholds.
+    async fn handle_unreadable(&mut self, message: MessageId) {
+        if self.app.inbound.mark_unreadable(self.id) {
+            tracing::warn!(channel = %self.id, "Discord keeps what people write from Chorus: turn the Message Content intent on");
+            if let Some(line) = service_messages::content_withheld(self.id) {
+                self.retry_until_ok(|| outbox::enqueue(&self.app.ops, vec![line.clone()])).await;
+                self.app.outbox.wake_sender(self.id);
+            }
+        }
+        self.record_read(message).await;
+    }
+
+    async fn claim_message(&mut self, claim: Claim) {
+        let Ok(asked) = serde_json::to_string(&claim.request) else { return };
+        let new = NewClaim {
+            message: claim.message.get(),
+            channel: self.id.get(),
+            agent: claim.agent,
+            request: asked,
+            at: self.app.ops.clock.now(),
+            contiguous: !self.needs_backfill,
+        };
+        let Some(full) = service_messages::queue_full(self.id, claim.message) else { return };
+        let claimed = self.retry_until_ok(|| claims::claim(&self.app.ops, new.clone(), full.clone())).await;
+        self.unrecorded = 0;
+        match claimed {
+            ClaimOutcome::Queued => self.app.inbound.queues.enqueue(&self.app, claim),
+            ClaimOutcome::AlreadyClaimed => {}
+            ClaimOutcome::QueueFull => self.app.outbox.wake_sender(self.id),
+        }
+    }
+
+    async fn handle_edit(&self, agent: &AgentEntry, event: &MessageUpdateEvent) {
+        let guild = channel_guild(&self.app, agent, event.guild_id);
+        let waiting = self.app.inbound.queues.requests_in_channel(self.id);
+        let Some((_, before)) = waiting.into_iter().find(|(message, _)| *message == event.id) else { return };
+        if let Some(asked) = request::apply_update(&self.app, guild, &before, event) {
+            apply_edit(&self.app, event.id, PendingEdit::Changed(asked)).await;
+        }
+    }
+
+    /// Runs a database operation until it succeeds. Later events wait for it.
+    async fn retry_until_ok<T, F: Future<Output = Result<T>>>(&self, work: impl Fn() -> F) -> T {
+        let mut pause = INITIAL_BACKOFF;
+        loop {
+            match work().await {
+                Ok(done) => return done,
+                Err(failure) => tracing::warn!(channel = %self.id, %failure, "what was heard cannot be kept now"),
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(MAX_BACKOFF);
+        }
+    }
+}
+
+/// Returns the guild of a channel, as far as it is known.
+pub fn channel_guild(bridge: &DiscordApp, agent: &AgentEntry, told: Option<GuildId>) -> GuildId {
+    let known = || bridge.channels.channel_of(agent.settings.id).and_then(|(_, guild)| guild);
+    told.or_else(known).unwrap_or(GuildId::new(1))
+}
+
+/// Applies an edit or deletion to a message that is still in the queue.
+async fn apply_edit(bridge: &DiscordApp, message: MessageId, wish: PendingEdit) {
+    if bridge.inbound.queues.apply_edit(message, &wish) != Some(QueuePosition::Waiting) {
+        return;
+    }
+    match wish {
+        PendingEdit::Changed(asked) => super::store_edit(bridge, message, &asked).await,
+        PendingEdit::Deleted => {
+            if let Err(failure) = claims::drop_claim(&bridge.ops, message.get()).await {
+                tracing::warn!(%message, %failure, "a deleted message stays taken up");
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Inbound messages: what people write in the channels of agents. Each message is claimed once, on disk, before it is
+//! processed; then each agent processes its messages one after the other.
+
+mod attachments;
+mod backfill;
+mod channel_worker;
+mod download;
+mod message_text;
+mod process;
+mod queue;
+mod request;
+mod service_messages;
+mod threads;
+mod turn_stage;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use chorus_config::discord::DiscordConfig as Config;
+use chorus_engine::ops::discord::claims::OpenClaim;
+use chorus_engine::ops::discord::{claims, finish_claim};
+use serenity::model::channel::Message;
+use serenity::model::event::MessageUpdateEvent;
+use serenity::model::id::{ChannelId, GuildId, MessageId};
+use tokio::sync::Semaphore;
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use self::channel_worker::{ChannelEvent, ChannelHandle};
+use self::download::Downloader;
+use self::queue::AgentQueues;
+use super::app::DiscordApp;
+pub use message_text::ChannelNames;
+pub use request::MessageRequest;
+
+/// Channels that are backfilled at the same time.
+const MAX_CONCURRENT_BACKFILLS: usize = 4;
+/// The first wait before a retry; it doubles with each failure, up to `MAX_BACKOFF`.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
+
+/// A claimed message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    pub message: MessageId,
+    pub channel: ChannelId,
+    pub agent: Uuid,
+    pub request: MessageRequest,
+    /// The previous daemon claimed it.
+    pub is_inherited: bool,
+}
+
+impl Claim {
+    /// The idempotency key of the message's turn: however often it is sent, the turn runs once.
+    #[must_use]
+    pub fn turn_key(&self) -> String {
+        format!("discord:{}", self.message)
+    }
+}
+
+/// The inbound state: a worker for each channel and a queue for each agent.
+#[derive(Debug)]
+pub struct Inbound {
+    workers: Mutex<HashMap<ChannelId, ChannelHandle>>,
+    queues: AgentQueues,
+    downloader: Downloader,
+    backfill_permits: Semaphore,
+    /// Channels that were told that the content of messages cannot be read.
+    unreadable_reported: Mutex<HashSet<ChannelId>>,
+    checked_threads: threads::CheckedThreads,
+}
+
+impl Inbound {
+    /// Blocks, because the machine's certificates are read.
+    ///
+    /// # Errors
+    /// The error of the TLS library.
+    pub fn new(config: &Config) -> Result<Self, String> {
+        Ok(Self {
+            workers: Mutex::default(),
+            queues: AgentQueues::default(),
+            downloader: Downloader::new(config)?,
+            backfill_permits: Semaphore::new(MAX_CONCURRENT_BACKFILLS),
+            unreadable_reported: Mutex::default(),
+            checked_threads: threads::CheckedThreads::default(),
+        })
+    }
+
+    /// Marks a channel as told that its messages cannot be read. Returns whether it is the first time.
+    fn mark_unreadable(&self, channel: ChannelId) -> bool {
+        self.unreadable_reported.lock().unwrap_or_else(PoisonError::into_inner).insert(channel)
+    }
+}
+
+/// Re-queues messages that the previous daemon claimed but did not answer. Runs before new messages are accepted, so
+/// order is kept, and retries for as long as the claims cannot be read.
+pub async fn resume_claims(bridge: &Arc<DiscordApp>) {
+    let mut pause = INITIAL_BACKOFF;
+    let open = loop {
+        match claims::list_open(&bridge.ops).await {
+            Ok(open) => break open,
+            Err(failure) => tracing::error!(%failure, "messages that wait cannot be read now"),
+        }
+        tokio::select! {
+            () = sleep(pause) => pause = (pause * 2).min(MAX_BACKOFF),
+            () = bridge.stop.cancelled() => return,
+        }
+    };
+    for row in open {
+        match claim_from_row(&row) {
+            Some(claim) => bridge.inbound.queues.enqueue(bridge, claim),
+            None => drop_unreadable(bridge, &row).await,
+        }
+    }
+}
+
+fn claim_from_row(row: &OpenClaim) -> Option<Claim> {
+    Some(Claim {
+        message: message_id(row.message)?,
+        channel: ChannelId::new(row.channel.max(1)),
+        agent: row.agent,
+        request: serde_json::from_str(&row.request).ok()?,
+        is_inherited: true,
+    })
+}
+
+fn message_id(message: u64) -> Option<MessageId> {
+    (message != 0).then(|| MessageId::new(message))
+}
+
+/// Settles a claim that cannot be parsed, and tells the author.
+async fn drop_unreadable(bridge: &DiscordApp, row: &OpenClaim) {
+    tracing::error!(message = row.message, "a message that waits cannot be read; it is not answered");
+    let channel = ChannelId::new(row.channel.max(1));
+    let line = service_messages::claim_unreadable(channel, message_id(row.message));
+    if let Err(failure) = finish_claim(&bridge.ops, row.message, line.into_iter().collect()).await {
+        tracing::warn!(message = row.message, %failure, "it is looked at again at the next start");
+    }
+    bridge.outbox.wake_sender(channel);
+}
+
+/// Handles a new message.
+pub fn on_message(bridge: &Arc<DiscordApp>, message: Message) {
+    let (channel, guild) = (message.channel_id, message.guild_id);
+    if bridge.channels.agent_of(channel).is_none() {
+        return threads::on_message(bridge, &message);
+    }
+    send_to_channel(bridge, channel, guild, || ChannelEvent::Message(Box::new(message)));
+}
+
+/// Handles an edit of a message.
+pub fn on_edit(bridge: &Arc<DiscordApp>, event: MessageUpdateEvent) {
+    let (channel, guild) = (event.channel_id, event.guild_id);
+    send_to_channel(bridge, channel, guild, || ChannelEvent::Edited(Box::new(event)));
+}
+
+/// Handles the deletion of messages.
+pub fn on_delete(bridge: &Arc<DiscordApp>, channel: ChannelId, guild: Option<GuildId>, messages: Vec<MessageId>) {
+    send_to_channel(bridge, channel, guild, || ChannelEvent::Deleted(messages));
+}
+
+/// Handles a new connection: every channel is backfilled before further messages are claimed.
+pub fn on_connected(bridge: &Arc<DiscordApp>) {
+    send_to_all(bridge, |_| true, || ChannelEvent::Connected);
+}
+
+/// Handles a guild that became available, possibly again: its channels are backfilled.
+pub fn on_guild_available(bridge: &Arc<DiscordApp>, guild: GuildId) {
+    send_to_all(bridge, |of| of == Some(guild), || ChannelEvent::Connected);
+}
+
+/// Handles a change that may affect Chorus's permissions in a channel.
+pub fn on_channel_rights_changed(bridge: &Arc<DiscordApp>, channel: ChannelId, guild: GuildId) {
+    send_to_channel(bridge, channel, Some(guild), || ChannelEvent::RightsChanged);
+}
+
+/// Handles a change that may affect Chorus's permissions in the channels of a guild.
+pub fn on_guild_rights_changed(bridge: &Arc<DiscordApp>, guild: GuildId) {
+    send_to_all(bridge, |of| of == Some(guild), || ChannelEvent::RightsChanged);
+}
+
+/// Sends an event to the agents' channels in the guilds that match `of`.
+fn send_to_all(bridge: &Arc<DiscordApp>, of: impl Fn(Option<GuildId>) -> bool, note: impl Fn() -> ChannelEvent) {
+    for agent in bridge.ops.agents.all() {
+        if let Some((channel, guild)) = bridge.channels.channel_of(agent.settings.id).filter(|(_, guild)| of(*guild)) {
+            send_to_channel(bridge, channel, guild, &note);
+        }
+    }
+}
+
+/// Sends an event to the worker of a channel, without waiting.
+fn send_to_channel(
+    bridge: &Arc<DiscordApp>,
+    channel: ChannelId,
+    guild: Option<GuildId>,
+    note: impl FnOnce() -> ChannelEvent,
+) {
+    if bridge.channels.agent_of(channel).is_none() || guild.is_some_and(|guild| !bridge.channels.serves(guild)) {
+        return;
+    }
+    let mut lines = bridge.inbound.workers.lock().unwrap_or_else(PoisonError::into_inner);
+    lines.entry(channel).or_insert_with(|| ChannelHandle::start(bridge, channel)).send(note());
+}
+
+/// Stores the new text of a claimed message.
+async fn store_edit(bridge: &DiscordApp, message: MessageId, asked: &MessageRequest) {
+    let Ok(asked) = serde_json::to_string(asked) else { return };
+    if let Err(failure) = claims::update_request(&bridge.ops, message.get(), asked).await {
+        tracing::warn!(%message, %failure, "a change of a message is not kept");
+    }
+}

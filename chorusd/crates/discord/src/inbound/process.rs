@@ -1,0 +1,206 @@
+//! Processes a claimed message: runs its turn, and applies edits while it waits for that.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_agent_core::turn_resumption::is_unanswered_key_error;
+use chorus_base::error::{Error, Result};
+use chorus_base::requester::Requester;
+use chorus_engine::ops::discord::claims;
+use chorus_engine::ops::resolve;
+use chorus_engine::ops::send::{MessageOrigin, cancel_queued, send_to_agent};
+use chorus_proto::methods::send::{SendParams, SendResult};
+use chorus_proto::{Author, ErrorKind, Source, SourceKind};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use uuid::Uuid;
+
+use super::queue::PendingEdit;
+use super::request::MessageRequest;
+use super::turn_stage::{StageListener, TurnStage};
+use super::{Claim, INITIAL_BACKOFF, MAX_BACKOFF, attachments};
+use crate::app::DiscordApp;
+use crate::reply;
+use crate::reply::LiveReply;
+
+/// An agent may learn of the stop this much earlier than the Discord front end does.
+const STOP_SIGNAL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The outcome of a message's turn.
+enum TurnOutcome {
+    Ended(Result<SendResult>),
+    /// The message was deleted before its turn started.
+    Deleted,
+    /// The daemon stops; the next one processes the message.
+    Postponed,
+}
+
+/// Processes a claimed message. If the outcome cannot be stored, it is repeated until it can: the turn's key returns
+/// the same reply.
+pub async fn process_claim(bridge: &Arc<DiscordApp>, claim: &Claim, changes: watch::Receiver<Option<PendingEdit>>) {
+    let mut pause = INITIAL_BACKOFF;
+    while let Err(failure) = try_process(bridge, claim, changes.clone()).await {
+        tracing::warn!(message = %claim.message, %failure, "what became of a message cannot be kept now");
+        tokio::select! {
+            () = sleep(pause) => pause = (pause * 2).min(MAX_BACKOFF),
+            () = bridge.stop.cancelled() => return,
+        }
+    }
+}
+
+async fn try_process(
+    bridge: &Arc<DiscordApp>,
+    claim: &Claim,
+    changes: watch::Receiver<Option<PendingEdit>>,
+) -> Result<()> {
+    let asked = reply::TurnOwner { agent: claim.agent, by: claim.request.by.clone() };
+    let answer = LiveReply::start(bridge, claim.channel, claim.message, asked);
+    match run_turn(bridge, claim, &answer, changes).await {
+        TurnOutcome::Ended(result) => answer.finish(result.map_err(|failure| channel_error(claim, failure))).await,
+        TurnOutcome::Deleted => {
+            claims::drop_claim(&bridge.ops, claim.message.get()).await?;
+            answer.withdraw().await
+        }
+        TurnOutcome::Postponed => Ok(()),
+    }
+}
+
+/// Returns the error that the channel is told.
+fn channel_error(claim: &Claim, failure: Error) -> Error {
+    if claim.is_inherited && is_unanswered_key_error(&failure) {
+        return Error::new(ErrorKind::Interrupted, "the daemon ended in the middle of this turn, which has no answer")
+            .hint("what came of it is in the conversation; send the message again to have it done anew");
+    }
+    failure
+}
+
+async fn run_turn(
+    bridge: &Arc<DiscordApp>,
+    claim: &Claim,
+    answer: &LiveReply,
+    mut changes: watch::Receiver<Option<PendingEdit>>,
+) -> TurnOutcome {
+    let mut asked = claim.request.clone();
+    let mut pause = INITIAL_BACKOFF;
+    loop {
+        let wish = changes.borrow_and_update().clone();
+        match wish {
+            Some(PendingEdit::Deleted) => return TurnOutcome::Deleted,
+            Some(PendingEdit::Changed(new)) => {
+                super::store_edit(bridge, claim.message, &new).await;
+                asked = new;
+            }
+            None => {}
+        }
+        match send_once(bridge, claim, answer, &asked, &mut changes).await {
+            // The turn was taken back: it is sent again, or not at all.
+            None => {}
+            Some(Err(failure)) if failure.kind == ErrorKind::Stopping => {
+                return match timeout(STOP_SIGNAL_TIMEOUT, bridge.stop.cancelled()).await {
+                    Ok(()) => TurnOutcome::Postponed,
+                    Err(_) => TurnOutcome::Ended(Err(failure)),
+                };
+            }
+            // Being busy is not a result, so retry however long it lasts.
+            Some(Err(failure)) if failure.kind == ErrorKind::Busy => {
+                tracing::info!(message = %claim.message, %failure, "a message waits for its agent");
+                tokio::select! {
+                    () = sleep(pause) => {}
+                    Ok(()) = changes.changed() => {}
+                    () = bridge.stop.cancelled() => return TurnOutcome::Postponed,
+                }
+                pause = (pause * 2).min(MAX_BACKOFF);
+            }
+            Some(ended) => return TurnOutcome::Ended(ended),
+        }
+    }
+}
+
+/// Sends the message once. Returns `None` if it was taken back before its turn started, because it was edited or
+/// deleted.
+async fn send_once(
+    bridge: &Arc<DiscordApp>,
+    claim: &Claim,
+    answer: &LiveReply,
+    asked: &MessageRequest,
+    changes: &mut watch::Receiver<Option<PendingEdit>>,
+) -> Option<Result<SendResult>> {
+    let ops = &bridge.ops;
+    let entry = match resolve::agent_by_id(ops, claim.agent).await {
+        Ok(entry) => entry,
+        Err(failure) => return Some(Err(failure)),
+    };
+    let (text, attachments) = tokio::select! {
+        brought = attachments::load_attachments(bridge, &entry.settings, asked) => brought,
+        () = bridge.stop.cancelled() => return Some(Err(Error::stopping())),
+    };
+    if changes.has_changed().unwrap_or(false) {
+        return None;
+    }
+    let params = SendParams { agent: None, text, key: Some(claim.turn_key()), attachments, stream: false };
+    let ear = Arc::new(StageListener::new(answer.turn_listener()));
+    // Send by id: while the attachments were downloaded, the agent may have been renamed, and another may have its
+    // name.
+    let sent = send_to_agent(ops, claim.agent, params, origin(claim, &asked.by), Some(ear.clone()));
+    let (mut sent, mut noted) = (std::pin::pin!(sent), std::pin::pin!(record_start(bridge, claim, ear.subscribe())));
+    let mut stages = ear.subscribe();
+    let (mut is_noted, mut may_change) = (false, true);
+    loop {
+        tokio::select! {
+            biased;
+            ended = &mut sent => return Some(ended),
+            () = &mut noted, if !is_noted => is_noted = true,
+            turn = wait_for_edit_in_queue(changes, &mut stages), if may_change => {
+                let taken = match turn {
+                    Some(turn) => cancel_queued(ops, claim.agent, turn).await.unwrap_or(false),
+                    None => false,
+                };
+                if taken {
+                    let _ = (&mut sent).await;
+                    return None;
+                }
+                // The turn has started, and runs with the text that it started with.
+                may_change = false;
+            }
+        }
+    }
+}
+
+/// Waits until the turn of a message has started, and records that.
+async fn record_start(bridge: &DiscordApp, claim: &Claim, mut stages: watch::Receiver<TurnStage>) {
+    if stages.wait_for(|stage| *stage == TurnStage::Started).await.is_ok()
+        && let Err(failure) = claims::mark_running(&bridge.ops, claim.message.get()).await
+    {
+        tracing::warn!(message = %claim.message, %failure, "that a turn has begun is not noted");
+    }
+}
+
+/// Waits until a message is edited or deleted. Returns its turn if that is still in the queue, and `None` if it has
+/// started.
+async fn wait_for_edit_in_queue(
+    changes: &mut watch::Receiver<Option<PendingEdit>>,
+    stages: &mut watch::Receiver<TurnStage>,
+) -> Option<Uuid> {
+    if changes.changed().await.is_err() {
+        return None;
+    }
+    match stages.wait_for(|stage| *stage != TurnStage::Pending).await.map(|stage| *stage) {
+        Ok(TurnStage::Queued(turn)) => Some(turn),
+        _ => None,
+    }
+}
+
+/// Returns the origin of a message for its turn.
+fn origin(claim: &Claim, by: &Requester) -> MessageOrigin {
+    let author = match by {
+        Requester::Person { id, name, .. } => Some(Author { id: id.clone(), name: name.clone() }),
+        Requester::Owner | Requester::Nobody => None,
+    };
+    let source = Source {
+        kind: SourceKind::Discord,
+        channel_id: Some(claim.channel.to_string()),
+        message_id: Some(claim.message.to_string()),
+        format: None,
+    };
+    MessageOrigin { author, source, requester: by.clone(), is_resumption: claim.is_inherited }
+}

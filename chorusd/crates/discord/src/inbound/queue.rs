@@ -1,0 +1,167 @@
+//! A queue of claimed messages for each agent. An agent processes one message after the other.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serenity::model::id::{ChannelId, MessageId};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::request::MessageRequest;
+use super::{Claim, process};
+use crate::app::DiscordApp;
+
+/// An edit of a message that was claimed and is not processed yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PendingEdit {
+    /// The new content of the message.
+    Changed(MessageRequest),
+    /// The message was deleted.
+    Deleted,
+}
+
+/// The queues of the agents that have messages to process.
+#[derive(Debug, Default)]
+pub struct AgentQueues(Mutex<HashMap<Uuid, AgentQueue>>);
+
+#[derive(Debug, Default)]
+struct AgentQueue {
+    waiting: VecDeque<Claim>,
+    /// The message that is being processed, and the channel that its edits are sent to.
+    current: Option<(Claim, watch::Sender<Option<PendingEdit>>)>,
+}
+
+/// Where in its queue a message was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueuePosition {
+    /// It waits, and was changed or removed.
+    Waiting,
+    /// It is being processed; the edit was sent to the task that processes it.
+    Current,
+}
+
+impl AgentQueues {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, AgentQueue>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a message to the end of its agent's queue, and starts the queue if it was empty.
+    pub fn enqueue(&self, bridge: &Arc<DiscordApp>, claim: Claim) {
+        let agent = claim.agent;
+        let mut desks = self.lock();
+        if let Some(desk) = desks.get_mut(&agent) {
+            desk.waiting.push_back(claim);
+            return;
+        }
+        desks.insert(agent, AgentQueue { waiting: [claim].into(), current: None });
+        bridge.tasks.spawn(run_queue(bridge.clone(), agent));
+    }
+
+    /// Takes the next message of an agent, with the receiver of its edits. Removes the queue and returns `None` if
+    /// there is none.
+    fn dequeue(&self, agent: Uuid) -> Option<(Claim, watch::Receiver<Option<PendingEdit>>)> {
+        let mut desks = self.lock();
+        let desk = desks.get_mut(&agent)?;
+        let Some(claim) = desk.waiting.pop_front() else {
+            desks.remove(&agent);
+            return None;
+        };
+        let (tell, changes) = watch::channel(None);
+        desk.current = Some((claim.clone(), tell));
+        Some((claim, changes))
+    }
+
+    /// Changes a message or removes it from its queue; if it is being processed, sends the edit to that task. Returns
+    /// `None` if the message is in no queue.
+    pub fn apply_edit(&self, message: MessageId, wish: &PendingEdit) -> Option<QueuePosition> {
+        self.lock().values_mut().find_map(|desk| desk.apply_edit(message, wish))
+    }
+
+    /// Returns the requests of all messages of a channel in the queues, the one being processed included.
+    pub fn requests_in_channel(&self, channel: ChannelId) -> Vec<(MessageId, MessageRequest)> {
+        let desks = self.lock();
+        let all = desks.values().flat_map(|desk| {
+            let current = desk.current.iter().map(|(claim, changes)| match &*changes.borrow() {
+                Some(PendingEdit::Changed(asked)) => (claim.channel, claim.message, asked.clone()),
+                _ => (claim.channel, claim.message, claim.request.clone()),
+            });
+            let waiting = desk.waiting.iter().map(|claim| (claim.channel, claim.message, claim.request.clone()));
+            current.chain(waiting).collect::<Vec<_>>()
+        });
+        all.filter(|(of, ..)| *of == channel).map(|(_, message, asked)| (message, asked)).collect()
+    }
+
+    /// Counts the messages in an agent's queue, the one being processed included.
+    pub fn pending_count(&self, agent: Uuid) -> usize {
+        self.lock().get(&agent).map_or(0, |desk| desk.waiting.len() + usize::from(desk.current.is_some()))
+    }
+}
+
+impl AgentQueue {
+    fn apply_edit(&mut self, message: MessageId, wish: &PendingEdit) -> Option<QueuePosition> {
+        if let Some(at) = self.waiting.iter().position(|claim| claim.message == message) {
+            match (wish, self.waiting.get_mut(at)) {
+                (PendingEdit::Changed(asked), Some(claim)) => claim.request = asked.clone(),
+                _ => drop(self.waiting.remove(at)),
+            }
+            return Some(QueuePosition::Waiting);
+        }
+        let (_, tell) = self.current.as_ref().filter(|(claim, _)| claim.message == message)?;
+        // The receiver is gone if the turn has just ended.
+        let _ = tell.send(Some(wish.clone()));
+        Some(QueuePosition::Current)
+    }
+}
+
+/// Processes the queue of an agent until it is empty or the daemon stops.
+async fn run_queue(bridge: Arc<DiscordApp>, agent: Uuid) {
+    while !bridge.stop.is_cancelled() {
+        let Some((claim, changes)) = bridge.inbound.queues.dequeue(agent) else { return };
+        process::process_claim(&bridge, &claim, changes).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chorus_base::requester::Requester;
+
+    use super::*;
+
+    fn claim(message: u64) -> Claim {
+        Claim {
+            message: MessageId::new(message),
+            channel: ChannelId::new(7),
+            agent: Uuid::nil(),
+            request: asked(&message.to_string()),
+            is_inherited: false,
+        }
+    }
+
+    fn asked(text: &str) -> MessageRequest {
+        MessageRequest { text: text.into(), below: Vec::new(), files: Vec::new(), by: Requester::Nobody }
+    }
+
+    #[test]
+    fn a_message_that_waits_changes_and_the_one_at_work_hears_of_it() {
+        let desks = AgentQueues::default();
+        let desk = AgentQueue { waiting: (1..=4).map(claim).collect(), current: None };
+        desks.lock().insert(Uuid::nil(), desk);
+        let (first, changes) = desks.dequeue(Uuid::nil()).unwrap();
+        assert_eq!((first.message.get(), desks.pending_count(Uuid::nil())), (1, 4));
+        let change = |message: u64, wish: &PendingEdit| desks.apply_edit(MessageId::new(message), wish);
+        let says = PendingEdit::Changed(asked("new"));
+        assert_eq!(change(1, &says), Some(QueuePosition::Current));
+        assert_eq!(*changes.borrow(), Some(says.clone()));
+        assert_eq!(change(2, &says), Some(QueuePosition::Waiting));
+        assert_eq!(change(3, &PendingEdit::Deleted), Some(QueuePosition::Waiting));
+        assert_eq!(change(9, &PendingEdit::Deleted), None);
+        let waiting = desks.requests_in_channel(ChannelId::new(7));
+        let waiting: Vec<_> = waiting.iter().map(|(message, asked)| (message.get(), asked.text.as_str())).collect();
+        assert_eq!(waiting, [(1, "new"), (2, "new"), (4, "4")]);
+        assert!(desks.requests_in_channel(ChannelId::new(8)).is_empty());
+        assert_eq!(desks.dequeue(Uuid::nil()).unwrap().0.request.text, "new");
+        assert_eq!(change(1, &says), None, "it is over");
+        assert_eq!(desks.dequeue(Uuid::nil()).unwrap().0.message.get(), 4);
+        assert!(desks.dequeue(Uuid::nil()).is_none() && desks.lock().is_empty());
+    }
+}

@@ -1,0 +1,80 @@
+//! Threads below the channels of agents. Agents do not read threads; a post in each thread says so once to those who
+//! write there.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serenity::model::channel::{ChannelType, Message};
+use serenity::model::id::ChannelId;
+
+use super::request::is_from_person;
+use crate::app::DiscordApp;
+use crate::outbox::{MessageBody, Post};
+
+/// Channels that are remembered as checked; if there are more, the set is cleared.
+const MAX_CHECKED_THREADS: usize = 10_000;
+
+/// Channels without an agent that were checked.
+#[derive(Debug, Default)]
+pub struct CheckedThreads(Mutex<HashSet<ChannelId>>);
+
+impl CheckedThreads {
+    /// Returns whether the channel was not in the set.
+    fn insert(&self, channel: ChannelId) -> bool {
+        let mut looked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if looked.len() >= MAX_CHECKED_THREADS {
+            looked.clear();
+        }
+        looked.insert(channel)
+    }
+
+    fn remove(&self, channel: ChannelId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&channel);
+    }
+}
+
+/// Handles a message in a channel without an agent. The channels of a guild are known; threads are not among them, so
+/// an unknown channel may be a thread.
+pub fn on_message(bridge: &Arc<DiscordApp>, message: &Message) {
+    let served = message.guild_id.is_some_and(|guild| bridge.channels.serves(guild));
+    let channel = message.channel_id;
+    if served
+        && is_from_person(message)
+        && !bridge.channels.is_known(channel)
+        && bridge.inbound.checked_threads.insert(channel)
+    {
+        bridge.tasks.spawn(post_thread_notice(bridge.clone(), channel));
+    }
+}
+
+/// Posts in a thread below an agent's channel where the agent reads messages.
+async fn post_thread_notice(bridge: Arc<DiscordApp>, thread: ChannelId) {
+    let found = tokio::select! {
+        found = bridge.rest.channel(thread) => found,
+        () = bridge.stop.cancelled() => return,
+    };
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::debug!(channel = %thread, %error, "a channel without an agent cannot be looked at");
+            return bridge.inbound.checked_threads.remove(thread);
+        }
+    };
+    let below = matches!(found.kind, ChannelType::PublicThread | ChannelType::PrivateThread | ChannelType::NewsThread);
+    let Some(parent) = found.parent_id.filter(|_| below) else { return };
+    let Some(agent) = bridge.channels.agent_of(parent) else { return };
+    let about = format!("thread:{thread}");
+    let text = format!("**{}** does not hear threads. Write in <#{parent}>.", agent.settings.name);
+    let told = async {
+        if bridge.outbox.keys_with_prefix(&about).await?.contains(&about) {
+            return Ok(());
+        }
+        let post =
+            Post { channel: thread, about: Some(about.clone()), body: MessageBody::from_text(text), reply_to: None };
+        bridge.outbox.enqueue_watched(post).await.map(drop)
+    };
+    if let Err(failure) = told.await {
+        tracing::warn!(channel = %thread, %failure, "a thread is not told that nobody hears it");
+        bridge.inbound.checked_threads.remove(thread);
+    }
+}

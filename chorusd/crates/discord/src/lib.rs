@@ -1,0 +1,72 @@
+//! Discord front end: runs agents in the channels of Discord guilds. It only translates between Discord and `ops`,
+//! which does the work.
+
+mod announcements;
+mod app;
+mod approvals;
+mod chance;
+mod channels;
+mod commands;
+mod event;
+mod event_router;
+mod gateway;
+mod inbound;
+mod keyed_mutex;
+mod member;
+mod outbox;
+mod render;
+mod reply;
+mod rest;
+mod roles;
+mod urls;
+
+use std::sync::Arc;
+
+use chorus_engine::ops::Ops;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use app::DiscordApp;
+use chance::chance;
+
+/// Capacity of the queue of gateway events that wait to be routed.
+const EVENT_QUEUE_LEN: usize = 4096;
+
+/// Handle of the connection to Discord. Without a token it runs nothing.
+#[derive(Debug)]
+pub struct Discord {
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Discord {
+    /// Starts to connect in the background. Failures are reported in the state (`ops.discord`) and in the log, not
+    /// here.
+    #[must_use]
+    pub fn start(ops: &Arc<Ops>) -> Self {
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        tasks.spawn(run(ops.clone(), stop.clone(), tasks.clone()));
+        tasks.close();
+        Self { stop, tasks }
+    }
+
+    /// Stops the connection and waits for its tasks until `deadline`; what is not sent by then is not sent.
+    pub async fn stop(self, deadline: Instant) {
+        self.stop.cancel();
+        if timeout_at(deadline, self.tasks.wait()).await.is_err() {
+            tracing::warn!("Discord did not end in time");
+        }
+    }
+}
+
+async fn run(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) {
+    let Some(bridge) = DiscordApp::new(ops, stop, tasks).await else { return };
+    let bridge = Arc::new(bridge);
+    let (tx, rx) = mpsc::channel(EVENT_QUEUE_LEN);
+    channels::DiscordChannels::install(&bridge);
+    bridge.outbox.resume().await;
+    inbound::resume_claims(&bridge).await;
+    tokio::join!(gateway::run(&bridge, tx), event_router::run(&bridge, rx), announcements::run(&bridge));
+}

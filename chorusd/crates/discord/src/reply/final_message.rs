@@ -1,0 +1,53 @@
+//! The final messages of a turn in a channel.
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::methods::send::SendResult;
+use chorus_redact::Redactor;
+
+use crate::commands::rewrite_commands;
+use crate::outbox::{File, MessageBody};
+use crate::render::{RenderedText, render_text, split};
+
+/// Returns the messages that show the result of a turn; at least one.
+pub fn final_bodies(
+    result: &Result<SendResult>,
+    so_far: &str,
+    stopped_by: Option<&str>,
+    redactor: &Redactor,
+) -> Vec<MessageBody> {
+    let looks = match result {
+        Ok(result) => render_text(&redactor.redact_text(&result.reply)),
+        Err(failure) => {
+            let line = match stopped_by {
+                Some(name) => format!("-# Stopped by {}.", collapse_whitespace(name)),
+                None => error_text(failure, redactor),
+            };
+            if so_far.trim().is_empty() {
+                RenderedText::Messages(split(&line))
+            } else {
+                render_text(&redactor.redact_truncated(so_far.to_owned())).with_last_line(&line)
+            }
+        }
+    };
+    match looks {
+        RenderedText::Messages(parts) => parts.into_iter().map(MessageBody::from_text).collect(),
+        RenderedText::File { beginning, file } => {
+            let file = Some(File { name: "answer.md".into(), bytes: file });
+            vec![MessageBody { content: beginning, buttons: Vec::new(), file }]
+        }
+    }
+}
+
+/// Formats an error and its hint.
+fn error_text(failure: &Error, redactor: &Redactor) -> String {
+    let what = format!("**Error:** {}", collapse_whitespace(&redactor.redact_message(&failure.message)));
+    match &failure.hint {
+        Some(hint) => format!("{what}\n-# {}", rewrite_commands(&collapse_whitespace(&redactor.redact_message(hint)))),
+        None => what,
+    }
+}
+
+/// Joins the words of `text` on one line.
+fn collapse_whitespace(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,154 @@
+//! The live message, which shows a reply while the turn runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serenity::all::{ChannelId, MessageId};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::progress::TurnProgress;
+use super::turn_listener::ReplyListener;
+use crate::app::DiscordApp;
+use crate::outbox::{Button, MessageBody, Post, Style};
+use crate::rest::RestError;
+
+/// How long a turn runs before it gets a live message: a short reply needs none.
+const SHOW_DELAY: Duration = Duration::from_millis(800);
+/// Time between two edits.
+const EDIT_INTERVAL: Duration = Duration::from_millis(1200);
+/// Longest time between two edits after failures.
+const MAX_EDIT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Where the reply goes.
+#[derive(Debug, Clone)]
+pub struct ReplyTarget {
+    pub channel: ChannelId,
+    /// The message that is replied to.
+    pub message: MessageId,
+    /// The key of the post in the outbox.
+    pub about: String,
+}
+
+/// `TYPING_DELAY`: how long a turn runs before the typing indicator is shown. `TYPING_INTERVAL`: how often the
+/// indicator is renewed, since Discord shows it for ten seconds. `TYPING_POLL_INTERVAL`: how often a turn that waits is
+/// checked.
+const TYPING_DELAY: Duration = Duration::from_millis(400);
+const TYPING_INTERVAL: Duration = Duration::from_secs(9);
+const TYPING_POLL_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Shows the progress that `ear` collects until `end` is cancelled; after that nothing is edited.
+pub async fn show_progress(
+    bridge: Arc<DiscordApp>,
+    place: ReplyTarget,
+    ear: Arc<ReplyListener>,
+    end: CancellationToken,
+) {
+    let typing = keep_typing(bridge.clone(), place.channel, ear.clone());
+    tokio::select! {
+        () = post_and_edit(bridge, place, ear, end) => {}
+        () = typing => {}
+    }
+}
+
+/// Shows the typing indicator while the turn is working. Failures are ignored.
+async fn keep_typing(bridge: Arc<DiscordApp>, channel: ChannelId, ear: Arc<ReplyListener>) {
+    let mut wait = TYPING_DELAY;
+    loop {
+        tokio::time::sleep(wait).await;
+        wait = TYPING_POLL_INTERVAL;
+        if ear.progress().is_working() {
+            wait = TYPING_INTERVAL;
+            if let Err(error) = bridge.rest.trigger_typing(channel).await {
+                tracing::debug!(%channel, %error, "that an answer is being written is not shown");
+            }
+        }
+    }
+}
+
+async fn post_and_edit(bridge: Arc<DiscordApp>, place: ReplyTarget, ear: Arc<ReplyListener>, end: CancellationToken) {
+    tokio::select! {
+        () = end.cancelled() => return,
+        () = ear.wait_for_change() => {}
+    }
+    tokio::select! {
+        () = end.cancelled() => return,
+        () = tokio::time::sleep(SHOW_DELAY) => {}
+    }
+    let body = progress_body(&bridge, ear.progress());
+    let post = Post {
+        channel: place.channel,
+        about: Some(place.about.clone()),
+        body: body.clone(),
+        reply_to: Some(place.message),
+    };
+    let posted = match bridge.outbox.enqueue_watched(post).await {
+        Ok(posted) => posted,
+        Err(failure) => {
+            tracing::warn!(%failure, "an answer is not shown while it grows");
+            return;
+        }
+    };
+    tokio::select! {
+        () = end.cancelled() => {}
+        message = posted => {
+            if let Ok(message) = message {
+                edit_until_end(&bridge, (place.channel, message), &ear, (body, end)).await;
+            }
+        }
+    }
+}
+
+/// Edits the message as the turn progresses.
+async fn edit_until_end(
+    bridge: &DiscordApp,
+    (channel, message): (ChannelId, MessageId),
+    ear: &ReplyListener,
+    (mut shown, end): (MessageBody, CancellationToken),
+) {
+    let mut pause = EDIT_INTERVAL;
+    let mut next = Instant::now() + EDIT_INTERVAL;
+    loop {
+        tokio::select! {
+            () = end.cancelled() => return,
+            () = sleep_until(next) => {}
+        }
+        let body = progress_body(bridge, ear.progress());
+        if body == shown {
+            tokio::select! {
+                () = end.cancelled() => return,
+                () = ear.wait_for_change() => continue,
+            }
+        }
+        let components = body.components();
+        // Do not cancel a request that was sent: its edit could arrive after the final message.
+        match bridge.rest.edit_message(channel, message, body.as_content(&components)).await {
+            Ok(()) => (shown, pause) = (body, EDIT_INTERVAL),
+            Err(RestError::RateLimited { after, .. }) => pause = after.max(pause.saturating_mul(2)).max(EDIT_INTERVAL),
+            Err(error) if error.is_transient() => pause = (pause * 2).min(MAX_EDIT_INTERVAL),
+            Err(error) => {
+                tracing::info!(%channel, %error, "an answer is not shown while it grows");
+                return;
+            }
+        }
+        next = Instant::now().checked_add(pause).unwrap_or_else(|| Instant::now() + MAX_EDIT_INTERVAL);
+    }
+}
+
+fn progress_body(bridge: &DiscordApp, mut heard: TurnProgress) -> MessageBody {
+    // The agent may be allowed to see secrets; a channel never is.
+    let redactor = bridge.ops.models.redactor();
+    heard.text = redactor.redact_truncated(heard.text);
+    let stop = heard.turn.map(|turn| Button {
+        custom_id: format!("stop:{turn}"),
+        label: "Stop".into(),
+        style: Style::Secondary,
+        disabled: false,
+        seen_whole: false,
+    });
+    MessageBody {
+        content: redactor.redact_text(&heard.live_text()).into_owned(),
+        buttons: stop.into_iter().collect(),
+        file: None,
+    }
+}

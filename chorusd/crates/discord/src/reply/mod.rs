@@ -1,0 +1,88 @@
+//! Replies in channels: a message that is edited while the turn runs, and the final messages that take its place.
+
+mod final_message;
+mod live_message;
+mod progress;
+mod running_turns;
+mod turn_listener;
+
+use std::sync::Arc;
+
+use chorus_agent_core::turn_stream;
+use chorus_base::error::Result;
+use chorus_engine::ops::discord::finish_claim;
+use chorus_proto::methods::send::SendResult;
+use serenity::all::{ChannelId, MessageId};
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use self::live_message::ReplyTarget;
+use self::turn_listener::ReplyListener;
+use super::app::DiscordApp;
+use super::outbox::{MessageBody, Post};
+pub use running_turns::{RunningTurns, TurnOwner, stop_turn};
+
+/// The reply to one message. If it is dropped before `finish`, the live message stays as it is; the turn is resumed
+/// after a restart.
+#[derive(Debug)]
+pub struct LiveReply {
+    app: Arc<DiscordApp>,
+    target: ReplyTarget,
+    listener: Arc<ReplyListener>,
+    live_task: JoinHandle<()>,
+    live_stop: DropGuard,
+}
+
+impl LiveReply {
+    /// Starts to reply to `message`, which requested a turn.
+    #[must_use]
+    pub fn start(bridge: &Arc<DiscordApp>, channel: ChannelId, message: MessageId, asked: TurnOwner) -> Self {
+        let target = ReplyTarget { channel, message, about: format!("answer:{message}") };
+        let listener = Arc::new(ReplyListener::new(bridge.running_turns.clone(), asked));
+        let end = CancellationToken::new();
+        let live = live_message::show_progress(bridge.clone(), target.clone(), listener.clone(), end.clone());
+        let live_task = bridge.tasks.spawn(live);
+        Self { app: bridge.clone(), target, listener, live_task, live_stop: end.drop_guard() }
+    }
+
+    /// Returns the listener of the turn.
+    #[must_use]
+    pub fn turn_listener(&self) -> Arc<dyn turn_stream::TurnListener> {
+        self.listener.clone()
+    }
+
+    /// Ends the reply of a message that was deleted, and says so in the live message if there is one.
+    ///
+    /// # Errors
+    /// `busy`, `disk_full`, `storage_failed`.
+    pub async fn withdraw(self) -> Result<()> {
+        drop(self.live_stop);
+        let _ = self.live_task.await;
+        let posts = &self.app.outbox;
+        posts.update(&self.target.about, MessageBody::from_text("-# The message was taken back.")).await?;
+        posts.forget_key(&self.target.about).await
+    }
+
+    /// Replaces the live message by the result of the turn and settles the claim of the message, in one commit.
+    ///
+    /// # Errors
+    /// `busy`, `disk_full`, `storage_failed`: nothing is posted, and the claim stays open.
+    pub async fn finish(self, result: Result<SendResult>) -> Result<()> {
+        drop(self.live_stop);
+        // Wait for it, so that no edit arrives after the final message. Each of its requests has a deadline.
+        let _ = self.live_task.await;
+        let heard = self.listener.progress();
+        let redactor = self.app.ops.models.redactor();
+        let bodies = final_message::final_bodies(&result, &heard.text, self.listener.stopped_by().as_deref(), redactor);
+        let ReplyTarget { channel, message, about } = self.target;
+        let mut rows = Vec::with_capacity(bodies.len());
+        for (at, body) in bodies.into_iter().enumerate() {
+            let first = at == 0;
+            let about = first.then(|| about.clone());
+            rows.push(Post { channel, about, body, reply_to: first.then_some(message) }.into_row()?);
+        }
+        finish_claim(&self.app.ops, message.get(), rows).await?;
+        self.app.outbox.wake_sender(channel);
+        Ok(())
+    }
+}

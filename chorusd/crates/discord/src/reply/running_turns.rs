@@ -1,0 +1,116 @@
+//! Running turns that were requested in channels: who may stop them, and who did.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use chorus_base::error::{Error, Result};
+use chorus_base::requester::Requester;
+use chorus_engine::ops::discord::command_support;
+use chorus_engine::ops::resolve::with_expected_agent;
+use chorus_engine::ops::send::cancel;
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::send::CancelParams;
+use uuid::Uuid;
+
+use crate::app::DiscordApp;
+
+/// The agent of a turn and the person who requested it.
+#[derive(Debug, Clone)]
+pub struct TurnOwner {
+    pub agent: Uuid,
+    pub by: Requester,
+}
+
+/// All running turns that channels requested, by their id.
+#[derive(Debug, Default)]
+pub struct RunningTurns(Mutex<HashMap<Uuid, RunningTurn>>);
+
+#[derive(Debug)]
+struct RunningTurn {
+    owner: TurnOwner,
+    stopped_by: Option<String>,
+}
+
+impl RunningTurns {
+    pub fn insert(&self, turn: Uuid, asked: &TurnOwner) {
+        self.lock().entry(turn).or_insert_with(|| RunningTurn { owner: asked.clone(), stopped_by: None });
+    }
+
+    pub fn remove(&self, turn: Uuid) {
+        self.lock().remove(&turn);
+    }
+
+    pub fn stopped_by(&self, turn: Uuid) -> Option<String> {
+        self.lock().get(&turn)?.stopped_by.clone()
+    }
+
+    /// Records who stops a turn. Returns its agent and whether somebody else requested it. `any`: the person may stop
+    /// turns of others.
+    fn mark_stopped(&self, turn: Uuid, by: &Requester, any: bool) -> Result<(Uuid, bool)> {
+        let mut turns = self.lock();
+        let turn = turns.get_mut(&turn).ok_or_else(turn_over_error)?;
+        let foreign = !is_same_person(&turn.owner.by, by);
+        if foreign && !any {
+            return Err(Error::new(ErrorKind::Denied, "only who asked for it can stop it")
+                .hint("whoever may manage messages here, or has a role in `approvers`, can stop any"));
+        }
+        if turn.stopped_by.is_none() {
+            turn.stopped_by = Some(display_name(by));
+        }
+        Ok((turn.owner.agent, foreign))
+    }
+
+    fn clear_stopped(&self, turn: Uuid) {
+        if let Some(turn) = self.lock().get_mut(&turn) {
+            turn.stopped_by = None;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, RunningTurn>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Stops a turn that a channel requested, or takes it back while it is queued. This is what the Stop button does.
+/// `any`: the person may stop turns of others.
+///
+/// # Errors
+/// `denied`. `not_found`: the turn is over, which all turns are after a restart. If the audit log cannot be written,
+/// its error, and the turn is not stopped.
+pub async fn stop_turn(bridge: &DiscordApp, turn: Uuid, by: &Requester, any: bool) -> Result<()> {
+    let (agent, foreign) = bridge.running_turns.mark_stopped(turn, by, any)?;
+    let cancelled = async {
+        let entry = bridge.ops.agents.by_id(agent).ok_or_else(turn_over_error)?;
+        if foreign {
+            let action = format!("discord:stop:{turn}");
+            command_support::audit_action(&bridge.ops, by, &entry, action, "Manage Messages or a role of `approvers`")
+                .await?;
+        }
+        let params = CancelParams { agent: Some(entry.settings.name.clone()), turn_id: Some(turn) };
+        with_expected_agent(agent, cancel::cancel(&bridge.ops, params)).await
+    };
+    let cancelled = cancelled.await;
+    if !matches!(&cancelled, Ok(cancelled) if cancelled.turn_id.is_some()) {
+        bridge.running_turns.clear_stopped(turn);
+    }
+    cancelled?.turn_id.map(drop).ok_or_else(turn_over_error)
+}
+
+fn turn_over_error() -> Error {
+    Error::new(ErrorKind::NotFound, "that turn is over").hint("there is nothing to stop any more")
+}
+
+/// Compares people by id, since names and roles change.
+fn is_same_person(one: &Requester, other: &Requester) -> bool {
+    match (one, other) {
+        (Requester::Person { id, .. }, Requester::Person { id: other, .. }) => id == other,
+        (one, other) => one == other,
+    }
+}
+
+fn display_name(by: &Requester) -> String {
+    match by {
+        Requester::Person { name, .. } => name.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,79 @@
+//! Listens to a turn without ever blocking it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use chorus_agent_core::turn_stream;
+use chorus_proto::methods::send::TurnEvent;
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use super::progress::TurnProgress;
+use super::running_turns::RunningTurns;
+
+/// Listener of one turn. It collects the progress, which is read when there is time.
+#[derive(Debug)]
+pub struct ReplyListener {
+    progress: Mutex<TurnProgress>,
+    changed: Notify,
+    running_turns: Arc<RunningTurns>,
+    owner: super::running_turns::TurnOwner,
+}
+
+impl ReplyListener {
+    pub fn new(running_turns: Arc<RunningTurns>, owner: super::running_turns::TurnOwner) -> Self {
+        Self { progress: Mutex::default(), changed: Notify::new(), running_turns, owner }
+    }
+
+    /// Waits for a turn event since the last call.
+    pub async fn wait_for_change(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Returns the progress of the turn so far.
+    pub fn progress(&self) -> TurnProgress {
+        self.lock_progress().clone()
+    }
+
+    pub fn turn_id(&self) -> Option<Uuid> {
+        self.lock_progress().turn
+    }
+
+    /// Returns the name of the person who stopped the turn.
+    pub fn stopped_by(&self) -> Option<String> {
+        self.running_turns.stopped_by(self.turn_id()?)
+    }
+
+    fn lock_progress(&self) -> MutexGuard<'_, TurnProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl turn_stream::TurnListener for ReplyListener {
+    fn try_send(&self, said: &TurnEvent) -> bool {
+        let mut heard = self.lock_progress();
+        let before = heard.turn;
+        heard.apply(said);
+        let turn = heard.turn;
+        drop(heard);
+        if let Some(turn) = turn.filter(|_| turn != before) {
+            if let Some(before) = before {
+                self.running_turns.remove(before);
+            }
+            self.running_turns.insert(turn, &self.owner);
+        }
+        self.changed.notify_one();
+        true
+    }
+
+    fn send_when_ready(&self, said: TurnEvent) {
+        self.try_send(&said);
+    }
+}
+
+impl Drop for ReplyListener {
+    fn drop(&mut self) {
+        if let Some(turn) = self.turn_id() {
+            self.running_turns.remove(turn);
+        }
+    }
+}

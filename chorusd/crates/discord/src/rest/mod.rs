@@ -1,0 +1,130 @@
+//! Discord's REST API, one file per resource. Routes and bodies are those of serenity. Requests are sent here, because
+//! serenity's rate limiter ignores a base URL and does not report how long it waits.
+
+mod auth_backoff;
+mod channels;
+mod error;
+mod gateway;
+mod history;
+pub mod interactions;
+mod messages;
+mod rate_limit;
+mod route_key;
+mod transport;
+
+use std::time::Duration;
+
+use chorus_base::Secret;
+use chorus_config::discord::DiscordConfig;
+use reqwest::{Client, redirect};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serenity::http::{LightMethod, Request, Route};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use self::auth_backoff::AuthBackoff;
+use self::rate_limit::RateLimits;
+use super::urls;
+pub use channels::Channel;
+pub use error::{RestError, describe_json_error};
+pub use messages::{MESSAGE_PAGE_SIZE, MessageContent, PostedMessage};
+
+/// Time to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time for one request and its response, without waits for rate limits.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a request that somebody waits for may wait for a rate limit.
+const MAX_LIMIT_WAIT: Duration = Duration::from_secs(2);
+
+/// The REST client of one application. Every request has a deadline.
+#[derive(Debug)]
+pub struct RestClient {
+    client: Client,
+    /// Prefixed with `Bot `.
+    token: Secret,
+    api_base: String,
+    rate_limits: RateLimits,
+    /// After Discord refused the token, requests are held back for a while.
+    auth_backoff: AuthBackoff,
+    stop: CancellationToken,
+}
+
+/// A view of the client for background work: its requests wait for rate limits for as long as necessary. Requests in
+/// other buckets are not delayed.
+#[derive(Debug, Clone, Copy)]
+pub struct BackgroundClient<'r>(&'r RestClient);
+
+impl RestClient {
+    /// Creates a client for the configured API. Requests are given up shortly after `stop`. Blocks, because the
+    /// machine's certificates are read.
+    ///
+    /// # Errors
+    /// The error of the TLS library.
+    pub fn new(config: &DiscordConfig, token: &Secret, stop: CancellationToken) -> Result<Self, RestError> {
+        let mut client = Client::builder()
+            .redirect(redirect::Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(REQUEST_TIMEOUT)
+            .retry(reqwest::retry::never());
+        if urls::is_loopback(&config.api_base) {
+            client = client.no_proxy();
+        }
+        Ok(Self {
+            client: client.build().map_err(|e| RestError::from_transport(&e))?,
+            token: Secret::new(format!("Bot {}", token.expose())),
+            api_base: config.api_base.clone(),
+            rate_limits: RateLimits::default(),
+            auth_backoff: AuthBackoff::default(),
+            stop,
+        })
+    }
+
+    /// Sends a request and parses the response. Waits for rate limits for two seconds at most.
+    ///
+    /// # Errors
+    /// The error of Discord, or that it cannot be reached.
+    pub async fn call<T: DeserializeOwned>(&self, request: Request<'_>) -> Result<T, RestError> {
+        parse_body(&self.send(request, Some(Instant::now() + MAX_LIMIT_WAIT)).await?)
+    }
+
+    /// Sends a request whose response has no content. Waits like [`RestClient::call`].
+    pub async fn execute(&self, request: Request<'_>) -> Result<(), RestError> {
+        self.send(request, Some(Instant::now() + MAX_LIMIT_WAIT)).await.map(drop)
+    }
+
+    /// Returns a view for requests that nobody waits for.
+    #[must_use]
+    pub fn background(&self) -> BackgroundClient<'_> {
+        BackgroundClient(self)
+    }
+}
+
+impl BackgroundClient<'_> {
+    /// Like [`RestClient::call`], but waits for any rate limit.
+    pub async fn call<T: DeserializeOwned>(&self, request: Request<'_>) -> Result<T, RestError> {
+        parse_body(&self.0.send(request, None).await?)
+    }
+
+    /// Like [`RestClient::execute`], but waits for any rate limit.
+    pub async fn execute(&self, request: Request<'_>) -> Result<(), RestError> {
+        self.0.send(request, None).await.map(drop)
+    }
+}
+
+fn parse_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, RestError> {
+    serde_json::from_slice(body).map_err(|e| RestError::Unreadable(describe_json_error(&e)))
+}
+
+/// Builds a request with a JSON body.
+///
+/// # Errors
+/// `Unreadable` if the body cannot be serialized.
+pub fn json_request<'r>(
+    method: LightMethod,
+    route: Route<'r>,
+    body: &impl Serialize,
+) -> Result<Request<'r>, RestError> {
+    let body = serde_json::to_vec(body).map_err(|e| RestError::Unreadable(describe_json_error(&e)))?;
+    Ok(Request::new(route, method).body(Some(body)))
+}

@@ -1,0 +1,185 @@
+//! Cache of the names and permissions of the roles of each guild: permissions and approvers are configured by role
+//! name.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use chorus_base::requester::SERVER_OWNER;
+use serde::Deserialize;
+use serenity::http::{LightMethod, Request, Route};
+use serenity::model::Permissions;
+use serenity::model::event::Event;
+use serenity::model::guild::Role;
+use serenity::model::id::{GuildId, RoleId};
+use tokio::time::Instant;
+
+use super::keyed_mutex::KeyedMutex;
+use super::rest::{RestClient, RestError};
+
+/// After a failed request for the roles of a guild, the error is repeated for this long without another request.
+const FAILURE_COOLDOWN: Duration = Duration::from_secs(2);
+
+/// What is cached of a role.
+#[derive(Debug, Clone, Deserialize)]
+struct RoleInfo {
+    name: String,
+    permissions: Permissions,
+}
+
+type GuildRoles = HashMap<RoleId, RoleInfo>;
+
+/// Roles by guild, in memory. Filled from gateway events, and by a REST request for guilds that the gateway sent no
+/// event about, for example after a resumed connection.
+#[derive(Debug, Default)]
+pub struct RoleCache {
+    roles: RwLock<HashMap<GuildId, GuildRoles>>,
+    /// Lets one task at a time request the roles of a guild; the others wait for it. Holds the time and error of the
+    /// last failure.
+    load_locks: KeyedMutex<Option<(Instant, RestError)>>,
+}
+
+impl RoleCache {
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<GuildId, GuildRoles>> {
+        self.roles.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<GuildId, GuildRoles>> {
+        self.roles.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Updates the cache from a gateway event.
+    pub fn apply(&self, event: &Event) {
+        match event {
+            Event::GuildCreate(event) => {
+                let roles = event.guild.roles.values().map(|role| (role.id, RoleInfo::from_role(role))).collect();
+                self.write().insert(event.guild.id, roles);
+            }
+            Event::GuildDelete(event) => drop(self.write().remove(&event.guild.id)),
+            Event::GuildRoleCreate(event) => self.insert_role(&event.role),
+            Event::GuildRoleUpdate(event) => self.insert_role(&event.role),
+            Event::GuildRoleDelete(event) => {
+                if let Some(roles) = self.write().get_mut(&event.guild_id) {
+                    roles.remove(&event.role_id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Inserts one role of a guild that is in the cache.
+    fn insert_role(&self, role: &Role) {
+        if let Some(roles) = self.write().get_mut(&role.guild_id) {
+            roles.insert(role.id, RoleInfo::from_role(role));
+        }
+    }
+
+    /// Returns the ids of these roles and the names of those that are cached. Names that consist of digits, and the
+    /// name that stands for the guild's owner, are left out, so that somebody who may rename roles cannot impersonate
+    /// another role.
+    #[must_use]
+    pub fn role_ids_and_names(&self, guild: GuildId, roles: &[RoleId]) -> Vec<String> {
+        let known = self.read();
+        let here = known.get(&guild);
+        let mut all: Vec<String> = roles.iter().map(RoleId::to_string).collect();
+        let named = roles.iter().filter_map(|role| Some(&here?.get(role)?.name));
+        all.extend(named.filter(|name| !name.bytes().all(|b| b.is_ascii_digit()) && *name != SERVER_OWNER).cloned());
+        all
+    }
+
+    /// Returns the permissions that these roles grant in the whole guild, regardless of channel overwrites; empty if
+    /// the guild is not cached.
+    #[must_use]
+    pub fn permissions(&self, guild: GuildId, roles: &[RoleId]) -> Permissions {
+        let known = self.read();
+        let here = known.get(&guild);
+        // The id of the `@everyone` role is the id of the guild.
+        let held = roles.iter().copied().chain([RoleId::new(guild.get())]);
+        let held = held.filter_map(|role| Some(here?.get(&role)?.permissions));
+        held.fold(Permissions::empty(), |all, one| all | one)
+    }
+
+    /// Returns whether the roles of a guild are cached.
+    #[must_use]
+    pub fn is_loaded(&self, guild: GuildId) -> bool {
+        self.read().contains_key(&guild)
+    }
+
+    /// Requests the roles of a guild that is not cached yet.
+    ///
+    /// # Errors
+    /// The error of Discord, or of a request less than two seconds ago.
+    pub async fn ensure_loaded(&self, rest: &RestClient, guild: GuildId) -> Result<(), RestError> {
+        if self.is_loaded(guild) {
+            return Ok(());
+        }
+        let asking = self.load_locks.get(guild);
+        let mut failed = asking.lock().await;
+        if self.is_loaded(guild) {
+            return Ok(());
+        }
+        if let Some((at, error)) = &*failed
+            && at.elapsed() < FAILURE_COOLDOWN
+        {
+            return Err(error.clone());
+        }
+        #[derive(Deserialize)]
+        struct RoleRow {
+            id: RoleId,
+            #[serde(flatten)]
+            role: RoleInfo,
+        }
+        let request = Request::new(Route::GuildRoles { guild_id: guild }, LightMethod::Get);
+        let roles: Vec<RoleRow> = match rest.call(request).await {
+            Ok(roles) => roles,
+            Err(error) => {
+                *failed = Some((Instant::now(), error.clone()));
+                return Err(error);
+            }
+        };
+        // What the gateway sent meanwhile is newer.
+        self.write().entry(guild).or_insert_with(|| roles.into_iter().map(|told| (told.id, told.role)).collect());
+        Ok(())
+    }
+}
+
+impl RoleInfo {
+    fn from_role(role: &Role) -> Self {
+        Self { name: role.name.clone(), permissions: role.permissions }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_is_known_by_its_id_and_by_its_name_unless_that_looks_like_an_id() {
+        let guilds = RoleCache::default();
+        let (guild, admin, sly) = (GuildId::new(1), RoleId::new(10), RoleId::new(11));
+        assert_eq!(guilds.role_ids_and_names(guild, &[admin]), ["10"]);
+        let named = |name: &str| RoleInfo { name: name.to_owned(), permissions: Permissions::empty() };
+        guilds.write().insert(guild, [(admin, named("admin")), (sly, named("10"))].into());
+        assert_eq!(guilds.role_ids_and_names(guild, &[admin]), ["10", "admin"]);
+        assert_eq!(guilds.role_ids_and_names(guild, &[sly]), ["11"]);
+        guilds.write().insert(guild, [(sly, named(SERVER_OWNER))].into());
+        assert_eq!(guilds.role_ids_and_names(guild, &[sly]), ["11"]);
+        guilds.write().insert(guild, [(admin, named("admin")), (sly, named("10"))].into());
+        // Roles of another guild have no names here.
+        assert_eq!(guilds.role_ids_and_names(GuildId::new(2), &[admin]), ["10"]);
+        assert!(guilds.role_ids_and_names(guild, &[]).is_empty());
+    }
+
+    #[test]
+    fn what_roles_let_their_members_do_is_theirs_and_everybodys_in_that_server() {
+        let guilds = RoleCache::default();
+        let (guild, mods) = (GuildId::new(1), RoleId::new(10));
+        let role = |permissions| RoleInfo { name: "x".to_owned(), permissions };
+        assert!(guilds.permissions(guild, &[mods]).is_empty());
+        let everybody = (RoleId::new(1), role(Permissions::SEND_MESSAGES));
+        guilds.write().insert(guild, [everybody, (mods, role(Permissions::MANAGE_CHANNELS))].into());
+        assert_eq!(guilds.permissions(guild, &[]), Permissions::SEND_MESSAGES);
+        assert_eq!(guilds.permissions(guild, &[mods]), Permissions::SEND_MESSAGES | Permissions::MANAGE_CHANNELS);
+        assert!(guilds.permissions(GuildId::new(2), &[mods]).is_empty());
+    }
+}

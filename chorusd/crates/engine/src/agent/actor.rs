@@ -1,0 +1,449 @@
+//! The task of one active agent: passes requests and completions to the state machine and carries out its effects.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chorus_agent_core::context::Deadline;
+use chorus_agent_core::effect::{CallModel, Effect, RunTools};
+use chorus_agent_core::event::{AgentCommand, AppendOutcome, CommandOutcome, Event, Request, RequestId, RequestMeta};
+use chorus_agent_core::interruption::Interruption;
+use chorus_agent_core::state::State;
+use chorus_agent_core::turn::ModelFailure;
+use chorus_agent_core::turn_stream::{TurnSink, TurnSinks};
+use chorus_agent_core::window::WindowBudget;
+use chorus_agent_core::{AgentSettings, continuation};
+use chorus_base::Ticks;
+use chorus_base::error::{Error, Result};
+use chorus_proto::Usage;
+use chorus_store::journal::{ContextRow, Continuation, NewEvent, SessionReference};
+use futures_util::StreamExt as _;
+use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::stream::{FuturesOrdered, FuturesUnordered};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::eviction::{self, EVICT_AFTER};
+use super::journal_records::{
+    from_journal_outcome, to_journal_append, to_journal_edit, to_journal_head, to_journal_marker, to_json_bytes,
+    trailing_records,
+};
+use super::prompt_size::ConversationSize;
+use super::registry::Registry;
+use super::tool_runner::ToolRunner;
+use super::turn_priority::TurnGuard;
+use super::{idle_notice, model_call, recovery, save, workspace_checkpoint};
+
+/// A command on its way to an actor.
+#[derive(Debug)]
+pub struct Envelope {
+    /// Boxed, because a mailbox reserves space for some envelopes even while it is empty.
+    pub command: Box<AgentCommand>,
+    /// Set by a caller that has already removed the agent from the index.
+    pub settings: Option<Arc<AgentSettings>>,
+    pub reply: oneshot::Sender<Result<CommandReply>>,
+}
+
+/// The outcome of a command. For [`AgentCommand::Hold`] it also has the guard: the agent is unlocked when it is
+/// dropped.
+#[derive(Debug)]
+pub struct CommandReply {
+    pub reply: CommandOutcome,
+    pub hold: Option<oneshot::Sender<()>>,
+}
+
+/// The actor of one agent.
+#[derive(Debug)]
+pub struct Actor {
+    agent: Uuid,
+    /// The agent's name at the last request.
+    name: String,
+    window: WindowBudget,
+    /// Size of what the next request would send of the context.
+    prompt_size: Option<ConversationSize>,
+    state: State,
+    mailbox: mpsc::Receiver<Envelope>,
+    registry: Arc<Registry>,
+    replies: HashMap<RequestId, oneshot::Sender<Result<CommandReply>>>,
+    next_request: RequestId,
+    /// Time of the last request.
+    last_request_at: Ticks,
+    /// The context is evicted as soon as nothing is in progress, unless a request comes first.
+    evictable: bool,
+    /// Receives the events of a turn, for each pending request.
+    sinks: HashMap<RequestId, TurnSink>,
+    /// The running turn, the token that cancels it, and its listeners.
+    turn: Option<(Uuid, CancellationToken, TurnSinks)>,
+    /// Held while the turn calls its model.
+    turn_guard: Option<TurnGuard>,
+    /// Pending appends, in order.
+    appends: FuturesOrdered<BoxFuture<'static, Event>>,
+    /// All other work in progress.
+    running: FuturesUnordered<BoxFuture<'static, Event>>,
+}
+
+impl Actor {
+    pub fn new(agent: Uuid, mailbox: mpsc::Receiver<Envelope>, registry: Arc<Registry>) -> Self {
+        Self {
+            agent,
+            name: String::new(),
+            window: AgentSettings::default().window,
+            prompt_size: None,
+            state: State::default(),
+            mailbox,
+            registry,
+            replies: HashMap::new(),
+            next_request: 0,
+            last_request_at: Ticks(0),
+            evictable: false,
+            sinks: HashMap::new(),
+            turn: None,
+            turn_guard: None,
+            appends: FuturesOrdered::new(),
+            running: FuturesUnordered::new(),
+        }
+    }
+
+    /// Runs until the agent has nothing in progress and no context. `head` is the context to load first.
+    pub async fn run(mut self, head: Option<ContextRow>) {
+        self.last_request_at = self.registry.clock.ticks();
+        self.registry.eviction_timers.set(self.agent, Some(self.last_request_at.after(EVICT_AFTER)));
+        if let Some(head) = head {
+            let deadline = self.registry.deadline_after_restart(&head);
+            self.load_context(&head, deadline).await;
+        }
+        loop {
+            tokio::select! {
+                biased;
+                Some(event) = self.appends.next() => self.handle_event(event),
+                Some(event) = self.running.next() => self.handle_event(event),
+                letter = self.mailbox.recv(), if self.state.accepts_requests() => match letter {
+                    Some(letter) => self.handle_envelope(letter),
+                    None => return,
+                },
+                else => return,
+            }
+            let retired = if self.state.is_empty() {
+                self.registry.retire(self.agent, &self.mailbox)
+            } else {
+                // The next request loads an unreadable context again; the obstacle may be gone by then.
+                let steps_back = self.state.is_unreadable_and_idle() || (self.evictable && self.state.is_quiescent());
+                steps_back && self.registry.unload(self.agent, &self.mailbox)
+            };
+            if retired {
+                return;
+            }
+        }
+    }
+
+    /// Loads the context of `head`. Starts a task that loads the first messages of a large one.
+    async fn load_context(&mut self, head: &ContextRow, deadline: Option<Deadline>) {
+        let (registry, now) = (&self.registry, self.registry.clock.now());
+        let whole = registry.is_damaged(head.context);
+        // Boxed: loading needs a large future, and this task lives as long as the context.
+        let loading = Box::pin(recovery::load_state(&registry.store, &registry.home, head, deadline, now, whole));
+        let (state, remaining) = loading.await;
+        self.state = state;
+        let Some(remaining) = remaining else {
+            return registry.set_damaged(head.context, self.state.is_unreadable_and_idle());
+        };
+        // A load that fails emits an event with the agent's name, possibly before the first request has set the name.
+        self.name = registry.agents.by_id(self.agent).map(|entry| entry.settings.name.clone()).unwrap_or_default();
+        let loaded = recovery::finish_loading(registry.clone(), head.clone(), remaining);
+        self.running.push(loaded.boxed());
+    }
+
+    fn handle_envelope(&mut self, letter: Envelope) {
+        let ticks = self.registry.clock.ticks();
+        if matches!(*letter.command, AgentCommand::Evict) {
+            self.check_eviction(ticks);
+            let _ = letter.reply.send(Ok(CommandReply { reply: CommandOutcome::Done, hold: None }));
+            return;
+        }
+        if matches!(*letter.command, AgentCommand::Send(_)) && self.registry.is_closing() {
+            let _ = letter.reply.send(Err(Interruption::DaemonStop.error_for_queued_turn()));
+            return;
+        }
+        self.last_request_at = ticks;
+        if std::mem::take(&mut self.evictable) {
+            self.registry.eviction_timers.set(self.agent, Some(ticks.after(EVICT_AFTER)));
+        }
+        let Some(facts) =
+            letter.settings.or_else(|| self.registry.agents.by_id(self.agent).map(|e| e.settings.clone()))
+        else {
+            let _ = letter.reply.send(Err(Error::agent_destroyed()));
+            return;
+        };
+        let id = self.next_request;
+        self.next_request += 1;
+        self.replies.insert(id, letter.reply);
+        if let AgentCommand::Send(send) = &*letter.command {
+            self.sinks.insert(id, send.sink.clone());
+        }
+        let now = self.registry.clock.now();
+        let fresh = self.registry.store.journal.reserve_context_no();
+        self.name.clone_from(&facts.name);
+        self.window = facts.window;
+        let asked = RequestMeta { id, settings: facts, now, ticks, new_context: fresh };
+        self.handle_event(Event::Request(Box::new(Request { meta: asked, command: *letter.command })));
+    }
+
+    /// Marks the context for eviction if no request came since, else sets the eviction timer anew.
+    fn check_eviction(&mut self, now: Ticks) {
+        let due = self.last_request_at.after(EVICT_AFTER);
+        self.evictable = due <= now && self.state.context().is_some_and(eviction::is_evictable);
+        if due > now {
+            self.registry.eviction_timers.set(self.agent, Some(due));
+        }
+    }
+
+    /// Passes an event to the state machine, publishes the new state and carries out the effects.
+    fn handle_event(&mut self, event: Event) {
+        let effects = self.state.handle(event);
+        self.update_turn_priority();
+        // A caller that receives its reply must find the matching numbers published.
+        let whole = self.state.context().filter(|_| !self.state.is_loading());
+        self.prompt_size = whole.map(|context| ConversationSize::measure(context, self.window, self.prompt_size));
+        self.registry.publish_context(self.agent, self.state.context(), self.prompt_size);
+        self.registry.running.set(self.agent, self.state.running_turn());
+        let (news, rest): (Vec<_>, Vec<_>) =
+            effects.into_iter().partition(|effect| matches!(effect, Effect::EmitEvent(..)));
+        self.emit_events(news);
+        for effect in rest {
+            self.apply_effect(effect);
+        }
+    }
+
+    /// Acquires or releases the turn's priority over background requests to the same provider.
+    fn update_turn_priority(&mut self) {
+        let calls = self.state.is_waiting_for_model();
+        if calls == self.turn_guard.is_some() {
+            return;
+        }
+        let registry = &self.registry;
+        let entry = registry.agents.by_id(self.agent).filter(|_| calls);
+        let target = entry.and_then(|entry| registry.models.resolve(entry.settings.model.as_deref()?).ok());
+        self.turn_guard = target.map(|target| registry.summaries.turn_priority.begin_turn(&target.provider));
+    }
+
+    /// Emits all events of one step as one journal job.
+    fn emit_events(&self, news: Vec<Effect>) {
+        let at = self.registry.clock.now();
+        let event = |effect| match effect {
+            Effect::EmitEvent(kind, data) => Some(NewEvent { at, kind, agent: Some(self.name.clone()), data }),
+            _ => None,
+        };
+        let events: Vec<_> = news.into_iter().filter_map(event).collect();
+        if !events.is_empty() {
+            drop(self.registry.store.journal.emit(events));
+        }
+    }
+
+    fn apply_effect(&mut self, effect: Effect) {
+        let store = &self.registry.store;
+        match effect {
+            Effect::Append(append) => {
+                let done = store.journal.append(to_journal_append(*append));
+                self.appends.push_back(done.map(|result| Event::Appended(result.map(from_journal_outcome))).boxed());
+            }
+            Effect::WriteSession(draft) => {
+                let registry = self.registry.clone();
+                // In a task of its own, so that writing goes on while this actor is busy.
+                let task = tokio::spawn(async move {
+                    let checkpoint = workspace_checkpoint::checkpoint_workspace(&registry, &draft);
+                    save::save(&registry.store, &registry.summaries, *draft, checkpoint).await
+                });
+                let written = task
+                    .map(|ended| Event::SessionWritten(ended.unwrap_or_else(|e| Err(Error::internal(e.to_string())))));
+                self.running.push(written.boxed());
+            }
+            Effect::EndContext(context) => {
+                let ended = store.journal.end_context(context);
+                let registry = self.registry.clone();
+                let ended = async move {
+                    let result = ended.await;
+                    if result.is_ok() {
+                        registry.trim_context(context);
+                    }
+                    Event::ContextEnded(result)
+                };
+                self.running.push(ended.boxed());
+            }
+            Effect::ReplaceWithSession { old, new, session, totals, appended: added, working_set, restoration } => {
+                let (context, head, working_set) = (new.context, to_journal_head(&new), to_json_bytes(&working_set));
+                let reference = SessionReference { session, totals, working_set, restoration, added };
+                let replaced = store.journal.start_from_session(old, context, head, reference);
+                let registry = self.registry.clone();
+                let replaced = async move {
+                    let result = replaced.await;
+                    if let (Ok(()), Some(old)) = (&result, old) {
+                        registry.trim_context(old);
+                    }
+                    Event::ContextReplaced(result)
+                };
+                self.running.push(replaced.boxed());
+            }
+            Effect::ReplaceWithMessages { old, new, messages, working_set, restoration, event: (kind, data) } => {
+                let (context, head, working_set) = (new.context, to_journal_head(&new), to_json_bytes(&working_set));
+                let news = NewEvent { at: new.started_at, kind, agent: Some(self.name.clone()), data };
+                let renewed = store.journal.start_continuation(Continuation {
+                    old,
+                    context,
+                    head,
+                    working_set,
+                    messages,
+                    restoration,
+                    event: news,
+                });
+                let registry = self.registry.clone();
+                let renewed = async move {
+                    let result = renewed.await;
+                    if let (Ok(()), Some(old)) = (&result, old) {
+                        registry.trim_context(old);
+                    }
+                    Event::ContextReplaced(result)
+                };
+                self.running.push(renewed.boxed());
+            }
+            Effect::RecordCompaction { context, record_number: number, compaction, at } => {
+                let agent = Some(self.name.clone());
+                let data = continuation::compaction_event_data(&compaction.receipt, None);
+                let news = NewEvent { at, kind: continuation::COMPACTION_EVENT, agent, data };
+                let done = store.journal.append_compaction(context, number, to_json_bytes(&*compaction), news);
+                self.appends.push_back(
+                    done.map(|result| Event::Appended(result.map(|()| AppendOutcome::CompactionRecorded))).boxed(),
+                );
+            }
+            Effect::Materialise { session, context } => {
+                let behind = trailing_records(&context);
+                let messages = Arc::unwrap_or_clone(context.messages);
+                let done = store.journal.materialise_messages(context.number, messages, session, behind);
+                self.running.push(done.map(Event::MessagesMaterialised).boxed());
+            }
+            Effect::RecordEdit(change) => {
+                let done = store.journal.append_edit(to_journal_edit(*change));
+                self.running.push(done.map(Event::EditRecorded).boxed());
+            }
+            // The call enqueues the write. If a crash loses it, the journal only has an older deadline.
+            Effect::SetDeadline { context, deadline } => {
+                drop(store.journal.set_deadline(context, deadline.map(|deadline| deadline.at)));
+            }
+            Effect::EmitEvent(..) => self.emit_events(vec![effect]),
+            Effect::PostIdleNotice { session, written, timeout } => {
+                let (registry, name) = (self.registry.clone(), self.name.clone());
+                self.registry.spawn(async move { idle_notice::post(&registry, name, session, written, timeout).await });
+            }
+            Effect::Summarise { session, settings: facts } => self.registry.summaries.start(session, facts),
+            Effect::Reply(request, result) => self.reply(request, result),
+            Effect::CallModel(asked) => self.call_model(*asked),
+            Effect::RunTools(run) => self.run_tools(*run),
+            Effect::CancelTurn(turn) => {
+                if let Some((_, cancel, _)) = self.turn.as_ref().filter(|(id, ..)| *id == turn) {
+                    cancel.cancel();
+                }
+            }
+            Effect::CloseTurn { context, marker: mark } => {
+                let registry = self.registry.clone();
+                let turn = mark.turn();
+                let closed =
+                    store.journal.close_turn(self.agent, context, to_journal_marker(mark), registry.clock.now());
+                let closed = closed.map(move |result| Event::TurnClosed {
+                    turn,
+                    moment: model_call::current_moment(&registry),
+                    result,
+                });
+                self.running.push(closed.boxed());
+            }
+            Effect::BeginTurn(turn) => self.turn = Some((turn, CancellationToken::new(), TurnSinks::default())),
+            Effect::AddListener(request) => {
+                if let (Some(voice), Some((_, _, voices))) = (self.sinks.get(&request), &self.turn) {
+                    voices.add_listener(voice.clone());
+                }
+            }
+            Effect::AddApprovalListener(request) => {
+                if let (Some(voice), Some((_, _, voices))) = (self.sinks.get(&request), &self.turn) {
+                    voices.add_approval_listener(voice.clone());
+                }
+            }
+            Effect::SendTo(request, said) => {
+                if let Some(voice) = self.sinks.get(&request) {
+                    voice.send(&said);
+                }
+            }
+            Effect::Broadcast(said) => {
+                if let Some((_, _, voices)) = &self.turn {
+                    voices.send(&said);
+                }
+            }
+        }
+    }
+
+    fn call_model(&mut self, mut asked: CallModel) {
+        // Settings that changed during the turn, also by the agent itself, apply from this call on.
+        if let Some(entry) = self.registry.agents.by_id(self.agent) {
+            asked.settings = entry.settings.clone();
+        }
+        let (of, registry) = ((asked.turn, asked.step), self.registry.clone());
+        let Some((_, cancel, voices)) = self.turn.clone() else { return };
+        // In a task of its own, so that it goes on while this actor is busy.
+        let task = tokio::spawn(async move {
+            let ended = model_call::run(&registry, asked, voices, cancel).await;
+            let moment = model_call::current_moment(&registry);
+            match ended {
+                model_call::ModelCallOutcome::Completed(result) => Event::ModelCalled { turn_step: of, moment, result },
+                model_call::ModelCallOutcome::NeedsCompaction(compaction) => {
+                    Event::CompactionPlanned { turn_step: of, moment, compaction }
+                }
+            }
+        });
+        let registry = self.registry.clone();
+        let ended = task.map(move |ended| {
+            ended.unwrap_or_else(|e| {
+                let failure = Error::internal(e.to_string());
+                let stopped = ModelFailure { failure, partial: None, usage: Usage::default(), too_long: false };
+                Event::ModelCalled {
+                    turn_step: of,
+                    moment: model_call::current_moment(&registry),
+                    result: Box::new(Err(Box::new(stopped))),
+                }
+            })
+        });
+        self.running.push(ended.boxed());
+    }
+
+    fn run_tools(&mut self, run: RunTools) {
+        let Some((_, cancel, voices)) = self.turn.clone().filter(|(id, ..)| *id == run.turn) else { return };
+        if run.cancelled {
+            cancel.cancel();
+        }
+        let of = (run.turn, run.step);
+        let (registry, agent, name) = (self.registry.clone(), self.agent, self.name.clone());
+        // The newest message is the one with the calls: nothing is appended between calls and their results.
+        let newest = self.state.context().and_then(|context| context.messages.last());
+        let message = newest.and_then(|message| message.to_message().ok()).map(|message| message.id);
+        let batch = ToolRunner {
+            registry,
+            agent,
+            name,
+            turn_step: of,
+            message,
+            requester: run.requester,
+            cancel,
+            sinks: voices,
+        };
+        self.running.extend(batch.start_calls(run.calls, run.breaker));
+    }
+
+    fn reply(&mut self, request: RequestId, result: Result<CommandOutcome>) {
+        self.sinks.remove(&request);
+        let Some(reply) = self.replies.remove(&request) else { return };
+        let mut hold = None;
+        if matches!(result, Ok(CommandOutcome::Held)) {
+            let (guard, dropped) = oneshot::channel::<()>();
+            hold = Some(guard);
+            self.running.push(dropped.map(|_| Event::HoldReleased).boxed());
+        }
+        // If the caller is gone, the command was carried out all the same.
+        let _ = reply.send(result.map(|reply| CommandReply { reply, hold }));
+    }
+}

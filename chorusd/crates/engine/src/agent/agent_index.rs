@@ -1,0 +1,186 @@
+//! The in-memory index of all agents. Every request starts here, so looking up an agent costs no query.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use chorus_agent_core::AgentSettings;
+use jiff::Timestamp;
+use serde_json::Value;
+use uuid::Uuid;
+
+/// An agent that is not destroyed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentEntry {
+    pub settings: Arc<AgentSettings>,
+    pub permissions: Value,
+    pub created_at: Timestamp,
+    pub channel_id: Option<String>,
+    pub guild_id: Option<String>,
+    /// Stamp of the agent.json that was last read.
+    pub config_stamp: String,
+    /// The error in that agent.json; the settings of the version before it stay in force.
+    pub config_problem: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    names: BTreeMap<String, Uuid>,
+    entries: HashMap<Uuid, Arc<AgentEntry>>,
+    /// If several agents name the same channel, only the first.
+    channels: HashMap<u64, Uuid>,
+    selected: Option<Uuid>,
+}
+
+impl AgentEntry {
+    /// Returns the id of the agent's Discord channel.
+    #[must_use]
+    pub fn channel(&self) -> Option<u64> {
+        self.channel_id.as_ref()?.parse().ok().filter(|id| *id != 0)
+    }
+}
+
+impl Inner {
+    /// Removes the agent's channel. If another agent names it too, that one gets it.
+    fn release_channel(&mut self, entry: &AgentEntry) {
+        let Some(channel) = entry.channel().filter(|channel| self.channels.get(channel) == Some(&entry.settings.id))
+        else {
+            return;
+        };
+        self.channels.remove(&channel);
+        if let Some(other) = self.entries.values().find(|other| other.channel() == Some(channel)) {
+            self.channels.insert(channel, other.settings.id);
+        }
+    }
+}
+
+/// All agents that are not destroyed.
+#[derive(Debug, Default)]
+pub struct AgentIndex {
+    inner: RwLock<Inner>,
+}
+
+impl AgentIndex {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Inner> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Inserts an agent, or replaces the one with its id.
+    pub fn insert(&self, entry: AgentEntry) -> Arc<AgentEntry> {
+        let entry = Arc::new(entry);
+        let mut inner = self.write();
+        let id = entry.settings.id;
+        if let Some(old) = inner.entries.insert(id, entry.clone()) {
+            if old.settings.name != entry.settings.name {
+                inner.names.remove(&old.settings.name);
+            }
+            if old.channel() != entry.channel() {
+                inner.release_channel(&old);
+            }
+        }
+        if let Some(channel) = entry.channel() {
+            inner.channels.entry(channel).or_insert(id);
+        }
+        inner.names.insert(entry.settings.name.clone(), id);
+        entry
+    }
+
+    /// Removes an agent.
+    pub fn remove(&self, id: Uuid) {
+        let mut inner = self.write();
+        if let Some(old) = inner.entries.remove(&id) {
+            inner.names.remove(&old.settings.name);
+            inner.release_channel(&old);
+        }
+        if inner.selected == Some(id) {
+            inner.selected = None;
+        }
+    }
+
+    #[must_use]
+    pub fn by_name(&self, name: &str) -> Option<Arc<AgentEntry>> {
+        let inner = self.read();
+        inner.names.get(name).and_then(|id| inner.entries.get(id)).cloned()
+    }
+
+    #[must_use]
+    pub fn by_id(&self, id: Uuid) -> Option<Arc<AgentEntry>> {
+        self.read().entries.get(&id).cloned()
+    }
+
+    /// Returns the agent that has this channel.
+    #[must_use]
+    pub fn by_channel(&self, channel: u64) -> Option<Arc<AgentEntry>> {
+        let inner = self.read();
+        inner.channels.get(&channel).and_then(|id| inner.entries.get(id)).cloned()
+    }
+
+    /// Returns all agents, sorted by name.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<AgentEntry>> {
+        let inner = self.read();
+        inner.names.values().filter_map(|id| inner.entries.get(id)).cloned().collect()
+    }
+
+    /// Returns all names, sorted.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.read().names.keys().cloned().collect()
+    }
+
+    /// Returns the agent for requests that name none: the selected one, else the only one.
+    #[must_use]
+    pub fn default_agent(&self) -> Option<Arc<AgentEntry>> {
+        let inner = self.read();
+        let only = || if inner.names.len() == 1 { inner.names.values().next().copied() } else { None };
+        inner.selected.or_else(only).and_then(|id| inner.entries.get(&id)).cloned()
+    }
+
+    /// Returns the agent selected with `agent use`.
+    #[must_use]
+    pub fn selected(&self) -> Option<Arc<AgentEntry>> {
+        let inner = self.read();
+        inner.selected.and_then(|id| inner.entries.get(&id)).cloned()
+    }
+
+    /// Selects an agent.
+    pub fn select(&self, id: Option<Uuid>) {
+        self.write().selected = id;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_leads_to_one_agent_however_they_come_and_go() {
+        let directory = AgentIndex::default();
+        let entry = |id: u128, channel: Option<&str>| AgentEntry {
+            settings: Arc::new(AgentSettings {
+                id: Uuid::from_u128(id),
+                name: format!("a{id}"),
+                ..AgentSettings::default()
+            }),
+            permissions: Value::Null,
+            created_at: Timestamp::UNIX_EPOCH,
+            channel_id: channel.map(str::to_owned),
+            guild_id: None,
+            config_stamp: String::new(),
+            config_problem: None,
+        };
+        let of = |channel| directory.by_channel(channel).map(|entry| entry.settings.id.as_u128());
+        directory.insert(entry(1, Some("7")));
+        directory.insert(entry(2, Some("7")));
+        directory.insert(entry(3, Some("none")));
+        assert_eq!((of(7), of(0)), (Some(1), None));
+        directory.insert(entry(1, Some("8")));
+        assert_eq!((of(7), of(8)), (Some(2), Some(1)));
+        directory.insert(entry(1, None));
+        directory.remove(Uuid::from_u128(2));
+        assert_eq!((of(7), of(8)), (None, None));
+    }
+}

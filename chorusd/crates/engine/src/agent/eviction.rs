@@ -1,0 +1,45 @@
+//! Evicts contexts without recent requests from memory. They stay live: the journal has them, and the next request
+//! loads them again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_agent_core::context::Context;
+use chorus_agent_core::event::AgentCommand;
+use tokio_util::sync::CancellationToken;
+
+use super::registry::Registry;
+use crate::lifecycle::malloc_trim;
+
+/// How long a context must have had no request.
+pub const EVICT_AFTER: Duration = Duration::from_secs(60);
+
+/// Limits of a context that loads in about a millisecond; larger ones stay in memory.
+const MAX_EVICTABLE_MESSAGES: u64 = 500;
+const MAX_EVICTABLE_TOKENS: u64 = 64 << 10;
+
+/// Whether a context may be evicted. One that refers to a session may not: its messages are not in the journal.
+#[must_use]
+pub fn is_evictable(context: &Context) -> bool {
+    context.base_session.is_none()
+        && context.totals.messages <= MAX_EVICTABLE_MESSAGES
+        && context.totals.tokens() <= MAX_EVICTABLE_TOKENS
+}
+
+/// Asks the actors whose timer has fired to evict their context, until `stop`.
+pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = registry.eviction_timers.wait_for_timer(&registry.clock) => {}
+        }
+        let agents = registry.eviction_timers.take_due(registry.clock.ticks());
+        for (agent, _) in &agents {
+            // If the actor is busy, it has had a request and need not be asked.
+            let _ = registry.ask(*agent, AgentCommand::Evict).await;
+        }
+        if !agents.is_empty() {
+            malloc_trim::schedule_trim(&registry.store);
+        }
+    }
+}

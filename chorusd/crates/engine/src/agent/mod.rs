@@ -1,0 +1,35 @@
+//! Active agents. A pure state machine ([`state`]) decides what happens, an actor ([`actor`]) does the I/O, and the
+//! registry ([`registry`]) finds an agent's actor or starts it. An agent without a context has no actor and costs only
+//! a row in the catalog.
+
+pub mod actor;
+mod agent_docs;
+pub mod agent_index;
+mod background_extraction;
+pub mod eviction;
+pub mod expiry;
+#[cfg(test)]
+mod expiry_tests;
+mod idle_notice;
+mod journal_records;
+mod journal_trim;
+pub mod memory_prompt;
+mod model_call;
+pub mod model_limits;
+pub mod note_extraction;
+pub mod opening_message;
+mod overflow_hint;
+pub mod prompt;
+pub mod prompt_size;
+mod recovery;
+mod redacted_stream;
+pub mod registry;
+pub mod request_builder;
+pub mod running_turns;
+pub mod save;
+pub mod summaries;
+mod tool_runner;
+pub mod turn_priority;
+pub mod workspace_checkpoint;
+
+pub use model_call::no_model_error;

@@ -1,0 +1,127 @@
+//! The hint for a request that was too long: which part of it is the largest.
+
+use chorus_proto::PieceKind;
+use chorus_session::token_estimate::{MessageSize, tokens_of_piece};
+
+use super::prompt::Prompt;
+
+/// A part of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RequestPart {
+    Prompt,
+    Docs,
+    Memory,
+    WorkingSet,
+    Conversation,
+    Tools,
+}
+
+impl RequestPart {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Prompt => "the system prompt",
+            Self::Docs => "the notes in docs/",
+            Self::Memory => "what the agent remembers",
+            Self::WorkingSet => "the working set",
+            Self::Conversation => "the conversation",
+            Self::Tools => "tools",
+        }
+    }
+
+    fn advice(self, agent: &str) -> String {
+        match self {
+            Self::Prompt => format!("`chorusctl agent config {agent} system_prompt` with a shorter one"),
+            Self::Docs => "shorter notes".to_owned(),
+            Self::Memory => "`chorusctl memory remove`".to_owned(),
+            Self::WorkingSet | Self::Conversation => {
+                format!("`chorusctl --agent {agent} context compact` goes on from a summary")
+            }
+            Self::Tools => {
+                format!("`chorusctl agent config {agent} permissions` with a profile that leaves fewer tools")
+            }
+        }
+    }
+}
+
+/// Returns a hint that names the largest part of `prompt` and how to make it smaller.
+#[must_use]
+pub fn largest_part_hint(prompt: &Prompt, agent: &str) -> String {
+    let parts = measure_parts(prompt);
+    let total: u64 = parts.iter().map(|(_, tokens)| tokens).sum();
+    let Some((largest, tokens)) = parts.into_iter().max_by_key(|(_, tokens)| *tokens) else {
+        return "choose a model that takes more".to_owned();
+    };
+    let (name, advice) = (largest.name(), largest.advice(agent));
+    format!("most of it is {name}, about {tokens} of {total} tokens: {advice}; or choose a model that takes more")
+}
+
+fn measure_parts(prompt: &Prompt) -> [(RequestPart, u64); 6] {
+    let of = |kind| {
+        let pieces = prompt.pieces.iter().zip(&prompt.request.system).filter(|(found, _)| **found == kind);
+        pieces.map(|(_, text)| tokens_of_piece(text.len() as u64)).sum()
+    };
+    [
+        (RequestPart::Prompt, of(PieceKind::Prompt)),
+        (RequestPart::Docs, of(PieceKind::Docs)),
+        (RequestPart::Memory, of(PieceKind::Memory)),
+        (RequestPart::WorkingSet, of(PieceKind::WorkingSet)),
+        (RequestPart::Tools, chorus_llm::tokens_of_tools(&prompt.request.tools)),
+        (
+            RequestPart::Conversation,
+            prompt.request.messages.iter().map(|message| MessageSize::of_message(message).tokens()).sum(),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use chorus_agent_core::AgentSettings;
+    use chorus_permissions::{Profile, ProfileSpec};
+    use chorus_proto::{NewMessage, Role, WorkingSet};
+    use chorus_session::message::StoredMessage;
+
+    use super::super::model_limits::ModelLimits;
+    use super::super::prompt::build_prompt;
+    use super::*;
+    use crate::tools::OfferedTools;
+
+    #[test]
+    fn what_takes_the_most_room_is_named_with_what_makes_it_less() {
+        let of = |prompted: usize, remembered: usize, said: usize, tools: OfferedTools| {
+            let facts = AgentSettings { system_prompt: Some("x".repeat(prompted)), ..AgentSettings::default() };
+            let message =
+                NewMessage::text(Role::User, "x".repeat(said)).complete(|| "m".into(), jiff::Timestamp::UNIX_EPOCH);
+            let record = [StoredMessage::new(&message).unwrap()];
+            let memory = Some("x".repeat(remembered));
+            let asked =
+                build_prompt(&facts, memory, &record, &WorkingSet::default(), ModelLimits::default(), tools, false);
+            largest_part_hint(&asked, "a")
+        };
+        for (prompted, remembered, said, due) in [
+            (
+                4000,
+                400,
+                400,
+                "most of it is the system prompt, about 1004 of 1216 tokens: `chorusctl agent config a system_prompt`",
+            ),
+            (
+                400,
+                4000,
+                400,
+                "most of it is what the agent remembers, about 1004 of 1216 tokens: `chorusctl memory remove`",
+            ),
+            (
+                400,
+                400,
+                4000,
+                "most of it is the conversation, about 1008 of 1216 tokens: `chorusctl --agent a context compact`",
+            ),
+        ] {
+            let said = of(prompted, remembered, said, OfferedTools::default());
+            assert!(said.starts_with(due) && said.ends_with("or choose a model that takes more"), "{said}");
+        }
+        let everything = Profile::new(ProfileSpec { allow: vec![".*".into()], ..ProfileSpec::default() }).unwrap();
+        let tools = crate::tools::offer_tools(&everything, None);
+        assert!(of(4, 4, 4, tools).starts_with("most of it is tools"));
+    }
+}

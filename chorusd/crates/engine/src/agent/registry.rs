@@ -1,0 +1,407 @@
+//! The registry of active agents: finds an agent's actor or starts it.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use chorus_agent_core::AgentSettings;
+use chorus_agent_core::context::{Context, Deadline};
+use chorus_agent_core::event::AgentCommand;
+use chorus_agent_core::window::WindowBudget;
+use chorus_base::error::{Error, Result};
+use chorus_clock::Clock;
+use chorus_llm::Models;
+use chorus_proto::{ContextInfo, EventType};
+use chorus_session::message::ContextNo;
+use chorus_store::Store;
+use chorus_store::journal::{ContextRow, NewEvent};
+use futures_util::future::join_all;
+use serde_json::Value;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::actor::{Actor, CommandReply, Envelope};
+use super::agent_index::AgentIndex;
+use super::background_extraction::RunningExtractions;
+use super::expiry::{DeadlineTimers, RESTART_GRACE};
+use super::journal_trim::{self, TrimQueue};
+use super::prompt_size::{self, ConversationSize};
+use super::running_turns::RunningTurns;
+use super::summaries::Summaries;
+use super::workspace_checkpoint::CheckpointLimit;
+use crate::tools::ToolServices;
+use crate::usage::UsageTracker;
+
+/// Maximum number of requests that may wait for one agent; further ones fail with `busy`.
+const MAILBOX_CAPACITY: usize = 256;
+
+/// All active agents and the services that their actors use.
+pub struct Registry {
+    pub store: Arc<Store>,
+    pub agents: Arc<AgentIndex>,
+    pub clock: Clock,
+    pub home: PathBuf,
+    pub models: Arc<Models>,
+    pub usage: Arc<UsageTracker>,
+    pub summaries: Arc<Summaries>,
+    pub services: Arc<ToolServices>,
+    pub idle_timers: DeadlineTimers,
+    /// When contexts without recent requests are evicted from memory.
+    pub eviction_timers: DeadlineTimers,
+    pub running: RunningTurns,
+    pub(super) extractions: RunningExtractions,
+    pub(super) trim_queue: TrimQueue,
+    pub(super) checkpoint_limit: CheckpointLimit,
+    tasks: TaskTracker,
+    /// Set when no further turn may start.
+    closing: AtomicBool,
+    inner: Mutex<Inner>,
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Registry")
+    }
+}
+
+#[derive(Default)]
+struct Inner {
+    actors: HashMap<Uuid, mpsc::Sender<Envelope>>,
+    /// Heads of the live contexts, with an actor or (until the first request after a start) without.
+    live: HashMap<Uuid, ContextRow>,
+    /// Size of the next prompt for each; missing until the first request after a start.
+    prompt_sizes: HashMap<Uuid, ConversationSize>,
+    /// Contexts that could not be loaded completely. Such a context accepts no messages before it is loaded whole.
+    damaged_contexts: HashSet<ContextNo>,
+}
+
+impl Registry {
+    /// Creates a registry in which the contexts of `heads` are live.
+    #[must_use]
+    pub fn new(
+        store: Arc<Store>,
+        directory: Arc<AgentIndex>,
+        home: PathBuf,
+        summaries: Arc<Summaries>,
+        world: Arc<ToolServices>,
+        tasks: TaskTracker,
+        heads: Vec<ContextRow>,
+    ) -> Arc<Self> {
+        let live = heads.into_iter().map(|head| (head.agent, head)).collect();
+        let inner = Mutex::new(Inner { live, ..Inner::default() });
+        Arc::new(Self {
+            trim_queue: TrimQueue::default(),
+            checkpoint_limit: CheckpointLimit::default(),
+            store,
+            agents: directory,
+            clock: world.clock.clone(),
+            home,
+            models: summaries.models.clone(),
+            usage: summaries.usage.clone(),
+            summaries,
+            services: world,
+            idle_timers: DeadlineTimers::default(),
+            eviction_timers: DeadlineTimers::default(),
+            running: RunningTurns::default(),
+            extractions: RunningExtractions::default(),
+            tasks,
+            closing: AtomicBool::new(false),
+            inner,
+        })
+    }
+
+    /// Starts the idle timers of the contexts that were live before this start. Each has at least its grace period
+    /// left.
+    pub fn start_timers(&self) {
+        for head in self.inner().live.values() {
+            self.idle_timers.set(head.agent, self.deadline_after_restart(head).map(|deadline| deadline.due));
+        }
+    }
+
+    /// Returns the idle deadline of a context that was live before this start.
+    pub(super) fn deadline_after_restart(&self, head: &ContextRow) -> Option<Deadline> {
+        let at = head.idle_deadline_at?;
+        let timeout = self.agents.by_id(head.agent)?.settings.idle_timeout?;
+        let due = self.idle_timers.due(head.agent).unwrap_or_else(|| {
+            let left = Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default();
+            // If the wall clock was set back, the context must not have more than its timeout left.
+            self.clock.ticks().after(left.min(timeout).max(RESTART_GRACE.min(timeout)))
+        });
+        Some(Deadline { due, at })
+    }
+
+    /// Loads the contexts in which a turn was running when the daemon ended, so that those turns are closed.
+    pub async fn close_open_turns(self: &Arc<Self>) {
+        let open: Vec<Uuid> =
+            self.inner().live.values().filter(|head| head.turn.is_some()).map(|head| head.agent).collect();
+        for agent in open {
+            if let Err(failure) = self.ask(agent, AgentCommand::Wake).await {
+                tracing::warn!(%agent, %failure, "a turn that was cut off is not closed");
+            }
+        }
+    }
+
+    /// Ends every turn and lets no further one start.
+    pub async fn end_turns(self: &Arc<Self>) {
+        self.closing.store(true, Ordering::SeqCst);
+        // Agents that become active from here on check the flag.
+        let active: Vec<Uuid> = self.inner().actors.keys().copied().collect();
+        let told = active.into_iter().map(|agent| async move {
+            if let Err(failure) = self.ask(agent, AgentCommand::EndTurns).await {
+                tracing::warn!(%agent, %failure, "a turn is not told to end before its context is saved");
+            }
+        });
+        join_all(told).await;
+    }
+
+    /// Whether no further turn may start.
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+
+    /// Spawns a background task.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(task);
+    }
+
+    /// Emits an event to observers, without waiting for it.
+    pub fn emit_event(&self, kind: EventType, agent: Option<String>, data: Value) {
+        drop(self.store.journal.emit(vec![NewEvent { at: self.clock.now(), kind, agent, data }]));
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a command to an agent and waits for the reply.
+    ///
+    /// # Errors
+    /// `busy` if too many requests wait, else the error of the command itself.
+    pub async fn ask(self: &Arc<Self>, agent: Uuid, verb: AgentCommand) -> Result<CommandReply> {
+        self.send_command(agent, verb, None).await
+    }
+
+    /// Sends a command to an agent that is no longer in the index.
+    pub async fn ask_with_settings(
+        self: &Arc<Self>,
+        facts: Arc<AgentSettings>,
+        verb: AgentCommand,
+    ) -> Result<CommandReply> {
+        self.send_command(facts.id, verb, Some(facts)).await
+    }
+
+    async fn send_command(
+        self: &Arc<Self>,
+        agent: Uuid,
+        verb: AgentCommand,
+        facts: Option<Arc<AgentSettings>>,
+    ) -> Result<CommandReply> {
+        let (reply, answer) = oneshot::channel();
+        let letter = Envelope { command: Box::new(verb), settings: facts, reply };
+        match self.post_envelope(agent, letter) {
+            Err(TrySendError::Closed(letter)) => {
+                self.respawn(agent).await?;
+                self.post_envelope(agent, letter)
+            }
+            posted => posted,
+        }
+        .map_err(|_| Error::busy())?;
+        answer.await.unwrap_or_else(|_| Err(Error::stopping()))
+    }
+
+    fn post_envelope(self: &Arc<Self>, agent: Uuid, letter: Envelope) -> Result<(), TrySendError<Envelope>> {
+        // Under the lock, which a retiring actor holds too: no envelope ends up in a mailbox that has no reader.
+        let mut inner = self.inner();
+        let actor = match inner.actors.get(&agent) {
+            Some(actor) => actor,
+            None => {
+                let (actor, mailbox) = mpsc::channel(MAILBOX_CAPACITY);
+                let head = inner.live.get(&agent).cloned();
+                self.tasks.spawn(Actor::new(agent, mailbox, self.clone()).run(head));
+                inner.actors.entry(agent).or_insert(actor)
+            }
+        };
+        actor.try_send(letter)
+    }
+
+    /// Removes an actor whose task ended without retiring, which only a bug can cause, so that a new one can start. Its
+    /// memory is lost; the context is what the journal has.
+    async fn respawn(&self, agent: Uuid) -> Result<()> {
+        let dead = self.inner().actors.get(&agent).cloned().filter(mpsc::Sender::is_closed);
+        let Some(dead) = dead else { return Ok(()) };
+        tracing::error!(%agent, "the task of an agent has ended by itself; its context is read back from the journal");
+        // Commits what the dead actor had queued before the head is read.
+        self.store.journal.ping().await?;
+        let head = self.store.journal.live_contexts().await?.into_iter().find(|head| head.agent == agent);
+        let mut inner = self.inner();
+        // Unless another request did so in the meantime.
+        if inner.actors.get(&agent).is_some_and(|actor| actor.same_channel(&dead)) {
+            inner.actors.remove(&agent);
+            inner.live.remove(&agent);
+            inner.prompt_sizes.remove(&agent);
+            self.running.set(agent, None);
+            inner.live.extend(head.map(|head| (agent, head)));
+        }
+        Ok(())
+    }
+
+    /// Removes an actor that has nothing in progress. Returns false if a request came in the meantime.
+    pub(super) fn retire(&self, agent: Uuid, mailbox: &mpsc::Receiver<Envelope>) -> bool {
+        let mut inner = self.inner();
+        if !mailbox.is_empty() {
+            return false;
+        }
+        inner.actors.remove(&agent);
+        inner.live.remove(&agent);
+        inner.prompt_sizes.remove(&agent);
+        self.idle_timers.set(agent, None);
+        self.eviction_timers.set(agent, None);
+        true
+    }
+
+    /// Removes an actor whose context stays live in the journal. Returns false if a request came in the meantime.
+    pub(super) fn unload(&self, agent: Uuid, mailbox: &mpsc::Receiver<Envelope>) -> bool {
+        let mut inner = self.inner();
+        let gone = mailbox.is_empty() && inner.actors.remove(&agent).is_some();
+        if gone {
+            self.eviction_timers.set(agent, None);
+        }
+        gone
+    }
+
+    /// Publishes the head of an agent's context and the size of its next prompt.
+    pub(super) fn publish_context(
+        &self,
+        agent: Uuid,
+        context: Option<&Context>,
+        prompt_size: Option<ConversationSize>,
+    ) {
+        let mut inner = self.inner();
+        self.idle_timers.set(agent, context.and_then(|context| context.deadline).map(|deadline| deadline.due));
+        match context {
+            Some(context) => inner.live.insert(agent, to_head(agent, context)),
+            None => inner.live.remove(&agent),
+        };
+        match prompt_size {
+            Some(size) => inner.prompt_sizes.insert(agent, size),
+            None => inner.prompt_sizes.remove(&agent),
+        };
+    }
+
+    /// Whether a context could not be loaded completely at the last attempt.
+    pub(super) fn is_damaged(&self, context: ContextNo) -> bool {
+        self.inner().damaged_contexts.contains(&context)
+    }
+
+    /// Stores whether a context could not be loaded completely.
+    pub(super) fn set_damaged(&self, context: ContextNo, is_damaged: bool) {
+        let damaged = &mut self.inner().damaged_contexts;
+        let _ = if is_damaged { damaged.insert(context) } else { damaged.remove(&context) };
+    }
+
+    /// Trims the records of an ended context from the journal in the background.
+    pub(super) fn trim_context(self: &Arc<Self>, context: ContextNo) {
+        if self.trim_queue.push(context) {
+            self.tasks.spawn(journal_trim::run(self.clone()));
+        }
+    }
+
+    /// Returns the numbers of an agent's live context.
+    #[must_use]
+    pub fn context_info(&self, agent: Uuid) -> Option<ContextInfo> {
+        self.inner().live.get(&agent).map(to_context_info)
+    }
+
+    /// Returns the numbers of all live contexts.
+    #[must_use]
+    pub fn context_infos(&self) -> HashMap<Uuid, ContextInfo> {
+        self.inner().live.iter().map(|(agent, head)| (*agent, to_context_info(head))).collect()
+    }
+
+    /// Returns for each agent the estimated tokens of conversation in its next request, or `None` if it has no context.
+    #[must_use]
+    pub fn prompt_tokens(&self, agents: impl Iterator<Item = (Uuid, WindowBudget)>) -> Vec<Option<u64>> {
+        let inner = self.inner();
+        let tokens = |(agent, budget): (Uuid, WindowBudget)| {
+            let head = inner.live.get(&agent)?;
+            let measured = inner.prompt_sizes.get(&agent).and_then(|shown| shown.tokens(budget));
+            Some(measured.unwrap_or_else(|| prompt_size::guess_tokens(head.totals, budget)))
+        };
+        agents.map(tokens).collect()
+    }
+
+    /// Returns the agents whose context has messages that no session holds.
+    #[must_use]
+    pub fn unsaved_agents(&self) -> Vec<Uuid> {
+        let unsaved = |head: &ContextRow| head.totals.messages > head.saved_messages;
+        self.inner().live.values().filter(|head| unsaved(head)).map(|head| head.agent).collect()
+    }
+
+    /// Returns the agents that have a live context.
+    #[must_use]
+    pub fn live_agents(&self) -> Vec<Uuid> {
+        self.inner().live.keys().copied().collect()
+    }
+
+    /// Returns the agents whose context refers to a matching session in the journal or is saved in one, each with that
+    /// session.
+    #[must_use]
+    pub fn agents_referring_to(&self, session: impl Fn(Uuid) -> bool) -> Vec<(Uuid, Uuid)> {
+        let inner = self.inner();
+        inner
+            .live
+            .values()
+            .flat_map(|head| {
+                let saved = head.saved_session.filter(|id| Some(*id) != head.base_session);
+                head.base_session.into_iter().chain(saved).map(|id| (head.agent, id))
+            })
+            .filter(|(_, id)| session(*id))
+            .collect()
+    }
+
+    /// Returns the sessions that live contexts were saved as, restored from or continue from.
+    #[must_use]
+    pub fn sessions_in_use(&self) -> HashSet<Uuid> {
+        let inner = self.inner();
+        let of = |head: &ContextRow| [head.base_session, head.saved_session, head.parent];
+        inner.live.values().flat_map(of).flatten().collect()
+    }
+}
+
+fn to_context_info(head: &ContextRow) -> ContextInfo {
+    ContextInfo {
+        messages: head.totals.messages,
+        token_estimate: head.totals.tokens(),
+        started_at: head.started_at,
+        last_activity_at: head.last_activity_at,
+        idle_deadline_at: head.idle_deadline_at,
+        parent_id: head.parent,
+        unsaved: head.totals.messages.saturating_sub(head.saved_messages),
+        restoration_tokens: head.restoration,
+        meter: None,
+    }
+}
+
+fn to_head(agent: Uuid, context: &Context) -> ContextRow {
+    ContextRow {
+        context: context.number,
+        agent,
+        started_at: context.started_at,
+        last_activity_at: context.last_activity_at,
+        idle_deadline_at: context.deadline.map(|deadline| deadline.at),
+        totals: context.totals,
+        parent: context.parent,
+        saved_messages: context.saved,
+        saved_session: context.saved_session,
+        base_session: context.base_session,
+        turn: None,
+        restoration: context.restoration,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! Tests of eviction and of agents whose task has died.
+
+use std::path::Path;
+use std::sync::atomic::AtomicI64;
+
+use chorus_agent_core::event::CommandOutcome;
+use chorus_base::{Durability, Ticks, new_id};
+use chorus_clock::TimeSource;
+use chorus_config::Config;
+use chorus_llm::Models;
+use chorus_proto::{NewMessage, Role};
+use chorus_session::message::StoredMessage;
+use futures_util::future::BoxFuture;
+use jiff::tz::TimeZone;
+
+use super::*;
+use crate::agent::eviction::EVICT_AFTER;
+use crate::usage::UsageTracker;
+
+async fn append(registry: &Arc<Registry>, facts: &Arc<AgentSettings>, text: &str) -> Result<u64> {
+    let message = NewMessage::text(Role::User, text).complete(|| new_id().to_string(), registry.clock.now());
+    let verb = AgentCommand::Append { messages: vec![StoredMessage::new(&message).unwrap()], key: None };
+    match registry.ask_with_settings(facts.clone(), verb).await?.reply {
+        CommandOutcome::Appended(answer) => Ok(answer.messages),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Creates a registry in `home`, and an agent.
+fn test_registry(home: &Path, clock: Clock) -> (Arc<Registry>, Arc<AgentSettings>) {
+    std::fs::create_dir(home.join(chorus_store::DB_DIR)).unwrap();
+    let on_fatal: chorus_store::OnFatal = Arc::new(|failure| panic!("{failure}"));
+    let store = Arc::new(Store::open(home, Durability::Always, &on_fatal, jiff::Timestamp::UNIX_EPOCH).unwrap());
+    let (id, dir) = (Uuid::new_v4(), home.to_owned());
+    let (directory, tasks) = (Arc::<AgentIndex>::default(), TaskTracker::new());
+    let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::UTC));
+    let models = Arc::new(Models::new(&Config::default(), home, clock.clone()));
+    let world = ToolServices::new(store.clone(), models.clone(), clock.clone(), Duration::ZERO, (home, home));
+    let summaries = Summaries::new(
+        store.clone(),
+        models,
+        usage,
+        directory.clone(),
+        clock.clone(),
+        (dir.clone(), Arc::default()),
+        tasks.clone(),
+    );
+    let registry = Registry::new(store, directory, dir.clone(), summaries, world, tasks, Vec::new());
+    (registry, Arc::new(AgentSettings { id, name: "a".into(), dir, ..AgentSettings::default() }))
+}
+
+/// A clock that the test sets.
+struct ManualTime(Arc<AtomicI64>);
+
+impl TimeSource for ManualTime {
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::UNIX_EPOCH
+    }
+
+    fn ticks(&self) -> Ticks {
+        Ticks(self.0.load(Ordering::Relaxed))
+    }
+
+    fn sleep_until(&self, _: Ticks) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_context_left_alone_leaves_memory_and_comes_back() {
+    let home = tempfile::tempdir().unwrap();
+    let time = Arc::new(AtomicI64::new(0));
+    let (registry, facts) = test_registry(home.path(), Clock::new(ManualTime(time.clone())));
+    let rest = async || {
+        let answer = registry.ask(facts.id, AgentCommand::Evict).await;
+        assert!(matches!(answer.unwrap().reply, CommandOutcome::Done));
+        // The actor replies before it retires.
+        tokio::task::yield_now().await;
+        !registry.inner().actors.contains_key(&facts.id)
+    };
+    assert_eq!(append(&registry, &facts, "one").await, Ok(1));
+    assert!(!rest().await);
+    let later = i64::try_from(EVICT_AFTER.as_nanos()).unwrap();
+    time.store(later - 1, Ordering::Relaxed);
+    assert!(!rest().await);
+    assert_eq!(append(&registry, &facts, "two").await, Ok(2));
+    time.store(later * 2 - 2, Ordering::Relaxed);
+    assert!(!rest().await, "it was touched meanwhile");
+    time.store(later * 2 - 1, Ordering::Relaxed);
+    assert!(rest().await);
+    assert_eq!(registry.context_info(facts.id).unwrap().messages, 2);
+    assert_eq!(append(&registry, &facts, "three").await, Ok(3));
+}
+
+#[tokio::test]
+async fn an_agent_whose_task_has_died_goes_on_from_the_journal() {
+    let home = tempfile::tempdir().unwrap();
+    let (registry, facts) = test_registry(home.path(), Clock::system());
+    let id = facts.id;
+    assert_eq!(append(&registry, &facts, "before").await, Ok(1));
+    // The head in memory may be older than the journal.
+    registry.inner().live.remove(&id);
+    let (dead, mailbox) = mpsc::channel(1);
+    drop(mailbox);
+    registry.inner().actors.insert(id, dead);
+    let both = tokio::join!(append(&registry, &facts, "one"), append(&registry, &facts, "two"));
+    assert_eq!((both.0.unwrap() + both.1.unwrap(), registry.context_info(id).unwrap().messages), (5, 3));
+}

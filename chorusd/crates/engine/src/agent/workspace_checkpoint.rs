@@ -1,0 +1,148 @@
+//! Checkpoints: commits of an agent's workspace when its context is saved.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use chorus_agent_core::AgentSettings;
+use chorus_agent_core::effect::SessionDraft;
+use chorus_base::requester::Requester;
+use chorus_proto::Trigger;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::registry::Registry;
+use crate::tools::ToolContext;
+use crate::tools::checkpoint::{self, CheckpointCommit};
+
+/// Maximum number of concurrent checkpoints that no user waits for.
+const MAX_BACKGROUND_CHECKPOINTS: usize = 2;
+
+/// Time limit for git.
+const GIT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Time limit for git while the daemon stops, including the wait for other checkpoints.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Time limit for git to end once it is cancelled, so that it can remove its lock files.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Maximum characters of a commit message.
+const MAX_MESSAGE_CHARS: usize = 120;
+
+/// Limits the concurrent checkpoints of contexts that expire or are saved at shutdown.
+#[derive(Debug)]
+pub struct CheckpointLimit(Semaphore);
+
+impl Default for CheckpointLimit {
+    fn default() -> Self {
+        Self(Semaphore::new(MAX_BACKGROUND_CHECKPOINTS))
+    }
+}
+
+/// The checkpoint of a save.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// `None` if the agent wants no checkpoints, or it failed.
+    pub commit: Option<String>,
+    /// Why it failed, or what the commit does not contain.
+    pub warning: Option<String>,
+}
+
+/// Commits the workspace of the agent whose context is saved, if its settings ask for that.
+pub(super) fn checkpoint_workspace(
+    registry: &Arc<Registry>,
+    draft: &SessionDraft,
+) -> impl Future<Output = Checkpoint> + Send + use<> {
+    let (registry, facts, trigger) = (registry.clone(), draft.settings.clone(), draft.trigger);
+    let about = draft.description.clone();
+    async move {
+        if !facts.checkpoint_workspace {
+            return Checkpoint::default();
+        }
+        match commit_workspace(&registry, &facts, trigger, about.as_deref()).await {
+            Ok(CheckpointCommit { commit, excluded_repositories: without }) => {
+                Checkpoint { commit: Some(commit), warning: missing_repositories_warning(&without) }
+            }
+            Err(why) => {
+                let why: String = why.lines().next().unwrap_or_default().chars().take(300).collect();
+                tracing::warn!(agent = %facts.name, why, "a workspace was not committed with its session");
+                Checkpoint { commit: None, warning: Some(format!("the workspace was not committed: {why}")) }
+            }
+        }
+    }
+}
+
+/// Returns a warning with the repositories inside the workspace whose files are not in the commit.
+fn missing_repositories_warning(without: &[String]) -> Option<String> {
+    /// Maximum number of repositories that the warning names.
+    const MAX_NAMED_REPOSITORIES: usize = 5;
+    let more = if without.len() > MAX_NAMED_REPOSITORIES { ", …" } else { "" };
+    let named = without.iter().take(MAX_NAMED_REPOSITORIES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let named: String = named.chars().take(300).collect();
+    let why = "files of repositories inside the workspace are not in its commit";
+    (!without.is_empty()).then(|| format!("{why}: {named}{more}"))
+}
+
+async fn commit_workspace(
+    registry: &Arc<Registry>,
+    facts: &Arc<AgentSettings>,
+    trigger: Trigger,
+    about: Option<&str>,
+) -> Result<CheckpointCommit, String> {
+    let about = about.map_or_else(|| trigger.as_str().to_owned(), |about| about.replace(char::is_control, " "));
+    let message: String = format!("Checkpoint: {about}").chars().take(MAX_MESSAGE_CHARS).collect();
+    let cancel = CancellationToken::new();
+    // If this future is dropped, the git command is ended too.
+    let _ends = cancel.clone().drop_guard();
+    let scene = tool_context(registry, facts, cancel.clone());
+    let made = async {
+        let _turn = match trigger {
+            Trigger::IdleTimeout | Trigger::Shutdown => registry.checkpoint_limit.0.acquire().await.ok(),
+            _ => None,
+        };
+        with_timeout(GIT_TIMEOUT, &cancel, checkpoint::create_checkpoint(&scene, &message)).await
+    };
+    match trigger {
+        Trigger::Shutdown => with_timeout(SHUTDOWN_TIMEOUT, &cancel, made).await,
+        _ => made.await,
+    }
+}
+
+/// Runs `work` with a time limit, and cancels it after that.
+async fn with_timeout<T>(
+    limit: Duration,
+    cancel: &CancellationToken,
+    work: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    let mut work = std::pin::pin!(work);
+    if let Ok(made) = tokio::time::timeout(limit, &mut work).await {
+        return made;
+    }
+    cancel.cancel();
+    let late = tokio::time::timeout(CANCEL_TIMEOUT, work).await;
+    // It may have completed in the meantime.
+    late.ok().and_then(Result::ok).ok_or_else(|| "git did not end in time".to_owned())
+}
+
+/// Returns the tool context in which git runs outside of any turn.
+pub fn tool_context(registry: &Arc<Registry>, facts: &Arc<AgentSettings>, cancel: CancellationToken) -> ToolContext {
+    let profile = facts.profile.clone().unwrap_or_default();
+    let now = facts.profile.clone().ok();
+    ToolContext {
+        agent: facts.id,
+        agent_name: facts.name.clone(),
+        dir: facts.dir.clone(),
+        turn: Uuid::nil(),
+        project: facts.project.clone(),
+        message: None,
+        requester: Requester::Nobody,
+        profile,
+        current_profile: Box::new(move || now.clone()),
+        redactor: facts.redact.then(|| registry.models.redactor().clone()),
+        cancel,
+        approved_target: OnceLock::new(),
+        emit_event: Box::new(|_| ()),
+        services: registry.services.clone(),
+    }
+}

@@ -1,0 +1,16 @@
+//! Agents at work: the actors that carry out what the state machine decides, their tools, tasks and approvals, and one
+//! operation for each method of the protocol ([`ops`]).
+//!
+//! The front doors (the socket and Discord) call the operations; nothing here knows of either.
+
+pub mod agent;
+pub mod agent_archive;
+pub mod approvals;
+pub mod backup;
+pub mod git;
+pub mod lifecycle;
+pub mod ops;
+pub mod tasks;
+pub mod template;
+pub mod tools;
+pub mod usage;

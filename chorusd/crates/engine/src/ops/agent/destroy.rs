@@ -1,0 +1,228 @@
+//! The operation `agent.destroy`.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_agent_core::AgentSettings;
+use chorus_agent_core::event::{AgentCommand, CommandOutcome};
+use chorus_base::error::{Error, Result};
+use chorus_proto::methods::agent::{DestroyParams, DestroyResult};
+use chorus_proto::methods::trash::TrashKind;
+use chorus_proto::{AgentState, AgentStatus, EventType, Trigger};
+use chorus_store::journal::ContextRow;
+use chorus_store::trash::{EntryMetadata, TrashItem};
+use chorus_store::{Store, trash};
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::config::clear_running_tasks;
+use super::discord_channel;
+use crate::agent::agent_index::AgentEntry;
+use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash, wire_types};
+use crate::tasks::EndedTask;
+
+/// The time limit for appending notices about ended tasks to the context of an agent that is being destroyed.
+const NOTICE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Saves the live context, then removes the agent. Its directory goes to the trash, stays, or is deleted.
+///
+/// # Errors
+/// `agent_not_found`, `invalid_params`, `disk_full`, `storage_failed`; the agent is unchanged then.
+pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> {
+    let (mut done, agent) = destroy_locked(ops, params).await?;
+    let files = done.files.clone();
+    // Outside the lock, because Discord may be slow.
+    let warnings = discord_channel::leave_channels(ops, &agent, &mut done.agent, files.as_deref().map(Path::new)).await;
+    done.warnings.extend(warnings);
+    Ok(done)
+}
+
+/// Ends the live contexts of `heads` whose agents are destroyed. They remain if the daemon was killed between
+/// destroying the agent and ending its context. Returns the others. A context with unsaved messages stays in the
+/// journal.
+pub async fn end_destroyed_contexts(store: &Store, heads: Vec<ContextRow>) -> Result<Vec<ContextRow>> {
+    let destroyed: HashSet<Uuid> = store.catalog.destroyed_agents().await?.into_iter().collect();
+    let (left, live): (Vec<ContextRow>, Vec<ContextRow>) = heads
+        .into_iter()
+        .partition(|head| destroyed.contains(&head.agent) && head.saved_messages >= head.totals.messages);
+    for head in left {
+        store.journal.end_context(head.context).await?;
+        tracing::info!(agent = %head.agent, "the context of a destroyed agent was ended");
+    }
+    Ok(live)
+}
+
+/// Destroys the agent except for its Discord channel.
+async fn destroy_locked(ops: &Ops, params: DestroyParams) -> Result<(DestroyResult, Arc<AgentEntry>)> {
+    if params.keep_files && params.purge {
+        return Err(Error::invalid("`keep_files` does not go with `purge`")
+            .hint("give one of them: files are kept, or deleted for good"));
+    }
+    let _one_at_a_time = ops.agents_lock.lock().await;
+    let _no_restores = ops.sessions_lock.write().await;
+    let agent = resolve::agent(ops, Some(&params.name)).await?;
+    let shown = wire_types::agent(ops, &agent).await?;
+    let was_chosen = ops.agents.selected().is_some_and(|chosen| chosen.settings.id == agent.settings.id);
+    // From here on nobody finds the agent, so nothing new begins.
+    ops.agents.remove(agent.settings.id);
+    let ended = stop_tasks(ops, &agent).await;
+    // The notices come before the save, so that the saved session contains them.
+    let (_, taken) = tokio::join!(
+        timeout(NOTICE_TIMEOUT, notify_of_ended_tasks(ops, &agent.settings, ended)),
+        remove_agent(ops, &agent, &params)
+    );
+    ops.registry.services.tasks.unblock_agent(agent.settings.id);
+    match taken {
+        Ok((saved, trashed)) => {
+            let (files, warnings) = clean_up(ops, &agent.settings, trashed, &params).await;
+            tracing::info!(agent = %params.name, files = ?files, "agent destroyed");
+            ops.registry.emit_event(EventType::AgentDestroyed, Some(params.name.clone()), json!({"id": shown.id}));
+            let path = files.clone().unwrap_or_default();
+            let gone = chorus_proto::Agent {
+                status: AgentStatus::Destroyed,
+                state: AgentState::Destroyed,
+                context: None,
+                path,
+                ..shown
+            };
+            Ok((DestroyResult { agent: gone, saved, files, warnings }, agent))
+        }
+        Err(failure) => {
+            ops.agents.insert((*agent).clone());
+            if was_chosen {
+                ops.agents.select(Some(agent.settings.id));
+            }
+            Err(failure)
+        }
+    }
+}
+
+/// Stops the agent's background tasks.
+async fn stop_tasks(ops: &Ops, agent: &AgentEntry) -> Vec<EndedTask> {
+    let ended = ops.registry.services.tasks.stop_and_block_agent(agent.settings.id).await;
+    if !ended.is_empty()
+        && let Err(failure) = clear_running_tasks(ops, agent).await
+    {
+        tracing::warn!(agent = %agent.settings.name, %failure, "agent.json lists tasks that do not run");
+    }
+    ended
+}
+
+/// Appends notices about its ended tasks to the context if there is one; it does not begin a context for that.
+async fn notify_of_ended_tasks(ops: &Ops, facts: &Arc<AgentSettings>, ended: Vec<EndedTask>) {
+    let live = ops.registry.context_info(facts.id).is_some();
+    let append = |_, message, key| -> BoxFuture<'static, Result<()>> {
+        let (registry, facts) = (ops.registry.clone(), facts.clone());
+        let verb = AgentCommand::Append { messages: vec![message], key: Some(key) };
+        Box::pin(async move { if live { registry.ask_with_settings(facts, verb).await.map(drop) } else { Ok(()) } })
+    };
+    ops.registry.services.tasks.notify_agents_with(ended, append).await;
+}
+
+/// Does everything up to the commit that destroys the agent. If it fails, the agent is unchanged.
+async fn remove_agent(
+    ops: &Ops,
+    agent: &Arc<AgentEntry>,
+    params: &DestroyParams,
+) -> Result<(Option<chorus_proto::Session>, Option<TrashItem>)> {
+    let facts = agent.settings.clone();
+    if !params.keep_files {
+        materialise_references(ops, facts.id).await?;
+    }
+    // The context ends only after everything else has succeeded, so that it can be kept until then.
+    let saved = save_context(ops, &facts, false).await?;
+    let _held = ops.registry.ask_with_settings(facts.clone(), AgentCommand::Hold { ends_turn: true }).await?;
+    let from = facts.dir.clone();
+    let trashed = if params.keep_files { None } else { Some(move_to_trash(ops, &facts).await?) };
+    let dir = trashed.as_ref().map_or_else(|| from.clone(), TrashItem::settled_content);
+    let dir = dir.strip_prefix(&ops.home).unwrap_or(&from).to_string_lossy().into_owned();
+    if let Err(failure) = ops.store.catalog.mark_agent_destroyed(facts.id, ops.clock.now(), dir).await {
+        if let Some(entry) = trashed {
+            let back = run_blocking(move || {
+                trash::restore_to(&entry, &from).map_err(|e| Error::io("cannot undo a destroy", &e))
+            });
+            if let Err(undo) = back.await {
+                tracing::error!(agent = %facts.name, failure = %undo, "a failed destroy could not be undone");
+            }
+        }
+        return Err(failure);
+    }
+    // The files of a purged agent are deleted inside the trash, under their hidden name.
+    match trashed {
+        Some(entry) if !params.purge => Ok((saved, Some(ops_trash::make_visible(entry).await))),
+        trashed => Ok((saved, trashed)),
+    }
+}
+
+/// Ends the context after the commit, and deletes the files of a purge. Nothing here can fail the operation any more.
+/// Returns the path of the remaining files and warnings.
+async fn clean_up(
+    ops: &Ops,
+    facts: &Arc<AgentSettings>,
+    trashed: Option<TrashItem>,
+    params: &DestroyParams,
+) -> (Option<String>, Vec<String>) {
+    if let Err(failure) = save_context(ops, facts, true).await {
+        // The context is saved already; its timer would only expire it again and again.
+        ops.registry.idle_timers.set(facts.id, None);
+        tracing::warn!(agent = %facts.name, %failure, "the context of a destroyed agent stays in the journal");
+    }
+    let Some(entry) = trashed else { return (Some(facts.dir.to_string_lossy().into_owned()), Vec::new()) };
+    let content = entry.settled_content().to_string_lossy().into_owned();
+    if !params.purge {
+        return (Some(content), Vec::new());
+    }
+    match ops_trash::delete_entry(ops, entry).await {
+        Ok(()) => (None, Vec::new()),
+        Err(failure) => {
+            tracing::warn!(agent = %facts.name, %failure, "a purge is incomplete");
+            let warning = format!("the purge is incomplete: {failure}; `chorusctl trash empty` tries again");
+            (Some(content), vec![warning])
+        }
+    }
+}
+
+async fn save_context(ops: &Ops, facts: &Arc<AgentSettings>, end: bool) -> Result<Option<chorus_proto::Session>> {
+    if ops.registry.context_info(facts.id).is_none() {
+        return Ok(None);
+    }
+    let verb = AgentCommand::SaveIfUnsaved { trigger: Trigger::Destroy, end };
+    match ops.registry.ask_with_settings(facts.clone(), verb).await?.reply {
+        CommandOutcome::SavedIfUnsaved(session) => Ok(session.map(|session| *session)),
+        _ => Err(Error::internal("an agent gave the answer to another question")),
+    }
+}
+
+/// Materialises the messages of other agents' live contexts that refer to this agent's sessions, before the files are
+/// moved or deleted.
+async fn materialise_references(ops: &Ops, going: Uuid) -> Result<()> {
+    for (agent, session) in ops.registry.agents_referring_to(|_| true) {
+        let owner = ops.store.catalog.session(session).await?.map(|row| row.header.agent_id);
+        if agent != going && owner == Some(going) {
+            ops.registry.ask(agent, AgentCommand::Materialise(session)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Moves an agent's directory into the trash with a description of its origin.
+async fn move_to_trash(ops: &Ops, facts: &AgentSettings) -> Result<TrashItem> {
+    let (home, from) = (ops.home.clone(), facts.dir.clone());
+    let note = EntryMetadata {
+        kind: TrashKind::Agent,
+        agent_id: facts.id,
+        name: facts.name.clone(),
+        deleted_at: ops.clock.now(),
+        from: from.strip_prefix(&ops.home).unwrap_or(&from).to_owned(),
+        session: None,
+        memory: None,
+    };
+    run_blocking(move || {
+        trash::move_in(&home, &from, &note).map_err(|e| Error::io("cannot move the agent to the trash", &e))
+    })
+    .await
+}

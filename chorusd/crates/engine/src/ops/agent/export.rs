@@ -1,0 +1,199 @@
+//! The operations `agent.export.*`.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chorus_agent_core::AgentSettings;
+use chorus_agent_core::event::{AgentCommand, CommandOutcome};
+use chorus_base::error::{Error, Result};
+use chorus_config::agent::render;
+use chorus_proto::methods::agent_transfer::{ExportBeginParams, ExportBeginResult, ExportReadParams, ExportReadResult};
+use chorus_proto::{ErrorKind, Session};
+use chorus_store::catalog::MemoryRow;
+use serde_json::Value;
+
+use super::config::effective_config;
+use super::workspace_bundle;
+use crate::agent_archive::{self, ArchiveWriter, ExportedAgent, Manifest};
+use crate::ops::import_sink::create_spool;
+use crate::ops::session::import::OnProgress;
+use crate::ops::{Ops, resolve, run_blocking};
+
+/// Bytes per reply, before base64 encoding.
+const CHUNK_BYTES: usize = 1 << 20;
+/// The limit on nested folders of docs/.
+const MAX_DOCS_DEPTH: usize = 32;
+
+/// Builds the archive of an agent: configuration, docs, sessions, memory and workspace. Unsaved messages are saved
+/// first, so that the archive contains the whole conversation.
+///
+/// # Errors
+/// `agent_not_found`, `git_failed`, `busy`, `disk_full`, `storage_failed`.
+pub async fn begin(
+    ops: &Ops,
+    connection: u64,
+    params: ExportBeginParams,
+    mut progress: OnProgress,
+) -> Result<ExportBeginResult> {
+    let agent = resolve::agent(ops, Some(&params.name)).await?;
+    let saved = save_unsaved(ops, &agent.settings).await?;
+    let dir = ops.home.join("db");
+    let (bundle, file) = run_blocking(move || {
+        let new = || create_spool(&dir).map_err(|e| Error::io("cannot begin an export", &e));
+        Ok((new()?, new()?))
+    })
+    .await?;
+    let mut warnings = {
+        let _alone = ops.registry.services.git_locks.lock(agent.settings.id).await;
+        workspace_bundle::pack(ops, &agent.settings.dir.join("workspace"), &bundle).await?
+    };
+    // From here on none of the agent's files is moved or deleted.
+    let _stays = ops.sessions_lock.read().await;
+    let agent = ops.agents.by_id(agent.settings.id).ok_or_else(|| resolve::unknown_agent_error(ops, &params.name))?;
+    let facts = agent.settings.clone();
+    let (config, _) = effective_config(ops, &agent).await?;
+    let memories = ops.store.catalog.memories_written_by(facts.id).await?;
+    let mut config = config.map().clone();
+    // These keys refer to this home: to its channels and to tasks that run in it.
+    for key in ["channel_id", "guild_id"] {
+        config.insert(key.into(), Value::Null);
+    }
+    config.insert("running_tasks".into(), Value::Array(Vec::new()));
+    let (now, count) = (ops.clock.now(), memories.len() as u64);
+    let name = facts.name.clone();
+    let (file, size, sessions, left_out) = run_blocking(move || {
+        let failed = |e: std::io::Error| Error::io(format_args!("cannot export {}", facts.name), &e);
+        let (sessions, docs, left_out) = list_files(&facts.dir).map_err(failed)?;
+        let mut writer = ArchiveWriter::new(BufWriter::with_capacity(CHUNK_BYTES, file));
+        let mut add = |path: &str, bytes: &[u8]| writer.add(path, bytes.len() as u64, bytes);
+        add(agent_archive::AGENT_MEMBER, render(&config).as_bytes()).map_err(failed)?;
+        add(agent_archive::MEMORY_MEMBER, &memory_lines(&memories)).map_err(failed)?;
+        let length = |path: &PathBuf| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        let size = bundle.metadata().map_err(failed)?.len();
+        let (mut done, all) = (0, size + docs.iter().chain(&sessions).map(|(_, file)| length(file)).sum::<u64>());
+        for (path, file) in docs.iter().chain(&sessions) {
+            let source = File::open(file).map_err(failed)?;
+            let size = source.metadata().map_err(failed)?.len();
+            writer.add(path, size, source).map_err(failed)?;
+            done += size;
+            progress(done, all);
+        }
+        writer.add(agent_archive::WORKSPACE_MEMBER, size, FileReader(&bundle, 0)).map_err(failed)?;
+        let agent = ExportedAgent { id: facts.id, name: facts.name.clone() };
+        let chorus = env!("CARGO_PKG_VERSION").to_owned();
+        let manifest = |members| Manifest { schema: agent_archive::SCHEMA, chorus, exported_at: now, agent, members };
+        let mut out = writer.finish(manifest).map_err(failed)?;
+        out.flush().map_err(failed)?;
+        let file = out.into_inner().map_err(|e| failed(e.into_error()))?;
+        let size = file.metadata().map_err(failed)?.len();
+        Ok((file, size, sessions.len() as u64, left_out))
+    })
+    .await?;
+    warnings.extend(left_out);
+    tracing::info!(agent = %name, size, sessions, "agent exported");
+    let export = ops.agent_downloads.open(connection, (), file)?;
+    Ok(ExportBeginResult { export, size, agent_name: name, sessions, memories: count, saved, warnings })
+}
+
+/// Returns a chunk of the archive.
+///
+/// # Errors
+/// `not_found`, `storage_failed`.
+pub async fn read(ops: &std::sync::Arc<Ops>, connection: u64, params: ExportReadParams) -> Result<ExportReadResult> {
+    let ops = ops.clone();
+    let room = CHUNK_BYTES.min(ops.config.max_frame / 2);
+    run_blocking(move || {
+        ops.agent_downloads.with_transfer(connection, params.export, |spool| {
+            let failed = |e: std::io::Error| Error::io("cannot read an export", &e);
+            let size = spool.file.metadata().map_err(failed)?.len();
+            let offset = params.offset.unwrap_or(0).min(size);
+            let mut piece = vec![0; usize::try_from(size - offset).unwrap_or(room).min(room)];
+            spool.file.read_exact_at(&mut piece, offset).map_err(failed)?;
+            let end = offset + piece.len() as u64;
+            Ok(ExportReadResult { data_base64: STANDARD.encode(piece), next: (end < size).then_some(end) })
+        })
+    })
+    .await
+}
+
+/// Saves messages that no session holds.
+async fn save_unsaved(ops: &Ops, facts: &AgentSettings) -> Result<Option<Session>> {
+    if ops.registry.context_info(facts.id).is_none_or(|context| context.unsaved == 0) {
+        return Ok(None);
+    }
+    let verb = AgentCommand::Save { description: None, tags: Vec::new(), clear: false };
+    match ops.registry.ask(facts.id, verb).await.map(|answer| answer.reply) {
+        Ok(CommandOutcome::Saved { session, .. }) => Ok(Some(*session)),
+        Ok(_) => Err(Error::internal("an agent gave the answer to another question")),
+        // Another request has saved them in between.
+        Err(failure) if failure.kind == ErrorKind::NothingToSave => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Member paths with the paths of their files.
+type MemberFiles = Vec<(String, PathBuf)>;
+
+/// Lists the sessions and docs of an agent, sorted by name, and warnings about files that an archive cannot contain.
+/// Blocks.
+fn list_files(dir: &Path) -> std::io::Result<(MemberFiles, MemberFiles, Vec<String>)> {
+    let (mut sessions, mut docs, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    collect_files(&dir.join("sessions"), agent_archive::SESSIONS_PREFIX, 0, &mut sessions, &mut Vec::new())?;
+    collect_files(&dir.join("docs"), agent_archive::DOCS_PREFIX, MAX_DOCS_DEPTH, &mut docs, &mut left_out)?;
+    sessions.sort();
+    docs.sort();
+    Ok((sessions, docs, left_out))
+}
+
+fn collect_files(
+    dir: &Path,
+    prefix: &str,
+    deep: usize,
+    found: &mut MemberFiles,
+    left_out: &mut Vec<String>,
+) -> std::io::Result<()> {
+    let entries = match std::fs::read_dir(dir) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let (name, kind) = (entry.file_name(), entry.file_type()?);
+        let path = format!("{prefix}{}", name.to_string_lossy());
+        if kind.is_dir() && deep > 0 {
+            collect_files(&entry.path(), &format!("{path}/"), deep - 1, found, left_out)?;
+        } else if kind.is_file() && name.to_str().is_some() && agent_archive::is_valid_member_path(&path) {
+            found.push((path, entry.path()));
+        } else {
+            left_out.push(format!("not carried over: {path}"));
+        }
+    }
+    Ok(())
+}
+
+/// Encodes memories as JSON lines.
+fn memory_lines(memories: &[MemoryRow]) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for row in memories {
+        // Serialising texts, times and ids into memory cannot fail.
+        if serde_json::to_writer(&mut lines, row).is_ok() {
+            lines.push(b'\n');
+        }
+    }
+    lines
+}
+
+/// Reads a file from its start without using its cursor.
+struct FileReader<'a>(&'a File, u64);
+
+impl std::io::Read for FileReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.0.read_at(buffer, self.1)?;
+        self.1 += count as u64;
+        Ok(count)
+    }
+}

@@ -1,0 +1,223 @@
+//! `agent.import.*`: checks the whole archive, builds the agent in a staging directory, and moves that into place in
+//! one step.
+
+mod contents;
+mod session_ids;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chorus_base::error::{Error, Result};
+use chorus_base::private_fs::{TEMPORARY_PREFIX, create_private, move_dir, remove_dir};
+use chorus_config::agent::AgentConfig;
+use chorus_proto::methods::agent_transfer::{
+    ImportAddParams, ImportAddResult, ImportBeginParams, ImportBeginResult, ImportCommitParams, ImportCommitResult,
+};
+use chorus_proto::{ErrorKind, EventType};
+use chorus_store::catalog::{MemoryRow, MemoryScope};
+use serde_json::json;
+use uuid::Uuid;
+
+use self::contents::ImportPlan;
+use super::{AGENTS_DIR, agent_entry, agent_row, workspace_bundle};
+use crate::agent_archive::Archive;
+use crate::ops::import_sink::create_spool;
+use crate::ops::memory::audit_row_of_change;
+use crate::ops::session::import::OnProgress;
+use crate::ops::{Ops, catalog_sync, run_blocking, wire_types};
+
+/// Opens an import on a connection.
+///
+/// # Errors
+/// `busy`, `disk_full`.
+pub async fn begin(ops: &Ops, connection: u64, _: ImportBeginParams) -> Result<ImportBeginResult> {
+    let dir = ops.home.join("db");
+    let file = run_blocking(move || create_spool(&dir).map_err(|e| Error::io("cannot begin an import", &e))).await?;
+    Ok(ImportBeginResult { import: ops.agent_uploads.open(connection, (), file)? })
+}
+
+/// Receives the next bytes of the archive.
+///
+/// # Errors
+/// `not_found`, `invalid_params`, `disk_full`.
+pub async fn add(ops: &Arc<Ops>, connection: u64, params: ImportAddParams) -> Result<ImportAddResult> {
+    let bytes = STANDARD.decode(params.data_base64).map_err(|e| {
+        Error::invalid(format!("`data_base64` is not base64: {e}")).hint("the standard alphabet, with padding")
+    })?;
+    let ops = ops.clone();
+    let received = run_blocking(move || ops.agent_uploads.append(connection, params.import, &bytes)).await?;
+    Ok(ImportAddResult { received })
+}
+
+/// Checks the archive and creates the agent. If a step fails, the earlier ones are undone.
+///
+/// # Errors
+/// `invalid_params` for an unusable archive, `unsupported`, `invalid_name`, `already_exists`, `git_failed`,
+/// `disk_full`, `storage_failed`.
+pub async fn commit(
+    ops: &Ops,
+    connection: u64,
+    params: ImportCommitParams,
+    mut progress: OnProgress,
+) -> Result<ImportCommitResult> {
+    let spool = ops.agent_uploads.remove(connection, params.import)?;
+    let received = spool.received;
+    let archive = run_blocking(move || {
+        Archive::open(spool.file, |read| progress(read, received)).map_err(contents::archive_error)
+    });
+    let (name, defaults) = (params.name, ops.defaults());
+    let archive = archive.await?;
+    let planned = run_blocking(move || {
+        let plan = ImportPlan::from_archive(&archive, name, &defaults)?;
+        Ok((archive, plan))
+    });
+    let (archive, mut plan) = planned.await?;
+    // The lock also keeps an init from deleting the staging directory as the leftover of another.
+    let _one_at_a_time = ops.agents_lock.lock().await;
+    let dir = format!("{AGENTS_DIR}/{}", plan.config.name);
+    let target = ops.home.join(&dir);
+    if ops.agents.by_name(&plan.config.name).is_some() || target.symlink_metadata().is_ok() {
+        return Err(Error::new(
+            ErrorKind::AlreadyExists,
+            format!("there is an agent {} already, or its files", plan.config.name),
+        )
+        .hint("give it another name: --as NAME"));
+    }
+    let id = plan.config.id;
+    let new_id = ops.agents.by_id(id).is_some() || !ops.store.catalog.agents_by_id(vec![id]).await?.is_empty();
+    if new_id {
+        plan.assign_new_id(&ops.defaults())?;
+    }
+    let shared = drop_shared_memories(ops, &mut plan).await?;
+    let staging = ops.home.join(AGENTS_DIR).join(format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4()));
+    let mut undo = ImportRollback { dirs: vec![staging.clone()], row: None, memories: Vec::new() };
+    let made = build_agent(ops, Arc::new(archive), &plan, (&staging, &target, &dir), &mut undo).await;
+    let BuiltAgent { stamp, sessions, new_session_ids, memory_texts: added } = match made {
+        Ok(made) => made,
+        Err(failure) => {
+            undo.roll_back(ops).await;
+            return Err(failure);
+        }
+    };
+    let new = ops.agents.insert(agent_entry(&ops.home, &dir, &plan.config, stamp));
+    ops.registry.emit_event(EventType::AgentCreated, Some(plan.config.name.clone()), json!({"id": plan.config.id}));
+    let corrupt = catalog_sync::sync_sessions(ops, &new.settings).await.map_or(0, |found| found.corrupt);
+    tracing::info!(agent = %plan.config.name, id = %plan.config.id, sessions, "agent imported");
+    let mut warnings = import_warnings(ops, &plan.config);
+    warnings.extend(shared);
+    let memories = added.len() as u64;
+    for text in added {
+        ops.store.catalog.append_audit_row(audit_row_of_change(ops, &new, "import", (None, Some(&text)))).await?;
+    }
+    let agent = wire_types::changed_agent(ops, &new).await;
+    Ok(ImportCommitResult { agent, sessions, corrupt, memories, new_id, new_session_ids, warnings })
+}
+
+/// An agent that was built.
+struct BuiltAgent {
+    stamp: String,
+    sessions: u64,
+    new_session_ids: u64,
+    /// The texts of the memories that were added.
+    memory_texts: Vec<String>,
+}
+
+/// The directories and rows that a failed import removes.
+struct ImportRollback {
+    dirs: Vec<PathBuf>,
+    row: Option<Uuid>,
+    memories: Vec<Uuid>,
+}
+
+impl ImportRollback {
+    async fn roll_back(self, ops: &Ops) {
+        if let Some(id) = self.row
+            && let Err(failure) = ops.store.catalog.delete_agent(id).await
+        {
+            tracing::error!(%failure, "an agent that was not imported is in the catalog still");
+        }
+        if let Err(failure) = ops.store.catalog.delete_memories(self.memories).await {
+            tracing::error!(%failure, "what an agent remembers that was not imported is in the catalog still");
+        }
+        let removed = run_blocking(move || {
+            let mut there = self.dirs.iter().filter(|dir| dir.symlink_metadata().is_ok());
+            let removed = there.try_for_each(|dir| remove_dir(dir));
+            removed.map_err(|e| Error::io("cannot undo an import", &e))
+        });
+        if let Err(failure) = removed.await {
+            tracing::error!(%failure, "a failed import could not be undone");
+        }
+    }
+}
+
+/// Builds the agent's directory in `staging` and moves it to `target`, which is `dir` below the home.
+async fn build_agent(
+    ops: &Ops,
+    archive: Arc<Archive>,
+    plan: &ImportPlan,
+    (staging, target, dir): (&Path, &Path, &str),
+    undo: &mut ImportRollback,
+) -> Result<BuiltAgent> {
+    let (source, at, config) = (archive.clone(), staging.to_owned(), plan.config.clone());
+    let (stamp, room) = run_blocking(move || {
+        create_private(&at).map_err(|e| Error::io("cannot make the agent's directory", &e))?;
+        let stamp = contents::unpack_files(&source, &at, &config)?;
+        Ok((stamp, contents::available_bytes(&at)?))
+    })
+    .await?;
+    workspace_bundle::unpack(ops, &staging.join("workspace"), room).await?;
+    let new_session_ids = session_ids::resolve_conflicts(ops, &staging.join("sessions"), plan).await?;
+    let at = staging.to_owned();
+    run_blocking(move || contents::sync_files(&at)).await?;
+    // One commit adds the row and the memories, before the directory is in place. If the move is interrupted, the next
+    // start completes it (`catalog_sync::sync_agents`), so nobody finds the agent with less than the archive has.
+    let memories = plan.memories.iter().map(|row| MemoryRow { agent: plan.config.id, ..row.clone() }).collect();
+    let row = agent_row(dir, &plan.config, stamp.clone());
+    let added = ops.store.catalog.upsert_agent_with_memories(row, memories).await?;
+    undo.row = Some(plan.config.id);
+    undo.memories = added.iter().map(|(id, _)| *id).collect();
+    let (from, to) = (staging.to_owned(), target.to_owned());
+    let moved = run_blocking(move || {
+        move_dir(&from, &to).map_err(|e| Error::io(format_args!("cannot make {}", to.display()), &e))
+    });
+    moved.await?;
+    let added = added.into_iter().map(|(_, text)| text).collect();
+    Ok(BuiltAgent { stamp, sessions: plan.sessions, new_session_ids, memory_texts: added })
+}
+
+/// Removes memories from the plan that agents of this home would share, and returns a warning about them.
+async fn drop_shared_memories(ops: &Ops, plan: &mut ImportPlan) -> Result<Option<String>> {
+    let Some(project) = plan.config.project.clone() else { return Ok(None) };
+    let known = ops.agents.all().iter().any(|other| other.settings.project.as_ref() == Some(&project));
+    let whose = MemoryScope { agent: plan.config.id, project: Some(project.clone()) };
+    let there = ops.store.catalog.memories(whose).await?.iter().any(|row| row.project.is_some());
+    if !known && !there {
+        return Ok(None);
+    }
+    let all = plan.memories.len();
+    plan.memories.retain(|row| row.project.is_none());
+    let left_out = all - plan.memories.len();
+    Ok(Some(format!(
+        "its project {project:?} is known here: it reads and writes what that shares; {left_out} shared things of the archive are left out"
+    )))
+}
+
+/// Returns warnings about an agent that comes from another home.
+fn import_warnings(ops: &Ops, config: &AgentConfig) -> Vec<String> {
+    let name = &config.name;
+    let mut warnings = Vec::new();
+    match (&config.profile, config.permissions.as_str()) {
+        (Err(problem), _) => warnings.push(format!("it does nothing: agent.json {problem}")),
+        (Ok(_), Some("standard" | "locked")) => {}
+        (Ok(_), profile) => warnings.push(format!(
+            "its permissions are {}, as they were where it came from; `chorusctl agent config {name} permissions standard` changes them",
+            profile.unwrap_or("its own")
+        )),
+    }
+    if let Some(Err(failure)) = config.model.as_deref().map(|model| ops.models.check_assignable(model)) {
+        warnings.push(failure.message);
+    }
+    warnings
+}

@@ -1,0 +1,308 @@
+//! The operation `agent.init`.
+
+use std::path::{Path, PathBuf};
+
+use chorus_base::error::{Error, Result};
+use chorus_base::private_fs::{FileSnapshot, TEMPORARY_PREFIX, create_private, move_dir, write_private};
+use chorus_base::requester::Requester;
+use chorus_config::Config;
+use chorus_config::agent::{AGENT_FILE, AgentConfig, check_name, normalise, render};
+use chorus_permissions::Profiles;
+use chorus_proto::methods::agent::{InitParams, InitResult};
+use chorus_proto::{AgentStatus, ErrorKind, EventType};
+use chorus_store::catalog::AuditDecision;
+use chorus_store::session_files::stamp;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::discord_channel::NewAgentChannel;
+use super::{AGENTS_DIR, agent_entry, agent_row, ensure_may_grant, text_or_null};
+use crate::ops::{Ops, catalog_sync, run_blocking, wire_types};
+use crate::{git, template};
+
+/// Creates an agent, or revives one whose directory was kept. If a step fails, the earlier ones are undone.
+///
+/// # Errors
+/// `invalid_name`, `invalid_params`, `model_unavailable`, `already_exists`, `git_failed`, `discord_failed`,
+/// `disk_full`, `storage_failed`.
+pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
+    init_as(ops, params, &Requester::Owner, None).await
+}
+
+/// Like [`init`], on behalf of `by`; the agent's channel is created in the Discord server `guild`.
+///
+/// # Errors
+/// As [`init`]; `denied` if `by` may not grant the permissions, or is not the owner and the name has a kept directory.
+pub async fn init_as(ops: &Ops, params: InitParams, by: &Requester, guild: Option<u64>) -> Result<InitResult> {
+    check_name(&params.name)?;
+    let mut overrides = build_overrides(&params, &ops.config.profiles)?;
+    if let Some(permissions) = overrides.get("permissions").filter(|permissions| !permissions.is_null()) {
+        ensure_may_grant(ops, by, permissions)?;
+    }
+    if let Some(model) = params.model.as_deref().filter(|model| !model.is_empty()) {
+        ops.models.check_assignable(model)?;
+    }
+    let name = params.name;
+    ensure_name_free(ops, &name, by)?;
+    // Before the lock is acquired, because Discord may be slow and must not delay others.
+    let room = NewAgentChannel::create(ops, &name, params.system_prompt, guild, &ops.home.join(AGENTS_DIR).join(&name))
+        .await?;
+    overrides.extend(room.keys());
+    match init_locked(ops, &name, overrides, &room, by).await {
+        Ok(made) => Ok(InitResult { warnings: room.warnings, ..made }),
+        Err(failure) => {
+            room.delete_if_created(ops).await;
+            Err(failure)
+        }
+    }
+}
+
+/// Checks that `by` may create an agent with this name. Only the owner may revive a kept directory, because it comes
+/// back with its permissions and conversations, possibly with people of other servers.
+fn ensure_name_free(ops: &Ops, name: &str, by: &Requester) -> Result<()> {
+    if ops.agents.by_name(name).is_some() {
+        return Err(Error::new(ErrorKind::AlreadyExists, format!("there is an agent {name} already"))
+            .hint(format!("`chorusctl agent show {name}`, or choose another name")));
+    }
+    if *by != Requester::Owner && ops.home.join(AGENTS_DIR).join(name).symlink_metadata().is_ok() {
+        return Err(Error::new(ErrorKind::Denied, format!("an agent {name} was kept"))
+            .hint(format!("take it up at the terminal: `chorusctl agent init {name}`, or choose another name")));
+    }
+    Ok(())
+}
+
+/// Creates the agent; its channel exists already.
+async fn init_locked(
+    ops: &Ops,
+    name: &str,
+    overrides: Map<String, Value>,
+    room: &NewAgentChannel,
+    by: &Requester,
+) -> Result<InitResult> {
+    let _one_at_a_time = ops.agents_lock.lock().await;
+    ensure_name_free(ops, name, by)?;
+    let dir = format!("{AGENTS_DIR}/{name}");
+    let target = ops.home.join(&dir);
+    let revived = target.symlink_metadata().is_ok();
+    let made = if revived {
+        revive_agent_dir(ops, target.clone(), name, overrides).await?
+    } else {
+        create_agent_dir(ops, target.clone(), name, overrides).await?
+    };
+    if let Err(failure) = register_agent(ops, &dir, &made, room, by).await {
+        let _ = run_blocking(move || {
+            made.undo.roll_back();
+            Ok(())
+        })
+        .await;
+        return Err(failure);
+    }
+    let new = ops.agents.insert(agent_entry(&ops.home, &dir, &made.config, made.stamp.clone()));
+    tracing::info!(agent = %name, id = %made.config.id, revived, "agent made");
+    ops.registry.emit_event(EventType::AgentCreated, Some(name.to_owned()), json!({"id": made.config.id}));
+    room.on_agent_created(ops, &new);
+    if revived {
+        // So that sessions in the directory appear in the history immediately.
+        catalog_sync::try_sync_sessions(ops, &new.settings).await;
+    }
+    Ok(InitResult { agent: wire_types::changed_agent(ops, &new).await, revived, warnings: Vec::new() })
+}
+
+/// A directory that is in place, and how to undo that.
+struct PreparedAgent {
+    config: AgentConfig,
+    stamp: String,
+    undo: InitRollback,
+}
+
+/// The changes that a failed init undoes.
+struct InitRollback {
+    /// The agent.json that was there before.
+    previous_config: Option<FileSnapshot>,
+    /// Directories that did not exist before.
+    created_dirs: Vec<PathBuf>,
+}
+
+impl InitRollback {
+    /// Records a directory that is about to be created, unless it exists already.
+    fn add_unless_exists(&mut self, dir: PathBuf) {
+        if dir.symlink_metadata().is_err() {
+            self.created_dirs.push(dir);
+        }
+    }
+
+    /// Undoes the changes. Blocks.
+    fn roll_back(&self) {
+        let there = self.created_dirs.iter().filter(|dir| dir.exists());
+        for undone in there.map(std::fs::remove_dir_all).chain(self.previous_config.iter().map(FileSnapshot::restore)) {
+            if let Err(e) = undone {
+                tracing::error!("a failed init could not be undone: {e}");
+            }
+        }
+    }
+}
+
+fn build_overrides(params: &InitParams, profiles: &Profiles) -> Result<Map<String, Value>> {
+    let given = [
+        ("system_prompt", text_or_null(params.system_prompt.clone())),
+        ("model", text_or_null(params.model.clone())),
+        ("permissions", text_or_null(params.permissions.clone())),
+        ("idle_timeout", text_or_null(params.idle_timeout.clone())),
+    ];
+    let mut map = Map::new();
+    for (key, value) in given {
+        if let Some(value) = value {
+            map.insert(key.to_owned(), normalise(key, value, profiles)?);
+        }
+    }
+    Ok(map)
+}
+
+/// Builds the directory under a temporary name and moves it into place complete.
+async fn create_agent_dir(
+    ops: &Ops,
+    target: PathBuf,
+    name: &str,
+    overrides: Map<String, Value>,
+) -> Result<PreparedAgent> {
+    let home = ops.home.clone();
+    let defaults = ops.defaults();
+    let name = name.to_owned();
+    let now = ops.clock.now().to_string();
+    run_blocking(move || {
+        let agents = home.join(AGENTS_DIR);
+        catalog_sync::remove_unfinished_dirs(&agents);
+        let staging = agents.join(format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4()));
+        let made = (|| {
+            let failed = |e: &std::io::Error| Error::io(format_args!("cannot make {}", target.display()), e);
+            create_private(&staging).map_err(|e| failed(&e))?;
+            let text = template::fill_agent_dir(&staging, &home).map_err(|e| failed(&e))?;
+            let mut map: Map<String, Value> = serde_json::from_str(&text).map_err(|e| {
+                Error::new(ErrorKind::InvalidConfig, format!("agent.json of the template is no JSON object: {e}"))
+                    .hint(format!("correct {}", home.join("template").join(AGENT_FILE).display()))
+            })?;
+            map.insert("id".into(), Uuid::new_v4().to_string().into());
+            map.insert("created_at".into(), now.into());
+            let config = merge_config(map, &name, overrides, &defaults)?;
+            let stamp = write_config(&staging, &config).map_err(|e| failed(&e))?;
+            git::init_repository(&staging.join("workspace"))?;
+            move_dir(&staging, &target).map_err(|e| failed(&e))?;
+            Ok(PreparedAgent {
+                config,
+                stamp,
+                undo: InitRollback { previous_config: None, created_dirs: vec![target] },
+            })
+        })();
+        // In any case: the first call may have had no descriptor to list the directory with.
+        catalog_sync::remove_unfinished_dirs(&agents);
+        made
+    })
+    .await
+}
+
+/// Revives a directory that `destroy --keep-files` left, or that a rebuilt home has.
+async fn revive_agent_dir(
+    ops: &Ops,
+    target: PathBuf,
+    name: &str,
+    overrides: Map<String, Value>,
+) -> Result<PreparedAgent> {
+    let defaults = ops.defaults();
+    let name = name.to_owned();
+    run_blocking(move || {
+        let path = target.join(AGENT_FILE);
+        let unusable = |why: String| {
+            Error::new(ErrorKind::AlreadyExists, format!("{} is in the way: {why}", target.display()))
+                .hint("move it elsewhere, or mend its agent.json")
+        };
+        let before = FileSnapshot::read(path).map_err(|e| unusable(format!("agent.json cannot be read: {e}")))?;
+        let map: Map<String, Value> =
+            serde_json::from_str(&before.text).map_err(|e| unusable(format!("agent.json is no JSON object: {e}")))?;
+        let config = merge_config(map, &name, overrides, &defaults)?;
+        let failed = |e: &std::io::Error| Error::io(format_args!("cannot revive {}", target.display()), e);
+        let mut undo = InitRollback { previous_config: Some(before), created_dirs: Vec::new() };
+        let revived = (|| {
+            for part in ["docs", "sessions", "workspace"] {
+                undo.add_unless_exists(target.join(part));
+                create_private(&target.join(part)).map_err(|e| failed(&e))?;
+            }
+            let repository = target.join("workspace/.git");
+            if !repository.exists() {
+                undo.add_unless_exists(repository);
+                git::init_repository(&target.join("workspace"))?;
+            }
+            write_config(&target, &config).map_err(|e| failed(&e))
+        })();
+        match revived {
+            Ok(stamp) => Ok(PreparedAgent { config, stamp, undo }),
+            Err(failure) => {
+                undo.roll_back();
+                Err(failure)
+            }
+        }
+    })
+    .await
+}
+
+fn merge_config(
+    mut map: Map<String, Value>,
+    name: &str,
+    overrides: Map<String, Value>,
+    defaults: &Config,
+) -> Result<AgentConfig> {
+    map.insert("name".into(), name.into());
+    for (key, value) in overrides {
+        map.insert(key, value);
+    }
+    let config = AgentConfig::from_map(map, defaults);
+    config.and_then(|config| config.profile.clone().map(|_| config)).map_err(|e| {
+        Error::new(ErrorKind::InvalidConfig, format!("agent.json {e}"))
+            .hint("correct it in the template or the kept files")
+    })
+}
+
+/// Writes agent.json and returns the file's stamp.
+pub fn write_config(dir: &Path, config: &AgentConfig) -> std::io::Result<String> {
+    let path = dir.join(AGENT_FILE);
+    write_private(&path, render(config.map()).as_bytes())?;
+    Ok(stamp(&std::fs::metadata(&path)?))
+}
+
+async fn register_agent(
+    ops: &Ops,
+    dir: &str,
+    made: &PreparedAgent,
+    room: &NewAgentChannel,
+    by: &Requester,
+) -> Result<()> {
+    // A copied directory has the id of the agent that it was copied from.
+    if let Some(other) = ops.agents.by_id(made.config.id) {
+        return Err(Error::new(
+            ErrorKind::AlreadyExists,
+            format!("the kept agent.json has the id of the agent {}", other.settings.name),
+        )
+        .hint("remove `id` from the copy's agent.json or give it a new UUID"));
+    }
+    let row = agent_row(dir, &made.config, made.stamp.clone());
+    debug_assert_eq!(row.status, AgentStatus::Active);
+    if *by != Requester::Owner {
+        ops.store.catalog.append_audit_row(audit_row_of_init(ops, &made.config, by)).await?;
+    }
+    room.register_agent(ops, dir, &made.config, row).await
+}
+
+/// Builds the audit row for an agent that a requester other than the owner created.
+fn audit_row_of_init(ops: &Ops, config: &AgentConfig, by: &Requester) -> AuditDecision {
+    AuditDecision {
+        at: ops.clock.now(),
+        agent: config.id,
+        agent_name: config.name.clone(),
+        turn: None,
+        action: "agent.init".into(),
+        decision: "changed".into(),
+        rule: "agent init".into(),
+        user: by.to_string(),
+        old: None,
+        new: Some(config.permissions.to_string()),
+    }
+}

@@ -1,0 +1,129 @@
+//! The operation `approvals.approve`.
+
+use std::sync::Arc;
+
+use chorus_base::error::{Error, Result};
+use chorus_base::requester::{Answerer, Requester};
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::approvals::{Approval, ApproveParams, ApproveResult};
+use chorus_proto::methods::permissions::Decision;
+use chorus_store::catalog::AuditDecision;
+use serde_json::Value;
+
+use crate::agent::agent_index::AgentEntry;
+use crate::approvals::{Claim, PermissionsChange};
+use crate::ops::agent::config::set_permissions;
+use crate::ops::agent::{reload_if_changed, reload_locked};
+use crate::ops::permissions::usable_profile;
+use crate::ops::{Ops, resolve, run_blocking};
+use crate::tools::workspace_paths;
+
+/// Approves an action once; with `always` also in future.
+///
+/// # Errors
+/// `not_found`, `conflict`, `expired`; `denied` if the agent's profile denies the action by now, or if `always` is
+/// impossible, in which case the approval stays open. An answer that cannot be recorded denies the action.
+pub async fn approve(ops: &Ops, params: ApproveParams) -> Result<ApproveResult> {
+    approve_as(ops, params, &Requester::Owner.into()).await
+}
+
+/// Like [`approve`], on behalf of `by`. `always` requires an approver, because it changes the agent's permissions.
+///
+/// # Errors
+/// As [`approve`]; `denied` also if `by` may not answer.
+pub async fn approve_as(ops: &Ops, params: ApproveParams, by: &Answerer) -> Result<ApproveResult> {
+    if params.always && !by.is_approver && by.requester != Requester::Owner {
+        return Err(Error::new(ErrorKind::Denied, "only an approver may allow it for ever")
+            .hint("allow it once; `approvers` of `[discord]` says which roles approve"));
+    }
+    if let Some(agent) = ops.registry.services.approvals.agent_of(&params.id).and_then(|id| ops.agents.by_id(id)) {
+        // Closes the approval if agent.json was edited and nothing has reloaded it since.
+        reload_if_changed(ops, agent).await?;
+    }
+    // Before the approval is claimed: an operation that destroys the agent holds this lock while it waits for the turn,
+    // and so for the approval.
+    let one_at_a_time = if params.always { Some(ops.agents_lock.lock().await) } else { None };
+    let claim = ops.registry.services.approvals.claim(&params.id, by, params.hash.as_deref()).await?;
+    if params.always {
+        let done = approve_always(ops, claim, &by.requester).await;
+        drop(one_at_a_time);
+        return done;
+    }
+    let agent =
+        ops.agents.by_id(claim.agent()).ok_or_else(|| resolve::unknown_agent_error(ops, &claim.approval().agent))?;
+    // Without reloading agent.json, which could wait for a destroy that waits for this approval.
+    let claim = ensure_not_denied(&agent, claim).await?;
+    Ok(ApproveResult {
+        approval: claim.approve(None).await?.deliver(),
+        always: false,
+        profile_before: None,
+        warnings: Vec::new(),
+    })
+}
+
+/// Denies the action if the agent's profile denies it by now, since no approval overrides that.
+async fn ensure_not_denied<'a>(agent: &AgentEntry, claim: Claim<'a>) -> Result<Claim<'a>> {
+    let (profile, action) = (usable_profile(&agent.settings)?.clone(), claim.approval().action.clone());
+    let dir = agent.settings.dir.join("workspace");
+    let decision =
+        run_blocking(move || Ok(profile.judge_in_workspace(&action, &workspace_paths(&dir)).decision)).await?;
+    if decision != Decision::Deny {
+        return Ok(claim);
+    }
+    let name = agent.settings.name.clone();
+    claim.deny("the agent's profile denies it by now").await?;
+    Err(Error::new(ErrorKind::Denied, format!("the profile of {name} denies it by now; it was refused"))
+        .hint(format!("`chorusctl agent config {name} permissions` shows the profile")))
+}
+
+/// Approves the action and adds it to the agent's permissions. The caller must hold the agents lock.
+async fn approve_always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveResult> {
+    let agent =
+        ops.agents.by_id(claim.agent()).ok_or_else(|| resolve::unknown_agent_error(ops, &claim.approval().agent))?;
+    let agent = reload_locked(ops, agent).await?;
+    let claim = ensure_not_denied(&agent, claim).await?;
+    let new = permissions_with_action(&agent, claim.approval())?;
+    let old = agent.permissions.clone();
+    // Recorded before the change.
+    let change = PermissionsChange { old: old.to_string(), new: new.to_string() };
+    let noted = claim.approve(Some(change)).await?;
+    let profile_before = old.as_str().map(str::to_owned);
+    let set = set_permissions(ops, &agent, new.clone()).await;
+    let approval = noted.approval.clone();
+    let mut warnings = Vec::new();
+    if let Err(failure) = &set {
+        warnings.push(format!("it was approved once, but not for ever: {failure}"));
+        let row = AuditDecision {
+            at: ops.clock.now(),
+            agent: agent.settings.id,
+            agent_name: agent.settings.name.clone(),
+            turn: Some(approval.turn_id),
+            action: approval.action.clone(),
+            decision: "not_changed".into(),
+            rule: failure.to_string(),
+            user: by.to_string(),
+            old: Some(new.to_string()),
+            new: Some(old.to_string()),
+        };
+        if let Err(failure) = ops.store.catalog.append_audit_row(row).await {
+            tracing::warn!(%failure, "that a change failed cannot be written down");
+        }
+    }
+    drop(noted);
+    Ok(ApproveResult {
+        approval,
+        always: set.is_ok(),
+        profile_before: profile_before.filter(|_| set.is_ok()),
+        warnings,
+    })
+}
+
+/// Returns the agent's permissions extended by this action.
+fn permissions_with_action(agent: &Arc<AgentEntry>, asked: &Approval) -> Result<Value> {
+    let profile = usable_profile(&agent.settings)?;
+    let with = || profile.with_always_allowed(&agent.permissions, &asked.action);
+    asked.not_always.clone().map_or_else(with, Err).map_err(|why| {
+        Error::new(ErrorKind::Denied, format!("it cannot be approved for ever: {why}"))
+            .hint("it still waits: approve it once, without --always")
+    })
+}

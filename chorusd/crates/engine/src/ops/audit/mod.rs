@@ -1,0 +1,55 @@
+//! The operations `audit` and `audit.verify`.
+
+pub mod verify;
+
+use chorus_base::error::Result;
+use chorus_base::hex;
+use chorus_proto::methods::audit::{AuditParams, AuditResult, AuditRow};
+use chorus_store::catalog::{AuditEntry, AuditFilter};
+
+use super::context::history::parse_since;
+use super::{Ops, resolve};
+
+/// Returns a page of the audit log, the newest row last.
+///
+/// # Errors
+/// `agent_not_found`, `invalid_params`, or a database error.
+pub async fn audit(ops: &Ops, params: AuditParams) -> Result<AuditResult> {
+    let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
+    let agents = match &params.agent {
+        Some(name) => agents_named(ops, name).await?,
+        None => Vec::new(),
+    };
+    let after = i64::try_from(params.after.unwrap_or(0)).unwrap_or(i64::MAX);
+    let filter = AuditFilter { agents, since, after, limit: params.limit.map(|limit| limit.min(i64::MAX as u64)) };
+    let (rows, more) = ops.store.catalog.audit_rows(filter).await?;
+    let rows: Vec<AuditRow> = rows.into_iter().map(to_audit_row).collect();
+    let next = rows.last().map(|row| row.id).filter(|_| more);
+    Ok(AuditResult { rows, next })
+}
+
+/// Returns the ids of all agents that have this name, or had it when a row was written.
+async fn agents_named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
+    let mut ids = ops.store.catalog.audited_agents_named(name.to_owned()).await?;
+    let now = ops.agents.by_name(name).map(|entry| entry.settings.id);
+    ids.extend(now.filter(|id| !ids.contains(id)));
+    if ids.is_empty() { Err(resolve::unknown_agent_error(ops, name)) } else { Ok(ids) }
+}
+
+fn to_audit_row(entry: AuditEntry) -> AuditRow {
+    let AuditEntry { id, row, hash } = entry;
+    AuditRow {
+        id: u64::try_from(id).unwrap_or(0),
+        at: row.at,
+        agent_id: row.agent,
+        agent: row.agent_name,
+        turn_id: row.turn,
+        action: row.action,
+        decision: row.decision,
+        rule: row.rule,
+        user: row.user,
+        old: row.old,
+        new: row.new,
+        hash: hex(&hash),
+    }
+}

@@ -1,0 +1,30 @@
+//! The operation `backup.create`.
+
+use std::path::PathBuf;
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::methods::backup::{CreateParams, Summary};
+
+use crate::backup::{DirectorySink, HomeIdentity};
+use crate::ops::session::import::OnProgress;
+use crate::ops::{Ops, run_blocking};
+
+/// Backs up the home into a directory.
+///
+/// # Errors
+/// `invalid_params`, `denied`, `busy`, `disk_full`, `storage_failed`; the previous backup is left intact then.
+pub async fn create(ops: &Ops, params: CreateParams, mut progress: OnProgress) -> Result<Summary> {
+    let _alone = ops.backups.start()?;
+    let (dir, home) = (PathBuf::from(&params.dir), ops.home.clone());
+    if !dir.is_absolute() {
+        return Err(Error::invalid(format!("{} is not an absolute path", dir.display()))
+            .hint("name the directory from the root on: the daemon has a working directory of its own"));
+    }
+    let open = move || {
+        let of = HomeIdentity::load(&home)?;
+        Ok((DirectorySink::open(&dir, (&home, of.clone()), params.prune)?, of))
+    };
+    let (directory, of) = run_blocking(open).await?;
+    let total = directory.previous_size();
+    super::make_backup(ops, of, directory, Box::new(move |done| progress(done.min(total), total))).await
+}

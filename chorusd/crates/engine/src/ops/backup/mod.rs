@@ -1,0 +1,79 @@
+//! Online backups of the whole home: `create` writes into a directory, `archive` sends to the client.
+//!
+//! Files are copied first, without any lock. Then, while no session or agent may be moved or deleted, the database
+//! snapshots are completed and the files that changed since are spooled, all on the home's own disk. So a backup
+//! contains everything that was acknowledged before it began, and each row of its catalog has its file. Only after that
+//! are the spooled files written to the backup's target, however slow that is.
+
+pub mod archive;
+pub mod create;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::backup::Summary;
+use chorus_store::DB_DIR;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::{Ops, run_blocking};
+use crate::backup::{BackupSink, Collector, HomeIdentity, OnProgress};
+
+/// The backups that are being made.
+#[derive(Debug, Default)]
+pub struct Backups {
+    one_at_a_time: Arc<Mutex<()>>,
+    archives: archive::ArchiveStreams,
+}
+
+impl Backups {
+    fn start(&self) -> Result<OwnedMutexGuard<()>> {
+        self.one_at_a_time
+            .clone()
+            .try_lock_owned()
+            .map_err(|_| Error::new(ErrorKind::Busy, "another backup is being made").hint("wait until it has ended"))
+    }
+
+    /// Drops what a connection left unfinished.
+    pub fn close_connection(&self, connection: u64) {
+        self.archives.close_connection(connection);
+    }
+}
+
+/// Makes a backup.
+async fn make_backup<S: BackupSink>(ops: &Ops, of: HomeIdentity, sink: S, progress: OnProgress) -> Result<Summary> {
+    let started = Instant::now();
+    let (home, begun) = (ops.home.clone(), ops.clock.now());
+    let collector = run_blocking(move || Collector::new((&home, of), sink, begun, progress)?.copy_unlocked()).await?;
+    let db = ops.home.join(DB_DIR);
+    let copies = ops.store.begin_snapshots(&db).await?;
+    let (collector, late, copied) = {
+        let _agents_stay = ops.agents_lock.lock().await;
+        let _sessions_stay = ops.sessions_lock.write().await;
+        let _files_stay = ops.store.files.change_lock.lock().await;
+        let copied = copies.finish().await?;
+        let (collector, late) = run_blocking(move || collector.spool_changed(&db)).await?;
+        (collector, late, copied)
+    };
+    let keys = key_files(ops);
+    let mut summary = run_blocking(move || collector.finish(late, &copied, keys)).await?;
+    summary.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    tracing::info!(
+        files = summary.files,
+        bytes = summary.bytes,
+        copied = summary.copied_files,
+        unreadable = summary.unreadable.len(),
+        took = ?started.elapsed(),
+        "backup made"
+    );
+    Ok(summary)
+}
+
+/// Returns the paths, relative to the home, of key files in the home that the configuration names.
+fn key_files(ops: &Ops) -> Vec<String> {
+    let of_providers = ops.config.providers.values().filter_map(|provider| provider.key.file());
+    let named = of_providers.chain(ops.config.discord.token.file());
+    let inside = named.filter_map(|path| path.strip_prefix(&ops.home).ok());
+    inside.map(|path| path.to_string_lossy().into_owned()).collect()
+}

@@ -1,0 +1,116 @@
+//! Rebuilds the catalog's tables of agents and sessions from their directories and session files.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use chorus_base::error::{Error, Result};
+use chorus_config::agent::{AGENT_FILE, AgentConfig};
+use chorus_proto::methods::doctor::Rebuilt;
+use chorus_store::catalog::{AgentRow, DirectoryScan, SessionQuery, SessionRow};
+use chorus_store::session_files;
+use chorus_store::session_files::stamp;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+
+use super::{Ops, catalog_sync, run_blocking};
+use crate::agent::agent_index::AgentEntry;
+
+/// The limit on session files that are read concurrently.
+const MAX_CONCURRENT_READS: usize = 4;
+
+/// Rebuilds the tables of agents and sessions. They also contain what changes meanwhile. If it fails, the tables stay
+/// as they were.
+pub async fn rebuild_catalog(ops: &Ops) -> Result<Rebuilt> {
+    let begun = Instant::now();
+    // Keeps agents from being created, renamed or destroyed.
+    let _alone = ops.agents_lock.lock().await;
+    catalog_sync::sync_agents(ops).await?;
+    let mark = ops.store.catalog.newest_session_rowid().await?;
+    let entries = ops.agents.all();
+    let mut truth = DirectoryScan::default();
+    for entry in &entries {
+        truth.agent_ids.push(entry.settings.id);
+        truth.agents.extend(agent_row(ops, entry).await?);
+        truth.sessions.extend(session_rows(ops, entry).await?);
+    }
+    // Lists show sessions of equal position in the order of their rows. A session that the catalog knew keeps its
+    // position.
+    truth.sessions.sort_by_key(|row| row.place);
+    let mut rebuilt = Rebuilt {
+        agents: entries.len() as u64,
+        sessions: truth.sessions.len() as u64,
+        corrupt: truth.sessions.iter().filter(|row| row.corrupt.is_some()).count() as u64,
+        ..Rebuilt::default()
+    };
+    ops.store.catalog.rebuild(truth, mark).await?;
+    for entry in &entries {
+        // Files that were written since they were read have another stamp, and are read again here.
+        catalog_sync::sync_sessions(ops, &entry.settings).await?;
+    }
+    rebuilt.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    tracing::info!(agents = rebuilt.agents, sessions = rebuilt.sessions, took = ?begun.elapsed(), "index rebuilt");
+    Ok(rebuilt)
+}
+
+/// Returns the row of an agent; `None` if its agent.json cannot be used, so that the last good configuration stays in
+/// force.
+async fn agent_row(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Option<AgentRow>> {
+    let path = entry.settings.dir.join(AGENT_FILE);
+    let (defaults, facts) = (ops.defaults(), entry.settings.clone());
+    let dir = facts.dir.strip_prefix(&ops.home).unwrap_or(&facts.dir).to_string_lossy().into_owned();
+    run_blocking(move || {
+        let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
+        let stamp = std::fs::metadata(&path).map(|metadata| stamp(&metadata)).unwrap_or_default();
+        let config = AgentConfig::parse(&text, &defaults).ok().filter(|config| config.id == facts.id);
+        Ok(config.map(|config| AgentRow { name: facts.name.clone(), ..super::agent::agent_row(&dir, &config, stamp) }))
+    })
+    .await
+}
+
+/// Returns the rows of an agent's session files, ordered by modification time.
+async fn session_rows(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Vec<SessionRow>> {
+    let listing = SessionQuery { agent: Some(entry.settings.id), limit: u64::MAX, ..SessionQuery::default() };
+    let (known, _) = ops.store.catalog.sessions(listing).await?;
+    let mut known: HashMap<String, SessionRow> =
+        known.into_iter().map(|row| (row.header.session_id.clone(), row)).collect();
+    let dir = entry.settings.dir.join("sessions");
+    let files = run_blocking(move || list_session_files(&dir)).await?;
+    let now = ops.clock.now();
+    let rows: Vec<Option<SessionRow>> = futures_util::stream::iter(files)
+        .map(|(name, path)| {
+            let (known, facts) = (known.remove(&name), entry.settings.clone());
+            run_blocking(move || match session_files::read(&path) {
+                Ok(found) => Ok(Some(catalog_sync::session_row(&facts, &name, found, known, now))),
+                Err(failure) => {
+                    tracing::warn!(agent = %facts.name, session = %name, %failure, "a session file cannot be read");
+                    Ok(known)
+                }
+            })
+        })
+        .buffered(MAX_CONCURRENT_READS)
+        .try_collect()
+        .await?;
+    Ok(rows.into_iter().flatten().collect())
+}
+
+/// Lists names and paths of session files, ordered by modification time.
+fn list_session_files(dir: &std::path::Path) -> Result<Vec<(String, PathBuf)>> {
+    let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);
+    let entries = match std::fs::read_dir(dir) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(failed)?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(session) = name.strip_suffix(".json").filter(|name| !name.starts_with('.')) else { continue };
+        let Ok(metadata) = entry.metadata() else { continue };
+        if metadata.is_file() {
+            files.push((metadata.modified().ok(), session.to_owned(), entry.path()));
+        }
+    }
+    files.sort();
+    Ok(files.into_iter().map(|(_, name, path)| (name, path)).collect())
+}

@@ -1,0 +1,302 @@
+//! Catalog sync: brings the catalog, which is an index, up to the directories and files of agents.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use chorus_agent_core::AgentSettings;
+use chorus_base::error::{Error, Result};
+use chorus_base::private_fs::{TEMPORARY_PREFIX, move_dir};
+use chorus_config::agent::{AGENT_FILE, AgentConfig, check_name};
+use chorus_proto::session::SESSION_SCHEMA;
+use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
+use chorus_session::file::derived_id;
+use chorus_store::catalog::SessionRow;
+use chorus_store::journal::to_nanos;
+use chorus_store::session_files;
+use chorus_store::session_files::{ParsedSessionFile, stamp};
+use futures_util::future::try_join_all;
+use jiff::Timestamp;
+
+use super::agent::init::write_config;
+use super::{Ops, run_blocking};
+
+/// The limit on pending rows of a scan.
+const MAX_PENDING_ROWS: usize = 256;
+
+/// The result of a scan.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct SyncResult {
+    /// Files that were new or changed.
+    pub indexed: u64,
+    pub corrupt: u64,
+}
+
+/// Brings the rows of an agent's sessions up to its files, and removes what an interrupted write left.
+pub async fn sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) -> Result<SyncResult> {
+    let known: HashMap<String, String> = ops.store.catalog.session_stamps(facts.id).await?.into_iter().collect();
+    let dir = facts.dir.join("sessions");
+    let changed = {
+        // Computed from the uptime, because the clock may have been set since the start.
+        let now = SystemTime::now();
+        let started = now.checked_sub(ops.started.elapsed()).unwrap_or(now);
+        run_blocking(move || changed_files(&dir, &known, started))
+    }
+    .await?;
+    let mut findings = SyncResult::default();
+    // Pending writes, so that many rows share a commit, and the ids in them.
+    let (mut under_way, mut given) = (Vec::new(), HashSet::new());
+    for (name, path) in changed {
+        let found = run_blocking(move || session_files::read(&path)).await;
+        let found = match found {
+            Ok(found) => found,
+            Err(failure) => {
+                tracing::warn!(agent = %facts.name, session = %name, %failure, "a session file cannot be read");
+                continue;
+            }
+        };
+        let known = ops.store.catalog.sessions_named(Some(facts.id), name.clone()).await?.pop();
+        let row = session_row(facts, &name, found, known, ops.clock.now());
+        findings.indexed += 1;
+        if let Some(reason) = &row.corrupt {
+            findings.corrupt += 1;
+            tracing::warn!(agent = %facts.name, session = %name, reason, "a session file is corrupt; it was left as it is");
+        }
+        // The file is a copy of a session, or was moved here from another agent: the first one keeps the id.
+        let id = row.header.id;
+        let taken = given.contains(&id)
+            || ops
+                .store
+                .catalog
+                .session(id)
+                .await?
+                .is_some_and(|other| other.header.agent_id != facts.id || other.header.session_id != name);
+        let row = if taken { with_id(row, derived_id(&format!("{}/{name}", facts.id))) } else { row };
+        given.insert(row.header.id);
+        under_way.push(ops.store.catalog.upsert_session(row));
+        if under_way.len() == MAX_PENDING_ROWS {
+            try_join_all(under_way.drain(..)).await?;
+        }
+    }
+    try_join_all(under_way).await?;
+    Ok(findings)
+}
+
+/// Like [`sync_sessions`], but only logs errors, for an agent that has just been created and must not fail any more.
+/// The next start scans again.
+pub async fn try_sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) {
+    if let Err(failure) = sync_sessions(ops, facts).await {
+        tracing::warn!(agent = %facts.name, %failure, "cannot look through the sessions");
+    }
+}
+
+fn with_id(mut row: SessionRow, id: uuid::Uuid) -> SessionRow {
+    row.header.id = id;
+    row
+}
+
+/// Returns names and paths of session files whose stamp differs from the known one.
+fn changed_files(dir: &Path, known: &HashMap<String, String>, started: SystemTime) -> Result<Vec<(String, PathBuf)>> {
+    let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);
+    let mut changed = Vec::new();
+    let mut seen = HashSet::new();
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(TEMPORARY_PREFIX) {
+            // Older than this process, so its writer has ended.
+            if entry.metadata().and_then(|m| m.modified()).is_ok_and(|at| at < started) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+            continue;
+        }
+        let Some(session_id) = name.strip_suffix(".json") else { continue };
+        let Ok(metadata) = entry.metadata() else { continue };
+        if metadata.is_file() && known.get(session_id) != Some(&stamp(&metadata)) && seen.insert(session_id.to_owned())
+        {
+            changed.push((session_id.to_owned(), entry.path()));
+        }
+    }
+    changed.sort();
+    Ok(changed)
+}
+
+/// Builds the row of a session file from its parsed content.
+pub fn session_row(
+    facts: &AgentSettings,
+    name: &str,
+    found: ParsedSessionFile,
+    known: Option<SessionRow>,
+    now: Timestamp,
+) -> SessionRow {
+    let file_stamp = found.stamp;
+    let last_used_at = known.as_ref().map_or(now, |row| row.last_used_at);
+    let place = known.as_ref().map(|row| row.place);
+    match (found.file, known) {
+        (Ok(file), known) => SessionRow {
+            // Keep the hash of the save, so that a restore can report that the messages were changed since.
+            sha256: known
+                .filter(|known| known.header.id == file.header.id && !known.sha256.is_empty())
+                .map_or(file.sha256, |known| known.sha256),
+            place: place.unwrap_or_else(|| to_nanos(file.header.saved_at)),
+            // The directory says which agent owns the session, and the file name is its name.
+            header: SessionHeader { agent_id: facts.id, session_id: name.to_owned(), ..file.header },
+            file_stamp,
+            corrupt: None,
+            last_used_at,
+        },
+        (Err(error), Some(known)) => SessionRow { file_stamp, corrupt: Some(error.to_string()), ..known },
+        (Err(error), None) => {
+            let header = header_of_unreadable(facts, name, now);
+            let place = to_nanos(header.saved_at);
+            let corrupt = Some(error.to_string());
+            SessionRow { header, sha256: String::new(), file_stamp, corrupt, last_used_at, place }
+        }
+    }
+}
+
+/// Builds the header of a file that cannot be read, from its name and the date in it.
+fn header_of_unreadable(facts: &AgentSettings, name: &str, now: Timestamp) -> SessionHeader {
+    let saved_at = name
+        .get(..10)
+        .and_then(|date| date.parse::<jiff::civil::Date>().ok())
+        .and_then(|date| date.to_zoned(jiff::tz::TimeZone::UTC).ok())
+        .map_or(now, |start| start.timestamp());
+    SessionHeader {
+        schema: SESSION_SCHEMA,
+        id: derived_id(&format!("{}/{name}", facts.id)),
+        session_id: name.to_owned(),
+        agent_id: facts.id,
+        agent_name: facts.name.clone(),
+        description: None,
+        summary: None,
+        summary_source: SummarySource::None,
+        saved_at,
+        started_at: saved_at,
+        trigger: Trigger::ManualSave,
+        model: None,
+        message_count: 0,
+        query_count: 0,
+        token_estimate: 0,
+        restoration_tokens: TokenPair::default(),
+        parent_id: None,
+        workspace_commit: None,
+        tags: Vec::new(),
+        working_set: WorkingSet::default(),
+    }
+}
+
+/// Removes directories in agents/ that an interrupted init left. Only one init runs at a time.
+pub fn remove_unfinished_dirs(agents: &Path) {
+    for entry in std::fs::read_dir(agents).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Completes interrupted imports of agents, which have a row and a complete directory that was not moved into place
+/// yet. Blocks.
+fn complete_imports(agents: &Path, without_directory: &[Arc<AgentSettings>]) {
+    if without_directory.is_empty() {
+        return;
+    }
+    for entry in std::fs::read_dir(agents).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX) {
+            continue;
+        }
+        let text = std::fs::read_to_string(entry.path().join(AGENT_FILE)).unwrap_or_default();
+        let id = |value: serde_json::Value| value.get("id")?.as_str()?.parse::<uuid::Uuid>().ok();
+        let Some(id) = serde_json::from_str(&text).ok().and_then(id) else { continue };
+        let Some(facts) = without_directory.iter().find(|facts| facts.id == id) else { continue };
+        match move_dir(&entry.path(), &facts.dir) {
+            Ok(()) => tracing::warn!(agent = %facts.name, "an import that was cut short is completed"),
+            Err(e) => tracing::error!(agent = %facts.name, "an import that was cut short cannot be completed: {e}"),
+        }
+    }
+}
+
+/// Adds agents whose directory exists without a row, since the directories are authoritative. Completes interrupted
+/// imports and renames.
+pub async fn sync_agents(ops: &Ops) -> Result<()> {
+    let dir = ops.home.join(super::agent::AGENTS_DIR);
+    let known: Vec<_> = ops.agents.all().into_iter().map(|entry| entry.settings.clone()).collect();
+    let names = run_blocking(move || {
+        let gone: Vec<_> = known.into_iter().filter(|facts| facts.dir.symlink_metadata().is_err()).collect();
+        complete_imports(&dir, &gone);
+        remove_unfinished_dirs(&dir);
+        let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&dir).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    })
+    .await?;
+    let unknown: Vec<String> = names.into_iter().filter(|name| ops.agents.by_name(name).is_none()).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let kept: HashSet<String> = ops.store.catalog.agents(true).await?.into_iter().map(|row| row.dir).collect();
+    for name in unknown {
+        let dir = format!("{}/{name}", super::agent::AGENTS_DIR);
+        if !kept.contains(&dir) {
+            adopt_dir(ops, &name, &dir).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn adopt_dir(ops: &Ops, name: &str, dir: &str) -> Result<()> {
+    let path = ops.home.join(dir).join(AGENT_FILE);
+    let defaults = ops.defaults();
+    let read = run_blocking(move || {
+        let text = std::fs::read_to_string(&path).map_err(|e| e.to_string());
+        let stamp = std::fs::metadata(&path).map(|metadata| stamp(&metadata)).unwrap_or_default();
+        Ok(text.and_then(|text| AgentConfig::parse(&text, &defaults)).map(|config| (config, stamp)))
+    })
+    .await?;
+    match read {
+        Ok((config, stamp)) if is_renamed_dir(ops, &config) => {
+            let (config, stamp) =
+                if config.name == name { (config, stamp) } else { write_dir_name(ops, config, name, dir).await? };
+            ops.store.catalog.upsert_agent(super::agent::agent_row(dir, &config, stamp.clone())).await?;
+            ops.agents.insert(super::agent::agent_entry(&ops.home, dir, &config, stamp));
+            tracing::warn!(agent = %name, "a rename that was cut short is completed");
+        }
+        Ok((config, stamp)) if config.name == name && ops.agents.by_id(config.id).is_none() => {
+            ops.store.catalog.upsert_agent(super::agent::agent_row(dir, &config, stamp.clone())).await?;
+            ops.agents.insert(super::agent::agent_entry(&ops.home, dir, &config, stamp));
+            tracing::info!(agent = %name, "an agent's directory was found and taken up");
+        }
+        Ok(_) => tracing::warn!(dir, "a directory in agents/ is a copy of another agent's; it was left alone"),
+        Err(problem) => tracing::warn!(dir, problem, "a directory in agents/ is no agent; it was left alone"),
+    }
+    Ok(())
+}
+
+/// Returns true if this agent.json belongs to an agent whose own directory is missing: its rename was interrupted, or a
+/// person moved the directory.
+fn is_renamed_dir(ops: &Ops, config: &AgentConfig) -> bool {
+    ops.agents.by_id(config.id).is_some_and(|entry| entry.settings.dir.symlink_metadata().is_err())
+}
+
+/// Writes the directory's name into its agent.json.
+async fn write_dir_name(ops: &Ops, config: AgentConfig, name: &str, dir: &str) -> Result<(AgentConfig, String)> {
+    check_name(name)?;
+    let mut map = config.map().clone();
+    map.insert("name".into(), name.into());
+    let (path, defaults) = (ops.home.join(dir), ops.defaults());
+    run_blocking(move || {
+        let config = AgentConfig::from_map(map, &defaults).map_err(Error::internal)?;
+        let stamp = write_config(&path, &config)
+            .map_err(|e| Error::io(format_args!("cannot write {}", path.join(AGENT_FILE).display()), &e))?;
+        Ok((config, stamp))
+    })
+    .await
+}

@@ -1,0 +1,154 @@
+//! The operation `context.compact`.
+
+use std::time::Duration;
+
+use chorus_agent_core::compaction::tokens_with_working_set;
+use chorus_agent_core::event::{AgentCommand, CommandOutcome, CompactionTarget, Resume};
+use chorus_base::error::{Error, Result};
+use chorus_proto::methods::chain::{CompactParams, CompactResult};
+use chorus_proto::{ErrorKind, ItemSource, Receipt, Session};
+use chorus_session::message::ContextNo;
+
+use super::continuation_source::{CONTEXT_UNCHANGED_HINT, CarryOver, ContinuationSource, ModelNotes, OpeningMessage};
+use super::wrong_reply;
+use crate::agent::agent_index::AgentEntry;
+use crate::ops::{Ops, resolve, wire_types};
+
+/// The time to wait for the model's summary; after that the extractive one is used.
+const SUMMARY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The limit on attempts, each of which starts over because messages were added meanwhile. Only the first attempt calls
+/// a model; later ones reuse its notes.
+const MAX_ATTEMPTS: usize = 5;
+
+/// Saves the conversation and continues in a new context, which refers to the saved session as its parent. With `undo`,
+/// reverts the last compaction in place.
+///
+/// # Errors
+/// `nothing_to_save` for a context without messages, `denied` if there is nothing to undo, `busy` if messages keep
+/// being added, `interrupted` if another conversation replaced it, `session_not_found` or `corrupt_session` if the
+/// saved session cannot be read back, `disk_full`, `storage_failed`.
+pub async fn compact(ops: &Ops, params: CompactParams) -> Result<CompactResult> {
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    if params.undo {
+        return undo_compaction(ops, &agent).await;
+    }
+    let (mut last, mut written) = (String::new(), None);
+    for attempt in 0..MAX_ATTEMPTS {
+        let reply = ops.registry.ask(agent.settings.id, AgentCommand::SaveForCompaction).await?.reply;
+        let CommandOutcome::SavedForCompaction { context, window_start: view, session, summary_pending: pending } =
+            reply
+        else {
+            return Err(wrong_reply());
+        };
+        let first = attempt == 0;
+        if pending && first {
+            ops.registry.summaries.wait_until_done(session.header.id, SUMMARY_TIMEOUT).await;
+        }
+        last = session.header.session_id.clone();
+        if let Some(result) = continue_from_save(ops, &agent, (context, view, *session), &mut written).await? {
+            return Ok(result);
+        }
+    }
+    let name = &agent.settings.name;
+    let goes_on = format!("the conversation of {name} goes on all the time; the last save of it is {last}");
+    Err(Error::new(ErrorKind::Busy, goes_on).hint("compact it when nothing comes in; nothing was taken out of it"))
+}
+
+/// Continues from a saved live context; returns `None` if messages were added to that meanwhile.
+async fn continue_from_save(
+    ops: &Ops,
+    agent: &AgentEntry,
+    (context, view, saved): (ContextNo, usize, Session),
+    written: &mut Option<ModelNotes>,
+) -> Result<Option<CompactResult>> {
+    let (id, name) = (saved.header.id, &agent.settings.name);
+    let gone = || {
+        Error::new(ErrorKind::SessionNotFound, "the session was deleted that was to be gone on from")
+            .hint(CONTEXT_UNCHANGED_HINT)
+    };
+    let row = ops.store.catalog.session(id).await?.ok_or_else(gone)?;
+    // The session is the only place for what the live context would drop, so it must be complete.
+    let mut parent = ContinuationSource::read_complete(ops, &agent.settings, &row).await?;
+    let ask = written.is_none();
+    let notes = match written.take() {
+        Some(written) => written,
+        None => parent.extract_notes(ops, &agent.settings, view).await,
+    };
+    let kept = parent.apply_notes(written.insert(notes));
+    let opening = parent.opening_message(ops, &agent.settings, ask).await?;
+    if !opening.generated || kept.source == Some(ItemSource::Model) {
+        ContinuationSource::ensure_complete(ops, &agent.settings, &row).await?;
+    }
+    let compacts = CompactionTarget {
+        context,
+        messages: row.header.message_count,
+        receipt: build_receipt(&parent, &opening, kept),
+    };
+    let verb = AgentCommand::Resume(Box::new(Resume {
+        session: id,
+        session_id: row.header.session_id.clone(),
+        working_set: parent.working_set(),
+        acknowledgement: opening.message,
+        restoration: opening.cost,
+        compaction: Some(compacts),
+    }));
+    let (receipt, messages) = match ops.registry.ask(agent.settings.id, verb).await?.reply {
+        CommandOutcome::Compacted { receipt, messages } => (*receipt, messages),
+        CommandOutcome::ContextMovedOn { replaced: false } => return Ok(None),
+        CommandOutcome::ContextMovedOn { replaced: true } => {
+            let session = &row.header.session_id;
+            return Err(Error::new(
+                ErrorKind::Interrupted,
+                format!("the conversation of {name} was replaced while it was compacted; it is saved as {session}"),
+            )
+            .hint(format!("`chorusctl --agent {name} context resume {session}` goes on from it")));
+        }
+        _ => return Err(wrong_reply()),
+    };
+    Ok(Some(CompactResult {
+        session: Some(wire_types::session(ops, row).await?),
+        messages,
+        saved_first: None,
+        acknowledgement: Some(opening.text),
+        generated: opening.generated,
+        receipt,
+        warnings: parent.warnings,
+    }))
+}
+
+fn build_receipt(parent: &ContinuationSource, opening: &OpeningMessage, kept: CarryOver) -> Receipt {
+    let CarryOver { source, fallback, offered_facts: offered, done_tasks: done } = kept;
+    let header = &parent.header;
+    let (from, to) = parent.end_ids.clone();
+    Receipt {
+        tokens_before: header.token_estimate + tokens_with_working_set(&[], &header.working_set),
+        tokens_after: tokens_with_working_set(std::slice::from_ref(&opening.message), &parent.working_set()),
+        left: header.message_count,
+        kept: 0,
+        from,
+        to,
+        // The live context adds them itself.
+        pins: Vec::new(),
+        source: source.or(Some(ItemSource::Rule)),
+        fallback,
+        offered,
+        done,
+        dropped: 0,
+    }
+}
+
+async fn undo_compaction(ops: &Ops, agent: &AgentEntry) -> Result<CompactResult> {
+    match ops.registry.ask(agent.settings.id, AgentCommand::Uncompact).await?.reply {
+        CommandOutcome::Uncompacted { receipt, messages } => Ok(CompactResult {
+            session: None,
+            messages,
+            saved_first: None,
+            acknowledgement: None,
+            generated: false,
+            receipt: *receipt,
+            warnings: Vec::new(),
+        }),
+        _ => Err(wrong_reply()),
+    }
+}

@@ -1,0 +1,257 @@
+//! The session that a continuation starts from: what the new context takes from it, and warnings about it.
+
+use std::sync::Arc;
+
+use chorus_agent_core::AgentSettings;
+use chorus_agent_core::compaction::check_worth_keeping;
+use chorus_agent_core::context::{PageBudget, PageRange, read_page};
+use chorus_base::error::{Error, Result};
+use chorus_base::new_id;
+use chorus_proto::{
+    ErrorKind, ItemSource, Message, NewMessage, Role, SessionHeader, SummarySource, TokenPair, WorkingSet,
+};
+use chorus_session::message::StoredMessage;
+use chorus_session::summary;
+use chorus_session::summary::{
+    ConversationSample, ExtractedItems, ExtractionNotes, build_background, collect_findings,
+};
+use chorus_store::catalog::SessionRow;
+use uuid::Uuid;
+
+use crate::agent::note_extraction::{Extraction, ExtractionOutcome};
+use crate::agent::opening_message::request_acknowledgement;
+use crate::ops::session::get::read_session_file;
+use crate::ops::{Ops, run_blocking, wire_types};
+
+/// The limit on the newest messages that are searched for decisions, tasks and files.
+const MAX_SEARCHED_MESSAGES: u64 = 2000;
+
+/// The hint when the saved session of a live context cannot be used for its continuation.
+pub const CONTEXT_UNCHANGED_HINT: &str = "the live context stays as it is; compact it again";
+
+/// A session as the source of a new context.
+#[derive(Debug)]
+pub struct ContinuationSource {
+    pub header: SessionHeader,
+    /// The session's working set, extended by findings from its messages.
+    pub extended_set: WorkingSet,
+    pub background: String,
+    /// All messages, if the file could be read.
+    messages: Arc<Vec<StoredMessage>>,
+    /// Ids of the first and the last message.
+    pub end_ids: (Option<String>, Option<String>),
+    pub warnings: Vec<String>,
+}
+
+/// The first message of a new context.
+#[derive(Debug)]
+pub struct OpeningMessage {
+    pub text: String,
+    pub message: StoredMessage,
+    pub cost: TokenPair,
+    /// True if Chorus wrote it instead of a model.
+    pub generated: bool,
+}
+
+/// The origin of a new context's working set.
+#[derive(Debug, Default)]
+pub struct CarryOver {
+    pub source: Option<ItemSource>,
+    /// The reason why the model's notes were not used.
+    pub fallback: Option<String>,
+    /// New facts that are offered to be remembered.
+    pub offered_facts: Vec<String>,
+    /// Open tasks that the model found to be done.
+    pub done_tasks: Vec<String>,
+}
+
+/// A model's notes about a session, or why there are none.
+#[derive(Debug, Clone, Default)]
+pub struct ModelNotes {
+    found: Option<ExtractedItems>,
+    fallback: Option<String>,
+    /// The number of messages at that time, and the id of the last one.
+    message_count: usize,
+    last_id: Option<String>,
+}
+
+impl ContinuationSource {
+    /// Reads a session. If only its file is missing or damaged, uses the summary in the catalog instead.
+    ///
+    /// # Errors
+    /// `session_not_found` or `corrupt_session` if there is no summary either.
+    pub async fn read(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<Self> {
+        Self::load(ops, agent, row, false).await
+    }
+
+    /// Reads a session whose file must contain every saved message, because the live context is about to be replaced.
+    ///
+    /// # Errors
+    /// `session_not_found`, `corrupt_session`; the caller must not end the context then.
+    pub async fn read_complete(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<Self> {
+        let read = Self::load(ops, agent, row, true).await;
+        read.map_err(|failure| if is_unreadable(&failure) { failure.hint(CONTEXT_UNCHANGED_HINT) } else { failure })
+    }
+
+    /// Checks again that the file is complete, since time has passed while a model was called. Fails like
+    /// [`ContinuationSource::read_complete`].
+    pub async fn ensure_complete(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<()> {
+        Self::read_complete(ops, agent, row).await.map(drop)
+    }
+
+    async fn load(ops: &Ops, agent: &AgentSettings, row: &SessionRow, whole: bool) -> Result<Self> {
+        let _no_deletes = ops.sessions_lock.read().await;
+        let mut warnings = Vec::new();
+        let name = &row.header.session_id;
+        if row.header.agent_id != agent.id {
+            warnings.push(format!("the session {name} is one of {}", row.header.agent_name));
+        }
+        let (header, messages) = match read_session_file(ops, row).await {
+            Ok((_, true)) if whole => {
+                let changed = format!("the file of {name} was changed since it was saved");
+                return Err(Error::new(ErrorKind::CorruptSession, changed));
+            }
+            Ok((file, changed)) => {
+                if changed {
+                    warnings.push(format!("the file of {name} was changed since it was saved"));
+                }
+                // The row has the newest summary; the file has what the catalog does not store.
+                (SessionHeader { working_set: file.header.working_set, ..row.header.clone() }, file.messages)
+            }
+            Err(failure) if !whole && is_unreadable(&failure) && row.header.summary.is_some() => {
+                warnings.push(format!("{}; only its summary is known", failure.message));
+                (row.header.clone(), Vec::new())
+            }
+            Err(failure) => return Err(failure),
+        };
+        if header.summary.is_none() {
+            warnings.push(format!("the session {name} has no summary; what is known of it is taken from its messages"));
+        }
+        if let Some(before) = header.parent_id
+            && !has_file(ops, before).await?
+        {
+            warnings.push(format!("the session before it ({before}) is gone; nothing is taken from that one"));
+        }
+        let messages = Arc::new(messages);
+        let read = messages.clone();
+        let (header, found, ends) = run_blocking(move || Ok(extend_by_findings(header, &read))).await?;
+        let background = build_background(&header, &found);
+        Ok(Self { header, extended_set: found, background, messages, end_ids: ends, warnings })
+    }
+
+    /// Has the agent's model extract notes from the messages from `from` on; earlier ones are covered by the working
+    /// set.
+    pub async fn extract_notes(&self, ops: &Ops, agent: &AgentSettings, from: usize) -> ModelNotes {
+        let extraction = Extraction {
+            registry: &ops.registry,
+            facts: agent,
+            context_and_turn: (None, None),
+            messages: &self.messages,
+            range: from..self.messages.len(),
+            working_set: &self.header.working_set,
+            single_attempt: false,
+        };
+        let in_vain = |why| ModelNotes { fallback: Some(why), ..ModelNotes::default() };
+        let ExtractionNotes { found, fallback } = match extraction.run(ops.stop.child_token()).await {
+            ExtractionOutcome::Skipped => return ModelNotes::default(),
+            ExtractionOutcome::Failed(why) => return in_vain(why),
+            ExtractionOutcome::Extracted(notes) => *notes,
+        };
+        if let Err(why) = check_worth_keeping(&found, self.messages.get(from..).unwrap_or_default()) {
+            return in_vain(format!("the model's answer {why}"));
+        }
+        ModelNotes { found: Some(found), fallback, message_count: self.messages.len(), last_id: self.end_ids.1.clone() }
+    }
+
+    /// Applies a model's notes: they replace the findings of rules, except for messages that were added since. Without
+    /// notes the findings stay.
+    pub fn apply_notes(&mut self, written: &ModelNotes) -> CarryOver {
+        let ModelNotes { found, fallback, message_count: count, last_id: last } = written.clone();
+        let Some(found) = found else { return CarryOver { fallback, ..CarryOver::default() } };
+        let (read, since) = self.messages.split_at_checked(count).unwrap_or_default();
+        let id = read.last().and_then(|message| message.to_message().ok()).map(|message| message.id);
+        if id.is_none() || id != last {
+            let fallback = Some("the conversation was changed while the model wrote it down".to_owned());
+            return CarryOver { fallback, ..CarryOver::default() };
+        }
+        let offered = found.facts.iter().map(|fact| fact.text.clone()).collect();
+        if self.header.summary_source != SummarySource::Llm {
+            self.header.summary = found.summary.clone().or(self.header.summary.take());
+        }
+        let mut known = self.header.working_set.clone();
+        let open = |set: &WorkingSet| set.open_tasks.iter().map(|task| task.text.clone()).collect::<Vec<_>>();
+        let mut done = open(&known);
+        found.add_to(&mut known);
+        let still = open(&known);
+        done.retain(|task| !still.contains(task));
+        ExtractedItems::from(collect_findings(since, &known, summary::MAX_ITEMS_PER_KIND)).add_to(&mut known);
+        self.extended_set = known;
+        self.background = build_background(&self.header, &self.extended_set);
+        CarryOver { source: Some(ItemSource::Model), fallback, offered_facts: offered, done_tasks: done }
+    }
+
+    /// Returns the working set of a context that continues from this session.
+    #[must_use]
+    pub fn working_set(&self) -> WorkingSet {
+        WorkingSet {
+            background: Some(self.background.clone()),
+            pinned_facts: self.extended_set.pinned_facts.clone(),
+            ..WorkingSet::default()
+        }
+    }
+
+    /// Returns the message that opens the new context: the model's if `ask` is set and it replies, otherwise a
+    /// generated one.
+    pub async fn opening_message(&self, ops: &Ops, facts: &AgentSettings, ask: bool) -> Result<OpeningMessage> {
+        let (said, cost) = match ask {
+            true => request_acknowledgement(&ops.registry, facts, &self.background, ops.stop.child_token()).await,
+            false => (None, TokenPair::default()),
+        };
+        let generated = said.is_none();
+        let text = said.unwrap_or_else(|| summary::build_acknowledgement(&self.header, &self.extended_set));
+        let new = NewMessage::text(Role::Assistant, text.clone());
+        let message = Message { generated, ..new.complete(|| new_id().to_string(), ops.clock.now()) };
+        let message = StoredMessage::new(&message).map_err(|e| Error::internal(e.to_string()))?;
+        Ok(OpeningMessage { text, message, cost, generated })
+    }
+}
+
+fn is_unreadable(failure: &Error) -> bool {
+    matches!(failure.kind, ErrorKind::SessionNotFound | ErrorKind::CorruptSession)
+}
+
+/// Returns true if a session is in the catalog and has its file.
+async fn has_file(ops: &Ops, session: Uuid) -> Result<bool> {
+    let Some(row) = ops.store.catalog.session(session).await? else { return Ok(false) };
+    Ok(wire_types::session_path(ops, &row.header).await?.is_file())
+}
+
+type ExtendedHeader = (SessionHeader, WorkingSet, (Option<String>, Option<String>));
+
+/// Completes the header and the working set with findings from the messages.
+fn extend_by_findings(mut header: SessionHeader, messages: &[StoredMessage]) -> ExtendedHeader {
+    let mut found = header.working_set.clone();
+    let (newest, _) = read_page(
+        messages,
+        PageRange::Last(MAX_SEARCHED_MESSAGES),
+        PageBudget { page_bytes: usize::MAX, message_bytes: usize::MAX },
+    );
+    let said = collect_findings(&newest, &found, usize::MAX);
+    found.decisions.extend(said.decisions);
+    found.open_tasks.extend(said.open_tasks);
+    found.files_touched.extend(said.files_touched);
+    if header.summary.is_none() {
+        let mut digest = ConversationSample::new();
+        for index in ConversationSample::selected_indices(messages.len()) {
+            if let Ok(message) = messages[index].to_message() {
+                digest.push(&message);
+            }
+        }
+        header.summary = summary::extract_summary(&digest).summary;
+    }
+    let id = |message: Option<&StoredMessage>| {
+        message.and_then(|message| message.to_message().ok()).map(|message| message.id)
+    };
+    let ends = (id(messages.first()), id(messages.last()));
+    (header, found, ends)
+}

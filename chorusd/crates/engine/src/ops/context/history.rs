@@ -1,0 +1,94 @@
+//! The operation `context.history`.
+
+use chorus_base::error::{Error, Result};
+use chorus_base::requester::Requester;
+use chorus_proto::methods::context::{HistoryParams, HistoryResult};
+use chorus_store::catalog::SessionQuery;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use crate::ops::{Ops, resolve, wire_types};
+
+/// The default number of sessions in a page.
+const DEFAULT_PAGE: u64 = 10;
+
+/// The limit on sessions in a page, far below what fits in a frame.
+const MAX_PAGE: u64 = 1000;
+
+/// Lists saved sessions, newest first, and remembers their numbers.
+///
+/// # Errors
+/// `invalid_params`, `agent_not_found`.
+pub async fn history(ops: &Ops, params: HistoryParams) -> Result<HistoryResult> {
+    history_as(ops, params, &Requester::Owner).await
+}
+
+/// Like [`history`]; the numbers are remembered for `by`.
+pub async fn history_as(ops: &Ops, params: HistoryParams, by: &Requester) -> Result<HistoryResult> {
+    let agent = match params.all_agents {
+        true => None,
+        false => Some(resolve::agent(ops, params.agent.as_deref()).await?.settings.id),
+    };
+    let limit = params.limit.unwrap_or(DEFAULT_PAGE);
+    if !(1..=MAX_PAGE).contains(&limit) {
+        return Err(Error::invalid(format!("`limit` is 1 to {MAX_PAGE}")).hint("more sessions follow with `page`"));
+    }
+    let page = params.page.unwrap_or(1);
+    if page == 0 {
+        return Err(Error::invalid("pages are counted from 1").hint("the answer says how many there are in `pages`"));
+    }
+    let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
+    let offset = (page - 1).saturating_mul(limit);
+    let listing = SessionQuery { agent, since, tag: params.tag, offset, limit };
+    let (rows, short, total) = ops.store.catalog.sessions_with_short_ids(listing).await?;
+    ops.history_numbers.record_page(
+        by,
+        agent,
+        offset.saturating_add(1),
+        rows.iter().map(|row| row.header.id).collect(),
+    );
+    Ok(HistoryResult {
+        sessions: wire_types::sessions_with_short_ids(ops, rows, short).await?,
+        total,
+        page,
+        pages: total.div_ceil(limit).max(1),
+    })
+}
+
+/// Parses `7d`, `1h30m`, a date (its beginning in local time) or a time.
+///
+/// # Errors
+/// `invalid_params` for anything else.
+pub fn parse_since(text: &str, now: Timestamp) -> Result<Timestamp> {
+    let text = text.trim();
+    if let Ok(back) = humantime::parse_duration(text) {
+        return Ok(now.checked_sub(back).unwrap_or(Timestamp::MIN));
+    }
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at);
+    }
+    if let Some(date) = (text.len() == 10).then(|| text.parse::<Date>().ok()).flatten()
+        && let Ok(start) = date.to_zoned(TimeZone::system())
+    {
+        return Ok(start.timestamp());
+    }
+    Err(Error::invalid(format!("{text:?} is neither a duration nor a date"))
+        .hint("for example 7d, 1h30m or 2026-02-12"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn since_takes_durations_dates_and_times() {
+        let now: Timestamp = "2026-02-12T10:00:00Z".parse().unwrap();
+        assert_eq!(parse_since("1h30m", now).unwrap(), "2026-02-12T08:30:00Z".parse().unwrap());
+        assert_eq!(parse_since("2026-02-11T00:00:00Z", now).unwrap(), "2026-02-11T00:00:00Z".parse().unwrap());
+        assert!(parse_since("2026-02-11", now).unwrap() < now);
+        for wrong in ["", "soon", "2026-13-45", "-1d"] {
+            assert!(parse_since(wrong, now).is_err(), "{wrong}");
+        }
+    }
+}

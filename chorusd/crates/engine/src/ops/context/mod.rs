@@ -1,0 +1,23 @@
+//! The operations `context.*`.
+
+pub mod append;
+pub mod clear;
+pub mod compact;
+mod continuation_source;
+pub mod history;
+pub mod pin;
+pub mod restore;
+pub mod resume;
+pub mod rewind;
+pub mod save;
+pub mod session_prefix;
+pub mod show;
+pub mod unpin;
+mod window;
+
+use chorus_base::error::Error;
+
+/// The error for a reply of the actor that does not match its command.
+pub(super) fn wrong_reply() -> Error {
+    Error::internal("an agent gave the answer to another question")
+}

@@ -1,0 +1,58 @@
+//! The operation `context.restore`.
+
+use chorus_agent_core::event::CommandOutcome;
+use chorus_base::error::Result;
+use chorus_base::requester::Requester;
+use chorus_proto::methods::context::{RestoreParams, RestoreResult};
+
+use super::session_prefix::SessionPrefix;
+use super::wrong_reply;
+use crate::ops::workspace_restore::CheckpointFiles;
+use crate::ops::{Ops, resolve, wire_types};
+
+/// Restores a session's messages as the live context. Unsaved messages of the live context are saved first unless
+/// `discard` is set. With `files` the workspace is restored to the session's checkpoint as well.
+///
+/// # Errors
+/// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `disk_full`, `storage_failed`. With `files` also
+/// `git_failed`, and `denied` if changes in the workspace would be lost; nothing was done then.
+pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> {
+    restore_as(ops, params, &Requester::Owner).await
+}
+
+/// Like [`restore`], on behalf of `by`.
+pub async fn restore_as(ops: &Ops, params: RestoreParams, by: &Requester) -> Result<RestoreResult> {
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let _no_deletes = ops.sessions_lock.read().await;
+    let row = resolve::session_as(ops, by, &agent, params.agent.is_some() && !params.own, &params.session).await?;
+    let mut taken = SessionPrefix::read(ops, &row, params.at).await?;
+    let mut warnings = std::mem::take(&mut taken.warnings);
+    let files = match params.files {
+        true => Some(CheckpointFiles::prepare(ops, &agent.settings, &row.header).await?),
+        false => None,
+    };
+    let verb = taken.into_command(&row, params.discard);
+    let CommandOutcome::Restored { messages, saved_first } = ops.registry.ask(agent.settings.id, verb).await?.reply
+    else {
+        return Err(wrong_reply());
+    };
+    // Not awaited: only retention uses the time of last use.
+    drop(ops.store.catalog.touch_session(row.header.id, ops.clock.now()));
+    let mut files_commit = None;
+    if let Some(files) = files {
+        match files.restore().await {
+            Ok(commit) => files_commit = Some(commit),
+            // Not an error: the conversation is restored, and the files can be restored by a second attempt.
+            Err(failure) => {
+                warnings.push(format!("the conversation is restored, its files are not: {}", failure.message))
+            }
+        }
+    }
+    Ok(RestoreResult {
+        session: wire_types::session(ops, row).await?,
+        messages,
+        saved_first: saved_first.map(|session| *session),
+        files_commit,
+        warnings,
+    })
+}

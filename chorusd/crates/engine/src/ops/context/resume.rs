@@ -1,0 +1,54 @@
+//! The operation `context.resume`.
+
+use chorus_agent_core::event::{AgentCommand, CommandOutcome, Resume};
+use chorus_base::error::Result;
+use chorus_base::requester::Requester;
+use chorus_proto::methods::chain::{ResumeParams, ResumeResult};
+
+use super::continuation_source::ContinuationSource;
+use super::wrong_reply;
+use crate::ops::{Ops, resolve, wire_types};
+
+/// Begins a new context that continues from a session by its summary and working set. Unsaved messages of the live
+/// context are saved first. Problems with the session are reported as warnings as long as something of it is usable.
+///
+/// # Errors
+/// `session_not_found`, `ambiguous`, `corrupt_session` if not even a summary is known; `busy`, `disk_full`,
+/// `storage_failed`.
+pub async fn resume(ops: &Ops, params: ResumeParams) -> Result<ResumeResult> {
+    resume_as(ops, params, &Requester::Owner).await
+}
+
+/// Like [`resume`], on behalf of `by`.
+pub async fn resume_as(ops: &Ops, params: ResumeParams, by: &Requester) -> Result<ResumeResult> {
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    // A session of another agent causes a warning instead of an error, because none of its messages is copied.
+    let row = resolve::session_as(ops, by, &agent, true, &params.session).await?;
+    // Checked first, because a running turn would refuse the command after the acknowledgement has cost money.
+    ops.registry.ask(agent.settings.id, AgentCommand::CheckReplaceable).await?;
+    let parent = ContinuationSource::read(ops, &agent.settings, &row).await?;
+    let opening = parent.opening_message(ops, &agent.settings, true).await?;
+    let id = row.header.id;
+    let verb = AgentCommand::Resume(Box::new(Resume {
+        session: id,
+        session_id: row.header.session_id.clone(),
+        working_set: parent.working_set(),
+        acknowledgement: opening.message,
+        restoration: opening.cost,
+        compaction: None,
+    }));
+    let CommandOutcome::Restored { messages, saved_first } = ops.registry.ask(agent.settings.id, verb).await?.reply
+    else {
+        return Err(wrong_reply());
+    };
+    // Not awaited: only retention uses the time of last use.
+    drop(ops.store.catalog.touch_session(id, ops.clock.now()));
+    Ok(ResumeResult {
+        session: wire_types::session(ops, row).await?,
+        messages,
+        saved_first: saved_first.map(|session| *session),
+        acknowledgement: opening.text,
+        generated: opening.generated,
+        warnings: parent.warnings,
+    })
+}

@@ -1,0 +1,75 @@
+//! The operation `context.show`.
+
+use chorus_agent_core::context::{PageBudget, PageRange};
+use chorus_agent_core::event::{AgentCommand, CommandOutcome};
+use chorus_base::error::{Error, Result};
+use chorus_proto::methods::context::{ShowParams, ShowResult};
+use chorus_proto::{ContextInfo, WorkingSet};
+use chorus_session::message::StoredMessage;
+
+use super::window::describe_window;
+use super::wrong_reply;
+use crate::agent::agent_index::AgentEntry;
+use crate::ops::{Ops, context_meter, resolve};
+
+/// Returns a page of the live context, which is empty for an idle agent.
+///
+/// # Errors
+/// `invalid_params`, `agent_not_found`; `corrupt_session` if the context cannot be read back.
+pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<StoredMessage>> {
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    if params.window {
+        return show_window(ops, &agent, &params).await;
+    }
+    let pick = match (params.last, params.offset, params.limit) {
+        (Some(last), None, None) => PageRange::Last(last),
+        (None, offset, limit) => PageRange::From { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) },
+        _ => {
+            return Err(Error::invalid("`last` does not go with `offset` or `limit`")
+                .hint("give `last` alone, or a page by `offset` and `limit`"));
+        }
+    };
+    let empty = ShowResult {
+        agent_name: agent.settings.name.clone(),
+        messages: Vec::new(),
+        working_set: WorkingSet::default(),
+        context: None,
+        next: None,
+        window: None,
+    };
+    if ops.registry.context_info(agent.settings.id).is_none() {
+        return Ok(empty);
+    }
+    match ops
+        .registry
+        .ask(
+            agent.settings.id,
+            AgentCommand::ReadPage { pick, budget: PageBudget::from_max_frame(ops.config.max_frame) },
+        )
+        .await?
+        .reply
+    {
+        CommandOutcome::Page { messages, working_set, info, next } => {
+            let meter = context_meter::measure(ops, std::slice::from_ref(&agent)).await?.remove(&agent.settings.id);
+            let context = info.map(|info| ContextInfo { meter, ..info });
+            Ok(ShowResult { messages, working_set: *working_set, context, next, ..empty })
+        }
+        _ => Err(wrong_reply()),
+    }
+}
+
+/// Returns the window of the next model call instead of a page.
+async fn show_window(ops: &Ops, agent: &AgentEntry, params: &ShowParams) -> Result<ShowResult<StoredMessage>> {
+    if params.last.is_some() || params.offset.is_some() || params.limit.is_some() {
+        return Err(Error::invalid("`window` does not go with `last`, `offset` or `limit`")
+            .hint("give `window` alone: it shows all of the next request"));
+    }
+    Ok(ShowResult {
+        agent_name: agent.settings.name.clone(),
+        messages: Vec::new(),
+        working_set: WorkingSet::default(),
+        context: ops.registry.context_info(agent.settings.id),
+        next: None,
+        window: Some(Box::new(describe_window(ops, agent).await?)),
+    })
+}

@@ -1,0 +1,72 @@
+//! The context meter: how many tokens the next request of an agent would have, and how many its model accepts.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chorus_agent_core::AgentSettings;
+use chorus_base::error::Result;
+use chorus_proto::Meter;
+use uuid::Uuid;
+
+use super::{Ops, run_blocking};
+use crate::agent::agent_index::AgentEntry;
+use crate::agent::prompt::{conversation_budget, max_tool_tokens, to_estimated_tokens};
+use crate::agent::{memory_prompt, prompt_size};
+use crate::tools;
+
+/// The limits of a model that the meter needs.
+#[derive(Clone, Copy)]
+struct ModelLimits {
+    /// Its context length in tokens.
+    context_length: Option<u64>,
+    /// Its calibration: reported tokens per estimated token.
+    calibration: Option<f64>,
+}
+
+/// Measures the agents that have a live context and a model. It builds no request: a thousand agents cost some
+/// milliseconds.
+pub async fn measure(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<HashMap<Uuid, Meter>> {
+    let shown = ops.registry.prompt_tokens(entries.iter().map(|entry| (entry.settings.id, entry.settings.window)));
+    let live: Vec<_> =
+        entries.iter().zip(shown).filter_map(|(entry, shown)| Some((entry.settings.clone(), shown?))).collect();
+    if live.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let remembered = memory_prompt::load_memory_blocks(
+        &ops.store.catalog,
+        live.iter().map(|(facts, _)| memory_prompt::memory_scope(facts)).collect(),
+    )
+    .await?;
+    let measured = run_blocking(move || {
+        let fixed = |((facts, shown), remembered): ((Arc<AgentSettings>, u64), Option<String>)| {
+            (prompt_size::fixed_tokens(&facts, remembered.as_deref()), shown, facts)
+        };
+        Ok(live.into_iter().zip(remembered).map(fixed).collect::<Vec<_>>())
+    });
+    let (mut models, mut meters) = (HashMap::new(), HashMap::new());
+    for (fixed, shown, facts) in measured.await? {
+        let Some(name) = &facts.model else { continue };
+        if !models.contains_key(name) {
+            models.insert(name.clone(), find_model(ops, name).await?);
+        }
+        let Some(Some(ModelLimits { context_length: window, calibration: ratio })) = models.get(name).copied() else {
+            continue;
+        };
+        // The same limits as when the prompt is built for a model with a short context.
+        let takes = window.map(|window| to_estimated_tokens(window, ratio));
+        let tools = tools::offer_tools(facts.permission_profile(), max_tool_tokens(takes, fixed));
+        let shown = shown.min(conversation_budget(&facts, takes, fixed + tools.tokens));
+        let due = fixed + tools.tokens + shown;
+        // Far below the integers that a float represents exactly.
+        let used = (due as f64 * ratio.unwrap_or(1.0)).round() as u64;
+        meters.insert(facts.id, Meter { used, window, calibrated: ratio.is_some(), tools: tools.reduced_to });
+    }
+    Ok(meters)
+}
+
+/// Returns `None` if no model has this name.
+async fn find_model(ops: &Ops, name: &str) -> Result<Option<ModelLimits>> {
+    let Ok(target) = ops.models.resolve(name) else { return Ok(None) };
+    let ratio = ops.usage.calibration_ratio(&target.to_string()).await?;
+    Ok(Some(ModelLimits { context_length: ops.models.context_length(&target), calibration: ratio }))
+}

@@ -1,0 +1,34 @@
+//! The default allowlist of guilds, if the configuration has none: those that Chorus was in at its first connection.
+//! Later ones are not served.
+
+use chorus_base::error::{Error, Result};
+
+use crate::ops::Ops;
+
+/// The setting with their ids.
+const ALLOWLIST_SETTING: &str = "discord_servers";
+
+/// Returns the stored allowlist; `None` before the first connection.
+pub async fn load(ops: &Ops) -> Result<Option<Vec<u64>>> {
+    let Some(text) = ops.store.catalog.setting(ALLOWLIST_SETTING).await? else { return Ok(None) };
+    let servers = serde_json::from_str(&text);
+    servers.map(Some).map_err(|e| Error::internal(format!("which servers of Discord are served cannot be read: {e}")))
+}
+
+/// Stores the allowlist. The write is queued when this returns; the future completes when it is done.
+pub fn store(ops: &Ops, servers: &[u64]) -> impl Future<Output = Result<()>> + Send + use<> {
+    ops.store.catalog.set_setting(ALLOWLIST_SETTING, serde_json::to_string(servers).ok())
+}
+
+/// Describes a guild that invited Chorus but is not served.
+#[must_use]
+pub fn describe_unserved(id: u64, name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("invited to {name:?} ({id}), which is not served"),
+        None => format!("invited to the server {id}, which is not served"),
+    }
+}
+
+/// The hint about such guilds.
+pub const UNSERVED_HINT: &str =
+    "if it is one of yours, add its id to `guilds` of [discord], with those that are served now";

@@ -1,0 +1,24 @@
+//! Checks the audit log.
+
+use chorus_base::error::Result;
+use chorus_proto::methods::doctor::{Check, Verdict};
+
+use super::{check, check_with};
+use crate::ops::Ops;
+
+/// Checks its hash chain.
+pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
+    let walk = ops.store.verify_audit_log().await?;
+    Ok(vec![match walk.broken {
+        None => check("audit log", Verdict::Ok, format!("{} rows, each fits the one before it", walk.rows)),
+        Some((at, why)) => {
+            let at = at.map_or_else(String::new, |at| format!("row {at}: "));
+            check_with(
+                "audit log",
+                Verdict::Fail,
+                format!("not as it was written: {at}{why}"),
+                "rows before it are sound (chorusctl audit); somebody or something changed db/chorus.db, or put an older one in its place",
+            )
+        }
+    }])
+}

@@ -1,0 +1,94 @@
+//! Checks Discord: the token, the state of the connection, and the budget of new gateway sessions.
+
+use chorus_base::error::Result;
+use chorus_config::KeySource;
+use chorus_proto::methods::doctor::{Check, Verdict};
+
+use super::{check, check_with};
+use crate::ops::discord::{ConnectionState, delivery_problems, guild_allowlist, identify_budget, outbox};
+use crate::ops::{Ops, run_blocking};
+
+const CHECK_NAME: &str = "Discord";
+/// With fewer sessions left than this, the budget is reported as low.
+const LOW_BUDGET: u32 = 10;
+
+/// Runs all checks of Discord.
+pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
+    let config = ops.config.discord.clone();
+    let place = match &config.token {
+        KeySource::None => String::new(),
+        KeySource::Env { variable, .. } => format!("token in {variable}"),
+        KeySource::File(path) => format!("token in {}", path.display()),
+        KeySource::Credential { name, .. } => format!("token in the credential {name}"),
+    };
+    let own = config.has_official_urls();
+    let found = run_blocking(move || Ok(config.read_token())).await?;
+    if matches!(found, Ok(None)) {
+        let hint = if own {
+            "make an application in Discord's developer portal, set DISCORD_TOKEN where chorusd starts, then restart it"
+        } else {
+            "DISCORD_TOKEN is sent to Discord only: name the token of this server by `token_env` in [discord]"
+        };
+        return Ok(vec![check_with(CHECK_NAME, Verdict::Info, "off: there is no token", hint)]);
+    }
+    let mut checks = vec![match ops.discord.state() {
+        ConnectionState::Connected => {
+            let servers = match ops.discord.guild_count() {
+                0 => None,
+                1 => Some("1 server".to_owned()),
+                count => Some(format!("{count} servers")),
+            };
+            match servers {
+                Some(servers) => check(CHECK_NAME, Verdict::Ok, format!("connected, {servers}; {place}")),
+                None => {
+                    let hint = "invite the application: docs/DISCORD.md says how";
+                    check_with(CHECK_NAME, Verdict::Warn, "connected, but in no server", hint)
+                }
+            }
+        }
+        ConnectionState::Off => check(CHECK_NAME, Verdict::Info, format!("not started; {place}")),
+        ConnectionState::Connecting => check(CHECK_NAME, Verdict::Info, format!("connecting; {place}")),
+        ConnectionState::Waiting { until, why } => {
+            let until = until.strftime("%Y-%m-%d %H:%M:%S UTC");
+            check_with(
+                CHECK_NAME,
+                Verdict::Warn,
+                format!("{why}; the next try is at {until}"),
+                "nothing has to be done",
+            )
+        }
+        ConnectionState::Stopped { why, hint } => check_with(CHECK_NAME, Verdict::Fail, why, hint),
+    }];
+    for (name, what, hint) in [
+        ("Discord channels", delivery_problems::unusable_channels(ops), delivery_problems::UNUSABLE_CHANNELS_HINT),
+        ("Discord posts", delivery_problems::blocked_posts(ops), delivery_problems::BLOCKED_POSTS_HINT),
+    ] {
+        if !what.is_empty() {
+            checks.push(check_with(name, Verdict::Warn, what.join("; "), hint));
+        }
+    }
+    let strangers = ops.discord.unserved_guilds();
+    if !strangers.is_empty() {
+        checks.push(check_with("Discord servers", Verdict::Warn, strangers.join("; "), guild_allowlist::UNSERVED_HINT));
+    }
+    let dropped = outbox::dropped_notices(ops).await?;
+    if let Some(last) = dropped.last {
+        let notices = if dropped.count == 1 { "notice was" } else { "notices were" };
+        let last = last.strftime("%Y-%m-%d %H:%M UTC");
+        let text = format!("{} {notices} dropped unposted after 24 hours, the last at {last}", dropped.count);
+        checks.push(check_with("Discord notices", Verdict::Info, text, "`chorusctl events` shows what is new"));
+    }
+    let budget = identify_budget::read_budget(ops).await?;
+    let text = format!("{} of {} left within 24 hours", budget.left, identify_budget::MAX_IDENTIFIES);
+    checks.push(match budget.left {
+        0 => check_with(
+            "Discord sessions",
+            Verdict::Warn,
+            text,
+            "look why it is started so often: `chorusctl daemon logs`",
+        ),
+        1..LOW_BUDGET => check("Discord sessions", Verdict::Warn, text),
+        _ => check("Discord sessions", Verdict::Ok, text),
+    });
+    Ok(checks)
+}

@@ -1,0 +1,211 @@
+//! Compares files with the catalog.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use chorus_base::error::{Error, Result};
+use chorus_config::agent::AGENT_FILE;
+use chorus_proto::methods::doctor::{Check, Verdict};
+use chorus_proto::methods::trash::TrashKind;
+use chorus_store::session_files::stamp;
+use chorus_store::trash;
+use chorus_store::trash::{Stage, TrashItem};
+use uuid::Uuid;
+
+use super::{check, check_with, join_some};
+use crate::agent::agent_index::AgentEntry;
+use crate::ops::{Ops, agent, run_blocking};
+
+const REBUILD_COMMAND: &str = "chorusctl doctor --rebuild";
+
+/// Differences between files and catalog, as `agent/session`.
+#[derive(Debug, Default)]
+struct SessionProblems {
+    total: usize,
+    missing: Vec<String>,
+    /// Indexed sessions whose files are in the trash.
+    deleted: Vec<String>,
+    unknown: Vec<String>,
+    changed: Vec<String>,
+    corrupt: Vec<String>,
+}
+
+/// Checks agents and their sessions.
+pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
+    let mut found = SessionProblems::default();
+    let trashed = list_trashed(ops).await?;
+    for entry in ops.agents.all() {
+        let agent = &entry.settings.name;
+        let named = |session: &str| format!("{agent}/{session}");
+        let corrupt: HashSet<String> =
+            ops.store.catalog.corrupt_sessions(entry.settings.id).await?.into_iter().collect();
+        let dir = entry.settings.dir.join("sessions");
+        let there = run_blocking(move || Ok(read_stamps(&dir))).await?;
+        // The catalog is read after the files, so that a session that is saved meanwhile has its row.
+        let mut known: BTreeMap<String, String> =
+            ops.store.catalog.session_stamps(entry.settings.id).await?.into_iter().collect();
+        found.total += known.len();
+        for (name, stamp) in there {
+            match known.remove(&name) {
+                None => found.unknown.push(named(&name)),
+                Some(known) if known != stamp => found.changed.push(named(&name)),
+                Some(_) if corrupt.contains(&name) => found.corrupt.push(named(&name)),
+                Some(_) => {}
+            }
+        }
+        let (sessions, entry_id) = (entry.settings.dir.join("sessions"), entry.settings.id);
+        for name in known.into_keys().filter(|name| !sessions.join(format!("{name}.json")).is_file()) {
+            let in_trash = trashed.iter().any(|entry| is_entry_of(entry, TrashKind::Session, entry_id, &name));
+            if in_trash { &mut found.deleted } else { &mut found.missing }.push(named(&name));
+        }
+    }
+    let mut checks = vec![check_agents(ops, &trashed).await?];
+    checks.extend(trash_checks(&trashed));
+    let trouble = [
+        (
+            Verdict::Fail,
+            found.missing,
+            "missing",
+            format!("bring them back from a backup; {REBUILD_COMMAND} forgets them"),
+        ),
+        (
+            Verdict::Warn,
+            found.deleted,
+            "in the index and in the trash",
+            "`chorusctl trash restore NAME` brings one back; the next start completes their deletion".into(),
+        ),
+        (
+            Verdict::Fail,
+            found.corrupt,
+            "corrupt",
+            "bring them back from a backup, or move them out of sessions/".into(),
+        ),
+        (
+            Verdict::Warn,
+            found.unknown,
+            "not in the index yet",
+            format!("the next start takes them up, or {REBUILD_COMMAND}"),
+        ),
+        (
+            Verdict::Warn,
+            found.changed,
+            "changed since they were read",
+            format!("the next start reads them, or {REBUILD_COMMAND}"),
+        ),
+    ];
+    let trouble = trouble.into_iter().filter(|(_, names, ..)| !names.is_empty());
+    let trouble: Vec<Check> = trouble
+        .map(|(verdict, names, what, hint)| {
+            check_with("sessions", verdict, format!("{} {what}: {}", names.len(), join_some(&names)), hint)
+        })
+        .collect();
+    if trouble.is_empty() {
+        checks.push(check("sessions", Verdict::Ok, format!("{}, each with its file", found.total)));
+    }
+    checks.extend(trouble);
+    Ok(checks)
+}
+
+/// Returns names and stamps of the session files in `dir`; none if it does not exist.
+fn read_stamps(dir: &Path) -> Vec<(String, String)> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let file = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let session = name.strip_suffix(".json").filter(|name| !name.starts_with('.'))?;
+        let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        Some((session.to_owned(), stamp(&metadata)))
+    };
+    entries.filter_map(|entry| file(entry.ok()?)).collect()
+}
+
+/// Returns everything in the trash, including unfinished entries.
+async fn list_trashed(ops: &Ops) -> Result<Vec<TrashItem>> {
+    let home = ops.home.clone();
+    run_blocking(move || {
+        let read = || Ok([trash::list(&home)?, trash::list_unfinished(&home)?].concat());
+        read().map_err(|e: std::io::Error| Error::io("cannot read the trash", &e))
+    })
+    .await
+}
+
+/// Returns true if the entry holds this agent, or this session of the agent.
+fn is_entry_of(entry: &TrashItem, kind: TrashKind, agent: Uuid, name: &str) -> bool {
+    let note = entry.metadata.as_ref();
+    note.is_some_and(|note| note.kind == kind && note.agent_id == agent && note.name == name) && entry.has_content()
+}
+
+/// Checks for unfinished or empty entries of the trash.
+fn trash_checks(entries: &[TrashItem]) -> Vec<Check> {
+    let unfinished = entries.iter().filter(|entry| entry.stage != Stage::Settled).count();
+    let holds = |entry: &&TrashItem| entry.metadata.as_ref().is_some_and(|note| note.kind != TrashKind::Memory);
+    let empty: Vec<String> = entries
+        .iter()
+        .filter(|entry| entry.stage == Stage::Settled)
+        .filter(holds)
+        .filter(|entry| !entry.has_content())
+        .map(|entry| entry.metadata.as_ref().map_or_else(|| entry.id.clone(), |note| note.name.clone()))
+        .collect();
+    let mut checks = Vec::new();
+    if unfinished > 0 {
+        let text = format!("{unfinished} moves into or out of it were cut short");
+        checks.push(check_with("trash", Verdict::Warn, text, "`chorusctl daemon restart` settles them"));
+    }
+    if !empty.is_empty() {
+        let text = format!("{} without content: {}", empty.len(), join_some(&empty));
+        checks.push(check_with("trash", Verdict::Warn, text, "`chorusctl trash empty` removes what is left of them"));
+    }
+    checks
+}
+
+/// Checks that every agent has its directory with a valid agent.json, and every directory its agent.
+async fn check_agents(ops: &Ops, trashed: &[TrashItem]) -> Result<Check> {
+    let entries = agent::reload_all(ops, ops.agents.all()).await?;
+    let problems: Vec<String> = entries
+        .iter()
+        .filter_map(|entry| Some(format!("{}: {}", entry.settings.name, entry.config_problem.as_ref()?)))
+        .collect();
+    let known: HashSet<_> = entries.iter().map(|entry| entry.settings.dir.clone()).collect();
+    let of = |entry: &Arc<AgentEntry>, trash: &TrashItem| {
+        is_entry_of(trash, TrashKind::Agent, entry.settings.id, &entry.settings.name)
+    };
+    let deleted: Vec<String> = entries
+        .iter()
+        .filter(|entry| entry.settings.dir.symlink_metadata().is_err() && trashed.iter().any(|trash| of(entry, trash)))
+        .map(|entry| entry.settings.name.clone())
+        .collect();
+    let (gone, dir) = (known.clone(), ops.home.join(agent::AGENTS_DIR));
+    let (gone, strangers) = run_blocking(move || {
+        let gone: Vec<_> = gone.into_iter().filter(|dir| !dir.join(AGENT_FILE).is_file()).collect();
+        let there = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+        let strangers: Vec<_> = there.filter(|path| path.join(AGENT_FILE).is_file() && !known.contains(path)).collect();
+        Ok((file_names(&gone), file_names(&strangers)))
+    })
+    .await?;
+    Ok(if !deleted.is_empty() {
+        let text = format!("{} whose directory is in the trash: {}", deleted.len(), join_some(&deleted));
+        check_with(
+            "agents",
+            Verdict::Fail,
+            text,
+            "`chorusctl trash restore NAME` brings it back, as the next start does",
+        )
+    } else if !gone.is_empty() {
+        let text = format!("{} without agent.json: {}", gone.len(), join_some(&gone));
+        check_with("agents", Verdict::Fail, text, "bring the directory back, or `chorusctl agent destroy NAME`")
+    } else if !problems.is_empty() {
+        check_with("agents", Verdict::Warn, join_some(&problems), "mend agent.json; it is read again by itself")
+    } else if !strangers.is_empty() {
+        let text = format!("{} of no agent: {}", strangers.len(), join_some(&strangers));
+        check_with("agents", Verdict::Warn, text, "`chorusctl agent init NAME` revives a directory that was kept")
+    } else {
+        check("agents", Verdict::Ok, format!("{}, each with its directory", entries.len()))
+    })
+}
+
+fn file_names(paths: &[std::path::PathBuf]) -> Vec<String> {
+    let name = |path: &std::path::PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut names: Vec<String> = paths.iter().map(name).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,95 @@
+//! Checks the records of live contexts, and reports earlier damage of the databases.
+
+use chorus_base::error::Result;
+use chorus_proto::methods::doctor::{Check, Verdict};
+use chorus_store::recovery::{Incident, list_incidents};
+use chorus_store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
+
+use super::{check, check_with, join_some};
+use crate::ops::{Ops, run_blocking};
+
+const CHECK_NAME: &str = "journal";
+const SALVAGE_COMMAND: &str = "chorusctl doctor --salvage";
+
+/// Checks that every live context can be read back, and reports incidents that were recorded before.
+pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
+    let path = ops.home.join(DB_DIR).join(JOURNAL_FILE);
+    let checked = run_blocking(move || integrity::check_journal(&path)).await?;
+    let named = |agent| match ops.agents.by_id(agent) {
+        Some(entry) => entry.settings.name.clone(),
+        None => format!("the unknown agent {agent}"),
+    };
+    let mut checks = Vec::new();
+    let broken: Vec<String> = checked
+        .broken()
+        .filter_map(|found| Some(format!("{}: {}", named(found.head.agent), found.broken.as_ref()?)))
+        .collect();
+    if !broken.is_empty() {
+        let text = format!(
+            "{} of {} contexts cannot be read back: {}",
+            broken.len(),
+            checked.contexts.len(),
+            join_some(&broken)
+        );
+        checks.push(check_with(CHECK_NAME, Verdict::Fail, text, SALVAGE_COMMAND));
+    }
+    if checked.orphans + checked.holes > 0 {
+        let text = format!("{} records belong to no context, {} rows cannot be read", checked.orphans, checked.holes);
+        let hint = "keep a copy of db/live.db, then put one from a backup in its place";
+        checks.push(check_with(CHECK_NAME, Verdict::Fail, text, hint));
+    }
+    let unknown = checked.contexts.iter().filter(|found| ops.agents.by_id(found.head.agent).is_none());
+    let unknown: Vec<String> = unknown.map(|found| found.head.agent.to_string()).collect();
+    if !unknown.is_empty() {
+        let text = format!("{} contexts belong to no agent that there is: {}", unknown.len(), join_some(&unknown));
+        checks.push(check_with(
+            CHECK_NAME,
+            Verdict::Warn,
+            text,
+            "`chorusctl doctor --rebuild` finds agents by their directories",
+        ));
+    }
+    if checks.is_empty() {
+        let text = format!("{} records of {} contexts, each in its place", checked.records, checked.contexts.len());
+        checks.push(check(CHECK_NAME, Verdict::Ok, text));
+    }
+    let db = ops.home.join(DB_DIR);
+    for incident in run_blocking(move || Ok(list_incidents(&db))).await? {
+        let (facts, dir) = (&incident.facts, format!("db/{}", incident.name()));
+        let text = format!("damaged at {:.0}: {} ({dir})", facts.at, facts.what);
+        if facts.catalog {
+            checks.push(catalog_incident_check(&incident, text));
+            continue;
+        }
+        if facts.incomplete {
+            let what = if facts.salvaged { "not everything in it" } else { "nothing in it" };
+            let hint =
+                format!("{what} could be read: keep {}, the raw files there are the only copy", incident.dir.display());
+            checks.push(check_with(CHECK_NAME, Verdict::Warn, text, hint));
+            continue;
+        }
+        checks.push(match (facts.salvaged, facts.lost) {
+            (true, _) => {
+                check_with(CHECK_NAME, Verdict::Info, text, format!("delete {dir} once nothing of it is needed"))
+            }
+            (false, true) => check_with(CHECK_NAME, Verdict::Fail, text, SALVAGE_COMMAND),
+            (false, false) => check_with(CHECK_NAME, Verdict::Warn, text, SALVAGE_COMMAND),
+        });
+    }
+    Ok(checks)
+}
+
+/// Reports an incident of the catalog. The start has recovered everything that could be recovered.
+fn catalog_incident_check(incident: &Incident, text: String) -> Check {
+    let (facts, dir) = (&incident.facts, format!("db/{}", incident.name()));
+    if !facts.lost {
+        return check_with(CATALOG_FILE, Verdict::Info, text, format!("delete {dir} once nothing of it is needed"));
+    }
+    if facts.salvaged {
+        let hint = format!("not everything in it could be read: keep {dir}, or put a backup in the place of the home");
+        return check_with(CATALOG_FILE, Verdict::Warn, text, hint);
+    }
+    let hint = "look at `chorusctl memory list`, `chorusctl settings` and `chorusctl audit verify`; `chorusctl doctor --salvage` notes \
+                that it was seen";
+    check_with(CATALOG_FILE, Verdict::Fail, text, hint)
+}

@@ -1,0 +1,81 @@
+//! `doctor`: checks the whole installation, and repairs databases on request.
+
+mod audit;
+mod databases;
+mod discord;
+mod files;
+mod home;
+mod journal;
+mod models;
+mod permission_rules;
+mod sandbox;
+mod system;
+
+use chorus_base::error::Result;
+use chorus_proto::methods::doctor::{Check, DoctorParams, DoctorResult, Verdict};
+use chorus_store::{CATALOG_FILE, JOURNAL_FILE};
+
+use super::{Ops, catalog_rebuild, run_blocking, salvage};
+
+/// Runs all checks. If requested, and if the databases are intact, first rebuilds the catalog's index or salvages the
+/// journal.
+pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
+    let (home, thorough) = (ops.home.clone(), params.rebuild);
+    let mut checks = run_blocking(move || Ok(databases::checks(&home, thorough))).await?;
+    let failed = |name: &str| checks.iter().any(|check| check.name == name && check.verdict == Verdict::Fail);
+    let (damaged, journal_damaged) = (failed(CATALOG_FILE), failed(JOURNAL_FILE));
+    // Writing into a damaged database would make it worse; the offline repair sets it aside instead.
+    let rebuilt = if params.rebuild && !damaged { Some(catalog_rebuild::rebuild_catalog(ops).await?) } else { None };
+    let salvaged =
+        if params.salvage && !damaged && !journal_damaged { Some(salvage::salvage(ops).await?) } else { None };
+    if !journal_damaged {
+        checks.extend(journal::checks(ops).await?);
+    }
+    if !damaged {
+        checks.extend(files::checks(ops).await?);
+        checks.extend(audit::checks(ops).await?);
+        checks.push(permission_rules::check_rules(ops).await?);
+    }
+    let (home, socket) = (ops.home.clone(), ops.socket.get());
+    checks.extend(
+        run_blocking(move || {
+            Ok([home::check_permissions(&home), home::check_space(&home), home::check_socket(&socket, &home)])
+        })
+        .await?,
+    );
+    checks.extend(models::checks(ops).await?);
+    checks.extend(discord::checks(ops).await?);
+    checks.extend(run_blocking(|| Ok(system::checks())).await?);
+    checks.extend(sandbox::checks(ops.registry.services.sandbox.level_or_probe().await));
+    Ok(DoctorResult { checks, rebuilt, salvaged })
+}
+
+fn check(name: &str, verdict: Verdict, text: impl Into<String>) -> Check {
+    Check { name: name.to_owned(), verdict, text: text.into(), hint: None }
+}
+
+/// Like [`check`], with a hint.
+fn check_with(name: &str, verdict: Verdict, text: impl Into<String>, hint: impl Into<String>) -> Check {
+    Check { hint: Some(hint.into()), ..check(name, verdict, text) }
+}
+
+/// Formats `a, b, c and 4 more`.
+fn join_some(names: &[String]) -> String {
+    const MAX_SHOWN: usize = 3;
+    let shown = names[..names.len().min(MAX_SHOWN)].join(", ");
+    match names.len().checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
+        Some(more) => format!("{shown} and {more} more"),
+        None => shown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_are_cut() {
+        let names: Vec<String> = ["a", "b", "c", "d", "e"].map(String::from).into();
+        assert_eq!((join_some(&names[..3]), join_some(&names)), ("a, b, c".into(), "a, b, c and 2 more".into()));
+    }
+}

@@ -1,0 +1,78 @@
+//! The operation `events.subscribe`.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use chorus_base::error::Result;
+use chorus_proto::methods::events::{SubscribeParams, SubscribeResult};
+use chorus_proto::{Event, EventType};
+use tokio::sync::broadcast;
+
+use super::DEFAULT_PAGE;
+use crate::ops::Ops;
+
+/// The event subscription of a connection: first stored events, then live ones.
+#[derive(Debug)]
+pub struct Subscription {
+    live: broadcast::Receiver<Arc<Event>>,
+    /// Number of the last event that was delivered.
+    last_seq: u64,
+    /// Stored events up to this number are replayed.
+    replay_until: u64,
+    replayed: VecDeque<Event>,
+}
+
+/// An item that a subscription delivers.
+#[derive(Debug)]
+pub enum SubscriptionItem {
+    Event(Arc<Event>),
+    /// This many events were missed.
+    Lagged(u64),
+}
+
+/// Begins a subscription.
+pub async fn subscribe(ops: &Ops, params: SubscribeParams) -> Result<(SubscribeResult, Subscription)> {
+    // Subscribes before it reads the last number, so that no event is missed in between.
+    let live = ops.store.journal.subscribe();
+    let seq = ops.store.journal.last_event().await?;
+    let last = params.after.unwrap_or(seq).min(seq);
+    let subscription = Subscription { live, last_seq: last, replay_until: seq, replayed: VecDeque::new() };
+    Ok((SubscribeResult { seq }, subscription))
+}
+
+impl Subscription {
+    /// Returns the next item; `None` when the daemon stops. May be dropped and called again.
+    pub async fn next(&mut self, ops: &Ops) -> Option<SubscriptionItem> {
+        loop {
+            if let Some(event) = self.replayed.pop_front() {
+                self.last_seq = event.seq;
+                return Some(SubscriptionItem::Event(Arc::new(event)));
+            }
+            if self.last_seq < self.replay_until {
+                let Ok((events, missed)) = ops.store.journal.events_after(self.last_seq, DEFAULT_PAGE).await else {
+                    return None;
+                };
+                if events.is_empty() {
+                    self.last_seq = self.replay_until;
+                }
+                self.replayed.extend(events);
+                if missed > 0 {
+                    self.last_seq += missed;
+                    return Some(SubscriptionItem::Lagged(missed));
+                }
+                continue;
+            }
+            match self.live.recv().await {
+                // Deltas have no number of their own.
+                Ok(event) if event.kind == EventType::TurnDelta => return Some(SubscriptionItem::Event(event)),
+                Ok(event) if event.seq <= self.last_seq => {}
+                Ok(event) => {
+                    self.last_seq = event.seq;
+                    return Some(SubscriptionItem::Event(event));
+                }
+                Err(broadcast::error::RecvError::Lagged(missed)) => return Some(SubscriptionItem::Lagged(missed)),
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+}

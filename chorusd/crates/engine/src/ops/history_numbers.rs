@@ -1,0 +1,127 @@
+//! Remembers the last history that a requester was shown, so that its numbers can select sessions.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use chorus_base::requester::Requester;
+use uuid::Uuid;
+
+/// The limit on remembered users; the one whose last history is the oldest is forgotten.
+const MAX_USERS: usize = 1000;
+
+/// Session numbers of the last history, by user and agent. Only the daemon's own user and root may connect, so all
+/// clients of the socket are one user; each member in a channel has numbers of their own.
+#[derive(Debug, Default)]
+pub struct HistoryNumbers(Mutex<NumbersState>);
+
+#[derive(Debug, Default)]
+struct NumbersState {
+    users: HashMap<String, UserPages>,
+    clock: u64,
+}
+
+#[derive(Debug, Default)]
+struct UserPages {
+    /// The page of each agent, and when it was shown (in `clock` ticks).
+    agents: HashMap<Uuid, (u64, NumberedPage)>,
+    /// The last page with sessions of all agents.
+    all_agents: Option<(u64, NumberedPage)>,
+    /// When a page was shown last.
+    last_shown: u64,
+}
+
+#[derive(Debug, Clone)]
+struct NumberedPage {
+    /// Number of the first session.
+    first_number: u64,
+    ids: Vec<Uuid>,
+}
+
+impl NumberedPage {
+    fn find(&self, number: u64) -> Option<Uuid> {
+        let index = usize::try_from(number.checked_sub(self.first_number)?).ok()?;
+        self.ids.get(index).copied()
+    }
+}
+
+impl HistoryNumbers {
+    /// Remembers the page that `by` was shown, whose first session has the number `first`. Without `agent` it is a
+    /// history of all agents.
+    pub fn record_page(&self, by: &Requester, agent: Option<Uuid>, first: u64, ids: Vec<Uuid>) {
+        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.clock += 1;
+        let clock = memory.clock;
+        let page = (clock, NumberedPage { first_number: first, ids });
+        let user = memory.users.entry(by.to_string()).or_default();
+        user.last_shown = clock;
+        match agent {
+            Some(agent) => {
+                user.agents.insert(agent, page);
+            }
+            None => user.all_agents = Some(page),
+        }
+        if memory.users.len() > MAX_USERS {
+            let oldest =
+                memory.users.iter().filter(|(name, _)| **name != owner_key()).min_by_key(|(_, user)| user.last_shown);
+            if let Some(name) = oldest.map(|(name, _)| name.clone()) {
+                memory.users.remove(&name);
+            }
+        }
+    }
+
+    /// Returns the session that `number` means for `by` in the more recent of two histories: that of `agent` and that
+    /// of all agents.
+    #[must_use]
+    pub fn find(&self, by: &Requester, agent: Uuid, number: u64) -> Option<Uuid> {
+        let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let user = memory.users.get(&by.to_string())?;
+        let mut pages: Vec<&(u64, NumberedPage)> =
+            user.agents.get(&agent).into_iter().chain(&user.all_agents).collect();
+        pages.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        pages.first().and_then(|(_, page)| page.find(number))
+    }
+}
+
+/// The key of the owner, who is never forgotten.
+fn owner_key() -> String {
+    Requester::Owner.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn person(id: usize) -> Requester {
+        Requester::Person { id: id.to_string(), name: "Mara".into(), roles: Vec::new() }
+    }
+
+    #[test]
+    fn the_last_history_counts() {
+        let shown = HistoryNumbers::default();
+        let by = &Requester::Owner;
+        let (agent, a, b) = (Uuid::from_u128(1), Uuid::from_u128(2), Uuid::from_u128(3));
+        assert_eq!(shown.find(by, agent, 1), None);
+        shown.record_page(by, Some(agent), 11, vec![a, b]);
+        assert_eq!(shown.find(by, agent, 12), Some(b));
+        assert_eq!((shown.find(by, agent, 1), shown.find(by, agent, 13), shown.find(by, agent, 0)), (None, None, None));
+        shown.record_page(by, None, 1, vec![b]);
+        assert_eq!(shown.find(by, agent, 1), Some(b));
+        assert_eq!(shown.find(by, agent, 12), None);
+    }
+
+    #[test]
+    fn everybody_has_their_own_numbers_and_many_push_out_the_oldest_but_never_the_owner() {
+        let shown = HistoryNumbers::default();
+        let (agent, a, b) = (Uuid::from_u128(1), Uuid::from_u128(2), Uuid::from_u128(3));
+        shown.record_page(&Requester::Owner, Some(agent), 1, vec![a]);
+        shown.record_page(&person(0), Some(agent), 1, vec![b]);
+        assert_eq!(shown.find(&Requester::Owner, agent, 1), Some(a));
+        assert_eq!(shown.find(&person(0), agent, 1), Some(b));
+        assert_eq!(shown.find(&person(1), agent, 1), None);
+        for id in 1..=MAX_USERS {
+            shown.record_page(&person(id), Some(agent), 1, vec![b]);
+        }
+        assert_eq!(shown.find(&Requester::Owner, agent, 1), Some(a));
+        assert_eq!((shown.find(&person(0), agent, 1), shown.find(&person(MAX_USERS), agent, 1)), (None, Some(b)));
+    }
+}

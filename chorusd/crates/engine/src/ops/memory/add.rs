@@ -1,0 +1,54 @@
+//! The operation `memory.add`.
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::memory::{AddParams, AddResult};
+use chorus_store::catalog::{RememberOutcome, memories};
+
+use super::{audit_row_of_change, new_row, to_entry};
+use crate::ops::{Ops, resolve};
+
+/// Adds a memory for an agent, or for its project. A text that is remembered already is not added again.
+///
+/// # Errors
+/// `agent_not_found`, `invalid_params`, `invalid_config` without a project, `limit_reached`, `disk_full`,
+/// `storage_failed`.
+pub async fn add(ops: &Ops, params: AddParams) -> Result<AddResult> {
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let unfit = |why| Error::invalid(why).hint("a sentence or two; what is longer has its place in docs/");
+    let path = memories::validate_path(params.path.as_deref()).map_err(Error::invalid)?;
+    let project = match (&agent.settings.project, params.project) {
+        (_, false) => None,
+        (Some(project), true) => Some(project.clone()),
+        (None, true) => {
+            let name = &agent.settings.name;
+            return Err(Error::new(ErrorKind::InvalidConfig, format!("{name} has no project to share it with"))
+                .hint(format!("chorusctl agent config {name} project NAME")));
+        }
+    };
+    let redactor = ops.models.redactor();
+    let secrets_found = redactor.count_secrets(&params.text);
+    let text = if params.redact { redactor.redact_text(&params.text).into_owned() } else { params.text };
+    let text = memories::validate_text(&text).map_err(unfit)?;
+    let row = new_row(ops, &agent, text, path, project);
+    let catalog = &ops.store.catalog;
+    let (id, added) = match catalog.remember(row.clone()).await? {
+        RememberOutcome::New(id) => (id, true),
+        RememberOutcome::Known(id) => (id, false),
+    };
+    if added
+        && let Err(failure) =
+            catalog.append_audit_row(audit_row_of_change(ops, &agent, "add", (None, Some(&row.text)))).await
+    {
+        catalog.delete_memories(vec![id]).await?;
+        return Err(failure);
+    }
+    let kept = catalog
+        .memories(crate::agent::memory_prompt::memory_scope(&agent.settings))
+        .await?
+        .into_iter()
+        .find(|row| row.id == id);
+    let entry = to_entry(ops, &agent, kept.unwrap_or(row)).await?;
+    let entry = entry.ok_or_else(|| Error::internal("an entry is not shown"))?;
+    Ok(AddResult { entry, added, secrets_found })
+}

@@ -1,0 +1,162 @@
+//! The operations `memory.*`.
+
+pub mod add;
+pub mod list;
+pub mod remove;
+pub mod search;
+
+use std::sync::Arc;
+
+use chorus_agent_core::window::MemoryBlock;
+use chorus_base::error::Result;
+use chorus_base::requester::Requester;
+use chorus_proto::methods::memory::{MemoryEntry, MemorySource};
+use chorus_session::selector::MIN_PREFIX;
+use chorus_store::catalog::{AuditDecision, MemoryRow};
+use uuid::Uuid;
+
+use super::{Ops, run_blocking};
+use crate::agent::agent_index::AgentEntry;
+use crate::agent::memory_prompt::{memory_block, memory_scope};
+
+/// The limit on entries in a page, far below what fits in a frame.
+pub const MAX_PAGE: u64 = 500;
+
+/// The minimum length of a short id in hex digits.
+const MIN_SHORT_ID: usize = 8;
+
+/// All memories of an agent in the order in which its model sees them, and the part that fits into the prompt.
+struct AgentMemory {
+    rows: Vec<MemoryRow>,
+    block: MemoryBlock,
+}
+
+async fn load_memory(ops: &Ops, agent: &AgentEntry) -> Result<AgentMemory> {
+    let rows = ops.store.catalog.memories(memory_scope(&agent.settings)).await?;
+    let shown = memory_block(agent.settings.id, &rows, rows.len() as u64);
+    Ok(AgentMemory { rows, block: shown })
+}
+
+/// Converts rows into entries of the protocol.
+async fn to_entries(
+    ops: &Ops,
+    agent: &Arc<AgentEntry>,
+    memory: &AgentMemory,
+    some: Vec<MemoryRow>,
+) -> Result<Vec<MemoryEntry>> {
+    let moment = |row: &MemoryRow| Some((row.agent, row.at)).filter(|_| row.message.is_some());
+    let moments: Vec<_> = some.iter().filter_map(moment).collect();
+    let mut sessions = ops.store.catalog.sessions_containing(moments).await?.into_iter();
+    let workspace = agent.settings.dir.join("workspace");
+    let paths: Vec<_> = some.iter().map(|row| row.path.as_ref().map(|path| workspace.join(path))).collect();
+    let there = run_blocking(move || {
+        let there = |path: &std::path::PathBuf| path.symlink_metadata().is_ok();
+        Ok(paths.iter().map(|path| path.as_ref().map(there)).collect::<Vec<_>>())
+    })
+    .await?;
+    let ids: Vec<String> = memory.rows.iter().map(|row| row.id.to_string()).collect();
+    let is_shown = |id: Uuid| memory.rows.iter().take(memory.block.shown).any(|row| row.id == id);
+    let entry = |(row, path_exists): (MemoryRow, Option<bool>)| MemoryEntry {
+        short_id: short_id(&row.id.to_string(), &ids),
+        shown: is_shown(row.id),
+        session_id: row.message.is_some().then(|| sessions.next().flatten()).flatten(),
+        id: row.id,
+        text: row.text,
+        path: row.path,
+        path_exists,
+        project: row.project,
+        agent_name: row.agent_name,
+        user: row.user,
+        source: row.source,
+        created_at: row.at,
+        message_id: row.message,
+    };
+    Ok(some.into_iter().zip(there).map(entry).collect())
+}
+
+/// Converts one row into its current entry.
+pub async fn to_entry(ops: &Ops, agent: &Arc<AgentEntry>, row: MemoryRow) -> Result<Option<MemoryEntry>> {
+    let memory = load_memory(ops, agent).await?;
+    Ok(to_entries(ops, agent, &memory, vec![row]).await?.pop())
+}
+
+/// Returns the shortest prefix of `id`, but at least the minimum length, that none of the other `ids` has.
+fn short_id(id: &str, ids: &[String]) -> String {
+    let alike = |length: &usize| ids.iter().filter(|other| other.starts_with(&id[..*length])).count() > 1;
+    let length = (MIN_SHORT_ID..id.len()).find(|length| !alike(length)).unwrap_or(id.len());
+    id[..length].to_owned()
+}
+
+/// Returns the rows whose id is or begins with `text`.
+fn find_by_prefix<'a>(rows: &'a [MemoryRow], text: &str) -> Vec<&'a MemoryRow> {
+    let text = text.to_ascii_lowercase();
+    let begins = |row: &&MemoryRow| row.id.to_string().starts_with(&text);
+    if text.len() < MIN_PREFIX { Vec::new() } else { rows.iter().filter(begins).collect() }
+}
+
+/// Builds the audit row for a change by a person, which is recorded because memories are part of the prompt.
+pub fn audit_row_of_change(
+    ops: &Ops,
+    agent: &AgentEntry,
+    verb: &str,
+    (old, new): (Option<&str>, Option<&str>),
+) -> AuditDecision {
+    let json = |text: &str| serde_json::Value::from(text).to_string();
+    AuditDecision {
+        at: ops.clock.now(),
+        agent: agent.settings.id,
+        agent_name: agent.settings.name.clone(),
+        turn: None,
+        action: format!("memory.{verb}"),
+        decision: "changed".into(),
+        rule: format!("memory {verb}"),
+        user: Requester::Owner.to_string(),
+        old: old.map(json),
+        new: new.map(json),
+    }
+}
+
+/// Shortens a text to one line.
+fn abbreviate(text: &str) -> String {
+    const MAX_CHARS: usize = 60;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+/// Builds the row of a memory that a person wrote.
+fn new_row(ops: &Ops, agent: &AgentEntry, text: String, path: Option<String>, project: Option<String>) -> MemoryRow {
+    MemoryRow {
+        id: Uuid::new_v4(),
+        agent: agent.settings.id,
+        agent_name: agent.settings.name.clone(),
+        project,
+        text,
+        path,
+        at: ops.clock.now(),
+        user: Requester::Owner.to_string(),
+        source: MemorySource::Hand,
+        message: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_id_is_as_long_as_it_must_be() {
+        let ids = ["11111111-1111-4111-8111-111111111111", "11111111-1112-4111-8111-111111111111"].map(str::to_owned);
+        assert_eq!(short_id(&ids[0], &ids), "11111111-1111");
+        assert_eq!(short_id(&ids[0], &ids[..1]), "11111111");
+        assert_eq!(short_id(&ids[0], &[]), "11111111");
+    }
+
+    #[test]
+    fn a_long_text_is_named_by_its_beginning() {
+        assert_eq!(abbreviate("a\n b"), "a b");
+        assert_eq!(abbreviate(&"日".repeat(61)), "日".repeat(60) + "…");
+    }
+}

@@ -1,0 +1,25 @@
+//! The operation `memory.search`.
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::methods::memory::{SearchParams, SearchResult};
+use chorus_store::catalog::memories;
+
+use super::{MAX_PAGE, load_memory, to_entries};
+use crate::ops::{Ops, resolve};
+
+/// Finds the memories that contain all words of the query. They are few enough to scan, which finds words in any
+/// script, and parts of words, without an index that would keep removed texts.
+///
+/// # Errors
+/// `agent_not_found`, `invalid_params`, or a database error.
+pub async fn search(ops: &Ops, params: SearchParams) -> Result<SearchResult> {
+    if params.query.trim().is_empty() {
+        return Err(Error::invalid("there is nothing to search for").hint("chorusctl memory search WORD"));
+    }
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let memory = load_memory(ops, &agent).await?;
+    let mut some = memories::search(memory.rows.clone(), &params.query);
+    let total = some.len() as u64;
+    some.truncate(params.limit.unwrap_or(MAX_PAGE).min(MAX_PAGE) as usize);
+    Ok(SearchResult { entries: to_entries(ops, &agent, &memory, some).await?, total })
+}

@@ -1,0 +1,109 @@
+//! The operations: one function for each method of the protocol. The socket, Discord and MCP only translate requests
+//! into these calls, so every rule is implemented once.
+
+pub mod agent;
+pub mod approvals;
+pub mod audit;
+pub mod backup;
+mod catalog_rebuild;
+pub mod catalog_sync;
+pub mod context;
+mod context_meter;
+pub mod discord;
+pub mod doctor;
+pub mod events;
+pub mod history_numbers;
+mod import_sink;
+pub mod memory;
+pub mod models;
+pub mod permissions;
+mod redact_import;
+pub mod resolve;
+pub mod salvage;
+pub mod send;
+pub mod session;
+pub mod settings;
+pub mod status;
+pub mod tasks;
+pub mod tool_host;
+pub mod transfers;
+pub mod trash;
+pub mod usage;
+pub mod wire_types;
+pub mod workspace_restore;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
+
+use chorus_base::error::{Error, Result};
+use chorus_clock::Clock;
+use chorus_config::Config;
+use chorus_llm::Models;
+use chorus_store::Store;
+use jiff::Timestamp;
+use tokio::sync::{Mutex, RwLock};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::agent_index::AgentIndex;
+use crate::agent::registry::Registry;
+use crate::usage::UsageTracker;
+
+/// The services and shared state that operations use.
+#[derive(Debug)]
+pub struct Ops {
+    pub store: Arc<Store>,
+    pub registry: Arc<Registry>,
+    pub agents: Arc<AgentIndex>,
+    pub models: Arc<Models>,
+    pub usage: Arc<UsageTracker>,
+    pub clock: Clock,
+    /// The configuration as read at the start. [`Ops::defaults`] has the changes that `settings set` has made since.
+    pub config: Config,
+    pub effective_config: settings::EffectiveConfig,
+    pub home: PathBuf,
+    pub socket: crate::lifecycle::socket::SocketPath,
+    pub started_at: Timestamp,
+    pub started: Instant,
+    /// The number of open connections.
+    pub connections: AtomicU64,
+    /// Cancel it to stop the daemon.
+    pub stop: CancellationToken,
+    /// Serialises creating, renaming and destroying agents.
+    pub agents_lock: Mutex<()>,
+    /// Hold the write lock to delete a session or move an agent's directory. Hold the read lock to restore a session or
+    /// write its file, so that it cannot be deleted meanwhile.
+    pub sessions_lock: Arc<RwLock<()>>,
+    pub history_numbers: history_numbers::HistoryNumbers,
+    /// Writes `running_tasks` of agent.json files when background tasks start or end.
+    pub running_tasks_sync: tasks::RunningTasksSync,
+    /// Spool files of transcripts that are being imported, of agents that are being imported, and of agents that are
+    /// being exported.
+    pub transcript_uploads: transfers::Transfers<transfers::TranscriptUpload>,
+    pub agent_uploads: transfers::Transfers<()>,
+    pub agent_downloads: transfers::Transfers<()>,
+    /// Backups that are being made.
+    pub backups: backup::Backups,
+    /// The state of the Discord connection, and the channel operations that it offers.
+    pub discord: discord::DiscordHandle,
+    /// Common prefixes of sessions that were compared lately.
+    pub session_overlaps: session::diff::SessionOverlaps,
+    /// Positions in exported texts from which the next piece can be written.
+    pub export_positions: session::export_positions::ExportPositions,
+    /// Limits on messages that agents send each other.
+    pub agent_message_limits: Arc<tool_host::AgentMessageLimits>,
+}
+
+impl Ops {
+    /// Returns the configuration with the current settings, which hold wherever an agent sets nothing itself.
+    #[must_use]
+    pub fn defaults(&self) -> Arc<Config> {
+        self.effective_config.current()
+    }
+}
+
+/// Runs `work` on a thread where it may block.
+pub async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|e| Error::internal(e.to_string()))?
+}

@@ -1,0 +1,39 @@
+//! The operations `permissions.*`.
+
+pub mod check;
+pub mod list;
+pub mod show;
+
+use std::sync::Arc;
+
+use chorus_agent_core::AgentSettings;
+use chorus_base::error::{Error, Result};
+use chorus_permissions::{Profile, Profiles};
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::permissions::ProfileInfo;
+
+use super::Ops;
+
+/// Returns the profile of an agent, or `invalid_config` if its permissions cannot be used.
+pub fn usable_profile(facts: &AgentSettings) -> Result<&Arc<Profile>> {
+    facts.profile.as_ref().map_err(|problem| {
+        let name = &facts.name;
+        Error::new(ErrorKind::InvalidConfig, format!("{name} may do nothing: its agent.json {problem}"))
+            .hint(format!("mend it, or take a preset: chorusctl agent config {name} permissions standard"))
+    })
+}
+
+/// Converts a profile into its form in lists.
+fn profile_info(ops: &Ops, name: &str, profile: &Profile) -> ProfileInfo {
+    let agents = ops.agents.all();
+    let agents = agents.iter().filter(|agent| agent.permissions.as_str() == Some(name));
+    let spec = profile.spec();
+    ProfileInfo {
+        name: name.to_owned(),
+        preset: Profiles::is_preset(name),
+        default: spec.default,
+        bash: spec.bash,
+        network: spec.network,
+        agents: agents.map(|agent| agent.settings.name.clone()).collect(),
+    }
+}

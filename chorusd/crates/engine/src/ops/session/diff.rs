@@ -1,0 +1,120 @@
+//! The operation `session.diff`.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use chorus_agent_core::context::{PageBudget, fit_message};
+use chorus_base::error::Result;
+use chorus_proto::methods::tree::{DiffLine, DiffParams, DiffResult, Side};
+use chorus_session::content_eq::has_same_content;
+use chorus_session::message::StoredMessage;
+use chorus_store::session_index::{IndexedFile, MessageReader};
+
+use super::get::{corrupt_error, open_messages};
+use crate::ops::{Ops, resolve, run_blocking, wire_types};
+
+/// Finds where two sessions diverge, and returns a page of the messages after that.
+///
+/// # Errors
+/// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`.
+pub async fn diff(ops: &Ops, params: DiffParams) -> Result<DiffResult<StoredMessage>> {
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let said = params.agent.is_some() && !params.own;
+    let a = resolve::session(ops, &agent, said, &params.a).await?;
+    let b = resolve::session(ops, &agent, said, &params.b).await?;
+    let both = [
+        NamedSession { name: a.header.session_id.clone(), paged: open_messages(ops, &a).await? },
+        NamedSession { name: b.header.session_id.clone(), paged: open_messages(ops, &b).await? },
+    ];
+    let of = both.each_ref().map(|side| side.paged.index.sha256.clone());
+    let known = ops.session_overlaps.find(&of);
+    let (offset, limit) = (params.offset.unwrap_or(0), params.limit.unwrap_or(u64::MAX));
+    let room = PageBudget::from_max_frame(ops.config.max_frame);
+    let (common, (lines, next)) = run_blocking(move || {
+        let common = known.map_or_else(|| count_common(&both), Ok)?;
+        Ok((common, read_page(&both, common, (offset, limit), room)?))
+    })
+    .await?;
+    ops.session_overlaps.remember(of, common);
+    Ok(DiffResult { a: wire_types::session(ops, a).await?, b: wire_types::session(ops, b).await?, common, lines, next })
+}
+
+/// The limit on remembered pairs of sessions.
+const MAX_PAIRS: usize = 64;
+
+/// The number of common messages of recently compared sessions, by the hashes of their messages, so that only the first
+/// page has to count them.
+#[derive(Debug, Default)]
+pub struct SessionOverlaps(Mutex<VecDeque<(HashPair, u64)>>);
+
+type HashPair = [String; 2];
+
+impl SessionOverlaps {
+    fn find(&self, pair: &HashPair) -> Option<u64> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|(of, _)| of == pair).map(|(_, common)| *common)
+    }
+
+    fn remember(&self, pair: HashPair, common: u64) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(of, _)| *of != pair);
+        known.push_back((pair, common));
+        if known.len() > MAX_PAIRS {
+            known.pop_front();
+        }
+    }
+}
+
+/// An open session file with the name of its session.
+struct NamedSession {
+    name: String,
+    paged: IndexedFile,
+}
+
+impl NamedSession {
+    fn next_message(&self, messages: &mut MessageReader) -> Result<Option<StoredMessage>> {
+        messages.read()?.map_err(|e| corrupt_error(&self.name, &e))
+    }
+}
+
+/// Counts the common messages at the beginning of both sessions.
+fn count_common([a, b]: &[NamedSession; 2]) -> Result<u64> {
+    let (mut of_a, mut of_b) = (a.paged.messages_from(0), b.paged.messages_from(0));
+    let mut common = 0;
+    while let (Some(one), Some(other)) = (a.next_message(&mut of_a)?, b.next_message(&mut of_b)?)
+        && has_same_content(&one, &other)
+    {
+        common += 1;
+    }
+    Ok(common)
+}
+
+/// Returns a page of lines from `offset` on: first the remaining messages of `a`, then those of `b`. Also returns the
+/// offset of the next page.
+fn read_page(
+    both: &[NamedSession; 2],
+    common: u64,
+    (offset, limit): (u64, u64),
+    room: PageBudget,
+) -> Result<(Vec<DiffLine<StoredMessage>>, Option<u64>)> {
+    let (mut bytes, mut lines, mut passed) = (0, Vec::new(), 0_u64);
+    for (side, of) in [Side::A, Side::B].into_iter().zip(both) {
+        let rest = of.paged.index.header.message_count.saturating_sub(common);
+        let skipped = offset.saturating_sub(passed).min(rest);
+        passed += skipped;
+        let mut number = common + skipped;
+        let mut messages = of.paged.messages_from(number);
+        while let Some(message) = of.next_message(&mut messages)? {
+            let message = fit_message(&message, room);
+            bytes += message.json().len();
+            let full = lines.len() as u64 >= limit || (bytes > room.page_bytes && !lines.is_empty());
+            if full {
+                return Ok((lines, Some(passed).filter(|_| limit > 0)));
+            }
+            number += 1;
+            passed += 1;
+            lines.push(DiffLine { side, number, message });
+        }
+    }
+    Ok((lines, None))
+}

@@ -1,0 +1,178 @@
+//! `session.expire`: moves sessions that were not used for long to the trash, on request, or once a day if the
+//! configuration has a retention time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_base::error::{Error, Result};
+use chorus_config as config;
+use chorus_proto::EventType;
+use chorus_proto::methods::session::{ExpireParams, ExpireResult, ExpiredSession};
+use chorus_store::catalog::SessionRow;
+use jiff::Timestamp;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::delete::move_to_trash;
+use crate::ops::{Ops, resolve};
+
+/// The limit on sessions per call.
+const MAX_SESSIONS: u64 = 1_000;
+/// An upper bound for the bytes of a session in the reply.
+const MAX_ENTRY_BYTES: usize = 1 << 10;
+/// The interval of the daemon's own runs.
+const RUN_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The sessions that are unused.
+#[derive(Debug)]
+struct UnusedSessions {
+    /// A session is unused if its last use was before this time.
+    before: Timestamp,
+    /// The longest unused first.
+    ids: Vec<Uuid>,
+    /// The number of sessions that are kept because live contexts refer to them.
+    in_use: u64,
+}
+
+/// Moves sessions that were unused for the requested or configured time to the trash; in a dry run only lists them.
+///
+/// # Errors
+/// `agent_not_found`, `invalid_params`, `disk_full`, `storage_failed`; sessions that were moved before stay in the
+/// trash.
+pub async fn expire(ops: &Ops, params: ExpireParams) -> Result<ExpireResult> {
+    let agent = match params.agent.as_deref() {
+        Some(name) => Some(resolve::agent(ops, Some(name)).await?.settings.id),
+        None => None,
+    };
+    let asked = params.unused_for.as_deref().map(parse_age).transpose()?;
+    if params.limit == Some(0) {
+        return Err(Error::invalid("`limit` is at least 1").hint(format!("left out, it is {MAX_SESSIONS}")));
+    }
+    if !params.dry_run && params.offset.is_some() {
+        return Err(Error::invalid("`offset` is for a dry run").hint("the same call again takes what is left"));
+    }
+    let Some(age) = asked.or(ops.config.sessions_unused_for) else {
+        return Ok(ExpireResult { unused_for: None, sessions: Vec::new(), kept: 0, left: 0 });
+    };
+    let due = find_unused(ops, agent, age).await?;
+    let room = (ops.config.max_frame / MAX_ENTRY_BYTES).max(1) as u64;
+    let limit = as_index(params.limit.unwrap_or(MAX_SESSIONS).min(MAX_SESSIONS).min(room));
+    let offset = as_index(params.offset.unwrap_or(0)).min(due.ids.len());
+    let page = due.ids.iter().skip(offset).take(limit);
+    let left = (due.ids.len() - offset - page.len()) as u64;
+    let mut sessions = Vec::new();
+    for id in page {
+        let gone = match params.dry_run {
+            true => ops.store.catalog.session(*id).await?.map(|row| to_expired_session(ops, row, None)),
+            false => expire_session(ops, *id, due.before).await?,
+        };
+        sessions.extend(gone);
+    }
+    Ok(ExpireResult { unused_for: Some(config::format_days(age)), sessions, kept: due.in_use, left })
+}
+
+fn parse_age(text: &str) -> Result<Duration> {
+    let read = config::parse_duration(text)
+        .and_then(|age| config::validate_retention(age).map_err(|e| format!("`unused_for` {e}")));
+    read.map_err(|e| Error::invalid(e).hint("for example 30d or 12w"))
+}
+
+fn as_index(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// Finds the sessions of `agent`, or of all agents, that were not used for `age`.
+async fn find_unused(ops: &Ops, agent: Option<Uuid>, age: Duration) -> Result<UnusedSessions> {
+    let before = ops.clock.now().checked_sub(age).unwrap_or(Timestamp::MIN);
+    let mut unused = ops.store.catalog.sessions_unused_since(before).await?;
+    // Sessions of destroyed agents are in the trash already.
+    unused.retain(|(_, _, of)| agent.is_none_or(|agent| agent == *of) && ops.agents.by_id(*of).is_some());
+    unused.sort_unstable();
+    let in_use = ops.registry.sessions_in_use();
+    let all = unused.len();
+    let ids: Vec<Uuid> = unused.into_iter().map(|(_, id, _)| id).filter(|id| !in_use.contains(id)).collect();
+    Ok(UnusedSessions { before, in_use: (all - ids.len()) as u64, ids })
+}
+
+/// Moves a session to the trash, unless it was used or deleted meanwhile.
+async fn expire_session(ops: &Ops, id: Uuid, before: Timestamp) -> Result<Option<ExpiredSession>> {
+    // The locks are acquired for each session, so that other requests wait for one session only.
+    let _no_restores = ops.sessions_lock.write().await;
+    let _no_changes = ops.store.files.change_lock.lock().await;
+    let Some(row) = ops.store.catalog.session(id).await? else { return Ok(None) };
+    let used = row.last_used_at >= before || ops.registry.sessions_in_use().contains(&id);
+    if used || ops.agents.by_id(row.header.agent_id).is_none() {
+        return Ok(None);
+    }
+    let trashed = move_to_trash(ops, &row, || ops.store.catalog.delete_session(id)).await?;
+    tracing::info!(
+        agent = %row.header.agent_name,
+        session = %row.header.session_id,
+        last_used_at = %row.last_used_at,
+        "session expired"
+    );
+    Ok(Some(to_expired_session(ops, row, trashed.map(|entry| entry.id))))
+}
+
+fn to_expired_session(ops: &Ops, row: SessionRow, trash: Option<String>) -> ExpiredSession {
+    let agent = ops.agents.by_id(row.header.agent_id);
+    ExpiredSession {
+        id: row.header.id,
+        session_id: row.header.session_id,
+        agent_name: agent.map_or(row.header.agent_name, |agent| agent.settings.name.clone()),
+        last_used_at: row.last_used_at,
+        message_count: row.header.message_count,
+        trash,
+    }
+}
+
+/// Runs now and once a day until `stop` is cancelled; does nothing without a configured retention time.
+pub async fn run_daily(ops: Arc<Ops>, stop: CancellationToken) {
+    let Some(age) = ops.config.sessions_unused_for else { return };
+    loop {
+        let next = ops.clock.ticks().after(RUN_INTERVAL);
+        expire_all(&ops, age, &stop).await;
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = ops.clock.sleep_until(next) => {}
+        }
+    }
+}
+
+/// Moves all unused sessions. Those that cannot be moved are tried again by the next run. Posts a notice for each agent
+/// with the number of moved sessions.
+async fn expire_all(ops: &Ops, age: Duration, stop: &CancellationToken) {
+    let due = match find_unused(ops, None, age).await {
+        Ok(due) => due,
+        Err(failure) => {
+            tracing::warn!(%failure, "cannot tell which sessions are unused");
+            return;
+        }
+    };
+    let mut gone = BTreeMap::<String, u64>::new();
+    let (mut failed, mut why) = (0_u64, None);
+    for id in due.ids {
+        if stop.is_cancelled() {
+            break;
+        }
+        match expire_session(ops, id, due.before).await {
+            Ok(Some(session)) => *gone.entry(session.agent_name).or_default() += 1,
+            Ok(None) => {}
+            Err(failure) => {
+                failed += 1;
+                why.get_or_insert(failure);
+            }
+        }
+    }
+    if let Some(failure) = why {
+        tracing::warn!(failed, %failure, "unused sessions cannot be moved to the trash; the next day tries again");
+    }
+    let age = config::format_days(age);
+    for (agent, count) in gone {
+        let what = if count == 1 { "1 session that was".into() } else { format!("{count} sessions that were") };
+        let text = format!("{what} not used for {age} went to the trash.");
+        ops.registry.emit_event(EventType::Notice, Some(agent), json!({"text": text}));
+    }
+}

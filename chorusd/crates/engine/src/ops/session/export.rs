@@ -1,0 +1,175 @@
+//! The operations `session.export.*`.
+
+use std::io;
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::export::{ReadParams, ReadResult, SelectParams, SelectResult};
+use chorus_session::export::{ChunkWriter, Export, ParentSession};
+use chorus_session::message::StoredMessage;
+use chorus_session::{FormatError, SessionIndex};
+use chorus_store::catalog::SessionQuery;
+use chorus_store::session_index::IndexedFile;
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::export_positions::ExportPosition;
+use super::get::{corrupt_error, open_messages};
+use crate::ops::context::history::parse_since;
+use crate::ops::{Ops, resolve as of_name, run_blocking, wire_types};
+
+/// The limit on sessions in a page, far below what fits in a frame.
+const MAX_PAGE: u64 = 1000;
+
+/// The limit in bytes of a piece of text in a reply.
+const MAX_PIECE_BYTES: usize = 4 << 20;
+
+/// Returns a page of the selected sessions.
+///
+/// # Errors
+/// `invalid_params`, `agent_not_found`, `session_not_found`, `ambiguous`, `denied`.
+pub async fn select(ops: &Ops, params: SelectParams) -> Result<SelectResult> {
+    let offset = params.offset.unwrap_or(0);
+    if params.session.is_empty() {
+        return select_of_agents(ops, params, offset).await;
+    }
+    if params.all_agents || params.since.is_some() {
+        return Err(Error::invalid("`session` goes with neither `all_agents` nor `since`"));
+    }
+    let agent = of_name::agent(ops, params.agent.as_deref()).await?;
+    let mut rows = Vec::new();
+    let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
+    for session in params.session.iter().skip(skipped).take(MAX_PAGE as usize) {
+        rows.push(of_name::session(ops, &agent, params.agent.is_some(), session).await?);
+    }
+    let end = offset.saturating_add(rows.len() as u64);
+    let next = (end < params.session.len() as u64 && !rows.is_empty()).then_some(end);
+    Ok(SelectResult { sessions: wire_types::sessions(ops, rows).await?, next })
+}
+
+async fn select_of_agents(ops: &Ops, params: SelectParams, offset: u64) -> Result<SelectResult> {
+    let agent = match params.all_agents {
+        true => None,
+        false => Some(of_name::agent(ops, params.agent.as_deref()).await?.settings.id),
+    };
+    let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
+    let listing = SessionQuery { agent, since, tag: None, offset, limit: MAX_PAGE };
+    let (rows, total) = ops.store.catalog.sessions(listing).await?;
+    let end = offset.saturating_add(rows.len() as u64);
+    let next = (end < total && !rows.is_empty()).then_some(end);
+    Ok(SelectResult { sessions: wire_types::sessions(ops, rows).await?, next })
+}
+
+/// Returns a piece of a session as text.
+///
+/// # Errors
+/// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `invalid_params`, `conflict` if the session has
+/// changed since the piece that the fingerprint came with.
+pub async fn read(ops: &Ops, params: ReadParams) -> Result<ReadResult> {
+    let row = match Uuid::try_parse(&params.session) {
+        // An id from `select` is accepted for any agent, because reading does not copy anything to another agent.
+        Ok(id) if params.session.len() == 36 => ops.store.catalog.session(id).await?,
+        _ => None,
+    };
+    let row = match row {
+        Some(row) => row,
+        None => {
+            let agent = of_name::agent(ops, params.agent.as_deref()).await?;
+            of_name::session(ops, &agent, params.agent.is_some(), &params.session).await?
+        }
+    };
+    let paged = open_messages(ops, &row).await?;
+    let parent = find_parent(ops, &paged.index).await?;
+    let fingerprint = text_fingerprint(&paged.index, parent.as_ref());
+    if params.fingerprint.is_some_and(|before| before != fingerprint) {
+        let failure = Error::new(ErrorKind::Conflict, "the session changed while it was exported");
+        return Err(failure.hint("try again, from the beginning"));
+    }
+    let offset = params.offset.unwrap_or(0);
+    let room = (ops.config.max_frame / 2).min(MAX_PIECE_BYTES);
+    let of = (fingerprint.clone(), params.form);
+    let begun = ops.export_positions.before(&of, offset);
+    let name = row.header.session_id.clone();
+    let (data, next, reached) = run_blocking(move || {
+        let text = Export { header: &paged.index.header, parent: parent.as_ref(), form: params.form };
+        let mut piece = ChunkWriter::new(offset - begun.offset, room);
+        let reached = write_piece(&mut piece, &text, &paged, &name, begun)?;
+        let (data, next) = piece
+            .finish(offset)
+            .ok_or_else(|| Error::invalid("`offset` is not one that `next` gave").hint("begin without one"))?;
+        Ok((data, next, reached))
+    })
+    .await?;
+    ops.export_positions.remember(of, reached);
+    Ok(ReadResult { session: wire_types::session(ops, row).await?, data, next, fingerprint: Some(fingerprint) })
+}
+
+/// Writes a text from a position on, until the piece is full or the text ends. Returns the last position before that.
+fn write_piece(
+    piece: &mut ChunkWriter,
+    text: &Export<'_>,
+    paged: &IndexedFile,
+    name: &str,
+    begun: ExportPosition,
+) -> Result<ExportPosition> {
+    let mut progress = begun.progress;
+    let mut messages = paged.messages_from(progress.messages);
+    // Results are ignored: a full piece refuses more and reports that itself, and writing to memory cannot fail.
+    if begun.offset == 0 {
+        let _ = text.write_start(piece);
+    }
+    let mut reached = begun;
+    loop {
+        let Some(passed) = piece.total_written() else { return Ok(reached) };
+        reached = ExportPosition { offset: begun.offset + passed, progress };
+        let Some(message) = messages.read()?.map_err(|e| corrupt_error(name, &e))? else { break };
+        let written = text.write_message(piece, &mut progress, &message);
+        if let Err(error) = written
+            && piece.total_written().is_some()
+        {
+            let number = reached.progress.messages + 1;
+            return Err(corrupt_error(name, &FormatError::Message { number, reason: error.to_string() }));
+        }
+    }
+    let mut failed = None;
+    let _ = text.write_end(piece, progress, |count| {
+        newest_messages(paged, name, count).map_err(|failure| {
+            failed = Some(failure);
+            io::ErrorKind::Other.into()
+        })
+    });
+    failed.map_or(Ok(reached), Err)
+}
+
+/// Returns the last `count` messages.
+fn newest_messages(paged: &IndexedFile, name: &str, count: u64) -> Result<Vec<StoredMessage>> {
+    let mut messages = paged.messages_from(paged.index.header.message_count.saturating_sub(count));
+    let mut newest = Vec::new();
+    while let Some(message) = messages.read()?.map_err(|e| corrupt_error(name, &e))? {
+        newest.push(message);
+    }
+    Ok(newest)
+}
+
+/// Hashes everything that determines the text of a session, in any format.
+fn text_fingerprint(file: &SessionIndex, parent: Option<&ParentSession>) -> String {
+    let mut hash = Sha256::new();
+    hash.update(&file.sha256);
+    // The header includes what the catalog knows better than the file.
+    hash.update(serde_json::to_vec(&file.header).unwrap_or_default());
+    hash.update(format!("{parent:?}"));
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns the parent of the session, if it is still known.
+async fn find_parent(ops: &Ops, file: &SessionIndex) -> Result<Option<ParentSession>> {
+    let Some(id) = file.header.parent_id else { return Ok(None) };
+    let Some(row) = ops.store.catalog.session(id).await? else { return Ok(None) };
+    let path = wire_types::session_path(ops, &row.header).await?;
+    Ok(Some(ParentSession {
+        queries: row.header.query_count,
+        tokens: row.header.token_estimate,
+        file: path.to_string_lossy().into_owned(),
+        session_id: row.header.session_id,
+    }))
+}

@@ -1,0 +1,84 @@
+//! The operation `session.get`.
+
+use chorus_agent_core::context::{PageBudget, PageBuilder};
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::session::{GetParams, GetResult};
+use chorus_session::message::StoredMessage;
+use chorus_session::{FormatError, SessionFile};
+use chorus_store::catalog::SessionRow;
+use chorus_store::session_files;
+use chorus_store::session_index::IndexedFile;
+
+use crate::ops::{Ops, resolve, run_blocking, wire_types};
+
+/// Returns a saved session with a page of its messages.
+///
+/// # Errors
+/// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`.
+pub async fn get(ops: &Ops, params: GetParams) -> Result<GetResult<StoredMessage>> {
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
+    let summary_pending = ops.registry.summaries.is_in_flight(row.header.id);
+    // The row is read after `summary_pending`: if no summary is in progress, the row has the final one.
+    let row = ops.store.catalog.session(row.header.id).await?.unwrap_or(row);
+    let paged = open_messages(ops, &row).await?;
+    let warnings = if paged.index.sha256 == row.sha256 { Vec::new() } else { vec![changed_warning(&row)] };
+    let (offset, limit) = (params.offset.unwrap_or(0), params.limit.unwrap_or(u64::MAX));
+    let (name, room) = (row.header.session_id.clone(), PageBudget::from_max_frame(ops.config.max_frame));
+    let (messages, next) = run_blocking(move || read_page(&paged, &name, (offset, limit), room)).await?;
+    Ok(GetResult { session: wire_types::session(ops, row).await?, messages, next, summary_pending, warnings })
+}
+
+/// Returns the messages of a page, selected as in [`chorus_agent_core::context::read_page`], and the offset of the next one.
+fn read_page(
+    paged: &IndexedFile,
+    name: &str,
+    (offset, limit): (u64, u64),
+    room: PageBudget,
+) -> Result<(Vec<StoredMessage>, Option<u64>)> {
+    let count = paged.index.header.message_count;
+    let (start, end) = (offset.min(count), offset.saturating_add(limit).min(count));
+    let mut page = PageBuilder::new(room);
+    let mut messages = paged.messages_from(start);
+    let mut next = start;
+    while next < end
+        && let Some(message) = messages.read()?.map_err(|e| corrupt_error(name, &e))?
+        && page.push(&message)
+    {
+        next += 1;
+    }
+    Ok((page.messages, (next < count).then_some(next)))
+}
+
+/// Returns the warning that the messages of a session differ from those that were saved.
+pub fn changed_warning(row: &SessionRow) -> String {
+    format!("the file of {} was changed since it was saved", row.header.session_id)
+}
+
+/// Opens the file of a session for reading messages from any position. Fails like [`read_session_file`].
+pub async fn open_messages(ops: &Ops, row: &SessionRow) -> Result<IndexedFile> {
+    let path = wire_types::session_path(ops, &row.header).await?;
+    let store = ops.store.clone();
+    let opened = run_blocking(move || store.files.index_cache.open(&path)).await?;
+    opened.map_err(|e| corrupt_error(&row.header.session_id, &e))
+}
+
+/// Reads the file of a session. Returns true as well if its messages were changed since it was saved.
+///
+/// # Errors
+/// `session_not_found` if the file is missing, `corrupt_session` if it is not a valid session file.
+pub async fn read_session_file(ops: &Ops, row: &SessionRow) -> Result<(SessionFile, bool)> {
+    let path = wire_types::session_path(ops, &row.header).await?;
+    let found = run_blocking(move || session_files::read(&path)).await?;
+    let file = found.file.map_err(|e| corrupt_error(&row.header.session_id, &e))?;
+    let changed = file.sha256 != row.sha256;
+    Ok((file, changed))
+}
+
+/// Returns the error for an invalid file of the session `name`.
+#[must_use]
+pub fn corrupt_error(name: &str, error: &FormatError) -> Error {
+    Error::new(ErrorKind::CorruptSession, format!("the file of {name} {error}"))
+        .hint("the file was left as it is; mend it or put a copy in its place")
+}

@@ -1,0 +1,84 @@
+//! The operation `session.purge`.
+
+use std::sync::Arc;
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::session::{PurgeParams, PurgeResult};
+use chorus_store::trash;
+use chorus_store::trash::TrashItem;
+use uuid::Uuid;
+
+use super::delete::{move_to_trash, reload_row};
+use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash};
+
+/// Deletes a session for good: its file, its row, its copies in the trash and, in the background, what the databases
+/// still hold of it. Live contexts that were restored from it continue, and are named in the result.
+///
+/// # Errors
+/// `session_not_found`, `ambiguous`, `denied`, `disk_full`, `storage_failed`.
+pub async fn purge(ops: &Arc<Ops>, params: PurgeParams) -> Result<PurgeResult> {
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await;
+    let _no_restores = ops.sessions_lock.write().await;
+    let _no_changes = ops.store.files.change_lock.lock().await;
+    let result = match row {
+        Ok(row) => {
+            let row = reload_row(ops, row).await?;
+            let id = row.header.id;
+            let mut live: Vec<String> = ops
+                .registry
+                .agents_referring_to(|session| session == id)
+                .into_iter()
+                .filter_map(|(agent, _)| Some(ops.agents.by_id(agent)?.settings.name.clone()))
+                .collect();
+            live.sort();
+            live.dedup();
+            move_to_trash(ops, &row, || ops.store.catalog.purge_session(id)).await?;
+            PurgeResult { id, session_id: row.header.session_id, live }
+        }
+        Err(failure) if failure.kind == ErrorKind::SessionNotFound => {
+            let (id, session_id) = find_in_trash(ops, agent.settings.id, &params.session).await?.ok_or(failure)?;
+            // The row is gone already, but its database pages may still hold its content.
+            ops.store.catalog.purge_session(id).await?;
+            PurgeResult { id, session_id, live: Vec::new() }
+        }
+        Err(failure) => return Err(failure),
+    };
+    delete_trash_copies(ops, result.id).await?;
+    ops.store.journal.delete_events_of(result.id).await?;
+    // All stored replies of the agent, since it is not known which of them belong to the session.
+    ops.store.journal.delete_turn_answers(agent.settings.id).await?;
+    tracing::info!(session = %result.id, "session purged");
+    let ops = ops.clone();
+    tokio::spawn(async move { erase_purged(&ops).await });
+    Ok(result)
+}
+
+/// Finds the session with this id or name that the agent has in the trash.
+async fn find_in_trash(ops: &Ops, agent: Uuid, text: &str) -> Result<Option<(Uuid, String)>> {
+    let meant = |entry: TrashItem| {
+        let note = entry.metadata?;
+        let id = note.session?.id;
+        (note.agent_id == agent && (note.name == text || id.to_string() == text)).then_some((id, note.name))
+    };
+    Ok(ops_trash::list_entries(ops).await?.into_iter().find_map(meant))
+}
+
+async fn delete_trash_copies(ops: &Ops, id: Uuid) -> Result<()> {
+    let copies: Vec<_> = ops_trash::list_entries(ops).await?.into_iter().filter(|entry| entry.is_session(id)).collect();
+    run_blocking(move || {
+        let removed = copies.iter().try_for_each(trash::delete_entry);
+        removed.map_err(|e| {
+            Error::io("a copy in the trash cannot be deleted", &e).hint("chorusctl trash empty deletes it too")
+        })
+    })
+    .await
+}
+
+/// Erases purged data from the databases. If it is interrupted, the next start repeats it.
+pub async fn erase_purged(ops: &Ops) {
+    if let Err(failure) = ops.store.purge_deleted().await {
+        tracing::warn!(%failure, "the databases cannot be cleaned of what was purged; the next start tries again");
+    }
+}

@@ -1,0 +1,63 @@
+//! The operation `session.tag`.
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::SessionHeader;
+use chorus_proto::methods::session::{TagParams, TagResult};
+
+use crate::ops::{Ops, resolve, wire_types};
+
+/// The limit on a tag in bytes.
+const MAX_TAG_BYTES: usize = 64;
+
+const TAG_HINT: &str = "for example `postgres` or `to review`";
+
+/// Adds tags to a session; existing ones keep their position.
+///
+/// # Errors
+/// `session_not_found`, `ambiguous`, `denied`, `invalid_params`, `corrupt_session`, `disk_full`, `storage_failed`.
+pub async fn tag(ops: &Ops, params: TagParams) -> Result<TagResult> {
+    let added = parse_tags(params.tag.clone())?;
+    change_tags(ops, params, move |header| {
+        for tag in &added {
+            if !header.tags.contains(tag) {
+                header.tags.push(tag.clone());
+            }
+        }
+    })
+    .await
+}
+
+/// Changes a session's tags. Fails like [`tag`].
+pub async fn change_tags(
+    ops: &Ops,
+    params: TagParams,
+    change: impl Fn(&mut SessionHeader) + Send + 'static,
+) -> Result<TagResult> {
+    if params.tag.is_empty() {
+        return Err(Error::invalid("no tag was named").hint(TAG_HINT));
+    }
+    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
+    let _stays = ops.sessions_lock.read().await;
+    let dir = wire_types::session_agent_dir(ops, &row.header).await?;
+    let row = ops.store.update_session_header(row.header.id, dir, change).await?;
+    Ok(TagResult { session: wire_types::session(ops, row).await? })
+}
+
+/// Trims tags and removes duplicates, keeping their order.
+///
+/// # Errors
+/// `invalid_params` for an invalid tag.
+pub fn parse_tags(given: Vec<String>) -> Result<Vec<String>> {
+    let mut tags: Vec<String> = Vec::new();
+    for tag in given {
+        let tag = tag.trim();
+        if tag.is_empty() || tag.len() > MAX_TAG_BYTES || tag.chars().any(char::is_control) {
+            return Err(Error::invalid(format!("a tag is one line of 1 to {MAX_TAG_BYTES} bytes")).hint(TAG_HINT));
+        }
+        if !tags.iter().any(|known| known == tag) {
+            tags.push(tag.to_owned());
+        }
+    }
+    Ok(tags)
+}

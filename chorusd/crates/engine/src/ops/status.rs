@@ -1,0 +1,156 @@
+//! `hello`, `status`, `daemon.stop`.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use chorus_base::error::Result;
+use chorus_proto::PROTOCOL;
+use chorus_proto::methods::daemon::{
+    AgentTotals, DaemonInfo, DiscordInfo, DiscordState, HelloParams, HelloResult, ModelCounts, SandboxInfo,
+    StatusParams, StatusResult, StopParams, StopResult, TaskCounts,
+};
+
+use super::discord::{ConnectionState, delivery_problems, guild_allowlist};
+use super::{Ops, resolve, wire_types};
+use crate::agent::agent_index::AgentEntry;
+
+/// The time that a status waits for the probe of the sandbox, which happens once.
+const SANDBOX_PROBE_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// The version of this release.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Identifies the daemon.
+pub async fn hello(ops: &Ops, _: HelloParams) -> Result<HelloResult> {
+    Ok(HelloResult {
+        protocol: PROTOCOL,
+        server: "chorusd".into(),
+        version: VERSION.into(),
+        pid: std::process::id(),
+        home: ops.home.to_string_lossy().into_owned(),
+    })
+}
+
+/// Reports the state of the daemon and its agents.
+///
+/// # Errors
+/// `agent_not_found`, or a database error.
+pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
+    let (entries, totals) = match (&params.agent, params.limit) {
+        (Some(name), _) => (vec![resolve::agent(ops, Some(name)).await?], None),
+        (None, None) => (super::agent::reload_all(ops, ops.agents.all()).await?, None),
+        (None, Some(limit)) => {
+            let (first, totals) = select_first(ops, limit);
+            (super::agent::reload_all(ops, first).await?, Some(totals))
+        }
+    };
+    let only = params.agent.as_ref().and_then(|_| entries.first()).map(|entry| entry.settings.id);
+    let (running, finished) = ops.registry.services.tasks.counts(only);
+    Ok(StatusResult {
+        daemon: DaemonInfo {
+            version: VERSION.into(),
+            pid: std::process::id(),
+            started_at: ops.started_at,
+            uptime_s: ops.started.elapsed().as_secs(),
+            home: ops.home.to_string_lossy().into_owned(),
+            socket: ops.socket.get().to_string_lossy().into_owned(),
+            protocol: PROTOCOL,
+            connections: ops.connections.load(Ordering::Relaxed),
+            rss_bytes: rss_bytes(),
+            sandbox: sandbox_info(ops).await,
+        },
+        agents: wire_types::agents(ops, &entries).await?,
+        tasks: TaskCounts { running, finished },
+        discord: discord_info(ops),
+        models: ModelCounts { available: ops.models.model_count() },
+        totals,
+    })
+}
+
+/// Selects at most `limit` agents for a short status: first those with a live context, the most recently active ones if
+/// there are too many; then the others. Both groups are sorted by name.
+fn select_first(ops: &Ops, limit: u64) -> (Vec<Arc<AgentEntry>>, AgentTotals) {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let live = ops.registry.context_infos();
+    let last_activity = |entry: &AgentEntry| live.get(&entry.settings.id).map(|info| info.last_activity_at);
+    let (mut first, idle): (Vec<_>, Vec<_>) =
+        ops.agents.all().into_iter().partition(|entry| last_activity(entry).is_some());
+    let totals = AgentTotals {
+        active: first.len() as u64,
+        idle: idle.len() as u64,
+        approvals: ops.registry.services.approvals.count_all_open(),
+    };
+    if first.len() > limit {
+        first.sort_by_key(|entry| Reverse(last_activity(entry)));
+        first.truncate(limit);
+        first.sort_by(|one, other| one.settings.name.cmp(&other.settings.name));
+    }
+    let room = limit - first.len();
+    first.extend(idle.into_iter().take(room));
+    (first, totals)
+}
+
+/// Reports the state of the Discord connection.
+fn discord_info(ops: &Ops) -> DiscordInfo {
+    let info = |state| DiscordInfo { state: Some(state), ..DiscordInfo::default() };
+    match ops.discord.state() {
+        ConnectionState::Off => DiscordInfo {
+            why: (!ops.config.discord.is_configured()).then(|| "there is no token".to_owned()),
+            ..info(DiscordState::Off)
+        },
+        ConnectionState::Connecting => info(DiscordState::Connecting),
+        ConnectionState::Connected => {
+            let amiss = [
+                (delivery_problems::unusable_channels(ops), delivery_problems::UNUSABLE_CHANNELS_HINT),
+                (delivery_problems::blocked_posts(ops), delivery_problems::BLOCKED_POSTS_HINT),
+                (ops.discord.unserved_guilds(), guild_allowlist::UNSERVED_HINT),
+            ];
+            let amiss: Vec<_> = amiss.into_iter().filter(|(what, _)| !what.is_empty()).collect();
+            let all: Vec<String> = amiss.iter().flat_map(|(what, _)| what.iter().cloned()).collect();
+            DiscordInfo {
+                connected: true,
+                guilds: ops.discord.guild_count(),
+                why: (!all.is_empty()).then(|| all.join("; ")),
+                hint: amiss.first().map(|(_, hint)| (*hint).to_owned()),
+                ..info(DiscordState::Connected)
+            }
+        }
+        ConnectionState::Waiting { until, why } => {
+            DiscordInfo { why: Some(why), until: Some(until), ..info(DiscordState::Waiting) }
+        }
+        ConnectionState::Stopped { why, hint } => {
+            DiscordInfo { why: Some(why), hint: Some(hint), ..info(DiscordState::Stopped) }
+        }
+    }
+}
+
+/// Reports how commands are confined; `None` if the probe does not end in time.
+async fn sandbox_info(ops: &Ops) -> Option<SandboxInfo> {
+    let level =
+        tokio::time::timeout(SANDBOX_PROBE_TIMEOUT, ops.registry.services.sandbox.level_or_probe()).await.ok()??;
+    Some(SandboxInfo {
+        way: level.isolation.as_str().into(),
+        landlock: level.landlock,
+        seccomp: level.seccomp,
+        memory: level.memory.as_str().into(),
+        processes: level.processes.as_str().into(),
+        missing: level.missing.iter().map(|missing| missing.description.clone()).collect(),
+    })
+}
+
+/// Stops the daemon.
+pub async fn stop(ops: &Ops, _: StopParams) -> Result<StopResult> {
+    ops.stop.cancel();
+    Ok(StopResult { pid: std::process::id() })
+}
+
+/// Returns the resident memory of this process in bytes; 0 if the system does not tell.
+fn rss_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm")
+        .ok()
+        .and_then(|text| text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok())
+        .unwrap_or(0);
+    pages * rustix::param::page_size() as u64
+}

@@ -1,0 +1,40 @@
+//! The operation `tasks.list`.
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::methods::tasks::{ListParams, ListResult};
+
+use super::to_tasks;
+use crate::ops::{Ops, resolve};
+
+/// The limit on tasks in a page, and the default.
+const MAX_PAGE: u64 = 200;
+
+/// The limit on the bytes of commands in a page; its first task is included in any case.
+const MAX_PAGE_BYTES: usize = 2 << 20;
+
+/// Lists the tasks of the agent or of all agents: running ones first, then the others, newest first.
+///
+/// # Errors
+/// `invalid_params`, `agent_not_found`, `no_agent`, or a database error.
+pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
+    let limit = params.limit.unwrap_or(MAX_PAGE);
+    if limit == 0 {
+        return Err(Error::invalid("`limit` is 1 or more").hint("more tasks follow with `offset`"));
+    }
+    let (limit, offset) = (limit.min(MAX_PAGE), params.offset.unwrap_or(0));
+    let agent = match params.all_agents {
+        true => None,
+        false => Some(resolve::agent(ops, params.agent.as_deref()).await?.settings.id),
+    };
+    let mut rows = ops.store.catalog.tasks(agent, offset, limit + 1).await?;
+    let most = MAX_PAGE_BYTES.min(ops.config.max_frame / 8);
+    let mut bytes = 0;
+    let fit = rows.iter().position(|row| {
+        bytes += row.command.len() + 512;
+        bytes > most
+    });
+    let fit = fit.unwrap_or(rows.len()).max(1).min(usize::try_from(limit).unwrap_or(usize::MAX));
+    let next = (rows.len() > fit).then(|| offset + fit as u64);
+    rows.truncate(fit);
+    Ok(ListResult { tasks: to_tasks(ops, rows).await?, next })
+}

@@ -1,0 +1,32 @@
+//! Implements [`ToolHost`]: operations that tools request.
+
+mod agent_messages;
+mod list_agents;
+mod search_sessions;
+mod self_edit;
+
+use chorus_base::error::Result;
+use futures_util::future::{BoxFuture, FutureExt as _};
+use uuid::Uuid;
+
+use super::Ops;
+use crate::tools::{SelfEdit, ToolCaller, ToolHost};
+pub use agent_messages::AgentMessageLimits;
+
+impl ToolHost for Ops {
+    fn list_agents(&self, asker: Uuid) -> BoxFuture<'_, String> {
+        list_agents::describe_agents(self, asker).boxed()
+    }
+
+    fn self_edit(&self, asker: ToolCaller, edit: SelfEdit) -> BoxFuture<'_, Result<()>> {
+        self_edit::self_edit(self, asker, edit).boxed()
+    }
+
+    fn search_sessions(&self, asker: ToolCaller, query: String) -> BoxFuture<'_, Result<String>> {
+        search_sessions::search(self, asker, query).boxed()
+    }
+
+    fn send_to_agent(&self, asker: ToolCaller, agent: String, message: String) -> BoxFuture<'_, Result<String>> {
+        agent_messages::send_message(self, asker, agent, message).boxed()
+    }
+}

@@ -1,0 +1,76 @@
+//! Lets an agent change its own configuration as `agent config` would. The requester of the turn must be allowed to
+//! grant the change, which is recorded in the audit log.
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
+use chorus_store::catalog::AuditDecision;
+use serde_json::Value;
+
+use crate::ops::agent::{config, reload_locked};
+use crate::ops::approvals::deny_outdated;
+use crate::ops::{Ops, run_blocking};
+use crate::tools::{SelfEdit, ToolCaller};
+
+/// Makes the change.
+///
+/// # Errors
+/// `denied` if the requester may not grant it, otherwise as `agent.config`.
+pub async fn self_edit(ops: &Ops, asker: ToolCaller, edit: SelfEdit) -> Result<()> {
+    let (key, value) = match edit {
+        SelfEdit::SystemPrompt(prompt) => ("system_prompt", Value::String(prompt)),
+        SelfEdit::Permissions(wanted) => {
+            ops.config
+                .grants
+                .check_grant(&asker.requester, &wanted)
+                .map_err(|why| Error::new(ErrorKind::Denied, why))?;
+            ("permissions", wanted)
+        }
+        SelfEdit::Model(model) => {
+            ensure_callable(ops, &model).await?;
+            ("model", Value::String(model))
+        }
+    };
+    // Cancellable, because an operation that destroys the agent holds the lock until this turn has ended.
+    let _one_at_a_time = tokio::select! {
+        biased;
+        () = asker.cancel.cancelled() => {
+            return Err(Error::new(ErrorKind::Interrupted, "the turn ended before it was changed"));
+        }
+        lock = ops.agents_lock.lock() => lock,
+    };
+    let gone = || Error::agent_destroyed();
+    let agent = reload_locked(ops, ops.agents.by_id(asker.agent).ok_or_else(gone)?).await?;
+    let row = AuditDecision {
+        at: ops.clock.now(),
+        agent: asker.agent,
+        agent_name: asker.agent_name,
+        turn: Some(asker.turn),
+        action: asker.action,
+        decision: "changed".into(),
+        rule: "the agent changed itself".into(),
+        user: asker.requester.to_string(),
+        old: None,
+        new: None,
+    };
+    config::set_key(ops, &agent, key.into(), value, Some(row)).await?;
+    deny_outdated(ops, &agent).await;
+    tracing::info!(agent = %agent.settings.name, key, "the agent changed itself");
+    Ok(())
+}
+
+/// Checks that a model can be called: its provider is configured and has a key.
+async fn ensure_callable(ops: &Ops, model: &str) -> Result<()> {
+    let target = ops.models.resolve(model)?;
+    let models = ops.models.clone();
+    let keys = run_blocking(move || Ok(models.check_keys())).await?;
+    match keys.into_iter().find(|key| key.provider == target.provider).map(|key| key.found) {
+        Some(Err(error)) => {
+            let failure = Error::new(ErrorKind::ModelUnavailable, error.message);
+            Err(match error.hint {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,113 @@
+//! Unnamed files of a connection: an upload collects its bytes in one until the commit, and a download waits in one
+//! until it is fetched.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::import::ImportFormat;
+use uuid::Uuid;
+
+/// A file with its description.
+#[derive(Debug)]
+pub struct Transfer<T> {
+    pub description: T,
+    pub file: File,
+    /// Bytes that were uploaded.
+    pub received: u64,
+}
+
+/// A transcript that is being uploaded.
+#[derive(Debug)]
+pub struct TranscriptUpload {
+    pub agent: Uuid,
+    pub format: ImportFormat,
+    pub file: String,
+}
+
+/// All transfers of one kind, by connection and number.
+#[derive(Debug)]
+pub struct Transfers<T>(Mutex<TransfersState<T>>);
+
+/// The limit on open transfers of one connection.
+const MAX_OPEN_PER_CONNECTION: usize = 16;
+
+#[derive(Debug)]
+struct TransfersState<T> {
+    next: u64,
+    open: HashMap<(u64, u64), Arc<Mutex<Transfer<T>>>>,
+}
+
+impl<T> Default for Transfers<T> {
+    fn default() -> Self {
+        Self(Mutex::new(TransfersState { next: 0, open: HashMap::new() }))
+    }
+}
+
+impl<T> Transfers<T> {
+    fn lock_state(&self) -> std::sync::MutexGuard<'_, TransfersState<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a transfer and returns its number; fails with `busy` if the connection has too many open.
+    pub fn open(&self, connection: u64, of: T, file: File) -> Result<u64> {
+        let mut inner = self.lock_state();
+        if inner.open.keys().filter(|(of, _)| *of == connection).count() >= MAX_OPEN_PER_CONNECTION {
+            return Err(Error::new(
+                ErrorKind::Busy,
+                format!("{MAX_OPEN_PER_CONNECTION} of these are open on this connection"),
+            )
+            .hint("commit one first, or close the connection"));
+        }
+        inner.next += 1;
+        let number = inner.next;
+        inner.open.insert((connection, number), Arc::new(Mutex::new(Transfer { description: of, file, received: 0 })));
+        Ok(number)
+    }
+
+    /// Runs `act` on a transfer. May block. Fails with `not_found`, or if `act` fails.
+    pub fn with_transfer<R>(
+        &self,
+        connection: u64,
+        number: u64,
+        act: impl FnOnce(&mut Transfer<T>) -> Result<R>,
+    ) -> Result<R> {
+        let spool =
+            self.lock_state().open.get(&(connection, number)).cloned().ok_or_else(|| unknown_transfer(number))?;
+        let mut spool = spool.lock().unwrap_or_else(PoisonError::into_inner);
+        act(&mut spool)
+    }
+
+    /// Appends bytes and returns the total received. Blocks.
+    pub fn append(&self, connection: u64, number: u64, bytes: &[u8]) -> Result<u64> {
+        self.with_transfer(connection, number, |spool| {
+            spool.file.write_all(bytes).map_err(|e| Error::io("cannot keep what is imported", &e))?;
+            spool.received += bytes.len() as u64;
+            Ok(spool.received)
+        })
+    }
+
+    /// Removes a transfer and returns it.
+    ///
+    /// # Errors
+    /// `not_found`, or `busy` while bytes are being appended.
+    pub fn remove(&self, connection: u64, number: u64) -> Result<Transfer<T>> {
+        let spool = self.lock_state().open.remove(&(connection, number)).ok_or_else(|| unknown_transfer(number))?;
+        Arc::into_inner(spool)
+            .map(|spool| spool.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .ok_or_else(|| Error::new(ErrorKind::Busy, "bytes are still being added").hint("wait for their answer"))
+    }
+
+    /// Drops all transfers of a connection.
+    pub fn close_connection(&self, connection: u64) {
+        self.lock_state().open.retain(|(of, _), _| *of != connection);
+    }
+}
+
+fn unknown_transfer(number: u64) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no import or export {number} on this connection"))
+        .hint("begin it on the same connection")
+}

@@ -1,0 +1,119 @@
+//! The operations `trash.*`.
+
+pub mod empty;
+pub mod list;
+pub mod recovery;
+pub mod restore;
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::trash::{TrashEntry, TrashKind};
+use chorus_session::selector::MIN_PREFIX;
+use chorus_store::trash;
+use chorus_store::trash::TrashItem;
+
+use super::{Ops, run_blocking};
+
+/// Returns the entries of the trash, newest first.
+pub async fn list_entries(ops: &Ops) -> Result<Vec<TrashItem>> {
+    let home = ops.home.clone();
+    run_blocking(move || trash::list(&home).map_err(|e| Error::io("cannot read the trash", &e))).await
+}
+
+/// Deletes an entry; if it is an agent that no longer exists, also its memories. An entry that is being moved in may be
+/// deleted directly.
+///
+/// # Errors
+/// An error of the disk or the database; the rest of the entry stays visible in the trash then.
+pub async fn delete_entry(ops: &Ops, entry: TrashItem) -> Result<()> {
+    let failed = |dir: &std::path::Path, e: &std::io::Error| {
+        Error::io(format_args!("cannot delete all of {}", dir.display()), e)
+    };
+    // From here on recovery after a crash completes the deletion.
+    let entry = run_blocking(move || trash::begin_delete(&entry).map_err(|e| failed(&entry.dir, &e))).await?;
+    let agent = entry.metadata.as_ref().filter(|note| note.kind == TrashKind::Agent).map(|note| note.agent_id);
+    if let Some(agent) = agent.filter(|agent| ops.agents.by_id(*agent).is_none())
+        && let Err(failure) = ops.store.catalog.delete_own_memories(agent).await
+    {
+        let _ = run_blocking(move || trash::settle(&entry).map_err(|e| failed(&entry.dir, &e))).await;
+        return Err(failure);
+    }
+    run_blocking(move || trash::delete_entry(&entry).map_err(|e| failed(&entry.dir.with_file_name(&entry.id), &e)))
+        .await
+}
+
+/// Makes an entry visible whose move into the trash is complete; if that fails, the next start does it.
+pub async fn make_visible(entry: TrashItem) -> TrashItem {
+    let hidden = entry.clone();
+    let shown = run_blocking(move || trash::settle(&entry).map_err(|e| Error::io("cannot show it", &e)));
+    shown.await.unwrap_or_else(|failure| {
+        tracing::warn!(entry = %hidden.id, %failure, "an entry of the trash is not shown before the next start");
+        hidden
+    })
+}
+
+/// Finds the entry that `text` selects: by its id, the UUID in it, or the id of a memory, or a prefix of one of these,
+/// or by an unambiguous name.
+fn find_entry(entries: Vec<TrashItem>, text: &str) -> Result<TrashItem> {
+    let named = |entry: &TrashItem| entry.metadata.as_ref().is_some_and(|note| note.name == text);
+    let begins = |entry: &TrashItem| {
+        let uuid = entry.id.split_once('_').map_or("", |(_, uuid)| uuid);
+        let remembered = entry.metadata.as_ref().and_then(|note| note.memory.as_ref()).map(|row| row.id.to_string());
+        let ids = [entry.id.as_str(), uuid, remembered.as_deref().unwrap_or_default()];
+        text.len() >= MIN_PREFIX && ids.iter().any(|id| id.starts_with(text))
+    };
+    let mut found: Vec<TrashItem> = entries.iter().filter(|entry| entry.id == text || named(entry)).cloned().collect();
+    if found.is_empty() {
+        found = entries.into_iter().filter(begins).collect();
+    }
+    let shown: String = text.chars().take(80).collect();
+    match found.len() {
+        0 => Err(Error::new(ErrorKind::NotFound, format!("there is no {shown:?} in the trash"))
+            .hint("`chorusctl trash list` shows what there is")),
+        1 => Ok(found.remove(0)),
+        several => {
+            let ids: Vec<_> = found.iter().map(|entry| entry.id.as_str()).collect();
+            Err(Error::new(ErrorKind::Ambiguous, format!("{several} entries of the trash could be {shown:?}"))
+                .hint(format!("one of: {}", ids.join(", "))))
+        }
+    }
+}
+
+fn to_trash_entry(entry: &TrashItem) -> TrashEntry {
+    let note = entry.metadata.as_ref();
+    TrashEntry {
+        id: entry.id.clone(),
+        kind: note.map(|note| note.kind),
+        name: note.map_or_else(|| entry.id.clone(), |note| note.name.clone()),
+        agent_name: note.filter(|note| note.kind != TrashKind::Agent).and_then(|note| {
+            let session = note.session.as_ref().map(|session| &session.agent_name);
+            session.or(note.memory.as_ref().map(|row| &row.agent_name)).cloned()
+        }),
+        deleted_at: entry.deleted_at,
+        path: entry.dir.to_string_lossy().into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trashed(id: &str) -> TrashItem {
+        TrashItem {
+            id: id.into(),
+            stage: trash::Stage::Settled,
+            dir: id.into(),
+            metadata: None,
+            deleted_at: jiff::Timestamp::default(),
+        }
+    }
+
+    #[test]
+    fn an_entry_is_meant_by_its_beginning() {
+        let all = || vec![trashed("2026-01-01T00-00-00Z_3f0b8c1e"), trashed("2026-01-01T00-00-00Z_aaaa1111")];
+        assert_eq!(find_entry(all(), "3f0b").unwrap().id, all()[0].id);
+        assert_eq!(find_entry(all(), "2026-01").unwrap_err().kind, ErrorKind::Ambiguous);
+        assert_eq!(find_entry(all(), "3f0").unwrap_err().kind, ErrorKind::NotFound);
+        assert_eq!(find_entry(all(), "").unwrap_err().kind, ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,158 @@
+//! Recovery after a crash: completes or undoes moves between the trash and the catalog that were interrupted.
+//!
+//! An operation that moves something in or out hides the entry first, and shows or removes it last. In between, the
+//! description, the place of the content and the row reveal how far it came, whichever operation it was:
+//!
+//! | content | row | operation | recovery |
+//! |---|---|---|---|
+//! | at its place | exists | a delete that moved nothing, or a completed restore | removes the entry |
+//! | at its place | missing | a restore without its row | adds the row, removes the entry |
+//! | in the trash | exists | a delete without its commit | session: deletes the row; agent: moves it back |
+//! | in the trash | missing | a completed delete, or a restore that moved nothing | shows the entry |
+
+use std::path::PathBuf;
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::methods::trash::TrashKind;
+use chorus_proto::{AgentStatus, ErrorKind};
+use chorus_store::catalog::SessionRow;
+use chorus_store::session_files::path_of;
+use chorus_store::trash;
+use chorus_store::trash::{EntryMetadata, SessionMetadata, Stage, TrashItem};
+
+use super::restore::add_session_row;
+use crate::ops::{Ops, run_blocking};
+
+/// The action that recovery takes for an entry. The log prints the variants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resolution {
+    /// Shows it.
+    Show,
+    /// Removes it, because its content is elsewhere.
+    Discard,
+    /// Completes its deletion.
+    Delete,
+}
+
+/// Recovers the entries whose move or deletion was interrupted. Nothing else may change the trash meanwhile. An entry
+/// that cannot be recovered is left for the next start.
+pub async fn recover_unfinished(ops: &Ops) -> Result<()> {
+    let home = ops.home.clone();
+    let entries =
+        run_blocking(move || trash::list_unfinished(&home).map_err(|e| Error::io("cannot read the trash", &e)));
+    for entry in entries.await? {
+        recover_entry(ops, entry).await;
+    }
+    Ok(())
+}
+
+/// Recovers every entry, since earlier versions did not hide entries.
+pub async fn recover_all(ops: &Ops) -> Result<()> {
+    for entry in super::list_entries(ops).await? {
+        // Locked for each entry, so that other requests do not wait long.
+        let _one_at_a_time = ops.agents_lock.lock().await;
+        let _no_restores = ops.sessions_lock.write().await;
+        if entry.dir.is_dir() {
+            recover_entry(ops, entry).await;
+        }
+    }
+    Ok(())
+}
+
+async fn recover_entry(ops: &Ops, entry: TrashItem) {
+    let id = entry.id.clone();
+    let was = entry.stage;
+    let settled = async {
+        let fate = resolve(ops, &entry).await?;
+        match fate {
+            Resolution::Show if was == Stage::Settled => return Ok(None),
+            Resolution::Show => drop(super::make_visible(entry).await),
+            Resolution::Delete => super::delete_entry(ops, entry).await?,
+            Resolution::Discard => {
+                let discarded = run_blocking(move || {
+                    trash::remove_if_empty(&entry);
+                    Ok(())
+                });
+                discarded.await?;
+            }
+        }
+        Ok::<_, Error>(Some(fate))
+    };
+    match settled.await {
+        Ok(None) => {}
+        Ok(Some(fate)) => {
+            tracing::info!(entry = %id, ?fate, "a move into or out of the trash that was cut short is settled")
+        }
+        Err(failure) => tracing::error!(entry = %id, %failure, "a move into or out of the trash cannot be settled"),
+    }
+}
+
+async fn resolve(ops: &Ops, entry: &TrashItem) -> Result<Resolution> {
+    let Some(note) = &entry.metadata else {
+        let empty = entry.stage != Stage::Settled && !entry.has_content();
+        return Ok(if empty { Resolution::Discard } else { Resolution::Show });
+    };
+    match (note.kind, &note.session, &note.memory) {
+        _ if entry.stage == Stage::Deleting => Ok(Resolution::Delete),
+        (TrashKind::Memory, _, Some(row)) => {
+            let remembered = entry.stage == Stage::Moving && ops.store.catalog.has_memory(row.id).await?;
+            Ok(if remembered { Resolution::Discard } else { Resolution::Show })
+        }
+        (TrashKind::Session, Some(of), _) => resolve_session(ops, entry, note, of).await,
+        _ => resolve_agent(ops, entry, note).await,
+    }
+}
+
+async fn resolve_session(
+    ops: &Ops,
+    entry: &TrashItem,
+    note: &EntryMetadata,
+    of: &SessionMetadata,
+) -> Result<Resolution> {
+    let catalog = &ops.store.catalog;
+    let own = |row: &SessionRow| row.header.agent_id == note.agent_id && row.header.session_id == note.name;
+    let row = catalog.session(of.id).await?.filter(own);
+    let agent = ops.agents.by_id(note.agent_id);
+    let place =
+        agent.as_ref().map_or_else(|| ops.home.join(&note.from), |agent| path_of(&agent.settings.dir, &note.name));
+    let at_its_place = exists(place.clone()).await?;
+    if entry.has_content() {
+        if row.is_some() && !at_its_place {
+            catalog.delete_session(of.id).await?;
+            tracing::warn!(session = %note.name, "a delete that was cut short is completed; the session is in the trash");
+        }
+        return Ok(Resolution::Show);
+    }
+    if let (None, true, Some(agent)) = (&row, at_its_place, agent) {
+        match add_session_row(ops, &agent.settings, &note.name, of, place).await {
+            // Another session has its id or its name; the scan assigns others to it.
+            Err(failure) if failure.kind != ErrorKind::AlreadyExists => return Err(failure),
+            _ => {}
+        }
+    }
+    Ok(if at_its_place || entry.stage == Stage::Moving { Resolution::Discard } else { Resolution::Show })
+}
+
+async fn resolve_agent(ops: &Ops, entry: &TrashItem, note: &EntryMetadata) -> Result<Resolution> {
+    let place = ops.home.join(&note.from);
+    let at_its_place = exists(place.clone()).await?;
+    if !entry.has_content() {
+        return Ok(if at_its_place || entry.stage == Stage::Moving { Resolution::Discard } else { Resolution::Show });
+    }
+    let row = ops.store.catalog.agents_by_id(vec![note.agent_id]).await?.pop();
+    let active = row.is_some_and(|row| row.status == AgentStatus::Active && ops.home.join(row.dir) == place);
+    if !active || at_its_place {
+        return Ok(Resolution::Show);
+    }
+    let moved = entry.clone();
+    let back = run_blocking(move || {
+        trash::move_out(&moved, &place).map_err(|e| Error::io(format_args!("cannot make {}", place.display()), &e))
+    });
+    back.await?;
+    tracing::warn!(agent = %note.name, "a destroy that was cut short is undone; the agent is there as before");
+    Ok(Resolution::Discard)
+}
+
+async fn exists(path: PathBuf) -> Result<bool> {
+    run_blocking(move || Ok(path.symlink_metadata().is_ok())).await
+}

@@ -1,0 +1,220 @@
+//! The operation `trash.restore`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chorus_agent_core::AgentSettings;
+use chorus_base::error::{Error, Result};
+use chorus_config::agent::{AGENT_FILE, AgentConfig};
+use chorus_proto::methods::memory::MemoryEntry;
+use chorus_proto::methods::trash::{RestoreParams, RestoreResult, TrashKind};
+use chorus_proto::{Agent, ErrorKind, Session};
+use chorus_store::catalog::{MemoryRow, RememberOutcome, SessionPlacement, SessionRow};
+use chorus_store::session_files::{path_of, stamp};
+use chorus_store::trash::{EntryMetadata, SessionMetadata, TrashItem};
+use chorus_store::{session_files, trash};
+
+use crate::agent::agent_index::AgentEntry;
+use crate::ops::agent::{AGENTS_DIR, agent_entry, agent_row, discord_channel};
+use crate::ops::{Ops, catalog_sync, memory as ops_memory, run_blocking, wire_types};
+
+/// Restores an agent, a session or a memory to its original place.
+///
+/// # Errors
+/// `not_found`, `ambiguous`, `already_exists` if the name is taken; the entry stays in the trash then.
+pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> {
+    let _one_at_a_time = ops.agents_lock.lock().await;
+    let _no_deletes = ops.sessions_lock.write().await;
+    super::recovery::recover_unfinished(ops).await?;
+    let entry = super::find_entry(super::list_entries(ops).await?, &params.id)?;
+    let Some(note) = entry.metadata.clone() else {
+        return Err(Error::new(ErrorKind::Unsupported, format!("nobody knows what {} was", entry.id))
+            .hint(format!("look into {}", entry.dir.display())));
+    };
+    let mut back = RestoreResult { agent: None, session: None, memory: None };
+    match (note.kind, &note.session, &note.memory) {
+        (TrashKind::Memory, _, Some(row)) => back.memory = restore_memory(ops, &entry, row.clone()).await?,
+        (TrashKind::Session, Some(of), _) => back.session = Some(restore_session(ops, &entry, &note, of).await?),
+        _ => back.agent = Some(restore_agent(ops, &entry, &note).await?),
+    }
+    tracing::info!(entry = %entry.id, kind = ?note.kind, "restored from the trash");
+    Ok(back)
+}
+
+/// Restores an agent with its id, row and sessions.
+async fn restore_agent(ops: &Ops, entry: &TrashItem, note: &EntryMetadata) -> Result<Agent> {
+    let name = &note.name;
+    let dir = format!("{AGENTS_DIR}/{name}");
+    let target = ops.home.join(&dir);
+    // The index may still list the agent itself with this directory.
+    let stranger = |other: Arc<AgentEntry>| other.settings.id != note.agent_id || other.settings.dir != target;
+    if ops.agents.by_name(name).is_some_and(stranger) || target.symlink_metadata().is_ok() {
+        return Err(already_exists(format!("there is an agent {name} already"))
+            .hint(format!("rename that one first: chorusctl agent config {name} name NEW")));
+    }
+    let (file, defaults) = (entry.content().join(AGENT_FILE), ops.defaults());
+    let (config, stamp) = run_blocking(move || {
+        let unusable = |why: String| {
+            Error::new(ErrorKind::InvalidConfig, format!("agent.json in the trash cannot be used: {why}"))
+                .hint(format!("correct {}", file.display()))
+        };
+        let text = std::fs::read_to_string(&file).map_err(|e| unusable(e.to_string()))?;
+        let config = AgentConfig::parse(&text, &defaults).map_err(unusable)?;
+        let stamp = std::fs::metadata(&file).map(|metadata| stamp(&metadata)).unwrap_or_default();
+        Ok((config, stamp))
+    })
+    .await?;
+    if ops.agents.by_id(config.id).is_some_and(stranger) {
+        return Err(
+            already_exists(format!("an agent has the id of {name} already")).hint("`chorusctl agent list` shows it")
+        );
+    }
+    if config.name != *name {
+        return Err(Error::new(ErrorKind::InvalidConfig, format!("agent.json in the trash is of {}", config.name))
+            .hint(format!("set its `name` to {name}")));
+    }
+    let entry = move_out(entry, &target).await?;
+    if let Err(failure) = ops.store.catalog.upsert_agent(agent_row(&dir, &config, stamp.clone())).await {
+        move_back(entry, target).await;
+        return Err(failure);
+    }
+    discard_entry(entry).await;
+    let back = ops.agents.insert(agent_entry(&ops.home, &dir, &config, stamp));
+    discord_channel::sync_if_changed(ops, None, &back);
+    // Sessions may have been changed in the trash; sync them before the first request.
+    catalog_sync::try_sync_sessions(ops, &back.settings).await;
+    Ok(wire_types::changed_agent(ops, &back).await)
+}
+
+async fn restore_session(ops: &Ops, entry: &TrashItem, note: &EntryMetadata, of: &SessionMetadata) -> Result<Session> {
+    let agent = ops.agents.by_id(note.agent_id).ok_or_else(|| {
+        Error::new(ErrorKind::AgentNotFound, format!("its agent {} is not there", of.agent_name))
+            .hint("restore the agent first, where it is in the trash: chorusctl trash list")
+    })?;
+    let facts = &agent.settings;
+    let target = path_of(&facts.dir, &note.name);
+    let catalog = &ops.store.catalog;
+    let named = catalog.sessions_named(Some(facts.id), note.name.clone()).await?;
+    // The row of the session itself, without a file: an earlier version was interrupted while deleting it, or a person
+    // has moved the file into the trash.
+    let stranger = |row: &SessionRow| row.header.id != of.id;
+    let elsewhere = |row: SessionRow| row.header.agent_id != facts.id || row.header.session_id != note.name;
+    if named.iter().any(stranger)
+        || catalog.session(of.id).await?.is_some_and(elsewhere)
+        || target.symlink_metadata().is_ok()
+    {
+        return Err(already_exists(format!("{} has a session {} already", facts.name, note.name))
+            .hint(format!("`chorusctl session import {}` takes it in under a new name", entry.content().display())));
+    }
+    let entry = move_out(entry, &target).await?;
+    match add_session_row(ops, facts, &note.name, of, target.clone()).await {
+        Ok(row) => {
+            discard_entry(entry).await;
+            wire_types::session(ops, row).await
+        }
+        Err(failure) => {
+            move_back(entry, target).await;
+            Err(failure)
+        }
+    }
+}
+
+/// Adds the row of a restored session whose file is at `path`, with the values that the trash has stored. The restore
+/// counts as a use.
+pub(super) async fn add_session_row(
+    ops: &Ops,
+    facts: &AgentSettings,
+    name: &str,
+    of: &SessionMetadata,
+    path: PathBuf,
+) -> Result<SessionRow> {
+    let found = run_blocking(move || session_files::read(&path)).await?;
+    let mut row = catalog_sync::session_row(facts, name, found, None, ops.clock.now());
+    row.header.id = of.id;
+    row.sha256.clone_from(&of.sha256);
+    row.place = of.place.unwrap_or(row.place);
+    ops.store.catalog.insert_session(row.clone(), SessionPlacement::AtOwnPlace, None).await?;
+    Ok(row)
+}
+
+/// Restores a memory, which becomes the newest one.
+async fn restore_memory(ops: &Ops, entry: &TrashItem, row: MemoryRow) -> Result<Option<MemoryEntry>> {
+    let known = || {
+        already_exists("that is remembered already, in the same words".into()).hint("`chorusctl memory list` shows it")
+    };
+    let knows = |entry: &Arc<AgentEntry>| match &row.project {
+        None => entry.settings.id == row.agent,
+        project => entry.settings.project == *project,
+    };
+    let agent = ops.agents.all().into_iter().find(knows).ok_or_else(|| {
+        let gone = match &row.project {
+            None => format!("the agent {} is not there", row.agent_name),
+            Some(project) => format!("no agent works on the project {project}"),
+        };
+        Error::new(ErrorKind::AgentNotFound, gone)
+            .hint("restore the agent first, where it is in the trash: chorusctl trash list")
+    })?;
+    let moving = hide_entry(entry).await?;
+    let catalog = &ops.store.catalog;
+    let remembered = async {
+        let RememberOutcome::New(id) = catalog.remember(row.clone()).await? else { return Err(known()) };
+        let by_hand = ops_memory::audit_row_of_change(ops, &agent, "restore", (None, Some(&row.text)));
+        if let Err(failure) = catalog.append_audit_row(by_hand).await {
+            catalog.delete_memories(vec![id]).await?;
+            return Err(failure);
+        }
+        Ok(id)
+    };
+    let id = match remembered.await {
+        Ok(id) => id,
+        Err(failure) => {
+            super::make_visible(moving).await;
+            return Err(failure);
+        }
+    };
+    discard_entry(moving).await;
+    ops_memory::to_entry(ops, &agent, MemoryRow { id, ..row }).await
+}
+
+fn already_exists(what: String) -> Error {
+    Error::new(ErrorKind::AlreadyExists, what)
+}
+
+async fn hide_entry(entry: &TrashItem) -> Result<TrashItem> {
+    let entry = entry.clone();
+    run_blocking(move || {
+        trash::begin_move(&entry)
+            .map_err(|e| Error::io(format_args!("cannot move {} out of the trash", entry.dir.display()), &e))
+    })
+    .await
+}
+
+/// Moves the content to `target`. The entry stays until the row exists.
+async fn move_out(entry: &TrashItem, target: &Path) -> Result<TrashItem> {
+    let (entry, target) = (hide_entry(entry).await?, target.to_owned());
+    run_blocking(move || match trash::move_out(&entry, &target) {
+        Ok(()) => Ok(entry),
+        Err(e) => {
+            let _ = trash::settle(&entry);
+            Err(Error::io(format_args!("cannot move {} out of the trash", target.display()), &e))
+        }
+    })
+    .await
+}
+
+async fn discard_entry(entry: TrashItem) {
+    let discarded = run_blocking(move || {
+        trash::remove_if_empty(&entry);
+        Ok(())
+    });
+    let _ = discarded.await;
+}
+
+/// Moves the content back into the trash after a failure.
+async fn move_back(entry: TrashItem, target: PathBuf) {
+    let undone =
+        run_blocking(move || trash::move_back(&entry, &target).map_err(|e| Error::io("cannot undo a restore", &e)));
+    if let Err(undo) = undone.await {
+        tracing::error!(failure = %undo, "a failed restore from the trash could not be undone");
+    }
+}

@@ -1,0 +1,48 @@
+//! The operation `usage`.
+
+use chorus_base::error::Result;
+use chorus_proto::methods::usage::{UsageDay, UsageParams, UsageResult, UsageSums};
+use chorus_store::catalog::{UsageFilter, UsageTotals};
+
+use super::context::history::parse_since;
+use super::{Ops, resolve};
+
+/// Sums the usage of model calls by day, agent and model. Days are those of the daemon's time zone.
+///
+/// # Errors
+/// `agent_not_found`, `invalid_params`, or a database error.
+pub async fn usage(ops: &Ops, params: UsageParams) -> Result<UsageResult> {
+    let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
+    let agents = match &params.agent {
+        Some(name) => agents_named(ops, name).await?,
+        None => Vec::new(),
+    };
+    let rows = ops.store.catalog.usage(UsageFilter { agents, since, zone: ops.usage.time_zone().clone() }).await?;
+    let mut total = UsageTotals::default();
+    let days = rows.into_iter().map(|row| {
+        total.add(&row.sums);
+        UsageDay { day: row.day, agent: row.agent_name, model: row.model, sums: to_usage_sums(&row.sums) }
+    });
+    Ok(UsageResult { days: days.collect(), total: to_usage_sums(&total) })
+}
+
+/// Returns the ids of the agent with this name, or of destroyed agents that had it, whose usage still counts.
+async fn agents_named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
+    if let Some(entry) = ops.agents.by_name(name) {
+        return Ok(vec![entry.settings.id]);
+    }
+    let before = ops.store.catalog.agents_with_usage_named(name.to_owned()).await?;
+    if before.is_empty() { Err(resolve::unknown_agent_error(ops, name)) } else { Ok(before) }
+}
+
+fn to_usage_sums(sums: &UsageTotals) -> UsageSums {
+    UsageSums {
+        calls: sums.calls,
+        input_tokens: sums.input,
+        output_tokens: sums.output,
+        cache_read_tokens: sums.cache_read,
+        cost_usd: sums.known_cost(),
+        unpriced_calls: sums.unpriced,
+        estimated_calls: sums.by_estimate,
+    }
+}

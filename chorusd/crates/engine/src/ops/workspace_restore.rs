@@ -1,0 +1,74 @@
+//! Restores the files of a workspace to the checkpoint of a session.
+
+use std::sync::Arc;
+
+use chorus_agent_core::AgentSettings;
+use chorus_base::error::{Error, Result};
+use chorus_proto::{ErrorKind, SessionHeader};
+use tokio_util::sync::CancellationToken;
+
+use super::Ops;
+use crate::agent::workspace_checkpoint;
+use crate::tools::ToolContext;
+use crate::tools::checkpoint::{RestoreError, check_restore, restore_files};
+
+/// The files of a checkpoint, ready to be restored.
+#[derive(Debug)]
+pub struct CheckpointFiles {
+    context: ToolContext,
+    commit: String,
+    /// The name of the session.
+    session: String,
+}
+
+impl CheckpointFiles {
+    /// Checks that the files of `session` can be restored in the workspace of `agent`.
+    ///
+    /// # Errors
+    /// `denied` if changes in the workspace would be lost, `not_found` if the workspace does not have the commit,
+    /// `git_failed`.
+    pub async fn prepare(ops: &Ops, agent: &Arc<AgentSettings>, session: &SessionHeader) -> Result<Self> {
+        let name = &session.session_id;
+        let Some(commit) = session.workspace_commit.clone() else {
+            let why = format!("{name} was saved without the files of the workspace");
+            return Err(Error::new(ErrorKind::NotFound, why).hint(format!(
+                "restore it without --files; `chorusctl agent config {} checkpoint_workspace true` has saves commit them",
+                agent.name
+            )));
+        };
+        let scene = workspace_checkpoint::tool_context(&ops.registry, agent, CancellationToken::new());
+        let files = Self { context: scene, commit, session: name.clone() };
+        check_restore(&files.context, &files.commit).await.map_err(|refused| files.to_error(refused))?;
+        Ok(files)
+    }
+
+    /// Restores the files in a new commit and returns the newest commit. Fails like [`CheckpointFiles::prepare`].
+    pub async fn restore(&self) -> Result<String> {
+        let message = format!("Files of {}", self.session);
+        restore_files(&self.context, &self.commit, &message).await.map_err(|refused| self.to_error(refused))
+    }
+
+    fn to_error(&self, refused: RestoreError) -> Error {
+        let (agent, workspace) = (&self.context.agent_name, self.context.workspace());
+        match refused {
+            RestoreError::Changes(what) => {
+                let first: String = what.lines().next().unwrap_or_default().trim().chars().take(200).collect();
+                Error::new(ErrorKind::Denied, format!("changes in the workspace of {agent} would be lost: {first}"))
+                    .hint(format!("commit them or put them aside in {}, then try again", workspace.display()))
+            }
+            RestoreError::UnknownCommit => {
+                let why =
+                    format!("the workspace of {agent} does not have the commit {} of {}", self.commit, self.session);
+                Error::new(ErrorKind::NotFound, why).hint("restore it without --files: the messages need no commit")
+            }
+            RestoreError::Failed(why) => {
+                let first: String = why.lines().next().unwrap_or_default().chars().take(300).collect();
+                Error::new(
+                    ErrorKind::GitFailed,
+                    format!("the files of {} cannot be brought back: {first}", self.session),
+                )
+                .hint("nothing was lost; try again, or restore it without --files for its messages")
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Recovers the tasks of an earlier daemon at the start.
+
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use chorus_base::error::Result;
+use chorus_proto::methods::tasks::TaskStatus;
+use chorus_store::catalog::TaskRow;
+
+use super::Tasks;
+use super::notice::{EXAMINED_OUTPUT_LEN, EndedTask};
+use super::process::ProcessIdentity;
+use super::run::TERMINATE_GRACE;
+
+/// The tasks that a start has found.
+#[derive(Debug, Default)]
+pub struct RecoveredTasks {
+    /// Tasks that were running when the daemon ended; their end is unknown.
+    lost: Vec<TaskRow>,
+    /// All tasks whose agents were not notified of the end.
+    unreported: Vec<TaskRow>,
+}
+
+impl Tasks {
+    /// Loads the table of tasks. Marks tasks that were running as lost, and ends in the background those processes that
+    /// are certainly still the same.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub async fn recover(&self) -> Result<RecoveredTasks> {
+        let mut found = self.shared.store.catalog.tasks_at_start().await?;
+        let mut lost = Vec::new();
+        for row in found.unreported.iter_mut().filter(|row| row.status == TaskStatus::Running) {
+            let noted = ProcessIdentity { pid: row.pid, start_time: row.pid_started, boot_id: row.boot.clone() };
+            if noted.is_running() {
+                tracing::warn!(agent = %row.agent_name, task = %row.id, pid = row.pid, "a task was left over; it is ended");
+                tokio::spawn(async move { noted.terminate(TERMINATE_GRACE).await });
+            }
+            (row.status, row.ended_at) = (TaskStatus::Lost, Some(self.shared.now()));
+            self.shared.store.catalog.update_task_end(row.clone()).await?;
+            *found.ended.entry(row.agent).or_default() += 1;
+            lost.push(row.clone());
+        }
+        self.shared.slots.restore(found.last, found.ended);
+        Ok(RecoveredTasks { lost, unreported: found.unreported })
+    }
+
+    /// Notifies observers and agents of the recovered tasks, once there are receivers.
+    pub async fn notify_recovered(&self, recovered: RecoveredTasks) {
+        for row in &recovered.lost {
+            self.shared.publish_end(row);
+        }
+        let mut ended = Vec::with_capacity(recovered.unreported.len());
+        for row in recovered.unreported {
+            let Some((_, dir)) = self.shared.host().and_then(|outside| outside.name_and_dir(row.agent)) else {
+                // The agent does not exist any more: mark the task as notified.
+                if let Err(failure) = self.shared.store.catalog.mark_task_reported(row.id).await {
+                    tracing::warn!(%failure, "a task of an agent that is gone cannot be put aside");
+                }
+                continue;
+            };
+            let path = dir.join(&row.log_path);
+            let read = tokio::task::spawn_blocking(move || read_tail(&path)).await;
+            let (output, problem) = match read.map_err(io::Error::other).and_then(|read| read) {
+                Ok(output) => (output, None),
+                Err(e) => (Vec::new(), Some(format!("its log cannot be read: {e}"))),
+            };
+            ended.push(EndedTask { row, output, problem });
+        }
+        self.notify_agents(ended).await;
+    }
+}
+
+/// Reads the last bytes of a file. Blocks.
+fn read_tail(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = std::fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(EXAMINED_OUTPUT_LEN as u64 + 1)))?;
+    let mut end = Vec::new();
+    file.take(EXAMINED_OUTPUT_LEN as u64 + 1).read_to_end(&mut end)?;
+    Ok(end)
+}

@@ -1,0 +1,148 @@
+//! Starts tasks.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_base::private_fs::create_private;
+use chorus_proto::EventType;
+use chorus_proto::methods::tasks::TaskStatus;
+use chorus_redact::Redactor;
+use chorus_sandbox::{CommandSpec, Sandbox, SandboxChild};
+use chorus_store::catalog::TaskRow;
+use serde_json::json;
+use tokio::net::unix::pipe::Receiver;
+use uuid::Uuid;
+
+use super::log::TaskLog;
+use super::run::{self, TaskRun};
+use super::slots::SlotGuard;
+use super::{LOGS_DIR, Tasks, process};
+
+/// Attempts to find a free log name: logs with the next numbers may remain from a table that was lost.
+const MAX_LOG_NAME_ATTEMPTS: usize = 10_000;
+
+/// Limit on the bytes of an agent's logs, above which no further task is started. Logs are never removed automatically.
+const MAX_LOG_BYTES: u64 = 1 << 30;
+
+/// A command to run in the background.
+#[derive(Debug)]
+pub struct TaskSpec {
+    pub agent: Uuid,
+    pub agent_name: String,
+    /// The agent's directory, as an absolute path.
+    pub dir: PathBuf,
+    /// The command as shown to people and stored in the table.
+    pub command: String,
+    pub command_spec: CommandSpec,
+    /// Replaces secrets in the log; `None` if they may stay.
+    pub redactor: Option<Arc<Redactor>>,
+}
+
+impl Tasks {
+    /// Starts a command. The task's row is durable when this returns.
+    ///
+    /// # Errors
+    /// The reason why it was not started, for the model.
+    pub async fn start(&self, sandbox: &Sandbox, start: TaskSpec) -> Result<TaskRow, String> {
+        let (taken, log) = self.reserve_slot_and_log(&start).await?;
+        let number = taken.number;
+        let begun = self.launch(sandbox, &start, taken, log).await;
+        if begun.is_err() {
+            let path = start.dir.join(LOGS_DIR).join(log_file_name(number));
+            let _ = tokio::task::spawn_blocking(move || std::fs::remove_file(path)).await;
+        }
+        begun
+    }
+
+    /// Acquires a slot and creates an empty log with its number.
+    async fn reserve_slot_and_log(&self, start: &TaskSpec) -> Result<(SlotGuard, TaskLog), String> {
+        for _ in 0..MAX_LOG_NAME_ATTEMPTS {
+            let taken = self.shared.slots.acquire(start.agent)?;
+            let dir = start.dir.join(LOGS_DIR);
+            let path = dir.join(log_file_name(taken.number));
+            let redactor = start.redactor.clone();
+            let made = tokio::task::spawn_blocking(move || create_log(&dir, &path, redactor.as_ref())).await;
+            match made.map_err(io::Error::other).and_then(|made| made) {
+                Ok(log) => return Ok((taken, log)),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(format!("it was not started: its log cannot be made: {e}")),
+            }
+        }
+        Err("it was not started: no name for its log is free".into())
+    }
+
+    async fn launch(
+        &self,
+        sandbox: &Sandbox,
+        start: &TaskSpec,
+        taken: SlotGuard,
+        log: TaskLog,
+    ) -> Result<TaskRow, String> {
+        let cannot = |e: io::Error| format!("it was not started: {e}");
+        let (mut running, output) = spawn_command(sandbox, &start.command_spec).map_err(cannot)?;
+        let pid = running.pid();
+        let row = TaskRow {
+            id: format!("t{}", taken.number),
+            agent: start.agent,
+            agent_name: start.agent_name.clone(),
+            command: start.command.clone(),
+            pid,
+            pid_started: process::child_start_time(pid).unwrap_or(0),
+            boot: process::boot_id(),
+            status: TaskStatus::Running,
+            exit_code: None,
+            signal: None,
+            started_at: self.shared.now(),
+            ended_at: None,
+            log_path: format!("{LOGS_DIR}/{}", log_file_name(taken.number)),
+        };
+        if let Err(failure) = self.shared.store.catalog.insert_task(row.clone()).await {
+            running.terminate(Duration::ZERO).await;
+            return Err(format!("it was not started: it cannot be written down ({failure})"));
+        }
+        self.shared.slots.set_running(taken.number, row.clone());
+        tracing::info!(agent = %row.agent_name, task = %row.id, pid, "a task has started");
+        if let Some(outside) = self.shared.host() {
+            let data = json!({"id": row.id, "command": run::shorten_command(&row.command), "pid": pid});
+            outside.publish_event(EventType::TaskStarted, row.agent_name.clone(), data);
+            outside.sync_running_tasks(row.agent);
+        }
+        let run = TaskRun { shared: self.shared.clone(), slot: taken, row: row.clone(), running, output, log };
+        tokio::spawn(run.run_to_end());
+        Ok(row)
+    }
+}
+
+fn log_file_name(number: u64) -> String {
+    format!("t{number}.log")
+}
+
+/// Creates the log unless the agent's logs exceed the limit. Blocks.
+fn create_log(dir: &Path, path: &Path, redactor: Option<&Arc<Redactor>>) -> io::Result<TaskLog> {
+    create_private(dir)?;
+    let sizes = std::fs::read_dir(dir)?.flatten().filter_map(|entry| Some(entry.metadata().ok()?.len()));
+    if sizes.sum::<u64>() >= MAX_LOG_BYTES {
+        return Err(io::Error::new(
+            io::ErrorKind::QuotaExceeded,
+            format!(
+                "the logs of this agent's tasks have {} MiB, and no more are begun. Run the command in the foreground, or \
+                 have a person remove old ones from {}",
+                MAX_LOG_BYTES >> 20,
+                dir.display()
+            ),
+        ));
+    }
+    TaskLog::create(path, redactor)
+}
+
+/// Starts the command with both output streams in one pipe, so that their order is preserved.
+fn spawn_command(sandbox: &Sandbox, job: &CommandSpec) -> io::Result<(SandboxChild, Receiver)> {
+    let (reader, writer) = io::pipe()?;
+    let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
+    let running = sandbox.start(job, Stdio::from(writer.try_clone()?), Stdio::from(writer))?;
+    Ok((running, output))
+}

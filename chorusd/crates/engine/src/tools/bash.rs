@@ -1,0 +1,125 @@
+//! The tool `bash`: runs a command in the sandbox.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_permissions::Action;
+use chorus_sandbox as sandbox;
+use chorus_sandbox::{CommandOutcome, CommandSpec, Confinement, Exit, ResourceLimits};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::tool::{Tool, ToolOutcome};
+use super::{ToolContext, bash_background};
+
+/// Default and maximum timeout of a command, in seconds.
+const DEFAULT_TIMEOUT_SECS: u64 = 120;
+const MAX_TIMEOUT_SECS: u64 = 600;
+
+pub struct Bash;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    command: String,
+    /// Seconds; 120 unless given.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 600))]
+    timeout: Option<u64>,
+    /// For what takes minutes: it has no timeout, and a message tells when it has ended.
+    #[serde(default)]
+    background: bool,
+}
+
+impl Tool for Bash {
+    const NAME: &'static str = "bash";
+    const DESCRIPTION: &'static str = "Runs a command by `bash -c` in the workspace; returns its output and exit status. Each call begins anew: no cd, variable or process is carried over, and only the workspace keeps files. There is no terminal and no input.";
+    type Params = Params;
+
+    fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
+        if params.command.trim().is_empty() {
+            return Err("the command is empty; call bash again with one".into());
+        }
+        // Arguments of programs end at a NUL: the command that runs would differ from the one that was judged.
+        if params.command.contains('\0') {
+            return Err("the command has a NUL in it, which no command can have; leave it out".into());
+        }
+        if params.background && params.timeout.is_some() {
+            return Err("a command in the background has no timeout; leave one of the two out".into());
+        }
+        if params.timeout.is_some_and(|timeout| !(1..=MAX_TIMEOUT_SECS).contains(&timeout)) {
+            return Err(format!("timeout must be from 1 to {MAX_TIMEOUT_SECS} seconds"));
+        }
+        Ok(Action::Bash { command: &params.command }.to_string())
+    }
+
+    fn not_covered_by_always(params: &Params) -> Option<&'static str> {
+        params.background.then_some(
+            "what is approved for ever is approved for the foreground; in the background it is asked about every time",
+        )
+    }
+
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        if params.background {
+            return bash_background::start_command(params.command, &scene).await;
+        }
+        let timeout = Duration::from_secs(params.timeout.unwrap_or(DEFAULT_TIMEOUT_SECS));
+        let job = CommandSpec {
+            argv: ["bash", "--noprofile", "--norc", "-c", &params.command].map(Into::into).into(),
+            env: Vec::new(),
+            confinement: Confinement {
+                workspace: scene.workspace(),
+                network: scene.allows_network(),
+                limits: ResourceLimits { time: Some(timeout), ..ResourceLimits::default() },
+            },
+        };
+        match sandbox::run_redacted(&scene.services.sandbox, &job, &scene.cancel, scene.redactor.as_ref()).await {
+            Ok(ran) => format_outcome(ran, timeout),
+            Err(e) => ToolOutcome::error(format!("the command was not run: {e}")),
+        }
+    }
+}
+
+/// Returns the output, followed by a line such as `[exit status N]`.
+fn format_outcome(ran: CommandOutcome, timeout: Duration) -> ToolOutcome {
+    let mut text = ran.output;
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let _ = match ran.exit {
+        _ if ran.cancelled => write!(text, "[cancelled: all its processes were ended]"),
+        Exit::Code(code) => write!(text, "[exit status {code}]"),
+        Exit::Signal(signal) => write!(text, "[ended by signal {signal}]"),
+        Exit::Memory => write!(
+            text,
+            "[out of memory: its processes used more than {} GiB together, and all were ended]",
+            ResourceLimits::default().memory >> 30
+        ),
+        Exit::TimedOut => write!(text, "[timed out after {} s: all its processes were ended]", timeout.as_secs()),
+    };
+    ToolOutcome::Completed { text, is_error: ran.cancelled || ran.exit != Exit::Code(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_says_how_it_ended() {
+        let ran = |exit, output: &str, cancelled| {
+            let ToolOutcome::Completed { text, is_error } =
+                format_outcome(CommandOutcome { exit, output: output.into(), cancelled }, Duration::from_secs(7))
+            else {
+                panic!("the turn goes on");
+            };
+            (text, is_error)
+        };
+        assert_eq!(ran(Exit::Code(0), "", false), ("[exit status 0]".into(), false));
+        assert_eq!(ran(Exit::Code(3), "no", false), ("no\n[exit status 3]".into(), true));
+        assert_eq!(ran(Exit::Signal(9), "x\n", false), ("x\n[ended by signal 9]".into(), true));
+        let (text, is_error) = ran(Exit::TimedOut, "", false);
+        assert!(text.starts_with("[timed out after 7 s") && is_error);
+        assert!(ran(Exit::Signal(15), "", true).0.contains("[cancelled"));
+    }
+}

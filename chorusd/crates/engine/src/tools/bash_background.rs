@@ -1,0 +1,38 @@
+//! Starts background tasks for the tool `bash`.
+
+use std::ffi::OsString;
+
+use chorus_sandbox::{CommandSpec, Confinement, ResourceLimits};
+
+use super::ToolContext;
+use super::tool::ToolOutcome;
+use crate::tasks::TaskSpec;
+
+/// Starts `command`, which was already judged and allowed, without waiting for its end.
+pub async fn start_command(command: String, scene: &ToolContext) -> ToolOutcome {
+    tokio::select! {
+        biased;
+        () = scene.cancel.cancelled() => return ToolOutcome::error("it was not started: the turn was cancelled"),
+        _ = scene.services.sandbox.prepare() => {}
+    }
+    let argv = ["bash", "--noprofile", "--norc", "-c", &command].map(OsString::from);
+    let confinement = Confinement {
+        workspace: scene.workspace(),
+        network: scene.allows_network(),
+        // A background task has no time limit.
+        limits: ResourceLimits { time: None, ..ResourceLimits::default() },
+    };
+    let job = CommandSpec { argv: argv.to_vec(), env: Vec::new(), confinement };
+    let (agent, agent_name, dir) = (scene.agent, scene.agent_name.clone(), scene.dir.clone());
+    let (command, redactor) = (scene.redact_for_storage(command).text, scene.redactor.clone());
+    let start = TaskSpec { agent, agent_name, dir, command, command_spec: job, redactor };
+    let started = scene.services.tasks.start(&scene.services.sandbox, start).await;
+    match started {
+        Ok(row) => ToolOutcome::success(format!(
+            "task {} runs in the background (pid {}). When it ends, a message tells you its exit status and its last lines; \
+             do not wait for it. To look at its output before that, let the command write into a file of the workspace.",
+            row.id, row.pid
+        )),
+        Err(why) => ToolOutcome::error(why),
+    }
+}

@@ -1,0 +1,165 @@
+//! The context of a tool call, and the services that it may use.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use chorus_base::requester::Requester;
+use chorus_clock::Clock;
+use chorus_llm::Models;
+use chorus_permissions::Profile;
+use chorus_proto::methods::send::TurnEvent;
+use chorus_redact::Redactor;
+use chorus_sandbox::Sandbox;
+use chorus_store::Store;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::agent_locks::AgentLocks;
+use super::{FileLocks, ToolHost};
+use crate::approvals::Approvals;
+use crate::tasks::Tasks;
+
+/// Services that all tool calls share.
+#[derive(Debug)]
+pub struct ToolServices {
+    pub models: Arc<Models>,
+    pub store: Arc<Store>,
+    pub clock: Clock,
+    pub approvals: Approvals,
+    pub sandbox: Sandbox,
+    /// Locks of files that are being written.
+    pub file_locks: FileLocks,
+    /// Background tasks.
+    pub tasks: Tasks,
+    /// Admits one git command at a time per workspace.
+    pub git_locks: AgentLocks,
+    /// Admits one change of docs/ at a time per agent.
+    pub docs_locks: AgentLocks,
+    /// Set once the daemon is complete.
+    pub host: OnceLock<Weak<dyn ToolHost>>,
+}
+
+/// The turn of an agent, as seen by a tool call in it.
+pub struct ToolContext {
+    pub agent: Uuid,
+    pub agent_name: String,
+    /// The project that the agent shares with others.
+    pub project: Option<String>,
+    /// The agent's directory, as an absolute path.
+    pub dir: PathBuf,
+    pub turn: Uuid,
+    /// The message that contains the call.
+    pub message: Option<String>,
+    /// The requester of the turn.
+    pub requester: Requester,
+    /// The profile at the time of the call; a change in this turn applies from the next call on.
+    pub profile: Arc<Profile>,
+    /// Reads the current profile; returns `None` if the agent does not exist any more.
+    pub current_profile: Box<dyn Fn() -> Option<Arc<Profile>> + Send + Sync>,
+    /// Replaces secrets in what is stored; `None` if this agent may store them.
+    pub redactor: Option<Arc<Redactor>>,
+    /// Cancelled when the turn is to end.
+    pub cancel: CancellationToken,
+    /// The effective target that was shown in the approval prompt.
+    pub approved_target: OnceLock<String>,
+    /// Sends an event to the listeners of the turn.
+    pub emit_event: Box<dyn Fn(TurnEvent) + Send + Sync>,
+    pub services: Arc<ToolServices>,
+}
+
+/// A text as it is stored, with a note for the model if it differs from what the model wrote.
+#[derive(Debug)]
+pub struct StoredText {
+    pub text: String,
+    pub note: &'static str,
+}
+
+impl std::fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scene").field("agent", &self.agent_name).field("turn", &self.turn).finish_non_exhaustive()
+    }
+}
+
+impl ToolServices {
+    /// Creates the services. Approvals expire after `approval_timeout`. The last argument is the daemon's program and
+    /// its home.
+    #[must_use]
+    pub fn new(
+        store: Arc<Store>,
+        models: Arc<Models>,
+        clock: Clock,
+        approval_timeout: Duration,
+        (program, home): (&Path, &Path),
+    ) -> Arc<Self> {
+        let approvals = Approvals::new(store.clone(), clock.clone(), approval_timeout, models.redactor().clone());
+        let tasks = Tasks::new(store.clone(), clock.clone());
+        Arc::new(Self {
+            models,
+            store,
+            clock,
+            approvals,
+            sandbox: Sandbox::new(program, home),
+            file_locks: FileLocks::default(),
+            tasks,
+            git_locks: AgentLocks::default(),
+            docs_locks: AgentLocks::default(),
+            host: OnceLock::new(),
+        })
+    }
+
+    /// Returns the rest of the daemon; `None` while it starts or stops.
+    #[must_use]
+    pub fn host(&self) -> Option<Arc<dyn ToolHost>> {
+        self.host.get()?.upgrade()
+    }
+}
+
+impl ToolContext {
+    /// Checks that the effective target of a call is still the one that was approved.
+    ///
+    /// # Errors
+    /// A message for the model if it is not.
+    pub fn check_target_unchanged(&self, place: &str) -> Result<(), String> {
+        match self.approved_target.get() {
+            Some(agreed) if agreed != place => {
+                Err(format!("it was approved for {agreed}, and leads to {place} by now; nothing was done"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns true if commands may use the network by the current profile, which may have changed during an approval.
+    #[must_use]
+    pub fn allows_network(&self) -> bool {
+        (self.current_profile)().is_some_and(|profile| profile.allows_network())
+    }
+
+    /// Returns the agent's workspace directory.
+    #[must_use]
+    pub fn workspace(&self) -> PathBuf {
+        self.dir.join("workspace")
+    }
+
+    /// Replaces the secrets in a text that is to be stored, unless this agent may store them.
+    #[must_use]
+    pub fn redact_for_storage(&self, text: String) -> StoredText {
+        let clean = self.redactor.as_ref().and_then(|redactor| match redactor.redact_text(&text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(clean) => Some(clean),
+        });
+        match clean {
+            Some(text) => {
+                StoredText { text, note: "; the secrets in it were replaced, as they are wherever they would be kept" }
+            }
+            None => StoredText { text, note: "" },
+        }
+    }
+
+    /// Returns true if `text` contains a secret that must not be stored.
+    #[must_use]
+    pub fn has_secret(&self, text: &str) -> bool {
+        self.redactor.as_ref().is_some_and(|redactor| redactor.count_secrets(text) > 0)
+    }
+}

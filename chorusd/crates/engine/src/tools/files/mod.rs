@@ -1,0 +1,70 @@
+//! The file tools. Paths are normalised once and opened beneath a held directory of the workspace.
+
+pub mod append_file;
+pub mod create_file;
+mod edit;
+mod line_format;
+mod locks;
+mod path_param;
+pub mod str_replace;
+mod temp_names;
+pub mod view;
+mod workspace;
+mod workspace_path;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use chorus_permissions::{Action, WorkspacePaths};
+
+use super::ToolContext;
+use super::tool::{Tool as _, ToolOutcome};
+use append_file::AppendFile;
+use create_file::CreateFile;
+pub use edit::Edit;
+pub use locks::FileLocks;
+use path_param::PathParam;
+use str_replace::StrReplace;
+pub use view::LineRange;
+use view::View;
+pub use workspace::Workspace;
+pub use workspace_path::WorkspacePath;
+
+/// Returns the action of a file tool, with exactly the path that the tool opens.
+fn file_action(tool: &str, path: &PathParam, scene: &ToolContext) -> Result<String, String> {
+    let place = path.resolve(scene)?;
+    Ok(Action::File { tool, path: &place.to_string() }.to_string())
+}
+
+/// Returns the absolute paths by which a command may name a workspace. Resolves links on the disk.
+#[must_use]
+pub fn workspace_paths(workspace: &Path) -> WorkspacePaths {
+    WorkspacePaths::new([Some(workspace.to_owned()), workspace.canonicalize().ok()].into_iter().flatten())
+}
+
+/// Returns the action of a file tool with the path that the tool would open; `None` if it is not such an action, or if
+/// the tool would refuse the path.
+#[must_use]
+pub fn normalize_file_action(action: &str, workspace: &Path) -> Option<String> {
+    let (tool, path) = action.strip_prefix("tool:")?.split_once(':')?;
+    let tools = [AppendFile::NAME, CreateFile::NAME, StrReplace::NAME, View::NAME];
+    let place = WorkspacePath::parse(path, workspace).ok().filter(|_| tools.contains(&tool))?;
+    Some(Action::File { tool, path: &place.to_string() }.to_string())
+}
+
+/// Runs a file operation in a blocking thread.
+async fn run_blocking(
+    path: PathParam,
+    scene: Arc<ToolContext>,
+    work: impl FnOnce(&Workspace, &WorkspacePath, &FileLocks) -> Result<String, String> + Send + 'static,
+) -> ToolOutcome {
+    let done = tokio::task::spawn_blocking(move || {
+        let place = path.resolve(&scene)?;
+        work(&Workspace::open(&scene.workspace())?, place, &scene.services.file_locks)
+    });
+    match done.await {
+        Ok(Ok(text)) => ToolOutcome::success(text),
+        Ok(Err(wrong)) => ToolOutcome::error(wrong),
+        Err(e) => ToolOutcome::error(format!("the tool failed: {e}")),
+    }
+}

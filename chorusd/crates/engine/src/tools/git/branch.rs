@@ -1,0 +1,56 @@
+//! The tool `git_branch`: creates or lists branches.
+
+use std::sync::Arc;
+
+use chorus_permissions::Action;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::run::Git;
+use super::{GitResult, ref_names};
+use crate::tools::ToolContext;
+use crate::tools::tool::{Tool, ToolOutcome};
+
+pub struct GitBranch;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    #[serde(default)]
+    name: Option<String>,
+}
+
+impl Tool for GitBranch {
+    const NAME: &'static str = "git_branch";
+    const DESCRIPTION: &'static str = "Makes a branch without changing to it; without a name, lists the branches.";
+    type Params = Params;
+
+    fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
+        Ok(match &params.name {
+            None => Action::Git { verb: "branch" }.to_string(),
+            Some(name) => {
+                ref_names::check_branch(name)?;
+                Action::GitBranch { name }.to_string()
+            }
+        })
+    }
+
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        branch(params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
+    }
+}
+
+async fn branch(params: Params, scene: &ToolContext) -> GitResult<String> {
+    let _alone = scene.services.git_locks.lock(scene.agent).await;
+    let git = Git::new(scene).await?;
+    match params.name {
+        Some(name) => {
+            git.output(["branch", "--no-track", "--", &name]).await?;
+            Ok(format!("the branch {name} is made"))
+        }
+        None => {
+            let said = git.output(["branch", "--list", "--no-column", "--format=%(HEAD) %(refname:short)"]).await?;
+            Ok(if said.is_empty() { "there are no branches yet: nothing was committed".into() } else { said })
+        }
+    }
+}

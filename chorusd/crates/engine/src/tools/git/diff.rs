@@ -1,0 +1,60 @@
+//! The tool `git_diff`: shows changes.
+
+use std::sync::Arc;
+
+use chorus_permissions::Action;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::run::Git;
+use super::{GitResult, ref_names};
+use crate::tools::ToolContext;
+use crate::tools::tool::{Tool, ToolOutcome};
+
+pub struct GitDiff;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    #[serde(default)]
+    path: Option<String>,
+    /// What is staged; else what is not.
+    #[serde(default)]
+    staged: bool,
+}
+
+impl Tool for GitDiff {
+    const NAME: &'static str = "git_diff";
+    const DESCRIPTION: &'static str =
+        "Shows what has changed since the last commit, and files that git does not know yet.";
+    type Params = Params;
+
+    fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
+        params.path.iter().try_for_each(|path| ref_names::check_path(path))?;
+        Ok(Action::Git { verb: "diff" }.to_string())
+    }
+
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        diff(params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
+    }
+}
+
+async fn diff(params: Params, scene: &ToolContext) -> GitResult<String> {
+    let _alone = scene.services.git_locks.lock(scene.agent).await;
+    let git = Git::new(scene).await?;
+    let path = params.path.as_deref().map(ref_names::literal_pathspec);
+    let mut args = vec!["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"];
+    args.extend(params.staged.then_some("--cached"));
+    args.push("--");
+    args.extend(path.as_deref());
+    let mut said = git.output_redacted(args).await?;
+    if !params.staged {
+        let mut args = vec!["ls-files", "--others", "--exclude-standard", "--"];
+        args.extend(path.as_deref());
+        let others = git.output_redacted(args).await?;
+        if !others.is_empty() {
+            said = [said.as_str(), "not known to git yet:", &others].join("\n").trim_start().to_owned();
+        }
+    }
+    Ok(if said.is_empty() { "there are no changes".into() } else { said })
+}

@@ -1,0 +1,42 @@
+//! The tool `git_init`: creates a repository.
+
+use std::sync::Arc;
+
+use chorus_permissions::Action;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::GitResult;
+use super::run::Git;
+use crate::tools::ToolContext;
+use crate::tools::tool::{Tool, ToolOutcome};
+
+pub struct GitInit;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {}
+
+impl Tool for GitInit {
+    const NAME: &'static str = "git_init";
+    const DESCRIPTION: &'static str = "Makes the workspace a git repository.";
+    type Params = Params;
+
+    fn action(_: &Params, _: &ToolContext) -> Result<String, String> {
+        Ok(Action::Git { verb: "init" }.to_string())
+    }
+
+    async fn run(_: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        init(&scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
+    }
+}
+
+async fn init(scene: &ToolContext) -> GitResult<String> {
+    let _alone = scene.services.git_locks.lock(scene.agent).await;
+    if scene.workspace().join(".git").symlink_metadata().is_ok() {
+        return Err("the workspace has a .git already".into());
+    }
+    let args = ["init", "--quiet", "--template=", "--initial-branch=main"];
+    Git::without_repository(scene).output(args).await?;
+    Ok("the workspace is a git repository now; its branch is main".into())
+}

@@ -1,0 +1,45 @@
+//! Runs git in the workspace. The workspace's configuration (`.git/config`, attributes, hooks) can never name a program
+//! that runs: each such setting is overridden, and if one cannot be, git is not run.
+
+mod branch;
+mod checkout;
+pub mod checkpoint;
+mod commit;
+mod diff;
+mod host_command;
+mod ignored_conflicts;
+mod init;
+mod log;
+mod merge_request;
+mod network_policy;
+mod push;
+mod ref_names;
+mod remote;
+mod run;
+
+use std::path::PathBuf;
+
+use super::ToolContext;
+pub use branch::GitBranch;
+pub use checkout::GitCheckout;
+pub use commit::GitCommit;
+pub use diff::GitDiff;
+pub use init::GitInit;
+pub use log::GitLog;
+pub use merge_request::GitMergeRequest;
+pub use push::GitPush;
+pub use run::{settings, variables};
+
+/// A result whose error is the reason for the model.
+type GitResult<T> = Result<T, String>;
+
+/// Returns the workspace's `.git`, which must be a real directory, not a link or a file that refers to another
+/// repository.
+fn repository_dir(scene: &ToolContext) -> GitResult<PathBuf> {
+    let dir = scene.workspace().join(".git");
+    match dir.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => Ok(dir),
+        Ok(_) => Err("the .git of the workspace is no directory of its own; git tools do not follow it".into()),
+        Err(_) => Err("the workspace is no git repository; git_init makes it one".into()),
+    }
+}

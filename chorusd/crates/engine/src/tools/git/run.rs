@@ -1,0 +1,237 @@
+//! Runs git commands in the sandbox with settings that nothing in the workspace can override.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use chorus_redact::Redactor;
+use chorus_sandbox::{CommandSpec, Confinement, Exit, ResourceLimits, run_redacted};
+
+use super::{GitResult, repository_dir};
+use crate::tools::ToolContext;
+
+/// Settings given on the command line, which take precedence over those of any file.
+const SETTINGS: [&str; 30] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.editor=false",
+    "core.askPass=",
+    "core.sshCommand=false",
+    "core.gitProxy=none",
+    "core.alternateRefsCommand=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "sequence.editor=false",
+    "interactive.diffFilter=false",
+    "credential.helper=",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "push.gpgSign=false",
+    "gpg.program=false",
+    "gpg.openpgp.program=false",
+    "gpg.x509.program=false",
+    "gpg.ssh.program=false",
+    "gpg.ssh.defaultKeyCommand=false",
+    "log.showSignature=false",
+    "submodule.recurse=false",
+    "diff.ignoreSubmodules=all",
+    "protocol.ext.allow=never",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "init.templateDir=",
+    "safe.bareRepository=explicit",
+    "color.ui=false",
+];
+
+/// Environment variables of every git command.
+const VARIABLES: [(&str, &str); 17] = [
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", ""),
+    ("SSH_ASKPASS", ""),
+    ("GIT_SSH_COMMAND", "false"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_SEQUENCE_EDITOR", "false"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_PROXY_COMMAND", ""),
+    ("GIT_MERGE_AUTOEDIT", "no"),
+    ("GIT_ADVICE", "0"),
+    ("LC_ALL", "C.UTF-8"),
+    ("LANGUAGE", "C"),
+];
+
+/// Settings that name programs and cannot be overridden, because their names can be chosen freely.
+const PROGRAM_SETTINGS_PATTERN: &str = r"^(filter|hook)\.";
+
+/// The output of git, and whether it succeeded.
+#[derive(Debug)]
+pub struct GitOutput {
+    pub ok: bool,
+    pub text: String,
+}
+
+/// A way to run git.
+pub struct Git<'a> {
+    scene: &'a ToolContext,
+    settings: Vec<String>,
+    env: Vec<(OsString, OsString)>,
+}
+
+impl<'a> Git<'a> {
+    /// Returns git for the workspace's repository after checking its configuration.
+    ///
+    /// # Errors
+    /// There is no repository, or its configuration names programs.
+    pub async fn new(scene: &'a ToolContext) -> GitResult<Self> {
+        let repository = repository_dir(scene)?;
+        let mut git = Self::without_repository(scene);
+        for variable in ["GIT_DIR", "GIT_COMMON_DIR"] {
+            git.env.push((variable.into(), repository.clone().into()));
+        }
+        git.env.push(("GIT_WORK_TREE".into(), scene.workspace().into()));
+        git.env.push(("GIT_ALLOW_PROTOCOL".into(), "none".into()));
+        git.check_config().await?;
+        Ok(git)
+    }
+
+    /// Returns git without a repository.
+    pub fn without_repository(scene: &'a ToolContext) -> Self {
+        let mut env: Vec<(OsString, OsString)> =
+            VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let above = scene.dir.clone().into_os_string();
+        env.push(("GIT_CEILING_DIRECTORIES".into(), above));
+        Self { scene, settings: SETTINGS.map(str::to_owned).to_vec(), env }
+    }
+
+    /// Refuses a configuration that names programs, and sets an identity if there is none. Any unexpected line of
+    /// output is a reason to refuse, including the one that replaces a part left out of long output.
+    async fn check_config(&mut self) -> GitResult<()> {
+        let wanted = format!("({PROGRAM_SETTINGS_PATTERN})|(^user\\.(name|email)$)");
+        let said = self.run(["config", "--includes", "--name-only", "--get-regexp", &wanted]).await?;
+        if !said.ok && !said.text.is_empty() {
+            return Err(format!("the configuration of the repository cannot be read: {}", said.text));
+        }
+        let (mut name, mut email) = (false, false);
+        for line in said.text.lines() {
+            match line {
+                "user.name" => name = true,
+                "user.email" => email = true,
+                other => {
+                    let shown: String = other.chars().take(200).collect();
+                    return Err(format!(
+                        "the repository's configuration has `{shown}`, which names a program to run; git tools run none. Remove that \
+                         setting, or use git through bash"
+                    ));
+                }
+            }
+        }
+        if !name {
+            self.settings.push(format!("user.name={}", self.scene.agent_name));
+        }
+        if !email {
+            self.settings.push(format!("user.email={}@chorus.localhost", self.scene.agent_name));
+        }
+        Ok(())
+    }
+
+    /// Returns the settings as arguments of git.
+    pub fn settings(&self) -> impl Iterator<Item = &str> {
+        self.settings.iter().flat_map(|setting| ["-c", setting.as_str()])
+    }
+
+    /// Runs git with these arguments.
+    ///
+    /// # Errors
+    /// Git could not be run, or did not exit by itself.
+    pub async fn run<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<GitOutput> {
+        run_in_sandbox(self.scene, self.argv(args), self.env.clone(), false).await
+    }
+
+    /// Like [`Git::output`], for output that is only shown: secrets are replaced before any of it is left out.
+    ///
+    /// # Errors
+    /// As for [`Git::output`].
+    pub async fn output_redacted<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<String> {
+        let said =
+            run_in_sandbox_redacted(self.scene, self.argv(args), self.env.clone(), false, self.scene.redactor.as_ref())
+                .await?;
+        if said.ok { Ok(said.text) } else { Err(said.text) }
+    }
+
+    fn argv<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> Vec<OsString> {
+        let mut argv: Vec<OsString> = vec!["git".into(), "--no-pager".into()];
+        argv.extend(self.settings().map(Into::into));
+        argv.extend(args.into_iter().map(|arg| arg.as_ref().into()));
+        argv
+    }
+
+    /// Runs a shell script with the git settings as its arguments.
+    ///
+    /// # Errors
+    /// As for [`Git::run`].
+    pub async fn run_script(&self, script: &str) -> GitResult<GitOutput> {
+        let mut argv: Vec<OsString> = ["sh", "-c", script, "sh"].map(Into::into).to_vec();
+        argv.extend(self.settings().map(Into::into));
+        run_in_sandbox(self.scene, argv, self.env.clone(), false).await
+    }
+
+    /// Like [`Git::run`], but returns only the output and fails if git does.
+    ///
+    /// # Errors
+    /// As for [`Git::run`], and git's own error message.
+    pub async fn output<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<String> {
+        let said = self.run(args).await?;
+        if said.ok { Ok(said.text) } else { Err(said.text) }
+    }
+}
+
+/// Returns the settings that git is run with everywhere.
+pub fn settings() -> impl Iterator<Item = &'static str> {
+    SETTINGS.into_iter()
+}
+
+/// Returns the environment variables that git is run with everywhere.
+pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
+    VARIABLES.iter().map(|(name, value)| (name.into(), value.into()))
+}
+
+/// Runs a command in the agent's sandbox.
+///
+/// # Errors
+/// The command could not be run, or did not exit by itself.
+pub async fn run_in_sandbox(
+    scene: &ToolContext,
+    argv: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    network: bool,
+) -> GitResult<GitOutput> {
+    run_in_sandbox_redacted(scene, argv, env, network, None).await
+}
+
+async fn run_in_sandbox_redacted(
+    scene: &ToolContext,
+    argv: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    network: bool,
+    redactor: Option<&Arc<Redactor>>,
+) -> GitResult<GitOutput> {
+    let program = argv.first().map(|program| Path::new(program).display().to_string()).unwrap_or_default();
+    let confinement = Confinement { workspace: scene.workspace(), network, limits: ResourceLimits::default() };
+    let job = CommandSpec { argv, env, confinement };
+    let ran = run_redacted(&scene.services.sandbox, &job, &scene.cancel, redactor)
+        .await
+        .map_err(|e| format!("{program} cannot be started: {e}"))?;
+    let text = ran.output.trim_end().to_owned();
+    match ran.exit {
+        _ if ran.cancelled => Err("the turn was cancelled while git ran".into()),
+        Exit::TimedOut => Err(format!("git did not end in time and was stopped. It said: {text}")),
+        Exit::Memory => Err(format!("git used more memory than it may and was ended. It said: {text}")),
+        Exit::Signal(signal) => Err(format!("git was ended by signal {signal}. It said: {text}")),
+        Exit::Code(code) => Ok(GitOutput { ok: code == 0, text }),
+    }
+}

@@ -1,0 +1,67 @@
+//! The interface through which tools use the rest of the daemon. The composition root provides it.
+
+use std::fmt::Debug;
+
+use chorus_base::error::Result;
+use chorus_base::requester::Requester;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::ToolContext;
+
+/// The daemon as seen by tools; implemented in `ops`.
+pub trait ToolHost: Debug + Send + Sync {
+    /// Returns the list of agents, one per line.
+    fn list_agents(&self, asker: Uuid) -> BoxFuture<'_, String>;
+
+    /// Changes the calling agent's own configuration and records the old and new value in the audit log. If they cannot
+    /// be recorded, nothing is changed.
+    fn self_edit(&self, asker: ToolCaller, edit: SelfEdit) -> BoxFuture<'_, Result<()>>;
+
+    /// Searches the calling agent's sessions for messages with all words of `query`, and returns a text for the model.
+    fn search_sessions(&self, asker: ToolCaller, query: String) -> BoxFuture<'_, Result<String>>;
+
+    /// Starts a turn of another agent with this message, which counts as requested by no person. Ends when the message
+    /// is accepted, and returns a text for the model.
+    fn send_to_agent(&self, asker: ToolCaller, agent: String, message: String) -> BoxFuture<'_, Result<String>>;
+}
+
+/// The tool call that uses the daemon.
+#[derive(Debug, Clone)]
+pub struct ToolCaller {
+    pub agent: Uuid,
+    pub agent_name: String,
+    pub turn: Uuid,
+    /// The requester of the turn.
+    pub requester: Requester,
+    /// The action of the call, as it was judged.
+    pub action: String,
+    /// Cancelled when the turn is to end.
+    pub cancel: CancellationToken,
+}
+
+impl ToolCaller {
+    /// Returns the caller for a call in `scene` that performs `action`.
+    #[must_use]
+    pub fn new(scene: &ToolContext, action: impl ToString) -> Self {
+        Self {
+            agent: scene.agent,
+            agent_name: scene.agent_name.clone(),
+            turn: scene.turn,
+            requester: scene.requester.clone(),
+            action: action.to_string(),
+            cancel: scene.cancel.clone(),
+        }
+    }
+}
+
+/// A change that an agent makes to itself.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SelfEdit {
+    SystemPrompt(String),
+    /// The name of a profile, or an inline profile.
+    Permissions(Value),
+    Model(String),
+}

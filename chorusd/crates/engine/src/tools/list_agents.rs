@@ -1,0 +1,33 @@
+//! The tool `list_agents`: lists all agents.
+
+use std::sync::Arc;
+
+use chorus_permissions::Action;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::ToolContext;
+use super::tool::{Tool, ToolOutcome};
+
+pub struct ListAgents;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {}
+
+impl Tool for ListAgents {
+    const NAME: &'static str = "list_agents";
+    const DESCRIPTION: &'static str = "Lists the agents, each with its model and whether it is in a conversation.";
+    type Params = Params;
+
+    fn action(_: &Params, _: &ToolContext) -> Result<String, String> {
+        Ok(Action::Other { tool: Self::NAME, argument: "" }.to_string())
+    }
+
+    async fn run(_: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        match scene.services.host() {
+            Some(outside) => ToolOutcome::success(outside.list_agents(scene.agent).await),
+            None => ToolOutcome::error("the daemon is not ready for that"),
+        }
+    }
+}

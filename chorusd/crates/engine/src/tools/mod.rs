@@ -1,0 +1,34 @@
+//! Tools that a model may call. Errors are returned to the model as results; only failures after which the daemon
+//! cannot go on end the turn.
+
+mod agent_locks;
+mod bash;
+mod bash_background;
+mod context;
+mod error_result;
+mod execute;
+mod files;
+mod git;
+mod host;
+mod list_agents;
+mod list_models;
+mod registry;
+mod remember;
+mod result_message;
+pub mod sandbox_policy;
+mod search_sessions;
+mod self_edit;
+mod send_to_agent;
+mod tool;
+
+pub use context::{ToolContext, ToolServices};
+use error_result::error_outcome;
+pub use execute::{execute_call, needs_approval, runs_in_order};
+pub use files::{
+    Edit as FileEdit, FileLocks, LineRange, Workspace, WorkspacePath, normalize_file_action, workspace_paths,
+};
+pub use git::{checkpoint, settings as git_settings, variables as git_variables};
+pub use host::{SelfEdit, ToolCaller, ToolHost};
+pub use registry::{OfferedTools, offer_tools, visible_specs};
+pub use result_message::tool_result_message;
+pub use tool::ToolOutcome;

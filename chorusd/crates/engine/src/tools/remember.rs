@@ -1,0 +1,79 @@
+//! The tool `remember`: stores a memory for later conversations.
+
+use std::sync::Arc;
+
+use chorus_permissions::Action;
+use chorus_proto::methods::memory::MemorySource;
+use chorus_store::catalog::{MemoryRow, RememberOutcome, memories};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::tool::{Tool, ToolOutcome};
+use super::{ToolContext, error_outcome};
+
+pub struct Remember;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// A sentence or two that can be understood by itself.
+    text: String,
+    /// The file in the workspace that it is about.
+    #[serde(default)]
+    path: Option<String>,
+    /// For all agents of your project.
+    #[serde(default)]
+    project: bool,
+}
+
+impl Tool for Remember {
+    const NAME: &'static str = "remember";
+    const DESCRIPTION: &'static str = "Remembers something for all your later conversations.";
+    type Params = Params;
+
+    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
+        memories::validate_text(&params.text)?;
+        memories::validate_path(params.path.as_deref())?;
+        if params.project && scene.project.is_none() {
+            return Err("you have no project to share it with; remember it without `project`".into());
+        }
+        // The prefix lets rules judge shared memories differently.
+        let argument = if params.project { format!("project:{}", params.text) } else { params.text.clone() };
+        Ok(Action::Other { tool: Self::NAME, argument: &argument }.to_string())
+    }
+
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        let (text, path) =
+            match (memories::validate_text(&params.text), memories::validate_path(params.path.as_deref())) {
+                (Ok(text), Ok(path)) => (scene.redact_for_storage(text), path),
+                (Err(why), _) | (_, Err(why)) => return ToolOutcome::error(why),
+            };
+        let path = path.map(|path| scene.redact_for_storage(path).text);
+        // The replacement of a secret may be longer than the secret.
+        if let Err(why) = memories::validate_text(&text.text).and_then(|_| memories::validate_path(path.as_deref())) {
+            return ToolOutcome::error(why);
+        }
+        let row = MemoryRow {
+            id: Uuid::new_v4(),
+            agent: scene.agent,
+            agent_name: scene.agent_name.clone(),
+            project: scene.project.clone().filter(|_| params.project),
+            text: text.text,
+            path,
+            at: scene.services.clock.now(),
+            user: scene.requester.to_string(),
+            source: MemorySource::Tool,
+            message: scene.message.clone(),
+        };
+        match scene.services.store.catalog.remember(row).await {
+            Ok(RememberOutcome::New(_)) => {
+                ToolOutcome::success(format!("it is remembered; you are shown it from your next step on{}", text.note))
+            }
+            Ok(RememberOutcome::Known(_)) => {
+                ToolOutcome::success("it was remembered already, in the same words; nothing was added")
+            }
+            Err(failure) => error_outcome(failure),
+        }
+    }
+}

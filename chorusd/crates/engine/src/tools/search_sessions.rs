@@ -1,0 +1,44 @@
+//! The tool `search_sessions`: searches the agent's earlier conversations.
+
+use std::sync::Arc;
+
+use chorus_permissions::Action;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::host::ToolCaller;
+use super::tool::{Tool, ToolOutcome};
+use super::{ToolContext, error_outcome};
+
+pub struct SearchSessions;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Words that stand in one message, or in what describes the session.
+    query: String,
+}
+
+impl Tool for SearchSessions {
+    const NAME: &'static str = "search_sessions";
+    const DESCRIPTION: &'static str = "Searches your saved conversations; returns up to 10, newest first.";
+    type Params = Params;
+
+    fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
+        if params.query.len() > 500 || params.query.chars().any(char::is_control) {
+            return Err("`query` is longer than 500 bytes or has control characters in it; give a few words".into());
+        }
+        Ok(Action::Other { tool: Self::NAME, argument: &params.query }.to_string())
+    }
+
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        let Some(outside) = scene.services.host() else {
+            return ToolOutcome::error("the daemon is not ready for that");
+        };
+        let action = Action::Other { tool: Self::NAME, argument: &params.query };
+        match outside.search_sessions(ToolCaller::new(&scene, action), params.query.clone()).await {
+            Ok(text) => ToolOutcome::success(text),
+            Err(failure) => error_outcome(failure),
+        }
+    }
+}

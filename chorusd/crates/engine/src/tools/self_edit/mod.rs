@@ -1,0 +1,37 @@
+//! Tools with which an agent changes itself. Changes apply from the next model call on.
+
+mod docs;
+mod model;
+mod permissions;
+mod quota;
+mod system_prompt;
+
+use std::sync::Arc;
+
+use super::host::{SelfEdit, ToolCaller};
+use super::tool::ToolOutcome;
+use super::{ToolContext, error_outcome};
+pub use docs::SelfEditDocs;
+pub use model::SelfEditModel;
+pub use permissions::SelfEditPermissions;
+pub use system_prompt::SelfEditSystemPrompt;
+
+/// Limit on the length of a prompt, and of a note, in bytes.
+const MAX_TEXT_LEN: usize = 64 << 10;
+
+/// Checks that a text has no secret, for values that are stored and cannot be redacted without breaking them.
+fn ensure_no_secret(text: &str, of: &str, scene: &ToolContext) -> Result<(), String> {
+    if scene.has_secret(text) {
+        return Err(format!("there is a secret in `{of}`, and none may be kept there; leave it out"));
+    }
+    Ok(())
+}
+
+/// Changes the agent's configuration through the tool host.
+async fn apply_edit(scene: Arc<ToolContext>, action: String, edit: SelfEdit, done: String) -> ToolOutcome {
+    let Some(outside) = scene.services.host() else { return ToolOutcome::error("the daemon is not ready for that") };
+    match outside.self_edit(ToolCaller::new(&scene, action), edit).await {
+        Ok(()) => ToolOutcome::success(done),
+        Err(failure) => error_outcome(failure),
+    }
+}

@@ -1,0 +1,44 @@
+//! The tool `self_edit_system_prompt`: replaces the agent's system prompt.
+
+use std::sync::Arc;
+
+use chorus_permissions::Action;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{MAX_TEXT_LEN, apply_edit};
+use crate::tools::ToolContext;
+use crate::tools::host::SelfEdit;
+use crate::tools::tool::{Tool, ToolOutcome};
+
+pub struct SelfEditSystemPrompt;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// The whole of it.
+    new_prompt: String,
+}
+
+impl Tool for SelfEditSystemPrompt {
+    const NAME: &'static str = "self_edit_system_prompt";
+    const DESCRIPTION: &'static str = "Replaces your system prompt, from your next step on.";
+    const CAN_APPROVE_ALWAYS: bool = false;
+    type Params = Params;
+
+    fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
+        if params.new_prompt.len() > MAX_TEXT_LEN {
+            return Err(format!("`new_prompt` is longer than {MAX_TEXT_LEN} bytes; shorten it"));
+        }
+        if params.new_prompt.contains('\0') {
+            return Err("`new_prompt` has a NUL in it".into());
+        }
+        Ok(Action::SelfEditSystemPrompt.to_string())
+    }
+
+    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+        let prompt = scene.redact_for_storage(params.new_prompt);
+        let done = format!("the system prompt is replaced; it now has {} bytes{}", prompt.text.len(), prompt.note);
+        apply_edit(scene, Action::SelfEditSystemPrompt.to_string(), SelfEdit::SystemPrompt(prompt.text), done).await
+    }
+}

@@ -1,0 +1,15 @@
+//! Usage of models: records every call ([`UsageTracker::record_call`]) and checks the daily limits before the next one
+//! ([`UsageTracker::check_limits`]). Days are those of the machine's time zone.
+
+mod calibration;
+mod daily_totals;
+mod day;
+mod limits;
+mod usage_row;
+
+pub use chorus_store::catalog::{CallKind, Spending, UsageRow};
+
+pub use calibration::{Calibration, Sample};
+pub use daily_totals::UsageTracker;
+pub use day::Day;
+pub use usage_row::ModelCallInfo;

@@ -1,0 +1,36 @@
+//! Calling models. [`models`] is the public interface; [`providers`] translate requests and replies; `transport`
+//! sends bytes, [`sse`] parses the event stream, and [`retry`] decides on further attempts.
+
+mod api_key;
+mod attempts;
+mod context_length;
+mod discovery;
+pub mod error;
+mod learned_limits;
+pub mod model_catalog;
+pub mod model_ref;
+mod model_resolver;
+pub mod models;
+pub mod providers;
+pub mod reply;
+pub mod request;
+mod request_tokens;
+pub mod retry;
+pub mod sse;
+mod startup_wait;
+pub mod stream_event;
+mod transport;
+
+pub use chorus_config::Price;
+
+pub use api_key::KeyStatus;
+pub use discovery::LocalServer;
+pub use error::{CallError, CallProgress, ErrorClass};
+pub use model_catalog::{DiscoveryStatus, ModelCatalog, ModelInfo, ProviderModels};
+pub use model_ref::ModelRef;
+pub use models::Models;
+pub use providers::images::describe_images;
+pub use reply::{Reply, StopReason, calculate_cost};
+pub use request::{ModelRequest, OutputFormat, ToolSpec};
+pub use request_tokens::{tokens_of_request, tokens_of_tool, tokens_of_tools};
+pub use stream_event::StreamEvent;

@@ -1,0 +1,258 @@
+//! Detects the format of a file from its first lines.
+
+use std::io::{self, BufRead, Seek};
+
+use chorus_proto::methods::import::ImportFormat;
+
+use super::error::{CLINE_HINT, FORMATS_HINT, GEMINI_HINT, ImportError, UTF16_HINT, ZIP_HINT};
+use super::json_splitter::Scanner;
+use super::lines::LineReader;
+use super::raw_object::RawObject;
+use super::{chatgpt, chorus, codex, goose, openai};
+use crate::markdown::heading_form::Heading;
+use crate::markdown::{SESSION_COMMENT, SUMMARY_START, Section, parse_comment};
+
+/// Largest number of entries, lines with an object, or lines of Markdown that are examined.
+const MAX_PROBED: usize = 50;
+
+/// Detects the format. The position of `source` afterwards is unspecified.
+pub(super) fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat, ImportError> {
+    source.rewind()?;
+    if matches!(source.fill_buf()?, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+        return Err(ImportError::Unrecognised { hint: UTF16_HINT });
+    }
+    if source.fill_buf()?.starts_with(b"PK\x03\x04") {
+        return Err(ImportError::Unrecognised { hint: ZIP_HINT });
+    }
+    match Scanner::new(&mut *source).peek()? {
+        None => return Err(ImportError::NoMessages),
+        Some(b'[') => {
+            // A transcript of lines may begin with a broken line, and a list of messages contains an object.
+            source.rewind()?;
+            if let Some(format) = detect_list(source)? {
+                return Ok(format);
+            }
+        }
+        Some(b'{') => {
+            source.rewind()?;
+            if let Some(format) = detect_object(source)? {
+                return Ok(format);
+            }
+        }
+        Some(_) => {
+            source.rewind()?;
+            if is_markdown(source)? {
+                return Ok(ImportFormat::Markdown);
+            }
+        }
+    }
+    source.rewind()?;
+    if let Some(format) = detect_lines(source)? {
+        return Ok(format);
+    }
+    // A Markdown text may begin with a bracket, too: `[ ] to do`.
+    source.rewind()?;
+    if is_markdown(source)? {
+        Ok(ImportFormat::Markdown)
+    } else {
+        Err(ImportError::Unrecognised { hint: FORMATS_HINT })
+    }
+}
+
+/// Detects the format of a JSON list by its first entries that are objects. An empty list counts as a list of no
+/// messages.
+fn detect_list(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
+    let mut scanner = Scanner::new(source);
+    let (mut seen, mut found, mut shown) = (0, None, false);
+    let walked = scanner.for_each_entry(|entry| {
+        seen += 1;
+        let fields = entry.bytes.and_then(|bytes| RawObject::from_bytes(bytes).ok());
+        shown |= fields.as_ref().is_some_and(is_cline_ui_entry);
+        found = fields.and_then(|fields| {
+            let openai = openai::is_entry(&fields).then_some(ImportFormat::Openai);
+            openai.or_else(|| chatgpt::is_conversation(&fields).then_some(ImportFormat::Chatgpt))
+        });
+        // Stop once the format is known: the rest may be most of the file.
+        if found.is_some() || seen == MAX_PROBED { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+    });
+    if seen == 0 && walked.is_ok() && scanner.peek()?.is_none() {
+        return Ok(Some(ImportFormat::Openai));
+    }
+    if found.is_none() && shown { Err(ImportError::Unrecognised { hint: CLINE_HINT }) } else { Ok(found) }
+}
+
+/// Returns whether an entry is one of those that Cline and Roo Code display (ui_messages.json).
+fn is_cline_ui_entry(fields: &RawObject<'_>) -> bool {
+    fields.has("ts") && fields.get_text("type").is_some_and(|kind| matches!(kind.as_ref(), "say" | "ask"))
+}
+
+/// Detects the format of a file that is a single object, by its keys. The first object of several lines does not count.
+fn detect_object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
+    let (mut ours, mut messages, mut goose, mut chatgpt, mut gemini) = (false, false, false, false, false);
+    let mut scanner = Scanner::new(source);
+    let walked = scanner.for_each_field(|scanner, key| {
+        ours |= matches!(key, "schema" | "session_id");
+        goose |= key == "working_dir";
+        gemini |= key == "projectHash";
+        chatgpt |= key == "mapping" && scanner.peek()? == Some(b'{');
+        if matches!(key, "messages" | "conversation") && scanner.peek()? == Some(b'[') {
+            messages = true;
+        }
+        // Stop once the format is known: the list may be most of the file.
+        if messages && (ours || goose) || chatgpt || gemini {
+            Err(io::Error::from(io::ErrorKind::Interrupted).into())
+        } else {
+            scanner.read_value(None).map(drop)
+        }
+    });
+    if gemini {
+        return Err(ImportError::Unrecognised { hint: GEMINI_HINT });
+    }
+    let told = [
+        (chatgpt, ImportFormat::Chatgpt),
+        (messages && ours, ImportFormat::Chorus),
+        (messages && goose, ImportFormat::Goose),
+    ];
+    if let Some((_, format)) = told.into_iter().find(|(found, _)| *found) {
+        return Ok(Some(format));
+    }
+    if let Err(error) = walked {
+        error.into_line_and_reason()?;
+    }
+    Ok(messages.then_some(ImportFormat::Openai))
+}
+
+/// Returns whether the first lines contain the heading of a message, the comment with which an export begins, or a
+/// summary.
+fn is_markdown(source: &mut impl BufRead) -> io::Result<bool> {
+    let mut lines = LineReader::new(source);
+    for _ in 0..MAX_PROBED {
+        let Some(line) = lines.next()? else { break };
+        let text = line.bytes.and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
+        let headed = Heading::parse(text).is_some() || Section::parse(text).is_some();
+        if headed || parse_comment(SESSION_COMMENT, text).is_some() || text.trim_end() == SUMMARY_START {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn detect_lines(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
+    let mut lines = LineReader::new(source);
+    let mut seen = 0;
+    while seen < MAX_PROBED {
+        let Some(line) = lines.next()? else { break };
+        let Some(bytes) = line.bytes else { continue };
+        let Ok(fields) = RawObject::from_bytes(bytes) else { continue };
+        seen += 1;
+        if fields.has("projectHash") && fields.has("sessionId") {
+            return Err(ImportError::Unrecognised { hint: GEMINI_HINT });
+        }
+        if fields.has("type") && ["uuid", "sessionId", "leafUuid", "parentUuid"].iter().any(|key| fields.has(key)) {
+            return Ok(Some(ImportFormat::ClaudeCode));
+        }
+        if codex::is_rollout_line(&fields) {
+            return Ok(Some(ImportFormat::Codex));
+        }
+        if chatgpt::is_conversation(&fields) {
+            return Ok(Some(ImportFormat::Chatgpt));
+        }
+        if goose::is_session(&fields) {
+            return Ok(Some(ImportFormat::Goose));
+        }
+        if chorus::is_message(bytes, &fields) {
+            return Ok(Some(ImportFormat::Chorus));
+        }
+        if openai::is_entry(&fields) {
+            return Ok(Some(ImportFormat::Openai));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    fn guess(text: &str) -> Option<ImportFormat> {
+        detect(&mut Cursor::new(text)).ok()
+    }
+
+    #[test]
+    fn each_format_is_known_by_its_start() {
+        use ImportFormat::{Chatgpt, Chorus, ClaudeCode, Codex, Goose, Markdown, Openai};
+        for (text, format) in [
+            (" \n[{\"role\":\"user\"}]", Openai),
+            ("\u{feff}{\"messages\":[]}", Openai),
+            ("{\n\"model\": \"x\",\n\"messages\": [\n]}", Openai),
+            ("{\"messages\":[]}\n{\"messages\":[]}", Openai),
+            ("{\"role\":\"user\",\"content\":\"x\"}\n", Openai),
+            ("{\"messages\":[],\"session_id\":\"x\"}", Chorus),
+            ("{\"schema\":2,\"messages\":[", Chorus),
+            ("{\"type\":\"summary\",\"summary\":\"x\",\"leafUuid\":\"y\"}", ClaudeCode),
+            ("oops\n42\n{\"silly\":1}\n{\"type\":\"user\",\"uuid\":\"x\"}", ClaudeCode),
+            ("{\"timestamp\":\"x\",\"type\":\"session_meta\",\"payload\":{}}", Codex),
+            ("oops\n{\"type\":\"function_call_output\",\"call_id\":\"c\"}", Codex),
+            ("{\"id\":\"x\",\"timestamp\":\"x\",\"instructions\":null,\"git\":null}", Codex),
+            ("<!-- chorus session {} -->\n", Markdown),
+            ("# A plan\n\n## User\n\nHello", Markdown),
+            ("**Session ID:** s\n\n## Query 1 (10:00:00)\n**You:** Hello", Markdown),
+            ("[ ] to do\n[a](b)\n\n## User\n\nHello", Markdown),
+            ("[] to do\n\n## User\n\nHello", Markdown),
+            ("{a}\n\n## Query 1 (10:00:00)\nHello", Markdown),
+            ("Notes\n<!-- SESSION_SUMMARY_START -->\n", Markdown),
+            ("[{\"title\":\"x\",\"mapping\":{}}]", Chatgpt),
+            ("{\"mapping\":{\"a\":{}},\"title\":\"x\"}", Chatgpt),
+            ("{\"working_dir\":\"/w\",\"description\":\"x\"}\n{\"role\":\"user\",\"created\":1,\"content\":[]}", Goose),
+            ("{\"id\":\"x\",\"role\":\"user\",\"created\":1,\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}", Goose),
+            ("{\n\"working_dir\":\"/w\",\"conversation\":[]}", Goose),
+            ("{\"id\":\"x\",\"role\":\"user\",\"content\":\"x\",\"timestamp\":\"2026-01-01T00:00:00Z\"}", Chorus),
+            (
+                "{\"id\":\"x\",\"role\":\"user\",\"content\":\"x\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"mood\":1}",
+                Chorus,
+            ),
+            (
+                "{\"id\":\"x\",\"role\":\"user\",\"content\":\"x\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"function_call\":null}",
+                Openai,
+            ),
+            ("[1, {\"role\":\"user\"}]", Openai),
+            (
+                "{\"type\":\"session_start\",\"id\":\"x\"}\n{\"type\":\"message\",\"id\":\"y\",\"message\":{\"role\":\"user\",\"content\":[]}}",
+                Openai,
+            ),
+            ("[1]\n{\"type\":\"user\",\"sessionId\":\"x\"}", ClaudeCode),
+        ] {
+            assert_eq!(guess(text), Some(format), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_unknown_is_refused_with_the_formats_named() {
+        for text in ["Dear diary", "# Dear diary\n\n## Users", "{\"a\":1}", "{", "12", "[{\"a\":1}]", "[1]"] {
+            let error = detect(&mut Cursor::new(text)).unwrap_err();
+            assert!(error.hint().unwrap().contains("claude-code"), "{text}: {error}");
+        }
+        assert!(matches!(detect(&mut Cursor::new(" \n")), Err(ImportError::NoMessages)));
+        // Shapes: google-gemini/gemini-cli chatRecordingService, cline/cline ui_messages.json.
+        for (text, name) in [
+            (
+                "{\n\"sessionId\":\"x\",\"projectHash\":\"y\",\"messages\":[{\"id\":\"1\",\"type\":\"user\",\"content\":\"hi\"}]}",
+                "Gemini CLI",
+            ),
+            (
+                "{\"sessionId\":\"x\",\"projectHash\":\"y\",\"startTime\":\"z\"}\n{\"id\":\"1\",\"type\":\"user\"}",
+                "Gemini CLI",
+            ),
+            ("[{\"ts\":1,\"type\":\"say\",\"say\":\"text\",\"text\":\"hi\"}]", "api_conversation_history.json"),
+        ] {
+            let error = detect(&mut Cursor::new(text)).unwrap_err();
+            assert!(error.hint().unwrap().contains(name), "{text}: {error}");
+        }
+        let wide = detect(&mut Cursor::new(b"\xff\xfe{\0")).unwrap_err();
+        assert!(wide.hint().unwrap().contains("UTF-16"));
+        let packed = detect(&mut Cursor::new(b"PK\x03\x04x")).unwrap_err();
+        assert!(packed.hint().unwrap().contains("conversations.json"));
+    }
+}

@@ -1,0 +1,191 @@
+//! Parses a Markdown file line by line into messages.
+
+use std::io;
+
+use chorus_proto::Role;
+use jiff::Timestamp;
+
+use super::super::lines::LINE_TOO_LONG;
+use super::super::sink::ImportedMetadata;
+use super::super::writer::SessionWriter;
+use super::header::FileHeader;
+use super::message_builder::MessageBuilder;
+use super::section::{OpenSection, SectionLine, next_time_of_day};
+use super::summary;
+use crate::markdown::heading_form::Heading;
+use crate::markdown::{MESSAGE_COMMENT, SUMMARY_START, Section, Timing, parse_comment};
+
+/// State of a conversation that is being parsed.
+#[derive(Debug, Default)]
+pub(super) struct Parser {
+    head: FileHeader,
+    shape: HeadingStyle,
+    section: Option<OpenSection>,
+    message: Option<MessageBuilder>,
+    summary: Option<summary::SummaryReader>,
+    /// The start of the last section.
+    section_start: Option<Timestamp>,
+}
+
+/// The style of headings that counts, decided by the first heading.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum HeadingStyle {
+    #[default]
+    Undecided,
+    /// A heading for each message.
+    Messages,
+    /// A heading for each query.
+    Sections,
+}
+
+impl Parser {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads the next line.
+    pub fn read_line(&mut self, line: &str, number: u64, writer: &mut SessionWriter<'_>) -> io::Result<()> {
+        if let Some(draft) = self.message.as_mut().filter(|draft| draft.in_block()) {
+            draft.add_line(line);
+            return Ok(());
+        }
+        if self.summary.is_some() && self.starts_message_or_section(line) {
+            self.finish_summary(false, writer);
+        }
+        if let Some(lines) = &mut self.summary {
+            if !lines.read_line(line) {
+                self.finish_summary(true, writer);
+            }
+            return Ok(());
+        }
+        if self.shape != HeadingStyle::Sections
+            && let Some(heading) = Heading::parse(line)
+        {
+            self.finish_message(writer, false)?;
+            self.shape = HeadingStyle::Messages;
+            self.message = Some(MessageBuilder::from_heading(heading, number));
+            return Ok(());
+        }
+        if self.shape == HeadingStyle::Messages {
+            self.add_text(line);
+            return Ok(());
+        }
+        if let Some((section, time)) = Section::parse(line) {
+            self.finish_message(writer, true)?;
+            self.shape = HeadingStyle::Sections;
+            self.open_section(section, time);
+            return Ok(());
+        }
+        self.read_section_line(line, number, writer)
+    }
+
+    /// Finishes the conversation. Returns its metadata.
+    pub fn into_metadata(mut self, writer: &mut SessionWriter<'_>) -> io::Result<ImportedMetadata> {
+        self.finish_message(writer, false)?;
+        self.finish_summary(false, writer);
+        Ok(self.head.about)
+    }
+
+    fn open_section(&mut self, section: Section, time: Option<jiff::civil::Time>) {
+        let at = match (time, self.section_start.or(self.head.started_at())) {
+            (Some(time), Some(after)) => next_time_of_day(time, after),
+            (_, after) => after,
+        };
+        self.section_start = at.or(self.section_start);
+        self.section = Some(OpenSection { section, at, commented: false });
+    }
+
+    fn read_section_line(&mut self, line: &str, number: u64, writer: &mut SessionWriter<'_>) -> io::Result<()> {
+        if line.trim_end() == SUMMARY_START {
+            self.finish_message(writer, true)?;
+            self.summary = Some(summary::SummaryReader::new(number));
+            // Text after the summary belongs to no message.
+            self.section = None;
+            return Ok(());
+        }
+        if self.section.is_none() && parse_comment(MESSAGE_COMMENT, line).is_some() {
+            self.shape = HeadingStyle::Sections;
+            self.open_section(Section::Opening, None);
+        }
+        let Some(section) = &mut self.section else {
+            if self.shape == HeadingStyle::Undecided {
+                self.head.read_line(line);
+            }
+            return Ok(());
+        };
+        if let Some(json) = parse_comment(MESSAGE_COMMENT, line) {
+            let read = serde_json::from_str(json);
+            section.commented = read.is_ok();
+            self.finish_message(writer, false)?;
+            match read {
+                Ok(besides) => self.message = Some(MessageBuilder::from_comment(besides, number)),
+                Err(error) => writer.skip(number, format!("the comment cannot be read: {error}")),
+            }
+            return Ok(());
+        }
+        if let Some(times) = Timing::parse(line) {
+            if section.section == Section::Restored && !self.head.complete {
+                self.head.about.restoration_tokens = times.tokens;
+            }
+            let own = section.section != Section::Restored;
+            if let Some(draft) = &mut self.message {
+                draft.add_timing_line(line, Some(times).filter(|_| own));
+            }
+            return Ok(());
+        }
+        if section.commented {
+            self.add_text(line);
+            return Ok(());
+        }
+        let before: Option<Role> = self.message.as_ref().map(|draft| draft.role);
+        let at = section.at;
+        match section.classify_line(line, &mut self.head.names, before) {
+            SectionLine::Message(role, text) => {
+                self.finish_message(writer, false)?;
+                self.message = Some(MessageBuilder::from_label(role, text, at, number));
+            }
+            SectionLine::Metadata => {}
+            SectionLine::Text => self.add_text(line),
+        }
+        Ok(())
+    }
+
+    fn add_text(&mut self, line: &str) {
+        if let Some(draft) = &mut self.message {
+            draft.add_line(line);
+        }
+    }
+
+    /// Returns whether a message or a section begins, which cannot be part of a summary.
+    fn starts_message_or_section(&self, line: &str) -> bool {
+        let headed = self.shape != HeadingStyle::Sections && Heading::parse(line).is_some();
+        headed || Section::parse(line).is_some() || parse_comment(MESSAGE_COMMENT, line).is_some()
+    }
+
+    /// Finishes the summary. `ended` is true if its end marker was found.
+    fn finish_summary(&mut self, ended: bool, writer: &mut SessionWriter<'_>) {
+        let Some(lines) = self.summary.take() else { return };
+        if let Some((line, reason)) = lines.skipped_reason(ended) {
+            writer.skip(line, reason);
+        }
+        if !self.head.complete {
+            lines.finish(&mut self.head.about);
+        }
+    }
+
+    /// Writes the open message. `ruled` is true if the section ends here.
+    fn finish_message(&mut self, writer: &mut SessionWriter<'_>, ruled: bool) -> io::Result<()> {
+        let Some(draft) = self.message.take() else { return Ok(()) };
+        let number = draft.number;
+        let read = draft.finish(ruled);
+        for (line, reason) in read.skipped {
+            writer.skip(line, reason);
+        }
+        let Some(message) = read.message else {
+            writer.skip(number, LINE_TOO_LONG);
+            return Ok(());
+        };
+        let message = message.complete(&mut *writer.new_id, writer.now);
+        writer.write_message(&message)
+    }
+}

@@ -1,0 +1,114 @@
+//! The current section. In a section without comments, speaker labels separate the messages.
+
+use chorus_proto::Role;
+use jiff::civil::Time;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
+
+use crate::markdown::{Section, parse_speaker_label};
+
+/// The section that is being read.
+#[derive(Debug)]
+pub(super) struct OpenSection {
+    pub section: Section,
+    pub at: Option<Timestamp>,
+    /// Its messages have comments, so a name at the start of a line is part of the text.
+    pub commented: bool,
+}
+
+/// The speakers in sections without comments.
+#[derive(Debug, Default)]
+pub(super) struct SpeakerNames {
+    /// The agent's name, from the header or inferred.
+    pub agent: Option<String>,
+    /// `You` has written a message.
+    has_user: bool,
+    /// The agent has answered with its name.
+    has_agent: bool,
+}
+
+impl SpeakerNames {
+    /// Returns whether both names are known. Any other name at the start of a line is then part of the text.
+    fn are_complete(&self) -> bool {
+        self.has_user && self.has_agent
+    }
+}
+
+/// The kind of a line in a section without comments.
+pub(super) enum SectionLine<'a> {
+    /// The first line of a message, with the role and the text after the label.
+    Message(Role, &'a str),
+    /// A line about the section itself.
+    Metadata,
+    Text,
+}
+
+impl OpenSection {
+    /// Classifies `line`. Infers the agent's name if neither the header nor an earlier line contains it. `before` is
+    /// the role of the last message in the section.
+    pub fn classify_line<'a>(&self, line: &'a str, names: &mut SpeakerNames, before: Option<Role>) -> SectionLine<'a> {
+        let Some((name, text)) = parse_speaker_label(line) else {
+            let fresh = before.is_none() && !line.trim().is_empty() && matches!(self.section, Section::Query(_));
+            return if fresh && line.trim() != "---" {
+                SectionLine::Message(Role::User, line)
+            } else {
+                SectionLine::Text
+            };
+        };
+        match name {
+            "You" => {
+                names.has_user = true;
+                return SectionLine::Message(Role::User, text);
+            }
+            "User" if !names.are_complete() => return SectionLine::Message(Role::User, text),
+            "System" if !names.are_complete() => return SectionLine::Message(Role::System, text),
+            "Assistant" | "Agent" if !names.are_complete() => {
+                names.has_agent |= names.agent.get_or_insert_with(|| name.to_owned()) == name;
+                return SectionLine::Message(Role::Assistant, text);
+            }
+            "Context" | "Previous Session" | "Resumed From" if before.is_none() => return SectionLine::Metadata,
+            name if name == "Tool result" || name.starts_with("Tool result (") => {
+                return SectionLine::Message(Role::ToolResult, text);
+            }
+            _ => {}
+        }
+        let answers = match (&names.agent, self.section) {
+            (Some(agent), _) => agent == name,
+            (None, Section::Query(_)) => before == Some(Role::User),
+            (None, _) => before.is_none(),
+        };
+        if !answers {
+            return if before.is_none() { SectionLine::Message(Role::User, line) } else { SectionLine::Text };
+        }
+        names.agent.get_or_insert_with(|| name.to_owned());
+        names.has_agent = true;
+        SectionLine::Message(Role::Assistant, text)
+    }
+}
+
+/// Returns the first instant with the given time of day that is not before `after`: on the same day or the next.
+pub(super) fn next_time_of_day(time: Time, after: Timestamp) -> Option<Timestamp> {
+    let day = after.to_zoned(TimeZone::UTC).date();
+    let at = day.to_datetime(time).to_zoned(TimeZone::UTC).ok()?.timestamp();
+    // Headings have no fractions of a second.
+    let passed = at.checked_add(1.second()).is_ok_and(|end| end <= after);
+    if passed { at.checked_add(24.hours()).ok() } else { Some(at) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_day_is_of_this_day_or_of_the_next() {
+        let at = |after: &str, time: &str| next_time_of_day(time.parse().unwrap(), after.parse().unwrap());
+        assert_eq!(at("2025-12-30T23:59:50.5Z", "23:59:50"), "2025-12-30T23:59:50Z".parse().ok());
+        assert_eq!(at("2025-12-30T23:59:50Z", "00:00:45"), "2025-12-31T00:00:45Z".parse().ok());
+        // The last possible day has no next one.
+        assert_eq!(at("9999-12-30T22:00:00Z", "21:59:59"), None);
+        assert_eq!(at("9999-12-30T21:59:59Z", "22:00:00"), "9999-12-30T22:00:00Z".parse().ok());
+        for time in ["00:00:00", "22:00:00", "22:00:01", "23:59:59"] {
+            at("9999-12-30T22:00:00.9Z", time);
+        }
+    }
+}

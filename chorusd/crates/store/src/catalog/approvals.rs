@@ -1,0 +1,187 @@
+//! Rows of approvals. Open ones are also in memory; the table records the outcome of each.
+
+use chorus_base::error::{Error, Result};
+use chorus_base::hex;
+use chorus_proto::methods::approvals::{Approval, Status};
+use chorus_proto::methods::permissions::Verdict;
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, params};
+use uuid::Uuid;
+
+use super::Catalog;
+use super::audit::{self, AuditDecision};
+use crate::journal::{from_nanos, to_nanos};
+use crate::sqlite::StoreResult;
+
+/// A row of the table `approvals`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalRow {
+    pub approval: Approval,
+    pub agent: Uuid,
+    pub hash: [u8; 32],
+    pub nonce: Uuid,
+}
+
+/// Outcome of an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecidedApproval {
+    pub id: String,
+    pub status: Status,
+    pub at: Timestamp,
+    pub by: Option<String>,
+}
+
+const COLUMNS: &str = "id, agent_name, turn_id, call_id, action, action_hash, verdict, requester, asked_at, expires_at,
+    status, not_always, decided_at, decided_by, agent_id";
+
+impl Catalog {
+    /// Inserts an approval; returns false if its id exists already.
+    pub fn insert_approval(&self, row: ApprovalRow) -> impl Future<Output = Result<bool>> + Send + use<> {
+        self.writer.submit(move |conn| insert(conn, &row))
+    }
+
+    /// Records the outcome of an open approval, and appends `row` to the audit log, redacted, in the same commit.
+    /// Returns false if the approval was not open; nothing is stored then.
+    pub fn record_approval_outcome(
+        &self,
+        decided: DecidedApproval,
+        row: AuditDecision,
+    ) -> impl Future<Output = Result<bool>> + Send + use<> {
+        let row = self.redact_row(row);
+        let hear = self.audit_listener.clone();
+        let decide = move |conn: &Connection| {
+            if !update_outcome(conn, &decided)? {
+                return Ok(None);
+            }
+            Ok(Some(audit::append(conn, &row)?))
+        };
+        let done = self.writer.submit_with_callback(decide, move |head| {
+            if let Some(head) = head {
+                hear.notify(*head);
+            }
+        });
+        async move { Ok(done.await?.is_some()) }
+    }
+
+    /// Denies approvals that are open in the table although no turn waits for them any more. Returns their number.
+    pub async fn deny_open_approvals(&self, now: Timestamp) -> Result<usize> {
+        let open =
+            self.reader.submit(|conn| select_approvals(conn, "status = 'open' ORDER BY asked_at", params![])).await?;
+        let count = open.len();
+        for (approval, agent) in open {
+            let decided = DecidedApproval { id: approval.id, status: Status::Denied, at: now, by: None };
+            let row = AuditDecision {
+                at: now,
+                agent,
+                agent_name: approval.agent,
+                turn: Some(approval.turn_id),
+                action: approval.action,
+                decision: "withdrawn".into(),
+                rule: "the daemon was started anew".into(),
+                user: "nobody".into(),
+                old: None,
+                new: None,
+            };
+            self.record_approval_outcome(decided, row).await?;
+        }
+        Ok(count)
+    }
+
+    /// Returns the approval with this id.
+    pub async fn approval(&self, id: String) -> Result<Option<Approval>> {
+        let mut found = self.reader.submit(move |conn| select_approvals(conn, "id = ?1", params![id])).await?;
+        Ok(found.pop().map(|(approval, _)| approval))
+    }
+
+    /// Returns the newest `most` decided approvals, oldest first.
+    pub async fn decided_approvals(&self, agent: Option<Uuid>, most: u32) -> Result<Vec<Approval>> {
+        let wanted = "status <> 'open' AND (?1 IS NULL OR agent_id = ?1) ORDER BY asked_at DESC LIMIT ?2";
+        let agent = agent.map(|agent| agent.as_bytes().to_vec());
+        let found = self.reader.submit(move |conn| select_approvals(conn, wanted, params![agent, most])).await?;
+        Ok(found.into_iter().rev().map(|(approval, _)| approval).collect())
+    }
+}
+
+fn insert(conn: &Connection, row: &ApprovalRow) -> StoreResult<bool> {
+    let asked = &row.approval;
+    let verdict = Verdict {
+        decision: chorus_proto::methods::permissions::Decision::Ask,
+        rule: asked.rule.clone(),
+        parts: asked.parts.clone(),
+    };
+    let verdict = serde_json::to_string(&verdict).map_err(|e| Error::internal(e.to_string()))?;
+    let added = conn
+        .prepare_cached(
+            "INSERT INTO approvals (id, agent_id, agent_name, turn_id, call_id, action, action_hash, nonce, verdict,
+                 requester, asked_at, expires_at, status, not_always)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'open', ?13) ON CONFLICT (id) DO NOTHING",
+        )?
+        .execute(params![
+            asked.id,
+            row.agent.as_bytes(),
+            asked.agent,
+            asked.turn_id.as_bytes(),
+            asked.call_id,
+            asked.action,
+            row.hash,
+            row.nonce.as_bytes(),
+            verdict,
+            asked.requester,
+            to_nanos(asked.asked_at),
+            to_nanos(asked.expires_at),
+            asked.not_always,
+        ])?;
+    Ok(added == 1)
+}
+
+fn update_outcome(conn: &Connection, decided: &DecidedApproval) -> StoreResult<bool> {
+    let changed = conn
+        .prepare_cached(
+            "UPDATE approvals SET status = ?2, decided_at = ?3, decided_by = ?4 WHERE id = ?1 AND status = 'open'",
+        )?
+        .execute(params![decided.id, decided.status.as_str(), to_nanos(decided.at), decided.by])?;
+    Ok(changed == 1)
+}
+
+fn select_approvals(
+    conn: &Connection,
+    wanted: &str,
+    values: impl rusqlite::Params,
+) -> StoreResult<Vec<(Approval, Uuid)>> {
+    let mut statement = conn.prepare_cached(&format!("SELECT {COLUMNS} FROM approvals WHERE {wanted}"))?;
+    let mut rows = statement.query(values)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push((read_approval(row)?, Uuid::from_bytes(row.get(14)?)));
+    }
+    Ok(found)
+}
+
+fn read_approval(row: &Row<'_>) -> StoreResult<Approval> {
+    let verdict: String = row.get(6)?;
+    let verdict: Verdict =
+        serde_json::from_str(&verdict).map_err(|e| Error::internal(format!("an approval cannot be read: {e}")))?;
+    Ok(Approval {
+        id: row.get(0)?,
+        agent: row.get(1)?,
+        turn_id: Uuid::from_bytes(row.get(2)?),
+        call_id: row.get(3)?,
+        action: row.get(4)?,
+        details: Vec::new(),
+        hash: hex(&row.get::<_, Vec<u8>>(5)?),
+        rule: verdict.rule,
+        parts: verdict.parts,
+        requester: row.get(7)?,
+        asked_at: from_nanos(row.get(8)?),
+        expires_at: from_nanos(row.get(9)?),
+        status: match row.get::<_, String>(10)?.as_str() {
+            "open" => Status::Open,
+            "approved" => Status::Approved,
+            "expired" => Status::Expired,
+            _ => Status::Denied,
+        },
+        not_always: row.get(11)?,
+        decided_at: row.get::<_, Option<i64>>(12)?.map(from_nanos),
+        decided_by: row.get(13)?,
+    })
+}

@@ -1,0 +1,71 @@
+//! Announcements that the daemon posts to channels, each once: the number of the last announced event is stored with
+//! the posts.
+
+use chorus_base::error::Result;
+use jiff::Timestamp;
+use rusqlite::Connection;
+
+use super::channels::{self, ChannelRow};
+use super::outbox::{self, NewPost};
+use crate::catalog::{AgentRow, Catalog, agents, settings};
+
+/// Setting with the number of the newest event that was announced, or did not need to be.
+const LAST_EVENT_KEY: &str = "discord.events";
+
+/// Setting with the times at which channels were last told that the daemon has started, as JSON.
+const LAST_STARTS_KEY: &str = "discord.starts";
+
+/// Announcements to be posted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Announcements {
+    pub posts: Vec<NewPost>,
+    /// The newest event that the posts are about; `None` leaves the stored number unchanged.
+    pub upto: Option<u64>,
+    /// New value of the starts setting; `None` leaves it unchanged.
+    pub starts: Option<String>,
+    /// Number of notices that were too old to be announced, and the time at which that was found.
+    pub dropped: Option<(u64, Timestamp)>,
+}
+
+impl Catalog {
+    /// Queues the posts and records that the events were announced, in one commit.
+    pub fn enqueue_announcements(&self, news: Announcements) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            news.posts.iter().try_for_each(|post| outbox::enqueue(conn, post))?;
+            if let Some((count, now)) = news.dropped {
+                outbox::add_dropped(conn, count, now)?;
+            }
+            if let Some(upto) = news.upto {
+                settings::upsert(conn, LAST_EVENT_KEY, Some(&upto.to_string()))?;
+            }
+            match &news.starts {
+                Some(starts) => settings::upsert(conn, LAST_STARTS_KEY, Some(starts)),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Returns the number of the newest announced event; `None` if there never was one.
+    pub async fn last_announced_event(&self) -> Result<Option<u64>> {
+        Ok(self.setting(LAST_EVENT_KEY).await?.and_then(|seq| seq.parse().ok()))
+    }
+
+    /// Returns when channels were last told that the daemon has started, as JSON.
+    pub async fn last_announced_starts(&self) -> Result<Option<String>> {
+        self.setting(LAST_STARTS_KEY).await
+    }
+
+    /// Inserts or updates an agent with its channel, and queues the welcome post, in one commit.
+    pub fn upsert_agent_with_channel(
+        &self,
+        agent: AgentRow,
+        channel: ChannelRow,
+        welcome: NewPost,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn: &Connection| {
+            agents::upsert(conn, &agent)?;
+            channels::upsert(conn, &channel)?;
+            outbox::enqueue(conn, &welcome)
+        })
+    }
+}

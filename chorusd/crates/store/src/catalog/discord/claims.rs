@@ -1,0 +1,345 @@
+//! Claims: messages from channels that were taken for processing, each exactly once.
+
+use chorus_base::error::{Error, Result};
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, params};
+use uuid::Uuid;
+
+use super::channels::{advance_seen, advance_skipped};
+use super::outbox::{self, NewPost};
+use crate::catalog::Catalog;
+use crate::journal::{KEY_RETENTION_DAYS, to_nanos};
+use crate::sqlite::StoreResult;
+
+/// A message to be claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewClaim {
+    pub message: u64,
+    pub channel: u64,
+    pub agent: Uuid,
+    /// The request as JSON.
+    pub request: String,
+    pub at: Timestamp,
+    /// Whether all earlier messages of the channel were read, too.
+    pub contiguous: bool,
+}
+
+/// Outcome of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimOutcome {
+    /// The message was queued.
+    Queued,
+    /// The message was claimed or skipped before.
+    AlreadyClaimed,
+    /// The agent's queue is full; the message is recorded as dropped.
+    QueueFull,
+}
+
+/// A claimed message that is not answered yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenClaim {
+    pub message: u64,
+    pub channel: u64,
+    pub agent: Uuid,
+    pub request: String,
+    /// Whether its turn has started.
+    pub running: bool,
+}
+
+const OPEN_STATES: &str = "state IN ('queued', 'running')";
+
+impl Catalog {
+    /// Claims a message, and marks its channel as read up to it if it is contiguous. If `most` messages of its agent
+    /// are queued already, drops it and posts `full`. `full` is posted once until there is space again; its `about` key
+    /// is used to detect that.
+    pub fn claim(
+        &self,
+        new: NewClaim,
+        most: u32,
+        full: NewPost,
+    ) -> impl Future<Output = Result<ClaimOutcome>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            let claimed = insert_claim(conn, &new, most)?;
+            let told = full.about.as_deref().filter(|_| claimed != ClaimOutcome::AlreadyClaimed);
+            let told = told.map(|about| Ok::<_, Error>((about, outbox::has_post_about(conn, about)?))).transpose()?;
+            match (claimed, told) {
+                (ClaimOutcome::QueueFull, None | Some((_, false))) => outbox::enqueue(conn, &full)?,
+                (ClaimOutcome::Queued, Some((about, true))) => outbox::finalize(conn, about)?,
+                _ => {}
+            }
+            if new.contiguous {
+                advance_seen(conn, new.channel, new.message)?;
+            }
+            Ok(claimed)
+        })
+    }
+
+    /// Skips the messages of a channel up to `upto` for good, and posts `posts` about that.
+    pub fn skip_messages(
+        &self,
+        channel: u64,
+        upto: u64,
+        posts: Vec<NewPost>,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            advance_seen(conn, channel, upto)?;
+            advance_skipped(conn, channel, upto)?;
+            posts.iter().try_for_each(|post| outbox::enqueue(conn, post))
+        })
+    }
+
+    /// Deletes claims that were finished longer ago than the keys of turns are kept. Messages of the channel up to the
+    /// deleted claims are skipped from then on.
+    pub fn prune_claims(&self, now: Timestamp) -> impl Future<Output = Result<()>> + Send + use<> {
+        let before = to_nanos(now) - KEY_RETENTION_DAYS * 86_400 * 1_000_000_000;
+        self.writer.submit(move |conn| {
+            let old = format!("NOT {OPEN_STATES} AND claimed_at < ?1");
+            let newest = format!(
+                "SELECT max(message_id) FROM claims
+                 WHERE channel_id = discord_channels.channel_id AND {old} AND message_id <= seen"
+            );
+            let skip = format!("UPDATE discord_channels SET skipped = max(skipped, coalesce(({newest}), 0))");
+            conn.execute(&skip, [before])?;
+            let unread = "SELECT 1 FROM discord_channels
+                          WHERE discord_channels.channel_id = claims.channel_id AND seen < claims.message_id";
+            conn.execute(&format!("DELETE FROM claims WHERE {old} AND NOT EXISTS ({unread})"), [before])?;
+            Ok(())
+        })
+    }
+
+    /// Records that the turn of a message has started.
+    pub fn mark_claim_running(&self, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached("UPDATE claims SET state = 'running' WHERE message_id = ?1 AND state = 'queued'")?
+                .execute([message])?;
+            Ok(())
+        })
+    }
+
+    /// Replaces the request of a message whose turn has not started; returns false if it has started or the message is
+    /// not queued.
+    pub fn update_claim_request(
+        &self,
+        message: u64,
+        asked: String,
+    ) -> impl Future<Output = Result<bool>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            let changed = conn
+                .prepare_cached("UPDATE claims SET asked = ?2 WHERE message_id = ?1 AND state = 'queued'")?
+                .execute(params![message, asked])?;
+            Ok(changed == 1)
+        })
+    }
+
+    /// Finishes a claim and posts `posts` in the same commit; returns false, without posting, if it was finished
+    /// before.
+    pub fn finish_claim(&self, message: u64, posts: Vec<NewPost>) -> impl Future<Output = Result<bool>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            let ended = close_claim(conn, message, "done")?;
+            if ended {
+                posts.iter().try_for_each(|post| outbox::enqueue(conn, post))?;
+                // A reply is not changed any more.
+                posts
+                    .iter()
+                    .filter_map(|post| post.about.as_deref())
+                    .try_for_each(|about| outbox::finalize(conn, about))?;
+            }
+            Ok(ended)
+        })
+    }
+
+    /// Finishes a claim without an answer; returns false if it was finished before.
+    pub fn drop_claim(&self, message: u64) -> impl Future<Output = Result<bool>> + Send + use<> {
+        self.writer.submit(move |conn| close_claim(conn, message, "dropped"))
+    }
+
+    /// Lists the messages of a channel after `after` that were claimed.
+    pub async fn claimed_after(&self, channel: u64, after: u64) -> Result<Vec<u64>> {
+        self.reader
+            .submit(move |conn| {
+                let taken = "SELECT message_id FROM claims WHERE message_id > ?2 AND channel_id = ?1";
+                let mut taken = conn.prepare_cached(taken)?;
+                let taken = taken.query_map([channel, after], |row| row.get(0))?;
+                Ok(taken.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+
+    /// Lists the claimed messages that are not answered yet, oldest first.
+    pub async fn open_claims(&self) -> Result<Vec<OpenClaim>> {
+        let wanted = format!(
+            "SELECT message_id, channel_id, agent_id, asked, state = 'running' FROM claims WHERE {OPEN_STATES}
+             ORDER BY message_id"
+        );
+        self.reader
+            .submit(move |conn| {
+                Ok(conn.prepare_cached(&wanted)?.query_map([], read_claim)?.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+}
+
+fn insert_claim(conn: &Connection, new: &NewClaim, most: u32) -> StoreResult<ClaimOutcome> {
+    let skipped = "SELECT 1 FROM discord_channels WHERE channel_id = ?1 AND skipped >= ?2";
+    if conn.prepare_cached(skipped)?.exists([new.channel, new.message])? {
+        return Ok(ClaimOutcome::AlreadyClaimed);
+    }
+    let waiting = format!("SELECT count(*) FROM claims WHERE {OPEN_STATES} AND agent_id = ?1");
+    let waiting: u32 = conn.prepare_cached(&waiting)?.query_row([new.agent.as_bytes()], |row| row.get(0))?;
+    let full = waiting >= most;
+    let (state, asked) = if full { ("dropped", None) } else { ("queued", Some(&new.request)) };
+    let added = conn
+        .prepare_cached(
+            "INSERT INTO claims (message_id, channel_id, agent_id, state, asked, claimed_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (message_id) DO NOTHING",
+        )?
+        .execute(params![new.message, new.channel, new.agent.as_bytes(), state, asked, to_nanos(new.at)])?;
+    Ok(match (added, full) {
+        (0, _) => ClaimOutcome::AlreadyClaimed,
+        (_, true) => ClaimOutcome::QueueFull,
+        _ => ClaimOutcome::Queued,
+    })
+}
+
+/// Finishes a claim and deletes the request, which is not needed any more.
+fn close_claim(conn: &Connection, message: u64, state: &str) -> StoreResult<bool> {
+    let ended = conn
+        .prepare_cached(&format!("UPDATE claims SET state = ?2, asked = NULL WHERE message_id = ?1 AND {OPEN_STATES}"))?
+        .execute(params![message, state])?;
+    Ok(ended == 1)
+}
+
+fn read_claim(row: &Row<'_>) -> rusqlite::Result<OpenClaim> {
+    Ok(OpenClaim {
+        message: row.get(0)?,
+        channel: row.get(1)?,
+        agent: Uuid::from_bytes(row.get(2)?),
+        request: row.get::<_, Option<String>>(3)?.unwrap_or_default(),
+        running: row.get(4)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::OnFatal;
+    use crate::catalog::discord::ChannelRow;
+
+    fn new(message: u64) -> NewClaim {
+        NewClaim {
+            message,
+            channel: 7,
+            agent: Uuid::from_u128(1),
+            request: format!("{message}"),
+            at: Timestamp::UNIX_EPOCH,
+            contiguous: true,
+        }
+    }
+
+    fn post(nonce: &str) -> NewPost {
+        NewPost { channel_id: 7, about: None, body: "{}".into(), nonce: nonce.into(), notice_at: None }
+    }
+
+    fn open(dir: &tempfile::TempDir) -> Catalog {
+        let on_fatal: OnFatal = Arc::new(|_| {});
+        Catalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH).unwrap().0
+    }
+
+    const ROW: ChannelRow =
+        ChannelRow { channel: 7, guild: 1, agent: Uuid::from_u128(1), created_by_us: true, seen: 10, skipped: 10 };
+
+    #[tokio::test]
+    async fn a_message_is_taken_up_once_and_done_with_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let catalog = open(&dir);
+        catalog.upsert_channel(ROW).await.unwrap();
+        let claim =
+            async |message: u64| catalog.claim(new(message), 2, post(&format!("full {message}"))).await.unwrap();
+        assert_eq!([claim(11).await, claim(12).await], [ClaimOutcome::Queued, ClaimOutcome::Queued]);
+        assert_eq!(
+            [claim(11).await, claim(13).await, claim(13).await],
+            [ClaimOutcome::AlreadyClaimed, ClaimOutcome::QueueFull, ClaimOutcome::AlreadyClaimed]
+        );
+        assert_eq!(catalog.channel(7).await.unwrap().unwrap().seen, 13);
+        catalog.upsert_channel(ROW).await.unwrap();
+        catalog.mark_channel_seen(7, 3).await.unwrap();
+        assert_eq!(catalog.channel(7).await.unwrap().unwrap().seen, 13, "it never goes back");
+        catalog.mark_claim_running(11).await.unwrap();
+        let changed = [
+            catalog.update_claim_request(11, "x".into()).await.unwrap(),
+            catalog.update_claim_request(12, "y".into()).await.unwrap(),
+        ];
+        assert_eq!(changed, [false, true]);
+        let open: Vec<_> = catalog.open_claims().await.unwrap();
+        let open: Vec<_> = open.iter().map(|claim| (claim.message, &*claim.request, claim.running)).collect();
+        assert_eq!(open, [(11, "11", true), (12, "y", false)]);
+        assert!(catalog.finish_claim(11, vec![post("answer")]).await.unwrap());
+        assert!(!catalog.finish_claim(11, vec![post("again")]).await.unwrap());
+        assert!(catalog.drop_claim(12).await.unwrap() && !catalog.drop_claim(12).await.unwrap());
+        assert!(catalog.open_claims().await.unwrap().is_empty());
+        let posts = catalog.channels_with_queued_posts().await.unwrap();
+        assert_eq!(
+            (posts, claim(14).await, claim(11).await),
+            (vec![7], ClaimOutcome::Queued, ClaimOutcome::AlreadyClaimed)
+        );
+        assert!(catalog.delete_channel(7).await.unwrap() && !catalog.delete_channel(7).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_was_passed_over_is_not_taken_up_and_what_was_not_read_stays_unread() {
+        let dir = tempfile::tempdir().unwrap();
+        let catalog = open(&dir);
+        catalog.upsert_channel(ROW).await.unwrap();
+        let claim = async |new: NewClaim| catalog.claim(new, 100, post("full")).await.unwrap();
+        assert_eq!(claim(new(10)).await, ClaimOutcome::AlreadyClaimed, "it was there before");
+        assert_eq!(claim(NewClaim { contiguous: false, ..new(40) }).await, ClaimOutcome::Queued);
+        assert_eq!(catalog.channel(7).await.unwrap().unwrap().seen, 10);
+        assert_eq!(catalog.claimed_after(7, 10).await.unwrap(), [40]);
+        catalog.skip_messages(7, 20, vec![post("skipped")]).await.unwrap();
+        assert_eq!([claim(new(20)).await, claim(new(21)).await], [ClaimOutcome::AlreadyClaimed, ClaimOutcome::Queued]);
+        let row = catalog.channel(7).await.unwrap().unwrap();
+        assert_eq!((row.seen, row.skipped), (21, 20));
+        // Old claims are deleted if all earlier messages were read, and are not claimed again.
+        for message in [21, 40] {
+            catalog.drop_claim(message).await.unwrap();
+        }
+        let days = |days: i64| Timestamp::from_second(days * 86_400).unwrap();
+        catalog.prune_claims(days(KEY_RETENTION_DAYS)).await.unwrap();
+        assert_eq!(catalog.claimed_after(7, 0).await.unwrap(), [21, 40]);
+        catalog.prune_claims(days(KEY_RETENTION_DAYS + 1)).await.unwrap();
+        assert_eq!(catalog.claimed_after(7, 0).await.unwrap(), [40]);
+        assert_eq!([claim(new(21)).await, claim(new(22)).await], [ClaimOutcome::AlreadyClaimed, ClaimOutcome::Queued]);
+        catalog.prune_claims(days(KEY_RETENTION_DAYS + 1)).await.unwrap();
+        assert_eq!(catalog.claimed_after(7, 0).await.unwrap(), [22, 40], "what waits is never forgotten");
+    }
+
+    #[tokio::test]
+    async fn that_too_many_wait_is_said_once_until_there_is_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let catalog = open(&dir);
+        catalog.upsert_channel(ROW).await.unwrap();
+        let claim = async |message: u64| {
+            let full = NewPost { about: Some("full:7".into()), ..post(&format!("full {message}")) };
+            catalog.claim(new(message), 1, full).await.unwrap()
+        };
+        let posts = async || {
+            let mut count = 0;
+            while let Some(due) = catalog.begin_next_post(7, Timestamp::UNIX_EPOCH).await.unwrap() {
+                catalog.mark_post_sent(due.id, 1000).await.unwrap();
+                count += 1;
+            }
+            count
+        };
+        assert_eq!(
+            [claim(11).await, claim(12).await, claim(13).await],
+            [ClaimOutcome::Queued, ClaimOutcome::QueueFull, ClaimOutcome::QueueFull]
+        );
+        assert_eq!(posts().await, 1);
+        assert_eq!((claim(14).await, posts().await), (ClaimOutcome::QueueFull, 0));
+        catalog.drop_claim(11).await.unwrap();
+        assert_eq!([claim(15).await, claim(16).await], [ClaimOutcome::Queued, ClaimOutcome::QueueFull]);
+        assert_eq!(posts().await, 1, "it is said anew");
+    }
+}

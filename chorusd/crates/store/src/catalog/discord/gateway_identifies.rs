@@ -1,0 +1,58 @@
+//! Identifies of the gateway within the rate limit's window, one row each.
+
+use std::time::Duration;
+
+use chorus_base::error::Result;
+use jiff::Timestamp;
+use rusqlite::Connection;
+
+use crate::catalog::Catalog;
+use crate::journal::{from_nanos, to_nanos};
+use crate::sqlite::StoreResult;
+
+/// Identifies within a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdentifyWindow {
+    pub count: u32,
+    pub oldest: Option<Timestamp>,
+    pub newest: Option<Timestamp>,
+    /// Whether a new identify was recorded and is included.
+    pub recorded: bool,
+}
+
+impl Catalog {
+    /// Returns the identifies of the last `window`.
+    pub async fn identifies_in_window(&self, now: Timestamp, window: Duration) -> Result<IdentifyWindow> {
+        self.reader.submit(move |conn| count_in_window(conn, now, window)).await
+    }
+
+    /// Records an identify at `now`, unless there were `most` within `window`.
+    pub fn try_record_identify(
+        &self,
+        now: Timestamp,
+        window: Duration,
+        most: u32,
+    ) -> impl Future<Output = Result<IdentifyWindow>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            // Move rows from the future to now, so that a clock that was set back does not make them count longer.
+            let [at, since] = [to_nanos(now), to_nanos(now.checked_sub(window).unwrap_or(now))];
+            conn.prepare_cached("UPDATE discord_identifies SET at = ?1 WHERE at > ?1")?.execute([at])?;
+            conn.prepare_cached("DELETE FROM discord_identifies WHERE at <= ?1")?.execute([since])?;
+            let before = count_in_window(conn, now, window)?;
+            if before.count >= most {
+                return Ok(before);
+            }
+            conn.prepare_cached("INSERT INTO discord_identifies (at) VALUES (?1)")?.execute([at])?;
+            Ok(IdentifyWindow { recorded: true, ..count_in_window(conn, now, window)? })
+        })
+    }
+}
+
+fn count_in_window(conn: &Connection, now: Timestamp, window: Duration) -> StoreResult<IdentifyWindow> {
+    let since = to_nanos(now.checked_sub(window).unwrap_or(now));
+    let row = conn
+        .prepare_cached("SELECT count(*), min(at), max(at) FROM discord_identifies WHERE at > ?1")?
+        .query_row([since], |row| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?, row.get::<_, Option<i64>>(2)?)))?;
+    let at = |nanos: Option<i64>| nanos.map(|nanos| from_nanos(nanos).min(now));
+    Ok(IdentifyWindow { count: row.0, oldest: at(row.1), newest: at(row.2), recorded: false })
+}

@@ -1,0 +1,328 @@
+//! Memories of agents: their own, and those that the agents of a project share.
+
+use std::cmp::Reverse;
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::methods::memory::MemorySource;
+use chorus_proto::{ErrorKind, SessionHeader, Trigger};
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::Catalog;
+use crate::journal::{from_nanos, to_nanos};
+use crate::sqlite::StoreResult;
+
+/// Limit of a memory's text, in bytes.
+pub const MAX_TEXT_BYTES: usize = 2 << 10;
+/// Limit of a path, in bytes.
+const MAX_PATH_BYTES: usize = 512;
+/// Limit of entries of an agent's own memory, and of a project's.
+const MAX_ENTRIES: u64 = 1000;
+/// Number of sessions after a time that are searched for the one that contains it.
+const MAX_SESSIONS_SEARCHED: u32 = 20;
+
+/// A memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryRow {
+    pub id: Uuid,
+    /// The agent that the memory belongs to, or that wrote the project's memory.
+    pub agent: Uuid,
+    /// Name of the agent at that time.
+    pub agent_name: String,
+    /// The project whose agents share the memory; `None` if it is the agent's own.
+    pub project: Option<String>,
+    pub text: String,
+    /// Path of the file in the workspace that it is about.
+    pub path: Option<String>,
+    pub at: Timestamp,
+    /// The user on whose behalf it was stored.
+    pub user: String,
+    pub source: MemorySource,
+    /// Id of the message with the tool call that stored it.
+    pub message: Option<String>,
+}
+
+/// The memories that an agent sees: its own, and those of its project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryScope {
+    pub agent: Uuid,
+    pub project: Option<String>,
+}
+
+/// Outcome of storing a memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RememberOutcome {
+    /// Stored under this id.
+    New(Uuid),
+    /// This entry has the same text already.
+    Known(Uuid),
+}
+
+/// Validates a text and trims it.
+///
+/// # Errors
+/// The reason for the user.
+pub fn validate_text(given: &str) -> Result<String, String> {
+    let text = given.trim();
+    if text.is_empty() {
+        return Err("there is nothing to remember: the text is empty".into());
+    }
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(format!("the text has {} bytes; {MAX_TEXT_BYTES} are the most", text.len()));
+    }
+    if text.contains('\0') {
+        return Err("the text has a NUL in it".into());
+    }
+    Ok(text.to_owned())
+}
+
+/// Validates and normalises a path below the workspace; an empty one is `None`.
+///
+/// # Errors
+/// The reason for the user.
+pub fn validate_path(given: Option<&str>) -> Result<Option<String>, String> {
+    let Some(given) = given.map(str::trim).filter(|given| !given.is_empty()) else { return Ok(None) };
+    if given.len() > MAX_PATH_BYTES || given.chars().any(char::is_control) {
+        return Err(format!("the path has control characters in it, or more than {MAX_PATH_BYTES} bytes"));
+    }
+    let parts: Vec<&str> = given.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    if given.starts_with('/') || parts.is_empty() || parts.contains(&"..") {
+        return Err("the path must name something below the workspace, for example src/main.rs".into());
+    }
+    Ok(Some(parts.join("/")))
+}
+
+const COLUMNS: &str = "uid, agent_id, agent_name, project, text, path, created_at, user, source, message_id";
+/// Condition for the rows of an agent and of its project.
+const VISIBLE_ROWS: &str = "(agent_id = ?1 AND project IS NULL) OR project = ?2";
+/// Memories written by people first, the newest first within each kind.
+const ORDER: &str = "source = 'hand' DESC, id DESC";
+
+fn read_memory(row: &Row<'_>) -> rusqlite::Result<MemoryRow> {
+    Ok(MemoryRow {
+        id: Uuid::from_bytes(row.get(0)?),
+        agent: Uuid::from_bytes(row.get(1)?),
+        agent_name: row.get(2)?,
+        project: row.get(3)?,
+        text: row.get(4)?,
+        path: row.get(5)?,
+        at: from_nanos(row.get(6)?),
+        user: row.get(7)?,
+        source: if row.get_ref(8)?.as_str()? == "hand" { MemorySource::Hand } else { MemorySource::Tool },
+        message: row.get(9)?,
+    })
+}
+
+fn select_visible(conn: &Connection, whose: &MemoryScope, most: i64) -> StoreResult<Vec<MemoryRow>> {
+    let query = format!("SELECT {COLUMNS} FROM memory WHERE {VISIBLE_ROWS} ORDER BY {ORDER} LIMIT ?3");
+    let mut statement = conn.prepare_cached(&query)?;
+    let rows = statement.query_map(params![whose.agent.as_bytes(), whose.project, most], read_memory)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+impl Catalog {
+    /// Stores a memory, unless an equal one exists or the limit is reached. The future completes once it is on the
+    /// disk. If the row's id is in use, the memory gets a new one.
+    pub fn remember(&self, row: MemoryRow) -> impl Future<Output = Result<RememberOutcome>> + Send + use<> {
+        self.writer.submit(move |conn| insert(conn, row))
+    }
+
+    /// Returns all memories that an agent sees, in the order in which they are shown.
+    pub async fn memories(&self, whose: MemoryScope) -> Result<Vec<MemoryRow>> {
+        self.reader.submit(move |conn| select_visible(conn, &whose, -1)).await
+    }
+
+    /// Returns the first `most` memories and the total number for each of `whose`, in that order.
+    pub async fn first_memories(&self, whose: Vec<MemoryScope>, most: u32) -> Result<Vec<(Vec<MemoryRow>, u64)>> {
+        self.reader
+            .submit(move |conn| {
+                let reading = conn.unchecked_transaction()?;
+                let count = format!("SELECT count(*) FROM memory WHERE {VISIBLE_ROWS}");
+                whose
+                    .iter()
+                    .map(|whose| {
+                        let rows = select_visible(&reading, whose, most.into())?;
+                        let total = reading
+                            .prepare_cached(&count)?
+                            .query_row(params![whose.agent.as_bytes(), whose.project], |row| row.get(0))?;
+                        Ok((rows, total))
+                    })
+                    .collect()
+            })
+            .await
+    }
+
+    /// Returns the memories that were written by or for an agent, oldest first: its own, and those it shares.
+    pub async fn memories_written_by(&self, agent: Uuid) -> Result<Vec<MemoryRow>> {
+        self.reader
+            .submit(move |conn| {
+                let query = format!("SELECT {COLUMNS} FROM memory WHERE agent_id = ?1 ORDER BY id");
+                let rows =
+                    conn.prepare_cached(&query)?.query_map([agent.as_bytes()], read_memory)?.collect::<Result<_, _>>();
+                Ok(rows?)
+            })
+            .await
+    }
+
+    /// Returns, for each agent and time, the name of the first session that was saved afterwards and contains that
+    /// time.
+    pub async fn sessions_containing(&self, moments: Vec<(Uuid, Timestamp)>) -> Result<Vec<Option<String>>> {
+        self.reader
+            .submit(move |conn| {
+                let mut statement = conn.prepare_cached(
+                    "SELECT header FROM sessions WHERE agent_id = ?1 AND saved_at >= ?2 ORDER BY saved_at LIMIT ?3",
+                )?;
+                let holds = |header: &str, at: Timestamp| {
+                    let header: SessionHeader = serde_json::from_str(header).ok()?;
+                    (header.started_at <= at && header.trigger != Trigger::Import).then_some(header.session_id)
+                };
+                let mut found = Vec::with_capacity(moments.len());
+                for (agent, at) in moments {
+                    let mut rows = statement.query(params![agent.as_bytes(), to_nanos(at), MAX_SESSIONS_SEARCHED])?;
+                    let mut name = None;
+                    while let (None, Some(row)) = (&name, rows.next()?) {
+                        let header: String = row.get(0)?;
+                        name = holds(&header, at);
+                    }
+                    found.push(name);
+                }
+                Ok(found)
+            })
+            .await
+    }
+
+    /// Returns whether there is an entry with this id.
+    pub async fn has_memory(&self, id: Uuid) -> Result<bool> {
+        self.reader
+            .submit(move |conn| {
+                Ok(conn.prepare_cached("SELECT 1 FROM memory WHERE uid = ?1")?.exists([id.as_bytes()])?)
+            })
+            .await
+    }
+
+    /// Deletes entries.
+    pub fn delete_memories(&self, ids: Vec<Uuid>) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            let mut statement = conn.prepare_cached("DELETE FROM memory WHERE uid = ?1")?;
+            for id in ids {
+                statement.execute([id.as_bytes()])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Deletes the own memories of an agent; those it shared with its project stay.
+    pub fn delete_own_memories(&self, agent: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.execute("DELETE FROM memory WHERE agent_id = ?1 AND project IS NULL", [agent.as_bytes()])?;
+            Ok(())
+        })
+    }
+}
+
+pub(super) fn insert(conn: &Connection, row: MemoryRow) -> StoreResult<RememberOutcome> {
+    let scope = "((?1 IS NULL AND agent_id = ?2 AND project IS NULL) OR project = ?1)";
+    let known = format!("SELECT uid FROM memory WHERE {scope} AND text = ?3 AND path IS ?4");
+    let known = conn
+        .prepare_cached(&known)?
+        .query_row(params![row.project, row.agent.as_bytes(), row.text, row.path], |row| row.get(0))
+        .optional()?;
+    if let Some(known) = known {
+        return Ok(RememberOutcome::Known(Uuid::from_bytes(known)));
+    }
+    let count = format!("SELECT count(*) FROM memory WHERE {scope}");
+    let count: u64 =
+        conn.prepare_cached(&count)?.query_row(params![row.project, row.agent.as_bytes()], |row| row.get(0))?;
+    if count >= MAX_ENTRIES {
+        let whose = row.project.map_or(row.agent_name, |project| format!("the project {project}"));
+        return Err(Error::new(
+            ErrorKind::LimitReached,
+            format!("{whose} remembers {count} things, the most there can be"),
+        )
+        .hint("`chorusctl memory list` shows them, `chorusctl memory remove ID` makes room")
+        .into());
+    }
+    let taken = "SELECT 1 FROM memory WHERE uid = ?1";
+    let taken = conn.prepare_cached(taken)?.exists([row.id.as_bytes()])?;
+    let id = if taken { Uuid::new_v4() } else { row.id };
+    conn.prepare_cached(&format!("INSERT INTO memory ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"))?
+        .execute(params![
+        id.as_bytes(),
+        row.agent.as_bytes(),
+        row.agent_name,
+        row.project,
+        row.text,
+        row.path,
+        to_nanos(row.at),
+        row.user,
+        row.source.as_str(),
+        row.message
+    ])?;
+    Ok(RememberOutcome::New(id))
+}
+
+/// Searches for memories that contain every word of `query` in text or path, ignoring case. Sorts them by the number of
+/// whole-word matches, then in the order of `rows`.
+#[must_use]
+pub fn search(rows: Vec<MemoryRow>, query: &str) -> Vec<MemoryRow> {
+    let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+    let score = |row: &MemoryRow| {
+        let text = format!("{} {}", row.text, row.path.as_deref().unwrap_or_default()).to_lowercase();
+        let whole = |word: &&String| text.split(|c: char| !c.is_alphanumeric()).any(|part| part == **word);
+        let all = !words.is_empty() && words.iter().all(|word| text.contains(word.as_str()));
+        all.then(|| words.iter().filter(whole).count())
+    };
+    let mut scored: Vec<_> = rows.into_iter().filter_map(|row| Some((score(&row)?, row))).collect();
+    scored.sort_by_key(|(score, _)| Reverse(*score));
+    scored.into_iter().map(|(_, row)| row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(text: &str, path: Option<&str>) -> MemoryRow {
+        MemoryRow {
+            id: Uuid::nil(),
+            agent: Uuid::nil(),
+            agent_name: "a".into(),
+            project: None,
+            text: text.into(),
+            path: path.map(Into::into),
+            at: Timestamp::default(),
+            user: "owner".into(),
+            source: MemorySource::Hand,
+            message: None,
+        }
+    }
+
+    #[test]
+    fn words_are_found_in_any_script_and_case_and_whole_ones_come_first() {
+        let rows = || {
+            vec![
+                row("Gateposts are oak", None),
+                row("The GATE sticks", None),
+                row("北の門は固い", None),
+                row("Ärger", Some("docs/gate.md")),
+            ]
+        };
+        let texts = |query: &str| search(rows(), query).into_iter().map(|row| row.text).collect::<Vec<_>>();
+        assert_eq!(texts("gate"), ["The GATE sticks", "Ärger", "Gateposts are oak"]);
+        assert_eq!(texts("STICKS the"), ["The GATE sticks"]);
+        assert_eq!(texts("門"), ["北の門は固い"]);
+        assert_eq!(texts("äRGER"), ["Ärger"]);
+        assert_eq!(texts("gate oak steel"), Vec::<String>::new());
+        assert_eq!(texts("  "), Vec::<String>::new());
+    }
+
+    #[test]
+    fn paths_stay_below_the_workspace() {
+        assert_eq!(validate_path(Some(" ./src//a b.rs/ ")).unwrap().as_deref(), Some("src/a b.rs"));
+        assert_eq!(validate_path(Some(" ")).unwrap(), None);
+        for bad in ["/etc/passwd", "../x", "a/../../b", ".", "a\nb", &"x".repeat(513)] {
+            assert!(validate_path(Some(bad)).is_err(), "{bad:?}");
+        }
+    }
+}

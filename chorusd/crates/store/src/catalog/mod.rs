@@ -1,0 +1,137 @@
+//! The catalog: `db/chorus.db`. Indexes the files of agents and sessions, and stores everything else that is kept in
+//! rows.
+
+mod agents;
+mod approvals;
+mod audit;
+mod audit_chain;
+pub mod discord;
+mod lineage;
+pub mod memories;
+mod rebuild;
+pub(super) mod schema;
+mod session_delete;
+mod sessions;
+mod settings;
+mod summary_queue;
+mod tasks;
+mod unused_sessions;
+mod usage;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use chorus_base::error::{Error, Result};
+use chorus_redact::Redactor;
+use jiff::Timestamp;
+
+use super::db_thread::{DbThread, FileGuards};
+use super::recovery::{self, CommitCounter, FileWatch};
+use super::snapshot::PendingSnapshot;
+use super::{OnFatal, catalog_salvage, sqlite};
+use crate::sqlite::StoreResult;
+pub use agents::AgentRow;
+pub use approvals::{ApprovalRow, DecidedApproval};
+pub use audit::{AuditDecision, AuditEntry, AuditFilter};
+pub(super) use audit::{for_each_after, insert as insert_audit, newest_head as newest_audit};
+pub use audit_chain::{AuditHead, ChainVerifier};
+pub use lineage::{LineageRow, SessionName};
+pub use memories::{MemoryRow, MemoryScope, RememberOutcome};
+pub use rebuild::DirectoryScan;
+pub use sessions::{SessionPlacement, SessionQuery, SessionRow};
+pub use summary_queue::PendingSummary;
+pub use tasks::{TaskRow, TasksAtStart};
+pub use usage::{CallKind, DailyUsageRow, Spending, UsageFilter, UsageRow, UsageTotals};
+
+/// Handle of the catalog.
+#[derive(Debug)]
+pub struct Catalog {
+    writer: DbThread,
+    reader: DbThread,
+    path: PathBuf,
+    audit_listener: audit_chain::AuditListener,
+    redactor: OnceLock<Arc<Redactor>>,
+}
+
+impl Catalog {
+    /// Opens or creates the catalog. If it was damaged, also returns the text of a notice about that.
+    pub(super) fn open(path: &Path, on_fatal: &OnFatal, now: Timestamp) -> StoreResult<(Self, Option<String>)> {
+        let found = recovery::inspect_catalog(path, now)?;
+        let readable = found.as_ref().and_then(recovery::CatalogDamage::readable_path);
+        let carried = readable.map_or(Ok(catalog_salvage::SalvageCounts::default()), |from| {
+            catalog_salvage::salvage_rows(&from, path, schema::MIGRATIONS).map_err(Error::from)
+        });
+        // Settle the incident before anything else can fail: the next start finds no damage any more, so `doctor`
+        // depends on this description.
+        let told = found.map(|found| found.finish(carried)).transpose()?;
+        let conn = sqlite::open(path, schema::MIGRATIONS)?;
+        if told.is_some() {
+            sqlite::truncate_wal(&conn)?;
+        }
+        // Rows are deleted rarely, and their contents must not stay in the file.
+        conn.pragma_update(None, "secure_delete", "ON")?;
+        // Ids are random, so each new row dirties pages all over the file. A longer log (16 MiB) collects more changes
+        // of a page before it is checkpointed.
+        conn.pragma_update(None, "wal_autocheckpoint", 4000)?;
+        // A row in a savepoint changes a dozen pages, and SQLite keeps the old content of each until the savepoint ends.
+        // Beyond 64 KiB it would write them to a temporary file, together with every further page of the commit.
+        conn.pragma_update(None, "temp_store", "MEMORY")?;
+        let reader = sqlite::open_reader(path)?;
+        let files = FileGuards { watch: FileWatch::new(path, None)?, commit_counter: CommitCounter::default() };
+        let this = Self {
+            writer: DbThread::writer("catalog", conn, on_fatal.clone(), files)?,
+            reader: DbThread::reader("catalog-read", reader)?,
+            path: path.to_owned(),
+            audit_listener: audit_chain::AuditListener::default(),
+            redactor: OnceLock::new(),
+        };
+        Ok((this, told))
+    }
+
+    /// Calls `hear` for every row of the audit log after its commit, in their order.
+    pub(super) fn on_audit_row(&self, hear: impl Fn(AuditHead) + Send + Sync + 'static) {
+        self.audit_listener.set(hear);
+    }
+
+    /// Sets the redactor that keeps secrets out of the audit log.
+    pub fn set_redactor(&self, redactor: Arc<Redactor>) {
+        let _ = self.redactor.set(redactor);
+    }
+
+    /// Poisons the writer with the fatal `failure`: it acknowledges nothing more.
+    pub(super) fn poison(&self, failure: Error) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |_| Err(failure.into()))
+    }
+
+    /// Begins a snapshot of the database; see [`PendingSnapshot`].
+    pub(super) async fn begin_snapshot(&self, dir: &Path) -> Result<PendingSnapshot> {
+        PendingSnapshot::begin(&self.writer, dir).await
+    }
+
+    pub(super) async fn release_page_caches(&self) {
+        tokio::join!(self.reader.release_page_cache(), self.writer.release_page_cache());
+    }
+
+    /// Stops the threads, and writes a copy beside the database (`chorus.db.bak`).
+    pub(super) async fn close(&self) -> Result<()> {
+        let copy = self.path.with_extension("db.bak");
+        let copied = self.reader.submit(move |conn| write_copy(conn, &copy)).await;
+        self.reader.close().await;
+        self.writer.close().await;
+        copied
+    }
+}
+
+/// Copies the last commit to `path`, which is replaced atomically once the copy is complete.
+fn write_copy(conn: &rusqlite::Connection, path: &Path) -> StoreResult<()> {
+    let fail = |e: std::io::Error| Error::io("cannot keep a copy of the catalog", &e);
+    let new = path.with_extension("bak.tmp");
+    match std::fs::remove_file(&new) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail(e).into()),
+        _ => {}
+    }
+    conn.execute("VACUUM INTO ?1", [new.to_string_lossy()])?;
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600)).map_err(fail)?;
+    Ok(std::fs::rename(&new, path).map_err(fail)?)
+}

@@ -1,0 +1,246 @@
+//! Schema of `db/chorus.db`.
+
+use crate::sqlite::Migrations;
+
+/// Times are nanoseconds since 1970 in UTC, ids the 16 bytes of a UUID, lists and objects JSON.
+pub const MIGRATIONS: Migrations = &[
+    "
+    CREATE TABLE agents (
+        id           BLOB PRIMARY KEY,
+        name         TEXT NOT NULL,
+        status       TEXT NOT NULL CHECK (status IN ('active', 'destroyed')),
+        created_at   INTEGER NOT NULL,
+        destroyed_at INTEGER,
+        -- the directory below the home
+        dir          TEXT NOT NULL,
+        -- the last good agent.json, and the stamp of the file it was read from
+        config       TEXT NOT NULL,
+        stamp        TEXT NOT NULL,
+        -- sessions of the agent, counted as they come and go
+        sessions     INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX agents_active ON agents (name) WHERE status = 'active';
+    CREATE TABLE sessions (
+        id              BLOB PRIMARY KEY,
+        agent_id        BLOB NOT NULL,
+        session_id      TEXT NOT NULL,
+        saved_at        INTEGER NOT NULL,
+        -- the header of the file, messages apart
+        header          TEXT NOT NULL,
+        sha256          TEXT NOT NULL,
+        file_stamp      TEXT NOT NULL,
+        -- why the file cannot be read, where it cannot
+        corrupt         TEXT,
+        last_used_at    INTEGER NOT NULL,
+        UNIQUE (agent_id, session_id)
+    );
+    CREATE INDEX sessions_of_agent ON sessions (agent_id, saved_at);
+    CREATE INDEX sessions_by_time ON sessions (saved_at);
+    CREATE TABLE session_tags (
+        id  BLOB NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        tag TEXT NOT NULL,
+        PRIMARY KEY (tag, id)
+    ) WITHOUT ROWID;
+    CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+    INSERT INTO counters VALUES ('sessions', 0);
+    CREATE TRIGGER session_added AFTER INSERT ON sessions BEGIN
+        UPDATE agents SET sessions = sessions + 1 WHERE id = new.agent_id;
+        UPDATE counters SET value = value + 1 WHERE name = 'sessions';
+    END;
+    CREATE TRIGGER session_gone AFTER DELETE ON sessions BEGIN
+        UPDATE agents SET sessions = sessions - 1 WHERE id = old.agent_id;
+        UPDATE counters SET value = value - 1 WHERE name = 'sessions';
+    END;
+    CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+",
+    "
+    -- one row a call of a model
+    CREATE TABLE usage (
+        id          INTEGER PRIMARY KEY,
+        at          INTEGER NOT NULL,
+        agent_id    BLOB NOT NULL,
+        -- at that time
+        agent_name  TEXT NOT NULL,
+        -- the live context and the turn, where there was one
+        context     INTEGER,
+        turn_id     BLOB,
+        -- provider/model
+        model       TEXT NOT NULL,
+        kind        TEXT NOT NULL,
+        -- tokens; the whole input, with what came out of the provider's cache and went into it
+        input       INTEGER NOT NULL,
+        output      INTEGER NOT NULL,
+        cache_read  INTEGER NOT NULL,
+        cache_write INTEGER NOT NULL,
+        -- NULL where no price was known
+        cost_usd    REAL,
+        duration_ms INTEGER NOT NULL
+    );
+    CREATE INDEX usage_of_agent ON usage (agent_id, at);
+    CREATE INDEX usage_by_time ON usage (at);
+    -- sessions that a model is to summarise yet
+    CREATE TABLE summaries_wanted (
+        id        BLOB PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE,
+        -- whether somebody gave the description
+        described INTEGER NOT NULL
+    ) WITHOUT ROWID;
+",
+    "
+    -- tokens of the input as they were estimated before the call; 0 where they were not
+    ALTER TABLE usage ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0;
+",
+    "
+    -- decisions about what agents do; each row has the hash of the one before it in its own
+    CREATE TABLE audit_log (
+        id         INTEGER PRIMARY KEY,
+        at         INTEGER NOT NULL,
+        agent_id   BLOB NOT NULL,
+        -- at that time
+        agent_name TEXT NOT NULL,
+        turn_id    BLOB,
+        action     TEXT NOT NULL,
+        decision   TEXT NOT NULL,
+        rule       TEXT NOT NULL,
+        user       TEXT NOT NULL,
+        old        TEXT,
+        new        TEXT,
+        hash       BLOB NOT NULL
+    );
+    CREATE INDEX audit_by_time ON audit_log (at);
+    -- questions to people; those that are open at a start are denied
+    CREATE TABLE approvals (
+        id          TEXT PRIMARY KEY,
+        agent_id    BLOB NOT NULL,
+        agent_name  TEXT NOT NULL,
+        turn_id     BLOB NOT NULL,
+        -- the model's id of it
+        call_id     TEXT NOT NULL,
+        action      TEXT NOT NULL,
+        -- SHA-256 of what runs when it is approved, with all that it is bound to
+        action_hash BLOB NOT NULL,
+        nonce       BLOB NOT NULL,
+        -- why it is asked about
+        verdict     TEXT NOT NULL,
+        -- why it cannot be approved for ever, where it cannot
+        not_always  TEXT,
+        requester   TEXT NOT NULL,
+        asked_at    INTEGER NOT NULL,
+        expires_at  INTEGER NOT NULL,
+        -- open, approved, denied, expired
+        status      TEXT NOT NULL,
+        decided_at  INTEGER,
+        decided_by  TEXT
+    ) WITHOUT ROWID;
+    CREATE INDEX approvals_open ON approvals (asked_at) WHERE status = 'open';
+    -- commands in the background
+    CREATE TABLE tasks (
+        id          TEXT PRIMARY KEY,
+        agent_id    BLOB NOT NULL,
+        agent_name  TEXT NOT NULL,
+        command     TEXT NOT NULL,
+        -- with the instant it started in, in clock ticks since the machine did, and which start of the machine that
+        -- was: a pid alone comes again
+        pid         INTEGER NOT NULL,
+        pid_started INTEGER NOT NULL,
+        boot        TEXT NOT NULL,
+        status      TEXT NOT NULL CHECK (status IN ('running', 'completed', 'failed', 'stopped', 'lost')),
+        exit_code   INTEGER,
+        signal      INTEGER,
+        started_at  INTEGER NOT NULL,
+        ended_at    INTEGER,
+        -- below the agent's directory, which may move
+        log_path    TEXT NOT NULL,
+        -- whether its agent heard that it ended
+        told        INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE INDEX tasks_of_agent ON tasks (agent_id, started_at);
+    CREATE INDEX tasks_untold ON tasks (started_at) WHERE told = 0;
+    -- what agents are to remember; that of a project is shared by those that name it
+    CREATE TABLE memory (
+        id         INTEGER PRIMARY KEY AUTOINCREMENT,
+        agent_id   BLOB NOT NULL,
+        project    TEXT,
+        text       TEXT NOT NULL,
+        path       TEXT,
+        created_at INTEGER NOT NULL,
+        -- on whose behalf
+        user       TEXT NOT NULL
+    );
+    CREATE INDEX memory_of_agent ON memory (agent_id);
+    CREATE INDEX memory_of_project ON memory (project) WHERE project IS NOT NULL;
+",
+    "
+    -- entries get names that outlive this table; a turn's come from a message
+    ALTER TABLE memory ADD COLUMN uid BLOB;
+    ALTER TABLE memory ADD COLUMN agent_name TEXT NOT NULL DEFAULT '';
+    ALTER TABLE memory ADD COLUMN source TEXT NOT NULL DEFAULT 'tool' CHECK (source IN ('hand', 'tool'));
+    ALTER TABLE memory ADD COLUMN message_id TEXT;
+    UPDATE memory SET uid = randomblob(16),
+        agent_name = coalesce((SELECT name FROM agents WHERE agents.id = memory.agent_id), '');
+    CREATE UNIQUE INDEX memory_by_uid ON memory (uid);
+",
+    "
+    -- channels that agents have in Discord
+    CREATE TABLE discord_channels (
+        channel_id INTEGER PRIMARY KEY,
+        guild_id   INTEGER NOT NULL,
+        agent_id   BLOB NOT NULL,
+        -- Chorus made it, and may delete it
+        made       INTEGER NOT NULL,
+        -- the newest message up to which all were dealt with
+        seen       INTEGER NOT NULL,
+        -- messages up to this one are not taken up, whenever they are told of
+        skipped    INTEGER NOT NULL
+    );
+    CREATE INDEX discord_channels_of_agent ON discord_channels (agent_id);
+    -- messages of channels that were taken up, each once
+    CREATE TABLE claims (
+        message_id INTEGER PRIMARY KEY,
+        channel_id INTEGER NOT NULL,
+        agent_id   BLOB NOT NULL,
+        state      TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'dropped')),
+        -- what is asked, as JSON, until that is over
+        asked      TEXT,
+        claimed_at INTEGER NOT NULL
+    );
+    CREATE INDEX claims_open ON claims (agent_id, message_id) WHERE state IN ('queued', 'running');
+    -- what is to be posted, in this order; a sent one stays only while it may have to be changed
+    CREATE TABLE discord_outbox (
+        id         INTEGER PRIMARY KEY AUTOINCREMENT,
+        channel_id INTEGER NOT NULL,
+        -- what a later change finds it by
+        about      TEXT UNIQUE,
+        -- JSON
+        body       TEXT NOT NULL,
+        nonce      TEXT NOT NULL UNIQUE,
+        -- the row whose message is to look like this; NULL: it is to be a message of its own
+        changes    INTEGER,
+        -- when it was first on its way: it may have arrived
+        tried_at   INTEGER,
+        -- a message of the channel that is older than whatever became of it
+        after_id   INTEGER,
+        -- the message that it became
+        sent_id    INTEGER
+    );
+    CREATE INDEX discord_outbox_waiting ON discord_outbox (channel_id, id) WHERE sent_id IS NULL;
+    CREATE INDEX discord_outbox_changes ON discord_outbox (changes) WHERE changes IS NOT NULL;
+    -- new connections to the gateway, which are counted by the day
+    CREATE TABLE discord_identifies (at INTEGER NOT NULL);
+",
+    "
+    -- the order of sessions: a save comes after all that are there, whatever the clock says; what is found or imported by its time
+    ALTER TABLE sessions ADD COLUMN place INTEGER NOT NULL DEFAULT 0;
+    UPDATE sessions SET place = saved_at;
+    CREATE INDEX sessions_in_order ON sessions (agent_id, place, saved_at);
+    CREATE INDEX sessions_placed ON sessions (place, saved_at);
+",
+    "
+    -- of a notice, when that happened which it tells: it is dropped where it waits for too long
+    ALTER TABLE discord_outbox ADD COLUMN notice_at INTEGER;
+    INSERT OR IGNORE INTO counters VALUES ('notices_dropped', 0), ('notices_dropped_at', 0);
+",
+    "
+    -- whether the tokens are estimated, because the server had not counted them
+    ALTER TABLE usage ADD COLUMN by_estimate INTEGER NOT NULL DEFAULT 0;
+",
+];

@@ -1,0 +1,62 @@
+//! Updating and purging sessions.
+
+use chorus_base::error::{Error, Result};
+use rusqlite::params;
+use uuid::Uuid;
+
+use super::{Catalog, SessionRow};
+
+/// Key of a setting that exists while purged data may be left in the database files.
+const PURGE_DUE_KEY: &str = "forget_due";
+
+impl Catalog {
+    /// Updates header, stamp and corruption of a session's row; its place in the order stays.
+    pub fn update_session(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            let header = serde_json::to_string(&row.header).map_err(|e| Error::internal(e.to_string()))?;
+            let id = row.header.id;
+            conn.prepare_cached("UPDATE sessions SET header = ?2, file_stamp = ?3, corrupt = ?4 WHERE id = ?1")?
+                .execute(params![id.as_bytes(), header, row.file_stamp, row.corrupt])?;
+            conn.prepare_cached("DELETE FROM session_tags WHERE id = ?1")?.execute([id.as_bytes()])?;
+            let mut tag = conn.prepare_cached("INSERT OR IGNORE INTO session_tags (id, tag) VALUES (?1, ?2)")?;
+            for name in &row.header.tags {
+                tag.execute(params![id.as_bytes(), name])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Deletes a session's row for good, and records that the database files must be purged.
+    pub fn purge_session(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.execute("DELETE FROM sessions WHERE id = ?1", [id.as_bytes()])?;
+            conn.execute("INSERT OR REPLACE INTO settings (key, value) VALUES (?1, '1')", [PURGE_DUE_KEY])?;
+            Ok(())
+        })
+    }
+
+    /// Returns whether the database files must be purged.
+    pub async fn is_purge_due(&self) -> Result<bool> {
+        Ok(self.setting(PURGE_DUE_KEY).await?.is_some())
+    }
+
+    /// Removes the remains of deleted rows: truncates the write-ahead log, and deletes the copy of the last stop. The
+    /// pages themselves were overwritten when the rows were deleted (`secure_delete`).
+    pub async fn purge_deleted(&self) -> Result<()> {
+        let copy = self.path.with_extension("db.bak");
+        self.writer
+            .submit_outside_transaction(move |conn| {
+                match std::fs::remove_file(&copy) {
+                    Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                        return Err(Error::io("cannot remove the copy of the catalog", &e).into());
+                    }
+                    _ => {}
+                }
+                conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+                // Delete this last, so that an interrupted purge is repeated.
+                conn.execute("DELETE FROM settings WHERE key = ?1", [PURGE_DUE_KEY])?;
+                Ok(())
+            })
+            .await
+    }
+}

@@ -1,0 +1,473 @@
+//! Rows of sessions.
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::{ErrorKind, SessionHeader};
+use jiff::Timestamp;
+use rusqlite::types::Value;
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params, params_from_iter};
+use uuid::Uuid;
+
+use super::Catalog;
+use super::summary_queue::{self, PendingSummary};
+use crate::journal::{from_nanos, to_nanos};
+use crate::sqlite::{StoreError, StoreResult};
+
+/// A row of the table `sessions`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionRow {
+    pub header: SessionHeader,
+    /// Hash of the messages, see [`chorus_session::MessageHash`].
+    pub sha256: String,
+    /// Stamp of the file when it was read or written; a different one means that the file has changed.
+    pub file_stamp: String,
+    /// Reason why the file cannot be read, if it cannot.
+    pub corrupt: Option<String>,
+    pub last_used_at: Timestamp,
+    /// Position in the order of sessions: nanoseconds since 1970 by [`to_nanos`], or more if the clock was set back.
+    pub place: i64,
+}
+
+/// Where a new session is placed in the order of sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionPlacement {
+    /// At the `place` of its row.
+    AtOwnPlace,
+    /// After all others, whatever the clock says.
+    Last,
+}
+
+/// Query for a page of sessions, newest first.
+#[derive(Debug, Clone, Default)]
+pub struct SessionQuery {
+    /// `None` means all agents.
+    pub agent: Option<Uuid>,
+    pub since: Option<Timestamp>,
+    pub tag: Option<String>,
+    pub offset: u64,
+    pub limit: u64,
+}
+
+const COLUMNS: &str = "header, sha256, file_stamp, corrupt, last_used_at, place";
+
+fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+    let header = row.get_ref(0)?.as_str()?;
+    Ok(SessionRow {
+        header: serde_json::from_str(header)
+            .map_err(|e| rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(e)))?,
+        sha256: row.get(1)?,
+        file_stamp: row.get(2)?,
+        corrupt: row.get(3)?,
+        last_used_at: from_nanos(row.get(4)?),
+        place: row.get(5)?,
+    })
+}
+
+impl Catalog {
+    /// Inserts a session; a name that the agent already has is a conflict. With `wanted`, also queues it for a summary,
+    /// in the same commit. Returns its short id.
+    pub fn insert_session(
+        &self,
+        row: SessionRow,
+        order: SessionPlacement,
+        wanted: Option<PendingSummary>,
+    ) -> impl Future<Output = Result<String>> + Send + use<> {
+        self.writer.submit(move |conn| insert_saved(conn, row, order, wanted))
+    }
+
+    /// As [`Catalog::insert_session`], for one of many sessions: the row may wait a moment for others, to share their
+    /// commit.
+    pub fn insert_session_deferred(
+        &self,
+        row: SessionRow,
+        order: SessionPlacement,
+        wanted: Option<PendingSummary>,
+    ) -> impl Future<Output = Result<String>> + Send + use<> {
+        self.writer.submit_deferred(move |conn| insert_saved(conn, row, order, wanted))
+    }
+
+    /// Inserts a session; replaces the rows with its id or with its name within the agent.
+    pub fn upsert_session(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached("DELETE FROM sessions WHERE id = ?1 OR (agent_id = ?2 AND session_id = ?3)")?
+                .execute(params![row.header.id.as_bytes(), row.header.agent_id.as_bytes(), row.header.session_id])?;
+            insert(conn, &row)
+        })
+    }
+
+    /// Deletes the row that [`Catalog::insert_session`] inserted for this session, but no other session's row with the
+    /// same id.
+    pub fn undo_insert_session(&self, session: SessionHeader) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| delete_exact(conn, &session))
+    }
+
+    /// Deletes a session's row.
+    pub fn delete_session(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([id.as_bytes()])?;
+            Ok(())
+        })
+    }
+
+    /// Sets the time at which a session was used last.
+    pub fn touch_session(&self, id: Uuid, at: Timestamp) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached("UPDATE sessions SET last_used_at = ?2 WHERE id = ?1")?
+                .execute(params![id.as_bytes(), to_nanos(at)])?;
+            Ok(())
+        })
+    }
+
+    /// Returns the session with this id.
+    pub async fn session(&self, id: Uuid) -> Result<Option<SessionRow>> {
+        self.reader
+            .submit(move |conn| {
+                Ok(conn
+                    .prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?
+                    .query_row([id.as_bytes()], read_session)
+                    .optional()?)
+            })
+            .await
+    }
+
+    /// Returns a page of sessions, and the total number that match.
+    pub async fn sessions(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, u64)> {
+        self.reader
+            .submit(move |conn| {
+                let reading = conn.unchecked_transaction()?;
+                let total = count_matching(&reading, &listing)?;
+                Ok((read_page(&reading, &listing, total)?, total))
+            })
+            .await
+    }
+
+    /// As [`Catalog::sessions`], with the short id of each session, in one transaction.
+    pub async fn sessions_with_short_ids(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, Vec<String>, u64)> {
+        self.reader
+            .submit(move |conn| {
+                let reading = conn.unchecked_transaction()?;
+                let total = count_matching(&reading, &listing)?;
+                let rows = read_page(&reading, &listing, total)?;
+                let ids: Vec<Uuid> = rows.iter().map(|row| row.header.id).collect();
+                Ok((rows, select_short_ids(&reading, &ids)?, total))
+            })
+            .await
+    }
+
+    /// Returns the `n`th newest session of `agent`, counted from 0.
+    pub async fn nth_newest_session(&self, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {
+        self.reader.submit(move |conn| select_nth_newest(conn, agent, n)).await
+    }
+
+    /// Returns the newest session of `agent`, and its session names that are `base` or begin with `base-`: a save needs
+    /// both.
+    pub async fn newest_session_and_names(
+        &self,
+        agent: Uuid,
+        base: String,
+    ) -> Result<(Option<SessionRow>, Vec<String>)> {
+        self.reader
+            .submit(move |conn| Ok((select_nth_newest(conn, agent, 0)?, select_names_with_base(conn, agent, &base)?)))
+            .await
+    }
+
+    /// Returns the newest session of each agent, in the order of `agents`; one index seek per agent.
+    pub async fn newest_session_of_each(&self, agents: Vec<Uuid>) -> Result<Vec<Option<SessionRow>>> {
+        self.reader
+            .submit(move |conn| {
+                let mut statement = conn.prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 ORDER BY place DESC, rowid DESC LIMIT 1"
+                ))?;
+                agents
+                    .iter()
+                    .map(|agent| Ok(statement.query_row([agent.as_bytes()], read_session).optional()?))
+                    .collect()
+            })
+            .await
+    }
+
+    /// Returns the sessions with exactly this name, of `agent` or of all agents, at most 20.
+    pub async fn sessions_named(&self, agent: Option<Uuid>, session_id: String) -> Result<Vec<SessionRow>> {
+        self.reader
+            .submit(move |conn| {
+                let of_agent = if agent.is_some() { "AND agent_id = ?2" } else { "" };
+                let mut statement = conn.prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM sessions WHERE session_id = ?1 {of_agent} ORDER BY place DESC LIMIT 20"
+                ))?;
+                let mut values = vec![Value::from(session_id)];
+                values.extend(agent.map(|agent| Value::Blob(agent.as_bytes().to_vec())));
+                let rows =
+                    statement.query_map(params_from_iter(values), read_session)?.collect::<rusqlite::Result<_>>()?;
+                Ok(rows)
+            })
+            .await
+    }
+
+    /// Returns the sessions whose session_id or UUID begins with `prefix`, of `agent` or of all agents, newest first,
+    /// at most 20.
+    pub async fn sessions_with_prefix(&self, agent: Option<Uuid>, prefix: String) -> Result<Vec<SessionRow>> {
+        self.reader
+            .submit(move |conn| {
+                let (low, high) = uuid_range(&prefix).unwrap_or(([0xFF; 16], [0; 16]));
+                let of_agent = if agent.is_some() { "AND agent_id = ?5" } else { "" };
+                // substr instead of LIKE, because `_` is a wildcard in LIKE and occurs in every name.
+                let mut statement = conn.prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM sessions
+                     WHERE (substr(session_id, 1, length(?1)) = ?1 OR id BETWEEN ?2 AND ?3) AND ?4 {of_agent}
+                     ORDER BY place DESC, rowid DESC LIMIT 20"
+                ))?;
+                let mut values =
+                    vec![Value::from(prefix), Value::Blob(low.to_vec()), Value::Blob(high.to_vec()), Value::Integer(1)];
+                values.extend(agent.map(|agent| Value::Blob(agent.as_bytes().to_vec())));
+                let rows =
+                    statement.query_map(params_from_iter(values), read_session)?.collect::<rusqlite::Result<_>>()?;
+                Ok(rows)
+            })
+            .await
+    }
+
+    /// Returns the agent's session names that are `base` or begin with `base-`.
+    pub async fn session_names_with_base(&self, agent: Uuid, base: String) -> Result<Vec<String>> {
+        self.reader.submit(move |conn| select_names_with_base(conn, agent, &base)).await
+    }
+
+    /// Returns the name and file stamp of every session of an agent.
+    pub async fn session_stamps(&self, agent: Uuid) -> Result<Vec<(String, String)>> {
+        self.reader
+            .submit(move |conn| {
+                let mut statement =
+                    conn.prepare_cached("SELECT session_id, file_stamp FROM sessions WHERE agent_id = ?1")?;
+                let rows = statement
+                    .query_map([agent.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?
+                    .collect::<rusqlite::Result<_>>()?;
+                Ok(rows)
+            })
+            .await
+    }
+
+    /// Returns the shortest prefix of each id that no other id shares: 8 hex digits, or more where ids are similar;
+    /// hyphens are not counted.
+    pub async fn short_ids(&self, ids: Vec<Uuid>) -> Result<Vec<String>> {
+        // One transaction, because each single statement would lock and unlock the database.
+        self.reader.submit(move |conn| select_short_ids(&*conn.unchecked_transaction()?, &ids)).await
+    }
+}
+
+fn insert_saved(
+    conn: &Connection,
+    mut row: SessionRow,
+    order: SessionPlacement,
+    wanted: Option<PendingSummary>,
+) -> StoreResult<String> {
+    // A scan or a rebuild may have found the file first and inserted a row for this session.
+    delete_exact(conn, &row.header)?;
+    if order == SessionPlacement::Last {
+        row.place = row.place.max(next_place(conn)?);
+    }
+    insert(conn, &row)?;
+    if let Some(wanted) = wanted {
+        summary_queue::enqueue(conn, row.header.id, wanted)?;
+    }
+    Ok(select_short_ids(conn, &[row.header.id])?.pop().unwrap_or_default())
+}
+
+fn select_nth_newest(conn: &Connection, agent: Uuid, n: u64) -> StoreResult<Option<SessionRow>> {
+    // Greater numbers do not fit into SQLite, and no table has so many rows.
+    let Ok(n) = i64::try_from(n) else { return Ok(None) };
+    Ok(conn
+        .prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 ORDER BY place DESC, rowid DESC LIMIT 1 OFFSET ?2"
+        ))?
+        .query_row(params![agent.as_bytes(), n], read_session)
+        .optional()?)
+}
+
+fn select_names_with_base(conn: &Connection, agent: Uuid, base: &str) -> StoreResult<Vec<String>> {
+    let mut statement = conn.prepare_cached(
+        "SELECT session_id FROM sessions
+         WHERE agent_id = ?1 AND (session_id = ?2 OR session_id BETWEEN ?2 || '-' AND ?2 || '.')",
+    )?;
+    Ok(statement.query_map(params![agent.as_bytes(), base], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+}
+
+fn select_short_ids(conn: &Connection, ids: &[Uuid]) -> StoreResult<Vec<String>> {
+    let mut before = conn.prepare_cached("SELECT id FROM sessions WHERE id < ?1 ORDER BY id DESC LIMIT 1")?;
+    let mut after = conn.prepare_cached("SELECT id FROM sessions WHERE id > ?1 ORDER BY id LIMIT 1")?;
+    ids.iter()
+        .map(|id| {
+            let mut digits = 8;
+            for neighbour in [&mut before, &mut after] {
+                let other: Option<[u8; 16]> = neighbour.query_row([id.as_bytes()], |row| row.get(0)).optional()?;
+                if let Some(other) = other {
+                    digits = digits.max(shared_hex_digits(*id, Uuid::from_bytes(other)) + 1);
+                }
+            }
+            Ok(first_digits(*id, digits))
+        })
+        .collect()
+}
+
+fn delete_exact(conn: &Connection, session: &SessionHeader) -> StoreResult<()> {
+    conn.prepare_cached("DELETE FROM sessions WHERE id = ?1 AND agent_id = ?2 AND session_id = ?3")?
+        .execute(params![session.id.as_bytes(), session.agent_id.as_bytes(), session.session_id])?;
+    Ok(())
+}
+
+/// The first place after all sessions.
+fn next_place(conn: &Connection) -> StoreResult<i64> {
+    let last: Option<i64> = conn.prepare_cached("SELECT max(place) FROM sessions")?.query_row([], |row| row.get(0))?;
+    Ok(last.map_or(i64::MIN, |last| last.saturating_add(1)))
+}
+
+pub(super) fn insert(conn: &Connection, row: &SessionRow) -> StoreResult<()> {
+    let header = serde_json::to_string(&row.header).map_err(|e| Error::internal(e.to_string()))?;
+    let id = row.header.id;
+    conn.prepare_cached(
+        "INSERT INTO sessions (id, agent_id, session_id, saved_at, header, sha256, file_stamp, corrupt, last_used_at,
+             place)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?
+    .execute(params![
+        id.as_bytes(),
+        row.header.agent_id.as_bytes(),
+        row.header.session_id,
+        to_nanos(row.header.saved_at),
+        header,
+        row.sha256,
+        row.file_stamp,
+        row.corrupt,
+        to_nanos(row.last_used_at),
+        row.place,
+    ])
+    .map_err(|e| match e.sqlite_error_code() {
+        Some(ErrorCode::ConstraintViolation) => StoreError::from(Error::new(
+            ErrorKind::AlreadyExists,
+            format!("there is a session {} of this agent already", row.header.session_id),
+        )),
+        _ => e.into(),
+    })?;
+    let mut tag = conn.prepare_cached("INSERT OR IGNORE INTO session_tags (id, tag) VALUES (?1, ?2)")?;
+    for name in &row.header.tags {
+        tag.execute(params![id.as_bytes(), name])?;
+    }
+    Ok(())
+}
+
+/// Builds the `WHERE` clause of a query and its values; `saved_at` is the SQL expression of the time.
+fn where_clause(listing: &SessionQuery, saved_at: &str) -> (String, Vec<Value>) {
+    let mut parts = Vec::new();
+    let mut values = Vec::new();
+    if let Some(agent) = listing.agent {
+        parts.push("agent_id = ?".to_owned());
+        values.push(Value::Blob(agent.as_bytes().to_vec()));
+    }
+    if let Some(since) = listing.since {
+        parts.push(format!("{saved_at} >= ?"));
+        values.push(Value::Integer(to_nanos(since)));
+    }
+    if let Some(tag) = &listing.tag {
+        parts.push("id IN (SELECT id FROM session_tags WHERE tag = ?)".to_owned());
+        values.push(Value::Text(tag.clone()));
+    }
+    let filter = if parts.is_empty() { String::new() } else { format!("WHERE {}", parts.join(" AND ")) };
+    (filter, values)
+}
+
+/// Reads a page of the `total` sessions, newest first. A page nearer to the oldest session is read from that end,
+/// because SQLite steps over all rows before an offset.
+fn read_page(conn: &Connection, listing: &SessionQuery, total: u64) -> StoreResult<Vec<SessionRow>> {
+    let left = total.saturating_sub(listing.offset);
+    let backwards = left < listing.offset;
+    let (order, limit, offset) = match backwards {
+        false => ("DESC", listing.limit, listing.offset),
+        true => ("ASC", listing.limit.min(left), left.saturating_sub(listing.limit)),
+    };
+    // The plus keeps SQLite from using the index on times, which has a different order.
+    let (filter, mut values) = where_clause(listing, "+saved_at");
+    for number in [limit, offset] {
+        values.push(Value::Integer(i64::try_from(number).unwrap_or(i64::MAX)));
+    }
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM sessions {filter} ORDER BY place {order}, rowid {order} LIMIT ? OFFSET ?"
+    ))?;
+    let mut rows: Vec<_> =
+        statement.query_map(params_from_iter(values), read_session)?.collect::<rusqlite::Result<_>>()?;
+    if backwards {
+        rows.reverse();
+    }
+    Ok(rows)
+}
+
+/// Counts the matching sessions. Without a filter it reads maintained counters, so that a long history costs no more
+/// than a short one.
+fn count_matching(conn: &Connection, listing: &SessionQuery) -> StoreResult<u64> {
+    if listing.since.is_none() && listing.tag.is_none() {
+        let counted = match listing.agent {
+            Some(agent) => conn
+                .prepare_cached("SELECT sessions FROM agents WHERE id = ?1")?
+                .query_row([agent.as_bytes()], |row| row.get(0))
+                .optional()?,
+            None => conn
+                .prepare_cached("SELECT value FROM counters WHERE name = 'sessions'")?
+                .query_row([], |row| row.get(0))
+                .optional()?,
+        };
+        return Ok(counted.unwrap_or(0));
+    }
+    let (filter, values) = where_clause(listing, "saved_at");
+    Ok(conn
+        .prepare_cached(&format!("SELECT count(*) FROM sessions {filter}"))?
+        .query_row(params_from_iter(values), |row| row.get(0))?)
+}
+
+/// Returns the lowest and highest UUID that begin with the hex digits of `prefix`; `None` if it has other characters.
+fn uuid_range(prefix: &str) -> Option<([u8; 16], [u8; 16])> {
+    let (mut low, mut high) = ([0_u8; 16], [0xFF_u8; 16]);
+    for (index, c) in prefix.chars().filter(|c| *c != '-').enumerate() {
+        let digit = u8::try_from(c.to_digit(16)?).ok()?;
+        let (byte, shift) = (index / 2, if index % 2 == 0 { 4 } else { 0 });
+        *low.get_mut(byte)? |= digit << shift;
+        high[byte] &= (digit << shift) | !(0xF << shift);
+    }
+    Some((low, high))
+}
+
+/// Number of leading hex digits that two ids share.
+fn shared_hex_digits(a: Uuid, b: Uuid) -> usize {
+    (((a.as_u128() ^ b.as_u128()).leading_zeros()) / 4) as usize
+}
+
+/// The text of the id up to its `digits`th hex digit.
+fn first_digits(id: Uuid, digits: usize) -> String {
+    let mut seen = 0;
+    id.to_string()
+        .chars()
+        .take_while(|c| {
+            let more = seen < digits;
+            seen += usize::from(*c != '-');
+            more
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_become_ranges() {
+        let (low, high) = uuid_range("1f3").unwrap();
+        assert_eq!((low[0], low[1], high[0], high[1], high[2]), (0x1F, 0x30, 0x1F, 0x3F, 0xFF));
+        assert_eq!(uuid_range("1f3a-9").unwrap().0[2], 0x90);
+        assert!(uuid_range("2026_").is_none());
+        assert!(uuid_range(&"0".repeat(33)).is_none());
+    }
+
+    #[test]
+    fn short_ids_grow_where_two_are_alike() {
+        let a = Uuid::parse_str("1f3a9c02-1111-4000-8000-000000000000").unwrap();
+        let b = Uuid::parse_str("1f3a9c02-1211-4000-8000-000000000000").unwrap();
+        assert_eq!(shared_hex_digits(a, b), 9);
+        assert_eq!(first_digits(a, 8), "1f3a9c02");
+        assert_eq!(first_digits(a, 10), "1f3a9c02-11");
+    }
+}

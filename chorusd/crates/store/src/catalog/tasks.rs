@@ -1,0 +1,168 @@
+//! Rows of tasks, the commands in the background. Rows are never deleted.
+
+use std::collections::HashMap;
+
+use chorus_base::error::Result;
+use chorus_proto::methods::tasks::TaskStatus;
+use jiff::Timestamp;
+use rusqlite::{OptionalExtension as _, Row, params};
+use uuid::Uuid;
+
+use super::Catalog;
+use crate::journal::{from_nanos, to_nanos};
+
+/// A row of the table `tasks`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskRow {
+    pub id: String,
+    pub agent: Uuid,
+    /// Name of the agent when the task was started.
+    pub agent_name: String,
+    pub command: String,
+    pub pid: u32,
+    /// Start time of the process, in clock ticks since the system booted.
+    pub pid_started: u64,
+    /// Identifies the boot of the system during which the task was started.
+    pub boot: String,
+    pub status: TaskStatus,
+    pub exit_code: Option<i32>,
+    pub signal: Option<i32>,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    /// Path of the log, relative to the agent's directory.
+    pub log_path: String,
+}
+
+/// Tasks in the table at the start of the daemon.
+#[derive(Debug, Clone, Default)]
+pub struct TasksAtStart {
+    /// The highest number in an id.
+    pub last: u64,
+    /// Tasks whose end was not reported to their agents, whether they have ended or not, oldest first.
+    pub unreported: Vec<TaskRow>,
+    /// Number of ended tasks per agent.
+    pub ended: HashMap<Uuid, u64>,
+}
+
+const COLUMNS: &str = "id, agent_id, agent_name, command, pid, pid_started, boot, status, exit_code, signal, started_at, \
+                       ended_at, log_path";
+
+impl Catalog {
+    /// Inserts a task.
+    pub fn insert_task(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached(&format!(
+                "INSERT INTO tasks ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+            ))?
+            .execute(params![
+                row.id,
+                row.agent.as_bytes(),
+                row.agent_name,
+                row.command,
+                row.pid,
+                i64::try_from(row.pid_started).unwrap_or(i64::MAX),
+                row.boot,
+                row.status.as_str(),
+                row.exit_code,
+                row.signal,
+                to_nanos(row.started_at),
+                row.ended_at.map(to_nanos),
+                row.log_path,
+            ])?;
+            Ok(())
+        })
+    }
+
+    /// Records the end of a task.
+    pub fn update_task_end(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached(
+                "UPDATE tasks SET status = ?2, exit_code = ?3, signal = ?4, ended_at = ?5 WHERE id = ?1",
+            )?
+            .execute(params![
+                row.id,
+                row.status.as_str(),
+                row.exit_code,
+                row.signal,
+                row.ended_at.map(to_nanos)
+            ])?;
+            Ok(())
+        })
+    }
+
+    /// Records that the end of a task was reported to its agent.
+    pub fn mark_task_reported(&self, id: String) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            conn.prepare_cached("UPDATE tasks SET told = 1 WHERE id = ?1")?.execute([id])?;
+            Ok(())
+        })
+    }
+
+    /// Reads the state of the table at the start of the daemon.
+    pub async fn tasks_at_start(&self) -> Result<TasksAtStart> {
+        self.reader
+            .submit(|conn| {
+                let last = "SELECT coalesce(max(CAST(substr(id, 2) AS INTEGER)), 0) FROM tasks";
+                let last = conn.prepare_cached(last)?.query_row([], |row| row.get(0))?;
+                let untold = format!("SELECT {COLUMNS} FROM tasks WHERE told = 0 ORDER BY started_at");
+                let untold =
+                    conn.prepare_cached(&untold)?.query_map([], read_task)?.collect::<rusqlite::Result<_>>()?;
+                let ended = "SELECT agent_id, count(*) FROM tasks WHERE status <> 'running' GROUP BY agent_id";
+                let ended = conn
+                    .prepare_cached(ended)?
+                    .query_map([], |row| Ok((Uuid::from_bytes(row.get(0)?), row.get(1)?)))?
+                    .collect::<rusqlite::Result<_>>()?;
+                Ok(TasksAtStart { last, unreported: untold, ended })
+            })
+            .await
+    }
+
+    /// Returns the task with this id.
+    pub async fn task(&self, id: String) -> Result<Option<TaskRow>> {
+        self.reader
+            .submit(move |conn| {
+                let one = format!("SELECT {COLUMNS} FROM tasks WHERE id = ?1");
+                Ok(conn.prepare_cached(&one)?.query_row([id], read_task).optional()?)
+            })
+            .await
+    }
+
+    /// Returns tasks of one agent or of all: running ones first, then the others, newest first.
+    pub async fn tasks(&self, agent: Option<Uuid>, offset: u64, limit: u64) -> Result<Vec<TaskRow>> {
+        self.reader
+            .submit(move |conn| {
+                let text = format!(
+                    "SELECT {COLUMNS} FROM tasks WHERE ?1 IS NULL OR agent_id = ?1
+                     ORDER BY status <> 'running', coalesce(ended_at, started_at) DESC, started_at DESC, id
+                     LIMIT ?2 OFFSET ?3"
+                );
+                let number = |number| i64::try_from(number).unwrap_or(i64::MAX);
+                let rows = conn
+                    .prepare_cached(&text)?
+                    .query_map(params![agent.map(|id| *id.as_bytes()), number(limit), number(offset)], read_task)?
+                    .collect::<rusqlite::Result<_>>()?;
+                Ok(rows)
+            })
+            .await
+    }
+}
+
+fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
+    let status: String = row.get(7)?;
+    Ok(TaskRow {
+        id: row.get(0)?,
+        agent: Uuid::from_bytes(row.get(1)?),
+        agent_name: row.get(2)?,
+        command: row.get(3)?,
+        pid: row.get(4)?,
+        pid_started: row.get(5)?,
+        boot: row.get(6)?,
+        // The table accepts no other words.
+        status: TaskStatus::parse(&status).unwrap_or(TaskStatus::Lost),
+        exit_code: row.get(8)?,
+        signal: row.get(9)?,
+        started_at: from_nanos(row.get(10)?),
+        ended_at: row.get::<_, Option<i64>>(11)?.map(from_nanos),
+        log_path: row.get(12)?,
+    })
+}

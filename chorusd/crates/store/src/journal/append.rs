@@ -1,0 +1,97 @@
+//! Appends messages to a context, with an event and the start or end of a turn, in one transaction.
+
+use std::sync::Arc;
+
+use chorus_proto::methods::context::AppendResult;
+use chorus_proto::{Event, EventType};
+use chorus_session::message::{ContextNo, StoredMessage, Totals};
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::context_row::{self, NewContextRow, to_nanos};
+use super::events::{self, NewEvent};
+use super::record::Record;
+use super::records::RecordChain;
+use super::turn::{self, KnownTurn, TurnMark};
+use crate::sqlite::StoreResult;
+
+/// Messages to append to a live context.
+#[derive(Debug)]
+pub struct AppendRequest {
+    pub agent: Uuid,
+    pub agent_name: String,
+    pub context: ContextNo,
+    /// Row to insert if this is the first append to the context.
+    pub begin: NewContextRow,
+    /// Number of the first record.
+    pub first: u32,
+    pub messages: Vec<StoredMessage>,
+    pub at: Timestamp,
+    pub deadline: Option<Timestamp>,
+    /// Idempotency key: an append with a known key returns the first result.
+    pub key: Option<String>,
+    /// Start or end of a turn to store in the same commit.
+    pub mark: Option<TurnMark>,
+}
+
+/// Outcome of an [`AppendRequest`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JournalAppendOutcome {
+    Added(AppendResult),
+    /// The key was known: nothing was added.
+    RepeatedAppend(AppendResult),
+    /// The turn's key was known: nothing was added.
+    RepeatedTurn(KnownTurn),
+}
+
+pub(super) fn append_in_transaction(
+    conn: &Connection,
+    append: &AppendRequest,
+) -> StoreResult<(JournalAppendOutcome, Option<Arc<Event>>)> {
+    if let Some(key) = &append.key
+        && let Some(answer) = find_repeated_append(conn, append.agent, key)?
+    {
+        return Ok((JournalAppendOutcome::RepeatedAppend(answer), None));
+    }
+    if let Some(known) = turn::find_repeated(conn, append.agent, append.mark.as_ref())? {
+        return Ok((JournalAppendOutcome::RepeatedTurn(known), None));
+    }
+    let mut chain = RecordChain::open_or_create(conn, append.context, &append.begin)?;
+    for (number, message) in (append.first..).zip(&append.messages) {
+        chain.append(conn, number, &Record::Message { json: message.json() })?;
+    }
+    let totals = Totals::count(&append.messages);
+    let messages = context_row::add_totals(conn, append.context, totals, append.at, append.deadline, chain.newest())?;
+    let answer = AppendResult { appended: totals.messages, messages, secrets_found: None };
+    if let Some(mark) = &append.mark {
+        turn::store_mark(conn, append.agent, append.context, mark, append.at)?;
+    }
+    if let Some(key) = &append.key {
+        conn.prepare_cached("INSERT INTO append_keys (agent_id, key, appended, messages, at) VALUES (?1,?2,?3,?4,?5)")?
+            .execute(params![append.agent.as_bytes(), key, answer.appended, answer.messages, to_nanos(append.at)])?;
+    }
+    // The turn concerns a message that is stored already.
+    if append.messages.is_empty() {
+        return Ok((JournalAppendOutcome::Added(answer), None));
+    }
+    // The message and its event are stored in the same commit.
+    let news = NewEvent {
+        at: append.at,
+        kind: EventType::MessageAppended,
+        agent: Some(append.agent_name.clone()),
+        data: json!({"appended": answer.appended, "messages": answer.messages}),
+    };
+    let event = events::insert(conn, news)?;
+    Ok((JournalAppendOutcome::Added(answer), Some(Arc::new(event))))
+}
+
+fn find_repeated_append(conn: &Connection, agent: Uuid, key: &str) -> StoreResult<Option<AppendResult>> {
+    Ok(conn
+        .prepare_cached("SELECT appended, messages FROM append_keys WHERE agent_id = ?1 AND key = ?2")?
+        .query_row(params![agent.as_bytes(), key], |row| {
+            Ok(AppendResult { appended: row.get(0)?, messages: row.get(1)?, secrets_found: None })
+        })
+        .optional()?)
+}

@@ -1,0 +1,175 @@
+//! Rows of the table `contexts`: the totals and metadata of a context, without its messages.
+
+use chorus_proto::TokenPair;
+use chorus_session::message::{ContextNo, Totals};
+use jiff::Timestamp;
+use rusqlite::types::Type;
+use rusqlite::{Connection, Row, params};
+use uuid::Uuid;
+
+use crate::sqlite::StoreResult;
+
+/// Row of a new context.
+#[derive(Debug, Clone)]
+pub struct NewContextRow {
+    pub agent: Uuid,
+    pub started_at: Timestamp,
+    pub idle_deadline_at: Option<Timestamp>,
+    pub parent: Option<Uuid>,
+}
+
+/// Row of a live context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextRow {
+    pub context: ContextNo,
+    pub agent: Uuid,
+    pub started_at: Timestamp,
+    pub last_activity_at: Timestamp,
+    pub idle_deadline_at: Option<Timestamp>,
+    pub totals: Totals,
+    pub parent: Option<Uuid>,
+    /// Number of messages, from the first on, that `saved_session` holds.
+    pub saved_messages: u64,
+    pub saved_session: Option<Uuid>,
+    /// The session that the first record refers to.
+    pub base_session: Option<Uuid>,
+    /// The turn that the context is in, or was in when the daemon ended.
+    pub turn: Option<Uuid>,
+    /// Cost of resuming.
+    pub restoration: TokenPair,
+}
+
+/// Nanoseconds since 1970; works until 2262.
+pub fn to_nanos(at: Timestamp) -> i64 {
+    let nanos = at.as_nanosecond();
+    i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// Inverse of [`to_nanos`].
+pub fn from_nanos(nanos: i64) -> Timestamp {
+    Timestamp::from_nanosecond(i128::from(nanos)).unwrap_or_default()
+}
+
+impl NewContextRow {
+    /// Inserts the row.
+    pub fn insert(&self, conn: &Connection, context: ContextNo) -> StoreResult<()> {
+        conn.prepare_cached(
+            "INSERT INTO contexts (id, agent_id, started_at, last_activity_at, idle_deadline_at, parent_id)
+             VALUES (?1, ?2, ?3, ?3, ?4, ?5)",
+        )?
+        .execute(params![
+            context.0,
+            self.agent.as_bytes(),
+            to_nanos(self.started_at),
+            self.idle_deadline_at.map(to_nanos),
+            self.parent.as_ref().map(Uuid::as_bytes),
+        ])?;
+        Ok(())
+    }
+}
+
+/// Adds the totals of appended messages, the last of them in the row `newest`. Returns the new number of messages.
+pub fn add_totals(
+    conn: &Connection,
+    context: ContextNo,
+    totals: Totals,
+    at: Timestamp,
+    deadline: Option<Timestamp>,
+    newest: Option<i64>,
+) -> StoreResult<u64> {
+    Ok(conn
+        .prepare_cached(
+            "UPDATE contexts SET messages = messages + ?2, queries = queries + ?3, chars = chars + ?4,
+                 last_activity_at = ?5, idle_deadline_at = ?6, last_record = ?7 WHERE id = ?1 RETURNING messages",
+        )?
+        .query_row(
+            params![
+                context.0,
+                totals.messages,
+                totals.queries,
+                totals.chars,
+                to_nanos(at),
+                deadline.map(to_nanos),
+                newest
+            ],
+            |row| row.get(0),
+        )?)
+}
+
+/// Sets the totals after an edit. Does not change the time of the last activity, because pins alone are no activity.
+pub fn update_totals(
+    conn: &Connection,
+    context: ContextNo,
+    totals: Totals,
+    saved: u64,
+    deadline: Option<Timestamp>,
+    newest: Option<i64>,
+) -> StoreResult<()> {
+    conn.prepare_cached(
+        "UPDATE contexts SET messages = ?2, queries = ?3, chars = ?4, saved_messages = ?5, idle_deadline_at = ?6,
+             last_record = ?7 WHERE id = ?1",
+    )?
+    .execute(params![
+        context.0,
+        totals.messages,
+        totals.queries,
+        totals.chars,
+        saved,
+        deadline.map(to_nanos),
+        newest
+    ])?;
+    Ok(())
+}
+
+/// Sets only the newest record.
+pub fn set_last_record(conn: &Connection, context: ContextNo, newest: Option<i64>) -> StoreResult<()> {
+    conn.prepare_cached("UPDATE contexts SET last_record = ?2 WHERE id = ?1")?.execute(params![context.0, newest])?;
+    Ok(())
+}
+
+/// Sets the cost of resuming.
+pub fn set_restoration(conn: &Connection, context: ContextNo, cost: TokenPair) -> StoreResult<()> {
+    conn.prepare_cached("UPDATE contexts SET restored_input = ?2, restored_output = ?3 WHERE id = ?1")?
+        .execute(params![context.0, cost.input, cost.output])?;
+    Ok(())
+}
+
+/// Selects the columns that [`read_row`] reads.
+pub(super) const SELECT_ROWS: &str =
+    "SELECT id, agent_id, started_at, last_activity_at, idle_deadline_at, messages, queries,
+    chars, parent_id, saved_messages, saved_session, base_session, turn, restored_input, restored_output FROM contexts";
+
+/// Lists the rows of all live contexts.
+pub fn list_live(conn: &Connection) -> StoreResult<Vec<ContextRow>> {
+    let mut statement = conn.prepare(&format!("{SELECT_ROWS} WHERE NOT ended ORDER BY id"))?;
+    let heads = statement.query_map([], read_row)?.collect::<rusqlite::Result<_>>()?;
+    Ok(heads)
+}
+
+pub(super) fn read_row(row: &Row<'_>) -> rusqlite::Result<ContextRow> {
+    Ok(ContextRow {
+        context: ContextNo(row.get(0)?),
+        agent: read_uuid(row, 1)?.unwrap_or_default(),
+        started_at: from_nanos(row.get(2)?),
+        last_activity_at: from_nanos(row.get(3)?),
+        idle_deadline_at: row.get::<_, Option<i64>>(4)?.map(from_nanos),
+        totals: Totals { messages: row.get(5)?, queries: row.get(6)?, chars: row.get(7)? },
+        parent: read_uuid(row, 8)?,
+        saved_messages: row.get(9)?,
+        saved_session: read_uuid(row, 10)?,
+        base_session: read_uuid(row, 11)?,
+        turn: read_uuid(row, 12)?,
+        restoration: TokenPair { input: row.get(13)?, output: row.get(14)? },
+    })
+}
+
+/// Reads a nullable UUID.
+pub fn read_uuid(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Uuid>> {
+    let bytes: Option<Vec<u8>> = row.get(column)?;
+    bytes
+        .map(|bytes| {
+            Uuid::from_slice(&bytes)
+                .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, Type::Blob, Box::new(e)))
+        })
+        .transpose()
+}

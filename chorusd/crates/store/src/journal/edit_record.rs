@@ -1,0 +1,40 @@
+//! Records of edits of a live context: changes that are not messages, such as pins, rewinds and undone compactions.
+
+use bytes::Bytes;
+use chorus_session::message::{ContextNo, Totals};
+use jiff::Timestamp;
+
+use super::{NewContextRow, Record};
+
+/// An edit of a live context.
+#[derive(Debug)]
+pub struct JournalEdit {
+    pub context: ContextNo,
+    pub begin: NewContextRow,
+    /// Number of the record in its context.
+    pub number: u32,
+    pub record: EditRecord,
+    pub totals: Totals,
+    pub saved: u64,
+    pub deadline: Option<Timestamp>,
+}
+
+/// The record of an [`JournalEdit`].
+#[derive(Debug, Clone)]
+pub enum EditRecord {
+    WorkingSet(Bytes),
+    Rewind { keep: u64, saved: u64 },
+    Unrewind,
+    Uncompact,
+}
+
+impl EditRecord {
+    pub(super) fn as_record(&self) -> Record<'_> {
+        match self {
+            Self::WorkingSet(json) => Record::WorkingSet { json },
+            Self::Rewind { keep, saved } => Record::Rewind { keep: *keep, saved: *saved },
+            Self::Unrewind => Record::Unrewind,
+            Self::Uncompact => Record::Uncompact,
+        }
+    }
+}

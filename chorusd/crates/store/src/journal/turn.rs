@@ -1,0 +1,87 @@
+//! Turns in the journal: which context is in a turn, and the answers to idempotency keys of turns.
+
+use chorus_session::message::ContextNo;
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use uuid::Uuid;
+
+use super::context_row::to_nanos;
+use crate::sqlite::StoreResult;
+
+/// Start or end of a turn, stored in the same commit as messages.
+#[derive(Debug, Clone)]
+pub enum TurnMark {
+    Open {
+        turn: Uuid,
+        key: Option<String>,
+    },
+    /// `answer` is JSON.
+    Close {
+        turn: Uuid,
+        key: Option<String>,
+        answer: Option<String>,
+    },
+}
+
+/// A turn that was started with the same key before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownTurn {
+    pub turn: Uuid,
+    /// JSON; `None` if the turn ended without an answer or has not ended.
+    pub answer: Option<String>,
+}
+
+/// Returns the earlier turn if `mark` opens a turn whose key is known.
+pub fn find_repeated(conn: &Connection, agent: Uuid, mark: Option<&TurnMark>) -> StoreResult<Option<KnownTurn>> {
+    let Some(TurnMark::Open { key: Some(key), .. }) = mark else { return Ok(None) };
+    find_by_key(conn, agent, key)
+}
+
+/// Returns the turn that was started with `key`.
+pub fn find_by_key(conn: &Connection, agent: Uuid, key: &str) -> StoreResult<Option<KnownTurn>> {
+    let known = conn
+        .prepare_cached("SELECT turn, answer FROM turn_keys WHERE agent_id = ?1 AND key = ?2")?
+        .query_row(params![agent.as_bytes(), key], |row| {
+            Ok(KnownTurn { turn: Uuid::from_bytes(row.get(0)?), answer: row.get(1)? })
+        })
+        .optional()?;
+    Ok(known)
+}
+
+/// Stores the start or end of a turn.
+pub fn store_mark(
+    conn: &Connection,
+    agent: Uuid,
+    context: ContextNo,
+    mark: &TurnMark,
+    at: Timestamp,
+) -> StoreResult<()> {
+    let set = |turn: Option<&Uuid>| -> StoreResult<()> {
+        conn.prepare_cached("UPDATE contexts SET turn = ?2 WHERE id = ?1")?
+            .execute(params![context.0, turn.map(Uuid::as_bytes)])?;
+        Ok(())
+    };
+    match mark {
+        TurnMark::Open { turn, key } => {
+            set(Some(turn))?;
+            if let Some(key) = key {
+                conn.prepare_cached("INSERT INTO turn_keys (agent_id, key, turn, at) VALUES (?1, ?2, ?3, ?4)")?
+                    .execute(params![agent.as_bytes(), key, turn.as_bytes(), to_nanos(at)])?;
+            }
+        }
+        TurnMark::Close { key, answer, .. } => {
+            set(None)?;
+            if let (Some(key), Some(answer)) = (key, answer) {
+                conn.prepare_cached("UPDATE turn_keys SET answer = ?3 WHERE agent_id = ?1 AND key = ?2")?
+                    .execute(params![agent.as_bytes(), key, answer])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the answers to an agent's keys; the keys stay known.
+pub fn delete_answers(conn: &Connection, agent: Uuid) -> StoreResult<()> {
+    conn.prepare_cached("UPDATE turn_keys SET answer = NULL WHERE agent_id = ?1")?.execute([agent.as_bytes()])?;
+    Ok(())
+}

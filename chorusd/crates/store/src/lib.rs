@@ -1,0 +1,124 @@
+//! Persistent storage of one home: the journal of live contexts, the catalog of agents and sessions, and session files.
+//!
+//! The public interface is asynchronous and names no SQLite type, so that another database or an object store can
+//! replace SQLite.
+
+mod audit_anchor;
+mod batch_sync;
+pub mod catalog;
+mod catalog_salvage;
+mod db_thread;
+pub mod integrity;
+pub mod journal;
+pub mod recovery;
+pub mod reservations;
+pub mod session_files;
+mod session_header_update;
+pub mod session_index;
+mod snapshot;
+mod sqlite;
+mod thread_pool;
+pub mod trash;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use chorus_base::Durability;
+use chorus_base::error::{Error, Result};
+use jiff::Timestamp;
+
+pub use batch_sync::syncfs_covers as syncs_whole_file_system;
+pub use catalog::Catalog;
+pub use journal::Journal;
+pub use session_files::SessionFiles;
+pub use snapshot::{PendingSnapshots, Snapshots};
+
+/// Called when storage can no longer be trusted: a sync failed, so no further commit may be acknowledged.
+pub type OnFatal = Arc<dyn Fn(Error) + Send + Sync>;
+
+/// Directory of the databases below the home.
+pub const DB_DIR: &str = "db";
+
+/// File name of the journal's database.
+pub const JOURNAL_FILE: &str = "live.db";
+
+/// File name of the catalog's database.
+pub const CATALOG_FILE: &str = "chorus.db";
+
+/// The databases and session files of one home.
+pub struct Store {
+    pub journal: Journal,
+    pub catalog: Catalog,
+    pub files: SessionFiles,
+    on_fatal: OnFatal,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the databases below `home`, creating those that do not exist yet. Blocks.
+    ///
+    /// # Errors
+    /// Fails if a database cannot be opened or has a newer schema, or if the journal is missing although there was one.
+    pub fn open(home: &Path, durability: Durability, on_fatal: &OnFatal, now: Timestamp) -> Result<Self> {
+        let db = home.join(DB_DIR);
+        recovery::refuse_missing(home)?;
+        let journal = Journal::open(&db.join(JOURNAL_FILE), durability, on_fatal, now)?;
+        let (catalog, damaged) = Catalog::open(&db.join(CATALOG_FILE), on_fatal, now)?;
+        if let Some(text) = damaged {
+            tracing::error!("{text}");
+            journal.emit_notice(&text, now);
+        }
+        let store = Self { journal, catalog, files: SessionFiles::default(), on_fatal: on_fatal.clone() };
+        store.start_audit_anchor();
+        Ok(store)
+    }
+
+    /// Returns `result` of a file operation unchanged. If a sync failed in it, poisons both databases and reports the
+    /// error to `on_fatal`, which ends the daemon.
+    pub fn escalate_fatal<T>(&self, result: Result<T>) -> Result<T> {
+        result.inspect_err(|failure| {
+            if failure.fatal {
+                drop(self.journal.poison(failure.clone()));
+                drop(self.catalog.poison(failure.clone()));
+                (self.on_fatal)(failure.clone());
+            }
+        })
+    }
+
+    /// Overwrites what deleted rows left behind in both database files.
+    pub async fn purge_deleted(&self) -> Result<()> {
+        self.journal.trim(self.journal.ended_contexts().await?).await?;
+        self.journal.vacuum().await?;
+        self.catalog.purge_deleted().await
+    }
+
+    /// Begins snapshots of both databases, in unnamed files in `dir`. Commits continue meanwhile.
+    ///
+    /// # Errors
+    /// `disk_full`, `busy`, `storage_failed`.
+    pub async fn begin_snapshots(&self, dir: &Path) -> Result<PendingSnapshots> {
+        Ok(PendingSnapshots {
+            journal: self.journal.begin_snapshot(dir).await?,
+            catalog: self.catalog.begin_snapshot(dir).await?,
+        })
+    }
+
+    /// Frees the pages of the databases that SQLite caches in memory.
+    pub async fn release_page_caches(&self) {
+        tokio::join!(self.journal.release_page_caches(), self.catalog.release_page_caches());
+    }
+
+    /// Stops the database threads after the queued jobs, and writes a copy of the catalog.
+    ///
+    /// # Errors
+    /// Fails if the copy cannot be written; the databases are closed all the same.
+    pub async fn close(&self) -> Result<()> {
+        self.journal.close().await;
+        self.catalog.close().await
+    }
+}

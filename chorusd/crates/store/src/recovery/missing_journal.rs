@@ -1,0 +1,61 @@
+//! Refuses to create an empty journal in a home that had one: somebody moved or removed it and may want to put it back.
+
+use std::fs;
+use std::path::Path;
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
+
+use super::database_files::DatabaseFiles;
+use super::incident::list_incidents;
+use super::position_file::POSITION_FILE as NEWEST;
+use super::wal::Wal;
+use crate::{CATALOG_FILE, DB_DIR, JOURNAL_FILE};
+
+/// Files of `db/` that are created after the journal, so that a first start that was interrupted leaves none of them
+/// without it.
+const FILES_AFTER_JOURNAL: [&str; 4] = [CATALOG_FILE, "chorus.db.bak", NEWEST, "home.id"];
+
+/// Refuses a home whose journal is missing.
+///
+/// # Errors
+/// `denied`.
+pub fn refuse_missing_journal(home: &Path) -> Result<()> {
+    let Some(evidence) = evidence_of_journal(home)? else { return Ok(()) };
+    let path = home.join(DB_DIR).join(JOURNAL_FILE);
+    // The journal was moved away on purpose.
+    if list_incidents(&home.join(DB_DIR)).iter().any(|found| found.facts.begins_anew) {
+        return Ok(());
+    }
+    let what = format!("{} is missing, and the home is not a new one: it has {evidence}", path.display());
+    let lost = if home.join(DB_DIR).join(CATALOG_FILE).exists() {
+        "without the live conversations of the old one, and keeps all else"
+    } else {
+        "without the live conversations of the old one, and without memory, settings, usage and the audit log, which were in chorus.db; agents \
+         and sessions stay"
+    };
+    Err(Error::new(ErrorKind::Denied, what).hint(format!(
+        "put {DB_DIR}/ back as it was, or restore a backup into an empty home; if neither can be done, `chorusctl doctor --salvage` begins a new \
+         journal {lost}"
+    )))
+}
+
+/// Names a file that proves that `home` had a journal. Returns `None` if it has one or a log from which one can be
+/// recovered, or if it never had one.
+pub fn evidence_of_journal(home: &Path) -> Result<Option<String>> {
+    let db = home.join(DB_DIR);
+    let path = db.join(JOURNAL_FILE);
+    if path.metadata().is_ok_and(|of| of.len() > 0) {
+        return Ok(None);
+    }
+    let files = DatabaseFiles::read(&path, None)?;
+    if Wal::parse(&files.log, None).is_some_and(|log| log.has_commits()) {
+        return Ok(None);
+    }
+    if let Some(name) = FILES_AFTER_JOURNAL.iter().find(|name| db.join(name).exists()) {
+        return Ok(Some(format!("{DB_DIR}/{name}")));
+    }
+    let agents = fs::read_dir(home.join("agents")).into_iter().flatten().flatten();
+    let mut names = agents.filter(|agent| agent.path().join("agent.json").is_file()).map(|agent| agent.file_name());
+    Ok(names.next().map(|name| format!("agents/{}", name.to_string_lossy())))
+}

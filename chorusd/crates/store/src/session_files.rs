@@ -1,0 +1,313 @@
+//! Reading and writing session files. Files are replaced atomically: a reader sees the old one, the new one or none,
+//! never a part.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use chorus_base::error::{Error, Result};
+use chorus_base::private_fs::{TEMPORARY_PREFIX, sync, sync_dir};
+use chorus_proto::{ErrorKind, SessionHeader};
+use chorus_session::message::StoredMessage;
+use chorus_session::{MessageHash, SessionFile, file};
+use uuid::Uuid;
+
+use super::batch_sync::BatchSync;
+use super::reservations::{Reservation, Reservations};
+use super::session_index::IndexCache;
+use super::thread_pool::BackgroundPool;
+
+/// Buffer size of writes, in bytes.
+const WRITE_BUFFER_BYTES: usize = 64 << 10;
+
+/// State shared by all operations on session files: reservations, threads and caches.
+#[derive(Debug, Default)]
+pub struct SessionFiles {
+    names: Reservations<SessionKey>,
+    /// Ids of sessions that bring their own, for example imported ones, while they are being written.
+    pub ids: Reservations<Uuid>,
+    /// Makes many files durable in one batch.
+    pub batch_sync: BatchSync,
+    /// Writes files that nobody waits for.
+    pub background_pool: BackgroundPool,
+    /// Indexes of files that are read in pages.
+    pub index_cache: IndexCache,
+    /// Held while a file is changed or deleted, so that this happens to one file at a time.
+    pub change_lock: tokio::sync::Mutex<()>,
+}
+
+/// Agent id and `session_id`.
+type SessionKey = (Uuid, String);
+
+/// A session file that was written.
+#[derive(Debug, Clone)]
+pub struct WrittenFile {
+    pub path: PathBuf,
+    pub sha256: String,
+    pub stamp: String,
+}
+
+impl SessionFiles {
+    /// Reserves `wanted`, or the first free one of `wanted-2`, `wanted-3`, …; `known` are the names in the catalog.
+    pub fn reserve_name(&self, agent: Uuid, dir: &Path, wanted: &str, known: &[String]) -> Reservation<SessionKey> {
+        let known: HashSet<&str> = known.iter().map(String::as_str).collect();
+        loop {
+            let name = chorus_session::slug::free_name(wanted, |name| {
+                known.contains(name)
+                    || self.names.is_reserved(&(agent, name.to_owned()))
+                    || path_of(dir, name).symlink_metadata().is_ok()
+            });
+            if let Some(reserved) = self.names.try_reserve((agent, name)) {
+                return reserved;
+            }
+        }
+    }
+}
+
+/// Path of the file of session `session_id` of the agent in `agent_dir`.
+#[must_use]
+pub fn path_of(agent_dir: &Path, session_id: &str) -> PathBuf {
+    agent_dir.join("sessions").join(format!("{session_id}.json"))
+}
+
+/// Writes a session to a temporary file beside its final path. `sha256` is the [`MessageHash`] of its messages. Blocks.
+///
+/// # Errors
+/// After any error nothing is left behind.
+pub fn stage(
+    agent_dir: &Path,
+    header: &SessionHeader,
+    messages: &[StoredMessage],
+    sha256: String,
+) -> Result<StagedFile> {
+    let target = path_of(agent_dir, &header.session_id);
+    stage_file(&target, |out| {
+        file::write_header(out, header)?;
+        for (index, message) in messages.iter().enumerate() {
+            file::write_message(out, message.json(), index == 0)?;
+        }
+        file::write_end(out)?;
+        Ok(sha256)
+    })
+}
+
+/// As [`stage`], for messages that were collected in a [`MessageSpool`]. Blocks.
+pub fn stage_spooled(agent_dir: &Path, header: &SessionHeader, body: MessageSpool) -> Result<StagedFile> {
+    let target = path_of(agent_dir, &header.session_id);
+    let (mut spool, sha256) = body.finish().map_err(|e| write_error(&target, &e))?;
+    stage_file(&target, |out| {
+        file::write_header(out, header)?;
+        io::copy(&mut spool, out)?;
+        file::write_end(out)?;
+        Ok(sha256)
+    })
+}
+
+/// A file whose header was updated, with its former contents.
+#[derive(Debug)]
+pub struct UpdatedFile {
+    path: PathBuf,
+    previous_bytes: Vec<u8>,
+    pub stamp: String,
+    /// The header as it is in the file now.
+    pub header: SessionHeader,
+}
+
+impl UpdatedFile {
+    /// Restores the former contents of the file. Blocks.
+    pub fn undo(self) -> Result<()> {
+        replace_file(&self.path, |out| out.write_all(&self.previous_bytes).map(|()| String::new())).map(drop)
+    }
+}
+
+/// Updates the header of a session file; the messages keep their bytes. Blocks.
+///
+/// # Errors
+/// `session_not_found`, `corrupt_session`, or an I/O error; the file is then unchanged.
+pub fn update_header(path: &Path, change: impl FnOnce(&mut SessionHeader)) -> Result<UpdatedFile> {
+    let before = Bytes::from(read_with_stamp(path)?.0);
+    let mut file = file::parse(&before).map_err(|e| {
+        Error::new(ErrorKind::CorruptSession, format!("the file {} {e}", path.display()))
+            .hint("the file was left as it is; mend it or put a copy in its place")
+    })?;
+    change(&mut file.header);
+    let written = replace_file(path, |out| {
+        file::write_with_header(out, &before, &file)?;
+        Ok(String::new())
+    })?;
+    Ok(UpdatedFile { path: written.path, previous_bytes: before.to_vec(), stamp: written.stamp, header: file.header })
+}
+
+/// A session file that was written under a temporary name and not synced yet; dropping it deletes the file.
+#[derive(Debug)]
+pub struct StagedFile {
+    file: File,
+    temporary: PathBuf,
+    target: PathBuf,
+    sha256: String,
+    renamed: bool,
+}
+
+impl StagedFile {
+    /// The open file.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Syncs the file and renames it to its final path; on return it is durable under its name. Blocks.
+    ///
+    /// # Errors
+    /// After any error before the rename nothing is left behind.
+    pub fn persist(self) -> Result<WrittenFile> {
+        let dir = self.target.parent().unwrap_or(Path::new(".")).to_owned();
+        sync(&self.file).map_err(|e| self.to_error(&e))?;
+        let written = self.rename_into_place()?;
+        sync_dir(&dir).map_err(|e| written.to_error(&e))?;
+        Ok(written)
+    }
+
+    /// Renames the file to its final path. The caller syncs the file before and its directory after this.
+    pub fn rename_into_place(mut self) -> Result<WrittenFile> {
+        let stamp = self.file.metadata().map(|metadata| stamp(&metadata)).map_err(|e| self.to_error(&e))?;
+        fs::rename(&self.temporary, &self.target).map_err(|e| self.to_error(&e))?;
+        self.renamed = true;
+        Ok(WrittenFile { path: self.target.clone(), sha256: self.sha256.clone(), stamp })
+    }
+
+    /// Converts `error` to an error about writing this file.
+    #[must_use]
+    pub fn to_error(&self, error: &io::Error) -> Error {
+        write_error(&self.target, error)
+    }
+}
+
+impl Drop for StagedFile {
+    fn drop(&mut self) {
+        if !self.renamed {
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+impl WrittenFile {
+    /// Converts `error` to an error about writing this file.
+    #[must_use]
+    pub fn to_error(&self, error: &io::Error) -> Error {
+        write_error(&self.path, error)
+    }
+}
+
+/// Writes a temporary file beside `target`.
+fn stage_file(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>) -> Result<StagedFile> {
+    let dir = target.parent().unwrap_or(Path::new("."));
+    let temporary = dir.join(format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4()));
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
+    let written = file.and_then(|new| {
+        let mut out = BufWriter::with_capacity(WRITE_BUFFER_BYTES, new);
+        let written =
+            write(&mut out).and_then(|sha256| Ok((sha256, out.into_inner().map_err(io::IntoInnerError::into_error)?)));
+        written.inspect_err(|_| _ = fs::remove_file(&temporary))
+    });
+    let (sha256, file) = written.map_err(|e| write_error(target, &e))?;
+    Ok(StagedFile { file, temporary, target: target.to_owned(), sha256, renamed: false })
+}
+
+/// Writes a temporary file beside `target`, syncs it, and renames it to `target`.
+fn replace_file(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>) -> Result<WrittenFile> {
+    stage_file(target, write)?.persist()
+}
+
+fn write_error(target: &Path, error: &io::Error) -> Error {
+    Error::io(format_args!("cannot write {}", target.display()), error)
+}
+
+/// Deletes a session file that was just written, and syncs its directory. Blocks.
+pub fn delete_written(written: &WrittenFile) {
+    if fs::remove_file(&written.path).is_ok()
+        && let Some(dir) = written.path.parent()
+    {
+        let _ = sync_dir(dir);
+    }
+}
+
+/// Size and modification time, by which an unchanged file is recognised: `size:seconds.nanoseconds`.
+#[must_use]
+pub fn stamp(metadata: &fs::Metadata) -> String {
+    format!("{}:{}.{:09}", metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+}
+
+/// The parsed session file, or the reason why it is none, with its stamp.
+#[derive(Debug)]
+pub struct ParsedSessionFile {
+    pub file: Result<SessionFile, file::FormatError>,
+    pub stamp: String,
+}
+
+/// Reads a session file. Blocks.
+///
+/// # Errors
+/// `session_not_found` if the file does not exist, else the I/O error. A file that is not a valid session is no error
+/// here; see [`ParsedSessionFile::file`].
+pub fn read(path: &Path) -> Result<ParsedSessionFile> {
+    let (bytes, stamp) = read_with_stamp(path)?;
+    Ok(ParsedSessionFile { file: file::parse(&Bytes::from(bytes)), stamp })
+}
+
+/// Converts `error` to an error about reading the session file `path`.
+#[must_use]
+pub fn read_error(path: &Path, error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            Error::new(ErrorKind::SessionNotFound, format!("the file {} is gone", path.display()))
+                .hint("`chorusctl context history` shows what is available; look in the trash")
+        }
+        _ => Error::io(format_args!("cannot read {}", path.display()), error),
+    }
+}
+
+fn read_with_stamp(path: &Path) -> Result<(Vec<u8>, String)> {
+    let failed = |e: io::Error| read_error(path, &e);
+    let mut source = File::open(path).map_err(failed)?;
+    let metadata = source.metadata().map_err(failed)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1));
+    source.read_to_end(&mut bytes).map_err(failed)?;
+    Ok((bytes, stamp(&metadata)))
+}
+
+/// Collects messages of a session file in an unnamed temporary file, for sources that do not fit into memory.
+#[derive(Debug)]
+pub struct MessageSpool {
+    out: BufWriter<File>,
+    hash: MessageHash,
+    first: bool,
+}
+
+impl MessageSpool {
+    /// Creates an empty spool with an unnamed file in `dir`.
+    pub fn new(dir: &Path) -> io::Result<Self> {
+        Ok(Self {
+            out: BufWriter::with_capacity(1 << 20, tempfile::tempfile_in(dir)?),
+            hash: MessageHash::default(),
+            first: true,
+        })
+    }
+
+    /// Appends a message.
+    pub fn append(&mut self, json: &[u8]) -> io::Result<()> {
+        self.hash.add(json);
+        file::write_message(&mut self.out, json, self.first)?;
+        self.first = false;
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<(BufReader<File>, String)> {
+        self.out.flush()?;
+        let mut spool = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        spool.rewind()?;
+        Ok((BufReader::with_capacity(1 << 20, spool), self.hash.finish()))
+    }
+}

@@ -1,0 +1,89 @@
+//! Updates of a saved session's header: description, summary, tags and the like. Its messages never change.
+
+use std::path::PathBuf;
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::{ErrorKind, SessionHeader};
+use uuid::Uuid;
+
+use super::catalog::SessionRow;
+use super::{Store, session_files};
+
+impl Store {
+    /// Updates the header of a session, in its file and then in its row. The messages keep their bytes and so their
+    /// hash. Updates run one at a time. `change` is applied to the header of the file and to that of the row.
+    ///
+    /// # Errors
+    /// `session_not_found`, `corrupt_session`, `disk_full`, `storage_failed`; the session is then unchanged.
+    pub async fn update_session_header(
+        &self,
+        id: Uuid,
+        agent_dir: PathBuf,
+        change: impl Fn(&mut SessionHeader) + Send + 'static,
+    ) -> Result<SessionRow> {
+        let _one_at_a_time = self.files.change_lock.lock().await;
+        let row = self.catalog.session(id).await?.ok_or_else(session_not_found)?;
+        self.update_row(row, agent_dir, change).await
+    }
+
+    /// As [`Store::update_session_header`], but only if `may` accepts the header in the row and the file is still the
+    /// one that the catalog knows, so that edits by other programs are kept. Returns `None` if the session was left
+    /// alone.
+    ///
+    /// # Errors
+    /// As [`Store::update_session_header`].
+    pub async fn update_session_header_if(
+        &self,
+        id: Uuid,
+        agent_dir: PathBuf,
+        may: impl FnOnce(&SessionHeader) -> bool,
+        change: impl Fn(&mut SessionHeader) + Send + 'static,
+    ) -> Result<Option<SessionRow>> {
+        let _one_at_a_time = self.files.change_lock.lock().await;
+        let row = self.catalog.session(id).await?.ok_or_else(session_not_found)?;
+        let path = session_files::path_of(&agent_dir, &row.header.session_id);
+        let known = path.metadata().is_ok_and(|metadata| session_files::stamp(&metadata) == row.file_stamp);
+        if !known || !may(&row.header) {
+            return Ok(None);
+        }
+        self.update_row(row, agent_dir, change).await.map(Some)
+    }
+
+    async fn update_row(
+        &self,
+        mut row: SessionRow,
+        agent_dir: PathBuf,
+        change: impl Fn(&mut SessionHeader) + Send + 'static,
+    ) -> Result<SessionRow> {
+        let before = row.header.clone();
+        change(&mut row.header);
+        if row.header == before {
+            return Ok(row);
+        }
+        let path = session_files::path_of(&agent_dir, &row.header.session_id);
+        let amended = spawn_blocking(move || session_files::update_header(&path, change)).await?;
+        row.file_stamp.clone_from(&amended.stamp);
+        // The file may contain a change that a crash kept from the row. The agent and the name of the session come from
+        // the row.
+        let SessionHeader { id, session_id, agent_id, .. } = row.header;
+        row.header = SessionHeader { id, session_id, agent_id, ..amended.header.clone() };
+        row.corrupt = None;
+        if let Err(failure) = self.catalog.update_session(row.clone()).await {
+            // The file's stamp now differs from the row's: if undoing fails as well, the next start reads the file
+            // again.
+            if let Err(undo) = spawn_blocking(move || amended.undo()).await {
+                tracing::error!(session = %id, failure = %undo, "a failed change of a session could not be undone");
+            }
+            return Err(failure);
+        }
+        Ok(row)
+    }
+}
+
+fn session_not_found() -> Error {
+    Error::new(ErrorKind::SessionNotFound, "the session was deleted in the meantime")
+}
+
+async fn spawn_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|e| Error::internal(e.to_string()))?
+}

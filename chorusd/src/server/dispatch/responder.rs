@@ -1,0 +1,86 @@
+//! Decodes the parameters of a request, runs its operation, and encodes the reply.
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::RpcError;
+use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_PARSE};
+use chorus_proto::methods::Method;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::super::reply::{self, Frame, to_rpc_error};
+
+/// Encodes the reply to one request.
+#[derive(Clone, Copy)]
+pub(super) struct Responder<'a> {
+    /// `None` for a notification, which gets no reply.
+    pub(super) id: Option<&'a RawValue>,
+    pub(super) limit: usize,
+}
+
+impl Responder<'_> {
+    /// Runs an operation as part of the connection's task.
+    pub(super) async fn run_inline<M: Method, R: Serialize, F: Future<Output = Result<R>>>(
+        self,
+        params: Option<&RawValue>,
+        verb: impl FnOnce(M::Params) -> F,
+    ) -> Option<Frame> {
+        match parse_params::<M::Params>(params) {
+            Ok(params) => self.reply(verb(params).await),
+            Err(error) => self.reply_error(&error),
+        }
+    }
+
+    /// Runs an operation as a task of its own, which continues if the client disconnects.
+    pub(super) async fn run_spawned<
+        M: Method,
+        R: Serialize + Send + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
+    >(
+        self,
+        params: Option<&RawValue>,
+        verb: impl FnOnce(M::Params) -> F,
+    ) -> Option<Frame> {
+        match parse_params::<M::Params>(params) {
+            Ok(params) => {
+                let ended = tokio::spawn(verb(params)).await;
+                self.reply(ended.unwrap_or_else(|e| Err(Error::internal(e.to_string()))))
+            }
+            Err(error) => self.reply_error(&error),
+        }
+    }
+
+    fn reply<R: Serialize>(self, result: Result<R>) -> Option<Frame> {
+        match result {
+            Ok(result) => self.id.map(|id| reply::success_frame(id, result, self.limit)),
+            Err(failure) => self.reply_error(&to_rpc_error(&failure)),
+        }
+    }
+
+    pub(super) fn reply_error(self, error: &RpcError) -> Option<Frame> {
+        self.id.map(|id| reply::error_frame(Some(id), error))
+    }
+}
+
+fn parse_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, RpcError> {
+    let text = params.map_or("{}", RawValue::get);
+    if !text.starts_with('{') {
+        return Err(to_rpc_error(
+            &Error::invalid("the parameters are not an object").hint("they go by name, never by place"),
+        ));
+    }
+    serde_json::from_str(text).map_err(|e| {
+        let reason = e.to_string();
+        // The JSON itself is malformed, independent of what the method takes.
+        let code = if e.is_syntax() || e.is_eof() {
+            CODE_PARSE
+        } else if reason.starts_with("duplicate field") || reason.starts_with("number out of range") {
+            CODE_INVALID_REQUEST
+        } else {
+            CODE_INVALID_PARAMS
+        };
+        let failure = Error::invalid(format!("the parameters cannot be used: {reason}"))
+            .hint("docs/PROTOCOL.md lists what each method takes");
+        RpcError { code, ..to_rpc_error(&failure) }
+    })
+}
