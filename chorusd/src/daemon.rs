@@ -13,6 +13,7 @@ use chorus_clock::Clock;
 use chorus_config as config;
 use chorus_config::agent::AgentConfig;
 use chorus_config::{Config, DurabilityMode};
+#[cfg(feature = "discord")]
 use chorus_discord::Discord;
 use chorus_engine::agent::agent_index::AgentIndex;
 use chorus_engine::agent::registry::Registry;
@@ -48,6 +49,8 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 pub use self::repair::repair_home;
+#[cfg(not(feature = "discord"))]
+use crate::no_discord::Discord;
 use crate::server::Server;
 
 /// The limit on contexts that are saved concurrently when the daemon stops.

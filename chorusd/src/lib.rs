@@ -2,6 +2,8 @@
 
 pub mod cli;
 pub mod daemon;
+#[cfg(not(feature = "discord"))]
+mod no_discord;
 pub mod server;
 
 pub use cli::main;

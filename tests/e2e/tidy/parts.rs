@@ -53,7 +53,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("sandbox", &["base", "redact"]),
     ("session", &["base", "proto"]),
     ("config", &["base", "permissions", "proto"]),
-    ("llm", &["base", "clock", "config", "proto", "redact", "session"]),
+    ("llm", &["base", "clock", "config", "proto", "redact", "session", "tls"]),
     ("store", &["base", "proto", "redact", "session"]),
     ("agent-core", &["base", "permissions", "proto", "session"]),
     (
@@ -72,7 +72,8 @@ const CRATES: &[(&str, &[&str])] = &[
             "store",
         ],
     ),
-    ("discord", &["agent-core", "base", "config", "engine", "permissions", "proto", "redact"]),
+    ("discord", &["agent-core", "base", "config", "engine", "permissions", "proto", "redact", "tls"]),
+    ("tls", &[]),
 ];
 
 /// Libraries that only one crate below chorusd may use.

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
+use crate::rest::{Request, Route};
 use chorus_base::requester::SERVER_OWNER;
 use serde::Deserialize;
-use serenity::http::{LightMethod, Request, Route};
 use serenity::model::Permissions;
 use serenity::model::event::Event;
 use serenity::model::guild::Role;
@@ -129,7 +129,7 @@ impl RoleCache {
             #[serde(flatten)]
             role: RoleInfo,
         }
-        let request = Request::new(Route::GuildRoles { guild_id: guild }, LightMethod::Get);
+        let request = Request::get(Route::GuildRoles { guild_id: guild });
         let roles: Vec<RoleRow> = match rest.call(request).await {
             Ok(roles) => roles,
             Err(error) => {

@@ -51,6 +51,7 @@ pub fn client_kind(provider: &Provider) -> ClientKind {
 /// # Errors
 /// The error of the TLS library.
 pub fn build_client((connect, here): ClientKind) -> Result<Client, CallError> {
+    chorus_tls::install_provider();
     let mut builder = Client::builder()
         .user_agent(concat!("chorus/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())

@@ -14,9 +14,7 @@ use std::sync::Arc;
 use chorus_base::Ticks;
 use chorus_base::error::Error;
 use chorus_proto::methods::context::AppendResult;
-use chorus_proto::{
-    ErrorKind, NewMessage, Role, TokenPair, Trigger, WorkingSet,
-};
+use chorus_proto::{ErrorKind, NewMessage, Role, TokenPair, Trigger, WorkingSet};
 use chorus_session::message::{ContextNo, StoredMessage};
 use jiff::Timestamp;
 use uuid::Uuid;

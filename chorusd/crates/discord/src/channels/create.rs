@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use crate::rest::{Request, Route};
 use chorus_base::error::Result;
 use chorus_engine::ops::discord::{ConnectionState, CreateOutcome, CreatedChannel};
 use serenity::builder::CreateChannel;
-use serenity::http::{LightMethod, Request, Route};
 use serenity::model::channel::ChannelType;
 use serenity::model::id::{ChannelId, GuildId};
 
@@ -58,7 +58,7 @@ async fn candidate_guilds(bridge: &DiscordApp) -> Result<Vec<GuildId>, RestError
     struct OwnGuild {
         id: GuildId,
     }
-    let mine: Vec<OwnGuild> = bridge.rest.call(Request::new(Route::UserMeGuilds, LightMethod::Get)).await?;
+    let mine: Vec<OwnGuild> = bridge.rest.call(Request::get(Route::UserMeGuilds)).await?;
     Ok(mine.into_iter().map(|guild| guild.id).filter(|guild| bridge.channels.serves(*guild)).collect())
 }
 

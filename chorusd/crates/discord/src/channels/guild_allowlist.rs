@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::rest::{Request, Route};
 use chorus_base::error::Result;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::discord::guild_allowlist;
 use chorus_proto::visible_text::make_visible;
-use serenity::http::{LightMethod, Request, Route};
 use serenity::model::event::Event;
 use serenity::model::id::GuildId;
 
@@ -145,7 +145,7 @@ pub async fn refresh_after_resume(bridge: Arc<DiscordApp>) {
         name: String,
     }
     let served = &bridge.channels.allowlist;
-    let mine = bridge.rest.background().call(Request::new(Route::UserMeGuilds, LightMethod::Get)).await;
+    let mine = bridge.rest.background().call(Request::get(Route::UserMeGuilds)).await;
     match mine {
         Ok::<Vec<OwnGuild>, _>(mine) => {
             // The previous daemon may have ended before it stored the allowlist.

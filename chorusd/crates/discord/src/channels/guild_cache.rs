@@ -9,6 +9,8 @@ use serenity::model::event::Event;
 use serenity::model::guild::{Guild, Role};
 use serenity::model::id::{ChannelId, GuildId, RoleId, UserId};
 
+use super::permissions::member_permissions_in;
+
 /// Permissions that Chorus needs in an agent's channel.
 const REQUIRED_PERMISSIONS: [(Permissions, &str); 4] = [
     (Permissions::VIEW_CHANNEL, "View Channel"),
@@ -146,7 +148,7 @@ impl GuildCache {
         let inner = self.read();
         let guild = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel))?;
         let me = guild.members.get(&inner.own_user_id?)?;
-        Some(guild.user_permissions_in(guild.channels.get(&channel)?, me).contains(wanted))
+        Some(member_permissions_in(guild, guild.channels.get(&channel)?, me).contains(wanted))
     }
 
     /// Returns whether everybody who sees a channel has the permission `wanted` there, or a role that `fits`. Discord
@@ -191,7 +193,7 @@ impl GuildCache {
         }
         // Without Chorus's own roles its permissions are not known; Discord will refuse.
         if let Some(me) = inner.own_user_id.and_then(|me| guild.members.get(&me)) {
-            let may = guild.user_permissions_in(found, me);
+            let may = member_permissions_in(guild, found, me);
             let missing: Vec<&str> = REQUIRED_PERMISSIONS
                 .iter()
                 .filter(|(needed, _)| !may.contains(*needed))

@@ -5,6 +5,7 @@ mod channel_api;
 mod create;
 mod guild_allowlist;
 mod guild_cache;
+mod permissions;
 mod restore_button;
 mod sync;
 mod welcome;

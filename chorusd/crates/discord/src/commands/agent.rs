@@ -1,5 +1,6 @@
 //! `/agent`.
 
+use crate::rest::{Request, Route};
 use chorus_base::error::{Error, Result};
 use chorus_engine::ops::agent::discord_channel::NEW_CHANNEL;
 use chorus_engine::ops::agent::{config, destroy, init, list};
@@ -7,7 +8,6 @@ use chorus_engine::ops::resolve::with_expected_agent;
 use chorus_proto::methods::agent::{ConfigParams, DestroyParams, InitParams, ListParams};
 use chorus_proto::{Agent, ErrorKind};
 use serde_json::Value;
-use serenity::http::{LightMethod, Request, Route};
 use serenity::model::id::{ChannelId, GuildId};
 use uuid::Uuid;
 
@@ -186,7 +186,7 @@ async fn parse_channel(by: &Caller, given: &str) -> Result<String> {
     }
     let id = given.trim().trim_start_matches("<#").trim_end_matches('>').parse().ok().filter(|id| *id != 0);
     let id: u64 = id.ok_or_else(|| Error::invalid("that is no channel").hint("give it as #name, or by its id"))?;
-    let request = Request::new(Route::Channel { channel_id: ChannelId::new(id) }, LightMethod::Get);
+    let request = Request::get(Route::Channel { channel_id: ChannelId::new(id) });
     let elsewhere = || Error::invalid("there is no such channel in this server").hint("give it as #name, or by its id");
     match by.app.rest.call::<ChannelGuild>(request).await {
         Ok(found) if found.guild_id == Some(by.guild) => Ok(id.to_string()),

@@ -1,9 +1,9 @@
 //! Builds the first events of a session from REST requests. A daemon that resumes the session of the previous one does
 //! not receive them from the gateway.
 
+use crate::rest::Route;
 use chorus_engine::ops::discord::gateway_session::GatewaySession;
 use serde_json::{Value, json};
-use serenity::http::Route;
 use serenity::model::event::Event as Dispatch;
 use serenity::model::id::{GuildId, UserId};
 

@@ -52,6 +52,7 @@ pub fn is_proxy_set_in_env(url: &str) -> bool {
 impl Tunnel {
     /// Listens on loopback and forwards to the gateway at `url`.
     pub async fn open(url: &str) -> Result<Self, String> {
+        chorus_tls::install_provider();
         let client = Client::builder().http1_only().redirect(redirect::Policy::none()).connect_timeout(CONNECT_TIMEOUT);
         let client = client.build().map_err(|e| e.to_string())?;
         let target = url.replacen("ws", "http", 1);

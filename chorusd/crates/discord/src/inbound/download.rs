@@ -46,6 +46,7 @@ impl Downloader {
     /// # Errors
     /// The error of the TLS library.
     pub fn new(config: &Config) -> Result<Self, String> {
+        chorus_tls::install_provider();
         let client = Client::builder()
             .redirect(redirect::Policy::none())
             .connect_timeout(DOWNLOAD_TIMEOUT / 3)

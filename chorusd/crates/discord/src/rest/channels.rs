@@ -1,13 +1,14 @@
 //! Channels of guilds.
 
+use super::{Request, Route};
+use reqwest::Method;
 use serde::Deserialize;
 use serde_json::json;
 use serenity::builder::CreateChannel;
-use serenity::http::{LightMethod, Request, Route};
 use serenity::model::channel::ChannelType;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
 
-use super::{BackgroundClient, RestClient, RestError, json_request as with_json};
+use super::{BackgroundClient, RestClient, RestError};
 
 /// The fields of a channel that are used.
 #[derive(Debug, Clone, Deserialize)]
@@ -29,17 +30,17 @@ impl RestClient {
     /// # Errors
     /// `Gone` if it does not exist, `Refused` if it may not be seen.
     pub async fn channel(&self, channel_id: ChannelId) -> Result<Channel, RestError> {
-        self.call(Request::new(Route::Channel { channel_id }, LightMethod::Get)).await
+        self.call(Request::get(Route::Channel { channel_id })).await
     }
 
     /// Returns all channels of a guild.
     pub async fn guild_channels(&self, guild_id: GuildId) -> Result<Vec<Channel>, RestError> {
-        self.call(Request::new(Route::GuildChannels { guild_id }, LightMethod::Get)).await
+        self.call(Request::get(Route::GuildChannels { guild_id })).await
     }
 
     /// Creates a channel or a category.
     pub async fn create_channel(&self, guild_id: GuildId, channel: &CreateChannel<'_>) -> Result<Channel, RestError> {
-        self.call(with_json(LightMethod::Post, Route::GuildChannels { guild_id }, channel)?).await
+        self.call(Request::json(Method::POST, Route::GuildChannels { guild_id }, channel)?).await
     }
 }
 
@@ -47,16 +48,16 @@ impl RestClient {
 impl BackgroundClient<'_> {
     /// Like [`RestClient::channel`], but waits for any rate limit.
     pub async fn channel(&self, channel_id: ChannelId) -> Result<Channel, RestError> {
-        self.call(Request::new(Route::Channel { channel_id }, LightMethod::Get)).await
+        self.call(Request::get(Route::Channel { channel_id })).await
     }
 
     /// Renames a channel. Discord allows two renames in ten minutes.
     pub async fn rename_channel(&self, channel_id: ChannelId, name: &str) -> Result<(), RestError> {
-        self.execute(with_json(LightMethod::Patch, Route::Channel { channel_id }, &json!({"name": name}))?).await
+        self.execute(Request::json(Method::PATCH, Route::Channel { channel_id }, &json!({"name": name}))?).await
     }
 
     /// Deletes a channel.
     pub async fn delete_channel(&self, channel_id: ChannelId) -> Result<(), RestError> {
-        self.execute(Request::new(Route::Channel { channel_id }, LightMethod::Delete)).await
+        self.execute(Request::new(Method::DELETE, Route::Channel { channel_id })).await
     }
 }

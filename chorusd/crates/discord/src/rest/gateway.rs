@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use super::{Request, Route};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serenity::http::{LightMethod, Request, Route};
 
 use super::{RestClient, RestError};
 
@@ -40,6 +40,6 @@ impl RestClient {
 
     /// Sends a GET request.
     pub async fn get<T: DeserializeOwned>(&self, route: Route<'_>) -> Result<T, RestError> {
-        self.call(Request::new(route, LightMethod::Get)).await
+        self.call(Request::get(route)).await
     }
 }

@@ -1,7 +1,7 @@
 //! The message history of a channel.
 
+use super::{Request, Route};
 use serde_json::Value;
-use serenity::http::{LightMethod, Request, Route};
 use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, MessageId};
 
@@ -31,7 +31,7 @@ impl RestClient {
         let mut params = vec![("limit", PAGE_SIZE.to_string())];
         params.extend(before.map(|before| ("before", before.to_string())));
         let route = Route::ChannelMessages { channel_id: channel };
-        let listed: Vec<Value> = self.call(Request::new(route, LightMethod::Get).params(Some(params))).await?;
+        let listed: Vec<Value> = self.call(Request::get(route).query(params)).await?;
         let ids: Vec<MessageId> =
             listed.iter().filter_map(|message| message.get("id")?.as_str()?.parse().ok()).collect();
         let read = |message: Value| {

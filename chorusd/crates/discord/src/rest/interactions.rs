@@ -1,12 +1,12 @@
 //! Responses to interactions, and the registration of slash commands.
 
+use super::{Request, Route};
+use reqwest::Method;
 use serde::Serialize;
 use serde_json::{Value, json};
-use serenity::builder::CreateAttachment;
-use serenity::http::{LightMethod, Multipart, MultipartUpload, Request, Route};
 use serenity::model::id::{ApplicationId, GuildId, InteractionId};
 
-use super::{RestClient, RestError, json_request};
+use super::{RestClient, RestError};
 
 /// An interaction and the token to respond with, which is valid for 15 minutes.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ impl RestClient {
     /// After an error of Discord the interaction must not be acted on.
     pub async fn create_response(&self, way: &InteractionRef, first: &InitialResponse) -> Result<(), RestError> {
         let route = Route::InteractionResponse { interaction_id: way.id, token: &way.token };
-        self.execute(json_request(LightMethod::Post, route, &first.to_json())?).await
+        self.execute(Request::json(Method::POST, route, &first.to_json())?).await
     }
 
     /// Replaces the initial response by `body`, or edits the message of a button.
@@ -69,21 +69,16 @@ impl RestClient {
         file: Option<(String, Vec<u8>)>,
     ) -> Result<(), RestError> {
         let route = Route::WebhookOriginalInteractionResponse { application_id: way.application, token: &way.token };
-        let Some((name, bytes)) = file else {
-            // The previous page may have had a file.
-            body["attachments"] = json!([]);
-            return self.background().execute(json_request(LightMethod::Patch, route, &body)?).await;
-        };
-        body["attachments"] = json!([{"id": 0, "filename": name}]);
-        let upload = MultipartUpload::Attachments(vec![CreateAttachment::bytes(bytes, name)]);
-        let multipart = Multipart { upload, fields: Vec::new(), payload_json: Some(body.to_string()) };
-        self.background().execute(Request::new(route, LightMethod::Patch).multipart(Some(multipart))).await
+        // Without a file the list is empty: the previous page may have had one.
+        body["attachments"] = file.iter().map(|(name, _)| json!({"id": 0, "filename": name})).collect();
+        let file = file.as_ref().map(|(name, bytes)| (&**name, &**bytes));
+        self.background().execute(Request::with_file(Method::PATCH, route, &body, file)?).await
     }
 
     /// Deletes the initial response.
     pub async fn delete_response(&self, way: &InteractionRef) -> Result<(), RestError> {
         let route = Route::WebhookOriginalInteractionResponse { application_id: way.application, token: &way.token };
-        self.background().execute(Request::new(route, LightMethod::Delete)).await
+        self.background().execute(Request::new(Method::DELETE, route)).await
     }
 
     /// Sends a follow-up message.
@@ -91,7 +86,7 @@ impl RestClient {
         let route = Route::WebhookFollowupMessages { application_id: way.application, token: &way.token };
         let flags = if private { EPHEMERAL_FLAG } else { 0 };
         let body = json!({"content": content, "flags": flags, "allowed_mentions": {"parse": []}});
-        self.background().execute(json_request(LightMethod::Post, route, &body)?).await
+        self.background().execute(Request::json(Method::POST, route, &body)?).await
     }
 
     /// Registers all commands in a guild; nobody waits for it.
@@ -102,6 +97,6 @@ impl RestClient {
         commands: &impl Serialize,
     ) -> Result<(), RestError> {
         let route = Route::GuildCommands { application_id: application, guild_id: guild };
-        self.background().execute(json_request(LightMethod::Put, route, commands)?).await
+        self.background().execute(Request::json(Method::PUT, route, commands)?).await
     }
 }

@@ -1,12 +1,12 @@
 //! Messages of channels.
 
+use super::{Request, Route};
+use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serenity::all::{ChannelId, MessageId, UserId};
-use serenity::builder::CreateAttachment;
-use serenity::http::{LightMethod, Multipart, MultipartUpload, Request, Route};
 
-use super::{RestClient, RestError, json_request as request};
+use super::{RestClient, RestError};
 
 /// The content of a message.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +95,7 @@ impl RestClient {
             attachments: attachment_list(looks.file),
         };
         let route = Route::ChannelMessages { channel_id: channel };
-        let made: CreatedId = self.call(message_request(LightMethod::Post, route, &created, looks.file)?).await?;
+        let made: CreatedId = self.call(Request::with_file(Method::POST, route, &created, looks.file)?).await?;
         Ok(made.id)
     }
 
@@ -113,24 +113,24 @@ impl RestClient {
             attachments: attachment_list(looks.file),
         };
         let route = Route::ChannelMessage { channel_id: channel, message_id: message };
-        self.execute(message_request(LightMethod::Patch, route, &edited, looks.file)?).await
+        self.execute(Request::with_file(Method::PATCH, route, &edited, looks.file)?).await
     }
 
     /// Shows the typing indicator, for ten seconds or until a message is posted.
     pub async fn trigger_typing(&self, channel_id: ChannelId) -> Result<(), RestError> {
-        self.execute(Request::new(Route::ChannelTyping { channel_id }, LightMethod::Post)).await
+        self.execute(Request::new(Method::POST, Route::ChannelTyping { channel_id })).await
     }
 
     /// Returns the id of Chorus's own user.
     pub async fn own_user_id(&self) -> Result<UserId, RestError> {
-        let us: Author = self.call(Request::new(Route::UserMe, LightMethod::Get)).await?;
+        let us: Author = self.call(Request::get(Route::UserMe)).await?;
         Ok(us.id)
     }
 
     /// Returns messages of a channel after `after`, the oldest first; at most [`MESSAGE_PAGE_SIZE`].
     pub async fn messages_after(&self, channel: ChannelId, after: MessageId) -> Result<Vec<PostedMessage>, RestError> {
         let params = vec![("after", after.to_string()), ("limit", MESSAGE_PAGE_SIZE.to_string())];
-        let list = Request::new(Route::ChannelMessages { channel_id: channel }, LightMethod::Get).params(Some(params));
+        let list = Request::get(Route::ChannelMessages { channel_id: channel }).query(params);
         let mut found: Vec<PostedMessage> = self.call(list).await?;
         found.sort_by_key(|message| message.id);
         Ok(found)
@@ -144,17 +144,4 @@ fn no_mentions() -> Value {
 
 fn attachment_list(file: Option<(&str, &[u8])>) -> Vec<Value> {
     file.iter().map(|(name, _)| json!({"id": 0, "filename": name})).collect()
-}
-
-fn message_request<'r>(
-    method: LightMethod,
-    route: Route<'r>,
-    body: &impl Serialize,
-    file: Option<(&str, &[u8])>,
-) -> Result<Request<'r>, RestError> {
-    let Some((name, bytes)) = file else { return request(method, route, body) };
-    let payload = serde_json::to_string(body).map_err(|_| RestError::Unreadable("it cannot be asked for".into()))?;
-    let upload = MultipartUpload::Attachments(vec![CreateAttachment::bytes(bytes, name)]);
-    let multipart = Multipart { upload, fields: Vec::new(), payload_json: Some(payload) };
-    Ok(Request::new(route, method).multipart(Some(multipart)))
 }

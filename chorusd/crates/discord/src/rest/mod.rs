@@ -1,5 +1,5 @@
-//! Discord's REST API, one file per resource. Routes and bodies are those of serenity. Requests are sent here, because
-//! serenity's rate limiter ignores a base URL and does not report how long it waits.
+//! Discord's REST API, one file per resource. Models are those of serenity. Requests are built and sent here: serenity's
+//! client needs another HTTP library, and its rate limiter ignores a base URL and does not report how long it waits.
 
 mod auth_backoff;
 mod channels;
@@ -9,6 +9,7 @@ mod history;
 pub mod interactions;
 mod messages;
 mod rate_limit;
+mod request;
 mod route_key;
 mod transport;
 
@@ -17,9 +18,7 @@ use std::time::Duration;
 use chorus_base::Secret;
 use chorus_config::discord::DiscordConfig;
 use reqwest::{Client, redirect};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serenity::http::{LightMethod, Request, Route};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +28,7 @@ use super::urls;
 pub use channels::Channel;
 pub use error::{RestError, describe_json_error};
 pub use messages::{MESSAGE_PAGE_SIZE, MessageContent, PostedMessage};
+pub use request::{Request, Route};
 
 /// Time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -62,6 +62,7 @@ impl RestClient {
     /// # Errors
     /// The error of the TLS library.
     pub fn new(config: &DiscordConfig, token: &Secret, stop: CancellationToken) -> Result<Self, RestError> {
+        chorus_tls::install_provider();
         let mut client = Client::builder()
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
@@ -84,12 +85,12 @@ impl RestClient {
     ///
     /// # Errors
     /// The error of Discord, or that it cannot be reached.
-    pub async fn call<T: DeserializeOwned>(&self, request: Request<'_>) -> Result<T, RestError> {
+    pub async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, RestError> {
         parse_body(&self.send(request, Some(Instant::now() + MAX_LIMIT_WAIT)).await?)
     }
 
     /// Sends a request whose response has no content. Waits like [`RestClient::call`].
-    pub async fn execute(&self, request: Request<'_>) -> Result<(), RestError> {
+    pub async fn execute(&self, request: Request) -> Result<(), RestError> {
         self.send(request, Some(Instant::now() + MAX_LIMIT_WAIT)).await.map(drop)
     }
 
@@ -102,29 +103,16 @@ impl RestClient {
 
 impl BackgroundClient<'_> {
     /// Like [`RestClient::call`], but waits for any rate limit.
-    pub async fn call<T: DeserializeOwned>(&self, request: Request<'_>) -> Result<T, RestError> {
+    pub async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, RestError> {
         parse_body(&self.0.send(request, None).await?)
     }
 
     /// Like [`RestClient::execute`], but waits for any rate limit.
-    pub async fn execute(&self, request: Request<'_>) -> Result<(), RestError> {
+    pub async fn execute(&self, request: Request) -> Result<(), RestError> {
         self.0.send(request, None).await.map(drop)
     }
 }
 
 fn parse_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, RestError> {
     serde_json::from_slice(body).map_err(|e| RestError::Unreadable(describe_json_error(&e)))
-}
-
-/// Builds a request with a JSON body.
-///
-/// # Errors
-/// `Unreadable` if the body cannot be serialized.
-pub fn json_request<'r>(
-    method: LightMethod,
-    route: Route<'r>,
-    body: &impl Serialize,
-) -> Result<Request<'r>, RestError> {
-    let body = serde_json::to_vec(body).map_err(|e| RestError::Unreadable(describe_json_error(&e)))?;
-    Ok(Request::new(route, method).body(Some(body)))
 }

@@ -1,6 +1,6 @@
 //! Keys of requests that Discord counts together in rate limits.
 
-use serenity::http::{LightMethod, Request};
+use super::Request;
 
 /// The key of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,13 +16,11 @@ pub struct RouteKey {
 }
 
 impl RouteKey {
-    pub fn of(request: &Request<'_>) -> Self {
-        let path = request.route_ref().path();
-        let path = path.split_once("/api/").map_or(&*path, |(_, path)| path);
-        Self::new(method_name(request.method_ref()), path)
+    pub fn of(request: &Request) -> Self {
+        Self::new(request.method.as_str(), &request.path)
     }
 
-    /// `path` begins with the version.
+    /// `path` is the one below the version of the API.
     fn new(method: &str, path: &str) -> Self {
         let mut parts = path.split('?').next().unwrap_or(path).split('/').skip(1);
         let kind = parts.next().unwrap_or_default();
@@ -52,16 +50,6 @@ impl RouteKey {
     }
 }
 
-fn method_name(method: &LightMethod) -> &'static str {
-    match method {
-        LightMethod::Delete => "DELETE",
-        LightMethod::Get => "GET",
-        LightMethod::Patch => "PATCH",
-        LightMethod::Post => "POST",
-        LightMethod::Put => "PUT",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,20 +57,20 @@ mod tests {
     #[test]
     fn ids_are_taken_out_and_majors_kept() {
         for (path, route, major) in [
-            ("v10/channels/12/messages/345", "GET /channels/*/messages/*", "12"),
-            ("v10/channels/12/messages/3/reactions/x%3A9/@me", "GET /channels/*/messages/*/reactions", "12"),
-            ("v10/guilds/7/channels", "GET /guilds/*/channels", "7"),
-            ("v10/applications/1/guilds/2/commands", "GET /applications/*/guilds/*/commands", ""),
-            ("v10/gateway/bot", "GET /gateway/bot", ""),
-            ("v10/users/@me", "GET /users/@me", ""),
+            ("/channels/12/messages/345", "GET /channels/*/messages/*", "12"),
+            ("/channels/12/messages/3/reactions/x%3A9/@me", "GET /channels/*/messages/*/reactions", "12"),
+            ("/guilds/7/channels", "GET /guilds/*/channels", "7"),
+            ("/applications/1/guilds/2/commands", "GET /applications/*/guilds/*/commands", ""),
+            ("/gateway/bot", "GET /gateway/bot", ""),
+            ("/users/@me", "GET /users/@me", ""),
         ] {
             let read = RouteKey::new("GET", path);
             assert_eq!((&*read.route, &*read.major, read.is_exempt, read.has_own_token), (route, major, false, false));
         }
-        let answer = RouteKey::new("POST", "v10/interactions/5/aW50/callback");
+        let answer = RouteKey::new("POST", "/interactions/5/aW50/callback");
         assert_eq!((&*answer.route, &*answer.major), ("POST /interactions/*/*/callback", "5/aW50"));
         assert!(answer.is_exempt && answer.has_own_token);
-        let follow = RouteKey::new("PATCH", "v10/webhooks/5/tok/messages/@original");
+        let follow = RouteKey::new("PATCH", "/webhooks/5/tok/messages/@original");
         assert_eq!((&*follow.major, follow.is_exempt, follow.has_own_token), ("5/tok", false, true));
     }
 }

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use reqwest::StatusCode;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
-use serenity::http::{LightMethod, Request};
+use reqwest::{Method, StatusCode};
 use tokio::time::{Instant, sleep};
 
 use super::route_key::RouteKey;
-use super::{RestClient, RestError};
+use super::{Request, RestClient, RestError};
 use crate::chance;
 
 /// The user agent, in the form that Discord requires.
@@ -33,7 +32,7 @@ struct FailedTry {
 impl RestClient {
     /// Sends a request, with retries if repeating it is harmless. Waits for rate limits until `latest`, or for as long
     /// as necessary, and gives up shortly after the daemon began to stop.
-    pub(super) async fn send(&self, request: Request<'_>, latest: Option<Instant>) -> Result<Vec<u8>, RestError> {
+    pub(super) async fn send(&self, request: Request, latest: Option<Instant>) -> Result<Vec<u8>, RestError> {
         let over = async {
             self.stop.cancelled().await;
             sleep(STOP_GRACE).await;
@@ -45,15 +44,15 @@ impl RestClient {
         }
     }
 
-    async fn send_with_retries(&self, request: Request<'_>, latest: Option<Instant>) -> Result<Vec<u8>, RestError> {
+    async fn send_with_retries(&self, request: Request, latest: Option<Instant>) -> Result<Vec<u8>, RestError> {
         let path = RouteKey::of(&request);
-        let twice = matches!(request.method_ref(), LightMethod::Get | LightMethod::Put | LightMethod::Delete);
+        let twice = matches!(request.method, Method::GET | Method::PUT | Method::DELETE);
         let mut tries = 0;
         loop {
             if !path.has_own_token && self.auth_backoff.is_active(Instant::now()) {
                 return Err(RestError::Unauthorized);
             }
-            let FailedTry { error, is_unsent: unsent } = match self.send_once(request.clone(), &path, latest).await {
+            let FailedTry { error, is_unsent: unsent } = match self.send_once(&request, &path, latest).await {
                 Ok(body) => return Ok(body),
                 Err(failed) => failed,
             };
@@ -82,25 +81,13 @@ impl RestClient {
 
     async fn send_once(
         &self,
-        request: Request<'_>,
+        request: &Request,
         path: &RouteKey,
         latest: Option<Instant>,
     ) -> Result<Vec<u8>, FailedTry> {
         let turn = self.rate_limits.acquire(path, latest).await;
         let pass = turn.map_err(|error| FailedTry { error, is_unsent: false })?;
-        let built = request
-            .build(&self.client, self.token.expose(), Some(&self.api_base))
-            .map_err(|_| RestError::Unreachable("the request cannot be made".into()))
-            .and_then(|built| built.build().map_err(|e| RestError::from_transport(&e)));
-        let mut built = built.map_err(|error| FailedTry { error, is_unsent: false })?;
-        built.headers_mut().insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_NAME));
-        if let Some(token) = built.headers_mut().get_mut(AUTHORIZATION) {
-            token.set_sensitive(true);
-        }
-        // A multipart body is a stream, so it has no bytes to look at.
-        if built.body().is_some_and(|body| body.as_bytes().is_none()) {
-            *built.timeout_mut() = Some(UPLOAD_TIMEOUT);
-        }
+        let built = self.build(request).map_err(|error| FailedTry { error, is_unsent: false })?;
         let lost = |e: reqwest::Error| FailedTry { error: RestError::from_transport(&e), is_unsent: e.is_connect() };
         let mut answer = self.client.execute(built).await.map_err(lost)?;
         let (status, headers) = (answer.status(), answer.headers().clone());
@@ -122,6 +109,18 @@ impl RestClient {
                 Err(FailedTry { error, is_unsent: false })
             }
         }
+    }
+
+    fn build(&self, request: &Request) -> Result<reqwest::Request, RestError> {
+        let mut token = HeaderValue::from_str(self.token.expose())
+            .map_err(|_| RestError::Unreachable("the token has characters that no header takes".into()))?;
+        token.set_sensitive(true);
+        let mut builder = request.build(&self.client, &self.api_base)?;
+        builder = builder.header(USER_AGENT, USER_AGENT_NAME).header(AUTHORIZATION, token);
+        if request.is_upload() {
+            builder = builder.timeout(UPLOAD_TIMEOUT);
+        }
+        builder.build().map_err(|e| RestError::from_transport(&e))
     }
 
     fn response_error(

@@ -1,0 +1,27 @@
+//! Stands in for the Discord part in a build without the feature `discord`.
+
+use std::sync::Arc;
+
+use chorus_engine::ops::Ops;
+use chorus_engine::ops::discord::ConnectionState;
+use tokio::time::Instant;
+
+/// A connection that is never made.
+#[derive(Debug)]
+pub struct Discord;
+
+impl Discord {
+    /// Reports in the state and in the log that a configured connection is not made.
+    pub fn start(ops: &Arc<Ops>) -> Self {
+        if ops.config.discord.is_configured() {
+            let why = "this chorusd was built without Discord";
+            tracing::warn!("{why}; the token in the configuration does nothing");
+            let hint = "install one with its feature `discord`, or remove the token from the configuration".to_owned();
+            ops.discord.set_state(ConnectionState::Stopped { why: why.to_owned(), hint });
+        }
+        Self
+    }
+
+    /// Returns at once.
+    pub async fn stop(self, _deadline: Instant) {}
+}
