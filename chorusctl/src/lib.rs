@@ -4,6 +4,8 @@
 //! Each subcommand is a module under [`commands`]. It returns errors as [`error::Error`]; only [`main`] prints them and
 //! sets the exit status.
 
+#![warn(unreachable_pub)]
+
 use std::process::ExitCode;
 
 use clap::Parser as _;

@@ -1,5 +1,7 @@
 //! The Chorus daemon. See docs/ARCHITECTURE.md.
 
+#![warn(unreachable_pub)]
+
 pub mod cli;
 pub mod daemon;
 #[cfg(not(feature = "discord"))]

@@ -4,6 +4,8 @@
 //! of UTF-8 JSON ([`frame`]). The JSON is JSON-RPC 2.0 ([`rpc`]). Each method of the protocol is a [`Method`] with its
 //! parameters and result in [`methods`].
 
+#![warn(unreachable_pub)]
+
 pub mod agent;
 pub mod client;
 #[cfg(feature = "async")]

@@ -103,7 +103,8 @@ impl Home {
             .env("NO_COLOR", "1")
             // No TLS connections are made, and loading the system's certificates took a fifth of the tests' processor
             // time.
-            .env("SSL_CERT_FILE", "/dev/null")
+            .env("SSL_CERT_FILE", concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/tls/ca.pem"))
+            .env_remove("SSL_CERT_DIR")
             .current_dir(&self.user_home);
         command
     }

@@ -29,7 +29,7 @@ const MAX_HELP_CHARS: usize = 80;
 
 /// Kind of name to complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NameKind {
+pub(super) enum NameKind {
     Agents,
     Sessions,
     Models,
@@ -43,7 +43,7 @@ pub enum NameKind {
 impl NameKind {
     /// Fetches the names of this kind.
     #[must_use]
-    pub fn fetch(self) -> Vec<CompletionCandidate> {
+    pub(super) fn fetch(self) -> Vec<CompletionCandidate> {
         match self {
             Self::Agents => agents(),
             Self::Sessions => sessions(),
@@ -169,7 +169,7 @@ fn needs_no_quotes(name: &str) -> bool {
 }
 
 /// Names, each with a help text.
-pub type NamesWithHelp = Vec<(String, String)>;
+pub(super) type NamesWithHelp = Vec<(String, String)>;
 type Query = fn(&mut Client, Option<String>) -> Option<NamesWithHelp>;
 
 /// Runs a query for the agent and socket in the words typed so far.

@@ -19,21 +19,21 @@ const MAX_OUTPUT_BYTES: usize = 64 * 1024;
 
 /// A daemon that was started and is not ready yet.
 #[derive(Debug)]
-pub struct StartingDaemon {
+pub(super) struct StartingDaemon {
     child: Child,
     program: PathBuf,
 }
 
 /// Why the daemon did not get ready.
 #[derive(Debug)]
-pub enum StartError {
+pub(super) enum StartError {
     Exited { status: u8, failure: Error },
     TimedOut(Error),
 }
 
 impl StartingDaemon {
     /// Starts `chorusd`, with `--socket` if one is given.
-    pub fn new(socket: Option<&Path>) -> Result<Self, Error> {
+    pub(super) fn new(socket: Option<&Path>) -> Result<Self, Error> {
         let program = daemon_program();
         let mut command = Command::new(&program);
         command.arg("--detach").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -47,7 +47,7 @@ impl StartingDaemon {
     }
 
     /// Waits until the daemon writes `ready`.
-    pub fn wait_until_ready(mut self, deadline: Instant) -> Result<(), StartError> {
+    pub(super) fn wait_until_ready(mut self, deadline: Instant) -> Result<(), StartError> {
         let mut said = PipeOutput::new(self.child.stdout.take().map(OwnedFd::from));
         let mut complaint = PipeOutput::new(self.child.stderr.take().map(OwnedFd::from));
         while !said.text.split(|byte| *byte == b'\n').any(|line| line == b"ready") {

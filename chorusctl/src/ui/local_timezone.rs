@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 const ZONE_DIRS: [&str; 2] = ["/usr/share/zoneinfo", "/etc/zoneinfo"];
 
 /// Returns the zone of `$TZ` or of the system.
-pub fn load() -> TimeZone {
+pub(super) fn load() -> TimeZone {
     load_quick(std::env::var_os("TZ")).unwrap_or_else(TimeZone::system)
 }
 

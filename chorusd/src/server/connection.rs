@@ -38,7 +38,7 @@ const MAX_READ_BYTES: usize = 64 << 10;
 
 /// Serves one client until it closes, breaks the framing, or `stop` is cancelled. `room` is the byte budget that all
 /// connections share.
-pub async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, room: FrameBudget, stop: CancellationToken) {
+pub(super) async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, room: FrameBudget, stop: CancellationToken) {
     let socket = match into_async_fd(stream) {
         Ok(socket) => socket,
         Err(e) => return tracing::warn!(connection, "a connection cannot be served: {e}"),

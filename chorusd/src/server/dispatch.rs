@@ -30,7 +30,7 @@ use super::writer::ClientWriter;
 
 /// The client that sent a request.
 #[derive(Debug, Clone)]
-pub struct ClientHandle {
+pub(super) struct ClientHandle {
     pub connection: u64,
     /// Writes the events of a turn to the client.
     pub writer: Arc<ClientWriter>,
@@ -40,7 +40,7 @@ pub struct ClientHandle {
 
 /// A notification or subscription that a request hands to its connection.
 #[derive(Debug)]
-pub enum ToClient {
+pub(super) enum ToClient {
     /// Sent once.
     Notification(Frame),
     /// Replaces the connection's current subscription.
@@ -124,7 +124,7 @@ const METHOD_NAMES: [&str; 72] = [
 ];
 
 /// Runs the request in `body`. Returns `None` for a notification, which has no reply.
-pub async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Option<Frame> {
+pub(super) async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Option<Frame> {
     let request: Request<'_> = match serde_json::from_slice(&body) {
         Ok(request) => request,
         Err(e) => return Some(reply::error_frame(None, &not_a_request_error(&body, &e))),

@@ -18,7 +18,7 @@ const UNIT_BYTES: usize = 1 << 10;
 /// A frame may hold its part as long as nobody else needs it. When another frame waits, the one that has held its part
 /// longest is evicted.
 #[derive(Debug, Clone)]
-pub struct FrameBudget {
+pub(super) struct FrameBudget {
     units: Arc<Semaphore>,
     total: u32,
     /// Held by the first waiter.
@@ -44,7 +44,7 @@ struct Holder {
 
 /// The part of the budget that one frame holds. Dropping it releases the part.
 #[derive(Debug)]
-pub struct FramePermit {
+pub(super) struct FramePermit {
     number: u64,
     evict: Arc<Notify>,
     holders: Arc<Mutex<Holders>>,
@@ -55,7 +55,7 @@ pub struct FramePermit {
 impl FrameBudget {
     /// Creates a budget in which at least one frame of `longest` bytes fits.
     #[must_use]
-    pub fn new(longest: usize) -> Self {
+    pub(super) fn new(longest: usize) -> Self {
         let total = to_units(MAX_TOTAL_BYTES.max(longest));
         let units = Arc::new(Semaphore::new(total as usize));
         Self { units, total, first_in_line: Arc::default(), holders: Arc::default() }
@@ -63,7 +63,7 @@ impl FrameBudget {
 
     /// Acquires budget for a frame of `length` bytes if enough is free now.
     #[must_use]
-    pub fn try_acquire(&self, length: usize) -> Option<FramePermit> {
+    pub(super) fn try_acquire(&self, length: usize) -> Option<FramePermit> {
         // Locked before the permit is acquired, so that `evict_due` sees every frame that has one.
         let mut holders = self.lock_holders();
         let permit = self.units.clone().try_acquire_many_owned(to_units(length)).ok()?;
@@ -72,7 +72,7 @@ impl FrameBudget {
 
     /// Waits for budget, in order. Meanwhile frames that have held theirs for `hold` or longer are evicted, oldest
     /// first.
-    pub async fn acquire(self, length: usize, hold: Duration) -> FramePermit {
+    pub(super) async fn acquire(self, length: usize, hold: Duration) -> FramePermit {
         let _first = self.first_in_line.lock().await;
         let units = to_units(length);
         tokio::select! {
@@ -133,7 +133,7 @@ impl Holders {
 
 impl FramePermit {
     /// Waits until this frame is evicted.
-    pub fn evicted(&self) -> impl Future<Output = ()> + use<> {
+    pub(super) fn evicted(&self) -> impl Future<Output = ()> + use<> {
         let evict = self.evict.clone();
         async move { evict.notified().await }
     }

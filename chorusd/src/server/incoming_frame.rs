@@ -22,10 +22,10 @@ const MIN_BYTES_PER_SECOND: u128 = 64 << 10;
 const HOLD_DIVISOR: u32 = 5;
 
 /// A permit, or the error that waiting for it took too long.
-pub type PermitOutcome = Result<FramePermit, Elapsed>;
+pub(super) type PermitOutcome = Result<FramePermit, Elapsed>;
 
 /// The frame that one connection is receiving.
-pub struct IncomingFrame {
+pub(super) struct IncomingFrame {
     budget: FrameBudget,
     permit: PermitState,
     /// The longest wait for budget, and the time in which a client must send `quota` bytes.
@@ -49,7 +49,7 @@ enum PermitState {
 impl IncomingFrame {
     /// Creates the state before any frame has begun. `limit` is `frame_timeout`.
     #[must_use]
-    pub fn new(budget: FrameBudget, limit: Duration) -> Self {
+    pub(super) fn new(budget: FrameBudget, limit: Duration) -> Self {
         let quota =
             usize::try_from(limit.as_millis().saturating_mul(MIN_BYTES_PER_SECOND) / 1000).unwrap_or(usize::MAX);
         Self {
@@ -64,13 +64,13 @@ impl IncomingFrame {
     }
 
     /// Records that the frame is complete; the next one begins with the full time limit.
-    pub fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         self.permit = PermitState::None;
         (self.time_left, self.quota_received) = (self.limit, 0);
     }
 
     /// Examines the beginning of the frame. Requests budget once the length is known and long.
-    pub fn request_permit(&mut self, begun: &BytesMut, max_frame: usize) {
+    pub(super) fn request_permit(&mut self, begun: &BytesMut, max_frame: usize) {
         let PermitState::None = self.permit else { return };
         let length = begun.first_chunk::<HEADER_BYTES>().and_then(|header| decode_header(*header, max_frame).ok());
         let Some(length) = length.filter(|length| *length > MAX_SHORT_FRAME_BYTES) else { return };
@@ -86,7 +86,7 @@ impl IncomingFrame {
 
     /// Allocates `begun` for the whole frame if it holds budget. A buffer that grew with the bytes would exist twice
     /// while it is copied.
-    pub fn reserve_buffer(&self, begun: &mut BytesMut) {
+    pub(super) fn reserve_buffer(&self, begun: &mut BytesMut) {
         if let PermitState::Held(_) = self.permit {
             begun.reserve(self.total_length.saturating_sub(begun.len()));
         }
@@ -94,13 +94,13 @@ impl IncomingFrame {
 
     /// Returns true if the frame must not be read before it has budget.
     #[must_use]
-    pub fn is_waiting(&self) -> bool {
+    pub(super) fn is_waiting(&self) -> bool {
         matches!(self.permit, PermitState::Waiting(_))
     }
 
     /// Waits for budget; never returns if the frame needs none. May be dropped and called again without losing its
     /// place in the queue.
-    pub async fn wait_for_permit(&mut self) -> PermitOutcome {
+    pub(super) async fn wait_for_permit(&mut self) -> PermitOutcome {
         match &mut self.permit {
             PermitState::Waiting(wanted) => wanted.await,
             _ => std::future::pending().await,
@@ -108,7 +108,7 @@ impl IncomingFrame {
     }
 
     /// Accepts the outcome of [`IncomingFrame::wait_for_permit`]; fails with `busy` if the wait took too long.
-    pub fn accept_permit(&mut self, given: PermitOutcome) -> Result<(), RpcError> {
+    pub(super) fn accept_permit(&mut self, given: PermitOutcome) -> Result<(), RpcError> {
         if let Ok(held) = given {
             self.permit = PermitState::Held(held);
             return Ok(());
@@ -118,7 +118,7 @@ impl IncomingFrame {
     }
 
     /// Waits until the frame is evicted; never returns if it holds no budget.
-    pub fn evicted(&self) -> impl Future<Output = ()> + use<> {
+    pub(super) fn evicted(&self) -> impl Future<Output = ()> + use<> {
         let evicted = match &self.permit {
             PermitState::Held(held) => Some(held.evicted()),
             _ => None,
@@ -136,7 +136,7 @@ impl IncomingFrame {
     ///
     /// # Errors
     /// Those of `write`; `TimedOut` if the client does not read and the frame is evicted.
-    pub async fn run_write(&mut self, write: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+    pub(super) async fn run_write(&mut self, write: impl Future<Output = io::Result<()>>) -> io::Result<()> {
         let (mut write, mut late) = (std::pin::pin!(write), false);
         loop {
             let evicted = self.evicted();
@@ -159,17 +159,17 @@ impl IncomingFrame {
 
     /// Returns the time within which more bytes must arrive.
     #[must_use]
-    pub fn time_left(&self) -> Duration {
+    pub(super) fn time_left(&self) -> Duration {
         self.time_left
     }
 
     /// Records that the connection waited so long for bytes of the frame.
-    pub fn count_wait(&mut self, time: Duration) {
+    pub(super) fn count_wait(&mut self, time: Duration) {
         self.time_left = self.time_left.saturating_sub(time);
     }
 
     /// Records received bytes of the frame. The client gets its full time again for each quota that it sends.
-    pub fn count_received(&mut self, bytes: usize) {
+    pub(super) fn count_received(&mut self, bytes: usize) {
         self.quota_received += bytes;
         if self.quota_received >= self.quota {
             (self.time_left, self.quota_received) = (self.limit, 0);
@@ -179,7 +179,7 @@ impl IncomingFrame {
 
 /// Returns the error for a frame that cannot be received because no budget is free.
 #[must_use]
-pub fn busy_error(why: &str) -> RpcError {
+pub(super) fn busy_error(why: &str) -> RpcError {
     reply::to_rpc_error(&Error::new(ErrorKind::Busy, why).hint("try again in a moment"))
 }
 

@@ -38,7 +38,7 @@ impl TurnListener for ProgressListener {
 
 /// Returns the listener for the turn of request `id` if its parameters ask for a stream. Notifications can name only
 /// numeric ids.
-pub fn turn_listener(
+pub(super) fn turn_listener(
     id: Option<&RawValue>,
     params: Option<&RawValue>,
     line: Arc<ClientWriter>,
@@ -55,7 +55,7 @@ pub fn turn_listener(
 
 /// Returns a callback that sends `progress` notifications for request `id`. They can name only numeric ids.
 /// While the queue is full they are dropped.
-pub fn progress_callback(id: Option<&RawValue>, to_client: mpsc::Sender<Box<ToClient>>) -> OnProgress {
+pub(super) fn progress_callback(id: Option<&RawValue>, to_client: mpsc::Sender<Box<ToClient>>) -> OnProgress {
     let id: Option<u64> = id.and_then(|id| id.get().parse().ok());
     let mut told = 0;
     Box::new(move |done, total| {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 /// An encoded reply or notification with its header.
-pub type Frame = Vec<u8>;
+pub(super) type Frame = Vec<u8>;
 
 #[derive(Serialize)]
 struct SuccessReply<'a, T> {
@@ -33,7 +33,7 @@ struct NotificationBody<'a, T> {
 }
 
 /// Encodes the reply to request `id`. A result that would exceed `limit` bytes becomes an error that says so.
-pub fn success_frame<T: Serialize>(id: &RawValue, result: T, limit: usize) -> Frame {
+pub(super) fn success_frame<T: Serialize>(id: &RawValue, result: T, limit: usize) -> Frame {
     match encode_frame(&SuccessReply { jsonrpc: VERSION, id, result }, limit) {
         Ok(frame) => frame,
         Err(failure) => error_frame(Some(id), &to_rpc_error(&failure)),
@@ -41,12 +41,12 @@ pub fn success_frame<T: Serialize>(id: &RawValue, result: T, limit: usize) -> Fr
 }
 
 /// Encodes an error about request `id`, or about the connection if there is no id.
-pub fn error_frame(id: Option<&RawValue>, error: &RpcError) -> Frame {
+pub(super) fn error_frame(id: Option<&RawValue>, error: &RpcError) -> Frame {
     encode_frame(&ErrorReply { jsonrpc: VERSION, id, error }, usize::MAX).unwrap_or_default()
 }
 
 /// Encodes a notification.
-pub fn notification_frame<T: Serialize>(method: &str, params: T) -> Frame {
+pub(super) fn notification_frame<T: Serialize>(method: &str, params: T) -> Frame {
     encode_frame(&NotificationBody { jsonrpc: VERSION, method, params }, usize::MAX).unwrap_or_default()
 }
 
@@ -64,7 +64,7 @@ fn encode_frame<T: Serialize>(value: &T, limit: usize) -> Result<Frame, Error> {
 }
 
 /// Converts an error into its form in the protocol.
-pub fn to_rpc_error(failure: &Error) -> RpcError {
+pub(super) fn to_rpc_error(failure: &Error) -> RpcError {
     let code = if failure.kind == ErrorKind::InvalidParams { CODE_INVALID_PARAMS } else { CODE_CHORUS };
     RpcError {
         code,

@@ -25,7 +25,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Writes to one client. Frames keep their order, whichever task or thread writes them.
 #[derive(Debug)]
-pub struct ClientWriter {
+pub(super) struct ClientWriter {
     state: Mutex<WriterState>,
     queued: Notify,
 }
@@ -48,7 +48,7 @@ struct SocketFull {
 
 impl ClientWriter {
     /// Creates a writer for a non-blocking `socket`.
-    pub fn new(socket: Arc<OwnedFd>) -> Self {
+    pub(super) fn new(socket: Arc<OwnedFd>) -> Self {
         let out = WriterState { socket: Some(socket), queue: VecDeque::new(), first_written: 0 };
         Self { state: Mutex::new(out), queued: Notify::new() }
     }
@@ -56,7 +56,7 @@ impl ClientWriter {
     /// Writes a frame if nothing is queued before it and the socket accepts at least a part of it; the rest is queued.
     /// Returns false if nothing was written. When the client has disconnected, the frame is discarded and counts as
     /// written.
-    pub fn offer(&self, frame: impl FnOnce() -> Frame) -> bool {
+    pub(super) fn offer(&self, frame: impl FnOnce() -> Frame) -> bool {
         let mut out = self.lock_state();
         if !out.queue.is_empty() {
             return false;
@@ -84,7 +84,7 @@ impl ClientWriter {
     }
 
     /// Queues a frame for [`ClientWriter::flush`].
-    pub fn enqueue(&self, frame: Frame) {
+    pub(super) fn enqueue(&self, frame: Frame) {
         let mut out = self.lock_state();
         if out.socket.is_some() {
             out.queue.push_back(frame);
@@ -94,18 +94,18 @@ impl ClientWriter {
     }
 
     /// Waits until there may be frames to flush.
-    pub async fn wait_until_queued(&self) {
+    pub(super) async fn wait_until_queued(&self) {
         self.queued.notified().await;
     }
 
     /// Writes a frame after all queued ones. Fails if the client has disconnected or does not read.
-    pub async fn write(&self, frame: Frame) -> io::Result<()> {
+    pub(super) async fn write(&self, frame: Frame) -> io::Result<()> {
         self.lock_state().queue.push_back(frame);
         self.flush().await
     }
 
     /// Writes all queued frames; fails like [`ClientWriter::write`].
-    pub async fn flush(&self) -> io::Result<()> {
+    pub(super) async fn flush(&self) -> io::Result<()> {
         let Some(full) = self.write_queued()? else { return Ok(()) };
         // Registers a duplicate of the descriptor, and only now: a descriptor that is always registered for writability
         // would wake the daemon each time the client reads.
@@ -130,7 +130,7 @@ impl ClientWriter {
     }
 
     /// Ends the writer: drops queued frames, and discards later ones.
-    pub fn close(&self) {
+    pub(super) fn close(&self) {
         let mut out = self.lock_state();
         out.socket = None;
         out.queue.clear();
@@ -166,7 +166,7 @@ impl ClientWriter {
     deprecated,
     reason = "deprecated for descriptors that close while they are watched, which an owned one does not"
 )]
-pub fn register_socket(socket: Arc<OwnedFd>, interest: Interest) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
+pub(super) fn register_socket(socket: Arc<OwnedFd>, interest: Interest) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     AsyncFd::with_interest(socket, interest)
 }
 

@@ -2,6 +2,7 @@
 
 mod answers;
 mod captures;
+mod certificates;
 mod discovery;
 mod failures;
 mod keys;

@@ -12,7 +12,7 @@ use crate::workspace::{names as entries, read};
 const METHODS: &str = "proto/src/methods";
 const GOLDEN: &str = "proto/golden/v1";
 const GOLDEN_TEST: &str = "proto/tests/golden.rs";
-const OPS: &str = "chorusd/src/ops";
+const OPS: &str = "chorusd/crates/engine/src/ops/";
 const DISPATCH: &str = "chorusd/src/server/dispatch.rs";
 const COMMANDS: &str = "chorusctl/src/commands";
 const TESTS: &str = "tests/e2e";
@@ -316,7 +316,7 @@ mod tests {
             ("chorusctl/src/commands/trash/empty.rs", "app.call_and_print::<"),
             ("chorusctl/src/commands/trash/empty.rs", "app.stdout.status_line("),
             ("chorusctl/src/commands/trash/mod.rs", "enum Verb {"),
-            ("chorusd/src/ops/trash/empty.rs", "(ops: &Ops, params: EmptyParams) -> Result<EmptyResult>"),
+            ("chorusd/crates/engine/src/ops/trash/empty.rs", "(ops: &Ops, params: EmptyParams) -> Result<EmptyResult>"),
             ("proto/src/methods/trash.rs", "= \"trash.empty\", EmptyParams => EmptyResult"),
             ("tests/harness/ctl.rs", "pub fn chorusctl<"),
             ("tests/harness/daemon.rs", "pub fn start("),

@@ -14,7 +14,7 @@ use crate::ui::progress::ProgressBar;
 ///
 /// # Errors
 /// The archive is incomplete, or some files could not be read.
-pub fn run(app: &mut App) -> Result<(), Error> {
+pub(super) fn run(app: &mut App) -> Result<(), Error> {
     let mut progress = ProgressBar::new("backup".into(), !app.global.quiet);
     let archive = app.call::<ArchiveBegin>(&ArchiveBeginParams {})?.archive;
     let mut out = io::stdout().lock();

@@ -14,7 +14,7 @@ use crate::ui::sanitize;
 ///
 /// # Errors
 /// The backup failed, or some files could not be read.
-pub fn run(dir: &Path, prune: bool, app: &mut App) -> Result<(), Error> {
+pub(super) fn run(dir: &Path, prune: bool, app: &mut App) -> Result<(), Error> {
     let shown = sanitize::one_line(&dir.to_string_lossy());
     let absolute = std::path::absolute(dir).map_err(|error| Error::for_file(&shown, &error))?;
     let Some(path) = absolute.to_str() else {

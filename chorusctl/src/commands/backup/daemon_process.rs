@@ -24,7 +24,7 @@ struct ProgressLine {
 
 /// Runs `chorusd` with `arguments`, for `home` if one is given. Shows the progress that it prints, and returns its last
 /// line, the result.
-pub fn run_chorusd<const N: usize>(
+pub(super) fn run_chorusd<const N: usize>(
     app: &App,
     label: &str,
     arguments: [&OsStr; N],

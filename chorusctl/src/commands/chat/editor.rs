@@ -23,7 +23,7 @@ const MAX_HISTORY_ENTRY_BYTES: usize = 16 * 1024;
 
 /// Result of one prompt.
 #[derive(Debug)]
-pub enum Input {
+pub(super) enum Input {
     Text(String),
     /// Ctrl-C: the line was cleared.
     Interrupted,
@@ -32,7 +32,7 @@ pub enum Input {
 }
 
 /// Reads messages at a prompt that shows the agent's name.
-pub struct Editor {
+pub(super) struct Editor {
     inner: rustyline::Editor<CommandCompleter, FileHistory>,
     prompt: String,
     continuation_prompt: String,
@@ -42,7 +42,7 @@ pub struct Editor {
 
 impl Editor {
     /// Creates the editor. The completer asks the daemon at `places` for session names.
-    pub fn new(agent: &str, places: InstancePaths, notes: Stderr) -> Result<Self, Error> {
+    pub(super) fn new(agent: &str, places: InstancePaths, notes: Stderr) -> Result<Self, Error> {
         let config =
             Config::builder().max_history_size(MAX_HISTORY_ENTRIES).and_then(|config| config.history_ignore_dups(true));
         let config = config.map_err(|error| terminal_error(&error))?.completion_type(CompletionType::List).build();
@@ -59,7 +59,7 @@ impl Editor {
     }
 
     /// Reads one message. A line that ends in `\` continues on the next line.
-    pub fn read_message(&mut self) -> Result<Input, Error> {
+    pub(super) fn read_message(&mut self) -> Result<Input, Error> {
         let mut text = String::new();
         loop {
             let prompt = if text.is_empty() { &self.prompt } else { &self.continuation_prompt };

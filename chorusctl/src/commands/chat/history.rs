@@ -11,7 +11,7 @@ const FILE_NAME: &str = "chat_history";
 /// Returns the path of the history file: in CHORUS_HOME if that is set, otherwise in the XDG state directory. `None` if
 /// no home directory is known.
 #[must_use]
-pub fn file_path(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+pub(super) fn file_path(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(home) = path("CHORUS_HOME") {
         return Some(home.join(FILE_NAME));
@@ -22,7 +22,7 @@ pub fn file_path(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf>
 }
 
 /// Creates the directory of `file` with mode 0700.
-pub fn create_parent_dir(file: &Path) -> io::Result<()> {
+pub(super) fn create_parent_dir(file: &Path) -> io::Result<()> {
     let folder = file.parent().unwrap_or(file);
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

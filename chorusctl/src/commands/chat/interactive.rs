@@ -18,7 +18,7 @@ const RECONNECT_HINT: &str =
 ///
 /// # Errors
 /// The terminal or standard output is gone.
-pub fn run(
+pub(super) fn run(
     app: &mut App,
     interrupts: &InterruptHandler,
     opened: ConversationStart,

@@ -12,7 +12,7 @@ use crate::error::Error;
 
 /// Sends standard input line by line. Stops at the first turn that fails, because later lines were written in view of
 /// its reply.
-pub fn run(app: &mut App, interrupts: &InterruptHandler, thinking: bool) -> Result<(), Error> {
+pub(super) fn run(app: &mut App, interrupts: &InterruptHandler, thinking: bool) -> Result<(), Error> {
     let mut stdin = io::stdin().lock();
     let how = DisplayOptions { stream: true, thinking, daemon_gone_hint: turn::DAEMON_GONE_HINT };
     let (mut line, mut before) = (Vec::new(), 0);

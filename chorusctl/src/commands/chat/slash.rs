@@ -7,7 +7,7 @@ use crate::error::Error;
 
 /// A parsed slash command.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Command {
+pub(super) enum Command {
     Save(Option<String>),
     Restore(String),
     Compact,
@@ -21,13 +21,13 @@ pub enum Command {
 impl Command {
     /// Returns true if later messages belong to another context.
     #[must_use]
-    pub fn switches_context(&self) -> bool {
+    pub(super) fn switches_context(&self) -> bool {
         matches!(self, Self::Restore(_) | Self::Compact | Self::New)
     }
 }
 
 /// Name, argument and description of each command.
-pub const COMMANDS: [(&str, &str, &str); 8] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 8] = [
     ("/save", "[DESCRIPTION]", "save the conversation; it goes on"),
     ("/restore", "SESSION", "put a saved conversation back as the live one"),
     ("/compact", "", "save the conversation, and go on from its summary"),
@@ -40,7 +40,7 @@ pub const COMMANDS: [(&str, &str, &str); 8] = [
 
 /// Parses a line; `None` if it is a message.
 #[must_use]
-pub fn parse(line: &str) -> Option<Result<Command, Error>> {
+pub(super) fn parse(line: &str) -> Option<Result<Command, Error>> {
     let rest = line.strip_prefix('/')?;
     let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let argument = argument.trim();
@@ -68,7 +68,7 @@ fn unexpected_argument(name: &str) -> Error {
 }
 
 /// Runs a slash command.
-pub fn run(app: &mut App, command: Command) -> Result<(), Error> {
+pub(super) fn run(app: &mut App, command: Command) -> Result<(), Error> {
     match command {
         Command::Save(description) => context::save::run(context::save::Args::with_description(description), app),
         Command::Restore(session) => context::restore::run(context::restore::Args::for_session(session), app),

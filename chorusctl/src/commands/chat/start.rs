@@ -19,14 +19,14 @@ const MAX_RECAP_WIDTH: usize = 100;
 
 /// The conversation that a chat continues.
 #[derive(Debug)]
-pub struct ConversationStart {
+pub(super) struct ConversationStart {
     pub agent: String,
     /// When the live context began; `None` if it is empty.
     pub started_at: Option<Timestamp>,
 }
 
 /// Prepares the context as `begin` says and prints what the chat continues.
-pub fn open_conversation(app: &mut App, begin: StartMode<'_>, person: bool) -> Result<ConversationStart, Error> {
+pub(super) fn open_conversation(app: &mut App, begin: StartMode<'_>, person: bool) -> Result<ConversationStart, Error> {
     match begin {
         StartMode::Continue => {}
         StartMode::New => start_new(app)?,
@@ -44,13 +44,13 @@ pub fn open_conversation(app: &mut App, begin: StartMode<'_>, person: bool) -> R
 }
 
 /// Asks the daemon when the live context began; `None` if it is empty.
-pub fn fetch_started_at(app: &mut App) -> Result<Option<Timestamp>, Error> {
+pub(super) fn fetch_started_at(app: &mut App) -> Result<Option<Timestamp>, Error> {
     let shown = app.call::<Show>(&show_params(app.agent(), 0))?;
     Ok(started_at(shown.context.as_ref()))
 }
 
 /// Saves unsaved messages, then clears the context.
-pub fn start_new(app: &mut App) -> Result<(), Error> {
+pub(super) fn start_new(app: &mut App) -> Result<(), Error> {
     let cleared = app.call::<Clear>(&ClearParams { agent: app.agent(), save: true })?;
     if let Some(session) = &cleared.saved {
         let line = format!("the conversation before is kept: {}", format::plain_session(session));

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::ui::units::{self, format_token_count, pluralize};
 use crate::ui::{Column, Stdout, Style, Table, sanitize};
 
-pub fn run(app: &mut App) -> Result<(), Error> {
+pub(super) fn run(app: &mut App) -> Result<(), Error> {
     let params = ShowParams { agent: app.agent(), window: true, ..ShowParams::default() };
     app.call_and_print::<Show>(&params, |app, result| {
         let Some(window) = result.window else {

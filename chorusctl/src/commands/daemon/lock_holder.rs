@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Result of [`stop`].
 #[derive(Debug)]
-pub enum StopOutcome {
+pub(super) enum StopOutcome {
     /// No daemon holds the lock.
     NotRunning,
     /// The daemon can be reached now.
@@ -34,7 +34,7 @@ pub enum StopOutcome {
 ///
 /// # Errors
 /// The daemon still runs, or must not be sent a signal.
-pub fn stop(app: &App, patience: Duration) -> Result<StopOutcome, Error> {
+pub(super) fn stop(app: &App, patience: Duration) -> Result<StopOutcome, Error> {
     let places = app.paths()?;
     let Some((mut holder, is_earlier)) = find_holder(&places.home) else { return Ok(StopOutcome::NotRunning) };
     let begun = Instant::now();

@@ -9,7 +9,7 @@ const BLOCK_BYTES: u64 = 64 * 1024;
 
 /// A file whose end is followed.
 #[derive(Debug)]
-pub struct Tail {
+pub(super) struct Tail {
     path: PathBuf,
     file: File,
     /// Start of a line whose end has not been written yet.
@@ -18,7 +18,7 @@ pub struct Tail {
 
 impl Tail {
     /// Opens the file and returns its last `lines` lines.
-    pub fn open(path: &Path, lines: usize) -> io::Result<(Self, Vec<u8>)> {
+    pub(super) fn open(path: &Path, lines: usize) -> io::Result<(Self, Vec<u8>)> {
         let mut file = File::open(path)?;
         let last = last_lines(&mut file, lines)?;
         Ok((Self { path: path.to_owned(), file, partial_line: Vec::new() }, last))
@@ -26,7 +26,7 @@ impl Tail {
 
     /// Returns the complete lines that were added since the last call. Switches to the new file if `path` was renamed
     /// and created again.
-    pub fn read_new_lines(&mut self) -> io::Result<Vec<u8>> {
+    pub(super) fn read_new_lines(&mut self) -> io::Result<Vec<u8>> {
         self.file.read_to_end(&mut self.partial_line)?;
         if let Ok(current) = File::open(&self.path) {
             let (old, new) = (self.file.metadata()?, current.metadata()?);

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 /// First line of every unit that Chorus wrote. Units without it belong to the user and are not overwritten.
-pub const HEADER: &str = "# Written by `chorusctl daemon install`.";
+pub(super) const HEADER: &str = "# Written by `chorusctl daemon install`.";
 
 /// Renders the unit for `program`, with the `--socket` of the command line and the environment variables of the
 /// instance.
 ///
 /// # Errors
 /// A path or value contains characters that a unit cannot hold.
-pub fn render(program: &Path, socket: Option<&Path>, environment: &[(&str, String)]) -> Result<String, String> {
+pub(super) fn render(program: &Path, socket: Option<&Path>, environment: &[(&str, String)]) -> Result<String, String> {
     let mut start = quote_program(path_str(program)?)?;
     if let Some(socket) = socket {
         start.push_str(" --socket ");

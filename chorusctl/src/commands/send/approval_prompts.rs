@@ -15,7 +15,7 @@ use crate::ui::{Stderr, Stdout, Style, sanitize, terminal};
 
 /// The approval questions of one turn.
 #[derive(Debug)]
-pub struct ApprovalPrompts {
+pub(super) struct ApprovalPrompts {
     stderr: Stderr,
     paths: InstancePaths,
     current: Option<Prompt>,
@@ -26,12 +26,12 @@ pub struct ApprovalPrompts {
 impl ApprovalPrompts {
     /// Creates it for one turn. Answers go to the daemon at `places`.
     #[must_use]
-    pub fn new(stderr: Stderr, paths: InstancePaths) -> Self {
+    pub(super) fn new(stderr: Stderr, paths: InstancePaths) -> Self {
         Self { stderr, paths, current: None, pending: VecDeque::new(), deferred: Vec::new() }
     }
 
     /// Handles one event of the turn. Passes it to `show`, or defers it while a question is open.
-    pub fn handle_event(
+    pub(super) fn handle_event(
         &mut self,
         out: &mut Stdout,
         speech: &mut TurnPrinter,
@@ -84,7 +84,7 @@ impl ApprovalPrompts {
     }
 
     /// Ends the turn: withdraws the open question and shows the deferred events.
-    pub fn finish(
+    pub(super) fn finish(
         &mut self,
         out: &mut Stdout,
         speech: &mut TurnPrinter,

@@ -21,13 +21,13 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Returns true if a question can be asked: on a terminal, in the foreground process group.
 #[must_use]
-pub fn is_possible() -> bool {
+pub(super) fn is_possible() -> bool {
     terminal::can_prompt() && tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
 }
 
 /// An open question.
 #[derive(Debug)]
-pub struct Prompt {
+pub(super) struct Prompt {
     pub id: String,
     /// Closing this end withdraws the question.
     cancel_writer: Option<PipeWriter>,
@@ -36,7 +36,7 @@ pub struct Prompt {
 
 impl Prompt {
     /// Shows the question and reads the answer in a thread. The caller has printed the action already.
-    pub fn spawn(approval: Approval, places: InstancePaths, notes: Stderr) -> io::Result<Self> {
+    pub(super) fn spawn(approval: Approval, places: InstancePaths, notes: Stderr) -> io::Result<Self> {
         let (woken, wake) = io::pipe()?;
         let id = approval.id.clone();
         // Discard input that was typed before the question appeared.
@@ -47,7 +47,7 @@ impl Prompt {
     }
 
     /// Withdraws the question. Returns true if it was answered here.
-    pub fn withdraw(mut self) -> bool {
+    pub(super) fn withdraw(mut self) -> bool {
         self.join()
     }
 

@@ -11,7 +11,7 @@ const CHUNK_BYTES: usize = 1024 * 1024;
 
 /// Splits `source` into the parameters of `session.import.add`.
 #[derive(Debug)]
-pub struct ImportChunks<R> {
+pub(super) struct ImportChunks<R> {
     import: u64,
     source: R,
     /// First bytes of a character that continues in the next chunk.
@@ -21,12 +21,12 @@ pub struct ImportChunks<R> {
 
 impl<R: Read> ImportChunks<R> {
     /// Creates the chunks of `source` for the import with this id.
-    pub fn new(import: u64, source: R) -> Self {
+    pub(super) fn new(import: u64, source: R) -> Self {
         Self { import, source, carried: Vec::new(), ended: false }
     }
 
     /// Returns the next chunk and how many bytes of the file it holds; `None` at the end.
-    pub fn next_chunk(&mut self) -> io::Result<Option<(AddParams, u64)>> {
+    pub(super) fn next_chunk(&mut self) -> io::Result<Option<(AddParams, u64)>> {
         let mut bytes = std::mem::take(&mut self.carried);
         if !self.ended {
             bytes.reserve_exact(CHUNK_BYTES);

@@ -11,12 +11,12 @@ const SCRIPT: &str = r#"cat >/dev/null; [ -d "$0" ] || exit 0; "$@"; rm -rf "$0"
 
 /// The waiting shell.
 #[derive(Debug)]
-pub struct CleanupProcess(Child);
+pub(super) struct CleanupProcess(Child);
 
 impl CleanupProcess {
     /// Starts the shell. Once this program has ended it runs `stop` and removes `directory`, unless the directory is
     /// gone by then.
-    pub fn spawn(directory: &Path, stop: Command) -> io::Result<Self> {
+    pub(super) fn spawn(directory: &Path, stop: Command) -> io::Result<Self> {
         let mut shell = Command::new("sh");
         shell.args(["-c", SCRIPT]).arg(directory).arg(stop.get_program()).args(stop.get_args());
         for (name, value) in stop.get_envs() {
@@ -30,7 +30,7 @@ impl CleanupProcess {
     }
 
     /// Ends the shell after the directory has been removed.
-    pub fn finish(mut self) {
+    pub(super) fn finish(mut self) {
         drop(self.0.stdin.take());
         let _ = self.0.wait();
     }

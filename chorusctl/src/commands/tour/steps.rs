@@ -10,7 +10,7 @@ use crate::ui::{Stdout, Style};
 ///
 /// # Errors
 /// The step that failed.
-pub fn run(stage: &mut TempHome, out: &mut Stdout) -> Result<(), Error> {
+pub(super) fn run(stage: &mut TempHome, out: &mut Stdout) -> Result<(), Error> {
     let home = stage.directory().display().to_string();
     writeln!(out, "{}", out.style(Style::Strong, "Chorus keeps the conversations of AI agents, and never loses one."))?;
     writeln!(out, "Every command below is really run, in a home that is gone afterwards:\n{home}")?;

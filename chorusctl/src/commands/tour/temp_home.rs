@@ -21,7 +21,7 @@ const TRANSCRIPT: &str = include_str!("../../../tour/transcript.jsonl");
 
 /// A temporary home and what runs in it.
 #[derive(Debug)]
-pub struct TempHome {
+pub(super) struct TempHome {
     program: PathBuf,
     directory: TempDir,
     color: ColorWhen,
@@ -30,7 +30,7 @@ pub struct TempHome {
 
 impl TempHome {
     /// Creates the directory, writes the transcript into it, and starts the cleanup process.
-    pub fn new(color: ColorWhen) -> Result<Self, Error> {
+    pub(super) fn new(color: ColorWhen) -> Result<Self, Error> {
         let failed =
             |error: std::io::Error| Error::failed(format!("failed to prepare the tour: {}", os_error_text(&error)));
         let program = std::env::current_exe().map_err(failed)?;
@@ -43,7 +43,7 @@ impl TempHome {
 
     /// Returns the temporary directory.
     #[must_use]
-    pub fn directory(&self) -> &Path {
+    pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }
 
@@ -55,7 +55,7 @@ impl TempHome {
     ///
     /// # Errors
     /// The command failed; the error names it.
-    pub fn run(&self, out: &mut Stdout, arguments: &[&str]) -> Result<(), Error> {
+    pub(super) fn run(&self, out: &mut Stdout, arguments: &[&str]) -> Result<(), Error> {
         let shown = format_command(arguments);
         writeln!(out, "\n{}", out.style(Style::Strong, &format!("$ {shown}")))?;
         out.flush()?;
@@ -71,7 +71,7 @@ impl TempHome {
     ///
     /// # Errors
     /// The command failed; the error names it.
-    pub fn run_json(&self, arguments: &[&str]) -> Result<Value, Error> {
+    pub(super) fn run_json(&self, arguments: &[&str]) -> Result<Value, Error> {
         let shown = format_command(arguments);
         let failed = |why: String| Error::failed(format!("the tour failed at `{shown}`: {why}"));
         let output = self.command(arguments).arg("--json").stdin(Stdio::null()).output();
@@ -83,7 +83,7 @@ impl TempHome {
     }
 
     /// Sends SIGKILL to the daemon and waits up to 5 s until it has ended.
-    pub fn kill_daemon(&self, out: &mut Stdout) -> Result<(), Error> {
+    pub(super) fn kill_daemon(&self, out: &mut Stdout) -> Result<(), Error> {
         let failed = |why: &str| Error::failed(format!("the tour failed at `kill -9`: {why}"));
         let status = self.run_json(&["status"])?;
         let number = status["daemon"]["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
@@ -99,7 +99,7 @@ impl TempHome {
     }
 
     /// Stops the daemon if it still runs and removes the directory.
-    pub fn close(mut self) -> Result<(), Error> {
+    pub(super) fn close(mut self) -> Result<(), Error> {
         let _ = self.command(&["daemon", "stop", "--timeout", "5s"]).stdin(Stdio::null()).output();
         let path = self.directory.path().display().to_string();
         let cleared = self.directory.close();

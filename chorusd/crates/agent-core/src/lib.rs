@@ -4,6 +4,8 @@
 //! what came of them as further events. Nothing here reads a clock, touches the disk or the network, or spawns
 //! anything, so every order of events can be tested.
 
+#![warn(unreachable_pub)]
+
 pub mod compaction;
 pub mod context;
 mod context_edits;

@@ -53,7 +53,7 @@ pub(super) struct ToolBudget {
 
 impl ToolBudget {
     /// Counts a call. Returns the error for the model if the call is not carried out.
-    pub fn take_call(&mut self) -> Option<&'static str> {
+    pub(crate) fn take_call(&mut self) -> Option<&'static str> {
         if let Some(word) = self.cutoff {
             return Some(if word == ToolCutoff::CallLimit { CALL_LIMIT_ERROR } else { word.model_instruction() });
         }
@@ -65,7 +65,7 @@ impl ToolBudget {
     }
 
     /// Records the result of a call. `skipped`: it was not started, because too many calls before it had failed.
-    pub fn record_result(&mut self, is_error: bool, skipped: bool) {
+    pub(crate) fn record_result(&mut self, is_error: bool, skipped: bool) {
         if skipped {
             // This takes precedence even if the reply also used up the calls of the turn.
             self.cutoff = Some(ToolCutoff::FailureLimit);
@@ -76,12 +76,12 @@ impl ToolBudget {
     }
 
     /// Returns the failure counter, for the runner of the calls.
-    pub fn breaker(&self) -> CircuitBreaker {
+    pub(crate) fn breaker(&self) -> CircuitBreaker {
         self.breaker
     }
 
     /// Returns why the model must answer next, if it must.
-    pub fn cutoff(&self) -> Option<ToolCutoff> {
+    pub(crate) fn cutoff(&self) -> Option<ToolCutoff> {
         self.cutoff
     }
 }

@@ -60,7 +60,7 @@ impl CallResults {
     }
 
     /// Counts a recorded result. Returns whether all results are recorded.
-    pub fn on_result_recorded(&mut self) -> bool {
+    pub(crate) fn on_result_recorded(&mut self) -> bool {
         self.unrecorded = self.unrecorded.saturating_sub(1);
         self.unrecorded == 0 && self.calls.iter().all(|(_, came)| matches!(came, CallState::Released))
     }

@@ -117,12 +117,12 @@ pub struct EventTime {
 
 impl Turn {
     /// Whether the turn is waiting for the model call of this step.
-    pub fn is_calling_step(&self, step: u32) -> bool {
+    pub(crate) fn is_calling_step(&self, step: u32) -> bool {
         self.step == step && matches!(self.phase, TurnPhase::CallingModel)
     }
 
     /// Starts to wait for a compaction. Returns false if the turn is not waiting for the model call of this step.
-    pub fn begin_compaction(&mut self, step: u32) -> bool {
+    pub(crate) fn begin_compaction(&mut self, step: u32) -> bool {
         let calls = self.is_calling_step(step);
         if calls {
             self.phase = TurnPhase::RecordingCompaction;

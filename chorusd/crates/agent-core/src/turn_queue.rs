@@ -24,7 +24,7 @@ pub(super) struct QueuedTurn {
 
 impl QueuedTurn {
     /// Returns all requests that wait for the turn.
-    pub fn requests(&self) -> impl Iterator<Item = RequestId> + '_ {
+    pub(crate) fn requests(&self) -> impl Iterator<Item = RequestId> + '_ {
         std::iter::once(self.meta.id).chain(self.joined_requests.iter().copied())
     }
 }

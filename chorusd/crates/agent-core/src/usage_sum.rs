@@ -3,7 +3,7 @@
 use chorus_proto::Usage;
 
 /// Adds the usage of a call to the total.
-pub fn add_usage(total: &mut Usage, more: &Usage) {
+pub(crate) fn add_usage(total: &mut Usage, more: &Usage) {
     fn sum<T: Copy>(a: Option<T>, b: Option<T>, add: fn(T, T) -> T) -> Option<T> {
         a.zip(b).map(|(a, b)| add(a, b)).or(a).or(b)
     }

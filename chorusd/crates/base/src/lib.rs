@@ -3,6 +3,8 @@
 //!
 //! Nothing here knows of agents, sessions or the network, and nothing needs an async runtime.
 
+#![warn(unreachable_pub)]
+
 mod closest_match;
 mod durability;
 pub mod error;

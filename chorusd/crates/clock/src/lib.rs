@@ -1,4 +1,7 @@
-//! The source of the time, which tests replace by their own.
+//! The source of the time, which tests replace by their own. Wall-clock time for people, and a clock that counts sleep for
+//! deadlines; the two never mix.
+
+#![warn(unreachable_pub)]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use super::Config;
 use super::named_tables::{GRANTS_TABLE, TableError};
 
 /// Reads who may grant which profiles. All profiles must have been read before.
-pub fn read_grants(config: &mut Config, table: &DeTable<'_>) -> Result<(), TableError> {
+pub(crate) fn read_grants(config: &mut Config, table: &DeTable<'_>) -> Result<(), TableError> {
     let example = || "for example: admin = [\"open\", \"standard\", \"locked\"]".to_owned();
     for (label, value) in table {
         let role = label.get_ref().as_ref();

@@ -9,7 +9,7 @@ use super::raw_value::{RawConfigValue, validate_retention};
 use super::{Config, DurabilityMode};
 
 /// One key.
-pub struct ConfigKey {
+pub(crate) struct ConfigKey {
     /// Table of the key; empty for the top level.
     pub table: &'static str,
     pub name: &'static str,
@@ -25,7 +25,7 @@ const fn config_key(
 }
 
 /// All keys.
-pub const KEYS: &[ConfigKey] = &[
+pub(crate) const KEYS: &[ConfigKey] = &[
     config_key("", "default_model", |c, v| {
         c.default_model = Some(v.text()?).filter(|model| !model.is_empty());
         Ok(())
@@ -151,13 +151,13 @@ pub const KEYS: &[ConfigKey] = &[
 
 /// The key with its table, as `table.name`.
 #[must_use]
-pub fn dotted_name(table: &str, name: &str) -> String {
+pub(crate) fn dotted_name(table: &str, name: &str) -> String {
     if table.is_empty() { name.to_owned() } else { format!("{table}.{name}") }
 }
 
 /// A value that was given as text, by the environment or by a command.
 #[must_use]
-pub fn text_value(text: &str) -> RawConfigValue {
+pub(crate) fn text_value(text: &str) -> RawConfigValue {
     RawConfigValue::Text(text.to_owned())
 }
 
@@ -165,7 +165,7 @@ pub fn text_value(text: &str) -> RawConfigValue {
 ///
 /// # Errors
 /// A message for the user.
-pub fn set_positive_duration(place: &mut Duration, value: &RawConfigValue) -> Result<(), String> {
+pub(crate) fn set_positive_duration(place: &mut Duration, value: &RawConfigValue) -> Result<(), String> {
     let duration = value.duration()?;
     if duration.is_zero() {
         return Err("must be longer than nothing".into());

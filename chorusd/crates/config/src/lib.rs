@@ -1,5 +1,7 @@
 //! The configuration of the daemon (config.toml and the environment) and of an agent (agent.json).
 
+#![warn(unreachable_pub)]
+
 pub mod agent;
 pub mod discord;
 mod display;

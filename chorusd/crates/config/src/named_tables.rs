@@ -12,22 +12,22 @@ use super::raw_value::RawConfigValue;
 use super::{Config, grants, permissions};
 
 /// The table that refers to profiles. It is read last, because profiles may be defined after it.
-pub const GRANTS_TABLE: &str = "permission_grants";
+pub(crate) const GRANTS_TABLE: &str = "permission_grants";
 
 /// Names of these tables.
-pub const NAMED_TABLES: [&str; 5] = ["providers", "prices", "aliases", "permissions", GRANTS_TABLE];
+pub(crate) const NAMED_TABLES: [&str; 5] = ["providers", "prices", "aliases", "permissions", GRANTS_TABLE];
 
 /// An error: byte offset, message, and hint.
-pub type TableError = (usize, String, String);
+pub(crate) type TableError = (usize, String, String);
 
 /// Where the configuration is read from.
-pub struct ConfigSource<'a> {
+pub(crate) struct ConfigSource<'a> {
     pub dir: &'a Path,
     pub env: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
 /// Reads one of [`NAMED_TABLES`].
-pub fn read_table(
+pub(crate) fn read_table(
     config: &mut Config,
     table: &str,
     content: &DeTable<'_>,
@@ -74,7 +74,7 @@ pub fn read_table(
 
 /// Adds the provider Anthropic if no provider is configured and there is a key for it in the environment or the default
 /// model is one of Anthropic's.
-pub fn add_default_provider(config: &mut Config, source: &ConfigSource<'_>) {
+pub(crate) fn add_default_provider(config: &mut Config, source: &ConfigSource<'_>) {
     let (name, _, variable) = ANTHROPIC;
     let meant = config.default_model.as_deref().is_some_and(|model| model.split('/').next() == Some(name));
     let has_key = (source.env)(variable).is_some_and(|key| !key.is_empty());

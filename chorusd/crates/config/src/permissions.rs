@@ -6,7 +6,11 @@ use toml::de::{DeTable, DeValue};
 
 /// Reads one profile. The error message follows the profile's name; with it comes the byte offset of the fault, if that
 /// is known.
-pub fn read_profile(profiles: &mut Profiles, name: &str, table: &DeTable<'_>) -> Result<(), (Option<usize>, String)> {
+pub(crate) fn read_profile(
+    profiles: &mut Profiles,
+    name: &str,
+    table: &DeTable<'_>,
+) -> Result<(), (Option<usize>, String)> {
     let map: Map<String, Value> =
         table.iter().map(|(key, value)| (key.get_ref().to_string(), to_json(value.get_ref()))).collect();
     let wrong = |problem: ProfileError| {

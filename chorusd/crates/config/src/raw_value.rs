@@ -158,7 +158,7 @@ pub fn format_days(duration: Duration) -> String {
 ///
 /// # Errors
 /// A message for the user.
-pub fn parse_idle_timeout(text: &str) -> Result<Option<Duration>, String> {
+pub(crate) fn parse_idle_timeout(text: &str) -> Result<Option<Duration>, String> {
     Ok(Some(parse_duration(text)?).filter(|timeout| !timeout.is_zero()))
 }
 

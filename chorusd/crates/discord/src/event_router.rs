@@ -10,7 +10,7 @@ use super::event::GatewayEvent;
 use super::{channels, commands, inbound};
 
 /// Routes events until the gateway connection has ended. Nothing here waits for the disk or for Discord.
-pub async fn run(bridge: &Arc<DiscordApp>, mut events: mpsc::Receiver<GatewayEvent>) {
+pub(crate) async fn run(bridge: &Arc<DiscordApp>, mut events: mpsc::Receiver<GatewayEvent>) {
     while let Some(event) = events.recv().await {
         match event {
             GatewayEvent::Dispatch(dispatch) => route_event(bridge, *dispatch),

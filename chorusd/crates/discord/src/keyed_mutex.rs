@@ -7,7 +7,7 @@ use serenity::model::id::GuildId;
 
 /// A map from guild to a mutex around a value of `T`.
 #[derive(Debug)]
-pub struct KeyedMutex<T>(Mutex<HashMap<GuildId, Arc<tokio::sync::Mutex<T>>>>);
+pub(crate) struct KeyedMutex<T>(Mutex<HashMap<GuildId, Arc<tokio::sync::Mutex<T>>>>);
 
 impl<T> Default for KeyedMutex<T> {
     fn default() -> Self {
@@ -18,7 +18,7 @@ impl<T> Default for KeyedMutex<T> {
 impl<T: Default> KeyedMutex<T> {
     /// Returns the mutex of `guild`, which is created on first use.
     #[must_use]
-    pub fn get(&self, guild: GuildId) -> Arc<tokio::sync::Mutex<T>> {
+    pub(crate) fn get(&self, guild: GuildId) -> Arc<tokio::sync::Mutex<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(guild).or_default().clone()
     }
 }

@@ -1,6 +1,8 @@
 //! Discord front end: runs agents in the channels of Discord guilds. It only translates between Discord and `ops`,
 //! which does the work.
 
+#![warn(unreachable_pub)]
+
 mod announcements;
 mod app;
 mod approvals;

@@ -10,14 +10,14 @@ use super::app::DiscordApp;
 
 /// A member of a guild.
 #[derive(Debug, Clone)]
-pub struct GuildMember {
+pub(crate) struct GuildMember {
     pub requester: Requester,
     pub rights: MemberRights,
 }
 
 /// Rights of a member, as Discord sent them with an interaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MemberRights {
+pub(crate) struct MemberRights {
     /// Permission in the whole guild, since agents do not belong to one channel.
     pub manage_channels: bool,
     /// Permission in the whole guild.
@@ -32,7 +32,7 @@ impl MemberRights {
     /// `here` are the permissions in the channel. `server` are those that the roles grant in the whole guild, to which
     /// channel overwrites add nothing.
     #[must_use]
-    pub fn new(here: Permissions, server: Permissions, roles: &[String], approvers: &[String]) -> Self {
+    pub(crate) fn new(here: Permissions, server: Permissions, roles: &[String], approvers: &[String]) -> Self {
         // A channel overwrite cannot grant Administrator.
         let all = (here | server).contains(Permissions::ADMINISTRATOR);
         Self {
@@ -45,7 +45,7 @@ impl MemberRights {
 
     /// Returns whether the member may change a conversation.
     #[must_use]
-    pub fn can_change_context(self) -> bool {
+    pub(crate) fn can_change_context(self) -> bool {
         self.manage_messages || self.approver
     }
 }
@@ -53,7 +53,7 @@ impl MemberRights {
 impl GuildMember {
     /// Builds the member from what came with an interaction and from the cached roles.
     #[must_use]
-    pub fn from_interaction(bridge: &DiscordApp, guild: GuildId, member: &Member) -> Self {
+    pub(crate) fn from_interaction(bridge: &DiscordApp, guild: GuildId, member: &Member) -> Self {
         let requester = requester(bridge, guild, &member.user, member.nick.as_deref(), &member.roles);
         let roles = if let Requester::Person { roles, .. } = &requester { roles.as_slice() } else { &[] };
         let here = member.permissions.unwrap_or(Permissions::empty());
@@ -64,7 +64,7 @@ impl GuildMember {
 
     /// The name that is shown to others.
     #[must_use]
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match &self.requester {
             Requester::Person { name, .. } => name,
             Requester::Owner | Requester::Nobody => "somebody",
@@ -74,7 +74,13 @@ impl GuildMember {
 
 /// Returns the member as the requester of a turn.
 #[must_use]
-pub fn requester(bridge: &DiscordApp, guild: GuildId, user: &User, nick: Option<&str>, roles: &[RoleId]) -> Requester {
+pub(crate) fn requester(
+    bridge: &DiscordApp,
+    guild: GuildId,
+    user: &User,
+    nick: Option<&str>,
+    roles: &[RoleId],
+) -> Requester {
     let name = nick.or(user.global_name.as_deref()).unwrap_or(&user.name);
     let mut roles = bridge.roles.role_ids_and_names(guild, roles);
     if bridge.channels.owner_of(guild) == Some(user.id) {

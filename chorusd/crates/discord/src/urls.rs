@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use reqwest::Url;
 
 /// Returns whether the host of `url` is this machine. Such addresses are connected to without a proxy.
-pub fn is_loopback(url: &str) -> bool {
+pub(crate) fn is_loopback(url: &str) -> bool {
     let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
     let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
@@ -13,7 +13,7 @@ pub fn is_loopback(url: &str) -> bool {
 
 /// Normalizes a gateway URL for connecting: drops the query and the slash at the end. Returns `None` if it is no
 /// gateway URL, or if it is unencrypted while `like`, the URL that led to it, is encrypted: the token is sent there.
-pub fn normalize_gateway_url(url: &str, like: &str) -> Option<String> {
+pub(crate) fn normalize_gateway_url(url: &str, like: &str) -> Option<String> {
     let url = Url::parse(url).ok()?;
     let plain = url.scheme() == "ws" && !["wss", "https"].iter().any(|scheme| like.starts_with(&format!("{scheme}:")));
     if !(url.scheme() == "wss" || plain) || !url.has_host() || !url.username().is_empty() || url.password().is_some() {

@@ -3,6 +3,8 @@
 //!
 //! The front doors (the socket and Discord) call the operations; nothing here knows of either.
 
+#![warn(unreachable_pub)]
+
 pub mod agent;
 pub mod agent_archive;
 pub mod approvals;

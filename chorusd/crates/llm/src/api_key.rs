@@ -21,7 +21,7 @@ pub struct KeyStatus {
 
 /// Describes the source of the key of `provider`; `None` if it has none.
 #[must_use]
-pub fn describe_source(provider: &Provider) -> Option<String> {
+pub(crate) fn describe_source(provider: &Provider) -> Option<String> {
     match &provider.key {
         KeySource::None => None,
         KeySource::Env { variable, .. } => Some(variable.clone()),
@@ -32,7 +32,7 @@ pub fn describe_source(provider: &Provider) -> Option<String> {
 
 /// Checks the key of `provider`. Reads a file: blocks.
 #[must_use]
-pub fn check_key(provider: &Provider) -> KeyStatus {
+pub(crate) fn check_key(provider: &Provider) -> KeyStatus {
     let key = describe_source(provider).map_or_else(|| "no key".to_owned(), |source| format!("key in {source}"));
     let place = format!("{key} sent to {}", provider.base_url);
     KeyStatus { provider: provider.name.clone(), place, found: read_key(provider).map(|_| ()) }
@@ -42,7 +42,7 @@ pub fn check_key(provider: &Provider) -> KeyStatus {
 ///
 /// # Errors
 /// `Auth` if the key is missing or cannot be sent. The message does not contain the key.
-pub fn read_key(provider: &Provider) -> Result<Option<Secret>, CallError> {
+pub(crate) fn read_key(provider: &Provider) -> Result<Option<Secret>, CallError> {
     let missing = |what: String, hint: String| CallError::new(ErrorClass::Auth, what).hint(hint);
     let name = &provider.name;
     let (text, place) = match &provider.key {

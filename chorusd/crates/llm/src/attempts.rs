@@ -29,7 +29,7 @@ const MAX_EVENT_BYTES: usize = 16 << 20;
 const MAX_REPLY_BYTES: usize = 12 << 20;
 
 /// Everything that a call needs.
-pub struct ModelCall<'a> {
+pub(crate) struct ModelCall<'a> {
     pub transport: Transport,
     pub provider: &'a Provider,
     pub key: Option<Secret>,
@@ -55,7 +55,11 @@ impl ModelCall<'_> {
     ///
     /// # Errors
     /// The reason why there is no reply, with the part that had arrived.
-    pub async fn run(self, translate: &dyn ProviderProtocol, cancel: &CancellationToken) -> Result<Reply, CallError> {
+    pub(crate) async fn run(
+        self,
+        translate: &dyn ProviderProtocol,
+        cancel: &CancellationToken,
+    ) -> Result<Reply, CallError> {
         let started = Instant::now();
         let total = started + self.provider.limits.total;
         let mut attempt = 1;

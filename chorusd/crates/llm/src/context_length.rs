@@ -22,7 +22,12 @@ const MAX_CONCURRENT_REQUESTS: usize = 4;
 
 /// Sets the context lengths of `found` if `provider` is a local server that reports them. Models that it does not
 /// report keep their listed values.
-pub async fn fill_context_lengths(models: &Models, provider: &Provider, found: &mut [ModelInfo], limits: CallLimits) {
+pub(crate) async fn fill_context_lengths(
+    models: &Models,
+    provider: &Provider,
+    found: &mut [ModelInfo],
+    limits: CallLimits,
+) {
     let Some(server) = LocalServerClient::connect(models, provider, limits).await else { return };
     // A single model may be llama.cpp's, which lists the length that the model was trained for but serves the one that
     // it was started with.

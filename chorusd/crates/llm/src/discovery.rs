@@ -36,14 +36,14 @@ pub struct LocalServer {
 
 /// Default addresses of Ollama, llama.cpp and LM Studio.
 #[must_use]
-pub fn default_local_servers() -> Vec<LocalServer> {
+pub(crate) fn default_local_servers() -> Vec<LocalServer> {
     [("ollama", 11434), ("llamacpp", 8080), ("lmstudio", 1234)]
         .map(|(name, port)| LocalServer { name: name.into(), base_url: format!("http://127.0.0.1:{port}/v1") })
         .into()
 }
 
 /// The provider for a local server.
-pub fn local_provider(name: &str, base_url: &str) -> Provider {
+pub(crate) fn local_provider(name: &str, base_url: &str) -> Provider {
     Provider {
         name: name.to_owned(),
         kind: ProviderKind::Openai,
@@ -55,7 +55,7 @@ pub fn local_provider(name: &str, base_url: &str) -> Provider {
 }
 
 /// Asks all providers concurrently. A provider that does not answer keeps its models from `before`.
-pub async fn discover_all(models: &Models, before: &ModelCatalog) -> ModelCatalog {
+pub(crate) async fn discover_all(models: &Models, before: &ModelCatalog) -> ModelCatalog {
     let configured = join_all(models.configured().map(|provider| query_provider(models, provider, before)));
     let free = |local: &&LocalServer| {
         let same = |url: &str| url.replace("localhost", "127.0.0.1") == local.base_url;
@@ -68,7 +68,7 @@ pub async fn discover_all(models: &Models, before: &ModelCatalog) -> ModelCatalo
 }
 
 /// Loads the result of an earlier discovery in this home, which is valid until providers are asked.
-pub fn load_catalog(file: &Path, config: &Config) -> ModelCatalog {
+pub(crate) fn load_catalog(file: &Path, config: &Config) -> ModelCatalog {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let mut earlier: ModelCatalog = serde_json::from_str(&text).unwrap_or_default();
     for provider in &mut earlier.providers {
@@ -81,7 +81,7 @@ pub fn load_catalog(file: &Path, config: &Config) -> ModelCatalog {
 }
 
 /// Saves the catalog in place of `file`. Blocks.
-pub fn save_catalog(file: &Path, found: &ModelCatalog) -> std::io::Result<()> {
+pub(crate) fn save_catalog(file: &Path, found: &ModelCatalog) -> std::io::Result<()> {
     let dir = file.parent().unwrap_or(Path::new("."));
     let mut new = tempfile::Builder::new().prefix(".new-").tempfile_in(dir)?;
     serde_json::to_writer_pretty(&mut new, found)?;

@@ -14,7 +14,7 @@ const MIN_REPLY_TOKENS: u32 = 256;
 
 /// The learned limits of each model.
 #[derive(Debug, Default)]
-pub struct LearnedLimits(Mutex<HashMap<ModelRef, LimitsEntry>>);
+pub(crate) struct LearnedLimits(Mutex<HashMap<ModelRef, LimitsEntry>>);
 
 #[derive(Debug, Default, Clone, Copy)]
 struct LimitsEntry {
@@ -26,7 +26,7 @@ struct LimitsEntry {
 
 /// A request that may be accepted in place of a refused one.
 #[derive(Debug)]
-pub struct AmendedRequest {
+pub(crate) struct AmendedRequest {
     pub request: ModelRequest,
     /// A note for the user.
     pub note: Option<String>,
@@ -39,12 +39,12 @@ fn depends_on_prompt(error: &CallError) -> bool {
 
 impl LearnedLimits {
     /// Returns whether the model has refused an image.
-    pub fn refuses_images(&self, target: &ModelRef) -> bool {
+    pub(crate) fn refuses_images(&self, target: &ModelRef) -> bool {
         self.lock().get(target).is_some_and(|facts| facts.refuses_images)
     }
 
     /// Returns `request` with the reply limited to the learned length.
-    pub fn apply_limits<'a>(&self, target: &ModelRef, request: &'a ModelRequest) -> Cow<'a, ModelRequest> {
+    pub(crate) fn apply_limits<'a>(&self, target: &ModelRef, request: &'a ModelRequest) -> Cow<'a, ModelRequest> {
         match self.lock().get(target).and_then(|facts| facts.max_reply_tokens) {
             Some(most) if most < request.max_tokens => Cow::Owned(ModelRequest { max_tokens: most, ..request.clone() }),
             _ => Cow::Borrowed(request),
@@ -53,7 +53,7 @@ impl LearnedLimits {
 
     /// Learns from `error`, the failure of `request`, and returns an amended request; `None` if another attempt is
     /// useless. Each amended request has fewer images or a shorter reply than the one before, so this terminates.
-    pub fn learn(&self, target: &ModelRef, request: &ModelRequest, error: &CallError) -> Option<AmendedRequest> {
+    pub(crate) fn learn(&self, target: &ModelRef, request: &ModelRequest, error: &CallError) -> Option<AmendedRequest> {
         if !error.partial.is_empty() {
             return None;
         }
@@ -82,7 +82,7 @@ impl LearnedLimits {
     }
 
     /// Forgets everything, because servers may have been restarted with other limits.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.lock().clear();
     }
 

@@ -1,6 +1,8 @@
 //! Calling models. [`models`] is the public interface; [`providers`] translate requests and replies; `transport`
 //! sends bytes, [`sse`] parses the event stream, and [`retry`] decides on further attempts.
 
+#![warn(unreachable_pub)]
+
 mod api_key;
 mod attempts;
 mod context_length;

@@ -13,7 +13,7 @@ use super::model_ref::ModelRef;
 const MAX_HINT_NAMES: usize = 8;
 
 /// The names that are known.
-pub struct ModelResolver<'a> {
+pub(crate) struct ModelResolver<'a> {
     pub aliases: &'a BTreeMap<String, String>,
     /// Names of the providers, including local servers that were found.
     pub providers: &'a [String],
@@ -25,7 +25,7 @@ impl ModelResolver<'_> {
     ///
     /// # Errors
     /// `model_unavailable` with the most similar names.
-    pub fn resolve(&self, name: &str) -> Result<ModelRef> {
+    pub(crate) fn resolve(&self, name: &str) -> Result<ModelRef> {
         let name = name.trim();
         let meant = self.aliases.get(name).map_or(name, String::as_str);
         match ModelRef::parse(meant) {
@@ -39,7 +39,7 @@ impl ModelResolver<'_> {
     ///
     /// # Errors
     /// `model_unavailable` with the most similar names.
-    pub fn check_assignable(&self, name: &str) -> Result<()> {
+    pub(crate) fn check_assignable(&self, name: &str) -> Result<()> {
         let meant = self.aliases.get(name).map_or(name, String::as_str);
         match ModelRef::parse(meant).filter(|target| self.providers.contains(&target.provider)) {
             Some(target) => self.check_listed(target).map(|_| ()),

@@ -10,7 +10,7 @@ use super::retry::RetryPolicy;
 
 /// State of the wait of one call.
 #[derive(Debug)]
-pub struct StartupWait {
+pub(crate) struct StartupWait {
     limit: Duration,
     /// When the server was first seen to be starting.
     since: Option<Ticks>,
@@ -19,7 +19,7 @@ pub struct StartupWait {
 
 /// The next wait.
 #[derive(Debug, PartialEq, Eq)]
-pub struct NextWait {
+pub(crate) struct NextWait {
     pub until: Ticks,
     /// How long the call has waited for the server so far.
     pub waited: Duration,
@@ -27,17 +27,17 @@ pub struct NextWait {
 
 impl StartupWait {
     /// Creates a wait limited to `most`; zero disables it.
-    pub fn new(limit: Duration) -> Self {
+    pub(crate) fn new(limit: Duration) -> Self {
         Self { limit, since: None, tries: 0 }
     }
 
     /// Returns whether `error` means that the server is starting.
-    pub fn applies_to(&self, error: &CallError) -> bool {
+    pub(crate) fn applies_to(&self, error: &CallError) -> bool {
         !self.limit.is_zero() && matches!(error.class, ErrorClass::ConnectionRefused | ErrorClass::Loading)
     }
 
     /// Returns the next wait; `None` if the limit is reached.
-    pub fn next_wait(&mut self, now: Ticks, chance: f64) -> Option<NextWait> {
+    pub(crate) fn next_wait(&mut self, now: Ticks, chance: f64) -> Option<NextWait> {
         let end = self.since.get_or_insert(now).after(self.limit);
         if now >= end {
             return None;
@@ -48,14 +48,14 @@ impl StartupWait {
     }
 
     /// Returns how long the call has waited for the server.
-    pub fn waited(&self, now: Ticks) -> Duration {
+    pub(crate) fn waited(&self, now: Ticks) -> Duration {
         let since = self.since.unwrap_or(now);
         Duration::from_nanos(u64::try_from(now.0.saturating_sub(since.0)).unwrap_or(0))
     }
 }
 
 /// Note for the user about a server that is starting.
-pub fn waiting_note(provider: &str, class: ErrorClass, waited: Duration) -> String {
+pub(crate) fn waiting_note(provider: &str, class: ErrorClass, waited: Duration) -> String {
     let what = match class {
         ErrorClass::Loading => "is loading the model",
         _ => "does not answer yet (connection refused)",

@@ -31,7 +31,7 @@ pub struct HttpRequest {
 
 /// Connections to one provider.
 #[derive(Debug, Clone)]
-pub struct Transport {
+pub(crate) struct Transport {
     client: Client,
     name: String,
     base_url: String,
@@ -39,10 +39,10 @@ pub struct Transport {
 
 /// Properties of a client (connect timeout, local server). One client is made for each, because making one reads the
 /// system's certificates.
-pub type ClientKind = (Duration, bool);
+pub(crate) type ClientKind = (Duration, bool);
 
 /// Returns the kind of client that `provider` needs.
-pub fn client_kind(provider: &Provider) -> ClientKind {
+pub(crate) fn client_kind(provider: &Provider) -> ClientKind {
     (provider.limits.connect, is_loopback_url(&provider.base_url))
 }
 
@@ -50,9 +50,9 @@ pub fn client_kind(provider: &Provider) -> ClientKind {
 ///
 /// # Errors
 /// The error of the TLS library.
-pub fn build_client((connect, here): ClientKind) -> Result<Client, CallError> {
-    chorus_tls::install_provider();
+pub(crate) fn build_client((connect, here): ClientKind) -> Result<Client, CallError> {
     let mut builder = Client::builder()
+        .tls_backend_preconfigured(chorus_tls::client_config())
         .user_agent(concat!("chorus/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
         .connect_timeout(connect)
@@ -64,7 +64,7 @@ pub fn build_client((connect, here): ClientKind) -> Result<Client, CallError> {
 }
 
 impl Transport {
-    pub fn new(client: Client, provider: &Provider) -> Self {
+    pub(crate) fn new(client: Client, provider: &Provider) -> Self {
         Self { client, name: provider.name.clone(), base_url: provider.base_url.clone() }
     }
 
@@ -72,7 +72,7 @@ impl Transport {
     ///
     /// # Errors
     /// `Network`, `ConnectionRefused` or `Timeout`.
-    pub async fn send(&self, ask: HttpRequest, watch: &AttemptDeadline) -> Result<HttpResponse, CallError> {
+    pub(crate) async fn send(&self, ask: HttpRequest, watch: &AttemptDeadline) -> Result<HttpResponse, CallError> {
         let url = format!("{}{}", self.base_url, ask.path);
         let mut request = match ask.body {
             Some(body) => self.client.post(url).header(CONTENT_TYPE, "application/json").body(body),
@@ -117,7 +117,7 @@ impl Transport {
 
 /// Head of a response, and its body as it arrives.
 #[derive(Debug)]
-pub struct HttpResponse {
+pub(crate) struct HttpResponse {
     pub status: u16,
     pub headers: HeaderMap,
     name: String,
@@ -129,7 +129,7 @@ impl HttpResponse {
     ///
     /// # Errors
     /// `Network` or `Timeout`.
-    pub async fn next_chunk(&mut self, watch: &AttemptDeadline) -> Result<Option<Bytes>, CallError> {
+    pub(crate) async fn next_chunk(&mut self, watch: &AttemptDeadline) -> Result<Option<Bytes>, CallError> {
         let piece = watch.run(&self.name, self.response.chunk()).await?;
         piece.map_err(|e| {
             CallError::new(ErrorClass::Network, format!("the connection to {} broke: {}", self.name, root_cause(&e)))
@@ -137,7 +137,7 @@ impl HttpResponse {
     }
 
     /// Reads the body of an error response up to the limit.
-    pub async fn error_body(mut self, watch: &AttemptDeadline) -> Vec<u8> {
+    pub(crate) async fn error_body(mut self, watch: &AttemptDeadline) -> Vec<u8> {
         let mut body = Vec::new();
         while let Ok(Some(piece)) = self.next_chunk(watch).await {
             body.extend_from_slice(&piece);
@@ -153,7 +153,7 @@ impl HttpResponse {
     ///
     /// # Errors
     /// `Network`, `Timeout`, or `Malformed` if it is longer than `limit`.
-    pub async fn body(&mut self, limit: usize, watch: &AttemptDeadline) -> Result<Vec<u8>, CallError> {
+    pub(crate) async fn body(&mut self, limit: usize, watch: &AttemptDeadline) -> Result<Vec<u8>, CallError> {
         let mut body = Vec::new();
         while let Some(piece) = self.next_chunk(watch).await? {
             if body.len() + piece.len() > limit {
@@ -168,7 +168,7 @@ impl HttpResponse {
     }
 
     /// Reads the last bytes of a complete response in the background, so that the connection can be reused.
-    pub fn drain_in_background(mut self) {
+    pub(crate) fn drain_in_background(mut self) {
         tokio::spawn(async move {
             let end = async { while let Ok(Some(_)) = self.response.chunk().await {} };
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, end).await;
@@ -178,7 +178,7 @@ impl HttpResponse {
 
 /// Deadlines of one attempt.
 #[derive(Debug, Clone, Copy)]
-pub struct AttemptDeadline {
+pub(crate) struct AttemptDeadline {
     limits: CallLimits,
     /// Deadline of the whole call.
     total: Instant,
@@ -189,18 +189,18 @@ pub struct AttemptDeadline {
 
 impl AttemptDeadline {
     /// Starts the deadlines of an attempt.
-    pub fn new(limits: CallLimits, total: Instant) -> Self {
+    pub(crate) fn new(limits: CallLimits, total: Instant) -> Self {
         Self { limits, total, next: Instant::now() + limits.first_byte, has_begun: false }
     }
 
     /// Records that an event arrived.
-    pub fn extend(&mut self) {
+    pub(crate) fn extend(&mut self) {
         self.has_begun = true;
         self.next = Instant::now() + self.limits.idle;
     }
 
     /// The earliest deadline.
-    pub fn deadline(&self) -> Instant {
+    pub(crate) fn deadline(&self) -> Instant {
         self.next.min(self.total)
     }
 
@@ -208,12 +208,12 @@ impl AttemptDeadline {
     ///
     /// # Errors
     /// `Timeout`.
-    pub async fn run<T>(&self, name: &str, work: impl Future<Output = T>) -> Result<T, CallError> {
+    pub(crate) async fn run<T>(&self, name: &str, work: impl Future<Output = T>) -> Result<T, CallError> {
         timeout_at(self.deadline(), work).await.map_err(|_| self.timeout_error(name))
     }
 
     /// The error about a missed deadline.
-    pub fn timeout_error(&self, name: &str) -> CallError {
+    pub(crate) fn timeout_error(&self, name: &str) -> CallError {
         let CallLimits { first_byte, idle, total, .. } = self.limits;
         let said = humantime::format_duration;
         let (what, key) = if self.total <= self.next {

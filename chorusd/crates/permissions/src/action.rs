@@ -6,7 +6,7 @@ use std::fmt;
 pub const BASH_PREFIX: &str = "tool:bash:";
 
 /// Every tool with the prefix that all of its actions share.
-pub const TOOL_ACTION_PREFIXES: [(&str, &str); 22] = [
+pub(crate) const TOOL_ACTION_PREFIXES: [(&str, &str); 22] = [
     ("create_file", "tool:create_file:"),
     ("append_file", "tool:append_file:"),
     ("str_replace", "tool:str_replace:"),
@@ -32,7 +32,7 @@ pub const TOOL_ACTION_PREFIXES: [(&str, &str); 22] = [
 ];
 
 /// Prefix of every action.
-pub const ACTION_PREFIX: &str = "tool:";
+pub(crate) const ACTION_PREFIX: &str = "tool:";
 
 /// An operation that a tool is about to perform. `Display` writes its action string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

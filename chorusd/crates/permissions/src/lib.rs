@@ -3,6 +3,25 @@
 //!
 //! Everything here is pure: the verdict depends on the profile, the action and the paths of the workspace only.
 //! docs/PERMISSIONS.md describes how shell commands are parsed and what the patterns see of them.
+//!
+//! ```
+//! use chorus_permissions::{Profile, ProfileSpec};
+//! use chorus_proto::methods::permissions::{BashMode, Decision};
+//!
+//! let spec = ProfileSpec {
+//!     bash: BashMode::Parsed,
+//!     allow: vec![r"bash:git status".into(), r"bash:ls( .*)?".into()],
+//!     deny: vec![r"bash:rm( .*)?".into()],
+//!     ..ProfileSpec::default()
+//! };
+//! let profile = Profile::new(spec)?;
+//! assert_eq!(profile.judge("bash:git status").decision, Decision::Allow);
+//! // Each part of a command is judged by itself, and the strictest verdict wins.
+//! assert_eq!(profile.judge("bash:ls && rm -r x").decision, Decision::Deny);
+//! # Ok::<(), chorus_permissions::ProfileError>(())
+//! ```
+
+#![warn(unreachable_pub)]
 
 mod action;
 mod approved_actions;

@@ -15,7 +15,7 @@ const MAX_ALTERNATIVE_LEN: usize = 8 << 10;
 
 /// Literal prefixes of the commands that a pattern matches.
 #[derive(Debug, Clone, Default)]
-pub struct LiteralPrefixes {
+pub(crate) struct LiteralPrefixes {
     /// Each prefix, with true if it is the whole command. Every command that the pattern matches starts with one of
     /// them.
     commands: Vec<(Box<[u8]>, bool)>,
@@ -25,7 +25,7 @@ pub struct LiteralPrefixes {
 
 impl LiteralPrefixes {
     /// Extracts the prefixes of a pattern, which must compile.
-    pub fn new(pattern: &str) -> Self {
+    pub(crate) fn new(pattern: &str) -> Self {
         let any = Self { commands: Vec::new(), matches_any: true };
         let Ok(hir) = syntax::parse(pattern) else { return any };
         let mut extractor = Extractor::new();
@@ -45,7 +45,7 @@ impl LiteralPrefixes {
 
     /// Returns how many bytes of `command` the pattern spells out, given that it matches. If several alternatives may
     /// be the matching one, the shortest counts.
-    pub fn spelled_len(&self, command: &str) -> usize {
+    pub(crate) fn spelled_len(&self, command: &str) -> usize {
         let command = command.as_bytes();
         let fits = |(literal, whole): &&(Box<[u8]>, bool)| {
             if *whole { **literal == *command } else { command.starts_with(literal) }
@@ -55,7 +55,7 @@ impl LiteralPrefixes {
     }
 
     /// Returns true if the pattern matches commands whose program it does not spell out.
-    pub fn matches_any_program(&self) -> bool {
+    pub(crate) fn matches_any_program(&self) -> bool {
         self.matches_any || self.commands.iter().any(|(literal, whole)| !whole && !ends_at_word(literal))
     }
 }

@@ -5,7 +5,7 @@ use chorus_proto::methods::permissions::BashMode;
 use super::profile_spec::ProfileSpec;
 
 /// Names of the presets, most permissive first.
-pub const PRESET_NAMES: [&str; 3] = ["open", "standard", "locked"];
+pub(crate) const PRESET_NAMES: [&str; 3] = ["open", "standard", "locked"];
 
 /// The patterns that `standard` allows: files of the workspace, local git operations, tools that only read, and the
 /// agent's own docs.
@@ -20,7 +20,7 @@ const STANDARD_ALLOW: [&str; 6] = [
 
 /// Returns the preset called `name`.
 #[must_use]
-pub fn preset(name: &str) -> Option<ProfileSpec> {
+pub(crate) fn preset(name: &str) -> Option<ProfileSpec> {
     let own = |patterns: &[&str]| patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
     let spec = match name {
         "open" => ProfileSpec { allow: own(&[".*"]), bash: BashMode::Whole, network: true, ..ProfileSpec::default() },

@@ -24,7 +24,7 @@ const MAX_VISITED_STATES: usize = 4096;
 
 /// Whether each tool could be allowed or asked about.
 #[derive(Debug)]
-pub struct ToolVisibility {
+pub(crate) struct ToolVisibility {
     tools: BTreeMap<&'static str, bool>,
     /// The answer for tools that are not in `tools`.
     unlisted: bool,
@@ -32,7 +32,7 @@ pub struct ToolVisibility {
 
 impl ToolVisibility {
     /// Takes `spec` and its anchored patterns (`whole`) in the order deny, ask, allow.
-    pub fn new(spec: &ProfileSpec, whole: &[String]) -> Self {
+    pub(crate) fn new(spec: &ProfileSpec, whole: &[String]) -> Self {
         let (deny, permit) = whole.split_at(spec.deny.len().min(whole.len()));
         let (deny, permit) = (PatternSet::new(deny), PatternSet::new(permit));
         let offered = |begins: &str| {
@@ -47,7 +47,7 @@ impl ToolVisibility {
     }
 
     /// Returns true if some action of the tool may be allowed or asked about.
-    pub fn is_visible(&self, tool: &str) -> bool {
+    pub(crate) fn is_visible(&self, tool: &str) -> bool {
         self.tools.get(tool).copied().unwrap_or(self.unlisted)
     }
 }

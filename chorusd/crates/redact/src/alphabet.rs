@@ -2,30 +2,30 @@
 
 /// A set of bytes.
 #[derive(Debug, Clone, Copy)]
-pub struct Alphabet {
+pub(crate) struct Alphabet {
     pub contains: fn(u8) -> bool,
     /// The name in the table of SECRETS.md.
     #[cfg_attr(not(test), expect(dead_code, reason = "only the table in SECRETS.md has it"))]
     pub name: &'static str,
 }
 
-pub const ALNUM: Alphabet = Alphabet { contains: is_alnum, name: "letters and digits" };
-pub const LOWER: Alphabet = Alphabet { contains: is_lower_alnum, name: "lower-case letters and digits" };
-pub const UPPER: Alphabet = Alphabet { contains: is_upper_alnum, name: "capitals and digits" };
-pub const LETTERS: Alphabet = Alphabet { contains: |byte| byte.is_ascii_alphabetic(), name: "letters" };
-pub const HEX: Alphabet = Alphabet { contains: |byte| byte.is_ascii_hexdigit(), name: "hexadecimal digits" };
-pub const BASE32: Alphabet = Alphabet { contains: is_base32, name: "base32" };
-pub const WORD: Alphabet = Alphabet { contains: is_word_byte, name: "letters, digits and `_`" };
-pub const DASHED: Alphabet = Alphabet { contains: is_alnum_or_dash, name: "letters, digits and `-`" };
-pub const BASE64URL: Alphabet = Alphabet { contains: is_base64url, name: "base64 for URLs" };
-pub const BASE64URL_DOT: Alphabet = Alphabet { contains: is_base64url_or_dot, name: "base64 for URLs and `.`" };
-pub const BASE64URL_PADDED: Alphabet =
+pub(crate) const ALNUM: Alphabet = Alphabet { contains: is_alnum, name: "letters and digits" };
+pub(crate) const LOWER: Alphabet = Alphabet { contains: is_lower_alnum, name: "lower-case letters and digits" };
+pub(crate) const UPPER: Alphabet = Alphabet { contains: is_upper_alnum, name: "capitals and digits" };
+pub(crate) const LETTERS: Alphabet = Alphabet { contains: |byte| byte.is_ascii_alphabetic(), name: "letters" };
+pub(crate) const HEX: Alphabet = Alphabet { contains: |byte| byte.is_ascii_hexdigit(), name: "hexadecimal digits" };
+pub(crate) const BASE32: Alphabet = Alphabet { contains: is_base32, name: "base32" };
+pub(crate) const WORD: Alphabet = Alphabet { contains: is_word_byte, name: "letters, digits and `_`" };
+pub(crate) const DASHED: Alphabet = Alphabet { contains: is_alnum_or_dash, name: "letters, digits and `-`" };
+pub(crate) const BASE64URL: Alphabet = Alphabet { contains: is_base64url, name: "base64 for URLs" };
+pub(crate) const BASE64URL_DOT: Alphabet = Alphabet { contains: is_base64url_or_dot, name: "base64 for URLs and `.`" };
+pub(crate) const BASE64URL_PADDED: Alphabet =
     Alphabet { contains: |byte| is_base64url_or_dot(byte) || byte == b'=', name: "base64 for URLs, `.` and `=`" };
-pub const BASE64: Alphabet = Alphabet { contains: is_base64, name: "base64" };
-pub const BEARER: Alphabet = Alphabet { contains: is_bearer_byte, name: "the letters of a `Bearer`" };
-pub const COOKIE: Alphabet = Alphabet { contains: is_cookie_byte, name: "the letters of a cookie" };
+pub(crate) const BASE64: Alphabet = Alphabet { contains: is_base64, name: "base64" };
+pub(crate) const BEARER: Alphabet = Alphabet { contains: is_bearer_byte, name: "the letters of a `Bearer`" };
+pub(crate) const COOKIE: Alphabet = Alphabet { contains: is_cookie_byte, name: "the letters of a cookie" };
 
-pub fn is_alnum(byte: u8) -> bool {
+pub(crate) fn is_alnum(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
 }
 
@@ -38,27 +38,27 @@ fn is_upper_alnum(byte: u8) -> bool {
 }
 
 /// Letters, digits and `_`.
-pub fn is_word_byte(byte: u8) -> bool {
+pub(crate) fn is_word_byte(byte: u8) -> bool {
     is_alnum(byte) || byte == b'_'
 }
 
 /// The alphabet of base64 for URLs.
-pub fn is_base64url(byte: u8) -> bool {
+pub(crate) fn is_base64url(byte: u8) -> bool {
     is_word_byte(byte) || byte == b'-'
 }
 
 /// The alphabet of tokens with several parts.
-pub fn is_base64url_or_dot(byte: u8) -> bool {
+pub(crate) fn is_base64url_or_dot(byte: u8) -> bool {
     is_base64url(byte) || byte == b'.'
 }
 
 /// The standard alphabet of base64, including padding.
-pub fn is_base64(byte: u8) -> bool {
+pub(crate) fn is_base64(byte: u8) -> bool {
     is_alnum(byte) || matches!(byte, b'+' | b'/' | b'=')
 }
 
 /// The bytes allowed in a `Bearer` token: RFC 6750.
-pub fn is_bearer_byte(byte: u8) -> bool {
+pub(crate) fn is_bearer_byte(byte: u8) -> bool {
     is_base64url_or_dot(byte) || matches!(byte, b'~' | b'+' | b'/' | b'=')
 }
 

@@ -8,10 +8,10 @@ use super::view_text::ViewText;
 const MAX_AUTHORITY_BYTES: usize = 1 << 10;
 
 /// Largest size of the name in an assignment.
-pub const MAX_NAME_BYTES: usize = 64;
+pub(crate) const MAX_NAME_BYTES: usize = 64;
 
 /// Matches the password in `scheme://user:password@host`.
-pub fn url_password(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn url_password(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let scheme = at.checked_sub(1).and_then(|before| text.get(before));
     if !scheme.is_some_and(|byte| is_alnum(byte) || matches!(byte, b'+' | b'-' | b'.')) {
         return Match::No;
@@ -77,7 +77,7 @@ fn has_password_start(authority: &[u8]) -> bool {
 }
 
 /// Returns whether a password is only a placeholder.
-pub fn is_placeholder(password: &[u8]) -> bool {
+pub(crate) fn is_placeholder(password: &[u8]) -> bool {
     const WORDS: [&[u8]; 11] = [
         b"password",
         b"passwd",
@@ -121,12 +121,12 @@ fn starts_with_escape(password: &[u8]) -> bool {
 }
 
 /// Matches the 64 bytes in base64 after `AccountKey=`.
-pub fn azure_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn azure_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     match_base64_key(text, at + "AccountKey=".len(), 88, kind)
 }
 
 /// Matches the 32 bytes in base64 after `SharedAccessKey=`.
-pub fn shared_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn shared_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     match_base64_key(text, at + "SharedAccessKey=".len(), 44, kind)
 }
 
@@ -147,12 +147,12 @@ fn match_base64_key(text: &ViewText<'_>, from: usize, count: usize, kind: &'stat
 }
 
 /// Matches the 40 characters that are assigned to `secret_access_key`.
-pub fn assigned_secret(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn assigned_secret(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     match_assigned(text, at, 40, |length| length == 40, kind)
 }
 
 /// Matches the value that is assigned to `session_token`, if it is as long as AWS's.
-pub fn assigned_session(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn assigned_session(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     match_assigned(text, at, 100, |length| length >= 100, kind)
 }
 
@@ -180,7 +180,7 @@ fn match_assigned(text: &ViewText<'_>, at: usize, least: usize, fits: fn(usize) 
 }
 
 /// Matches the values that `.npmrc` assigns to `_auth`, `_authToken` and `_password`.
-pub fn npm_auth(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn npm_auth(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     // The name is on its own or follows a registry.
     if !text.is_word_start(at) || text.byte_before(at) == Some(b'.') {
         return Match::No;
@@ -239,7 +239,7 @@ fn is_entry_start(text: &ViewText<'_>, at: usize) -> bool {
 }
 
 /// Matches the password in `machine HOST login USER password PASSWORD` of `.netrc`.
-pub fn netrc_password(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn netrc_password(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if text.byte_before(at).is_some_and(|byte| !byte.is_ascii_whitespace()) {
         return Match::No;
     }
@@ -271,7 +271,7 @@ pub fn netrc_password(text: &ViewText<'_>, at: usize, kind: &'static str) -> Mat
 }
 
 /// Matches the password in `HOST:PORT:DATABASE:USER:PASSWORD`, a line of `.pgpass`.
-pub fn pgpass_password(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn pgpass_password(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let field = |byte: &u8| is_alnum(*byte) || matches!(byte, b'.' | b'-' | b'_' | b'*' | b'/');
     let mut host = at;
     while text.byte_before(host).is_some_and(|byte| field(&byte)) {

@@ -10,7 +10,7 @@ use super::matchers::{Match, count_digits, leading_bytes, looks_random, match_ru
 use super::view_text::ViewText;
 
 /// Matches `sk-…`: keys of Anthropic and OpenAI, and of the many that use the same form.
-pub fn dashed_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn dashed_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if !text.is_word_start(at) {
         return Match::No;
     }
@@ -55,7 +55,7 @@ fn names_algorithm(header: &[u8]) -> bool {
 }
 
 /// Matches a JWT: header, claims and signature.
-pub fn jwt(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn jwt(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     const LEAST: [usize; 5] = [20, 20, 43, 0, 0];
     if !text.is_word_start(at) {
         return Match::No;
@@ -111,7 +111,7 @@ pub fn jwt(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
 }
 
 /// Matches a Discord token: an id in base64, a time and a signature.
-pub fn discord_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn discord_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if !text.is_word_start(at) {
         return Match::No;
     }
@@ -145,7 +145,7 @@ pub fn discord_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Matc
 }
 
 /// Matches the token in `discord.com/api/webhooks/ID/TOKEN`.
-pub fn discord_webhook(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn discord_webhook(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let from = at + "/api/webhooks/".len();
     let id = text.run_end(from, |byte| byte.is_ascii_digit());
     if text.may_continue(id) || (id > from && text.may_continue(id + 1)) {
@@ -158,23 +158,23 @@ pub fn discord_webhook(text: &ViewText<'_>, at: usize, kind: &'static str) -> Ma
 }
 
 /// Matches `hooks.slack.com/services/…`.
-pub fn slack_webhook(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn slack_webhook(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     match_run_from(text, at + "hooks.slack.com/".len(), |byte| is_base64url(byte) || byte == b'/', 40, kind)
 }
 
 /// Matches `….webhook.office.com/webhookb2/…`.
-pub fn teams_webhook(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn teams_webhook(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let of = |byte| is_base64url(byte) || matches!(byte, b'/' | b'@');
     match_run_from(text, at + ".webhook.office.com/webhookb2/".len(), of, 100, kind)
 }
 
 /// Matches `hooks.zapier.com/hooks/catch/…`.
-pub fn zapier_webhook(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn zapier_webhook(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     match_run_from(text, at + "hooks.zapier.com/hooks/catch/".len(), |byte| is_alnum(byte) || byte == b'/', 12, kind)
 }
 
 /// Matches the secret in `ID:AA…`. The id is not secret.
-pub fn telegram_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn telegram_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let before = text.bytes[..at].iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     if !(7..=11).contains(&before) {
         return Match::No;
@@ -189,7 +189,7 @@ pub fn telegram_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Mat
 }
 
 /// Matches what follows `.atlasv1.` in a token of Terraform Cloud. The id before it is not secret.
-pub fn terraform_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn terraform_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let before = text.bytes[..at].iter().rev().take_while(|byte| is_alnum(**byte)).count();
     let from = at + ".atlasv1.".len();
     if before < 12 {
@@ -199,7 +199,7 @@ pub fn terraform_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Ma
 }
 
 /// Matches what follows `8Q~` in a client secret of Microsoft Entra.
-pub fn azure_client_secret(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn azure_client_secret(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let from = at + 3;
     let end = text.bounded_run_end(from, |byte| is_base64url(byte) || matches!(byte, b'~' | b'.'), (31, 38), false);
     if text.may_continue(end) && end - from < 38 && (end - from < 31 || text.is_undecided(end)) {
@@ -217,7 +217,7 @@ pub fn azure_client_secret(text: &ViewText<'_>, at: usize, kind: &'static str) -
 }
 
 /// Matches `A3-…`, the secret key of a 1Password account.
-pub fn onepassword_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn onepassword_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if !text.is_word_start(at) {
         return Match::No;
     }
@@ -233,7 +233,7 @@ pub fn onepassword_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Ma
 }
 
 /// Matches `sgp_`, optionally the instance, and forty digits.
-pub fn sourcegraph_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn sourcegraph_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if !text.is_word_start(at) {
         return Match::No;
     }

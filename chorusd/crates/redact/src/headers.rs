@@ -20,7 +20,7 @@ fn value_start(text: &ViewText<'_>, name: usize) -> Option<usize> {
 }
 
 /// Matches the token after `Bearer`.
-pub fn bearer_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn bearer_token(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if !text.is_word_start(at) {
         return Match::No;
     }
@@ -46,7 +46,7 @@ fn is_opaque_token(value: &[u8]) -> bool {
 }
 
 /// Matches a user name and password in base64 after `Basic`.
-pub fn basic_auth(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn basic_auth(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if !text.is_word_start(at) {
         return Match::No;
     }
@@ -97,7 +97,7 @@ fn decode_pair(value: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Matches `"auth": "…"` in Docker's configuration.
-pub fn docker_auth(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn docker_auth(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     if text.byte_before(at).is_none_or(|byte| byte != b'"') {
         return Match::No;
     }
@@ -145,7 +145,7 @@ fn value_range(text: &ViewText<'_>, at: usize) -> Result<Range<usize>, Match> {
 }
 
 /// Matches the credentials in `Authorization: SCHEME CREDENTIALS` with any scheme.
-pub fn authorization(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn authorization(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let before = at.checked_sub(1).and_then(|before| text.get(before));
     if !matches!(before, Some(b'A' | b'a')) {
         return Match::No;

@@ -17,7 +17,7 @@ const MIN_UNFINISHED_LINE: usize = 12;
 const MAX_BODY_BYTES: usize = 8 << 10;
 
 /// Matches a block in PEM.
-pub fn private_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn private_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let dashes = match parse_label(text, at + "-----BEGIN ".len()) {
         KeyLabel::Incomplete => return Match::Incomplete(at),
         KeyLabel::No => return Match::No,
@@ -84,7 +84,7 @@ fn body_end(text: &ViewText<'_>, from: usize) -> usize {
 }
 
 /// Matches the lines before the end of a private key whose first line is missing.
-pub fn headless_private_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn headless_private_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let from = body_start_before(text, at);
     match parse_label(text, at + "-----END ".len()) {
         KeyLabel::No => Match::No,
@@ -117,7 +117,7 @@ fn body_start_before(text: &ViewText<'_>, at: usize) -> usize {
 }
 
 /// Returns the start of the lines of base64 at the end of `text`, which may turn out to be the end of a private key.
-pub fn unfinished_key_start(text: &ViewText<'_>) -> Option<usize> {
+pub(crate) fn unfinished_key_start(text: &ViewText<'_>) -> Option<usize> {
     let end = text.bytes.len();
     let start = text.part_start(end);
     let last = &text.bytes[start..end];
@@ -138,7 +138,7 @@ pub fn unfinished_key_start(text: &ViewText<'_>) -> Option<usize> {
 }
 
 /// Matches the lines after `Private-Lines: ` in a PuTTY key.
-pub fn putty_private_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
+pub(crate) fn putty_private_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {
     let digits = at + "Private-Lines: ".len();
     let from = text.bounded_run_end(digits, |byte| byte.is_ascii_digit(), (1, 3), false);
     if text.may_continue(from) {

@@ -3,6 +3,24 @@
 //!
 //! A secret becomes `[redacted:<kind>:<fingerprint>]`. The fingerprint distinguishes two secrets and identifies the
 //! same one again. It is keyed with a random key of the home, so that nobody who reads it can test guesses.
+//!
+//! A stream is cleaned piece by piece; what may be the beginning of a secret is held back until the rest decides:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use chorus_redact::Redactor;
+//!
+//! let redactor = Arc::new(Redactor::new(|| [0; 32]));
+//! let mut stream = redactor.stream();
+//! let mut shown = stream.push("the key is ghp_16C7e42F292c6912".into());
+//! shown += &stream.push("E7710c838347Ae178B4a, keep it".into());
+//! shown += &stream.finish(false);
+//! assert!(shown.starts_with("the key is [redacted:"), "{shown}");
+//! assert!(!shown.contains("16C7e42F"));
+//! ```
+
+#![warn(unreachable_pub)]
 
 mod alphabet;
 mod credentials;

@@ -14,7 +14,7 @@ const MAX_DECIDING_BYTES: usize = 2 << 10;
 
 /// The result of a matcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Match {
+pub(crate) enum Match {
     /// There is no secret.
     No,
     /// More text is needed to decide; a secret may begin at this offset.
@@ -31,7 +31,7 @@ enum PartsEnd {
 }
 
 /// Matches `shape`, whose prefix is at `at`.
-pub fn match_pattern(text: &ViewText<'_>, at: usize, shape: &Pattern) -> Match {
+pub(crate) fn match_pattern(text: &ViewText<'_>, at: usize, shape: &Pattern) -> Match {
     match shape.rule {
         PatternRule::Custom(look) | PatternRule::CustomAfter(look) => look(text, at, shape.kind),
         PatternRule::Single(_) | PatternRule::Parts(_) if !text.is_word_start(at) => Match::No,
@@ -106,25 +106,25 @@ fn match_parts(text: &ViewText<'_>, from: usize, parts: &[PatternPart]) -> Parts
 }
 
 /// Returns the match for a range.
-pub fn secret_match(part: Range<usize>, kind: &'static str) -> Match {
+pub(crate) fn secret_match(part: Range<usize>, kind: &'static str) -> Match {
     Match::Secret { part, kind }
 }
 
 /// Returns the length of the token in `run`, without a full stop that ends a sentence or an underscore of Markdown.
-pub fn trimmed_len(run: &[u8]) -> usize {
+pub(crate) fn trimmed_len(run: &[u8]) -> usize {
     let kept = run.len().saturating_sub(MAX_DECIDING_BYTES);
     let end = &run[kept..];
     kept + end.iter().rposition(|byte| !matches!(byte, b'.' | b'-' | b'_')).map_or(0, |last| last + 1)
 }
 
 /// Returns the start of a long run, which decides whether it is a secret.
-pub fn leading_bytes(run: &[u8]) -> &[u8] {
+pub(crate) fn leading_bytes(run: &[u8]) -> &[u8] {
     &run[..run.len().min(MAX_DECIDING_BYTES)]
 }
 
 /// Returns whether the bytes may be random, unlike `xxxxxxxx` or `your_token_here`. A long text may contain a word by
 /// chance.
-pub fn looks_random(bytes: &[u8]) -> bool {
+pub(crate) fn looks_random(bytes: &[u8]) -> bool {
     let bytes = leading_bytes(bytes);
     let mut seen = [false; 256];
     bytes.iter().for_each(|byte| seen[usize::from(*byte)] = true);
@@ -135,12 +135,18 @@ pub fn looks_random(bytes: &[u8]) -> bool {
 }
 
 /// Counts the digits in the start of a run.
-pub fn count_digits(bytes: &[u8]) -> usize {
+pub(crate) fn count_digits(bytes: &[u8]) -> usize {
     leading_bytes(bytes).iter().filter(|byte| byte.is_ascii_digit()).count()
 }
 
 /// Matches a run of at least `least` bytes at `from`.
-pub fn match_run_from(text: &ViewText<'_>, from: usize, of: fn(u8) -> bool, least: usize, kind: &'static str) -> Match {
+pub(crate) fn match_run_from(
+    text: &ViewText<'_>,
+    from: usize,
+    of: fn(u8) -> bool,
+    least: usize,
+    kind: &'static str,
+) -> Match {
     let end = text.bounded_run_end(from, of, (least, usize::MAX), true);
     if text.may_continue(end) {
         return Match::Incomplete(from);

@@ -3,7 +3,7 @@
 use super::view::{LineMark, View};
 
 /// Shorter keys are ordinary words that texts contain for other reasons: a local server accepts any key.
-pub const MIN_KEY_BYTES: usize = 8;
+pub(crate) const MIN_KEY_BYTES: usize = 8;
 
 /// Length of the prefix that is skipped for another form of separated hexadecimal pairs, since a line may end inside
 /// the part that the automaton searches for.
@@ -17,7 +17,7 @@ const BASE32_LOWER_DIGITS: &[u8] = b"abcdefghijklmnopqrstuvwxyz234567";
 /// Returns the forms of `key` as a view shows them: plain and in JSON, URLs, hexadecimal, base64 and base32, at any
 /// position of a longer text that was encoded, and some of these encodings nested. Contains no form twice.
 #[must_use]
-pub fn encoded_forms(key: &str) -> Vec<Vec<u8>> {
+pub(crate) fn encoded_forms(key: &str) -> Vec<Vec<u8>> {
     let mut forms: Vec<Vec<u8>> = Vec::new();
     let mut add = |form: &[u8]| {
         let form = View::new(form, true, Some(LineMark::default())).bytes.into_owned();

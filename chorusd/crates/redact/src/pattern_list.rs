@@ -22,7 +22,7 @@ const UUID: &[PatternPart] = &[
 ];
 
 /// All patterns. Each prefix occurs once; the longest that fits is tried first.
-pub const PATTERNS: &[Pattern] = &[
+pub(crate) const PATTERNS: &[Pattern] = &[
     // Clouds.
     exact("aws-access-key", "AKIA", BASE32, 16),
     exact("aws-access-key", "ASIA", BASE32, 16),

@@ -2,12 +2,12 @@
 
 use super::alphabet::Alphabet;
 use super::matchers::Match;
-pub use super::pattern_list::PATTERNS;
+pub(crate) use super::pattern_list::PATTERNS;
 use super::view_text::ViewText;
 
 /// One form of a secret.
 #[derive(Debug, Clone, Copy)]
-pub struct Pattern {
+pub(crate) struct Pattern {
     pub kind: &'static str,
     pub prefix: &'static str,
     pub rule: PatternRule,
@@ -15,7 +15,7 @@ pub struct Pattern {
 
 /// The rest of the secret after its prefix.
 #[derive(Debug, Clone, Copy)]
-pub enum PatternRule {
+pub(crate) enum PatternRule {
     /// A single part. The prefix belongs to the secret.
     Single(PatternPart),
     /// Several parts.
@@ -28,7 +28,7 @@ pub enum PatternRule {
 
 /// A part of a secret.
 #[derive(Debug, Clone, Copy)]
-pub enum PatternPart {
+pub(crate) enum PatternPart {
     /// Exactly this text.
     Text(&'static str),
     /// At least `least` and at most `most` bytes of an alphabet. `varies` means that those after the first `least` may
@@ -37,16 +37,16 @@ pub enum PatternPart {
 }
 
 /// A matcher, called with the offset of the prefix and the kind.
-pub type MatchFn = fn(&ViewText<'_>, usize, &'static str) -> Match;
+pub(crate) type MatchFn = fn(&ViewText<'_>, usize, &'static str) -> Match;
 
 impl Pattern {
     /// Returns whether the prefix is part of the secret.
-    pub fn includes_prefix(&self) -> bool {
+    pub(crate) fn includes_prefix(&self) -> bool {
         !matches!(self.rule, PatternRule::CustomAfter(_))
     }
 
     /// Returns the parts that follow the prefix, or none if a custom matcher handles it.
-    pub fn parts(&self) -> &[PatternPart] {
+    pub(crate) fn parts(&self) -> &[PatternPart] {
         match &self.rule {
             PatternRule::Single(part) => std::slice::from_ref(part),
             PatternRule::Parts(parts) => parts,
@@ -55,7 +55,7 @@ impl Pattern {
     }
 
     /// Returns whether the secret may end with `=`.
-    pub fn may_end_with_padding(&self) -> bool {
+    pub(crate) fn may_end_with_padding(&self) -> bool {
         match self.parts().last() {
             Some(PatternPart::Run { of, .. }) => (of.contains)(b'='),
             _ => matches!(
@@ -67,27 +67,27 @@ impl Pattern {
 }
 
 /// A part of exactly `count` bytes.
-pub const fn exactly(of: Alphabet, count: usize) -> PatternPart {
+pub(crate) const fn exactly(of: Alphabet, count: usize) -> PatternPart {
     PatternPart::Run { of, least: count, most: count, varies: false }
 }
 
 /// A part of at least `least` bytes.
-pub const fn at_least(of: Alphabet, least: usize) -> PatternPart {
+pub(crate) const fn at_least(of: Alphabet, least: usize) -> PatternPart {
     PatternPart::Run { of, least, most: usize::MAX, varies: true }
 }
 
 /// A pattern that takes as many bytes as there are, at least `least`, which is the length that is issued today.
-pub const fn run(kind: &'static str, start: &'static str, of: Alphabet, least: usize) -> Pattern {
+pub(crate) const fn run(kind: &'static str, start: &'static str, of: Alphabet, least: usize) -> Pattern {
     single(kind, start, PatternPart::Run { of, least, most: usize::MAX, varies: false })
 }
 
 /// A pattern that takes as many bytes as there are. The length varies; it is at least `least`.
-pub const fn variable(kind: &'static str, start: &'static str, of: Alphabet, least: usize) -> Pattern {
+pub(crate) const fn variable(kind: &'static str, start: &'static str, of: Alphabet, least: usize) -> Pattern {
     single(kind, start, PatternPart::Run { of, least, most: usize::MAX, varies: true })
 }
 
 /// A pattern of exactly `count` bytes.
-pub const fn exact(kind: &'static str, start: &'static str, of: Alphabet, count: usize) -> Pattern {
+pub(crate) const fn exact(kind: &'static str, start: &'static str, of: Alphabet, count: usize) -> Pattern {
     single(kind, start, exactly(of, count))
 }
 
@@ -95,14 +95,14 @@ const fn single(kind: &'static str, start: &'static str, part: PatternPart) -> P
     Pattern { kind, prefix: start, rule: PatternRule::Single(part) }
 }
 
-pub const fn parts(kind: &'static str, start: &'static str, parts: &'static [PatternPart]) -> Pattern {
+pub(crate) const fn parts(kind: &'static str, start: &'static str, parts: &'static [PatternPart]) -> Pattern {
     Pattern { kind, prefix: start, rule: PatternRule::Parts(parts) }
 }
 
-pub const fn custom(kind: &'static str, start: &'static str, look: MatchFn) -> Pattern {
+pub(crate) const fn custom(kind: &'static str, start: &'static str, look: MatchFn) -> Pattern {
     Pattern { kind, prefix: start, rule: PatternRule::Custom(look) }
 }
 
-pub const fn custom_after(kind: &'static str, start: &'static str, look: MatchFn) -> Pattern {
+pub(crate) const fn custom_after(kind: &'static str, start: &'static str, look: MatchFn) -> Pattern {
     Pattern { kind, prefix: start, rule: PatternRule::CustomAfter(look) }
 }

@@ -22,7 +22,7 @@ const MIN_LIKELY_PREFIX: usize = 3;
 
 /// An Aho-Corasick automaton over the prefixes of all patterns and of the daemon's own keys.
 #[derive(Debug)]
-pub struct Automaton {
+pub(crate) struct Automaton {
     /// Always `Some`: the number of patterns is small.
     search: Option<AhoCorasick>,
     /// The candidates that begin with each pattern of `search`, the longest first.
@@ -45,7 +45,7 @@ enum Candidate {
 
 /// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ScanResult {
+pub(crate) enum ScanResult {
     Nothing,
     /// A secret may begin at this offset; more text is needed to decide.
     Incomplete(usize),
@@ -54,7 +54,7 @@ pub enum ScanResult {
 
 /// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundSecret {
+pub(crate) struct FoundSecret {
     /// The range of the secret in the original text, and in its view.
     pub text_range: Range<usize>,
     pub view_range: Range<usize>,
@@ -75,7 +75,7 @@ struct ViewMatch {
 
 impl Automaton {
     /// Builds the automaton for the patterns of others' secrets and for `keys`.
-    pub fn new(keys: Vec<String>) -> Self {
+    pub(crate) fn new(keys: Vec<String>) -> Self {
         let own_forms: Vec<_> = keys
             .iter()
             .enumerate()
@@ -113,12 +113,12 @@ impl Automaton {
     }
 
     /// Returns the daemon's own keys.
-    pub fn keys(&self) -> &[String] {
+    pub(crate) fn keys(&self) -> &[String] {
         &self.keys
     }
 
     /// Returns the first secret in `view` that ends after `done`. The text before `done` is only used as context.
-    pub fn next_secret(&self, view: &View<'_>, from: usize, done: usize) -> ScanResult {
+    pub(crate) fn next_secret(&self, view: &View<'_>, from: usize, done: usize) -> ScanResult {
         let text = ViewText::from_view(view);
         let mut at = view.view_offset(from);
         let told = done;
@@ -214,7 +214,7 @@ impl Automaton {
 
     /// Returns the part of a secret at the end of a truncated text: the start of one of the daemon's own keys, or of a
     /// pattern that is incomplete.
-    pub fn find_truncated(&self, view: &View<'_>, done: usize) -> Option<FoundSecret> {
+    pub(crate) fn find_truncated(&self, view: &View<'_>, done: usize) -> Option<FoundSecret> {
         const LEAST: usize = 8;
         let ScanResult::Incomplete(from) = self.next_secret(view, done, done) else { return None };
         let (text, from) = (ViewText::from_view(view), view.view_offset(from));

@@ -12,7 +12,7 @@ use super::view_text::RunCache;
 
 /// A position in a view before which something was left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gap {
+pub(crate) struct Gap {
     pub at: usize,
     /// A line ends here. If false, only a terminal sequence was left out.
     pub line: bool,
@@ -24,7 +24,7 @@ pub struct Gap {
 
 /// The view of a text.
 #[derive(Debug)]
-pub struct View<'a> {
+pub(crate) struct View<'a> {
     pub bytes: Cow<'a, [u8]>,
     pub gaps: Vec<Gap>,
     /// The start of each contiguous part, in the view and in the original.
@@ -39,13 +39,13 @@ pub struct View<'a> {
 
 /// The start of a line: its number, and the mark of a diff, a quotation or a comment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LineMark {
+pub(crate) struct LineMark {
     number: Option<u32>,
     sign: Option<u8>,
 }
 
 /// The mark of the line in whose middle a text begins, or `None` if the text begins with a line.
-pub type LineStart = Option<LineMark>;
+pub(crate) type LineStart = Option<LineMark>;
 
 /// Bytes that may begin something that is left out.
 const SPECIAL_BYTES: [bool; 256] = {
@@ -83,7 +83,7 @@ enum Omission {
 impl<'a> View<'a> {
     /// Builds the view of `raw`. `whole` means that no text follows. `line` is the mark of the line in whose middle
     /// `raw` begins.
-    pub fn new(raw: &'a [u8], is_complete: bool, line: LineStart) -> Self {
+    pub(crate) fn new(raw: &'a [u8], is_complete: bool, line: LineStart) -> Self {
         let Some(first) = raw.iter().position(|byte| SPECIAL_BYTES[usize::from(*byte)]) else {
             let kept = if is_complete { raw.len() } else { parse_tail(raw).certain_len() };
             let bytes = Cow::Borrowed(&raw[..kept]);
@@ -105,7 +105,7 @@ impl<'a> View<'a> {
     }
 
     /// Returns the offset in the original of the byte at `at`.
-    pub fn original_offset(&self, at: usize) -> usize {
+    pub(crate) fn original_offset(&self, at: usize) -> usize {
         match self.parts.partition_point(|(view, _)| *view <= at).checked_sub(1).and_then(|part| self.parts.get(part)) {
             Some((view, raw)) => raw + (at - view),
             None => at,
@@ -113,12 +113,12 @@ impl<'a> View<'a> {
     }
 
     /// Returns the end in the original of a range that ends at `end` in the view.
-    pub fn original_end(&self, end: usize) -> usize {
+    pub(crate) fn original_end(&self, end: usize) -> usize {
         end.checked_sub(1).map_or(0, |last| self.original_offset(last) + 1)
     }
 
     /// Returns the first offset in the view whose original offset is `raw` or greater.
-    pub fn view_offset(&self, raw: usize) -> usize {
+    pub(crate) fn view_offset(&self, raw: usize) -> usize {
         let Some(part) = self.parts.partition_point(|(_, start)| *start <= raw).checked_sub(1) else {
             return if self.parts.is_empty() { raw.min(self.bytes.len()) } else { 0 };
         };
@@ -129,7 +129,7 @@ impl<'a> View<'a> {
 }
 
 /// Returns the mark of the line that begins at `from` in `raw`.
-pub fn line_mark(raw: &[u8], from: usize) -> LineMark {
+pub(crate) fn line_mark(raw: &[u8], from: usize) -> LineMark {
     parse_lead(raw, from, LineMark::default()).mark
 }
 

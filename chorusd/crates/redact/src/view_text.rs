@@ -8,7 +8,7 @@ use super::view::{Gap, View};
 
 /// The bytes of a view and the gaps between them.
 #[derive(Debug, Clone, Copy)]
-pub struct ViewText<'a> {
+pub(crate) struct ViewText<'a> {
     pub bytes: &'a [u8],
     gaps: &'a [Gap],
     /// No more text follows.
@@ -21,7 +21,7 @@ pub struct ViewText<'a> {
 /// Cache of the ends of runs. A text may contain the start of a secret every few bytes of a run that is as long as the
 /// text.
 #[derive(Debug, Default)]
-pub struct RunCache {
+pub(crate) struct RunCache {
     ends: Vec<CachedRun>,
     /// Index of the entry that is replaced next.
     next: usize,
@@ -68,7 +68,7 @@ const MIN_CONTINUATION: usize = 6;
 
 impl<'a> ViewText<'a> {
     /// Creates the accessors of `view`.
-    pub fn from_view(view: &'a View<'_>) -> Self {
+    pub(crate) fn from_view(view: &'a View<'_>) -> Self {
         Self {
             bytes: &view.bytes,
             gaps: &view.gaps,
@@ -79,33 +79,33 @@ impl<'a> ViewText<'a> {
     }
 
     /// Returns the byte at `at`.
-    pub fn get(&self, at: usize) -> Option<u8> {
+    pub(crate) fn get(&self, at: usize) -> Option<u8> {
         self.bytes.get(at).copied()
     }
 
     /// Returns the byte at `at`, the end of a match, unless something was left out before it.
-    pub fn byte_after(&self, at: usize) -> Option<u8> {
+    pub(crate) fn byte_after(&self, at: usize) -> Option<u8> {
         if self.gap(at).is_some() { None } else { self.get(at) }
     }
 
     /// Returns the byte before `at`, unless something was left out between them.
-    pub fn byte_before(&self, at: usize) -> Option<u8> {
+    pub(crate) fn byte_before(&self, at: usize) -> Option<u8> {
         if self.gap(at).is_some() { None } else { at.checked_sub(1).and_then(|before| self.get(before)) }
     }
 
     /// Returns the gap before `at`, if something was left out there.
-    pub fn gap(&self, at: usize) -> Option<&'a Gap> {
+    pub(crate) fn gap(&self, at: usize) -> Option<&'a Gap> {
         self.gaps.binary_search_by_key(&at, |gap| gap.at).ok().map(|found| &self.gaps[found])
     }
 
     /// Returns the start of the part that contains `at`, after the last gap.
-    pub fn part_start(&self, at: usize) -> usize {
+    pub(crate) fn part_start(&self, at: usize) -> usize {
         let before = self.gaps.partition_point(|gap| gap.at <= at);
         before.checked_sub(1).map_or(0, |last| self.gaps[last].at)
     }
 
     /// Returns the end of the line that contains `at`, but at most `most` bytes after `at`.
-    pub fn line_end(&self, at: usize, most: usize) -> usize {
+    pub(crate) fn line_end(&self, at: usize, most: usize) -> usize {
         let behind = self.gaps.partition_point(|gap| gap.at <= at);
         let last = self.bytes.len().min(at.saturating_add(most));
         let near = self.gaps[behind..].iter().take_while(|gap| gap.at < last);
@@ -113,24 +113,24 @@ impl<'a> ViewText<'a> {
     }
 
     /// Returns whether a run that ends at `end` may continue when more text arrives.
-    pub fn may_continue(&self, end: usize) -> bool {
+    pub(crate) fn may_continue(&self, end: usize) -> bool {
         !self.is_complete && end >= self.bytes.len()
     }
 
     /// Returns whether a match that is complete at `end` may turn out to be part of something longer.
-    pub fn is_undecided(&self, end: usize) -> bool {
+    pub(crate) fn is_undecided(&self, end: usize) -> bool {
         self.may_continue(end) && !self.at_line_end
     }
 
     /// Returns the end of the bytes of `of` that begin at `from`. The run crosses a gap if the bytes after it look like
     /// a continuation.
-    pub fn run_end(&self, from: usize, of: fn(u8) -> bool) -> usize {
+    pub(crate) fn run_end(&self, from: usize, of: fn(u8) -> bool) -> usize {
         self.bounded_run_end(from, of, (0, usize::MAX), true)
     }
 
     /// Returns the end of the bytes of `of` that begin at `from`, at most `most` of them. The run crosses gaps until it
     /// has `least` bytes and, if `varies` is true, also when the bytes after a gap look like a continuation.
-    pub fn bounded_run_end(
+    pub(crate) fn bounded_run_end(
         &self,
         from: usize,
         of: fn(u8) -> bool,
@@ -189,7 +189,7 @@ impl<'a> ViewText<'a> {
     }
 
     /// Returns the end of the base64 that begins at `from`, with its padding: `=` after it may be something else.
-    pub fn base64_run_end(&self, from: usize, least: usize, varies: bool) -> usize {
+    pub(crate) fn base64_run_end(&self, from: usize, least: usize, varies: bool) -> usize {
         let end = self.bounded_run_end(
             from,
             |byte| is_alnum(byte) || matches!(byte, b'+' | b'/'),
@@ -232,7 +232,7 @@ impl<'a> ViewText<'a> {
     /// Returns whether a word may begin at `at`: not in the middle of another word, unless that is the end of an escape
     /// (`\t`, `\011`, `^I`, `%3D`, `=3D`, `\u003d`) or the letter of an option (`-p`). An underscore is a boundary,
     /// since names and italics contain it.
-    pub fn is_word_start(&self, at: usize) -> bool {
+    pub(crate) fn is_word_start(&self, at: usize) -> bool {
         let Some(before) = self.byte_before(at) else { return true };
         if !is_alnum(before) {
             return true;

@@ -13,7 +13,7 @@ const HELPER_PATH: &str = "/.chorus-inside";
 ///
 /// # Errors
 /// The daemon's program does not exist any more.
-pub fn arguments(steps: &[MountStep], network: bool, program: &Path) -> io::Result<Vec<OsString>> {
+pub(crate) fn arguments(steps: &[MountStep], network: bool, program: &Path) -> io::Result<Vec<OsString>> {
     let mut args: Vec<OsString> = Vec::new();
     let mut add = |words: &[&dyn AsRef<std::ffi::OsStr>]| {
         args.extend(words.iter().map(|word| word.as_ref().to_owned()));

@@ -23,7 +23,7 @@ const PINNED_SETTINGS: [(&str, &str); 10] = [
 ];
 
 /// Returns the environment variables that pin these settings, and those that turn off features without a setting.
-pub fn variables() -> Vec<(String, String)> {
+pub(crate) fn variables() -> Vec<(String, String)> {
     let mut all = vec![
         ("GIT_CONFIG_COUNT".to_owned(), PINNED_SETTINGS.len().to_string()),
         ("GIT_CONFIG_GLOBAL".to_owned(), "/dev/null".to_owned()),

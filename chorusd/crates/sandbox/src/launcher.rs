@@ -13,7 +13,7 @@ use super::root_only_files::RootOnlyFiles;
 use super::{CommandSpec, ConfinementLevel, Isolation, SandboxChild};
 
 /// Environment variable with which tests restrict probing to one isolation method; it can only remove methods.
-pub const ISOLATION_VAR: &str = "CHORUS_SANDBOX";
+pub(crate) const ISOLATION_VAR: &str = "CHORUS_SANDBOX";
 
 /// Limit on the commands that run at once with a caller waiting. A turn has only few of them. Background tasks have
 /// their own limit.

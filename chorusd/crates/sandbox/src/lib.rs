@@ -3,6 +3,8 @@
 //! The daemon starts its own program again as the helper ([`helper`]), which confines itself, starts the command, and
 //! kills all its processes when the daemon asks for it or is gone.
 
+#![warn(unreachable_pub)]
+
 #[cfg(target_os = "linux")]
 mod bubblewrap;
 mod cgroups;

@@ -86,11 +86,11 @@ const SECRET_PATHS: [&str; 16] = [
 ];
 
 /// Where processes share memory by name.
-pub const SHARED_MEMORY_DIR: &str = "/dev/shm";
+pub(crate) const SHARED_MEMORY_DIR: &str = "/dev/shm";
 
 /// The mounts of a command.
 #[derive(Debug)]
-pub struct MountPlan {
+pub(crate) struct MountPlan {
     pub steps: Vec<MountStep>,
     /// Directories where files may be written, except those in `/dev`.
     pub writable: Vec<PathBuf>,
@@ -104,7 +104,7 @@ pub struct MountPlan {
 ///
 /// # Errors
 /// The workspace does not exist, or it contains Chorus's home.
-pub fn plan_mounts(
+pub(crate) fn plan_mounts(
     confinement: &Confinement,
     chorus: &Path,
     hidden: &[PathBuf],

@@ -10,23 +10,23 @@ const MAX_HALF_LEN: usize = (256 << 10) / 2 - 64;
 
 /// Collects output bytes as they arrive.
 #[derive(Debug)]
-pub struct OutputCapture {
+pub(crate) struct OutputCapture {
     head: Vec<u8>,
     head_tail: HeadTail,
 }
 
 impl OutputCapture {
     /// `redactor` replaces secrets before anything is left out.
-    pub fn new(redactor: Option<&Arc<Redactor>>) -> Self {
+    pub(crate) fn new(redactor: Option<&Arc<Redactor>>) -> Self {
         Self { head: Vec::new(), head_tail: HeadTail::new(redactor, MAX_HALF_LEN as u64, MAX_HALF_LEN) }
     }
 
-    pub fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.head_tail.push(bytes, &mut self.head);
     }
 
     /// Returns the output as text without NUL. If bytes were left out, a line in the middle says how many.
-    pub fn finish(mut self) -> String {
+    pub(crate) fn finish(mut self) -> String {
         let OutputTail { left_out, end: mut tail } = self.head_tail.finish(&mut self.head);
         let left_out = usize::try_from(left_out).unwrap_or(usize::MAX);
         if left_out == 0 {

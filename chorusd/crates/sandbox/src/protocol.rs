@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 use super::Isolation;
 
 /// The argument that tells the daemon's program to run as a helper.
-pub const HELPER_FLAG: &str = "--run-inside";
+pub(crate) const HELPER_FLAG: &str = "--run-inside";
 /// The stage, which follows [`HELPER_FLAG`]: create namespaces first, or only confine.
-pub const NAMESPACES_STAGE: &str = "namespaces";
-pub const CONFINE_STAGE: &str = "confine";
+pub(crate) const NAMESPACES_STAGE: &str = "namespaces";
+pub(crate) const CONFINE_STAGE: &str = "confine";
 
 /// Request to end all processes (SIGTERM).
-pub const TERMINATE: u8 = b'T';
+pub(crate) const TERMINATE: u8 = b'T';
 
 /// The first message to the helper: its length in four bytes (big endian), then this as JSON.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct LaunchSpec {
+pub(crate) struct LaunchSpec {
     pub way: Isolation,
     pub network: bool,
     /// Mounts, in the order in which they are made.
@@ -41,18 +41,18 @@ pub struct LaunchSpec {
 
 /// The resources that a control group bounds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BoundResources {
+pub(crate) struct BoundResources {
     pub memory: bool,
     pub processes: bool,
 }
 
 /// Limit on the control groups of a command.
-pub const MAX_CGROUPS: usize = 4;
+pub(crate) const MAX_CGROUPS: usize = 4;
 
 /// One mount of a command's root file system. Paths are absolute, and those of the host are real paths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MountStep {
+pub(crate) enum MountStep {
     /// Shows `from` of the host at `to`.
     Bind {
         from: PathBuf,
@@ -81,7 +81,7 @@ pub enum MountStep {
 /// A report of the helper, sent as one line of JSON.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum HelperReport {
+pub(crate) enum HelperReport {
     /// The confinement is complete; the command starts.
     Ready(AppliedConfinement),
     /// The command cannot be run.
@@ -96,7 +96,7 @@ pub enum HelperReport {
 
 /// The confinement that was applied, apart from the isolation method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AppliedConfinement {
+pub(crate) struct AppliedConfinement {
     /// Version of Landlock's ABI; `None` if the kernel has no Landlock.
     pub landlock: Option<u32>,
     pub seccomp: bool,

@@ -26,7 +26,7 @@ const RESCAN_WAIT: Duration = Duration::from_millis(500);
 
 /// The cached list of files and directories to hide.
 #[derive(Debug, Default)]
-pub struct RootOnlyFiles {
+pub(crate) struct RootOnlyFiles {
     scan: Arc<watch::Sender<Scan>>,
 }
 
@@ -43,7 +43,7 @@ struct Scan {
 impl RootOnlyFiles {
     /// Refreshes the list if it is old. Does nothing unless the daemon is root. Waits for the first list, and only
     /// briefly for later ones: the scan runs in the background and goes on if the caller is cancelled.
-    pub async fn refresh(&self) {
+    pub(crate) async fn refresh(&self) {
         if geteuid().is_root() {
             self.refresh_with(|| SCANNED_DIRS.iter().flat_map(|place| scan_dir(Path::new(place))).collect()).await;
         }
@@ -77,12 +77,12 @@ impl RootOnlyFiles {
     }
 
     /// Returns true if there is a list, or none is needed.
-    pub fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         !geteuid().is_root() || self.scan.borrow().stale_at.is_some()
     }
 
     /// Returns the paths that the last scan found.
-    pub fn paths(&self) -> Arc<Vec<PathBuf>> {
+    pub(crate) fn paths(&self) -> Arc<Vec<PathBuf>> {
         self.scan.borrow().paths.clone()
     }
 }

@@ -97,7 +97,7 @@ const FOOTER: &[u8] = b"\n  ]\n}\n";
 mod erased {
     use std::io;
 
-    pub trait Json {
+    pub(super) trait Json {
         fn write(&self, out: &mut dyn io::Write) -> io::Result<()>;
     }
 
@@ -274,7 +274,7 @@ pub(super) struct MessageDefaults(Option<Timestamp>);
 
 impl MessageDefaults {
     /// Parses the message at `index` from its JSON in the file, filling in what it lacks.
-    pub fn parse_message(self, json: Bytes, index: u64) -> Result<StoredMessage, FormatError> {
+    pub(crate) fn parse_message(self, json: Bytes, index: u64) -> Result<StoredMessage, FormatError> {
         let wrong = |reason: String| FormatError::Message { number: index + 1, reason };
         let json = match json.contains(&b'\n') {
             true => Bytes::from(minify_json(std::str::from_utf8(&json).map_err(|e| wrong(e.to_string()))?)),

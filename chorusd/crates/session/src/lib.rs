@@ -1,4 +1,43 @@
-//! Saved sessions: their file format, message index, names and selectors, and their import, export and lineage tree.
+//! Messages and saved sessions: their file format, message index, names and selectors, their import, export and lineage
+//! tree, and summaries of them by rules.
+//!
+//! The bytes of a message never change: a [`message::StoredMessage`] carries the line that was written first. Nothing
+//! here uses an async runtime or the network; functions that read and write files block.
+//!
+//! `examples/convert_transcript.rs` converts a transcript of another program:
+//!
+//! ```
+//! use std::io::{self, Cursor};
+//!
+//! use chorus_proto::Message;
+//! use chorus_proto::methods::import::ImportFormat;
+//! use chorus_session::import::{ImportSink, ImportedMetadata, import};
+//!
+//! #[derive(Default)]
+//! struct Texts(Vec<String>);
+//!
+//! impl ImportSink for Texts {
+//!     fn begin_session(&mut self) -> io::Result<()> {
+//!         Ok(())
+//!     }
+//!     fn add_message(&mut self, message: &Message, _json: &[u8]) -> io::Result<()> {
+//!         self.0.push(message.content.clone());
+//!         Ok(())
+//!     }
+//!     fn end_session(&mut self, _about: ImportedMetadata) -> io::Result<()> {
+//!         Ok(())
+//!     }
+//!     fn report_skipped(&mut self, _line: u64, _reason: String) {}
+//! }
+//!
+//! let source = r#"[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]"#;
+//! let mut texts = Texts::default();
+//! let now = "2026-01-02T03:04:05Z".parse().unwrap();
+//! let format = import(&mut Cursor::new(source), ImportFormat::Auto, now, &mut || "id".into(), &mut texts).unwrap();
+//! assert_eq!((format, texts.0), (ImportFormat::Openai, vec!["Hello".to_owned(), "Hi".to_owned()]));
+//! ```
+
+#![warn(unreachable_pub)]
 
 pub mod content_eq;
 pub mod export;

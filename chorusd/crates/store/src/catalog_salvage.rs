@@ -39,7 +39,7 @@ pub struct SalvageCounts {
 ///
 /// # Errors
 /// Fails if `to` cannot be written.
-pub fn salvage_rows(from: &Path, to: &Path, migrations: sqlite::Migrations) -> StoreResult<SalvageCounts> {
+pub(crate) fn salvage_rows(from: &Path, to: &Path, migrations: sqlite::Migrations) -> StoreResult<SalvageCounts> {
     let mut carried = SalvageCounts::default();
     let Ok(damaged) = sqlite::open_reader(from) else { return Ok(carried) };
     if count_unfiled_rows(&damaged) == 0 {
@@ -56,7 +56,7 @@ pub fn salvage_rows(from: &Path, to: &Path, migrations: sqlite::Migrations) -> S
 }
 
 /// Counts the rows of a catalog that exist in no file, as far as they can be read.
-pub fn count_unfiled_rows(conn: &Connection) -> u64 {
+pub(crate) fn count_unfiled_rows(conn: &Connection) -> u64 {
     let tables = UNFILED_TABLES.iter().map(|(table, _)| *table).chain(["audit_log"]);
     let rows = |table| conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, u64>(0));
     tables.filter_map(|table| rows(table).ok()).sum()

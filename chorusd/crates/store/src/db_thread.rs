@@ -33,7 +33,7 @@ const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Guards of the files of a database that a writer has open.
 #[derive(Debug, Default)]
-pub struct FileGuards {
+pub(crate) struct FileGuards {
     /// Compares the open files with their paths.
     pub watch: FileWatch,
     /// Counts the commits in the database and in the progress file beside it.
@@ -68,7 +68,7 @@ enum Message {
 /// Error of a job that runs outside of a transaction. Such a job writes to the disk itself, so an I/O error in it is as
 /// fatal as one in a commit.
 #[derive(Debug)]
-pub struct OutsideTransactionError(Error);
+pub(crate) struct OutsideTransactionError(Error);
 
 impl From<rusqlite::Error> for OutsideTransactionError {
     fn from(error: rusqlite::Error) -> Self {
@@ -84,7 +84,7 @@ impl From<Error> for OutsideTransactionError {
 
 /// Handle of a database thread.
 #[derive(Debug, Clone)]
-pub struct DbThread {
+pub(crate) struct DbThread {
     queue: SyncSender<Message>,
     broken: Poison,
     /// File name of the thread's database.
@@ -109,13 +109,13 @@ impl std::fmt::Debug for Message {
 
 impl DbThread {
     /// Spawns a thread that commits jobs in batches.
-    pub fn writer(name: &str, conn: Connection, on_fatal: OnFatal, files: FileGuards) -> Result<Self> {
+    pub(crate) fn writer(name: &str, conn: Connection, on_fatal: OnFatal, files: FileGuards) -> Result<Self> {
         let broken = Poison::default();
         Self::spawn(name, broken.clone(), move |jobs| WriterThread { conn, on_fatal, broken, files }.run(&jobs))
     }
 
     /// Spawns a thread that only reads.
-    pub fn reader(name: &str, conn: Connection) -> Result<Self> {
+    pub(crate) fn reader(name: &str, conn: Connection) -> Result<Self> {
         Self::spawn(name, Poison::default(), move |jobs| {
             while let Ok(message) = jobs.recv() {
                 match message {
@@ -146,13 +146,13 @@ impl DbThread {
     }
 
     /// Returns the error that poisoned the thread, if there is one. Does not ask the thread.
-    pub fn ensure_healthy(&self) -> Result<()> {
+    pub(crate) fn ensure_healthy(&self) -> Result<()> {
         self.broken.get().cloned().map_or(Ok(()), Err)
     }
 
     /// Queues `job`; jobs run in the order of these calls. The future yields the job's result once its commit is
     /// durable.
-    pub fn submit<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
+    pub(crate) fn submit<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
     where
         T: Send + 'static,
         J: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
@@ -162,7 +162,7 @@ impl DbThread {
 
     /// As [`DbThread::submit`], for hundreds of jobs that are not urgent: the writer waits up to 10 ms for more of them
     /// before it commits, unless a job comes that cannot wait.
-    pub fn submit_deferred<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
+    pub(crate) fn submit_deferred<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
     where
         T: Send + 'static,
         J: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
@@ -173,7 +173,7 @@ impl DbThread {
     /// As [`DbThread::submit`], for many small jobs that validate before they change anything, or that change only one
     /// thing. They run without a savepoint each, so a job that fails after a change fails its whole batch. `then` runs
     /// right after the commit, on the database thread and in the order of the jobs.
-    pub fn submit_without_savepoint<T, J, A>(
+    pub(crate) fn submit_without_savepoint<T, J, A>(
         &self,
         job: J,
         then: A,
@@ -187,7 +187,7 @@ impl DbThread {
     }
 
     /// As [`DbThread::submit`]; `then` runs as in [`DbThread::submit_without_savepoint`].
-    pub fn submit_with_callback<T, J, A>(
+    pub(crate) fn submit_with_callback<T, J, A>(
         &self,
         job: J,
         then: A,
@@ -201,7 +201,7 @@ impl DbThread {
     }
 
     /// As [`DbThread::submit`], for statements that SQLite does not allow inside a transaction.
-    pub fn submit_outside_transaction<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
+    pub(crate) fn submit_outside_transaction<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
     where
         T: Send + 'static,
         J: FnOnce(&Connection) -> Result<T, OutsideTransactionError> + Send + 'static,
@@ -248,7 +248,7 @@ impl DbThread {
     }
 
     /// Frees the pages that the connection caches, unless the queue is full.
-    pub async fn release_page_cache(&self) {
+    pub(crate) async fn release_page_cache(&self) {
         let released = self.submit_outside_transaction(|conn| Ok(conn.execute_batch("PRAGMA shrink_memory")?)).await;
         if let Err(failure) = released {
             tracing::debug!(%failure, "pages of a database stay in memory");
@@ -268,7 +268,7 @@ impl DbThread {
     }
 
     /// Stops the thread after the jobs that are already queued.
-    pub async fn close(&self) {
+    pub(crate) async fn close(&self) {
         let (reply, done) = oneshot::channel();
         let queue = self.queue.clone();
         let sent = tokio::task::spawn_blocking(move || queue.send(Message::Close(reply)).is_ok()).await;

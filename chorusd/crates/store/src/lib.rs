@@ -3,6 +3,8 @@
 //! The public interface is asynchronous and names no SQLite type, so that another database or an object store can
 //! replace SQLite.
 
+#![warn(unreachable_pub)]
+
 mod audit_anchor;
 mod batch_sync;
 pub mod catalog;

@@ -9,10 +9,10 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 /// The schema of a database, one step per version. Released steps are never edited.
-pub type Migrations = &'static [&'static str];
+pub(crate) type Migrations = &'static [&'static str];
 
 /// Oldest accepted SQLite; earlier ones have known corruption bugs (the WAL-reset bug, fixed in 3.51.3).
-pub const MIN_SQLITE_VERSION: i32 = 3_051_003;
+pub(crate) const MIN_SQLITE_VERSION: i32 = 3_051_003;
 
 /// Prefix of error messages about damage that do not name the file.
 const DAMAGED_PREFIX: &str = "the database is damaged: ";
@@ -20,7 +20,7 @@ const SALVAGE_COMMAND: &str = "`chorusctl doctor --salvage`";
 const REBUILD_COMMAND: &str = "`chorusctl doctor --rebuild`";
 
 /// Opens `path` for writing, creates it if it is missing, and migrates it to the newest schema.
-pub fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
+pub(crate) fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
     if rusqlite::version_number() < MIN_SQLITE_VERSION {
         return Err(Error::internal(format!("SQLite {} has known corruption bugs", rusqlite::version())));
     }
@@ -52,12 +52,12 @@ pub fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
 }
 
 /// Checkpoints the write-ahead log into the database and truncates it, including frames that SQLite ignores.
-pub fn truncate_wal(conn: &Connection) -> StoreResult<()> {
+pub(crate) fn truncate_wal(conn: &Connection) -> StoreResult<()> {
     Ok(conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
 }
 
 /// Opens `path`, which [`open`] created, for reading.
-pub fn open_reader(path: &Path) -> Result<Connection> {
+pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(|e| open_error(path, &e))?;
     // 512 KiB are enough: pages that are read again are in the system's cache.
@@ -68,7 +68,7 @@ pub fn open_reader(path: &Path) -> Result<Connection> {
 }
 
 /// Opens a copy at `path` that nobody else uses, for reading: takes no locks and creates no `-wal` or `-shm` file.
-pub fn open_copy(path: &Path) -> StoreResult<Connection> {
+pub(crate) fn open_copy(path: &Path) -> StoreResult<Connection> {
     use std::os::unix::ffi::OsStrExt as _;
     let path = std::path::absolute(path).map_err(|e| Error::io("cannot tell the working directory", &e))?;
     let mut uri = String::from("file:");
@@ -98,7 +98,7 @@ fn open_error(path: &Path, error: &rusqlite::Error) -> Error {
     }
 }
 
-pub fn damaged_error(path: &Path, what: &str) -> Error {
+pub(crate) fn damaged_error(path: &Path, what: &str) -> Error {
     let hint = match path.file_name().and_then(|name| name.to_str()) {
         Some(super::CATALOG_FILE) => {
             "`chorusctl doctor --rebuild` sets it aside and makes a new one from the agents' directories"
@@ -109,7 +109,7 @@ pub fn damaged_error(path: &Path, what: &str) -> Error {
 }
 
 /// Adds the name of the database `file` to an error about damage.
-pub fn name_database(failure: Error, file: &str) -> Error {
+pub(crate) fn name_database(failure: Error, file: &str) -> Error {
     let Some(what) = failure.message.strip_prefix(DAMAGED_PREFIX) else { return failure };
     let repair = match file {
         super::JOURNAL_FILE => SALVAGE_COMMAND,
@@ -133,7 +133,7 @@ fn create_private_file(path: &Path) -> Result<()> {
 }
 
 /// Maps a database error to one with a message and a hint for the user.
-pub fn to_error(error: &rusqlite::Error) -> Error {
+pub(crate) fn to_error(error: &rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Error::disk_full(),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
@@ -156,7 +156,7 @@ pub fn to_error(error: &rusqlite::Error) -> Error {
 pub struct StoreError(pub Error);
 
 /// A result of a function that uses a connection.
-pub type StoreResult<T> = Result<T, StoreError>;
+pub(crate) type StoreResult<T> = Result<T, StoreError>;
 
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
@@ -177,7 +177,7 @@ impl From<StoreError> for Error {
 }
 
 /// Returns whether storage cannot be trusted after `error`: after a failed sync it is unknown which writes were lost.
-pub fn is_fatal(error: &rusqlite::Error) -> bool {
+pub(crate) fn is_fatal(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
         Some(ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)

@@ -40,7 +40,7 @@ impl BackgroundPool {
 }
 
 /// Lowers the priority of the calling thread.
-pub fn lower_priority() {
+pub(crate) fn lower_priority() {
     if let Err(e) = rustix::process::nice(NICE_INCREMENT) {
         tracing::debug!("a thread keeps its priority: {e}");
     }

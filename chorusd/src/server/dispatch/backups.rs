@@ -13,7 +13,7 @@ use super::responder::Responder;
 use super::{ClientHandle, unknown_method_error};
 
 /// Runs the request for the method `name`.
-pub async fn dispatch(
+pub(super) async fn dispatch(
     name: &str,
     answer: Responder<'_>,
     (ops, caller): (&Arc<Ops>, ClientHandle),

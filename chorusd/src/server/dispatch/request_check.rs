@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::server::reply::to_rpc_error;
 
 /// Checks the version of JSON-RPC, the id, and the version of the protocol.
-pub fn check_request(request: &Request<'_>) -> Result<(), RpcError> {
+pub(super) fn check_request(request: &Request<'_>) -> Result<(), RpcError> {
     let wrong = |message: &str| RpcError { code: CODE_INVALID_REQUEST, message: message.into(), data: None };
     if request.jsonrpc != VERSION {
         return Err(wrong("`jsonrpc` must be \"2.0\""));
@@ -39,12 +39,12 @@ pub fn check_request(request: &Request<'_>) -> Result<(), RpcError> {
 }
 
 /// Returns true for a valid id of a request: a number, a string or null.
-pub fn is_id(id: &RawValue) -> bool {
+pub(super) fn is_id(id: &RawValue) -> bool {
     matches!(id.get().as_bytes().first(), Some(b'0'..=b'9' | b'-' | b'"' | b'n'))
 }
 
 /// Returns the error for a frame that is not a request.
-pub fn not_a_request_error(body: &[u8], error: &serde_json::Error) -> RpcError {
+pub(super) fn not_a_request_error(body: &[u8], error: &serde_json::Error) -> RpcError {
     let (code, what) =
         if error.is_data() { (CODE_INVALID_REQUEST, "not a JSON-RPC 2.0 request") } else { (CODE_PARSE, "not JSON") };
     let batch = body.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[');

@@ -12,11 +12,11 @@ use crate::error::Error;
 
 /// Directory names by agent id. If a destroyed agent's name is in use again, its directory gets a suffix from its id.
 #[derive(Debug)]
-pub struct AgentDirs(HashMap<String, String>);
+pub(super) struct AgentDirs(HashMap<String, String>);
 
 impl AgentDirs {
     /// Fetches the agents, including destroyed ones, and assigns the directories.
-    pub fn fetch(app: &mut App) -> Result<Self, Error> {
+    pub(super) fn fetch(app: &mut App) -> Result<Self, Error> {
         let mut agents = app.call::<List>(&ListParams { all: true })?.agents;
         // The active agent gets the plain name, otherwise the newest.
         agents.sort_by_key(|agent| (agent.status != AgentStatus::Active, std::cmp::Reverse(agent.created_at)));
@@ -34,7 +34,7 @@ impl AgentDirs {
     ///
     /// # Errors
     /// The agent's name is no valid directory name.
-    pub fn dir_for(&self, session: &ExportSession) -> Result<PathBuf, Error> {
+    pub(super) fn dir_for(&self, session: &ExportSession) -> Result<PathBuf, Error> {
         let known = self.0.get(&session.agent_id.to_string());
         let name = known.unwrap_or(&session.agent_name);
         if name.is_empty() || name.contains('/') || name.starts_with('.') {

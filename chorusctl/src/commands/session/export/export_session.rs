@@ -6,7 +6,7 @@ use uuid::Uuid;
 /// A session of the selection. Other fields are not parsed: for a thousand sessions that would take longer than writing
 /// the files.
 #[derive(Debug, Deserialize)]
-pub struct ExportSession {
+pub(super) struct ExportSession {
     pub id: Uuid,
     pub session_id: String,
     pub agent_id: Uuid,

@@ -15,7 +15,7 @@ use crate::error::Error;
 
 /// Outcome of writing one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WriteOutcome {
+pub(super) enum WriteOutcome {
     Written,
     /// The file exists with the same content.
     Unchanged,
@@ -23,7 +23,7 @@ pub enum WriteOutcome {
 
 /// A directory for exported files.
 #[derive(Debug)]
-pub struct OutputDir {
+pub(super) struct OutputDir {
     path: PathBuf,
     /// Subdirectories that are known to exist.
     created: Mutex<HashSet<PathBuf>>,
@@ -35,7 +35,7 @@ pub struct OutputDir {
 
 impl OutputDir {
     #[must_use]
-    pub fn new(path: &Path) -> Self {
+    pub(super) fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
             created: Mutex::default(),
@@ -46,7 +46,7 @@ impl OutputDir {
 
     /// Writes a file at `path` below the directory, unless it exists with the same content. On an error an existing
     /// file is unchanged.
-    pub fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<WriteOutcome, Error> {
+    pub(super) fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<WriteOutcome, Error> {
         let target = self.path.join(path);
         let failed = |error: &io::Error| Error::for_file(&target.to_string_lossy(), error);
         let there = fs::metadata(&target).ok();

@@ -19,10 +19,10 @@ const MAX_THREADS: usize = 4;
 const MIN_PARALLEL_JOBS: usize = 8;
 
 /// A session and the path of its file in the directory.
-pub type ExportJob = (ExportSession, PathBuf);
+pub(super) type ExportJob = (ExportSession, PathBuf);
 
 /// Outcome of one job.
-pub enum JobOutcome {
+pub(super) enum JobOutcome {
     Written(WriteOutcome),
     /// The session file cannot be used: fetch the text from the daemon.
     FetchNeeded,
@@ -33,7 +33,7 @@ pub enum JobOutcome {
 ///
 /// # Errors
 /// A thread cannot be started. Threads that were started finish first.
-pub fn write_parallel(
+pub(super) fn write_parallel(
     folder: &OutputDir,
     jobs: &[ExportJob],
     form: ExportFormat,

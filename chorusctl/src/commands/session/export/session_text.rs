@@ -13,12 +13,12 @@ use crate::error::Error;
 const MAX_READ_ATTEMPTS: u32 = 5;
 
 /// Returns the text of a session: its file if possible, otherwise from the daemon.
-pub fn read_session(app: &mut App, session: &ExportSession, form: ExportFormat) -> Result<Vec<u8>, Error> {
+pub(super) fn read_session(app: &mut App, session: &ExportSession, form: ExportFormat) -> Result<Vec<u8>, Error> {
     read_session_file(session, form).map_or_else(|| fetch_session(app, session, form), Ok)
 }
 
 /// Fetches the text of a session from the daemon, piece by piece.
-pub fn fetch_session(app: &mut App, session: &ExportSession, form: ExportFormat) -> Result<Vec<u8>, Error> {
+pub(super) fn fetch_session(app: &mut App, session: &ExportSession, form: ExportFormat) -> Result<Vec<u8>, Error> {
     let id = session.id.to_string();
     let first = ReadParams { agent: None, session: id, form, offset: None, fingerprint: None };
     let (mut params, mut all, mut tries) = (first.clone(), String::new(), MAX_READ_ATTEMPTS);
@@ -43,7 +43,7 @@ pub fn fetch_session(app: &mut App, session: &ExportSession, form: ExportFormat)
 
 /// Reads the session file directly, if it is readable here and has the form that Chorus writes. Others, for example of
 /// schema 1, must be converted by the daemon.
-pub fn read_session_file(session: &ExportSession, form: ExportFormat) -> Option<Vec<u8>> {
+pub(super) fn read_session_file(session: &ExportSession, form: ExportFormat) -> Option<Vec<u8>> {
     let bytes = match form {
         ExportFormat::Json => fs::read(&session.file_path).ok()?,
         ExportFormat::Jsonl | ExportFormat::Md | ExportFormat::Html => return None,

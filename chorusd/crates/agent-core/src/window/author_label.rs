@@ -10,7 +10,7 @@ const MAX_NAME_CHARS: usize = 64;
 /// Puts a line with the author's name, `[Mara]`, in front of a message from a channel. Authors cannot forge this line,
 /// because the first line is always added here.
 #[must_use]
-pub fn with_author_label(mut message: Message) -> Message {
+pub(super) fn with_author_label(mut message: Message) -> Message {
     let source = message.source.as_ref().map(|source: &Source| source.kind);
     if !has_author_label(message.role, source) {
         return message;

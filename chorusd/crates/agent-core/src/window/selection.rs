@@ -26,7 +26,7 @@ impl BudgetUse {
 /// Returns the indices of the messages in the window, in order: whole turns from the end as far as the budget allows.
 /// If the newest turn alone exceeds it, its first message and as much of its end as fits, but at least its last tool
 /// calls with their results.
-pub fn select_messages(record: &[StoredMessage], budget: WindowBudget) -> Vec<usize> {
+pub(super) fn select_messages(record: &[StoredMessage], budget: WindowBudget) -> Vec<usize> {
     let mut spent = BudgetUse { messages: 0, tokens: 0 };
     let (mut begin, mut turn) = (record.len(), record.len());
     while let Some(start) = turn_start_before(record, turn) {

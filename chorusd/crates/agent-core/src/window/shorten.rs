@@ -29,7 +29,7 @@ pub struct ShortenedMessage {
 
 /// Returns the limit of tokens per message with which all messages together have at most `most` tokens, so that the
 /// longest ones shrink first; `None` if they already have no more than that.
-pub fn max_message_tokens(sizes: impl IntoIterator<Item = u64>, most: u64) -> Option<u64> {
+pub(super) fn max_message_tokens(sizes: impl IntoIterator<Item = u64>, most: u64) -> Option<u64> {
     let mut sizes: Vec<u64> = sizes.into_iter().collect();
     if sizes.iter().sum::<u64>() <= most {
         return None;
@@ -47,7 +47,7 @@ pub fn max_message_tokens(sizes: impl IntoIterator<Item = u64>, most: u64) -> Op
 }
 
 /// Shortens messages so that all together have about `most` tokens.
-pub fn shorten_messages(messages: &mut [Message], most: u64) -> Vec<ShortenedMessage> {
+pub(super) fn shorten_messages(messages: &mut [Message], most: u64) -> Vec<ShortenedMessage> {
     let size = |message: &Message| MessageSize::of_message(message).tokens();
     let Some(cap) = max_message_tokens(messages.iter().map(size), most) else { return Vec::new() };
     let long = messages.iter_mut().filter(|message| size(message) > cap);
@@ -143,7 +143,7 @@ fn cut_values(value: &mut Value, share: &impl Fn(usize) -> usize) -> u64 {
 }
 
 /// Returns the start of the character that contains byte `at`.
-pub fn floor_char_boundary(text: &str, at: usize) -> usize {
+pub(super) fn floor_char_boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 

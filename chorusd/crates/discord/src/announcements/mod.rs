@@ -38,7 +38,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_CONCURRENT_POSTS: usize = 8;
 
 /// Announces events until the daemon stops, then announces the stop.
-pub async fn run(bridge: &Arc<DiscordApp>) {
+pub(crate) async fn run(bridge: &Arc<DiscordApp>) {
     let telling = async {
         let (mut last, mut begun) = (None, false);
         loop {

@@ -22,7 +22,7 @@ const STOPPED: i64 = -1;
 
 /// The announcement of a start.
 #[derive(Debug, Default)]
-pub struct StartAnnouncement {
+pub(super) struct StartAnnouncement {
     pub posts: Vec<NewPost>,
     /// The new start times to store; `None` if they are unchanged.
     pub start_times: Option<String>,
@@ -41,7 +41,7 @@ fn encode_start_times(told: &StartTimes) -> Result<String> {
 }
 
 /// Builds the announcement of this start: for the `live` channels, and for those that were told of the stop before it.
-pub async fn announce_start(bridge: &DiscordApp, live: &[ChannelId]) -> Result<StartAnnouncement> {
+pub(super) async fn announce_start(bridge: &DiscordApp, live: &[ChannelId]) -> Result<StartAnnouncement> {
     let (mut due, now) = channels_for_start(load_start_times(bridge).await?, live, bridge.ops.clock.now());
     // The agent of the channel may have been destroyed since the stop.
     due.retain(|channel| bridge.channels.agent_of(*channel).is_some());
@@ -65,7 +65,7 @@ pub async fn announce_start(bridge: &DiscordApp, live: &[ChannelId]) -> Result<S
 ///
 /// # Errors
 /// If the database cannot be read or written, nobody is told.
-pub async fn record_stop(bridge: &DiscordApp, live: Vec<ChannelId>) -> Result<Vec<ChannelId>> {
+pub(super) async fn record_stop(bridge: &DiscordApp, live: Vec<ChannelId>) -> Result<Vec<ChannelId>> {
     let (due, now) = channels_for_stop(load_start_times(bridge).await?, live, bridge.ops.clock.now());
     if !due.is_empty() {
         let news =

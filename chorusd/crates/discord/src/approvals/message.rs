@@ -14,7 +14,7 @@ const MAX_ACTION_CHARS: usize = 1200;
 const MAX_REASON_CHARS: usize = 250;
 
 /// Renders an open approval with the whole action, in the message or as a file.
-pub fn open_message(approval: &Approval) -> (String, Option<File>) {
+pub(super) fn open_message(approval: &Approval) -> (String, Option<File>) {
     let sheet = action_text(approval);
     let (mut text, file) = heading_and_action(approval, &sheet, "asks");
     let seconds = approval.expires_at.as_second();
@@ -23,7 +23,7 @@ pub fn open_message(approval: &Approval) -> (String, Option<File>) {
 }
 
 /// Renders an approval that is not open any more.
-pub fn closed_message(approval: &Approval) -> (String, Option<File>) {
+pub(super) fn closed_message(approval: &Approval) -> (String, Option<File>) {
     let (mut text, file) = heading_and_action(approval, &action_text(approval), "asked");
     text.push('\n');
     let by = approval.decided_by.as_deref().map(format_requester);
@@ -57,7 +57,7 @@ fn heading_and_action(approval: &Approval, sheet: &str, asks: &str) -> (String, 
 
 /// Renders the whole action with its details; invisible characters are made visible.
 #[must_use]
-pub fn action_text(approval: &Approval) -> String {
+pub(crate) fn action_text(approval: &Approval) -> String {
     let mut sheet = make_visible(&approval.action);
     for detail in &approval.details {
         sheet.push_str(&format!(
@@ -97,7 +97,7 @@ fn rule_text(rule: &Rule) -> String {
 
 /// Formats a requester as the audit log writes it: a Discord user becomes a mention.
 #[must_use]
-pub fn format_requester(who: &str) -> String {
+pub(crate) fn format_requester(who: &str) -> String {
     match who.strip_prefix("discord:") {
         Some(id) if !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()) => format!("<@{id}>"),
         _ if who == "owner" => "the owner".to_owned(),

@@ -12,7 +12,7 @@ use chorus_proto::{ErrorKind, Event};
 
 use super::app::DiscordApp;
 use super::outbox::{Button, MessageBody, Post, Style};
-pub use message::{action_text, format_requester};
+pub(crate) use message::{action_text, format_requester};
 
 /// Prefix of the outbox keys of approval posts.
 const KEY_PREFIX: &str = "approval:";
@@ -56,7 +56,7 @@ fn parse_approval(event: &Event) -> Option<Approval> {
 
 /// Builds the post that asks about an approval. Returns `None` if the agent has no channel or the approval is not open
 /// any more.
-pub async fn question_post(bridge: &DiscordApp, event: &Event) -> Result<Option<NewPost>> {
+pub(crate) async fn question_post(bridge: &DiscordApp, event: &Event) -> Result<Option<NewPost>> {
     let Some(approval) = parse_approval(event) else { return Ok(None) };
     let agent = bridge.ops.agents.by_name(&approval.agent);
     let Some((channel, _)) = agent.and_then(|agent| bridge.channels.channel_of(agent.settings.id)) else {
@@ -86,7 +86,7 @@ pub async fn question_post(bridge: &DiscordApp, event: &Event) -> Result<Option<
 /// Returns the buttons of an approval that `who` may press, as custom ids with labels. `whole`: they see all of the
 /// action; if not, they can only deny it.
 #[must_use]
-pub fn allowed_buttons(
+pub(crate) fn allowed_buttons(
     approval: &Approval,
     who: &Requester,
     approver: bool,
@@ -104,7 +104,7 @@ pub fn allowed_buttons(
 
 /// Edits the post of a decided approval: it shows the decision and has no buttons any more. Calling it twice does no
 /// harm.
-pub async fn on_decided(bridge: &DiscordApp, event: &Event) -> Result<()> {
+pub(crate) async fn on_decided(bridge: &DiscordApp, event: &Event) -> Result<()> {
     match parse_approval(event) {
         Some(approval) => close_question(bridge, &approval).await,
         None => Ok(()),
@@ -122,7 +122,7 @@ async fn close_question(bridge: &DiscordApp, approval: &Approval) -> Result<()> 
 }
 
 /// Closes the posts of approvals that are not open any more but still look open, most of them from the previous run.
-pub async fn close_stale(bridge: &DiscordApp) -> Result<()> {
+pub(crate) async fn close_stale(bridge: &DiscordApp) -> Result<()> {
     for about in bridge.outbox.keys_with_prefix(KEY_PREFIX).await? {
         let approval = get_approval(&bridge.ops, about.strip_prefix(KEY_PREFIX).unwrap_or_default()).await?;
         match approval {
@@ -139,7 +139,7 @@ pub async fn close_stale(bridge: &DiscordApp) -> Result<()> {
 /// # Errors
 /// `denied` if the person may not answer it, `conflict` if the action is another one by now or the approval was
 /// decided, `expired`, `not_found`. Nothing is done then.
-pub async fn on_button(bridge: &DiscordApp, custom_id: &str, by: &Answerer) -> Result<String> {
+pub(crate) async fn on_button(bridge: &DiscordApp, custom_id: &str, by: &Answerer) -> Result<String> {
     let unknown = || Error::new(ErrorKind::NotFound, "nobody is asked that any more");
     let (press, id, prefix) = ApprovalButton::parse(custom_id).ok_or_else(unknown)?;
     let asked = get_approval(&bridge.ops, id).await?.ok_or_else(unknown)?;

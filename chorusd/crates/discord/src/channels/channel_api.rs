@@ -19,11 +19,11 @@ use super::{create, sync, welcome};
 
 /// Implements [`ChannelApi`] for operations, as long as the Discord front end runs.
 #[derive(Debug)]
-pub struct DiscordChannels(Weak<DiscordApp>);
+pub(crate) struct DiscordChannels(Weak<DiscordApp>);
 
 impl DiscordChannels {
     /// Registers it with `ops` and with the outbox.
-    pub fn install(bridge: &Arc<DiscordApp>) {
+    pub(crate) fn install(bridge: &Arc<DiscordApp>) {
         let door = Arc::new(Self(Arc::downgrade(bridge)));
         let _ = bridge.ops.discord.channel_api.set(door.clone());
         bridge.outbox.set_lost_channel_listener(door);

@@ -23,7 +23,7 @@ const MAX_REFUSED_CATEGORIES: usize = 4;
 const INVALID_FORM: u64 = 50_035;
 
 /// Creates a channel for the agent `name`.
-pub async fn create_for_agent(
+pub(super) async fn create_for_agent(
     bridge: &DiscordApp,
     name: &str,
     prompt: Option<&str>,

@@ -138,7 +138,7 @@ impl GuildAllowlist {
 
 /// Requests the list of guilds after the session of the previous daemon was resumed, because the gateway does not send
 /// it.
-pub async fn refresh_after_resume(bridge: Arc<DiscordApp>) {
+pub(super) async fn refresh_after_resume(bridge: Arc<DiscordApp>) {
     #[derive(serde::Deserialize)]
     struct OwnGuild {
         id: GuildId,

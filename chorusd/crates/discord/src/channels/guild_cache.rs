@@ -21,7 +21,7 @@ const REQUIRED_PERMISSIONS: [(Permissions, &str); 4] = [
 
 /// Guilds in memory, with what determines who may do what in which channel.
 #[derive(Debug, Default)]
-pub struct GuildCache {
+pub(super) struct GuildCache {
     inner: RwLock<Inner>,
 }
 
@@ -36,7 +36,7 @@ struct Inner {
 
 /// Whether a channel can become an agent's channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ChannelFitness {
+pub(super) enum ChannelFitness {
     /// It is in none of the cached guilds.
     Unknown,
     /// It cannot, for this reason.
@@ -47,7 +47,7 @@ pub enum ChannelFitness {
 impl GuildCache {
     /// Updates the cache from an event. `serves` tells whether a guild is allowed. Returns the guild that is complete
     /// now.
-    pub fn apply(&self, event: &Event, serves: impl Fn(GuildId) -> bool) -> Option<GuildId> {
+    pub(super) fn apply(&self, event: &Event, serves: impl Fn(GuildId) -> bool) -> Option<GuildId> {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         match event {
             Event::Ready(ready) => {
@@ -102,7 +102,7 @@ impl GuildCache {
 
     /// Returns the ids of all guilds, cached or pending, in ascending order.
     #[must_use]
-    pub fn guild_ids(&self) -> Vec<GuildId> {
+    pub(super) fn guild_ids(&self) -> Vec<GuildId> {
         let inner = self.read();
         let mut known: Vec<GuildId> = inner.guilds.keys().chain(&inner.pending).copied().collect();
         drop(inner);
@@ -113,38 +113,38 @@ impl GuildCache {
 
     /// Returns whether all guilds are cached, so that a channel in none of them does not exist.
     #[must_use]
-    pub fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         let inner = self.read();
         inner.own_user_id.is_some() && inner.pending.is_empty()
     }
 
     /// Returns the guild of a channel.
     #[must_use]
-    pub fn guild_of(&self, channel: ChannelId) -> Option<GuildId> {
+    pub(super) fn guild_of(&self, channel: ChannelId) -> Option<GuildId> {
         self.read().guilds.values().find(|guild| guild.channels.contains_key(&channel)).map(|guild| guild.id)
     }
 
     /// Returns the id of Chorus's own user; `None` before the first connection.
     #[must_use]
-    pub fn own_user_id(&self) -> Option<UserId> {
+    pub(super) fn own_user_id(&self) -> Option<UserId> {
         self.read().own_user_id
     }
 
     /// Returns the owner of a guild, if known.
     #[must_use]
-    pub fn owner_of(&self, guild: GuildId) -> Option<UserId> {
+    pub(super) fn owner_of(&self, guild: GuildId) -> Option<UserId> {
         self.read().guilds.get(&guild).map(|guild| guild.owner_id)
     }
 
     /// Returns the name of a channel.
     #[must_use]
-    pub fn name_of(&self, channel: ChannelId) -> Option<String> {
+    pub(super) fn name_of(&self, channel: ChannelId) -> Option<String> {
         self.read().guilds.values().find_map(|guild| guild.channels.get(&channel)).map(|found| found.name.clone())
     }
 
     /// Returns whether Chorus has these permissions in a channel; `None` if not known.
     #[must_use]
-    pub fn has_permissions(&self, channel: ChannelId, wanted: Permissions) -> Option<bool> {
+    pub(super) fn has_permissions(&self, channel: ChannelId, wanted: Permissions) -> Option<bool> {
         let inner = self.read();
         let guild = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel))?;
         let me = guild.members.get(&inner.own_user_id?)?;
@@ -155,7 +155,12 @@ impl GuildCache {
     /// does not send the roles of other members, so each role is checked as if a member had only that one. Returns
     /// false if the channel is not cached.
     #[must_use]
-    pub fn all_members_have(&self, channel: ChannelId, wanted: Permissions, fits: impl Fn(&Role) -> bool) -> bool {
+    pub(super) fn all_members_have(
+        &self,
+        channel: ChannelId,
+        wanted: Permissions,
+        fits: impl Fn(&Role) -> bool,
+    ) -> bool {
         let inner = self.read();
         let Some(guild) = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel)) else {
             return false;
@@ -182,7 +187,7 @@ impl GuildCache {
 
     /// Checks whether an agent can have this channel.
     #[must_use]
-    pub fn check_channel(&self, channel: ChannelId) -> ChannelFitness {
+    pub(super) fn check_channel(&self, channel: ChannelId) -> ChannelFitness {
         let inner = self.read();
         let Some(guild) = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel)) else {
             return ChannelFitness::Unknown;

@@ -18,12 +18,12 @@ use serenity::model::event::Event;
 use serenity::model::id::{ChannelId, GuildId, UserId};
 use uuid::Uuid;
 
-pub use self::guild_allowlist::GuildAllowlist;
+pub(crate) use self::guild_allowlist::GuildAllowlist;
 use self::guild_cache::GuildCache;
 use super::app::DiscordApp;
 use super::inbound::ChannelNames;
-pub use channel_api::DiscordChannels;
-pub use restore_button::{restore_button_id as restore_button, restore_session};
+pub(crate) use channel_api::DiscordChannels;
+pub(crate) use restore_button::{restore_button_id as restore_button, restore_session};
 
 /// The channels of agents. All state is in memory.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl ChannelNames for AgentChannels {
 }
 
 /// Handles a new connection. A resumed session sends no guilds, so the channels and guilds are requested.
-pub fn on_connected(bridge: &Arc<DiscordApp>, resumed: bool) {
+pub(crate) fn on_connected(bridge: &Arc<DiscordApp>, resumed: bool) {
     if resumed && bridge.channels.guild_cache.guild_ids().is_empty() {
         bridge.tasks.spawn(guild_allowlist::refresh_after_resume(bridge.clone()));
         bridge.tasks.spawn(sync::sync_all(bridge.clone()));
@@ -124,7 +124,7 @@ pub fn on_connected(bridge: &Arc<DiscordApp>, resumed: bool) {
 }
 
 /// Updates the caches from a gateway event. Does not block.
-pub fn handle_event(bridge: &Arc<DiscordApp>, event: &Event) {
+pub(crate) fn handle_event(bridge: &Arc<DiscordApp>, event: &Event) {
     let rooms = &bridge.channels;
     rooms.allowlist.handle_event(event);
     if let Some(guild) = rooms.guild_cache.apply(event, |guild| rooms.serves(guild)) {

@@ -7,7 +7,7 @@ use serenity::model::id::RoleId;
 
 /// Returns the permissions of `member` in `channel`: those of all their roles, changed by the channel's overwrites for
 /// everybody, then for roles, then for the member.
-pub fn member_permissions_in(guild: &Guild, channel: &GuildChannel, member: &Member) -> Permissions {
+pub(super) fn member_permissions_in(guild: &Guild, channel: &GuildChannel, member: &Member) -> Permissions {
     if member.user.id == guild.owner_id {
         return Permissions::all();
     }
@@ -48,7 +48,7 @@ mod tests {
     /// A guild 1 with the roles 1 (everybody), 2 and 3, and a channel 5 with `overwrites` (type, id, allow, deny).
     fn permissions(roles: [u64; 3], own: &[u64], overwrites: &[(u8, u64, u64, u64)]) -> u64 {
         let role = |(at, bits): (usize, &u64)| {
-            json!({"id": (at + 1).to_string(), "name": "r", "color": 0, "hoist": false, "managed": false,
+            json!({"id": (at + 1).to_string(), "name": "r", "color": 0, "colors": {"primary_color": 0}, "hoist": false, "managed": false,
                 "mentionable": false, "position": at, "permissions": bits.to_string(), "guild_id": "1"})
         };
         let overwrite = |(kind, id, allow, deny): &(u8, u64, u64, u64)| json!({"type": kind, "id": id.to_string(), "allow": allow.to_string(), "deny": deny.to_string()});

@@ -14,7 +14,7 @@ use super::super::commands::rewrite_commands;
 
 /// Returns the custom id of the button for a session.
 #[must_use]
-pub fn restore_button_id(session: Uuid) -> String {
+pub(crate) fn restore_button_id(session: Uuid) -> String {
     format!("restore:{session}")
 }
 
@@ -23,7 +23,12 @@ pub fn restore_button_id(session: Uuid) -> String {
 ///
 /// # Errors
 /// `not_found` if the channel belongs to no agent; otherwise those of `context restore`.
-pub async fn restore_session(bridge: &DiscordApp, channel: ChannelId, session: &str, by: &Requester) -> Result<String> {
+pub(crate) async fn restore_session(
+    bridge: &DiscordApp,
+    channel: ChannelId,
+    session: &str,
+    by: &Requester,
+) -> Result<String> {
     let agent = bridge.channels.agent_of(channel).ok_or_else(|| {
         Error::new(ErrorKind::NotFound, "this channel is no agent's any more")
             .hint("`/agent list` shows which channel is whose")

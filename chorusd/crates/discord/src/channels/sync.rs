@@ -13,7 +13,7 @@ use super::super::app::DiscordApp;
 use super::super::rest::RestError;
 
 /// Synchronizes the agents whose channels are in a guild that was received, and those whose channels are in no guild.
-pub async fn sync_guild(bridge: Arc<DiscordApp>, guild: GuildId) {
+pub(super) async fn sync_guild(bridge: Arc<DiscordApp>, guild: GuildId) {
     let rooms = &bridge.channels;
     let whole = rooms.guild_cache.is_complete();
     let concerns = |entry: &Arc<AgentEntry>| {
@@ -27,26 +27,26 @@ pub async fn sync_guild(bridge: Arc<DiscordApp>, guild: GuildId) {
 
 /// Synchronizes all agents after the session of the previous daemon was resumed. Changes since are replayed, so only
 /// channels without a record are requested.
-pub async fn sync_all(bridge: Arc<DiscordApp>) {
+pub(super) async fn sync_all(bridge: Arc<DiscordApp>) {
     let agents = bridge.ops.agents.all();
     sync_agents(&bridge, agents, false).await;
 }
 
 /// Synchronizes one agent.
-pub async fn sync_agent(bridge: Arc<DiscordApp>, agent: uuid::Uuid) {
+pub(super) async fn sync_agent(bridge: Arc<DiscordApp>, agent: uuid::Uuid) {
     let agents = bridge.ops.agents.by_id(agent).into_iter().collect();
     sync_agents(&bridge, agents, true).await;
 }
 
 /// Detaches the agent of a channel that was deleted.
-pub async fn on_channel_deleted(bridge: Arc<DiscordApp>, channel: ChannelId) {
+pub(super) async fn on_channel_deleted(bridge: Arc<DiscordApp>, channel: ChannelId) {
     if let Err(failure) = discord_channel::detach_channel(&bridge.ops, channel.get()).await {
         tracing::error!(%channel, %failure, "an agent keeps a channel that is gone");
     }
 }
 
 /// Checks a channel that a post did not find. If it was deleted, its agent goes on without a channel.
-pub async fn verify_deleted(bridge: Arc<DiscordApp>, channel: ChannelId) {
+pub(super) async fn verify_deleted(bridge: Arc<DiscordApp>, channel: ChannelId) {
     if matches!(bridge.rest.background().channel(channel).await, Err(RestError::Gone { .. })) {
         on_channel_deleted(bridge, channel).await;
     }

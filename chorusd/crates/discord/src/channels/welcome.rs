@@ -9,7 +9,7 @@ const MAX_PROMPT_CHARS: usize = 1200;
 /// Returns the topic of a channel: the beginning of the agent's system prompt on one line, up to the end of a sentence
 /// or at least of a word.
 #[must_use]
-pub fn channel_topic(prompt: &str) -> String {
+pub(super) fn channel_topic(prompt: &str) -> String {
     let line = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
     shorten(&line, MAX_TOPIC_CHARS)
 }
@@ -17,7 +17,7 @@ pub fn channel_topic(prompt: &str) -> String {
 /// Returns the first message in the channel of an agent. `permissions` is the name of its profile, or `None` for a
 /// profile of its own.
 #[must_use]
-pub fn welcome_text(name: &str, prompt: Option<&str>, permissions: Option<&str>) -> String {
+pub(super) fn welcome_text(name: &str, prompt: Option<&str>, permissions: Option<&str>) -> String {
     let mut text = format!("**{name}** is here. Write in this channel to talk to it.\n");
     if let Some(prompt) = prompt {
         // Quoted line by line, so that the prompt cannot imitate other lines of the message.

@@ -19,7 +19,7 @@ use super::response::Response;
 use super::text_format::{Redact as _, code_block, inline_code, inline_text, pluralize, truncate, warning_lines};
 
 /// Creates an agent in this guild.
-pub async fn init(call: &Invocation) -> Result<Response> {
+pub(super) async fn init(call: &Invocation) -> Result<Response> {
     let (by, ops) = (&call.caller, call.caller.ops());
     let text = |name: &str| call.args.text(name).map(str::to_owned);
     let name = call.args.require_text("name")?.trim().to_owned();
@@ -43,7 +43,7 @@ pub async fn init(call: &Invocation) -> Result<Response> {
 }
 
 /// Asks for confirmation before an agent is destroyed.
-pub async fn destroy(call: &Invocation) -> Result<Response> {
+pub(super) async fn destroy(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let agent = by.resolve_agent(Some(call.args.require_text("name")?))?;
     let (id, keep_files) = (agent.settings.id, call.args.flag("keep_files"));
@@ -64,7 +64,7 @@ pub async fn destroy(call: &Invocation) -> Result<Response> {
 }
 
 /// Destroys an agent after the confirmation.
-pub async fn destroy_confirmed(by: &Caller, agent: Uuid, keep_files: bool) -> Result<Response> {
+pub(super) async fn destroy_confirmed(by: &Caller, agent: Uuid, keep_files: bool) -> Result<Response> {
     by.check_right(Right::Channels)?;
     let ops = by.ops();
     let entry = ops.agents.by_id(agent).filter(|entry| by.is_guild_agent(entry));
@@ -86,7 +86,7 @@ pub async fn destroy_confirmed(by: &Caller, agent: Uuid, keep_files: bool) -> Re
 }
 
 /// Lists the agents that the caller may see.
-pub async fn list(call: &Invocation) -> Result<Response> {
+pub(super) async fn list(call: &Invocation) -> Result<Response> {
     let visible: Vec<Uuid> = call.caller.visible_agents().iter().map(|entry| entry.settings.id).collect();
     if visible.is_empty() {
         let hint = if call.caller.member.rights.manage_channels { " `/agent init` makes one." } else { "" };
@@ -103,7 +103,7 @@ pub async fn list(call: &Invocation) -> Result<Response> {
 }
 
 /// Formats an agent on one line.
-pub fn agent_line(by: &Caller, agent: &Agent) -> String {
+pub(super) fn agent_line(by: &Caller, agent: &Agent) -> String {
     let mut parts = vec![format!("**{}**", inline_text(by, &agent.name, 64))];
     parts.extend(agent.channel_id.as_ref().map(|channel| format!("<#{channel}>")));
     parts.push(match &agent.context {
@@ -119,7 +119,7 @@ pub fn agent_line(by: &Caller, agent: &Agent) -> String {
 }
 
 /// Shows or sets the configuration of an agent.
-pub async fn config(call: &Invocation) -> Result<Response> {
+pub(super) async fn config(call: &Invocation) -> Result<Response> {
     let (by, ops, given) = (&call.caller, call.caller.ops(), &call.args);
     let agent = by.resolve_agent(Some(given.require_text("name")?))?;
     let (id, name) = (agent.settings.id, agent.settings.name.clone());

@@ -24,7 +24,7 @@ const MAX_SESSIONS: u64 = 500;
 const IDLE_TIMEOUTS: [&str; 5] = ["10m", "30m", "2h", "1d", "0"];
 
 /// Returns names and values for what is typed into the option `name`; empty on any error.
-pub async fn suggest_choices(
+pub(super) async fn suggest_choices(
     by: &Caller,
     action: &Subcommand,
     given: &Arguments,

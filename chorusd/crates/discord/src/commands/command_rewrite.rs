@@ -26,7 +26,7 @@ const PERSON_PREFIX: &str = "discord:";
 /// Replaces the `chorusctl` commands in `advice` by slash commands. A command that has none is named as one for the
 /// terminal.
 #[must_use]
-pub fn rewrite_commands(advice: &str) -> String {
+pub(crate) fn rewrite_commands(advice: &str) -> String {
     // The text already says that it is about the terminal.
     if advice.contains("at the terminal") || advice.contains("at a terminal") {
         return advice.to_owned();
@@ -51,7 +51,7 @@ pub fn rewrite_commands(advice: &str) -> String {
 /// Replaces `discord:ID`, the form of the audit log, by a mention. Chorus's messages allow no mentions, so it notifies
 /// nobody.
 #[must_use]
-pub fn mention_people(text: &str) -> String {
+pub(super) fn mention_people(text: &str) -> String {
     let (mut said, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find(PERSON_PREFIX) {
         let id = &rest[at + PERSON_PREFIX.len()..];

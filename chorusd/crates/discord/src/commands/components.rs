@@ -70,7 +70,7 @@ impl ButtonKind {
 }
 
 /// Handles a press of a button.
-pub async fn handle_button(bridge: Arc<DiscordApp>, pressed: ComponentInteraction) {
+pub(crate) async fn handle_button(bridge: Arc<DiscordApp>, pressed: ComponentInteraction) {
     let ComponentInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = pressed;
     let way = InteractionRef { id, application: application_id, token };
     let Some((guild, member)) = guild_id.zip(member) else {

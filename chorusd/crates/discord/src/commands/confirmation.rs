@@ -19,7 +19,7 @@ const MAX_OPEN: usize = 1000;
 
 /// A command that waits for its confirmation, and its agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PendingCommand {
+pub(super) enum PendingCommand {
     Clear { agent: Uuid, save: bool },
     Destroy { agent: Uuid, keep_files: bool },
 }
@@ -35,7 +35,7 @@ struct Confirmation {
 
 /// The outcome of a button press.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ConfirmOutcome {
+pub(super) enum ConfirmOutcome {
     /// The right person confirmed in time. Each confirmation is given once.
     Confirmed(PendingCommand),
     /// Somebody else was asked.
@@ -46,11 +46,11 @@ pub enum ConfirmOutcome {
 
 /// The confirmations that are open.
 #[derive(Debug, Default)]
-pub struct Confirmations(Mutex<HashMap<Uuid, Confirmation>>);
+pub(super) struct Confirmations(Mutex<HashMap<Uuid, Confirmation>>);
 
 impl Confirmations {
     /// Returns a response that asks for confirmation: `text` with two buttons.
-    pub fn ask(
+    pub(super) fn ask(
         &self,
         bridge: &DiscordApp,
         by: &Requester,
@@ -82,7 +82,7 @@ impl Confirmations {
     }
 
     /// Takes a confirmation if it belongs to this person and has not expired.
-    pub fn take(&self, id: Uuid, now: Ticks, by: &Requester) -> ConfirmOutcome {
+    pub(super) fn take(&self, id: Uuid, now: Ticks, by: &Requester) -> ConfirmOutcome {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match open.get(&id) {
             Some(question) if question.due <= now => {}

@@ -29,7 +29,7 @@ async fn audited_agent(call: &Invocation, action: &str) -> Result<std::sync::Arc
     Ok(agent)
 }
 
-pub async fn save(call: &Invocation) -> Result<Response> {
+pub(super) async fn save(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let agent = audited_agent(call, "context.save").await?;
     let params = SaveParams {
@@ -46,7 +46,7 @@ pub async fn save(call: &Invocation) -> Result<Response> {
 
 /// Waits until a model's summary has replaced the first one, and returns the new response to the save. Returns `None`
 /// if there will be none.
-pub async fn wait_for_summary(by: &Caller, (session, below): (Uuid, String)) -> Option<Response> {
+pub(super) async fn wait_for_summary(by: &Caller, (session, below): (Uuid, String)) -> Option<Response> {
     let saved = tokio::time::timeout(SUMMARY_TIMEOUT, command_support::wait_for_summary(by.ops(), session)).await;
     let saved = saved.ok()?.inspect_err(|failure| tracing::warn!(%failure, "a summary is not shown")).ok()??;
     Some(Response::new(saved_text(by, &saved, false) + &below))
@@ -59,7 +59,7 @@ fn saved_text(by: &Caller, session: &Session, pending: bool) -> String {
 }
 
 /// Asks for confirmation before the conversation is cleared.
-pub async fn clear(call: &Invocation) -> Result<Response> {
+pub(super) async fn clear(call: &Invocation) -> Result<Response> {
     let (by, save) = (&call.caller, call.args.flag("save"));
     let agent = by.resolve_agent(call.args.text("agent"))?;
     let id = agent.settings.id;
@@ -87,7 +87,7 @@ pub async fn clear(call: &Invocation) -> Result<Response> {
 }
 
 /// Clears the conversation after the confirmation.
-pub async fn clear_confirmed(by: &Caller, agent: Uuid, save: bool) -> Result<Response> {
+pub(super) async fn clear_confirmed(by: &Caller, agent: Uuid, save: bool) -> Result<Response> {
     by.check_right(Right::Change)?;
     let entry = by.ops().agents.by_id(agent).filter(|entry| by.is_guild_agent(entry));
     let entry = entry.ok_or_else(|| Error::new(ErrorKind::AgentNotFound, "that agent is gone"))?;
@@ -107,7 +107,7 @@ pub async fn clear_confirmed(by: &Caller, agent: Uuid, save: bool) -> Result<Res
     Ok(Response { public_text: Some(aloud), ..Response::new(format!("Cleared: {went}")) })
 }
 
-pub async fn restore(call: &Invocation) -> Result<Response> {
+pub(super) async fn restore(call: &Invocation) -> Result<Response> {
     let (by, session) = (&call.caller, call.args.require_text("session")?.to_owned());
     let agent = audited_agent(call, "context.restore").await?;
     let params = RestoreParams {
@@ -130,7 +130,7 @@ pub async fn restore(call: &Invocation) -> Result<Response> {
     Ok(Response::new(text + &warning_lines(by, &done.warnings)))
 }
 
-pub async fn resume(call: &Invocation) -> Result<Response> {
+pub(super) async fn resume(call: &Invocation) -> Result<Response> {
     let (by, session) = (&call.caller, call.args.require_text("session")?.to_owned());
     let agent = audited_agent(call, "context.resume").await?;
     let params = ResumeParams { agent: Some(agent.settings.name.clone()), session };
@@ -142,7 +142,7 @@ pub async fn resume(call: &Invocation) -> Result<Response> {
     Ok(Response::new(text + &warning_lines(by, &done.warnings)))
 }
 
-pub async fn compact(call: &Invocation) -> Result<Response> {
+pub(super) async fn compact(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let agent = audited_agent(call, "context.compact").await?;
     let params = CompactParams { agent: Some(agent.settings.name.clone()), undo: call.args.flag("undo") };
@@ -162,7 +162,7 @@ pub async fn compact(call: &Invocation) -> Result<Response> {
     Ok(Response::new(text + &warning_lines(by, &done.warnings)))
 }
 
-pub async fn rewind(call: &Invocation) -> Result<Response> {
+pub(super) async fn rewind(call: &Invocation) -> Result<Response> {
     let agent = audited_agent(call, "context.rewind").await?;
     let undo = call.args.flag("undo");
     let params = RewindParams { agent: Some(agent.settings.name.clone()), n: call.args.number("turns"), undo };

@@ -5,7 +5,7 @@ use serenity::model::Permissions;
 
 /// A slash command, or a group of subcommands.
 #[derive(Debug)]
-pub struct Command {
+pub(super) struct Command {
     pub name: &'static str,
     pub description: &'static str,
     /// The permissions that a member needs to see the command. The right is checked again when the command runs.
@@ -14,14 +14,14 @@ pub struct Command {
 }
 
 #[derive(Debug)]
-pub enum Subcommands {
+pub(super) enum Subcommands {
     One(Subcommand),
     Many(&'static [Subcommand]),
 }
 
 /// A subcommand, or a command that has none.
 #[derive(Debug)]
-pub struct Subcommand {
+pub(super) struct Subcommand {
     /// The name behind that of the command; equal to it if the command has no subcommands.
     pub name: &'static str,
     pub description: &'static str,
@@ -34,7 +34,7 @@ pub struct Subcommand {
 
 /// Identifies the function that runs a subcommand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CommandId {
+pub(super) enum CommandId {
     AgentInit,
     AgentDestroy,
     AgentList,
@@ -63,7 +63,7 @@ pub enum CommandId {
 
 /// The right to use a command. To name another agent than the channel's own needs Manage Channels in addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Right {
+pub(super) enum Right {
     /// Everybody who sees the channel.
     Read,
     /// Manage Messages, or a role of `approvers`.
@@ -76,7 +76,7 @@ pub enum Right {
 
 /// An option of a command.
 #[derive(Debug)]
-pub struct CommandOption {
+pub(super) struct CommandOption {
     pub name: &'static str,
     pub description: &'static str,
     pub kind: OptionKind,
@@ -84,7 +84,7 @@ pub struct CommandOption {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OptionKind {
+pub(super) enum OptionKind {
     /// At most this many characters.
     Text(u16),
     /// A text with autocomplete.
@@ -98,7 +98,7 @@ pub enum OptionKind {
 
 /// What autocomplete suggests for an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Completion {
+pub(super) enum Completion {
     Agents,
     Sessions,
     Models,
@@ -112,7 +112,7 @@ const MAX_AUTOCOMPLETE_CHARS: u16 = 1000;
 
 impl Command {
     #[cfg(test)]
-    pub fn all_subcommands(&self) -> &[Subcommand] {
+    pub(super) fn all_subcommands(&self) -> &[Subcommand] {
         match &self.subcommands {
             Subcommands::One(action) => std::slice::from_ref(action),
             Subcommands::Many(actions) => actions,
@@ -120,7 +120,7 @@ impl Command {
     }
 
     /// Returns the definition for Discord's API. The command is available in guilds only, not in direct messages.
-    pub fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let options: Vec<Value> = match &self.subcommands {
             Subcommands::One(action) => action.options.iter().map(CommandOption::to_json).collect(),
             Subcommands::Many(actions) => actions.iter().map(Subcommand::to_json).collect(),

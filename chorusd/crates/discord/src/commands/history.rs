@@ -12,13 +12,13 @@ use super::invocation::{Caller, Invocation};
 use super::response::{Button, Response, Style};
 use super::text_format::{inline_code, inline_text, pluralize, relative_time, session_title};
 
-pub async fn history(call: &Invocation) -> Result<Response> {
+pub(super) async fn history(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     page_response(&call.caller, &agent, call.args.number("page").unwrap_or(1)).await
 }
 
 /// Shows the page that a button leads to.
-pub async fn show_page(by: &Caller, agent: Uuid, number: u64) -> Result<Response> {
+pub(super) async fn show_page(by: &Caller, agent: Uuid, number: u64) -> Result<Response> {
     let entry = by.ops().agents.by_id(agent).filter(|entry| by.is_guild_agent(entry));
     let gone = || Error::new(chorus_proto::ErrorKind::AgentNotFound, "that agent is gone");
     let agent = by.resolve_agent(Some(&entry.ok_or_else(gone)?.settings.name))?;
@@ -75,6 +75,6 @@ fn session_line(by: &Caller, number: u64, session: &Session) -> String {
 }
 
 /// Returns the custom id of the button that leads to a page.
-pub fn page_button_id(agent: Uuid, page: u64) -> String {
+pub(super) fn page_button_id(agent: Uuid, page: u64) -> String {
     format!("history:{agent}:{page}")
 }

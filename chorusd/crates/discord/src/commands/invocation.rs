@@ -16,7 +16,7 @@ use crate::member::GuildMember;
 
 /// The member who invoked a command or pressed a button, and where.
 #[derive(Debug, Clone)]
-pub struct Caller {
+pub(super) struct Caller {
     pub app: Arc<DiscordApp>,
     pub guild: GuildId,
     pub channel: ChannelId,
@@ -25,14 +25,14 @@ pub struct Caller {
 
 /// A command with its arguments.
 #[derive(Debug)]
-pub struct Invocation {
+pub(super) struct Invocation {
     pub caller: Caller,
     pub args: Arguments,
 }
 
 /// The arguments of a command, by name.
 #[derive(Debug, Default)]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// The name of the subcommand.
     pub subcommand: Option<String>,
     values: HashMap<String, ArgumentValue>,
@@ -47,7 +47,7 @@ enum ArgumentValue {
 
 impl Arguments {
     #[must_use]
-    pub fn from_data(data: &CommandData) -> Self {
+    pub(super) fn from_data(data: &CommandData) -> Self {
         match data.options.first() {
             Some(CommandDataOption { name, value: CommandDataOptionValue::SubCommand(options), .. }) => {
                 Self { subcommand: Some(name.clone()), values: argument_values(options) }
@@ -57,7 +57,7 @@ impl Arguments {
     }
 
     #[must_use]
-    pub fn text(&self, name: &str) -> Option<&str> {
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
         match self.values.get(name)? {
             ArgumentValue::Text(text) => Some(text),
             _ => None,
@@ -65,7 +65,7 @@ impl Arguments {
     }
 
     #[must_use]
-    pub fn number(&self, name: &str) -> Option<u64> {
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
         match self.values.get(name)? {
             ArgumentValue::Number(number) => Some(*number),
             _ => None,
@@ -73,7 +73,7 @@ impl Arguments {
     }
 
     #[must_use]
-    pub fn flag(&self, name: &str) -> bool {
+    pub(super) fn flag(&self, name: &str) -> bool {
         self.values.get(name) == Some(&ArgumentValue::Bool(true))
     }
 
@@ -81,7 +81,7 @@ impl Arguments {
     ///
     /// # Errors
     /// `invalid_params`; Discord itself asks for required options before it sends a command.
-    pub fn require_text(&self, name: &str) -> Result<&str> {
+    pub(super) fn require_text(&self, name: &str) -> Result<&str> {
         self.text(name).ok_or_else(|| Error::invalid(format!("`{name}` is missing")))
     }
 }
@@ -100,7 +100,7 @@ fn argument_values(options: &[CommandDataOption]) -> HashMap<String, ArgumentVal
 
 impl Caller {
     #[must_use]
-    pub fn ops(&self) -> &Ops {
+    pub(super) fn ops(&self) -> &Ops {
         &self.app.ops
     }
 
@@ -108,7 +108,7 @@ impl Caller {
     ///
     /// # Errors
     /// `denied`, with what is needed.
-    pub fn check_right(&self, right: Right) -> Result<&'static str> {
+    pub(super) fn check_right(&self, right: Right) -> Result<&'static str> {
         let rights = self.member.rights;
         let (has, needed) = match right {
             Right::Read => (true, "anybody"),
@@ -137,7 +137,7 @@ impl Caller {
 
     /// Replaces a `denied` error by `discord_failed` if the roles of the guild are not loaded.
     #[must_use]
-    pub fn verify_denial(&self, failure: Error) -> Error {
+    pub(super) fn verify_denial(&self, failure: Error) -> Error {
         if failure.kind == ErrorKind::Denied { self.ensure_roles_loaded().err().unwrap_or(failure) } else { failure }
     }
 
@@ -145,20 +145,20 @@ impl Caller {
     ///
     /// # Errors
     /// `model_unavailable` with the nearest names.
-    pub fn check_model(&self, name: &str) -> Result<()> {
+    pub(super) fn check_model(&self, name: &str) -> Result<()> {
         self.ops().models.resolve(name).map(drop)
     }
 
     /// The agent of this channel.
     #[must_use]
-    pub fn channel_agent(&self) -> Option<Arc<AgentEntry>> {
+    pub(super) fn channel_agent(&self) -> Option<Arc<AgentEntry>> {
         self.app.channels.agent_of(self.channel)
     }
 
     /// Returns whether an agent belongs to this guild: its channel is here, or its last one was. An agent that never
     /// had a channel belongs to the guild if no other guild is allowed.
     #[must_use]
-    pub fn is_guild_agent(&self, entry: &AgentEntry) -> bool {
+    pub(super) fn is_guild_agent(&self, entry: &AgentEntry) -> bool {
         match &entry.guild_id {
             Some(guild) => *guild == self.guild.to_string(),
             None => entry.channel_id.is_none() && self.app.channels.serves_only(self.guild),
@@ -167,7 +167,7 @@ impl Caller {
 
     /// The agents that the caller may see, by name.
     #[must_use]
-    pub fn visible_agents(&self) -> Vec<Arc<AgentEntry>> {
+    pub(super) fn visible_agents(&self) -> Vec<Arc<AgentEntry>> {
         if !self.member.rights.manage_channels {
             return self.channel_agent().into_iter().collect();
         }
@@ -178,7 +178,7 @@ impl Caller {
     ///
     /// # Errors
     /// `no_agent`, `denied` for another agent without Manage Channels, `agent_not_found`.
-    pub fn resolve_agent(&self, named: Option<&str>) -> Result<Arc<AgentEntry>> {
+    pub(super) fn resolve_agent(&self, named: Option<&str>) -> Result<Arc<AgentEntry>> {
         let own = self.channel_agent();
         let Some(name) = named else {
             return own.ok_or_else(|| {
@@ -201,7 +201,7 @@ impl Caller {
     ///
     /// # Errors
     /// `denied`.
-    pub fn check_other_agents(&self) -> Result<()> {
+    pub(super) fn check_other_agents(&self) -> Result<()> {
         if self.member.rights.manage_channels {
             return Ok(());
         }
@@ -214,7 +214,7 @@ impl Caller {
     ///
     /// # Errors
     /// If the audit log cannot be written, the action must not be done.
-    pub async fn audit(&self, agent: &AgentEntry, action: &str, right: Right) -> Result<()> {
+    pub(super) async fn audit(&self, agent: &AgentEntry, action: &str, right: Right) -> Result<()> {
         let right = self.check_right(right)?;
         discord::command_support::audit_action(
             self.ops(),

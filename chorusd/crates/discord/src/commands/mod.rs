@@ -4,7 +4,7 @@
 mod agent;
 mod autocomplete;
 mod command_rewrite;
-pub mod components;
+pub(crate) mod components;
 mod confirmation;
 mod context;
 mod definitions;
@@ -38,9 +38,9 @@ use crate::app::DiscordApp;
 use crate::keyed_mutex::KeyedMutex;
 use crate::member::GuildMember;
 use crate::rest::interactions::{InitialResponse, InteractionRef};
-pub use command_rewrite::rewrite_commands;
+pub(crate) use command_rewrite::rewrite_commands;
 use definitions::{CommandId, Subcommand};
-pub use registration::{on_guild_joined, on_guild_left, on_ready, on_resumed};
+pub(crate) use registration::{on_guild_joined, on_guild_left, on_ready, on_resumed};
 
 /// Sessions on a page of history.
 const HISTORY_PAGE_SIZE: u64 = 10;
@@ -81,7 +81,7 @@ impl Default for SlashCommands {
 }
 
 /// Handles a command, a button press or an autocomplete request in a task of its own.
-pub fn handle_interaction(bridge: &Arc<DiscordApp>, interaction: Interaction) {
+pub(crate) fn handle_interaction(bridge: &Arc<DiscordApp>, interaction: Interaction) {
     let tasks = bridge.tasks.clone();
     let bridge = bridge.clone();
     match interaction {

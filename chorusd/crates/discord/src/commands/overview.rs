@@ -29,7 +29,7 @@ const MAX_BUTTON_ROWS: usize = 5;
 /// Days that are listed.
 const MAX_DAYS: usize = 31;
 
-pub async fn status(call: &Invocation) -> Result<Response> {
+pub(super) async fn status(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let named = call.args.text("agent");
     let agent = match (named, by.channel_agent()) {
@@ -81,7 +81,7 @@ fn agent_details(agent: &Agent) -> Vec<String> {
     lines
 }
 
-pub async fn models(call: &Invocation) -> Result<Response> {
+pub(super) async fn models(call: &Invocation) -> Result<Response> {
     let found = models::list::list(call.caller.ops(), ModelsParams {}).await?;
     let default = found.default_model.map_or_else(|| "none".to_owned(), |model| inline_code(call, &model, 120));
     let mut lines = vec![format!("default: {default}")];
@@ -116,7 +116,7 @@ pub async fn models(call: &Invocation) -> Result<Response> {
     Ok(Response::new(lines.join("\n")))
 }
 
-pub async fn approvals(call: &Invocation) -> Result<Response> {
+pub(super) async fn approvals(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     let params = ListParams { agent: Some(agent.settings.name.clone()), ..ListParams::default() };
     let found = with_expected_agent(agent.settings.id, approvals::list::list(call.caller.ops(), params)).await?;
@@ -154,7 +154,7 @@ pub async fn approvals(call: &Invocation) -> Result<Response> {
     Ok(Response { rows, ..Response::new(text) })
 }
 
-pub async fn usage(call: &Invocation) -> Result<Response> {
+pub(super) async fn usage(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     let since = call.args.text("since").map(str::to_owned);
     let name = agent.settings.name.clone();
@@ -178,6 +178,6 @@ pub async fn usage(call: &Invocation) -> Result<Response> {
     Ok(Response::new(format!("**{name}**\n{}", code_block(call, &lines.join("\n")))))
 }
 
-pub async fn ping(_: &Invocation) -> Result<Response> {
+pub(super) async fn ping(_: &Invocation) -> Result<Response> {
     Ok(Response::new(format!("Chorus {} is there.", status::VERSION)))
 }

@@ -21,13 +21,17 @@ const INITIAL_BACKOFF: Duration = Duration::from_secs(2);
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
 
 /// Registers the commands after a new session was opened, which names the application and its guilds.
-pub fn on_ready(bridge: &Arc<DiscordApp>, application: ApplicationId, guilds: impl IntoIterator<Item = GuildId>) {
+pub(crate) fn on_ready(
+    bridge: &Arc<DiscordApp>,
+    application: ApplicationId,
+    guilds: impl IntoIterator<Item = GuildId>,
+) {
     bridge.commands.application_id.store(application.get(), Relaxed);
     register_in_guilds(bridge, application, guilds);
 }
 
 /// Registers the commands in a guild that the application joined, or that became available again.
-pub fn on_guild_joined(bridge: &Arc<DiscordApp>, guild: GuildId) {
+pub(crate) fn on_guild_joined(bridge: &Arc<DiscordApp>, guild: GuildId) {
     let bridge = bridge.clone();
     bridge.tasks.clone().spawn(async move {
         let named = bridge.commands.application_id.load(Relaxed);
@@ -58,7 +62,7 @@ fn register_in_guilds(bridge: &Arc<DiscordApp>, application: ApplicationId, guil
 
 /// Registers the commands in all guilds that were registered before or are allowed now. A resumed session names no
 /// guilds, unlike the one of [`on_ready`].
-pub fn on_resumed(bridge: &Arc<DiscordApp>) {
+pub(crate) fn on_resumed(bridge: &Arc<DiscordApp>) {
     let bridge = bridge.clone();
     bridge.tasks.clone().spawn(async move {
         let told = registered_guilds(&bridge).await;
@@ -88,7 +92,7 @@ async fn registered_guilds(bridge: &DiscordApp) -> Vec<(ApplicationId, GuildId)>
 }
 
 /// Forgets the registration of a guild that was left: if it is joined again, the commands are registered anew.
-pub fn on_guild_left(bridge: &Arc<DiscordApp>, guild: GuildId) {
+pub(crate) fn on_guild_left(bridge: &Arc<DiscordApp>, guild: GuildId) {
     let bridge = bridge.clone();
     bridge.tasks.clone().spawn(async move {
         let registering = bridge.commands.register_locks.get(guild);

@@ -5,7 +5,7 @@ use serenity::model::Permissions;
 use super::definitions::{Command, CommandId, CommandOption, Completion, OptionKind, Right, Subcommand, Subcommands};
 
 /// Keys that `/agent config` sets. Keys that open one agent to another, or that show secrets, are set at the terminal.
-pub const AGENT_CONFIG_KEYS: &[&str] = &[
+pub(super) const AGENT_CONFIG_KEYS: &[&str] = &[
     "channel_id",
     "checkpoint_workspace",
     "compact_at_tokens",
@@ -38,7 +38,7 @@ const SESSION_OPTION: CommandOption = required(
 const TASK_OPTION: CommandOption = required("id", "Which task, for example t12", OptionKind::Text(32));
 const RESET_OPTION: CommandOption = optional("reset", "Take back what was set here", OptionKind::Bool);
 
-pub const COMMANDS: &[Command] = &[
+pub(super) const COMMANDS: &[Command] = &[
     Command {
         name: "agent",
         description: "Make, change and take away agents",
@@ -277,7 +277,7 @@ const fn read_only_command(
 }
 
 /// Finds a subcommand by the words of its command.
-pub fn find_subcommand(command: &str, sub: Option<&str>) -> Option<&'static Subcommand> {
+pub(super) fn find_subcommand(command: &str, sub: Option<&str>) -> Option<&'static Subcommand> {
     let command = COMMANDS.iter().find(|known| known.name == command)?;
     match (&command.subcommands, sub) {
         (Subcommands::One(action), None) => Some(action),

@@ -19,7 +19,7 @@ const MAX_TRIES: u32 = 5;
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(14 * 60);
 
 /// Sends the initial response. Returns whether it arrived; if not, the interaction must not be acted on.
-pub async fn send_initial_response(bridge: &DiscordApp, way: &InteractionRef, answer: &InitialResponse) -> bool {
+pub(super) async fn send_initial_response(bridge: &DiscordApp, way: &InteractionRef, answer: &InitialResponse) -> bool {
     let given = bridge.rest.create_response(way, answer).await;
     if let Err(error) = &given {
         tracing::warn!(%error, "an interaction cannot be answered; nothing is done for it");
@@ -28,7 +28,7 @@ pub async fn send_initial_response(bridge: &DiscordApp, way: &InteractionRef, an
 }
 
 /// Sends the outcome of a command. An error is shown only to the caller.
-pub async fn send_outcome(bridge: &DiscordApp, way: &InteractionRef, private: bool, done: Result<Response>) {
+pub(super) async fn send_outcome(bridge: &DiscordApp, way: &InteractionRef, private: bool, done: Result<Response>) {
     match done {
         Ok(reply) => send_edit(bridge, way, &reply).await,
         Err(failure) if private => send_edit(bridge, way, &Response::new(error_text(bridge, &failure))).await,
@@ -41,7 +41,7 @@ pub async fn send_outcome(bridge: &DiscordApp, way: &InteractionRef, private: bo
 }
 
 /// Replaces the deferred response, or the message whose button was pressed.
-pub async fn send_edit(bridge: &DiscordApp, way: &InteractionRef, reply: &Response) {
+pub(super) async fn send_edit(bridge: &DiscordApp, way: &InteractionRef, reply: &Response) {
     let (body, file) = Response { text: bridge.redact(&reply.text), ..reply.clone() }.to_request();
     send_with_retries(bridge, || bridge.rest.edit_response(way, body.clone(), file.clone())).await;
     if let Some(aloud) = &reply.public_text {
@@ -50,7 +50,7 @@ pub async fn send_edit(bridge: &DiscordApp, way: &InteractionRef, reply: &Respon
 }
 
 /// Sends a follow-up message; if `private`, only the caller sees it.
-pub async fn send_followup(bridge: &DiscordApp, way: &InteractionRef, text: &str, private: bool) {
+pub(super) async fn send_followup(bridge: &DiscordApp, way: &InteractionRef, text: &str, private: bool) {
     let text = truncate(&bridge.redact(text), 2000);
     send_with_retries(bridge, || bridge.rest.create_followup(way, &text, private)).await;
 }

@@ -6,14 +6,14 @@ use uuid::Uuid;
 use super::text_format::truncate;
 
 /// Characters that a message holds.
-pub const MAX_MESSAGE_CHARS: usize = 2000;
+pub(super) const MAX_MESSAGE_CHARS: usize = 2000;
 
 /// Characters of a longer text that are shown above its file.
 const MAX_EXCERPT_CHARS: usize = 1500;
 
 /// A response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Response {
+pub(super) struct Response {
     pub text: String,
     /// Buttons of the first row.
     pub buttons: Vec<Button>,
@@ -27,7 +27,7 @@ pub struct Response {
 
 /// A button of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Button {
+pub(super) struct Button {
     pub id: String,
     pub label: String,
     pub style: Style,
@@ -36,18 +36,18 @@ pub struct Button {
 
 /// The style of a button, as Discord numbers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
+pub(super) enum Style {
     Secondary = 2,
     Danger = 4,
 }
 
 impl Response {
-    pub fn new(text: impl Into<String>) -> Self {
+    pub(super) fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
     /// Returns the request body, and the file if the text is too long for a message.
-    pub fn to_request(&self) -> (Value, Option<(String, Vec<u8>)>) {
+    pub(super) fn to_request(&self) -> (Value, Option<(String, Vec<u8>)>) {
         let long = self.text.chars().count() > MAX_MESSAGE_CHARS;
         let content = if long {
             format!("{}\n\nThe whole of it is in the file.", excerpt(&self.text))

@@ -46,21 +46,21 @@ async fn show_or_set(call: &Invocation, option: &str, name: &str, key: &str) -> 
     )))
 }
 
-pub async fn model(call: &Invocation) -> Result<Response> {
+pub(super) async fn model(call: &Invocation) -> Result<Response> {
     call.caller.check_right(Right::Server)?;
     call.args.text("model").map_or(Ok(()), |name| call.caller.check_model(name))?;
     show_or_set(call, "model", "default_model", "default_model").await
 }
 
-pub async fn permissions(call: &Invocation) -> Result<Response> {
+pub(super) async fn permissions(call: &Invocation) -> Result<Response> {
     show_or_set(call, "profile", "permissions", "defaults.permissions").await
 }
 
-pub async fn idle(call: &Invocation) -> Result<Response> {
+pub(super) async fn idle(call: &Invocation) -> Result<Response> {
     show_or_set(call, "timeout", "idle_timeout", "defaults.idle_timeout").await
 }
 
-pub async fn show(call: &Invocation) -> Result<Response> {
+pub(super) async fn show(call: &Invocation) -> Result<Response> {
     call.caller.check_right(Right::Server)?;
     let all = show::show(call.caller.ops(), ShowParams {}).await?.settings;
     let shown = all.iter().filter(|setting| VISIBLE_KEYS.iter().any(|key| setting.key.starts_with(key)));
@@ -80,7 +80,7 @@ fn value_text(setting: &Setting) -> String {
     }
 }
 
-pub async fn validate_keys(call: &Invocation) -> Result<Response> {
+pub(super) async fn validate_keys(call: &Invocation) -> Result<Response> {
     call.caller.check_right(Right::Server)?;
     let found = validate::validate(call.caller.ops(), ModelsParams {}).await?;
     if found.providers.is_empty() {

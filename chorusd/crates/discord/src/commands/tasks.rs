@@ -14,7 +14,7 @@ use super::text_format::{code_block, inline_code, inline_text, relative_time};
 /// Tasks that are listed: those that run, then the newest of those that ended.
 const MAX_TASKS: u64 = 20;
 
-pub async fn list(call: &Invocation) -> Result<Response> {
+pub(super) async fn list(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     let name = agent.settings.name.clone();
     let params = ListParams { agent: Some(name.clone()), limit: Some(MAX_TASKS), ..ListParams::default() };
@@ -56,14 +56,14 @@ async fn find_task(call: &Invocation) -> Result<Task> {
     Ok(found.task)
 }
 
-pub async fn show(call: &Invocation) -> Result<Response> {
+pub(super) async fn show(call: &Invocation) -> Result<Response> {
     let task = find_task(call).await?;
     let began = relative_time(task.started_at);
     let log = "`chorusctl tasks logs` has what it printed.";
     Ok(Response::new(format!("{}\nBegan {began}.\n{}\n{log}", task_line(call, &task), code_block(call, &task.command))))
 }
 
-pub async fn stop(call: &Invocation) -> Result<Response> {
+pub(super) async fn stop(call: &Invocation) -> Result<Response> {
     let task = find_task(call).await?;
     let agent = call.caller.resolve_agent(Some(&task.agent))?;
     call.caller.audit(&agent, &format!("tasks.stop:{}", task.id), Right::Change).await?;

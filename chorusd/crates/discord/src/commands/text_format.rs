@@ -11,7 +11,7 @@ use crate::app::DiscordApp;
 
 /// Redacts untrusted text. Do this before the text is truncated, escaped or shown: a truncated secret no longer matches
 /// any pattern.
-pub trait Redact {
+pub(super) trait Redact {
     /// Redacts the secrets in `text`.
     fn redact(&self, text: &str) -> String;
 }
@@ -35,7 +35,7 @@ impl Redact for Invocation {
 }
 
 /// Formats an error: what happened, then its hint.
-pub fn error_text(clean: &impl Redact, failure: &Error) -> String {
+pub(super) fn error_text(clean: &impl Redact, failure: &Error) -> String {
     let message = mention_people(&rewrite_commands(&clean.redact(&failure.message)));
     // The message keeps its first letter: it may be the name of an agent, for example.
     let what = truncate(message.trim_end_matches('.'), 1200);
@@ -47,7 +47,7 @@ pub fn error_text(clean: &impl Redact, failure: &Error) -> String {
 }
 
 /// Truncates `text` to `most` characters, the last of which is an ellipsis if something is missing.
-pub fn truncate(text: &str, most: usize) -> String {
+pub(super) fn truncate(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
@@ -56,7 +56,7 @@ pub fn truncate(text: &str, most: usize) -> String {
 
 /// Formats untrusted text for use within a line: on one line, with invisible characters made visible and Markdown
 /// escaped.
-pub fn inline_text(clean: &impl Redact, text: &str, most: usize) -> String {
+pub(super) fn inline_text(clean: &impl Redact, text: &str, most: usize) -> String {
     let line = clean.redact(text);
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut shown = String::with_capacity(line.len() + 8);
@@ -70,30 +70,30 @@ pub fn inline_text(clean: &impl Redact, text: &str, most: usize) -> String {
 }
 
 /// Formats untrusted text as inline code.
-pub fn inline_code(clean: &impl Redact, text: &str, most: usize) -> String {
+pub(super) fn inline_code(clean: &impl Redact, text: &str, most: usize) -> String {
     let line = clean.redact(text);
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("`{}`", truncate(&make_visible(&line), most).replace('`', "ˋ"))
 }
 
 /// Formats untrusted text as a code block, without truncating it.
-pub fn code_block(clean: &impl Redact, text: &str) -> String {
+pub(super) fn code_block(clean: &impl Redact, text: &str) -> String {
     // A zero-width joiner would be invisible; a look-alike can be seen.
     format!("```\n{}\n```", make_visible(&clean.redact(text)).replace("␤\n", "\n").replace("```", "ˋˋˋ"))
 }
 
 /// Formats a time as a Discord timestamp, which each client shows as "5 minutes ago".
-pub fn relative_time(at: Timestamp) -> String {
+pub(super) fn relative_time(at: Timestamp) -> String {
     format!("<t:{}:R>", at.as_second())
 }
 
 /// `1 message`, `2 messages`.
-pub fn pluralize(number: u64, noun: &str) -> String {
+pub(super) fn pluralize(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// Returns the topic of a session on one line.
-pub fn session_title(clean: &impl Redact, session: &Session, most: usize) -> String {
+pub(super) fn session_title(clean: &impl Redact, session: &Session, most: usize) -> String {
     let header = &session.header;
     let said =
         |text: &Option<String>| text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
@@ -103,7 +103,7 @@ pub fn session_title(clean: &impl Redact, session: &Session, most: usize) -> Str
 }
 
 /// Formats warnings, each on a line of its own.
-pub fn warning_lines(clean: &impl Redact, warnings: &[String]) -> String {
+pub(super) fn warning_lines(clean: &impl Redact, warnings: &[String]) -> String {
     warnings
         .iter()
         .map(|warning| format!("\nNote: {}", truncate(&rewrite_commands(&clean.redact(warning)), 400)))
@@ -117,7 +117,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Treats one word as a secret.
-    pub struct StarRedactor;
+    pub(crate) struct StarRedactor;
 
     impl Redact for StarRedactor {
         fn redact(&self, text: &str) -> String {

@@ -7,11 +7,11 @@ const INITIAL_WAIT: Duration = Duration::from_secs(2);
 /// Longest wait between tries that cost nothing of the budget of gateway sessions.
 const MAX_FREE_WAIT: Duration = Duration::from_secs(30);
 /// A connection that lasted this long counts as a success.
-pub const STABLE_AFTER: Duration = Duration::from_secs(60);
+pub(super) const STABLE_AFTER: Duration = Duration::from_secs(60);
 
 /// Counts the tries that failed in a row.
 #[derive(Debug)]
-pub struct Backoff {
+pub(super) struct Backoff {
     longest: Duration,
     /// Failed tries to begin a session, since the last connection that lasted.
     counted_failures: u32,
@@ -21,7 +21,7 @@ pub struct Backoff {
 
 /// What the next try costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConnectCost {
+pub(super) enum ConnectCost {
     /// A new session, of which Discord allows a number per day.
     Counted,
     /// Nothing: there is a session to resume, or Discord was not even reached.
@@ -29,14 +29,14 @@ pub enum ConnectCost {
 }
 
 impl Backoff {
-    pub fn new(longest: Duration) -> Self {
+    pub(super) fn new(longest: Duration) -> Self {
         Self { longest, counted_failures: 0, free_failures: 0 }
     }
 
     /// Returns the wait after a connection that lasted for `stayed`, or was never established (`None`). There is no
     /// wait after one that lasted [`STABLE_AFTER`], since Discord itself ends such connections a few times a day.
     /// `chance` is a random number in `0.0..1.0`, so that daemons that lost Discord together do not reconnect together.
-    pub fn next_wait(&mut self, stayed: Option<Duration>, next: ConnectCost, chance: f64) -> Duration {
+    pub(super) fn next_wait(&mut self, stayed: Option<Duration>, next: ConnectCost, chance: f64) -> Duration {
         if stayed.is_some_and(|stayed| stayed >= STABLE_AFTER) {
             (self.counted_failures, self.free_failures) = (0, 0);
             return Duration::ZERO;

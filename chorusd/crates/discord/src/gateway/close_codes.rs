@@ -2,19 +2,19 @@
 
 /// A reason not to connect again, and what a person can do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PermanentClose {
+pub(super) struct PermanentClose {
     pub why: &'static str,
     pub hint: &'static str,
 }
 
 /// Discord refuses the token.
-pub const INVALID_TOKEN: PermanentClose = PermanentClose {
+pub(super) const INVALID_TOKEN: PermanentClose = PermanentClose {
     why: "Discord does not take the token",
     hint: "make a new one in Discord's developer portal (Bot, Reset Token), set it where chorusd starts, then `chorusctl daemon restart`",
 };
 
 /// Returns the reason if another try would end with the same code.
-pub fn permanent_close(code: u16) -> Option<PermanentClose> {
+pub(super) fn permanent_close(code: u16) -> Option<PermanentClose> {
     Some(match code {
         4004 => INVALID_TOKEN,
         4010 | 4011 => PermanentClose {
@@ -38,12 +38,12 @@ pub fn permanent_close(code: u16) -> Option<PermanentClose> {
 }
 
 /// Returns whether the session cannot be resumed after this code.
-pub fn ends_session(code: u16) -> bool {
+pub(super) fn ends_session(code: u16) -> bool {
     matches!(code, 4003 | 4007 | 4009)
 }
 
 /// Describes a close code.
-pub fn describe_close(code: Option<u16>) -> String {
+pub(super) fn describe_close(code: Option<u16>) -> String {
     let why = match code {
         None => return "Discord closed the connection".to_owned(),
         Some(1006) => return "the connection broke".to_owned(),

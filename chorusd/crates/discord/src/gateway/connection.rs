@@ -34,7 +34,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// Why a connection ended.
 #[derive(Debug)]
-pub enum ConnectionEnd {
+pub(super) enum ConnectionEnd {
     /// The daemon stops.
     Stopped,
     Permanent(PermanentClose),
@@ -52,7 +52,7 @@ pub enum ConnectionEnd {
 
 /// State of the gateway that outlives a connection.
 #[derive(Debug)]
-pub struct GatewayState {
+pub(super) struct GatewayState {
     pub events: EventSender,
     /// The guilds that the application is in.
     pub guilds: HashSet<u64>,
@@ -61,7 +61,7 @@ pub struct GatewayState {
 
 /// Where to connect, and which session to resume.
 #[derive(Debug)]
-pub struct ConnectOptions<'w> {
+pub(super) struct ConnectOptions<'w> {
     pub base: &'w Config<()>,
     pub url: &'w str,
     pub session: Option<&'w GatewaySession>,
@@ -70,7 +70,7 @@ pub struct ConnectOptions<'w> {
 }
 
 /// Runs one connection and forwards its events. Returns why it ended, and the session that can be resumed.
-pub async fn run_connection(
+pub(super) async fn run_connection(
     bridge: &Arc<DiscordApp>,
     ears: &mut GatewayState,
     way: ConnectOptions<'_>,
@@ -169,7 +169,7 @@ struct Connection<'l> {
 
 impl GatewayState {
     /// Forwards an event, and counts the guilds.
-    pub fn dispatch(&mut self, bridge: &DiscordApp, event: Box<Dispatch>) {
+    pub(super) fn dispatch(&mut self, bridge: &DiscordApp, event: Box<Dispatch>) {
         match &*event {
             Dispatch::Ready(ready) => self.guilds = ready.ready.guilds.iter().map(|guild| guild.id.get()).collect(),
             Dispatch::GuildCreate(event) => _ = self.guilds.insert(event.guild.id.get()),
@@ -302,7 +302,7 @@ impl Connection<'_> {
 }
 
 /// Returns the text of the error at the end of the chain of sources.
-pub fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+pub(super) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;

@@ -23,7 +23,7 @@ struct PayloadHeader {
 
 /// A payload of the gateway.
 #[derive(Debug)]
-pub enum Payload {
+pub(super) enum Payload {
     /// The session was resumed; every missed event has been replayed.
     Resumed,
     Dispatch {
@@ -42,7 +42,7 @@ pub enum Payload {
     Control,
 }
 
-pub fn parse_payload(text: &str) -> Payload {
+pub(super) fn parse_payload(text: &str) -> Payload {
     let head: PayloadHeader = match serde_json::from_str(text) {
         Ok(head) => head,
         Err(e) => return Payload::Unreadable { kind: "?".into(), why: rest::describe_json_error(&e), seq: None },

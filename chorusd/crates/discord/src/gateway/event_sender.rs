@@ -8,20 +8,20 @@ use crate::event::GatewayEvent;
 /// Sends events without waiting: if the connection's task waited, its heartbeat would stop and the connection would be
 /// lost.
 #[derive(Debug)]
-pub struct EventSender {
+pub(super) struct EventSender {
     events: Sender<GatewayEvent>,
     /// Some events were dropped because the queue was full.
     has_missed: bool,
 }
 
 impl EventSender {
-    pub fn new(events: Sender<GatewayEvent>) -> Self {
+    pub(super) fn new(events: Sender<GatewayEvent>) -> Self {
         Self { events, has_missed: false }
     }
 
     /// Sends an event. If the queue is full it is dropped, and messages are backfilled later as after a lost
     /// connection.
-    pub fn send(&mut self, event: GatewayEvent) {
+    pub(super) fn send(&mut self, event: GatewayEvent) {
         self.report_missed();
         if !self.has_missed && matches!(self.events.try_send(event), Err(TrySendError::Full(_))) {
             tracing::warn!("events of Discord come faster than they are dealt with; messages are looked for later");
@@ -30,7 +30,7 @@ impl EventSender {
     }
 
     /// Reports that events were dropped, as soon as there is room in the queue.
-    pub fn report_missed(&mut self) {
+    pub(super) fn report_missed(&mut self) {
         if self.has_missed && self.events.try_send(GatewayEvent::Connected { resumed: true }).is_ok() {
             self.has_missed = false;
         }

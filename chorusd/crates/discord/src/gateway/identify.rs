@@ -17,7 +17,7 @@ const IDENTIFY_INTERVAL: Duration = Duration::from_millis(5_500);
 
 /// Why a new session may not be begun.
 #[derive(Debug)]
-pub enum IdentifyDenied {
+pub(super) enum IdentifyDenied {
     /// The budget is used up until this time.
     Until(Timestamp),
     /// The budget cannot be read or written.
@@ -26,7 +26,7 @@ pub enum IdentifyDenied {
 
 /// Counts new sessions against the budget; one for each connection.
 #[derive(Debug, Clone)]
-pub struct IdentifyQueue {
+pub(super) struct IdentifyQueue {
     pub app: Arc<DiscordApp>,
     /// Receives the denials. The library's permission channel goes with it: if it were dropped, the library would ask
     /// again at once.

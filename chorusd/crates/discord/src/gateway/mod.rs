@@ -43,7 +43,7 @@ const IDENTIFIES_EXHAUSTED: &str = "Discord was connected to too often today";
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Keeps the connection up until the daemon stops or Discord refuses it permanently.
-pub async fn run(bridge: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent>) {
+pub(crate) async fn run(bridge: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent>) {
     let base = match base_config(bridge).await {
         Ok(base) => base,
         Err(why) => {
@@ -73,8 +73,9 @@ pub async fn run(bridge: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent>) {
 /// panics if they cannot be read; the error says so.
 async fn base_config(bridge: &DiscordApp) -> Result<Config<()>, String> {
     let token = bridge.token.expose().to_owned();
+    chorus_tls::install_provider();
     let made = tokio::task::spawn_blocking(move || ConfigBuilder::new(token, INTENTS).queue(()).build());
-    made.await.map_err(|_| "TLS cannot be used".to_owned())
+    made.await.map_err(|_| "this machine has no certificates to check Discord's by".to_owned())
 }
 
 struct Gateway<'g> {

@@ -17,14 +17,14 @@ const FINAL_STORE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Stores the session, and loads the one of the previous daemon.
 #[derive(Debug)]
-pub struct GatewaySessionStore {
+pub(super) struct GatewaySessionStore {
     app: Arc<DiscordApp>,
     key: String,
     stored_at: Option<Instant>,
 }
 
 impl GatewaySessionStore {
-    pub fn new(bridge: &Arc<DiscordApp>) -> Self {
+    pub(super) fn new(bridge: &Arc<DiscordApp>) -> Self {
         let config = &bridge.ops.config.discord;
         let gateway = config.gateway_url.as_deref().unwrap_or_default();
         let whole = [bridge.token.expose(), &config.api_base, gateway].join("\n");
@@ -34,28 +34,28 @@ impl GatewaySessionStore {
     }
 
     /// Loads the session of the previous daemon, if it belongs to this token, API and gateway.
-    pub async fn load(&self) -> Option<GatewaySession> {
+    pub(super) async fn load(&self) -> Option<GatewaySession> {
         gateway_session::load(&self.app.ops, &self.key).await.ok().flatten()
     }
 
     /// Builds the record of a session.
-    pub fn build_session(&self, id: &str, sequence: u64, url: Option<String>) -> GatewaySession {
+    pub(super) fn build_session(&self, id: &str, sequence: u64, url: Option<String>) -> GatewaySession {
         GatewaySession { of: self.key.clone(), id: id.to_owned(), sequence, url }
     }
 
     /// Returns whether the last write is at least [`STORE_INTERVAL`] ago.
-    pub fn is_due(&self) -> bool {
+    pub(super) fn is_due(&self) -> bool {
         self.stored_at.is_none_or(|written| written.elapsed() >= STORE_INTERVAL)
     }
 
     /// Stores the session without waiting for the write.
-    pub fn store(&mut self, session: Option<&GatewaySession>) {
+    pub(super) fn store(&mut self, session: Option<&GatewaySession>) {
         self.stored_at = Some(Instant::now());
         drop(gateway_session::store(&self.app.ops, session));
     }
 
     /// Stores the session for the last time and waits for the write.
-    pub async fn store_final(&self, session: Option<&GatewaySession>) {
+    pub(super) async fn store_final(&self, session: Option<&GatewaySession>) {
         let _ = timeout(FINAL_STORE_TIMEOUT, gateway_session::store(&self.app.ops, session)).await;
     }
 }

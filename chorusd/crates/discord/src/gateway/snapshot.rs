@@ -17,7 +17,7 @@ const MAX_GUILDS: usize = 20;
 ///
 /// # Errors
 /// Errors of Discord, or `Unreadable` if there are too many guilds or a response is malformed.
-pub async fn fetch(rest: &RestClient, session: &GatewaySession) -> Result<Vec<Box<Dispatch>>, RestError> {
+pub(super) async fn fetch(rest: &RestClient, session: &GatewaySession) -> Result<Vec<Box<Dispatch>>, RestError> {
     let user: Value = rest.get(Route::UserMe).await?;
     let application: Value = rest.get(Route::Oauth2ApplicationCurrent).await?;
     let guilds: Vec<Value> = rest.get(Route::UserMeGuilds).await?;

@@ -25,7 +25,7 @@ const MAX_REQUEST_BYTES: usize = 16 << 10;
 
 /// A listener that forwards to the gateway. Dropping it ends the connection.
 #[derive(Debug)]
-pub struct Tunnel {
+pub(super) struct Tunnel {
     /// The URL that the library connects to.
     pub url: String,
     last_error: Arc<Mutex<Option<String>>>,
@@ -39,21 +39,24 @@ impl Drop for Tunnel {
 }
 
 /// Returns whether the environment names a proxy for `url`; `NO_PROXY` is checked when the connection is opened.
-pub fn is_proxy_set(url: &str, env: impl Fn(&str) -> bool) -> bool {
+pub(super) fn is_proxy_set(url: &str, env: impl Fn(&str) -> bool) -> bool {
     let own = if url.starts_with("ws:") { ["HTTP_PROXY", "http_proxy"] } else { ["HTTPS_PROXY", "https_proxy"] };
     !urls::is_loopback(url) && own.iter().chain(&["ALL_PROXY", "all_proxy"]).any(|name| env(name))
 }
 
 /// Like [`is_proxy_set`], for the daemon's own environment.
-pub fn is_proxy_set_in_env(url: &str) -> bool {
+pub(super) fn is_proxy_set_in_env(url: &str) -> bool {
     is_proxy_set(url, |name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
 impl Tunnel {
     /// Listens on loopback and forwards to the gateway at `url`.
-    pub async fn open(url: &str) -> Result<Self, String> {
-        chorus_tls::install_provider();
-        let client = Client::builder().http1_only().redirect(redirect::Policy::none()).connect_timeout(CONNECT_TIMEOUT);
+    pub(super) async fn open(url: &str) -> Result<Self, String> {
+        let client = Client::builder()
+            .tls_backend_preconfigured(chorus_tls::client_config())
+            .http1_only()
+            .redirect(redirect::Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT);
         let client = client.build().map_err(|e| e.to_string())?;
         let target = url.replacen("ws", "http", 1);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(|e| e.to_string())?;
@@ -67,7 +70,7 @@ impl Tunnel {
     }
 
     /// Why the last connection could not be opened.
-    pub fn last_error(&self) -> Option<String> {
+    pub(super) fn last_error(&self) -> Option<String> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

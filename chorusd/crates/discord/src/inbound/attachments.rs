@@ -25,7 +25,7 @@ const MAX_CONCURRENT_PER_MESSAGE: usize = 4;
 
 /// How a file is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
+pub(super) enum FileKind {
     /// An image of this media type.
     Image(&'static str),
     Text,
@@ -64,7 +64,7 @@ const TEXT_EXTENSIONS: &[&str] = &[
 impl FileKind {
     /// Detects the kind of a file by its media type or, if that says nothing, by its name.
     #[must_use]
-    pub fn detect(file: &AttachedFile) -> Self {
+    pub(super) fn detect(file: &AttachedFile) -> Self {
         let kind = file.kind.as_deref().unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let end = file.name.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase()).unwrap_or_default();
@@ -94,7 +94,7 @@ enum LoadedFile {
 
 /// Downloads the attachments of a request. Returns its text, with text files and the names of omitted files, and its
 /// images.
-pub async fn load_attachments(
+pub(super) async fn load_attachments(
     bridge: &DiscordApp,
     agent: &AgentSettings,
     asked: &MessageRequest,

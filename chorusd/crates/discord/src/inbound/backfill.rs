@@ -19,7 +19,7 @@ const MAX_PAGES: usize = 20;
 
 /// The messages and edits that were missed.
 #[derive(Debug, Default)]
-pub struct Backlog {
+pub(super) struct Backlog {
     /// Messages of people that are not claimed yet, the oldest first.
     pub messages: Vec<Message>,
     /// There are older messages that were not read.
@@ -32,7 +32,7 @@ pub struct Backlog {
 
 /// Why a channel was not read.
 #[derive(Debug)]
-pub enum BackfillError {
+pub(super) enum BackfillError {
     /// Discord does not let Chorus read the channel. It stays so until somebody changes the permissions.
     Denied(String),
     /// The channel may be readable `after` that time.
@@ -55,7 +55,7 @@ impl From<RestError> for BackfillError {
 
 /// Reads back to the last message that was recorded as read, and to the oldest message that waits in the queue. If the
 /// channel has no record yet, nothing is read: only messages from now on count.
-pub async fn read_channel(bridge: &DiscordApp, channel: ChannelId) -> Result<Backlog, BackfillError> {
+pub(super) async fn read_channel(bridge: &DiscordApp, channel: ChannelId) -> Result<Backlog, BackfillError> {
     let passing = |why: String| BackfillError::Transient { why, after: None };
     let noted = channels::find(&bridge.ops, channel.get()).await.map_err(|failure| passing(failure.to_string()))?;
     let (Some(noted), Some(agent)) = (noted, bridge.channels.agent_of(channel)) else { return Ok(Backlog::default()) };

@@ -28,7 +28,7 @@ const MAX_UNRECORDED_MESSAGES: u32 = 64;
 
 /// An event in a channel.
 #[derive(Debug)]
-pub enum ChannelEvent {
+pub(super) enum ChannelEvent {
     Message(Box<Message>),
     Edited(Box<MessageUpdateEvent>),
     Deleted(Vec<MessageId>),
@@ -40,7 +40,7 @@ pub enum ChannelEvent {
 
 /// The handle of a channel's worker.
 #[derive(Debug)]
-pub struct ChannelHandle {
+pub(super) struct ChannelHandle {
     tx: mpsc::Sender<ChannelEvent>,
     overflow: Arc<Overflow>,
 }
@@ -54,7 +54,7 @@ struct Overflow {
 
 impl ChannelHandle {
     /// Starts the worker.
-    pub fn start(bridge: &Arc<DiscordApp>, id: ChannelId) -> Self {
+    pub(super) fn start(bridge: &Arc<DiscordApp>, id: ChannelId) -> Self {
         let (tx, rx) = mpsc::channel(EVENT_QUEUE_LEN);
         let overflow = Arc::<Overflow>::default();
         let intake = ChannelWorker {
@@ -72,7 +72,7 @@ impl ChannelHandle {
 
     /// Sends an event to the worker. Once the queue is full, all events are dropped until the channel is backfilled, so
     /// that their order is kept.
-    pub fn send(&self, note: ChannelEvent) {
+    pub(super) fn send(&self, note: ChannelEvent) {
         if self.overflow.has_dropped.load(Ordering::SeqCst) || self.tx.try_send(note).is_err() {
             self.overflow.has_dropped.store(true, Ordering::SeqCst);
             self.overflow.dropped.notify_one();
@@ -304,7 +304,7 @@ impl ChannelWorker {
 }
 
 /// Returns the guild of a channel, as far as it is known.
-pub fn channel_guild(bridge: &DiscordApp, agent: &AgentEntry, told: Option<GuildId>) -> GuildId {
+pub(super) fn channel_guild(bridge: &DiscordApp, agent: &AgentEntry, told: Option<GuildId>) -> GuildId {
     let known = || bridge.channels.channel_of(agent.settings.id).and_then(|(_, guild)| guild);
     told.or_else(known).unwrap_or(GuildId::new(1))
 }

@@ -19,7 +19,7 @@ const MAX_CONCURRENT_DOWNLOADS: usize = 8;
 
 /// Downloads attachments.
 #[derive(Debug)]
-pub struct Downloader {
+pub(super) struct Downloader {
     client: Client,
     /// The configured base URL of the API.
     api_base: Option<Url>,
@@ -45,9 +45,9 @@ impl Downloader {
     ///
     /// # Errors
     /// The error of the TLS library.
-    pub fn new(config: &Config) -> Result<Self, String> {
-        chorus_tls::install_provider();
+    pub(super) fn new(config: &Config) -> Result<Self, String> {
         let client = Client::builder()
+            .tls_backend_preconfigured(chorus_tls::client_config())
             .redirect(redirect::Policy::none())
             .connect_timeout(DOWNLOAD_TIMEOUT / 3)
             .build()
@@ -63,7 +63,7 @@ impl Downloader {
     ///
     /// # Errors
     /// A message for people.
-    pub async fn download(&self, url: &str, most: u64) -> Result<Vec<u8>, String> {
+    pub(super) async fn download(&self, url: &str, most: u64) -> Result<Vec<u8>, String> {
         let url = self.check_url(url).ok_or("it is not kept by Discord")?;
         let _slot = self.permits.acquire().await.map_err(|e| e.to_string())?;
         let mut why = String::new();

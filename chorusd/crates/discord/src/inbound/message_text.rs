@@ -6,14 +6,14 @@ use std::collections::HashMap;
 const MIN_ID_DIGITS: usize = 15;
 
 /// Names of the channels of the guilds.
-pub trait ChannelNames: std::fmt::Debug {
+pub(crate) trait ChannelNames: std::fmt::Debug {
     /// Returns the name of a channel.
     fn channel_name(&self, channel: u64) -> Option<String>;
 }
 
 /// Names of what a text may mention, by id.
 #[derive(Debug, Clone, Default)]
-pub struct MentionNames<'k> {
+pub(super) struct MentionNames<'k> {
     pub people: HashMap<u64, String>,
     pub roles: HashMap<u64, String>,
     pub channels: HashMap<u64, String>,
@@ -23,7 +23,7 @@ pub struct MentionNames<'k> {
 
 /// Replaces mentions and custom emojis by names where these are known; everything else is unchanged.
 #[must_use]
-pub fn resolve_mentions(content: &str, names: &MentionNames<'_>) -> String {
+pub(super) fn resolve_mentions(content: &str, names: &MentionNames<'_>) -> String {
     let (mut text, mut rest) = (String::with_capacity(content.len()), content);
     while let Some(at) = rest.find('<') {
         text.push_str(&rest[..at]);
@@ -62,19 +62,19 @@ fn mention_text(inside: &str, names: &MentionNames<'_>) -> Option<String> {
 
 /// Quotes a text with `>` before each line.
 #[must_use]
-pub fn quote(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     text.trim_end().lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// Replaces control characters by spaces, so that a name stays on one line.
 #[must_use]
-pub fn one_line(name: &str) -> String {
+pub(super) fn one_line(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Formats a size.
 #[must_use]
-pub fn format_size(bytes: u64) -> String {
+pub(super) fn format_size(bytes: u64) -> String {
     // Sizes are far below the range in which floats lose precision.
     match bytes {
         1 => "1 byte".to_owned(),

@@ -31,8 +31,8 @@ use self::channel_worker::{ChannelEvent, ChannelHandle};
 use self::download::Downloader;
 use self::queue::AgentQueues;
 use super::app::DiscordApp;
-pub use message_text::ChannelNames;
-pub use request::MessageRequest;
+pub(crate) use message_text::ChannelNames;
+pub(crate) use request::MessageRequest;
 
 /// Channels that are backfilled at the same time.
 const MAX_CONCURRENT_BACKFILLS: usize = 4;
@@ -42,7 +42,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
 /// A claimed message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
+pub(crate) struct Claim {
     pub message: MessageId,
     pub channel: ChannelId,
     pub agent: Uuid,
@@ -54,7 +54,7 @@ pub struct Claim {
 impl Claim {
     /// The idempotency key of the message's turn: however often it is sent, the turn runs once.
     #[must_use]
-    pub fn turn_key(&self) -> String {
+    pub(crate) fn turn_key(&self) -> String {
         format!("discord:{}", self.message)
     }
 }
@@ -95,7 +95,7 @@ impl Inbound {
 
 /// Re-queues messages that the previous daemon claimed but did not answer. Runs before new messages are accepted, so
 /// order is kept, and retries for as long as the claims cannot be read.
-pub async fn resume_claims(bridge: &Arc<DiscordApp>) {
+pub(crate) async fn resume_claims(bridge: &Arc<DiscordApp>) {
     let mut pause = INITIAL_BACKOFF;
     let open = loop {
         match claims::list_open(&bridge.ops).await {
@@ -141,7 +141,7 @@ async fn drop_unreadable(bridge: &DiscordApp, row: &OpenClaim) {
 }
 
 /// Handles a new message.
-pub fn on_message(bridge: &Arc<DiscordApp>, message: Message) {
+pub(crate) fn on_message(bridge: &Arc<DiscordApp>, message: Message) {
     let (channel, guild) = (message.channel_id, message.guild_id);
     if bridge.channels.agent_of(channel).is_none() {
         return threads::on_message(bridge, &message);
@@ -150,33 +150,38 @@ pub fn on_message(bridge: &Arc<DiscordApp>, message: Message) {
 }
 
 /// Handles an edit of a message.
-pub fn on_edit(bridge: &Arc<DiscordApp>, event: MessageUpdateEvent) {
+pub(crate) fn on_edit(bridge: &Arc<DiscordApp>, event: MessageUpdateEvent) {
     let (channel, guild) = (event.channel_id, event.guild_id);
     send_to_channel(bridge, channel, guild, || ChannelEvent::Edited(Box::new(event)));
 }
 
 /// Handles the deletion of messages.
-pub fn on_delete(bridge: &Arc<DiscordApp>, channel: ChannelId, guild: Option<GuildId>, messages: Vec<MessageId>) {
+pub(crate) fn on_delete(
+    bridge: &Arc<DiscordApp>,
+    channel: ChannelId,
+    guild: Option<GuildId>,
+    messages: Vec<MessageId>,
+) {
     send_to_channel(bridge, channel, guild, || ChannelEvent::Deleted(messages));
 }
 
 /// Handles a new connection: every channel is backfilled before further messages are claimed.
-pub fn on_connected(bridge: &Arc<DiscordApp>) {
+pub(crate) fn on_connected(bridge: &Arc<DiscordApp>) {
     send_to_all(bridge, |_| true, || ChannelEvent::Connected);
 }
 
 /// Handles a guild that became available, possibly again: its channels are backfilled.
-pub fn on_guild_available(bridge: &Arc<DiscordApp>, guild: GuildId) {
+pub(crate) fn on_guild_available(bridge: &Arc<DiscordApp>, guild: GuildId) {
     send_to_all(bridge, |of| of == Some(guild), || ChannelEvent::Connected);
 }
 
 /// Handles a change that may affect Chorus's permissions in a channel.
-pub fn on_channel_rights_changed(bridge: &Arc<DiscordApp>, channel: ChannelId, guild: GuildId) {
+pub(crate) fn on_channel_rights_changed(bridge: &Arc<DiscordApp>, channel: ChannelId, guild: GuildId) {
     send_to_channel(bridge, channel, Some(guild), || ChannelEvent::RightsChanged);
 }
 
 /// Handles a change that may affect Chorus's permissions in the channels of a guild.
-pub fn on_guild_rights_changed(bridge: &Arc<DiscordApp>, guild: GuildId) {
+pub(crate) fn on_guild_rights_changed(bridge: &Arc<DiscordApp>, guild: GuildId) {
     send_to_all(bridge, |of| of == Some(guild), || ChannelEvent::RightsChanged);
 }
 

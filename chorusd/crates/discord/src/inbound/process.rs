@@ -37,7 +37,11 @@ enum TurnOutcome {
 
 /// Processes a claimed message. If the outcome cannot be stored, it is repeated until it can: the turn's key returns
 /// the same reply.
-pub async fn process_claim(bridge: &Arc<DiscordApp>, claim: &Claim, changes: watch::Receiver<Option<PendingEdit>>) {
+pub(super) async fn process_claim(
+    bridge: &Arc<DiscordApp>,
+    claim: &Claim,
+    changes: watch::Receiver<Option<PendingEdit>>,
+) {
     let mut pause = INITIAL_BACKOFF;
     while let Err(failure) = try_process(bridge, claim, changes.clone()).await {
         tracing::warn!(message = %claim.message, %failure, "what became of a message cannot be kept now");

@@ -13,7 +13,7 @@ use crate::app::DiscordApp;
 
 /// An edit of a message that was claimed and is not processed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PendingEdit {
+pub(super) enum PendingEdit {
     /// The new content of the message.
     Changed(MessageRequest),
     /// The message was deleted.
@@ -22,7 +22,7 @@ pub enum PendingEdit {
 
 /// The queues of the agents that have messages to process.
 #[derive(Debug, Default)]
-pub struct AgentQueues(Mutex<HashMap<Uuid, AgentQueue>>);
+pub(super) struct AgentQueues(Mutex<HashMap<Uuid, AgentQueue>>);
 
 #[derive(Debug, Default)]
 struct AgentQueue {
@@ -33,7 +33,7 @@ struct AgentQueue {
 
 /// Where in its queue a message was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QueuePosition {
+pub(super) enum QueuePosition {
     /// It waits, and was changed or removed.
     Waiting,
     /// It is being processed; the edit was sent to the task that processes it.
@@ -46,7 +46,7 @@ impl AgentQueues {
     }
 
     /// Adds a message to the end of its agent's queue, and starts the queue if it was empty.
-    pub fn enqueue(&self, bridge: &Arc<DiscordApp>, claim: Claim) {
+    pub(super) fn enqueue(&self, bridge: &Arc<DiscordApp>, claim: Claim) {
         let agent = claim.agent;
         let mut desks = self.lock();
         if let Some(desk) = desks.get_mut(&agent) {
@@ -73,12 +73,12 @@ impl AgentQueues {
 
     /// Changes a message or removes it from its queue; if it is being processed, sends the edit to that task. Returns
     /// `None` if the message is in no queue.
-    pub fn apply_edit(&self, message: MessageId, wish: &PendingEdit) -> Option<QueuePosition> {
+    pub(super) fn apply_edit(&self, message: MessageId, wish: &PendingEdit) -> Option<QueuePosition> {
         self.lock().values_mut().find_map(|desk| desk.apply_edit(message, wish))
     }
 
     /// Returns the requests of all messages of a channel in the queues, the one being processed included.
-    pub fn requests_in_channel(&self, channel: ChannelId) -> Vec<(MessageId, MessageRequest)> {
+    pub(super) fn requests_in_channel(&self, channel: ChannelId) -> Vec<(MessageId, MessageRequest)> {
         let desks = self.lock();
         let all = desks.values().flat_map(|desk| {
             let current = desk.current.iter().map(|(claim, changes)| match &*changes.borrow() {
@@ -92,7 +92,7 @@ impl AgentQueues {
     }
 
     /// Counts the messages in an agent's queue, the one being processed included.
-    pub fn pending_count(&self, agent: Uuid) -> usize {
+    pub(super) fn pending_count(&self, agent: Uuid) -> usize {
         self.lock().get(&agent).map_or(0, |desk| desk.waiting.len() + usize::from(desk.current.is_some()))
     }
 }

@@ -16,7 +16,7 @@ const MAX_QUOTED_CHARS: usize = 2000;
 
 /// A request as it is stored until it is answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MessageRequest {
+pub(crate) struct MessageRequest {
     pub text: String,
     /// Parts below the text that stay when the text is edited: the replied-to message, forwarded messages, stickers, a
     /// poll.
@@ -29,7 +29,7 @@ pub struct MessageRequest {
 
 /// An attachment, which Discord stores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AttachedFile {
+pub(crate) struct AttachedFile {
     pub name: String,
     /// Size in bytes.
     pub size: u64,
@@ -44,14 +44,14 @@ pub struct AttachedFile {
 impl MessageRequest {
     /// Returns the text and the parts below it.
     #[must_use]
-    pub fn full_text(&self) -> String {
+    pub(crate) fn full_text(&self) -> String {
         let text = Some(self.text.as_str()).filter(|text| !text.trim().is_empty());
         text.into_iter().chain(self.below.iter().map(String::as_str)).collect::<Vec<_>>().join("\n\n")
     }
 
     /// Returns whether another read of the message found it unchanged.
     #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         let files =
             self.files.len() == other.files.len() && self.files.iter().zip(&other.files).all(|(a, b)| a.is_same(b));
         self.text == other.text && self.below == other.below && files
@@ -69,7 +69,7 @@ impl AttachedFile {
 
 /// What a message means to an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Incoming {
+pub(super) enum Incoming {
     /// Not a message for it: written by another application, by Discord or by Chorus itself.
     Ignored,
     /// A person wrote it, but Discord withholds its content.
@@ -79,7 +79,7 @@ pub enum Incoming {
 
 /// Returns whether a person wrote the message themselves.
 #[must_use]
-pub fn is_from_person(message: &Message) -> bool {
+pub(super) fn is_from_person(message: &Message) -> bool {
     let said = matches!(message.kind, MessageType::Regular | MessageType::InlineReply);
     said && !message.author.bot && !message.author.system && message.webhook_id.is_none()
 }
@@ -94,7 +94,7 @@ fn has_visible_content(message: &Message) -> bool {
 
 /// Classifies a message. `guild` is the guild of its channel.
 #[must_use]
-pub fn classify(bridge: &DiscordApp, guild: GuildId, message: &Message) -> Incoming {
+pub(super) fn classify(bridge: &DiscordApp, guild: GuildId, message: &Message) -> Incoming {
     if !is_from_person(message) {
         return Incoming::Ignored;
     }
@@ -151,7 +151,7 @@ fn quote_replied_message(
 
 /// Applies an update to the request `before`; returns `None` if it stays the same.
 #[must_use]
-pub fn apply_update(
+pub(super) fn apply_update(
     bridge: &DiscordApp,
     guild: GuildId,
     before: &MessageRequest,

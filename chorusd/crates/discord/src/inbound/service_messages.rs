@@ -7,7 +7,7 @@ use serenity::model::id::{ChannelId, MessageId};
 use crate::outbox::{MessageBody, Post};
 
 /// The agent's queue is full. Posted once, until there is room.
-pub fn queue_full(channel: ChannelId, message: MessageId) -> Option<NewPost> {
+pub(super) fn queue_full(channel: ChannelId, message: MessageId) -> Option<NewPost> {
     let content = format!(
         "{MAX_WAITING_CLAIMS} messages wait for this agent already: this one was not taken, and others are not until some are answered. \
          Send it again then."
@@ -17,7 +17,7 @@ pub fn queue_full(channel: ChannelId, message: MessageId) -> Option<NewPost> {
 }
 
 /// More messages were missed than are backfilled.
-pub fn skipped_messages(channel: ChannelId, messages: usize, more: bool) -> Vec<NewPost> {
+pub(super) fn skipped_messages(channel: ChannelId, messages: usize, more: bool) -> Vec<NewPost> {
     let many = match (messages, more) {
         (0, _) => "Older messages were".to_owned(),
         (1, false) => "1 older message was".to_owned(),
@@ -31,7 +31,7 @@ pub fn skipped_messages(channel: ChannelId, messages: usize, more: bool) -> Vec<
 }
 
 /// Discord withholds the content of messages. Posted once in a channel.
-pub fn content_withheld(channel: ChannelId) -> Option<NewPost> {
+pub(super) fn content_withheld(channel: ChannelId) -> Option<NewPost> {
     let content = "Chorus cannot read what you write here. Whoever runs it has to turn on the Message Content intent: Discord's \
                    developer portal, the application, Bot, Message Content Intent; then restart the daemon.";
     let about = Some(format!("unread:{channel}"));
@@ -39,7 +39,7 @@ pub fn content_withheld(channel: ChannelId) -> Option<NewPost> {
 }
 
 /// A claimed message cannot be parsed any more.
-pub fn claim_unreadable(channel: ChannelId, message: Option<MessageId>) -> Option<NewPost> {
+pub(super) fn claim_unreadable(channel: ChannelId, message: Option<MessageId>) -> Option<NewPost> {
     let content = "This message was kept, but cannot be read any more, so it is not answered. Send it again.";
     to_row(Post { channel, about: None, body: MessageBody::from_text(content), reply_to: message })
 }

@@ -16,7 +16,7 @@ const MAX_CHECKED_THREADS: usize = 10_000;
 
 /// Channels without an agent that were checked.
 #[derive(Debug, Default)]
-pub struct CheckedThreads(Mutex<HashSet<ChannelId>>);
+pub(super) struct CheckedThreads(Mutex<HashSet<ChannelId>>);
 
 impl CheckedThreads {
     /// Returns whether the channel was not in the set.
@@ -35,7 +35,7 @@ impl CheckedThreads {
 
 /// Handles a message in a channel without an agent. The channels of a guild are known; threads are not among them, so
 /// an unknown channel may be a thread.
-pub fn on_message(bridge: &Arc<DiscordApp>, message: &Message) {
+pub(super) fn on_message(bridge: &Arc<DiscordApp>, message: &Message) {
     let served = message.guild_id.is_some_and(|guild| bridge.channels.serves(guild));
     let channel = message.channel_id;
     if served

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 /// How far the turn of a message has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum TurnStage {
+pub(super) enum TurnStage {
     /// The agent has not accepted it yet.
     #[default]
     Pending,
@@ -20,18 +20,18 @@ pub enum TurnStage {
 
 /// Passes all events on to `inner`, and records the stage.
 #[derive(Debug)]
-pub struct StageListener {
+pub(super) struct StageListener {
     inner: Arc<dyn TurnListener>,
     stage: watch::Sender<TurnStage>,
 }
 
 impl StageListener {
-    pub fn new(inner: Arc<dyn TurnListener>) -> Self {
+    pub(super) fn new(inner: Arc<dyn TurnListener>) -> Self {
         Self { inner, stage: watch::channel(TurnStage::Pending).0 }
     }
 
     /// Returns a receiver of the stage.
-    pub fn subscribe(&self) -> watch::Receiver<TurnStage> {
+    pub(super) fn subscribe(&self) -> watch::Receiver<TurnStage> {
         self.stage.subscribe()
     }
 }

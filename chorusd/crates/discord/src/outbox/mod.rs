@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use self::post::StoredPost;
 use super::rest::{RestClient, RestError};
-pub use post::{Button, File, MessageBody, Post, Style};
+pub(crate) use post::{Button, File, MessageBody, Post, Style};
 
 /// Discord's codes for a channel that the application may not see or not write in.
 const NO_ACCESS: u64 = 50_001;

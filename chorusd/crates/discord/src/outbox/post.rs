@@ -103,7 +103,7 @@ impl Button {
 
 /// A post as the outbox stores it. An edit keeps what it does not name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StoredPost {
+pub(super) struct StoredPost {
     pub body: MessageBody,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<MessageId>,
@@ -117,7 +117,7 @@ impl StoredPost {
     ///
     /// # Errors
     /// `internal` if it cannot be serialized, which does not happen.
-    pub fn to_json(&self) -> Result<String> {
+    pub(super) fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|e| Error::internal(format!("a post cannot be kept: {e}")))
     }
 }
@@ -140,7 +140,7 @@ impl Post {
 }
 
 /// Returns a new unique nonce, short enough for Discord.
-pub fn nonce() -> String {
+pub(super) fn nonce() -> String {
     URL_SAFE_NO_PAD.encode(Uuid::new_v4().as_bytes())
 }
 
@@ -151,11 +151,11 @@ mod base64_text {
 
     use super::STANDARD;
 
-    pub fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&STANDARD.encode(bytes))
     }
 
-    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<u8>, D::Error> {
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<u8>, D::Error> {
         STANDARD.decode(String::deserialize(from)?).map_err(D::Error::custom)
     }
 }

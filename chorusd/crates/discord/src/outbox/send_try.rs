@@ -29,14 +29,14 @@ const UNSEEN_NOTE: &str = " Answer at the terminal: `chorusctl approvals`.";
 
 /// Whether an earlier try may have posted the message although its response was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PossibleDuplicate {
+pub(super) enum PossibleDuplicate {
     No,
     Since(Timestamp),
 }
 
 /// The outcome of a try.
 #[derive(Debug)]
-pub enum SendOutcome {
+pub(super) enum SendOutcome {
     Posted(MessageId),
     /// It edits a message that does not exist any more.
     Obsolete,
@@ -55,7 +55,7 @@ pub enum SendOutcome {
 }
 
 /// Tries once to send `due`.
-pub async fn try_send(
+pub(super) async fn try_send(
     posts: &Outbox,
     channel: ChannelId,
     due: &DuePost,

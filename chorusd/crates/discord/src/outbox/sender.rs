@@ -26,7 +26,7 @@ const FORBIDDEN_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 const REJECTED_NOTE: &str = "-# Discord does not take what belongs here. At the terminal `chorusctl context show` has it, or `chorusctl approvals`.";
 
 /// Sends the posts of `channel` until none is left, or the daemon stops while it would have to wait.
-pub async fn run(posts: Outbox, channel: ChannelId) {
+pub(super) async fn run(posts: Outbox, channel: ChannelId) {
     let mut pause = INITIAL_BACKOFF;
     // Since when the next post may have been posted without a response.
     let mut unsure = None;

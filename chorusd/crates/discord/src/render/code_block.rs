@@ -1,14 +1,14 @@
 //! Code blocks as Discord parses them: from three backticks to the next three, wherever they stand.
 
 /// Opens and closes a code block.
-pub const FENCE: &str = "```";
+pub(super) const FENCE: &str = "```";
 
 /// Characters of a language's name; a longer word is none.
 const MAX_LANGUAGE_CHARS: usize = 24;
 
 /// A piece of text that must not be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Token<'t> {
+pub(super) enum Token<'t> {
     /// Three backticks that open a block; with the language and the line end if a language follows.
     Opens(&'t str),
     Closes(&'t str),
@@ -23,18 +23,18 @@ fn language(token: &str) -> &str {
 
 /// Whether a position in a text is inside a code block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FenceState<'t> {
+pub(super) struct FenceState<'t> {
     /// The language of the block; empty if it has none. `None` outside of a block.
     language: Option<&'t str>,
 }
 
 impl<'t> FenceState<'t> {
-    pub fn is_in_block(self) -> bool {
+    pub(super) fn is_in_block(self) -> bool {
         self.language.is_some()
     }
 
     /// Returns the state behind `token`.
-    pub fn after(self, token: Token<'t>) -> Self {
+    pub(super) fn after(self, token: Token<'t>) -> Self {
         match token {
             Token::Opens(token) => Self { language: Some(language(token)) },
             Token::Closes(_) => Self { language: None },
@@ -43,12 +43,12 @@ impl<'t> FenceState<'t> {
     }
 
     /// Returns the text that reopens the block in the next message.
-    pub fn opening_fence(self) -> String {
+    pub(super) fn opening_fence(self) -> String {
         self.language.map_or_else(String::new, |language| format!("{FENCE}{language}\n"))
     }
 
     /// Returns the text that closes the block behind `text`.
-    pub fn closing_fence(self, text: &str) -> &'static str {
+    pub(super) fn closing_fence(self, text: &str) -> &'static str {
         match (self.is_in_block(), text.ends_with('\n')) {
             (false, _) => "",
             (true, true) => FENCE,
@@ -57,7 +57,7 @@ impl<'t> FenceState<'t> {
     }
 
     /// Returns the token at the beginning of `rest`, which is not empty; `grapheme` is its first grapheme.
-    pub fn next_token(self, rest: &'t str, grapheme: &'t str) -> Token<'t> {
+    pub(super) fn next_token(self, rest: &'t str, grapheme: &'t str) -> Token<'t> {
         if !rest.starts_with(FENCE) {
             // An escaped backtick opens nothing.
             let escaped = !self.is_in_block() && rest.starts_with("\\`");
@@ -82,7 +82,7 @@ impl<'t> FenceState<'t> {
 }
 
 impl<'t> Token<'t> {
-    pub fn text(self) -> &'t str {
+    pub(super) fn text(self) -> &'t str {
         let (Self::Opens(text) | Self::Closes(text) | Self::Other(text)) = self;
         text
     }

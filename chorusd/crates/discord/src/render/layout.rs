@@ -17,7 +17,7 @@ const EMPTY_TEXT: &str = "(no text)";
 
 /// A text as it is posted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RenderedText {
+pub(crate) enum RenderedText {
     /// One message each; at least one.
     Messages(Vec<String>),
     /// An excerpt with the whole text as a file.
@@ -26,7 +26,7 @@ pub enum RenderedText {
 
 /// Renders `text` as messages or as a file.
 #[must_use]
-pub fn render_text(text: &str) -> RenderedText {
+pub(crate) fn render_text(text: &str) -> RenderedText {
     let mut parts: Vec<String> =
         Parts::new(text, MAX_MESSAGE_CHARS).take(MIN_FILE_PARTS).map(|part| part.to_string()).collect();
     if parts.len() < MIN_FILE_PARTS {
@@ -54,7 +54,7 @@ pub fn render_text(text: &str) -> RenderedText {
 impl RenderedText {
     /// Adds `line` at the end.
     #[must_use]
-    pub fn with_last_line(self, line: &str) -> Self {
+    pub(crate) fn with_last_line(self, line: &str) -> Self {
         match self {
             Self::Messages(mut parts) => {
                 let last = parts.pop().unwrap_or_default();

@@ -7,9 +7,9 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
-pub use layout::{RenderedText, render_text};
-pub use split::split;
-pub use tail::tail;
+pub(crate) use layout::{RenderedText, render_text};
+pub(crate) use split::split;
+pub(crate) use tail::tail;
 
 /// Characters (code points) that a message holds.
-pub const MAX_MESSAGE_CHARS: usize = 2000;
+pub(crate) const MAX_MESSAGE_CHARS: usize = 2000;

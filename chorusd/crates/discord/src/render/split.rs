@@ -16,13 +16,13 @@ const MAX_GRAPHEME_CHARS: usize = 64;
 /// wastes little, and never inside a grapheme. A code block that is cut is closed and reopened. Without these fences
 /// the concatenated parts equal `text`.
 #[must_use]
-pub fn split(text: &str) -> Vec<String> {
+pub(crate) fn split(text: &str) -> Vec<String> {
     Parts::new(text, MAX_MESSAGE_CHARS).map(|part| part.to_string()).collect()
 }
 
 /// A part, with the fences that keep its code block intact.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part<'t> {
+pub(super) struct Part<'t> {
     pub opening: String,
     pub text: &'t str,
     pub closing: &'static str,
@@ -36,14 +36,14 @@ impl fmt::Display for Part<'_> {
 
 /// An iterator over the parts of a text, each computed on demand.
 #[derive(Debug)]
-pub struct Parts<'t> {
+pub(super) struct Parts<'t> {
     rest: &'t str,
     fence: FenceState<'t>,
     max_chars: usize,
 }
 
 impl<'t> Parts<'t> {
-    pub fn new(text: &'t str, max_chars: usize) -> Self {
+    pub(super) fn new(text: &'t str, max_chars: usize) -> Self {
         Self { rest: text, fence: FenceState::default(), max_chars }
     }
 }
@@ -142,7 +142,7 @@ fn cut_quality(before: &str, behind: &str, place: FenceState<'_>, opened: bool) 
 
 /// An iterator over the tokens of a text, from a given state on.
 #[derive(Debug)]
-pub struct Tokens<'t> {
+pub(super) struct Tokens<'t> {
     pub rest: &'t str,
     pub fence: FenceState<'t>,
 }

@@ -9,7 +9,7 @@ const MAX_LINE_SEARCH_CHARS: usize = 200;
 /// Returns the end of `text` in at most `most` characters, a few dozen of which are reserved for the ellipsis and
 /// fences. The code block that the cut is in is reopened, and the one that the text ends in is closed.
 #[must_use]
-pub fn tail(text: &str, most: usize) -> String {
+pub(crate) fn tail(text: &str, most: usize) -> String {
     let count = text.chars().count();
     let too_many = (count + 4).saturating_sub(most);
     let (mut place, mut at) = (FenceState::default(), 0);

@@ -9,7 +9,7 @@ use crate::outbox::{File, MessageBody};
 use crate::render::{RenderedText, render_text, split};
 
 /// Returns the messages that show the result of a turn; at least one.
-pub fn final_bodies(
+pub(super) fn final_bodies(
     result: &Result<SendResult>,
     so_far: &str,
     stopped_by: Option<&str>,

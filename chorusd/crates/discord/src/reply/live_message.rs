@@ -22,7 +22,7 @@ const MAX_EDIT_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Where the reply goes.
 #[derive(Debug, Clone)]
-pub struct ReplyTarget {
+pub(super) struct ReplyTarget {
     pub channel: ChannelId,
     /// The message that is replied to.
     pub message: MessageId,
@@ -38,7 +38,7 @@ const TYPING_INTERVAL: Duration = Duration::from_secs(9);
 const TYPING_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Shows the progress that `ear` collects until `end` is cancelled; after that nothing is edited.
-pub async fn show_progress(
+pub(super) async fn show_progress(
     bridge: Arc<DiscordApp>,
     place: ReplyTarget,
     ear: Arc<ReplyListener>,

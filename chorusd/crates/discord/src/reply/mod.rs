@@ -20,12 +20,12 @@ use self::live_message::ReplyTarget;
 use self::turn_listener::ReplyListener;
 use super::app::DiscordApp;
 use super::outbox::{MessageBody, Post};
-pub use running_turns::{RunningTurns, TurnOwner, stop_turn};
+pub(crate) use running_turns::{RunningTurns, TurnOwner, stop_turn};
 
 /// The reply to one message. If it is dropped before `finish`, the live message stays as it is; the turn is resumed
 /// after a restart.
 #[derive(Debug)]
-pub struct LiveReply {
+pub(crate) struct LiveReply {
     app: Arc<DiscordApp>,
     target: ReplyTarget,
     listener: Arc<ReplyListener>,
@@ -36,7 +36,7 @@ pub struct LiveReply {
 impl LiveReply {
     /// Starts to reply to `message`, which requested a turn.
     #[must_use]
-    pub fn start(bridge: &Arc<DiscordApp>, channel: ChannelId, message: MessageId, asked: TurnOwner) -> Self {
+    pub(crate) fn start(bridge: &Arc<DiscordApp>, channel: ChannelId, message: MessageId, asked: TurnOwner) -> Self {
         let target = ReplyTarget { channel, message, about: format!("answer:{message}") };
         let listener = Arc::new(ReplyListener::new(bridge.running_turns.clone(), asked));
         let end = CancellationToken::new();
@@ -47,7 +47,7 @@ impl LiveReply {
 
     /// Returns the listener of the turn.
     #[must_use]
-    pub fn turn_listener(&self) -> Arc<dyn turn_stream::TurnListener> {
+    pub(crate) fn turn_listener(&self) -> Arc<dyn turn_stream::TurnListener> {
         self.listener.clone()
     }
 
@@ -55,7 +55,7 @@ impl LiveReply {
     ///
     /// # Errors
     /// `busy`, `disk_full`, `storage_failed`.
-    pub async fn withdraw(self) -> Result<()> {
+    pub(crate) async fn withdraw(self) -> Result<()> {
         drop(self.live_stop);
         let _ = self.live_task.await;
         let posts = &self.app.outbox;
@@ -67,7 +67,7 @@ impl LiveReply {
     ///
     /// # Errors
     /// `busy`, `disk_full`, `storage_failed`: nothing is posted, and the claim stays open.
-    pub async fn finish(self, result: Result<SendResult>) -> Result<()> {
+    pub(crate) async fn finish(self, result: Result<SendResult>) -> Result<()> {
         drop(self.live_stop);
         // Wait for it, so that no edit arrives after the final message. Each of its requests has a deadline.
         let _ = self.live_task.await;

@@ -11,7 +11,7 @@ const MAX_STATUS_CHARS: usize = 200;
 
 /// The progress of a turn.
 #[derive(Debug, Clone, Default)]
-pub struct TurnProgress {
+pub(super) struct TurnProgress {
     /// The id of the turn, by which it can be stopped.
     pub turn: Option<Uuid>,
     /// What the model has said since its last tool call.
@@ -37,7 +37,7 @@ enum Activity {
 }
 
 impl TurnProgress {
-    pub fn apply(&mut self, said: &TurnEvent) {
+    pub(super) fn apply(&mut self, said: &TurnEvent) {
         let doing = match said {
             TurnEvent::Queued { before, turn_id } => {
                 self.turn = turn_id.or(self.turn);
@@ -80,13 +80,13 @@ impl TurnProgress {
     /// Returns whether the model or a tool is working, that is, the turn waits neither for a person nor for other
     /// turns.
     #[must_use]
-    pub fn is_working(&self) -> bool {
+    pub(super) fn is_working(&self) -> bool {
         self.open_approvals == 0 && !matches!(self.activity, Activity::Starting | Activity::Queued(_))
     }
 
     /// Returns the end of the text and a status line; at most [`MAX_MESSAGE_CHARS`] characters.
     #[must_use]
-    pub fn live_text(&self) -> String {
+    pub(super) fn live_text(&self) -> String {
         let line = self.status_line();
         let text = render::tail(&self.text, MAX_MESSAGE_CHARS - MAX_STATUS_CHARS - 2);
         if text.trim().is_empty() { line } else { format!("{}\n{line}", text.trim_end()) }

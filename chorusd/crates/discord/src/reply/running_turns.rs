@@ -77,7 +77,7 @@ impl RunningTurns {
 /// # Errors
 /// `denied`. `not_found`: the turn is over, which all turns are after a restart. If the audit log cannot be written,
 /// its error, and the turn is not stopped.
-pub async fn stop_turn(bridge: &DiscordApp, turn: Uuid, by: &Requester, any: bool) -> Result<()> {
+pub(crate) async fn stop_turn(bridge: &DiscordApp, turn: Uuid, by: &Requester, any: bool) -> Result<()> {
     let (agent, foreign) = bridge.running_turns.mark_stopped(turn, by, any)?;
     let cancelled = async {
         let entry = bridge.ops.agents.by_id(agent).ok_or_else(turn_over_error)?;

@@ -12,7 +12,7 @@ use super::running_turns::RunningTurns;
 
 /// Listener of one turn. It collects the progress, which is read when there is time.
 #[derive(Debug)]
-pub struct ReplyListener {
+pub(super) struct ReplyListener {
     progress: Mutex<TurnProgress>,
     changed: Notify,
     running_turns: Arc<RunningTurns>,
@@ -20,26 +20,26 @@ pub struct ReplyListener {
 }
 
 impl ReplyListener {
-    pub fn new(running_turns: Arc<RunningTurns>, owner: super::running_turns::TurnOwner) -> Self {
+    pub(super) fn new(running_turns: Arc<RunningTurns>, owner: super::running_turns::TurnOwner) -> Self {
         Self { progress: Mutex::default(), changed: Notify::new(), running_turns, owner }
     }
 
     /// Waits for a turn event since the last call.
-    pub async fn wait_for_change(&self) {
+    pub(super) async fn wait_for_change(&self) {
         self.changed.notified().await;
     }
 
     /// Returns the progress of the turn so far.
-    pub fn progress(&self) -> TurnProgress {
+    pub(super) fn progress(&self) -> TurnProgress {
         self.lock_progress().clone()
     }
 
-    pub fn turn_id(&self) -> Option<Uuid> {
+    pub(super) fn turn_id(&self) -> Option<Uuid> {
         self.lock_progress().turn
     }
 
     /// Returns the name of the person who stopped the turn.
-    pub fn stopped_by(&self) -> Option<String> {
+    pub(super) fn stopped_by(&self) -> Option<String> {
         self.running_turns.stopped_by(self.turn_id()?)
     }
 

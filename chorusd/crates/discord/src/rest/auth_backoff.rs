@@ -12,7 +12,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(3600);
 
 /// The pause during which no request is sent.
 #[derive(Debug, Default)]
-pub struct AuthBackoff(Mutex<Option<Pause>>);
+pub(super) struct AuthBackoff(Mutex<Option<Pause>>);
 
 #[derive(Debug, Clone, Copy)]
 struct Pause {
@@ -22,12 +22,12 @@ struct Pause {
 
 impl AuthBackoff {
     /// Returns whether requests are to be held back.
-    pub fn is_active(&self, now: Instant) -> bool {
+    pub(super) fn is_active(&self, now: Instant) -> bool {
         self.lock().is_some_and(|pause| now < pause.until)
     }
 
     /// Records that the token was refused. Requests that were in flight together count once.
-    pub fn record_refusal(&self, now: Instant) {
+    pub(super) fn record_refusal(&self, now: Instant) {
         let mut pause = self.lock();
         let long = match *pause {
             Some(before) if now < before.until => return,
@@ -38,7 +38,7 @@ impl AuthBackoff {
     }
 
     /// Records that the token was accepted.
-    pub fn reset(&self) {
+    pub(super) fn reset(&self) {
         *self.lock() = None;
     }
 

@@ -129,7 +129,7 @@ fn first_form_error(errors: &Value) -> Option<String> {
 }
 
 /// Describes an error of the JSON parser, without the values in it.
-pub fn describe_json_error(error: &serde_json::Error) -> String {
+pub(crate) fn describe_json_error(error: &serde_json::Error) -> String {
     let said = error.to_string();
     // The value is between the first quote and the last, even if it contains quotes.
     let told = match (said.find('"'), said.rfind('"')) {

@@ -53,7 +53,7 @@ struct CreatedId {
 }
 
 /// Messages of one page at most.
-pub const MESSAGE_PAGE_SIZE: usize = 100;
+pub(crate) const MESSAGE_PAGE_SIZE: usize = 100;
 
 #[derive(Debug, Serialize)]
 struct CreateBody<'l> {

@@ -6,7 +6,7 @@ mod channels;
 mod error;
 mod gateway;
 mod history;
-pub mod interactions;
+pub(crate) mod interactions;
 mod messages;
 mod rate_limit;
 mod request;
@@ -25,10 +25,10 @@ use tokio_util::sync::CancellationToken;
 use self::auth_backoff::AuthBackoff;
 use self::rate_limit::RateLimits;
 use super::urls;
-pub use channels::Channel;
-pub use error::{RestError, describe_json_error};
-pub use messages::{MESSAGE_PAGE_SIZE, MessageContent, PostedMessage};
-pub use request::{Request, Route};
+pub(crate) use channels::Channel;
+pub(crate) use error::{RestError, describe_json_error};
+pub(crate) use messages::{MESSAGE_PAGE_SIZE, MessageContent, PostedMessage};
+pub(crate) use request::{Request, Route};
 
 /// Time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -62,8 +62,8 @@ impl RestClient {
     /// # Errors
     /// The error of the TLS library.
     pub fn new(config: &DiscordConfig, token: &Secret, stop: CancellationToken) -> Result<Self, RestError> {
-        chorus_tls::install_provider();
         let mut client = Client::builder()
+            .tls_backend_preconfigured(chorus_tls::client_config())
             .redirect(redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(REQUEST_TIMEOUT)

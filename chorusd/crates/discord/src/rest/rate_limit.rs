@@ -26,7 +26,7 @@ const UNKNOWN_LIMIT_POLL: Duration = Duration::from_secs(1);
 
 /// The rate limits of all requests.
 #[derive(Debug, Default)]
-pub struct RateLimits {
+pub(super) struct RateLimits {
     state: Mutex<LimitState>,
     /// Notified when a waiting request may be allowed sooner than expected.
     changed: Notify,
@@ -65,7 +65,7 @@ enum Wait {
 
 /// Permission to send one request. Dropping it ends the request.
 #[derive(Debug)]
-pub struct Permit<'l> {
+pub(super) struct Permit<'l> {
     limits: &'l RateLimits,
     bucket: (String, String),
     route: String,
@@ -77,7 +77,7 @@ impl RateLimits {
     ///
     /// # Errors
     /// `RateLimited` if it has to wait longer.
-    pub async fn acquire(&self, path: &RouteKey, latest: Option<Instant>) -> Result<Permit<'_>, RestError> {
+    pub(super) async fn acquire(&self, path: &RouteKey, latest: Option<Instant>) -> Result<Permit<'_>, RestError> {
         loop {
             // Register before checking the state, so that no change is missed.
             let changed = self.changed.notified();
@@ -109,7 +109,7 @@ impl RateLimits {
 
 impl Permit<'_> {
     /// Updates the limits from a response; `refused` is the error in it.
-    pub fn update(&self, status: StatusCode, headers: &HeaderMap, refused: Option<&RestError>) {
+    pub(super) fn update(&self, status: StatusCode, headers: &HeaderMap, refused: Option<&RestError>) {
         let now = Instant::now();
         let mut known = self.limits.lock();
         let shared = header_text(headers, "x-ratelimit-scope") == Some("shared");

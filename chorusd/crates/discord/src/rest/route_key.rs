@@ -4,7 +4,7 @@ use super::Request;
 
 /// The key of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RouteKey {
+pub(super) struct RouteKey {
     /// The method and path, with the ids replaced.
     pub route: String,
     /// The major parameter: a channel, guild or webhook, each of which has limits of its own.
@@ -16,7 +16,7 @@ pub struct RouteKey {
 }
 
 impl RouteKey {
-    pub fn of(request: &Request) -> Self {
+    pub(super) fn of(request: &Request) -> Self {
         Self::new(request.method.as_str(), &request.path)
     }
 

@@ -22,7 +22,7 @@ use super::turn_priority::MAX_PREEMPTIONS;
 
 /// Messages that have left a window and are to be extracted.
 #[derive(Debug)]
-pub struct ExtractionJob {
+pub(super) struct ExtractionJob {
     facts: Arc<AgentSettings>,
     context: ContextNo,
     turn: Uuid,
@@ -38,7 +38,11 @@ impl ExtractionJob {
     ///
     /// # Errors
     /// The reason if the model cannot be resolved.
-    pub fn for_plan(registry: &Registry, call: &CallModel, plan: &CompactionPlan) -> Result<Option<Self>, String> {
+    pub(super) fn for_plan(
+        registry: &Registry,
+        call: &CallModel,
+        plan: &CompactionPlan,
+    ) -> Result<Option<Self>, String> {
         let messages = call.messages.get(plan.from..plan.upto).unwrap_or_default();
         let model = call.settings.model.as_deref().filter(|_| Totals::count(messages).chars >= MIN_CHARS);
         let Some(model) = model else { return Ok(None) };
@@ -58,7 +62,7 @@ impl ExtractionJob {
 
 /// The running extractions, by agent.
 #[derive(Debug, Default)]
-pub struct RunningExtractions(Mutex<HashMap<Uuid, CancellationToken>>);
+pub(super) struct RunningExtractions(Mutex<HashMap<Uuid, CancellationToken>>);
 
 impl RunningExtractions {
     /// Registers an extraction and cancels the agent's earlier one.
@@ -71,7 +75,7 @@ impl RunningExtractions {
 }
 
 /// Extracts notes in the background, giving way to turns, and sends the result to the agent.
-pub fn spawn_extraction(registry: &Arc<Registry>, leaving: ExtractionJob) {
+pub(super) fn spawn_extraction(registry: &Arc<Registry>, leaving: ExtractionJob) {
     let (agent, name) = (leaving.facts.id, leaving.facts.name.clone());
     let stop = registry.extractions.register(agent, registry.summaries.stop_token());
     let all = registry.clone();

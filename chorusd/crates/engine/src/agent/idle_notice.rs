@@ -14,7 +14,13 @@ use super::registry::Registry;
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Posts the notice for the idle context of the agent `name`, which `session` holds.
-pub async fn post(registry: &Registry, name: String, session: Uuid, written: Option<Box<Session>>, timeout: Duration) {
+pub(super) async fn post(
+    registry: &Registry,
+    name: String,
+    session: Uuid,
+    written: Option<Box<Session>>,
+    timeout: Duration,
+) {
     let late = registry.summaries.wait_until_done(session, SUMMARY_TIMEOUT).await;
     let (about, short_id) = match written.filter(|_| !late) {
         Some(session) => (session_label(&session.header), session.short_id),
@@ -43,7 +49,7 @@ fn session_label(header: &SessionHeader) -> String {
 }
 
 /// Returns the text of the notice. `about` is the session's summary, `timeout` the agent's idle timeout.
-pub fn notice_text(about: &str, timeout: Duration, short_id: &str) -> String {
+pub(super) fn notice_text(about: &str, timeout: Duration, short_id: &str) -> String {
     // Exactly one full stop after the summary.
     let about = about.trim().trim_end_matches('.');
     format!(

@@ -22,7 +22,7 @@ pub(super) struct TrimQueue(Mutex<(Vec<ContextNo>, bool)>);
 
 impl TrimQueue {
     /// Adds a context. Returns true if the caller must call [`run`].
-    pub fn push(&self, context: ContextNo) -> bool {
+    pub(super) fn push(&self, context: ContextNo) -> bool {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         inner.0.push(context);
         !std::mem::replace(&mut inner.1, true)

@@ -29,14 +29,14 @@ use crate::usage::{CallKind, ModelCallInfo};
 
 /// The outcome of a model call.
 #[derive(Debug)]
-pub enum ModelCallOutcome {
+pub(super) enum ModelCallOutcome {
     Completed(Box<Result<ModelReply, Box<ModelFailure>>>),
     /// The window must be compacted first; no request was sent.
     NeedsCompaction(Box<Compaction>),
 }
 
 /// Calls the model, unless its window must be compacted first.
-pub async fn run(
+pub(super) async fn run(
     registry: &Arc<Registry>,
     call: CallModel,
     voices: TurnSinks,
@@ -128,7 +128,7 @@ async fn build_compaction(
 }
 
 /// Returns the current time on both clocks.
-pub fn current_moment(registry: &Registry) -> EventTime {
+pub(super) fn current_moment(registry: &Registry) -> EventTime {
     EventTime { now: registry.clock.now(), ticks: registry.clock.ticks() }
 }
 

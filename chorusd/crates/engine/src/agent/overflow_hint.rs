@@ -45,7 +45,7 @@ impl RequestPart {
 
 /// Returns a hint that names the largest part of `prompt` and how to make it smaller.
 #[must_use]
-pub fn largest_part_hint(prompt: &Prompt, agent: &str) -> String {
+pub(super) fn largest_part_hint(prompt: &Prompt, agent: &str) -> String {
     let parts = measure_parts(prompt);
     let total: u64 = parts.iter().map(|(_, tokens)| tokens).sum();
     let Some((largest, tokens)) = parts.into_iter().max_by_key(|(_, tokens)| *tokens) else {

@@ -27,12 +27,12 @@ use crate::tools::tool_result_message;
 const MIN_LARGE_CONTEXT_MESSAGES: u64 = 10_000;
 
 /// Loads the whole of a large context.
-pub type RemainingLoad = BoxFuture<'static, Result<Context>>;
+pub(super) type RemainingLoad = BoxFuture<'static, Result<Context>>;
 
 /// Loads the context of `head`, which expires at `deadline`. If its messages cannot be loaded, the state carries the
 /// error and the context can only be cleared or replaced; the journal keeps it. Of a large context, loads only the last
 /// messages and returns the future that loads all of it, unless `whole` is set.
-pub async fn load_state(
+pub(super) async fn load_state(
     store: &Arc<Store>,
     home: &Path,
     head: &ContextRow,
@@ -71,7 +71,7 @@ pub async fn load_state(
 }
 
 /// Runs `remaining` and returns the event with its result.
-pub fn finish_loading(
+pub(super) fn finish_loading(
     registry: Arc<Registry>,
     head: ContextRow,
     remaining: RemainingLoad,

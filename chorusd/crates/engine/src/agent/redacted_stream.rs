@@ -8,7 +8,7 @@ use chorus_proto::ToolCall;
 use chorus_redact::{Redactor, StreamRedactor, redact_tool_calls};
 
 /// Redacts the stream of a reply and forwards it.
-pub struct RedactedStream<F> {
+pub(super) struct RedactedStream<F> {
     /// `None`: everything is forwarded as it is.
     redactors: Option<Mutex<StreamRedactors>>,
     forward: F,
@@ -21,7 +21,7 @@ struct StreamRedactors {
 }
 
 impl<F: Fn(StreamEvent)> RedactedStream<F> {
-    pub fn new(redactor: Option<&Arc<Redactor>>, forward: F) -> Self {
+    pub(super) fn new(redactor: Option<&Arc<Redactor>>, forward: F) -> Self {
         let flows = |redactor: &Arc<Redactor>| {
             Mutex::new(StreamRedactors {
                 text: redactor.stream(),
@@ -33,7 +33,7 @@ impl<F: Fn(StreamEvent)> RedactedStream<F> {
     }
 
     /// Pushes a piece. Text that may be the start of a secret is held back until that is decided.
-    pub fn push(&self, piece: StreamEvent) {
+    pub(super) fn push(&self, piece: StreamEvent) {
         let Some(flows) = &self.redactors else { return (self.forward)(piece) };
         let mut flows = flows.lock().unwrap_or_else(PoisonError::into_inner);
         let piece = match piece {
@@ -50,7 +50,7 @@ impl<F: Fn(StreamEvent)> RedactedStream<F> {
     }
 
     /// Forwards what was held back. A reply may be cut off anywhere, and its end must not show part of a secret.
-    pub fn finish(&self) {
+    pub(super) fn finish(&self) {
         let Some(flows) = &self.redactors else { return };
         let mut flows = flows.lock().unwrap_or_else(PoisonError::into_inner);
         let thinking = flows.thinking.finish(true);
@@ -67,10 +67,10 @@ impl<F: Fn(StreamEvent)> RedactedStream<F> {
 }
 
 /// A reply, and its tool calls as they are recorded. The calls in the reply itself run as the model wrote them.
-pub type RedactedReply = Result<(Reply, Vec<ToolCall>), CallError>;
+pub(super) type RedactedReply = Result<(Reply, Vec<ToolCall>), CallError>;
 
 /// Redacts the outcome of a model call for the record.
-pub fn redact_reply(answered: Result<Reply, CallError>, redactor: Option<&Arc<Redactor>>) -> RedactedReply {
+pub(super) fn redact_reply(answered: Result<Reply, CallError>, redactor: Option<&Arc<Redactor>>) -> RedactedReply {
     let Some(redactor) = redactor else {
         return answered.map(|reply| {
             let calls = reply.tool_calls.clone();
@@ -94,7 +94,7 @@ pub fn redact_reply(answered: Result<Reply, CallError>, redactor: Option<&Arc<Re
 }
 
 /// Redacts a reply of which only the text is used.
-pub fn redact_reply_text(reply: Reply, facts: &AgentSettings, models: &Models) -> Reply {
+pub(super) fn redact_reply_text(reply: Reply, facts: &AgentSettings, models: &Models) -> Reply {
     if !facts.redact {
         return reply;
     }

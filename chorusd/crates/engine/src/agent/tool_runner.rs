@@ -28,7 +28,7 @@ const MAX_ERROR_CHARS: usize = 300;
 
 /// Runs the tool calls of one reply.
 #[derive(Debug, Clone)]
-pub struct ToolRunner {
+pub(super) struct ToolRunner {
     pub registry: Arc<Registry>,
     pub agent: Uuid,
     /// The agent's name.
@@ -62,7 +62,11 @@ struct PendingCall {
 
 impl ToolRunner {
     /// Starts the calls and returns for each a future that completes with it.
-    pub fn start_calls(self, calls: Vec<PlannedCall>, breaker: CircuitBreaker) -> Vec<BoxFuture<'static, Event>> {
+    pub(super) fn start_calls(
+        self,
+        calls: Vec<PlannedCall>,
+        breaker: CircuitBreaker,
+    ) -> Vec<BoxFuture<'static, Event>> {
         let (mut begun, mut ended) = (Vec::new(), Vec::new());
         for (at, planned) in calls.into_iter().enumerate() {
             let (tell, told) = oneshot::channel();

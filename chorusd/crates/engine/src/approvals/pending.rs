@@ -16,7 +16,7 @@ use super::question::ApprovalAnswer;
 
 /// An open question.
 #[derive(Debug, Clone)]
-pub struct OpenQuestion {
+pub(super) struct OpenQuestion {
     pub approval: Approval,
     pub agent: Uuid,
     pub requester: Requester,
@@ -24,7 +24,7 @@ pub struct OpenQuestion {
 
 /// The outcome of a question, as the waiting tool call receives it.
 #[derive(Debug)]
-pub struct ApprovalOutcome {
+pub(super) struct ApprovalOutcome {
     pub answer: ApprovalAnswer,
     pub status: Status,
     pub by: Option<String>,
@@ -34,7 +34,7 @@ pub struct ApprovalOutcome {
 
 impl ApprovalOutcome {
     /// Returns the outcome for a question whose answer was lost because the answering side is gone.
-    pub fn lost() -> Self {
+    pub(super) fn lost() -> Self {
         let answer = ApprovalAnswer::Denied { by: None, why: "the answer was lost".into() };
         Self { answer, status: Status::Denied, by: None, hash: String::new() }
     }
@@ -52,21 +52,21 @@ struct PendingEntry {
 
 /// All open questions.
 #[derive(Debug, Default)]
-pub struct PendingApprovals {
+pub(super) struct PendingApprovals {
     entries: Mutex<HashMap<String, PendingEntry>>,
     release_notify: Notify,
 }
 
 /// Removes a question when it is dropped.
 #[derive(Debug)]
-pub struct PendingGuard<'a> {
+pub(super) struct PendingGuard<'a> {
     pending: &'a PendingApprovals,
     id: Option<String>,
 }
 
 impl PendingGuard<'_> {
     /// Keeps the question.
-    pub fn disarm(mut self) {
+    pub(super) fn disarm(mut self) {
         self.id = None;
     }
 }
@@ -88,7 +88,7 @@ impl PendingApprovals {
     ///
     /// # Errors
     /// `busy` if the agent has too many.
-    pub fn insert(&self, open: OpenQuestion) -> Result<Option<oneshot::Receiver<ApprovalOutcome>>> {
+    pub(super) fn insert(&self, open: OpenQuestion) -> Result<Option<oneshot::Receiver<ApprovalOutcome>>> {
         let mut entries = self.entries();
         if entries.values().filter(|entry| entry.question.agent == open.agent).count() >= MAX_OPEN_PER_AGENT {
             return Err(Error::new(
@@ -108,21 +108,21 @@ impl PendingApprovals {
     }
 
     /// Returns a guard that removes the question.
-    pub fn guard(&self, id: &str) -> PendingGuard<'_> {
+    pub(super) fn guard(&self, id: &str) -> PendingGuard<'_> {
         PendingGuard { pending: self, id: Some(id.to_owned()) }
     }
 
-    pub fn get(&self, id: &str) -> Option<OpenQuestion> {
+    pub(super) fn get(&self, id: &str) -> Option<OpenQuestion> {
         self.entries().get(id).filter(|entry| entry.recorded).map(|entry| entry.question.clone())
     }
 
     /// Claims a question. Returns false if it is gone or claimed already.
-    pub fn claim(&self, id: &str) -> bool {
+    pub(super) fn claim(&self, id: &str) -> bool {
         self.entries().get_mut(id).is_some_and(|entry| !std::mem::replace(&mut entry.claimed, true))
     }
 
     /// Marks a question as recorded, and ends its claim.
-    pub fn release(&self, id: &str) {
+    pub(super) fn release(&self, id: &str) {
         if let Some(entry) = self.entries().get_mut(id) {
             entry.recorded = true;
             entry.claimed = false;
@@ -131,19 +131,19 @@ impl PendingApprovals {
     }
 
     /// Waits until the claim of any question ends.
-    pub fn wait_for_release(&self) -> Notified<'_> {
+    pub(super) fn wait_for_release(&self) -> Notified<'_> {
         self.release_notify.notified()
     }
 
     /// Removes a question and sends the outcome to the waiting call.
-    pub fn resolve(&self, id: &str, told: ApprovalOutcome) {
+    pub(super) fn resolve(&self, id: &str, told: ApprovalOutcome) {
         if let Some(entry) = self.entries().remove(id) {
             // If the call is gone, nobody needs the outcome.
             let _ = entry.outcome_sender.send(told);
         }
     }
 
-    pub fn open_approvals(&self, agent: Option<Uuid>) -> Vec<Approval> {
+    pub(super) fn open_approvals(&self, agent: Option<Uuid>) -> Vec<Approval> {
         let entries = self.entries();
         let wanted =
             entries.values().filter(|entry| entry.recorded && agent.is_none_or(|agent| entry.question.agent == agent));
@@ -153,11 +153,11 @@ impl PendingApprovals {
         open
     }
 
-    pub fn total(&self) -> usize {
+    pub(super) fn total(&self) -> usize {
         self.entries().len()
     }
 
-    pub fn count(&self, agent: Uuid) -> usize {
+    pub(super) fn count(&self, agent: Uuid) -> usize {
         self.entries().values().filter(|entry| entry.question.agent == agent).count()
     }
 }

@@ -26,7 +26,7 @@ A backup made by `chorusctl backup`. `chorusctl backup verify` checks it, `choru
 manifest.jsonl lists every file, manifest.previous.jsonl those of the backup before; objects/ab/ab... is the file with that SHA-256.
 ";
 
-pub const OBJECTS_DIR: &str = "objects";
+pub(super) const OBJECTS_DIR: &str = "objects";
 
 /// Prefix of the names of files that are being written.
 const NEW_FILE_PREFIX: &str = "new-";
@@ -264,7 +264,7 @@ impl Drop for DirectorySink {
 }
 
 /// Returns the path of the content with this hash.
-pub fn object_path(dir: &Path, sha256: &str) -> PathBuf {
+pub(super) fn object_path(dir: &Path, sha256: &str) -> PathBuf {
     dir.join(OBJECTS_DIR).join(sha256.get(..2).unwrap_or("00")).join(sha256)
 }
 

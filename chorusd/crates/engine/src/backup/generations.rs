@@ -15,7 +15,7 @@ use super::{MANIFEST_FILE, PREVIOUS_MANIFEST_FILE};
 
 /// An earlier backup.
 #[derive(Debug)]
-pub struct Generation {
+pub(super) struct Generation {
     created_at: Timestamp,
     pub agents: u64,
     /// Hashes of all contents that it lists.
@@ -28,19 +28,19 @@ pub struct Generation {
 
 /// The latest and the previous backup.
 #[derive(Debug, Default)]
-pub struct Generations {
+pub(super) struct Generations {
     pub latest: Option<Generation>,
     pub previous: Option<Generation>,
 }
 
 /// Returns the name of the database that an entry is: journal or catalog; `None` for other files.
-pub fn database_name(entry: &ManifestEntry) -> Option<&'static str> {
+pub(super) fn database_name(entry: &ManifestEntry) -> Option<&'static str> {
     let name = entry.path.strip_prefix(DB_DIR)?.strip_prefix('/')?;
     [JOURNAL_FILE, CATALOG_FILE].into_iter().find(|database| *database == name && entry.kind == EntryKind::File)
 }
 
 /// Reads the manifest `name` of the backup in `dir`; `None` if it does not exist or cannot be used.
-pub fn load_manifest(dir: &Path, name: &str) -> io::Result<Option<Manifest>> {
+pub(super) fn load_manifest(dir: &Path, name: &str) -> io::Result<Option<Manifest>> {
     let file = match File::open(dir.join(name)) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
@@ -56,13 +56,13 @@ pub fn load_manifest(dir: &Path, name: &str) -> io::Result<Option<Manifest>> {
 }
 
 /// Returns true if the directory has the content of `entry` with the right length.
-pub fn has_object(dir: &Path, entry: &ManifestEntry) -> bool {
+pub(super) fn has_object(dir: &Path, entry: &ManifestEntry) -> bool {
     let there = fs::symlink_metadata(object_path(dir, &entry.sha256));
     there.is_ok_and(|there| there.is_file() && there.len() == entry.size)
 }
 
 impl Generation {
-    pub fn from_manifest(dir: &Path, manifest: &Manifest) -> Self {
+    pub(super) fn from_manifest(dir: &Path, manifest: &Manifest) -> Self {
         let files = || manifest.entries.iter().filter(|entry| entry.kind == EntryKind::File);
         let databases: Vec<&ManifestEntry> = files().filter(|entry| database_name(entry).is_some()).collect();
         Self {
@@ -79,7 +79,7 @@ impl Generations {
     /// Returns true if the latest backup shall become the previous one when a new backup with so many agents is
     /// complete. False if the previous one is worth more: because the latest was made after data was lost, lacks its
     /// databases, or has no agents any more.
-    pub fn should_rotate(&self, of: &HomeIdentity, agents: u64) -> bool {
+    pub(super) fn should_rotate(&self, of: &HomeIdentity, agents: u64) -> bool {
         let Some(latest) = &self.latest else { return false };
         let Some(previous) = self.previous.as_ref().filter(|previous| previous.has_databases) else { return true };
         let lost = of.lost_at.is_some_and(|at| previous.created_at < at && at <= latest.created_at);
@@ -88,18 +88,18 @@ impl Generations {
     }
 
     /// Returns the backup that is retained beside a new one.
-    pub fn retained(&self, rotates: bool) -> Option<&Generation> {
+    pub(super) fn retained(&self, rotates: bool) -> Option<&Generation> {
         if rotates { self.latest.as_ref() } else { self.previous.as_ref() }
     }
 
     /// Iterates over the hashes of the databases of both backups.
-    pub fn databases(&self) -> impl Iterator<Item = &String> {
+    pub(super) fn databases(&self) -> impl Iterator<Item = &String> {
         self.latest.iter().chain(&self.previous).flat_map(|generation| &generation.databases)
     }
 }
 
 /// Copies the manifest in `dir` to the name of the previous manifest.
-pub fn rotate_manifest(dir: &Path) -> io::Result<()> {
+pub(super) fn rotate_manifest(dir: &Path) -> io::Result<()> {
     let new = dir.join(format!("{PREVIOUS_MANIFEST_FILE}.new"));
     let done = fs::copy(dir.join(MANIFEST_FILE), &new)
         .and_then(|_| File::open(&new)?.sync_all())

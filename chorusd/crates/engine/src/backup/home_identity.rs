@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::manifest::Manifest;
 
 /// Name of the file with the id, in `db/`.
-pub const HOME_ID_FILE: &str = "home.id";
+pub(super) const HOME_ID_FILE: &str = "home.id";
 
 /// The identity and condition of the home that is backed up.
 #[derive(Debug, Clone)]

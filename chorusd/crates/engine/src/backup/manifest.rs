@@ -196,7 +196,7 @@ impl ManifestEntry {
 
 /// Encodes a path as text: bytes that are not UTF-8, and `%`, become `%XX`.
 #[must_use]
-pub fn percent_encode(name: &OsStr) -> String {
+pub(super) fn percent_encode(name: &OsStr) -> String {
     let mut text = String::with_capacity(name.len());
     for chunk in name.as_bytes().utf8_chunks() {
         for part in chunk.valid().split_inclusive('%') {
@@ -215,7 +215,7 @@ pub fn percent_encode(name: &OsStr) -> String {
 
 /// Reverses [`percent_encode`].
 #[must_use]
-pub fn percent_decode(text: &str) -> OsString {
+pub(super) fn percent_decode(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, behind)) = rest.split_first() {
@@ -236,7 +236,7 @@ pub fn percent_decode(text: &str) -> OsString {
 
 /// Returns a path in the form that a manifest has.
 #[must_use]
-pub fn manifest_path(path: &Path) -> String {
+pub(super) fn manifest_path(path: &Path) -> String {
     percent_encode(path.as_os_str())
 }
 

@@ -17,17 +17,17 @@ use super::{HOME_FOLDER, MANIFEST_FILE, PREVIOUS_MANIFEST_FILE, READ_BUFFER_BYTE
 const MAX_NAME_BYTES: u64 = 8 << 10;
 
 /// The source that a backup is read from.
-pub enum BackupSource {
+pub(super) enum BackupSource {
     /// The directory and the path of the manifest in it.
     Directory(PathBuf, PathBuf),
     Archive(Box<dyn Read>),
 }
 
 /// Is called with the bytes read so far and the total, which is 0 if unknown.
-pub type OnReadProgress<'a> = &'a mut dyn FnMut(u64, u64);
+pub(super) type OnReadProgress<'a> = &'a mut dyn FnMut(u64, u64);
 
 /// Receives the files of a backup.
-pub trait FileReceiver {
+pub(super) trait FileReceiver {
     /// Reads a file and returns its SHA-256. `at` is the path of its content, unless it comes from an archive. A path
     /// that comes again replaces the earlier file.
     ///
@@ -41,7 +41,7 @@ impl BackupSource {
     ///
     /// # Errors
     /// `not_found`, or another error of the file system.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub(super) fn open(path: &Path) -> Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::Archive(ensure_backup_archive(io::stdin(), "standard input")?));
         }
@@ -74,7 +74,11 @@ impl BackupSource {
     ///
     /// # Errors
     /// The manifest cannot be used, or `receiver` fails.
-    pub fn read(self, taker: &mut dyn FileReceiver, progress: OnReadProgress<'_>) -> Result<(Manifest, Vec<String>)> {
+    pub(super) fn read(
+        self,
+        taker: &mut dyn FileReceiver,
+        progress: OnReadProgress<'_>,
+    ) -> Result<(Manifest, Vec<String>)> {
         match self {
             Self::Directory(dir, manifest) => read_directory(&dir, &manifest, taker, progress),
             Self::Archive(source) => read_archive(source, taker, progress),

@@ -42,7 +42,7 @@ pub trait BackupSink: Send + 'static {
 }
 
 /// Copies `source` into `put` and returns the SHA-256.
-pub fn copy_hashed(source: &mut dyn Read, mut put: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<String> {
+pub(super) fn copy_hashed(source: &mut dyn Read, mut put: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<String> {
     let (mut hash, mut piece) = (Sha256::new(), vec![0; READ_BUFFER_BYTES]);
     loop {
         match source.read(&mut piece) {

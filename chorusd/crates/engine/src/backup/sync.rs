@@ -10,7 +10,7 @@ const SYNCFS_MIN_FILES: usize = 16;
 
 /// Syncs `files` and the directories they are in. A failure means that the backup failed, not that the daemon's own
 /// storage did.
-pub fn sync_files(top: &Path, files: &[PathBuf]) -> io::Result<()> {
+pub(super) fn sync_files(top: &Path, files: &[PathBuf]) -> io::Result<()> {
     let top = File::open(top)?;
     if files.len() >= SYNCFS_MIN_FILES && chorus_store::syncs_whole_file_system(&top) {
         return Ok(rustix::fs::syncfs(&top)?);

@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, read
 const MAX_DEPTH: usize = 200;
 
 /// A directory entry that the walk found.
-pub struct WalkItem<'a> {
+pub(super) struct WalkItem<'a> {
     dir: BorrowedFd<'a>,
     name: &'a OsStr,
     pub path: &'a Path,
@@ -23,7 +23,7 @@ pub struct WalkItem<'a> {
 }
 
 /// Its kind.
-pub enum ItemKind {
+pub(super) enum ItemKind {
     Dir,
     File,
     Link(OsString),
@@ -32,7 +32,7 @@ pub enum ItemKind {
 }
 
 /// Receives what a walk finds.
-pub trait Visitor {
+pub(super) trait Visitor {
     /// Is called for each item. For a directory, true enters it. An error ends the walk.
     fn visit(&mut self, item: &WalkItem<'_>) -> io::Result<bool>;
 
@@ -41,13 +41,13 @@ pub trait Visitor {
 }
 
 /// Opens a directory without following a link.
-pub fn open_dir(at: BorrowedFd<'_>, name: impl rustix::path::Arg) -> io::Result<OwnedFd> {
+pub(super) fn open_dir(at: BorrowedFd<'_>, name: impl rustix::path::Arg) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(at, name, flags, Mode::empty())?)
 }
 
 /// Opens the directory `path` below `at` component by component, without following a link.
-pub fn open_below(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn open_below(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     let mut held = at.try_clone_to_owned()?;
     for name in path {
         held = open_dir(held.as_fd(), name)?;
@@ -57,7 +57,7 @@ pub fn open_below(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
 
 /// Walks everything in `dir`, whose own path is `path`, sorted by name. `objects` comes last in each directory, so that
 /// a copied git repository has every object that its references name. Returns the errors of `visitor`.
-pub fn walk(dir: BorrowedFd<'_>, path: &Path, visitor: &mut dyn Visitor) -> io::Result<()> {
+pub(super) fn walk(dir: BorrowedFd<'_>, path: &Path, visitor: &mut dyn Visitor) -> io::Result<()> {
     walk_level(dir, path, MAX_DEPTH, visitor)
 }
 
@@ -121,7 +121,7 @@ fn sorted_names(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
 
 impl WalkItem<'_> {
     /// Opens the file. Fails if it was replaced by something other than a regular file.
-    pub fn open(&self) -> io::Result<File> {
+    pub(super) fn open(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(self.dir, self.name, flags, Mode::empty())?;
         if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {

@@ -21,7 +21,7 @@ const MAX_CONCURRENT_READS: usize = 4;
 
 /// Rebuilds the tables of agents and sessions. They also contain what changes meanwhile. If it fails, the tables stay
 /// as they were.
-pub async fn rebuild_catalog(ops: &Ops) -> Result<Rebuilt> {
+pub(super) async fn rebuild_catalog(ops: &Ops) -> Result<Rebuilt> {
     let begun = Instant::now();
     // Keeps agents from being created, renamed or destroyed.
     let _alone = ops.agents_lock.lock().await;

@@ -25,7 +25,7 @@ struct ModelLimits {
 
 /// Measures the agents that have a live context and a model. It builds no request: a thousand agents cost some
 /// milliseconds.
-pub async fn measure(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<HashMap<Uuid, Meter>> {
+pub(super) async fn measure(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<HashMap<Uuid, Meter>> {
     let shown = ops.registry.prompt_tokens(entries.iter().map(|entry| (entry.settings.id, entry.settings.window)));
     let live: Vec<_> =
         entries.iter().zip(shown).filter_map(|(entry, shown)| Some((entry.settings.clone(), shown?))).collect();

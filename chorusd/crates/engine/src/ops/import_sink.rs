@@ -19,11 +19,11 @@ use tokio::sync::mpsc;
 use super::redact_import::ImportRedactor;
 
 /// The limit on skipped lines that are reported individually.
-pub const MAX_REPORTED_SKIPS: usize = 1000;
+pub(super) const MAX_REPORTED_SKIPS: usize = 1000;
 
 /// A session that was read completely.
 #[derive(Debug)]
-pub struct ImportedSession {
+pub(super) struct ImportedSession {
     pub about: ImportedMetadata,
     pub body: MessageSpool,
     pub totals: Totals,
@@ -34,7 +34,7 @@ pub struct ImportedSession {
 }
 
 /// Collects one session at a time and passes it on.
-pub struct SessionCollector {
+pub(super) struct SessionCollector {
     /// The directory for the spool files of messages.
     dir: PathBuf,
     current: Option<PartialSession>,
@@ -58,7 +58,7 @@ struct PartialSession {
 
 impl SessionCollector {
     /// With `redact`, secrets that `redactor` finds are replaced, otherwise only counted.
-    pub fn new(
+    pub(super) fn new(
         dir: PathBuf,
         complete_sessions: mpsc::Sender<ImportedSession>,
         progress: Box<dyn FnMut(u64) + Send>,
@@ -82,7 +82,7 @@ impl SessionCollector {
 
     /// Returns the counts and warnings of the import, without the sessions.
     #[must_use]
-    pub fn into_result(self) -> CommitResult {
+    pub(super) fn into_result(self) -> CommitResult {
         let warning = self.warning();
         let Self { skipped, skipped_total, secrets_found: secrets, .. } = self;
         CommitResult { sessions: Vec::new(), skipped, skipped_total, secrets_found: Some(secrets), warning }
@@ -143,6 +143,6 @@ impl ImportSink for SessionCollector {
 }
 
 /// Creates an unnamed file in `dir`, for data that does not fit into memory.
-pub fn create_spool(dir: &std::path::Path) -> io::Result<File> {
+pub(super) fn create_spool(dir: &std::path::Path) -> io::Result<File> {
     tempfile::tempfile_in(dir)
 }

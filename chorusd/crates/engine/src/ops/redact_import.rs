@@ -13,7 +13,7 @@ const READ_ONLY_PROVIDERS: [&str; 2] = ["chatgpt", "goose"];
 
 /// Finds secrets in imported data.
 #[derive(Debug, Clone, Copy)]
-pub struct ImportRedactor<'a> {
+pub(super) struct ImportRedactor<'a> {
     pub redactor: &'a Redactor,
     /// Replace secrets, instead of only counting them.
     pub redact: bool,
@@ -22,14 +22,14 @@ pub struct ImportRedactor<'a> {
 impl ImportRedactor<'_> {
     /// Returns the number of secrets in one message.
     #[must_use]
-    pub fn count_secrets(self, json: &str) -> u64 {
+    pub(super) fn count_secrets(self, json: &str) -> u64 {
         self.redactor.redact_json(json).1
     }
 
     /// Redacts a message. Returns the redacted message and its bytes if there was something to replace, and the number
     /// of secrets. `json` has the message's own bytes, which may contain more fields than `message`.
     #[must_use]
-    pub fn redact_message(self, message: &Message, json: &str) -> (Option<(Message, Vec<u8>)>, u64) {
+    pub(super) fn redact_message(self, message: &Message, json: &str) -> (Option<(Message, Vec<u8>)>, u64) {
         let (clean, found) = self.redactor.redact_json(json);
         let Cow::Owned(clean) = clean else { return (None, found) };
         if !self.redact {
@@ -50,7 +50,7 @@ impl ImportRedactor<'_> {
     }
 
     /// Redacts the metadata of a session; returns the number of secrets.
-    pub fn redact_metadata(self, about: &mut ImportedMetadata) -> u64 {
+    pub(super) fn redact_metadata(self, about: &mut ImportedMetadata) -> u64 {
         let mut found = 0;
         for text in [&mut about.description, &mut about.summary].into_iter().flatten() {
             found += self.redactor.count_secrets(text);

@@ -16,7 +16,7 @@ const TAIL_LEN: usize = 64 << 10;
 
 /// A log that is being written.
 #[derive(Debug)]
-pub struct TaskLog {
+pub(super) struct TaskLog {
     /// `None` after a write error.
     file: Option<File>,
     head_tail: HeadTail,
@@ -32,14 +32,14 @@ impl TaskLog {
     ///
     /// # Errors
     /// Errors of the system.
-    pub fn create(path: &Path, redactor: Option<&Arc<Redactor>>) -> io::Result<Self> {
+    pub(super) fn create(path: &Path, redactor: Option<&Arc<Redactor>>) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
         Ok(Self::new(file, HeadTail::new(redactor, HEAD_LEN, TAIL_LEN)))
     }
 
     /// Creates a log that discards everything.
     #[must_use]
-    pub fn broken(problem: String) -> Self {
+    pub(super) fn broken(problem: String) -> Self {
         Self { file: None, head_tail: HeadTail::new(None, 0, 0), head_len: 0, tail: Vec::new(), problem: Some(problem) }
     }
 
@@ -49,7 +49,7 @@ impl TaskLog {
 
     /// Writes output. Blocks. A write error ends the log, but not the task. Bytes that may be the start of a secret are
     /// held back until more is known.
-    pub fn write(&mut self, bytes: &[u8]) {
+    pub(super) fn write(&mut self, bytes: &[u8]) {
         let mut head = Vec::new();
         self.head_tail.push(bytes, &mut head);
         self.append_head(&head);
@@ -69,7 +69,7 @@ impl TaskLog {
     }
 
     /// Writes the bytes held back, and the end of output that was left out. Blocks.
-    pub fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         let mut head = Vec::new();
         let OutputTail { left_out, end } = self.head_tail.finish(&mut head);
         self.append_head(&head);
@@ -91,19 +91,19 @@ impl TaskLog {
 
     /// Returns the bytes written of the beginning.
     #[must_use]
-    pub fn length(&self) -> u64 {
+    pub(super) fn length(&self) -> u64 {
         self.head_len
     }
 
     /// Returns the last bytes of the output.
     #[must_use]
-    pub fn tail(&self) -> Vec<u8> {
+    pub(super) fn tail(&self) -> Vec<u8> {
         self.tail.clone()
     }
 
     /// Returns the reason why the file is incomplete, if it is.
     #[must_use]
-    pub fn problem(&self) -> Option<&str> {
+    pub(super) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 }

@@ -17,7 +17,7 @@ const MAX_LINES: usize = 20;
 const MAX_LINE_CHARS: usize = 400;
 
 /// Bytes at the end of the output from which the lines are taken.
-pub const EXAMINED_OUTPUT_LEN: usize = 8 << 10;
+pub(super) const EXAMINED_OUTPUT_LEN: usize = 8 << 10;
 
 /// A task that has ended, with the last bytes of its output.
 #[derive(Debug, Clone, PartialEq, Eq)]

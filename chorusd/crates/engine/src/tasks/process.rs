@@ -9,20 +9,20 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Returns the id of this boot of the machine; empty if it is not available.
 #[must_use]
-pub fn boot_id() -> String {
+pub(super) fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()
 }
 
 /// Returns when a process started, in clock ticks since boot; `None` if it does not exist or has ended.
 #[must_use]
-pub fn start_time(pid: u32) -> Option<u64> {
+pub(super) fn start_time(pid: u32) -> Option<u64> {
     parse_start_time(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, false)
 }
 
 /// Like [`start_time`], but also answers for a child that has ended and was not waited for.
 #[must_use]
-pub fn child_start_time(pid: u32) -> Option<u64> {
+pub(super) fn child_start_time(pid: u32) -> Option<u64> {
     parse_start_time(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?, true)
 }
 
@@ -39,7 +39,7 @@ fn parse_start_time(stat: &str, also_ended: bool) -> Option<u64> {
 
 /// A process as recorded when it was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProcessIdentity {
+pub(super) struct ProcessIdentity {
     pub pid: u32,
     pub start_time: u64,
     pub boot_id: String,
@@ -48,12 +48,12 @@ pub struct ProcessIdentity {
 impl ProcessIdentity {
     /// Returns true if this very process is still running.
     #[must_use]
-    pub fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         !self.boot_id.is_empty() && self.boot_id == boot_id() && start_time(self.pid) == Some(self.start_time)
     }
 
     /// Ends the process, and its group if it leads one: sends SIGTERM, and SIGKILL after `grace`.
-    pub async fn terminate(&self, grace: Duration) {
+    pub(super) async fn terminate(&self, grace: Duration) {
         self.signal(Signal::TERM);
         let mut waited = Duration::ZERO;
         while self.is_running() && waited < grace {

@@ -25,7 +25,7 @@ use super::notice::EndedTask;
 use super::slots::SlotGuard;
 
 /// How long a task may take to end after it was asked to.
-pub const TERMINATE_GRACE: Duration = Duration::from_secs(3);
+pub(super) const TERMINATE_GRACE: Duration = Duration::from_secs(3);
 
 /// How long to wait for the rest of the output; after that, another process holds the pipe open.
 const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -38,7 +38,7 @@ const MAX_EVENT_COMMAND_CHARS: usize = 200;
 
 /// A running task.
 #[derive(Debug)]
-pub struct TaskRun {
+pub(super) struct TaskRun {
     pub shared: Arc<Shared>,
     pub slot: SlotGuard,
     pub row: TaskRow,
@@ -49,7 +49,7 @@ pub struct TaskRun {
 
 impl TaskRun {
     /// Waits for the task's end, records it, and notifies observers and the agent.
-    pub async fn run_to_end(self) {
+    pub(super) async fn run_to_end(self) {
         let Self { shared, slot: taken, mut row, mut running, output, log } = self;
         let over = CancellationToken::new();
         let mut writing = tokio::spawn(copy_output(output, log, taken.printed.clone(), over.clone()));
@@ -144,7 +144,7 @@ async fn with_log_blocking(
 
 /// Shortens a command for events.
 #[must_use]
-pub fn shorten_command(command: &str) -> String {
+pub(super) fn shorten_command(command: &str) -> String {
     match command.char_indices().nth(MAX_EVENT_COMMAND_CHARS) {
         Some((at, _)) => format!("{}…", &command[..at]),
         None => command.to_owned(),

@@ -21,7 +21,7 @@ pub enum WaitOutcome {
 
 /// The slots of all tasks.
 #[derive(Debug, Default)]
-pub struct TaskSlots {
+pub(super) struct TaskSlots {
     state: Mutex<SlotsState>,
     /// Signals that a slot was added or removed.
     changed: watch::Sender<()>,
@@ -55,7 +55,7 @@ struct Slot {
 /// A slot held for a task that starts or runs. Dropping it frees the slot, even if the task's future panics or is
 /// aborted.
 #[derive(Debug)]
-pub struct SlotGuard {
+pub(super) struct SlotGuard {
     slots: Arc<TaskSlots>,
     pub number: u64,
     /// Cancelled when the task is to end.
@@ -73,11 +73,11 @@ impl Drop for SlotGuard {
 
 /// Watches the output and the end of a task.
 #[derive(Debug)]
-pub struct TaskWatcher(watch::Receiver<u64>);
+pub(super) struct TaskWatcher(watch::Receiver<u64>);
 
 impl TaskWatcher {
     /// Waits until the log has more than `length` bytes, or the task has ended.
-    pub async fn wait_for_output(mut self, length: u64) -> WaitOutcome {
+    pub(super) async fn wait_for_output(mut self, length: u64) -> WaitOutcome {
         match self.0.wait_for(|printed| *printed > length).await {
             Ok(_) => WaitOutcome::MoreOutput,
             Err(_) => WaitOutcome::Ended,
@@ -85,7 +85,7 @@ impl TaskWatcher {
     }
 
     /// Waits until the task has ended.
-    pub async fn wait_for_end(mut self) {
+    pub(super) async fn wait_for_end(mut self) {
         while self.0.changed().await.is_ok() {}
     }
 }
@@ -96,7 +96,7 @@ impl TaskSlots {
     }
 
     /// Restores the last number and the counts from the table.
-    pub fn restore(&self, last: u64, ended: HashMap<Uuid, u64>) {
+    pub(super) fn restore(&self, last: u64, ended: HashMap<Uuid, u64>) {
         let mut inner = self.lock_state();
         (inner.last_number, inner.ended) = (last, ended);
     }
@@ -105,7 +105,7 @@ impl TaskSlots {
     ///
     /// # Errors
     /// The reason why there is none, for the model.
-    pub fn acquire(self: &Arc<Self>, agent: Uuid) -> Result<SlotGuard, String> {
+    pub(super) fn acquire(self: &Arc<Self>, agent: Uuid) -> Result<SlotGuard, String> {
         let mut inner = self.lock_state();
         if inner.closed {
             return Err("the daemon is stopping: nothing is started in the background any more".into());
@@ -134,7 +134,7 @@ impl TaskSlots {
     }
 
     /// Marks the task in a slot as running.
-    pub fn set_running(&self, number: u64, row: TaskRow) {
+    pub(super) fn set_running(&self, number: u64, row: TaskRow) {
         if let Some(slot) = self.lock_state().slots.get_mut(&number) {
             slot.row = Some(row);
         }
@@ -143,7 +143,7 @@ impl TaskSlots {
 
     /// Frees the slot of an ended task. Returns the task if its agent is to be notified now. If the agent or the daemon
     /// is going away, the task is kept for the caller that stops them, who sends the notification.
-    pub fn finish(&self, number: u64, ended: EndedTask) -> Option<EndedTask> {
+    pub(super) fn finish(&self, number: u64, ended: EndedTask) -> Option<EndedTask> {
         let mut inner = self.lock_state();
         inner.slots.remove(&number);
         let agent = ended.row.agent;
@@ -160,7 +160,7 @@ impl TaskSlots {
     }
 
     /// Returns how many tasks are running and how many have ended.
-    pub fn counts(&self, agent: Option<Uuid>) -> (u64, u64) {
+    pub(super) fn counts(&self, agent: Option<Uuid>) -> (u64, u64) {
         let inner = self.lock_state();
         let meant = |of: Uuid| agent.is_none_or(|agent| agent == of);
         let running = inner.slots.values().filter(|slot| slot.row.is_some() && meant(slot.agent)).count();
@@ -169,18 +169,18 @@ impl TaskSlots {
     }
 
     /// Returns the running tasks of an agent, oldest first.
-    pub fn running_of(&self, agent: Uuid) -> Vec<TaskRow> {
+    pub(super) fn running_of(&self, agent: Uuid) -> Vec<TaskRow> {
         let inner = self.lock_state();
         inner.slots.values().filter(|slot| slot.agent == agent).filter_map(|slot| slot.row.clone()).collect()
     }
 
     /// Returns a watcher of a running task.
-    pub fn watch_task(&self, id: &str) -> Option<TaskWatcher> {
+    pub(super) fn watch_task(&self, id: &str) -> Option<TaskWatcher> {
         self.find_running(id, |slot| TaskWatcher(slot.printed.clone()))
     }
 
     /// Asks a running task to end.
-    pub fn request_stop(&self, id: &str) -> Option<TaskWatcher> {
+    pub(super) fn request_stop(&self, id: &str) -> Option<TaskWatcher> {
         self.find_running(id, |slot| {
             slot.stop.cancel();
             TaskWatcher(slot.printed.clone())
@@ -193,18 +193,18 @@ impl TaskSlots {
     }
 
     /// Stops all tasks of an agent and blocks new ones.
-    pub async fn stop_and_block_agent(&self, agent: Uuid) -> Vec<EndedTask> {
+    pub(super) async fn stop_and_block_agent(&self, agent: Uuid) -> Vec<EndedTask> {
         self.lock_state().blocked.insert(agent);
         self.stop_matching(|of| of == agent).await
     }
 
     /// Allows an agent to start tasks again.
-    pub fn unblock_agent(&self, agent: Uuid) {
+    pub(super) fn unblock_agent(&self, agent: Uuid) {
         self.lock_state().blocked.remove(&agent);
     }
 
     /// Stops all tasks and blocks new ones for good.
-    pub async fn close(&self) -> Vec<EndedTask> {
+    pub(super) async fn close(&self) -> Vec<EndedTask> {
         self.lock_state().closed = true;
         self.stop_matching(|_| true).await
     }

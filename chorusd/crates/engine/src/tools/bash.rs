@@ -17,11 +17,11 @@ use super::{ToolContext, bash_background};
 const DEFAULT_TIMEOUT_SECS: u64 = 120;
 const MAX_TIMEOUT_SECS: u64 = 600;
 
-pub struct Bash;
+pub(super) struct Bash;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(super) struct Params {
     command: String,
     /// Seconds; 120 unless given.
     #[serde(default)]

@@ -9,7 +9,7 @@ use super::tool::ToolOutcome;
 use crate::tasks::TaskSpec;
 
 /// Starts `command`, which was already judged and allowed, without waiting for its end.
-pub async fn start_command(command: String, scene: &ToolContext) -> ToolOutcome {
+pub(super) async fn start_command(command: String, scene: &ToolContext) -> ToolOutcome {
     tokio::select! {
         biased;
         () = scene.cancel.cancelled() => return ToolOutcome::error("it was not started: the turn was cancelled"),

@@ -6,7 +6,7 @@ use super::tool::ToolOutcome;
 
 /// Returns the result of a failed operation: a message for the model, or the end of the turn if storage can no longer
 /// be trusted.
-pub fn error_outcome(failure: Error) -> ToolOutcome {
+pub(super) fn error_outcome(failure: Error) -> ToolOutcome {
     if failure.fatal {
         return ToolOutcome::Stop(failure);
     }

@@ -9,11 +9,11 @@ use serde::Deserialize;
 use super::ToolContext;
 use super::tool::{Tool, ToolOutcome};
 
-pub struct ListAgents;
+pub(super) struct ListAgents;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {}
+pub(super) struct Params {}
 
 impl Tool for ListAgents {
     const NAME: &'static str = "list_agents";

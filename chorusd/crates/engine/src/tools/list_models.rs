@@ -10,11 +10,11 @@ use serde::Deserialize;
 use super::ToolContext;
 use super::tool::{Tool, ToolOutcome};
 
-pub struct ListModels;
+pub(super) struct ListModels;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {}
+pub(super) struct Params {}
 
 impl Tool for ListModels {
     const NAME: &'static str = "list_models";

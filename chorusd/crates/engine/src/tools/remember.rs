@@ -12,11 +12,11 @@ use uuid::Uuid;
 use super::tool::{Tool, ToolOutcome};
 use super::{ToolContext, error_outcome};
 
-pub struct Remember;
+pub(super) struct Remember;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(super) struct Params {
     /// A sentence or two that can be understood by itself.
     text: String,
     /// The file in the workspace that it is about.

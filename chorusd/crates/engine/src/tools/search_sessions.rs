@@ -10,11 +10,11 @@ use super::host::ToolCaller;
 use super::tool::{Tool, ToolOutcome};
 use super::{ToolContext, error_outcome};
 
-pub struct SearchSessions;
+pub(super) struct SearchSessions;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(super) struct Params {
     /// Words that stand in one message, or in what describes the session.
     query: String,
 }

@@ -14,11 +14,11 @@ use super::{ToolContext, error_outcome};
 /// Limit on the length of a message, in bytes.
 const MAX_MESSAGE_LEN: usize = 32 << 10;
 
-pub struct SendToAgent;
+pub(super) struct SendToAgent;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(super) struct Params {
     /// As `list_agents` shows it.
     agent: String,
     message: String,

@@ -49,7 +49,7 @@ impl ToolOutcome {
 }
 
 /// A tool.
-pub trait Tool: Send + Sync + 'static {
+pub(super) trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
     /// What the tool does, in a sentence or two, for the model.
     const DESCRIPTION: &'static str;
@@ -84,7 +84,7 @@ pub trait Tool: Send + Sync + 'static {
 }
 
 /// A call with valid arguments.
-pub struct PreparedCall {
+pub(super) struct PreparedCall {
     pub action: String,
     /// Whether the action can be allowed for good.
     pub always: AlwaysApproval,
@@ -93,7 +93,7 @@ pub struct PreparedCall {
 
 /// Whether the action of a call can be allowed for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AlwaysApproval {
+pub(super) enum AlwaysApproval {
     Allowed,
     /// The action does not fully describe the effect.
     Never,
@@ -102,7 +102,7 @@ pub enum AlwaysApproval {
 }
 
 /// A tool with its arguments.
-pub trait BoundTool: Send + Sync {
+pub(super) trait BoundTool: Send + Sync {
     /// See [`Tool::effective_target`].
     fn effective_target<'a>(&'a self, scene: &'a ToolContext) -> BoxFuture<'a, Option<String>>;
     /// See [`Tool::run`].
@@ -123,7 +123,7 @@ impl<T: Tool> BoundTool for ToolWithParams<T> {
 
 /// A tool without its static type.
 #[derive(Clone, Copy)]
-pub struct ToolDescriptor {
+pub(super) struct ToolDescriptor {
     pub name: &'static str,
     pub in_order: bool,
     pub spec: fn() -> ToolSpec,
@@ -131,7 +131,7 @@ pub struct ToolDescriptor {
 }
 
 impl ToolDescriptor {
-    pub const fn of<T: Tool>() -> Self {
+    pub(super) const fn of<T: Tool>() -> Self {
         Self { name: T::NAME, in_order: T::IN_ORDER, spec: tool_spec::<T>, prepare: prepare_params::<T> }
     }
 }

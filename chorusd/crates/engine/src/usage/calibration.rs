@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use super::UsageRow;
 
 /// Maximum number of samples per model.
-pub const MAX_SAMPLES: usize = 16;
+pub(super) const MAX_SAMPLES: usize = 16;
 /// Samples with fewer estimated tokens are ignored: too much of such a request is the provider's overhead.
 const MIN_SAMPLE_TOKENS: u64 = 200;
 /// Samples with a larger ratio, or a smaller one than its inverse, are ignored: no tokenizer differs that much.

@@ -11,7 +11,7 @@ use super::Spending;
 ///
 /// # Errors
 /// `limit_reached`, with the limit, what was used, when the limit ends and how to raise it.
-pub fn check_limits(limits: &UsageLimits, name: &str, spent: &Spending, end: &Zoned) -> Result<()> {
+pub(super) fn check_limits(limits: &UsageLimits, name: &str, spent: &Spending, end: &Zoned) -> Result<()> {
     let (what, key) = if limits.daily_tokens > 0 && spent.tokens >= limits.daily_tokens {
         let what = format!("{} tokens today, and its daily_token_limit is {}", spent.tokens, limits.daily_tokens);
         (what, "daily_token_limit")

@@ -99,7 +99,7 @@ pub fn refuses_structured_output(error: &CallError) -> bool {
 }
 
 /// Class of a status without further information.
-pub fn class_of_status(status: u16) -> ErrorClass {
+pub(super) fn class_of_status(status: u16) -> ErrorClass {
     match status {
         401 => ErrorClass::Auth,
         402 => ErrorClass::SpendCap,
@@ -114,7 +114,7 @@ pub fn class_of_status(status: u16) -> ErrorClass {
 }
 
 /// Returns the class of a request that cannot succeed as it is, if the message has a known phrase.
-pub fn class_of_request_error(status: u16, words: &str) -> Option<ErrorClass> {
+pub(super) fn class_of_request_error(status: u16, words: &str) -> Option<ErrorClass> {
     let words = words.to_lowercase();
     let any = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
     match status {
@@ -132,7 +132,7 @@ pub fn class_of_request_error(status: u16, words: &str) -> Option<ErrorClass> {
 }
 
 /// Returns the class of an error about the account or its key, if the message has a known phrase.
-pub fn class_of_account_error(status: u16, words: &str) -> Option<ErrorClass> {
+pub(super) fn class_of_account_error(status: u16, words: &str) -> Option<ErrorClass> {
     let words = words.to_lowercase();
     let any = |parts: &[&str]| parts.iter().any(|part| words.contains(part));
     match status {
@@ -149,14 +149,14 @@ pub fn class_of_account_error(status: u16, words: &str) -> Option<ErrorClass> {
 }
 
 /// Hint for a server that refuses a request without a key.
-pub fn missing_key_hint(provider: &str, variable: &str) -> String {
+pub(super) fn missing_key_hint(provider: &str, variable: &str) -> String {
     format!(
         "add `api_key_env = \"{variable}\"` (or the variable that has this server's key) to [providers.{provider}] in config.toml, then `chorusctl daemon restart`"
     )
 }
 
 /// Hint for an error of this class.
-pub fn hint(class: ErrorClass, provider: &str) -> Option<String> {
+pub(super) fn hint(class: ErrorClass, provider: &str) -> Option<String> {
     Some(match class {
         ErrorClass::Auth => {
             format!("check the key of [providers.{provider}] in config.toml, then `chorusctl models validate`")
@@ -180,7 +180,7 @@ pub fn hint(class: ErrorClass, provider: &str) -> Option<String> {
 }
 
 /// Puts `text` on one line and limits its length.
-pub fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     let mut line = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
         if line.len() + word.len() > MAX_QUOTE_BYTES {

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 /// Form of call ids that a server accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IdForm {
+pub(super) enum IdForm {
     /// Letters, digits, `_` and `-`: Anthropic.
     Plain,
     /// At most 40 characters of any kind: OpenAI. Templates of local servers may expect the form that their model
@@ -26,7 +26,7 @@ const MAX_SHORT_ID_CHARS: usize = 40;
 
 /// Returns `id` in this form.
 #[must_use]
-pub fn sanitize_id(id: &str, form: IdForm) -> Cow<'_, str> {
+pub(super) fn sanitize_id(id: &str, form: IdForm) -> Cow<'_, str> {
     let fits = match form {
         IdForm::Plain => is_plain(id),
         IdForm::Short => id.chars().count() <= MAX_SHORT_ID_CHARS,
@@ -44,7 +44,7 @@ pub fn sanitize_id(id: &str, form: IdForm) -> Cow<'_, str> {
 
 /// Returns a tool name that every server accepts.
 #[must_use]
-pub fn sanitize_name(name: &str) -> Cow<'_, str> {
+pub(super) fn sanitize_name(name: &str) -> Cow<'_, str> {
     if is_plain(name) {
         return Cow::Borrowed(name);
     }

@@ -10,7 +10,7 @@ const SUPPORTED_TYPES: [(&str, &str); 4] =
     [("image/jpeg", "/9j/"), ("image/png", "iVBORw0KGgo"), ("image/gif", "R0lGOD"), ("image/webp", "UklGR")];
 
 /// An attachment as a model gets it.
-pub enum RenderedAttachment<'a> {
+pub(crate) enum RenderedAttachment<'a> {
     /// Media type and bytes in base64.
     Data(&'a str, &'a str),
     Url(&'a str),
@@ -28,7 +28,7 @@ fn max_base64_bytes(kind: ProviderKind) -> usize {
 
 /// Converts `attachment` for a provider of this kind.
 #[must_use]
-pub fn render_attachment(attachment: &Attachment, kind: ProviderKind) -> RenderedAttachment<'_> {
+pub(crate) fn render_attachment(attachment: &Attachment, kind: ProviderKind) -> RenderedAttachment<'_> {
     let why = match (check_image(attachment, kind), &attachment.url) {
         (Some(Ok(shown)), _) => return shown,
         (Some(Err(why)), _) => Some(why),
@@ -55,13 +55,13 @@ pub fn render_attachment(attachment: &Attachment, kind: ProviderKind) -> Rendere
 /// Returns the reason why a provider of this kind would not accept an image; `None` if the attachment is no image or
 /// acceptable.
 #[must_use]
-pub fn image_problem(attachment: &Attachment, kind: ProviderKind) -> Option<String> {
+pub(crate) fn image_problem(attachment: &Attachment, kind: ProviderKind) -> Option<String> {
     check_image(attachment, kind)?.err()
 }
 
 /// Returns whether the attachment is an image with its bytes.
 #[must_use]
-pub fn has_bytes(attachment: &Attachment) -> bool {
+pub(crate) fn has_bytes(attachment: &Attachment) -> bool {
     is_image(attachment) && attachment.data.as_deref().is_some_and(|data| !data.is_empty())
 }
 
@@ -108,7 +108,7 @@ fn check_image(attachment: &Attachment, kind: ProviderKind) -> Option<Result<Ren
 
 /// Returns whether [`describe_images`] describes the attachment.
 #[must_use]
-pub fn is_image(attachment: &Attachment) -> bool {
+pub(crate) fn is_image(attachment: &Attachment) -> bool {
     SUPPORTED_TYPES.iter().any(|(kind, _)| Some(*kind) == attachment.media_type.as_deref())
 }
 

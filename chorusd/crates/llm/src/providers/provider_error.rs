@@ -9,7 +9,7 @@ use super::error_messages;
 
 /// An error in a server's own words.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct ProviderError {
+pub(super) struct ProviderError {
     pub message: String,
     /// The values of `code`, `type` and `status` that are present.
     codes: Vec<String>,
@@ -19,7 +19,7 @@ impl ProviderError {
     /// Parses the body of an error response, or of a response that turns out to be an error; `None` if it describes no
     /// error.
     #[must_use]
-    pub fn parse(body: &[u8]) -> Option<Self> {
+    pub(super) fn parse(body: &[u8]) -> Option<Self> {
         Self::from_body(serde_json::from_slice(body).ok()?)
     }
 
@@ -40,7 +40,7 @@ impl ProviderError {
 
     /// Converts the `error` of a body, an event or a chunk.
     #[must_use]
-    pub fn from_value(error: Value) -> Self {
+    pub(super) fn from_value(error: Value) -> Self {
         match error {
             Value::String(message) => Self { message, codes: Vec::new() },
             Value::Object(map) => {
@@ -53,7 +53,7 @@ impl ProviderError {
 
     /// Classifies the error; `status` is `None` in the middle of a stream.
     #[must_use]
-    pub fn class(&self, status: Option<u16>) -> ErrorClass {
+    pub(super) fn class(&self, status: Option<u16>) -> ErrorClass {
         let told = || self.codes.iter().find_map(|code| code.parse().ok());
         let status = status.or_else(told).filter(|status| (400..600).contains(status));
         let of_codes = || self.codes.iter().find_map(|code| class_of_code(code));

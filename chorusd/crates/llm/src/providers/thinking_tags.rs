@@ -7,7 +7,7 @@ const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thin
 
 /// Incremental splitter of a streamed text.
 #[derive(Debug, Default)]
-pub struct ThinkingSplitter {
+pub(super) struct ThinkingSplitter {
     at: SplitState,
     /// Text that may be the beginning of a tag.
     held: String,
@@ -27,14 +27,14 @@ enum SplitState {
 
 /// A piece, split into thinking and text.
 #[derive(Debug, PartialEq, Eq)]
-pub struct SplitText {
+pub(super) struct SplitText {
     pub thinking: String,
     pub text: String,
 }
 
 impl ThinkingSplitter {
     /// Splits the next piece.
-    pub fn push(&mut self, piece: String) -> SplitText {
+    pub(super) fn push(&mut self, piece: String) -> SplitText {
         let mut parts = SplitText { thinking: String::new(), text: String::new() };
         if matches!(self.at, SplitState::Answer) {
             parts.text = piece;
@@ -84,7 +84,7 @@ impl ThinkingSplitter {
     }
 
     /// Returns the held text at the end of the reply, unless it belongs to thinking that was never closed.
-    pub fn finish(&mut self) -> String {
+    pub(super) fn finish(&mut self) -> String {
         let held = std::mem::take(&mut self.held);
         if matches!(self.at, SplitState::Inside(_)) { String::new() } else { held }
     }

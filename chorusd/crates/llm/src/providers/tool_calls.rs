@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// A tool call that is not complete yet.
 #[derive(Debug, Default)]
-pub struct PartialToolCall {
+pub(super) struct PartialToolCall {
     pub id: String,
     pub name: String,
     /// The parameters as text.
@@ -18,11 +18,11 @@ pub struct PartialToolCall {
 
 /// Ids of tool calls in one reply.
 #[derive(Debug, Default)]
-pub struct UniqueIds(HashSet<String>);
+pub(super) struct UniqueIds(HashSet<String>);
 
 impl UniqueIds {
     /// Returns `id`, or a different one if it is empty or already used, because a result must match exactly one call.
-    pub fn make_unique(&mut self, id: &str) -> String {
+    pub(super) fn make_unique(&mut self, id: &str) -> String {
         let base = if id.is_empty() { format!("call_{}", uuid::Uuid::new_v4().simple()) } else { id.to_owned() };
         let mut name = base.clone();
         let mut number = 1;
@@ -38,7 +38,7 @@ impl UniqueIds {
 /// truncated too and is left out. Otherwise the model made a mistake and must be told: the text is kept as a JSON
 /// string.
 #[must_use]
-pub fn finish_calls(begun: impl IntoIterator<Item = PartialToolCall>, cut: bool) -> Vec<ToolCall> {
+pub(super) fn finish_calls(begun: impl IntoIterator<Item = PartialToolCall>, cut: bool) -> Vec<ToolCall> {
     begun
         .into_iter()
         .filter_map(|call| {
@@ -69,7 +69,7 @@ fn parse_object(text: &str) -> Option<Box<RawValue>> {
 /// Returns parameters as the object that every server requires. Wraps anything else, such as a model's mistake or the
 /// text of an imported call: a server that cannot parse one call refuses the whole conversation, now and later.
 #[must_use]
-pub fn ensure_object(params: &RawValue) -> Cow<'_, RawValue> {
+pub(super) fn ensure_object(params: &RawValue) -> Cow<'_, RawValue> {
     if params.get().trim_start().starts_with('{') {
         return Cow::Borrowed(params);
     }

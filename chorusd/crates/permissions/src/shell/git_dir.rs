@@ -2,7 +2,7 @@
 
 /// Returns the reason why a command with one of these words is always asked about.
 #[must_use]
-pub fn ask_reason<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub(super) fn ask_reason<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let word = words.into_iter().find(|word| names_git_dir(word))?;
     let shown: String = word.chars().take(80).collect();
     Some(format!("it names a `.git` ({shown}), whose files say which programs git runs"))
@@ -11,7 +11,7 @@ pub fn ask_reason<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String
 /// Returns true if a path in the word has a `.git` component: `x/.git/hooks`, `--to=.git`, `-C.git`, `.GIT`, `GIT~1`,
 /// also percent-encoded as in URLs (`http://x/%2egit`).
 #[must_use]
-pub fn names_git_dir(word: &str) -> bool {
+pub(super) fn names_git_dir(word: &str) -> bool {
     names_git_dir_undecoded(word) || (word.contains('%') && names_git_dir_undecoded(&percent_decode(word)))
 }
 
@@ -48,7 +48,7 @@ fn names_git_dir_undecoded(word: &str) -> bool {
 /// Returns true if a path component is, or may become, `.git`: `GIT~1` is its short name on Windows file systems, which
 /// also ignore dots at the end; `split` and backups make `.git` out of `.gi` by adding a suffix.
 #[must_use]
-pub fn is_git_dir_component(component: &str) -> bool {
+pub(super) fn is_git_dir_component(component: &str) -> bool {
     let name = component.trim_end_matches('.');
     let short = |name: &str| {
         let (base, number) = name.split_at_checked(4)?;

@@ -5,7 +5,7 @@ use chorus_proto::visible_text::is_invisible;
 /// Returns true for control characters (except tab and newline) and for characters that approval prompts replace by a
 /// visible sign.
 #[must_use]
-pub fn is_hidden(c: char) -> bool {
+pub(super) fn is_hidden(c: char) -> bool {
     match c {
         '\t' | '\n' | ' '..='~' => false,
         _ => c.is_control() || is_invisible(c),

@@ -15,7 +15,7 @@ mod wrappers;
 use super::action::{Action, BASH_PREFIX};
 use paths::PossibleDirectories;
 pub use paths::WorkspacePaths;
-pub use safe_programs::check as reviewed;
+pub(crate) use safe_programs::check as reviewed;
 use strict_parser::{SimpleCommand, Word};
 
 /// Longest command that is parsed, in bytes.
@@ -35,7 +35,7 @@ const AMBIGUOUS: &str = "it can be read in two ways";
 
 /// The result of analysing a command.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct CommandAnalysis {
+pub(crate) struct CommandAnalysis {
     /// The parts that are judged separately.
     pub parts: Vec<CommandPart>,
     /// Actions that the command may amount to, which only rules that deny or ask see.
@@ -47,7 +47,7 @@ pub struct CommandAnalysis {
 
 /// One action of a command.
 #[derive(Debug, PartialEq, Eq)]
-pub struct CommandPart {
+pub(crate) struct CommandPart {
     /// The action string that all rules see.
     pub action: String,
     /// Other spellings of the action, which only rules that deny or ask see.
@@ -60,7 +60,7 @@ pub struct CommandPart {
 
 /// A command as seen by rules that allow.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Invocation {
+pub(crate) struct Invocation {
     pub words: Vec<String>,
     /// Byte offset of the end of the program name in the command.
     pub program_end: usize,
@@ -70,7 +70,7 @@ pub struct Invocation {
 
 /// Analyses a command that runs in `workspace`. A command without an `ask_reason` does exactly what its parts say.
 #[must_use]
-pub fn analyze(command: &str, workspace: &WorkspacePaths) -> CommandAnalysis {
+pub(crate) fn analyze(command: &str, workspace: &WorkspacePaths) -> CommandAnalysis {
     if command.len() > MAX_COMMAND_LEN {
         return analyze_unparsed(command, TOO_LONG, workspace);
     }

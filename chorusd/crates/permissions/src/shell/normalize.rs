@@ -18,7 +18,7 @@ const GIT_OPTIONS_WITH_VALUE: [&str; 7] =
 /// The result is a guess that errs towards matching more: expansions are removed (`r${x}m` becomes `rm`), `$IFS`
 /// becomes a space, and braces become the words in them (`{rm,-rf}` becomes `rm -rf`).
 #[must_use]
-pub fn normalize_command(text: &str) -> String {
+pub(super) fn normalize_command(text: &str) -> String {
     let unseen = |c: char| hidden_chars::is_hidden(c) && !c.is_whitespace();
     let seen = if text.contains(unseen) { Cow::Owned(text.replace(unseen, "")) } else { Cow::Borrowed(text) };
     let mut out = String::with_capacity(seen.len());
@@ -130,7 +130,7 @@ fn decode_ansi_quote<'a>(mut rest: &'a str, out: &mut String) -> &'a str {
 /// Adds the names under which a normalised command may be known: without leading assignments, by the last component of
 /// its path (`/bin/rm` as `rm`), in lower case (some file systems ignore case), and for git without the options in
 /// front of the verb.
-pub fn push_name_forms(loose: &str, out: &mut Vec<String>) {
+pub(super) fn push_name_forms(loose: &str, out: &mut Vec<String>) {
     let mut rest = loose;
     while let Some((first, after)) = rest.split_once(' ')
         && is_assignment(first)
@@ -169,7 +169,7 @@ fn skip_git_options(mut words: &str) -> &str {
 }
 
 /// Like [`push_name_forms`], and adds every command that may start at one of the words: for programs that run others.
-pub fn push_tail_forms(loose: &str, out: &mut Vec<String>) {
+pub(super) fn push_tail_forms(loose: &str, out: &mut Vec<String>) {
     push_name_forms(loose, out);
     let loose = truncate(loose, MAX_TAIL_SEARCH_LEN);
     let starts = loose.match_indices([' ', ';', '&', '|', '(', '=', '"', '\'']).map(|(at, _)| at + 1);
@@ -180,14 +180,14 @@ pub fn push_tail_forms(loose: &str, out: &mut Vec<String>) {
 
 /// Truncates a text to at most `most` bytes at a character boundary.
 #[must_use]
-pub fn truncate(text: &str, most: usize) -> &str {
+pub(super) fn truncate(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or(0)]
 }
 
 /// Returns the last component of a path.
 #[must_use]
-pub fn base_name(name: &str) -> &str {
+pub(super) fn base_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 

@@ -24,7 +24,7 @@ const MAX_DIRECTORIES_LEN: usize = 4 << 10;
 
 /// The directories that a relative path of a command may start from.
 #[derive(Debug, Clone)]
-pub struct PossibleDirectories<'a> {
+pub(super) struct PossibleDirectories<'a> {
     workspace: &'a WorkspacePaths,
     /// Directories other than the workspace that the command may be in. Entries are never removed, because `cd` may
     /// fail, and `popd` and `cd -` go back.
@@ -40,18 +40,18 @@ pub struct PossibleDirectories<'a> {
 impl<'a> PossibleDirectories<'a> {
     /// The workspace, where a command starts.
     #[must_use]
-    pub fn in_workspace(workspace: &'a WorkspacePaths) -> Self {
+    pub(super) fn in_workspace(workspace: &'a WorkspacePaths) -> Self {
         Self { workspace, entered: Vec::new(), changed: false, incomplete: false, is_unknown: false }
     }
 
     /// Any directory, for paths that may begin with an expansion.
     #[must_use]
-    pub fn unknown(workspace: &'a WorkspacePaths) -> Self {
+    pub(super) fn unknown(workspace: &'a WorkspacePaths) -> Self {
         Self { is_unknown: true, ..Self::in_workspace(workspace) }
     }
 
     /// Updates the directories after a command with these words ran, or tried to.
-    pub fn track_directory_change(&mut self, words: &[&str]) {
+    pub(super) fn track_directory_change(&mut self, words: &[&str]) {
         if !wrappers::changes_directory(words) {
             return;
         }
@@ -87,7 +87,7 @@ impl<'a> PossibleDirectories<'a> {
     }
 
     /// Stops listing the directories that the command may be in.
-    pub fn mark_incomplete(&mut self) {
+    pub(super) fn mark_incomplete(&mut self) {
         self.incomplete = true;
         self.entered.clear();
     }
@@ -95,7 +95,7 @@ impl<'a> PossibleDirectories<'a> {
     /// Returns the reason to ask if a file at `path` may have a name that [`PossibleDirectories::alternative_paths`]
     /// does not list.
     #[must_use]
-    pub fn ask_reason(&self, path: &str) -> Option<&'static str> {
+    pub(super) fn ask_reason(&self, path: &str) -> Option<&'static str> {
         let known = !self.incomplete || strip_proc_links(path).0;
         (!known).then_some("it reads a file after it changed to a directory that cannot be told")
     }
@@ -104,7 +104,7 @@ impl<'a> PossibleDirectories<'a> {
     /// each `..` resolved textually, and relative to the workspace where an absolute path or a `..` leads into it.
     /// Because a component before `..` may be a link, none of these names replaces another.
     #[must_use]
-    pub fn alternative_paths(&self, path: &str) -> Vec<String> {
+    pub(super) fn alternative_paths(&self, path: &str) -> Vec<String> {
         let mut names = vec![path.to_owned(), clean_path(path).0];
         let (absolute, given) = strip_proc_links(path);
         self.push_resolved(absolute, &given, &mut names);
@@ -183,7 +183,7 @@ fn resolve_parents<'a>(parts: impl Iterator<Item = &'a str>, absolute: bool) -> 
 /// Returns the path below the workspace as a file tool names it, and the reason why writing there is never better than
 /// `ask`.
 #[must_use]
-pub fn clean_path(path: &str) -> (String, Option<&'static str>) {
+pub(super) fn clean_path(path: &str) -> (String, Option<&'static str>) {
     let parts: Vec<&str> = components(path).collect();
     let guard = if path.starts_with(['/', '~']) || parts.contains(&"..") {
         Some("it writes a file outside the workspace")

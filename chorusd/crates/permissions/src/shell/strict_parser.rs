@@ -11,11 +11,11 @@ use super::hidden_chars;
 use super::variables::Assignment;
 
 /// The reason why a command is not plain, as a text that continues "it is asked about because".
-pub type RefusalReason = &'static str;
+pub(super) type RefusalReason = &'static str;
 
 /// A simple command.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct SimpleCommand {
+pub(super) struct SimpleCommand {
     /// Variables set for the command, or for the shell if there are no words.
     pub assignments: Vec<Assignment>,
     pub words: Vec<Word>,
@@ -29,19 +29,19 @@ pub struct SimpleCommand {
 
 impl SimpleCommand {
     /// Returns the files that its redirections read.
-    pub fn read_files(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn read_files(&self) -> impl Iterator<Item = &str> {
         self.redirections.iter().filter(|file| file.operator.starts_with('<')).map(|file| &*file.path)
     }
 
     /// Returns the files that its redirections write.
-    pub fn written_files(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn written_files(&self) -> impl Iterator<Item = &str> {
         self.redirections.iter().filter(|file| file.operator.contains('>')).map(|file| &*file.path)
     }
 }
 
 /// A redirection to or from a file.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Redirection {
+pub(super) struct Redirection {
     /// `<`, `<>`, or an operator that only writes.
     pub operator: &'static str,
     pub path: String,
@@ -49,7 +49,7 @@ pub struct Redirection {
 
 /// A word with its quotes removed.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Word {
+pub(super) struct Word {
     pub value: String,
     /// True if it had quotes or escapes.
     pub quoted: bool,
@@ -80,7 +80,7 @@ const RESERVED_WORDS: [&str; 20] = [
 ///
 /// # Errors
 /// The reason why it is not plain.
-pub fn parse(text: &str) -> Result<Vec<SimpleCommand>, RefusalReason> {
+pub(super) fn parse(text: &str) -> Result<Vec<SimpleCommand>, RefusalReason> {
     if text.chars().any(hidden_chars::is_hidden) {
         return Err(HIDDEN_CHARS);
     }

@@ -8,7 +8,7 @@ use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser, Tree};
 
 /// Byte ranges found in a command, in order.
 #[derive(Debug, Default)]
-pub struct CommandSpans {
+pub(super) struct CommandSpans {
     /// Simple commands, from the first word to the end of the last.
     pub commands: Vec<Range<usize>>,
     /// Targets of redirections that write.
@@ -97,7 +97,7 @@ impl NodeKind {
 /// # Errors
 /// The command cannot be parsed, not within the limits, or the ranges found would take too much memory. The text
 /// continues "it is asked about because".
-pub fn find_commands(text: &str) -> Result<CommandSpans, &'static str> {
+pub(super) fn find_commands(text: &str) -> Result<CommandSpans, &'static str> {
     let tree = parse(text).ok_or(UNREADABLE)?;
     let mut found = CommandSpans::default();
     let mut cursor = tree.walk();

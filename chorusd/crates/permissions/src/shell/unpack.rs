@@ -6,7 +6,7 @@ use super::normalize::base_name;
 /// Returns the reason why a command may write files that it does not name, as a text that continues "it is asked about
 /// because".
 #[must_use]
-pub fn ask_reason(words: &[&str]) -> Option<String> {
+pub(super) fn ask_reason(words: &[&str]) -> Option<String> {
     let (name, given) = words.split_first()?;
     let name = base_name(name).to_lowercase();
     if name == "git" {

@@ -4,7 +4,7 @@ use chorus_base::locale;
 
 /// An assignment, in front of a command or by itself.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Assignment {
+pub(super) struct Assignment {
     pub name: String,
     /// The new value without quotes; `None` if it is appended to the old one.
     pub value: Option<String>,
@@ -17,7 +17,7 @@ const HARMLESS_VARIABLES: &[&str] =
 /// Returns the reason why these assignments may change the behaviour of commands, as a text that continues "it is asked
 /// about because".
 #[must_use]
-pub fn ask_reason(assignments: &[Assignment]) -> Option<String> {
+pub(super) fn ask_reason(assignments: &[Assignment]) -> Option<String> {
     let name = &assignments.iter().find(|assignment| !is_harmless(assignment))?.name;
     Some(match is_locale_variable(name) {
         true => format!(

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use super::delegation::{canonical_name, is_kernel_path, matches_option};
 use super::normalize::base_name;
-pub use output_files::written_files;
+pub(super) use output_files::written_files;
 
 /// Programs that run their arguments, read commands or programs from elsewhere, or change the meaning of later
 /// commands. Names are without versions.
@@ -80,7 +80,7 @@ const SAFE_GIT_VERBS: &[&str] = &[
 ];
 
 /// Options of git in front of its verb that do not change what git runs.
-pub const HARMLESS_GIT_OPTIONS: [&str; 4] = ["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"];
+pub(super) const HARMLESS_GIT_OPTIONS: [&str; 4] = ["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"];
 
 /// Options that make git run something else or write to a given file.
 const DELEGATING_GIT_OPTIONS: &[&str] = &[
@@ -100,7 +100,7 @@ const DELEGATING_GIT_OPTIONS: &[&str] = &[
 
 /// Returns the reason why a command may run other commands, as a text that continues "it is asked about because".
 #[must_use]
-pub fn ask_reason(words: &[&str]) -> Option<String> {
+pub(super) fn ask_reason(words: &[&str]) -> Option<String> {
     let (name, given) = words.split_first()?;
     if is_kernel_path(name) {
         return Some(format!("`{name}` may be any program"));
@@ -134,7 +134,7 @@ pub fn ask_reason(words: &[&str]) -> Option<String> {
 
 /// Returns the reason why a command may run other commands if it is not in the workspace's top directory.
 #[must_use]
-pub fn changed_directory_reason(words: &[&str]) -> Option<String> {
+pub(super) fn changed_directory_reason(words: &[&str]) -> Option<String> {
     // A directory of plain files can be a repository whose configuration names programs.
     let git = words.first().is_some_and(|name| base_name(name).eq_ignore_ascii_case("git"));
     git.then(|| "`git` heeds the repository of another directory, which may name programs to run".to_owned())
@@ -142,7 +142,7 @@ pub fn changed_directory_reason(words: &[&str]) -> Option<String> {
 
 /// Returns true if a command changes the directory of later commands.
 #[must_use]
-pub fn changes_directory(words: &[&str]) -> bool {
+pub(super) fn changes_directory(words: &[&str]) -> bool {
     matches!(words.first(), Some(&("cd" | "pushd" | "popd")))
 }
 

@@ -3,7 +3,7 @@
 use super::kinds::Sample;
 
 /// A context and its name. The function returns `None` if a sample cannot occur there.
-pub type Context = (&'static str, Box<dyn Fn(&Sample) -> Option<String>>);
+pub(super) type Context = (&'static str, Box<dyn Fn(&Sample) -> Option<String>>);
 
 /// Text before and after the secret. A key block has lines of its own.
 const AROUND: &[(&str, &str, &str)] = &[
@@ -125,7 +125,7 @@ fn between(before: &'static str, after: &'static str) -> impl Fn(&Sample) -> Str
 }
 
 /// Returns all contexts.
-pub fn contexts() -> Vec<Context> {
+pub(super) fn contexts() -> Vec<Context> {
     let mut all: Vec<Context> = Vec::new();
     for (name, before, after) in AROUND {
         let place = between(before, after);

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
 use super::super::alphabet::Alphabet;
 use super::super::patterns::{PATTERNS, PatternPart};
 
-pub const ALNUM: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+pub(crate) const ALNUM: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 const LOWER: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
 const DIGITS: &str = "0123456789";
@@ -16,10 +16,10 @@ const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 const TOKEN: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// A key of the daemon's own.
-pub const OWN_KEY: &str = "local/key+with\"odd=bytes-and-0123456789";
+pub(crate) const OWN_KEY: &str = "local/key+with\"odd=bytes-and-0123456789";
 
 /// A secret: the text that contains it, and the part that must not survive.
-pub struct Sample {
+pub(crate) struct Sample {
     pub kind: &'static str,
     pub before: String,
     pub hidden: String,
@@ -27,28 +27,28 @@ pub struct Sample {
 }
 
 impl Sample {
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         format!("{}{}{}", self.before, self.hidden, self.after)
     }
 
     /// Returns whether it is found without any text before it.
-    pub fn is_alone(&self) -> bool {
+    pub(crate) fn is_alone(&self) -> bool {
         self.before.is_empty() && self.after.is_empty()
     }
 
     /// Returns whether it is a private key without its first line.
-    pub fn is_headless(&self) -> bool {
+    pub(crate) fn is_headless(&self) -> bool {
         self.is_block() && self.before.is_empty() && !self.hidden.starts_with("-----BEGIN")
     }
 
     /// Returns whether it has lines of its own.
-    pub fn is_block(&self) -> bool {
+    pub(crate) fn is_block(&self) -> bool {
         self.text().contains('\n')
     }
 }
 
 /// Returns pseudo-random letters, the same for each seed.
-pub fn made(alphabet: &str, count: usize, seed: u64) -> String {
+pub(crate) fn made(alphabet: &str, count: usize, seed: u64) -> String {
     let mut state = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let letters = alphabet.as_bytes();
     let mut next = || {
@@ -335,7 +335,7 @@ fn special() -> Vec<Sample> {
 }
 
 /// Returns at least one sample of each pattern, and one of each published form.
-pub fn samples() -> Vec<Sample> {
+pub(crate) fn samples() -> Vec<Sample> {
     let mut all: Vec<Sample> =
         PUBLISHED.iter().zip(1..).map(|((kind, form), seed)| published(kind, form, seed)).collect();
     let ruled = PATTERNS.iter().zip(5000..).filter(|(shape, _)| !shape.parts().is_empty());
@@ -349,7 +349,7 @@ fn ruled_of(shape: &super::super::patterns::Pattern, seed: u64) -> Sample {
 }
 
 /// Returns the daemon's own key in its forms, and whether each may be broken anywhere.
-pub fn own() -> Vec<(&'static str, String, bool)> {
+pub(crate) fn own() -> Vec<(&'static str, String, bool)> {
     let key = OWN_KEY;
     let hex = |between: &str| key.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between);
     let columns = |text: &str, end: &str| {

@@ -1,7 +1,7 @@
 //! P20: tests every kind of secret in every context in which one was found to survive, as a whole text and in pieces.
 
 mod contexts;
-pub mod kinds;
+pub(crate) mod kinds;
 mod table;
 
 use std::collections::BTreeMap;

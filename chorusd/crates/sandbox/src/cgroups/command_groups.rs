@@ -15,7 +15,7 @@ const REMOVE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The control groups of one command; dropping it removes them.
 #[derive(Debug)]
-pub struct CommandCgroups {
+pub(crate) struct CommandCgroups {
     dirs: Vec<PathBuf>,
     /// The open `cgroup.procs` files, by which a process joins, with the resources that each group bounds.
     join_files: Vec<(File, BoundResources)>,
@@ -39,13 +39,13 @@ impl CommandCgroups {
     }
 
     /// Returns the files that a joining process writes to, in the order of [`CommandCgroups::bound_resources`].
-    pub fn join_files(&self) -> impl Iterator<Item = &File> {
+    pub(crate) fn join_files(&self) -> impl Iterator<Item = &File> {
         self.join_files.iter().map(|(door, _)| door)
     }
 
     /// Returns the resources that each group bounds.
     #[must_use]
-    pub fn bound_resources(&self) -> Vec<BoundResources> {
+    pub(crate) fn bound_resources(&self) -> Vec<BoundResources> {
         self.join_files.iter().map(|(_, bounds)| *bounds).collect()
     }
 }

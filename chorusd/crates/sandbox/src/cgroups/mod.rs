@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::ResourceLimits;
-pub use command_groups::CommandCgroups;
+pub(crate) use command_groups::CommandCgroups;
 use parent_group::ParentGroup;
 
 /// Prefix of the names of all groups of commands.
@@ -24,7 +24,7 @@ const STALE_AGE: Duration = Duration::from_secs(600);
 /// The groups below which commands get theirs, one per hierarchy. Empty if the daemon's groups are managed by somebody
 /// else.
 #[derive(Debug)]
-pub struct Cgroups {
+pub(crate) struct Cgroups {
     parents: Vec<ParentGroup>,
     /// Prefix of the names of all groups of this home.
     prefix: String,
@@ -35,7 +35,7 @@ impl Cgroups {
     /// Detects the groups of this process and removes those that an earlier daemon of the same home left. Makes a few
     /// blocking calls.
     #[must_use]
-    pub fn detect(home: &Path) -> Self {
+    pub(crate) fn detect(home: &Path) -> Self {
         let read = |file: &str| fs::read_to_string(Path::new("/proc/self").join(file)).unwrap_or_default();
         let places = parent_group::find_own_groups(&read("mountinfo"), &read("cgroup"));
         let places = places.into_iter().filter_map(ParentGroup::prepare).collect();
@@ -60,7 +60,7 @@ impl Cgroups {
 
     /// Creates groups for one command; groups that cannot be created are left out.
     #[must_use]
-    pub fn create_for_command(&self, limits: &ResourceLimits) -> CommandCgroups {
+    pub(crate) fn create_for_command(&self, limits: &ResourceLimits) -> CommandCgroups {
         let mut group = CommandCgroups::from_dirs(Vec::new());
         for place in &self.parents {
             let number = self.next.fetch_add(1, Ordering::Relaxed);

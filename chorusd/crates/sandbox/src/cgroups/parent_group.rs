@@ -12,14 +12,14 @@ use crate::protocol::BoundResources;
 const DAEMON_GROUP: &str = "chorus-daemon";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CgroupVersion {
+pub(super) enum CgroupVersion {
     V1,
     V2,
 }
 
 /// A group below which groups for commands can be created.
 #[derive(Debug, PartialEq, Eq)]
-pub struct ParentGroup {
+pub(super) struct ParentGroup {
     pub dir: PathBuf,
     pub version: CgroupVersion,
     /// The resources that its child groups can bound.
@@ -28,7 +28,7 @@ pub struct ParentGroup {
 
 /// Parses `/proc/self/mountinfo` and `/proc/self/cgroup` and returns the daemon's own groups, each with true if it is
 /// the top of the visible hierarchy.
-pub fn find_own_groups(mounts: &str, groups: &str) -> Vec<(ParentGroup, bool)> {
+pub(super) fn find_own_groups(mounts: &str, groups: &str) -> Vec<(ParentGroup, bool)> {
     let mut found: Vec<(ParentGroup, bool)> = Vec::new();
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -66,7 +66,7 @@ fn group_dir(mount: &str, version: CgroupVersion, controller: &str, path: &str) 
 
 impl ParentGroup {
     /// Prepares the group for children; `None` if the daemon may not create any.
-    pub fn prepare((mut place, top): (Self, bool)) -> Option<Self> {
+    pub(super) fn prepare((mut place, top): (Self, bool)) -> Option<Self> {
         let inner =
             place.version == CgroupVersion::V2 && place.dir.file_name().is_some_and(|name| name == DAEMON_GROUP);
         if inner {
@@ -118,7 +118,7 @@ impl ParentGroup {
     }
 
     /// Returns the child groups whose names start with `prefix`.
-    pub fn child_groups(&self, prefix: &str) -> Vec<PathBuf> {
+    pub(super) fn child_groups(&self, prefix: &str) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
         ours.map(|entry| entry.path()).collect()

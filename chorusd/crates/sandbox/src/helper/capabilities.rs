@@ -17,7 +17,7 @@ fn all_capabilities() -> impl Iterator<Item = CapabilitySet> {
 ///
 /// # Errors
 /// Errors of the kernel.
-pub fn make_inheritable() -> Result<()> {
+pub(super) fn make_inheritable() -> Result<()> {
     let had = rustix::thread::capabilities(None)?;
     set_capabilities(None, CapabilitySets { inheritable: had.permitted, ..had })?;
     for power in all_capabilities().filter(|power| had.permitted.contains(*power)) {
@@ -30,7 +30,7 @@ pub fn make_inheritable() -> Result<()> {
 ///
 /// # Errors
 /// Errors of the kernel.
-pub fn drop_all() -> Result<()> {
+pub(super) fn drop_all() -> Result<()> {
     for power in all_capabilities() {
         match remove_capability_from_bounding_set(power) {
             // INVAL: the kernel does not know the capability. PERM: outside a namespace there is no right to drop it.

@@ -18,7 +18,7 @@ use crate::protocol::{AppliedConfinement, HelperReport, LaunchSpec, MemoryBound}
 ///
 /// # Errors
 /// A confinement that cannot be applied, or a command that cannot be started.
-pub fn run() -> Result<(), String> {
+pub(super) fn run() -> Result<(), String> {
     let (spec, doors) = control_socket::receive_spec()?;
     set_close_on_exec().map_err(with_context("cannot keep its descriptors to itself"))?;
     if getpid().is_init() {

@@ -14,7 +14,7 @@ use crate::protocol::{HelperReport, LaunchSpec, MAX_CGROUPS};
 const MAX_SPEC_LEN: usize = 64 << 20;
 
 /// Sends a report to the daemon. Write errors are ignored: [`receive_request`] notices when the daemon is gone.
-pub fn send_report(report: &HelperReport) {
+pub(super) fn send_report(report: &HelperReport) {
     let Ok(mut bytes) = serde_json::to_vec(report) else { return };
     bytes.push(b'\n');
     let mut rest = &bytes[..];
@@ -27,7 +27,7 @@ pub fn send_report(report: &HelperReport) {
 ///
 /// # Errors
 /// The daemon is gone, or the spec is too long or invalid.
-pub fn receive_spec() -> Result<(LaunchSpec, Vec<OwnedFd>), String> {
+pub(super) fn receive_spec() -> Result<(LaunchSpec, Vec<OwnedFd>), String> {
     let mut length = [0; 4];
     let groups = read_first(&mut length).map_err(with_context("nobody says what is to run"))?;
     let length = u32::from_be_bytes(length) as usize;
@@ -70,7 +70,7 @@ fn read_full(mut rest: &mut [u8]) -> Result<(), Errno> {
 }
 
 /// Reads the daemon's next request; `None` if the daemon is gone or has closed the socket.
-pub fn receive_request() -> Option<u8> {
+pub(super) fn receive_request() -> Option<u8> {
     let mut word = [0];
     match retry_on_intr(|| read(stdin(), &mut word)) {
         Ok(1) => Some(word[0]),

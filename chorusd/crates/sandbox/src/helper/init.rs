@@ -15,7 +15,7 @@ use crate::protocol::{HelperReport, TERMINATE};
 ///
 /// # Errors
 /// A thread cannot be started, or children cannot be waited for.
-pub fn wait_for_command(command: &Child, watch: Option<MemoryWatchdog>) -> Result<HelperReport, String> {
+pub(super) fn wait_for_command(command: &Child, watch: Option<MemoryWatchdog>) -> Result<HelperReport, String> {
     let command = Pid::from_child(command);
     spawn_thread(move || listen_for_requests(command)).map_err(with_context("cannot listen to the daemon"))?;
     let over = Arc::new(AtomicBool::new(false));

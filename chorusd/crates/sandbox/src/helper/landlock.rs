@@ -16,7 +16,7 @@ const SUPPORTED_ABI: ABI = ABI::V7;
 ///
 /// # Errors
 /// The kernel has Landlock but refuses the ruleset.
-pub fn restrict(writable: &[PathBuf]) -> Result<Option<u32>, RulesetError> {
+pub(super) fn restrict(writable: &[PathBuf]) -> Result<Option<u32>, RulesetError> {
     let devices = AccessFs::from_read(SUPPORTED_ABI) | AccessFs::WriteFile | AccessFs::IoctlDev;
     let shared = Path::new("/dev/shm");
     let status = Ruleset::default()

@@ -21,7 +21,7 @@ fn kernel_version() -> (u32, u32) {
 
 /// Limits the number of processes in the namespace whose first process this is, including those of root. Needs the
 /// capabilities that are given up afterwards.
-pub fn limit_namespace_pids(processes: u64) -> bool {
+pub(super) fn limit_namespace_pids(processes: u64) -> bool {
     // In older kernels `pid_max` applies to the whole machine.
     if kernel_version() < (6, 14) || !getpid().is_init() {
         return false;
@@ -37,7 +37,7 @@ pub fn limit_namespace_pids(processes: u64) -> bool {
 }
 
 /// Moves this process and its later children into the control groups and returns the resources that those bound.
-pub fn join_cgroups(groups: &[BoundResources], doors: &[OwnedFd]) -> BoundResources {
+pub(super) fn join_cgroups(groups: &[BoundResources], doors: &[OwnedFd]) -> BoundResources {
     let mut joined = BoundResources::default();
     for (bounds, door) in groups.iter().zip(doors) {
         // 0 stands for the writing process, whatever its id in this namespace or that of the group.
@@ -54,7 +54,7 @@ pub fn join_cgroups(groups: &[BoundResources], doors: &[OwnedFd]) -> BoundResour
 ///
 /// # Errors
 /// Errors of the kernel.
-pub fn set_limits(
+pub(super) fn set_limits(
     spec: &LaunchSpec,
     namespace: bool,
     joined: BoundResources,

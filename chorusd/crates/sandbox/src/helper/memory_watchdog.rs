@@ -33,7 +33,7 @@ const PAGE_TABLE_FIELDS: [&str; 1] = ["VmPTE:"];
 const PROPORTIONAL_FIELDS: [&str; 3] = ["Pss_Anon:", "Pss_Shmem:", "SwapPss:"];
 /// Kernel memory for each inode, name and KiB of extended attributes in tmpfs, in bytes: 0.7 to 1.7 KiB were measured,
 /// and the kernel rounds up to at most the double.
-pub const INODE_OVERHEAD: u64 = 2 << 10;
+pub(super) const INODE_OVERHEAD: u64 = 2 << 10;
 /// Bytes in a full pipe, and in a socket with default buffers.
 const PIPE_CAPACITY: u64 = 64 << 10;
 const SOCKET_BUFFER_LEN: u64 = 208 << 10;
@@ -45,7 +45,7 @@ const SEMAPHORE_SIZE: u64 = 64;
 
 /// Measures memory use against a limit.
 #[derive(Debug)]
-pub struct MemoryWatchdog {
+pub(super) struct MemoryWatchdog {
     /// The limit in bytes.
     limit: u64,
     /// tmpfs directories that only this sandbox has.
@@ -57,7 +57,7 @@ pub struct MemoryWatchdog {
 impl MemoryWatchdog {
     /// Returns `None` if the processes cannot be measured here. `private` lists candidate directories, of which those
     /// on tmpfs count.
-    pub fn new(most: u64, private: impl Iterator<Item = PathBuf>) -> Option<Self> {
+    pub(super) fn new(most: u64, private: impl Iterator<Item = PathBuf>) -> Option<Self> {
         let memory = private.filter(|at| statfs(at).is_ok_and(|found| found.f_type == TMPFS_MAGIC)).collect();
         let divides = supports_proportional(Path::new("/proc/self"))?;
         let watch = Self { limit: most, tmpfs_dirs: memory, has_proportional: divides };
@@ -65,7 +65,7 @@ impl MemoryWatchdog {
     }
 
     /// Returns when the limit is exceeded, or when memory use can no longer be measured.
-    pub fn wait_until_exceeded(&self) {
+    pub(super) fn wait_until_exceeded(&self) {
         let mut over = 0;
         while over < CONSECUTIVE_EXCESSES {
             let begun = Instant::now();

@@ -13,7 +13,7 @@ use crate::protocol::{CONFINE_STAGE, HELPER_FLAG};
 ///
 /// # Errors
 /// A step that this machine does not permit.
-pub fn run(network: bool) -> Result<(), String> {
+pub(super) fn run(network: bool) -> Result<(), String> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     let mut flags = UnshareFlags::NEWUSER
         | UnshareFlags::NEWNS
@@ -47,7 +47,7 @@ fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
 ///
 /// # Errors
 /// Errors of the kernel.
-pub fn bring_up_loopback() -> rustix::io::Result<()> {
+pub(super) fn bring_up_loopback() -> rustix::io::Result<()> {
     use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
     /// `nlmsghdr` of an acknowledged `RTM_NEWLINK`, and `ifinfomsg` of the first interface with `IFF_UP`.
     const HEADER: [u16; 4] = [16, 5, 1, 0];

@@ -43,7 +43,7 @@ fn base_mount_flags() -> MountFlags {
 ///
 /// # Errors
 /// A step that this machine does not permit.
-pub fn build(steps: &[MountStep]) -> Result<(), String> {
+pub(super) fn build(steps: &[MountStep]) -> Result<(), String> {
     let slave = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     mount_change("/", slave).map_err(with_context("mounts cannot be kept apart"))?;
     let memory = |at: &Path| mount("tmpfs", at, "tmpfs", base_mount_flags(), Some(c"mode=0755"));

@@ -163,7 +163,7 @@ fn compile_filter(rules: Rules, errno: libc::c_int, arch: TargetArch) -> Result<
 ///
 /// # Errors
 /// The kernel supports seccomp but refuses a filter.
-pub fn install_filters() -> Result<bool> {
+pub(super) fn install_filters() -> Result<bool> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
     if !std::path::Path::new("/proc/sys/kernel/seccomp").exists() {
         return Ok(false);

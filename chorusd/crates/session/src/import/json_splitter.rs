@@ -30,7 +30,7 @@ impl From<io::Error> for ScanError {
 
 impl ScanError {
     /// Converts to the line and the reason. An error of the reader is returned as it is.
-    pub fn into_line_and_reason(self) -> io::Result<(u64, String)> {
+    pub(super) fn into_line_and_reason(self) -> io::Result<(u64, String)> {
         match self {
             Self::Io(error) => Err(error),
             Self::UnexpectedEnd { line } => Ok((line, "the file ends in the middle".into())),
@@ -59,17 +59,17 @@ pub(super) struct Scanner<R> {
 }
 
 impl<R: BufRead> Scanner<R> {
-    pub fn new(reader: R) -> Self {
+    pub(super) fn new(reader: R) -> Self {
         Self { reader, line: 1, position: 0 }
     }
 
     /// Returns the number of bytes read so far.
-    pub fn position(&self) -> u64 {
+    pub(super) fn position(&self) -> u64 {
         self.position
     }
 
     /// Returns the next byte that is not white space, without consuming it.
-    pub fn peek(&mut self) -> io::Result<Option<u8>> {
+    pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
             let chunk = self.reader.fill_buf()?;
             let Some(&first) = chunk.first() else { return Ok(None) };
@@ -114,7 +114,10 @@ impl<R: BufRead> Scanner<R> {
     }
 
     /// Calls `each` with every entry of a list.
-    pub fn for_each_entry(&mut self, mut each: impl FnMut(ListEntry<'_>) -> io::Result<()>) -> Result<(), ScanError> {
+    pub(super) fn for_each_entry(
+        &mut self,
+        mut each: impl FnMut(ListEntry<'_>) -> io::Result<()>,
+    ) -> Result<(), ScanError> {
         let mut value = Vec::new();
         let mut number = 0;
         self.expect(b'[')?;
@@ -130,7 +133,7 @@ impl<R: BufRead> Scanner<R> {
     }
 
     /// Calls `each` with the key of every field of an object. `each` must read the value.
-    pub fn for_each_field(
+    pub(super) fn for_each_field(
         &mut self,
         mut each: impl FnMut(&mut Self, &str) -> Result<(), ScanError>,
     ) -> Result<(), ScanError> {
@@ -154,7 +157,7 @@ impl<R: BufRead> Scanner<R> {
     }
 
     /// Reads one value, into `into` if given. Returns false if it is too long to be kept.
-    pub fn read_value(&mut self, mut into: Option<&mut Vec<u8>>) -> Result<bool, ScanError> {
+    pub(super) fn read_value(&mut self, mut into: Option<&mut Vec<u8>>) -> Result<bool, ScanError> {
         if let Some(into) = into.as_deref_mut() {
             into.clear();
             into.shrink_to(1 << 20);

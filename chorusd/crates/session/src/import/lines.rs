@@ -32,7 +32,7 @@ pub(super) struct LineReader<R> {
 }
 
 impl<R: BufRead> LineReader<R> {
-    pub fn new(reader: R) -> Self {
+    pub(super) fn new(reader: R) -> Self {
         Self::with_limit(reader, MAX_LINE_BYTES)
     }
 
@@ -41,7 +41,7 @@ impl<R: BufRead> LineReader<R> {
     }
 
     /// Returns the next line that is not blank.
-    pub fn next(&mut self) -> io::Result<Option<SourceLine<'_>>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<SourceLine<'_>>> {
         loop {
             let offset = self.offset;
             if self.fill_buffer()? == 0 {

@@ -12,7 +12,7 @@ pub(super) struct RawObject<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> RawObject<'a> {
     /// Parses an object. Returns the reason if `bytes` is not one.
-    pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, String> {
+    pub(super) fn from_bytes(bytes: &'a [u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "not valid UTF-8".to_owned())?;
         if !matches!(text.trim_ascii_start().as_bytes().first(), Some(b'{') | None) {
             return Err("not a JSON object".into());
@@ -21,61 +21,61 @@ impl<'a> RawObject<'a> {
     }
 
     /// Returns the fields of a value if it is an object.
-    pub fn from_value(raw: &'a RawValue) -> Option<Self> {
+    pub(super) fn from_value(raw: &'a RawValue) -> Option<Self> {
         raw.get().starts_with('{').then(|| serde_json::from_str(raw.get()).ok()).flatten()
     }
 
     /// Returns the value of a field, or `None` if it is missing or `null`.
-    pub fn get(&self, name: &str) -> Option<&'a RawValue> {
+    pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().rfind(|(key, _)| key == name).map(|(_, value)| *value).filter(|value| value.get() != "null")
     }
 
-    pub fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
     /// Returns the text of a field that is a string.
-    pub fn get_text(&self, name: &str) -> Option<Cow<'a, str>> {
+    pub(super) fn get_text(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(string_value)
     }
 
     /// Returns whether a field is `true`.
-    pub fn is_true(&self, name: &str) -> bool {
+    pub(super) fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value.get() == "true")
     }
 
     /// Returns a field that is an unsigned integer.
-    pub fn get_u64(&self, name: &str) -> Option<u64> {
+    pub(super) fn get_u64(&self, name: &str) -> Option<u64> {
         self.get(name)?.get().parse().ok()
     }
 
     /// Returns whether the field exists, even as `null`.
-    pub fn contains_key(&self, name: &str) -> bool {
+    pub(super) fn contains_key(&self, name: &str) -> bool {
         self.0.iter().any(|(key, _)| key == name)
     }
 
     /// Returns the fields of the nested object `name` together with those around it. If both have a field, the nested
     /// one counts.
-    pub fn with_nested(&self, name: &str) -> Option<Self> {
+    pub(super) fn with_nested(&self, name: &str) -> Option<Self> {
         let inside = Self::from_value(self.get(name)?)?;
         let around = self.0.iter().filter(|(key, _)| key != name).cloned();
         Some(Self(around.chain(inside.0).collect()))
     }
 
     /// Deserialises a field.
-    pub fn get_parsed<T: Deserialize<'a>>(&self, name: &str) -> Option<T> {
+    pub(super) fn get_parsed<T: Deserialize<'a>>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.get(name)?.get()).ok()
     }
 
     /// Converts back to a JSON object.
-    pub fn to_raw_value(&self) -> Option<Box<RawValue>> {
+    pub(super) fn to_raw_value(&self) -> Option<Box<RawValue>> {
         let quoted = |key: &str| serde_json::to_string(key).ok();
         let fields = self.iter().map(|(key, value)| Some(format!("{}:{}", quoted(key)?, value.get())));
         RawValue::from_string(format!("{{{}}}", fields.collect::<Option<Vec<_>>>()?.join(","))).ok()
     }
 
     /// Iterates over all fields in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter().map(|(key, value)| (key.as_ref(), *value))
     }
 }

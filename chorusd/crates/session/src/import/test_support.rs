@@ -18,7 +18,7 @@ pub(super) struct ImportedSession {
 
 impl ImportedSession {
     /// Returns `role: text` for each message, for short comparisons.
-    pub fn role_texts(&self) -> Vec<String> {
+    pub(super) fn role_texts(&self) -> Vec<String> {
         self.messages.iter().map(|message| format!("{}: {}", message.role.as_str(), message.content)).collect()
     }
 }

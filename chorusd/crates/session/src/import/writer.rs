@@ -20,17 +20,17 @@ pub(super) struct SessionWriter<'a> {
 }
 
 impl<'a> SessionWriter<'a> {
-    pub fn new(now: Timestamp, new_id: &'a mut dyn FnMut() -> String, sink: &'a mut dyn ImportSink) -> Self {
+    pub(super) fn new(now: Timestamp, new_id: &'a mut dyn FnMut() -> String, sink: &'a mut dyn ImportSink) -> Self {
         Self { now, new_id, sink, open: false, message_count: 0, buffer: Vec::new() }
     }
 
     /// Returns the number of messages written so far, in all sessions.
-    pub fn message_count(&self) -> u64 {
+    pub(super) fn message_count(&self) -> u64 {
         self.message_count
     }
 
     /// Writes a message that an importer built.
-    pub fn write_message(&mut self, message: &Message) -> io::Result<()> {
+    pub(super) fn write_message(&mut self, message: &Message) -> io::Result<()> {
         let mut json = std::mem::take(&mut self.buffer);
         json.clear();
         json.shrink_to(1 << 20);
@@ -41,7 +41,7 @@ impl<'a> SessionWriter<'a> {
     }
 
     /// Writes a message together with its serialised form from the source.
-    pub fn write_serialized(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
+    pub(super) fn write_serialized(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
         if !self.open {
             self.sink.begin_session()?;
             self.open = true;
@@ -51,7 +51,7 @@ impl<'a> SessionWriter<'a> {
     }
 
     /// Ends the session if one is open.
-    pub fn end_session(&mut self, about: ImportedMetadata) -> io::Result<()> {
+    pub(super) fn end_session(&mut self, about: ImportedMetadata) -> io::Result<()> {
         if !self.open {
             return Ok(());
         }
@@ -59,7 +59,7 @@ impl<'a> SessionWriter<'a> {
         self.sink.end_session(about)
     }
 
-    pub fn skip(&mut self, line: u64, reason: impl Into<String>) {
+    pub(super) fn skip(&mut self, line: u64, reason: impl Into<String>) {
         self.sink.report_skipped(line, reason.into());
     }
 }

@@ -8,7 +8,7 @@ const SUMMARY_MARKER: &str = "<!-- SESSION_SUMMARY_";
 
 /// Returns whether `text` contains anything that must be escaped.
 #[must_use]
-pub fn needs_escape(text: &str) -> bool {
+pub(super) fn needs_escape(text: &str) -> bool {
     text.contains(is_hidden) || text.contains(SUMMARY_MARKER)
 }
 
@@ -18,7 +18,7 @@ fn is_hidden(c: char) -> bool {
 
 /// Replaces unsafe characters by `\r`, `\u{...}` or `\\`. The number of lines stays the same.
 #[must_use]
-pub fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for (at, c) in text.char_indices() {
         match c {
@@ -37,7 +37,7 @@ pub fn escape(text: &str) -> String {
 
 /// Reverses [`escape`]. A backslash that begins no known sequence is kept.
 #[must_use]
-pub fn unescape(text: &str) -> String {
+pub(super) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
@@ -63,7 +63,7 @@ fn parse_unicode_escape(text: &str) -> Option<(char, usize)> {
 
 /// Escapes `<!--` in `text` for a visible line, so that no comment begins there.
 #[must_use]
-pub fn escape_comments(text: &str) -> Cow<'_, str> {
+pub(super) fn escape_comments(text: &str) -> Cow<'_, str> {
     match text.contains("<!--") {
         true => text.replace("<!--", "<!\\--").into(),
         false => text.into(),

@@ -46,17 +46,17 @@ pub(super) struct ItemList {
 
 impl ItemList {
     /// Creates an empty list that rejects items in `known` and holds at most `most`.
-    pub fn new(kind: ItemKind, source: ItemSource, known: &[Item], most: usize) -> Self {
+    pub(super) fn new(kind: ItemKind, source: ItemSource, known: &[Item], most: usize) -> Self {
         let known = known.iter().map(|item| dedup_key(kind, &item.text)).collect();
         Self { kind, source, known, items: Vec::new(), most }
     }
 
-    pub fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.items.len() >= self.most
     }
 
     /// Adds an item that `message` names, unless the list is full or contains it.
-    pub fn add(&mut self, text: &str, message: &str) {
+    pub(super) fn add(&mut self, text: &str, message: &str) {
         let text = truncate_chars(text.trim(), MAX_ITEM_CHARS);
         if self.is_full() || text.is_empty() || !self.known.insert(dedup_key(self.kind, &text)) {
             return;

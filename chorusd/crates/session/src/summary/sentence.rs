@@ -29,7 +29,7 @@ pub(super) struct Sentence {
 }
 
 impl Sentence {
-    pub fn new(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         let words: Vec<String> =
             split_at_char(text, MAX_ANALYZED_BYTES).0.unicode_words().map(normalize_word).collect();
         let mut content: Vec<usize> = Vec::with_capacity(words.len());
@@ -42,12 +42,12 @@ impl Sentence {
     }
 
     /// Iterates over the words that carry meaning, without duplicates.
-    pub fn content_words(&self) -> impl ExactSizeIterator<Item = &str> {
+    pub(super) fn content_words(&self) -> impl ExactSizeIterator<Item = &str> {
         self.content.iter().map(|at| self.words[*at].as_str())
     }
 
     /// Returns the names, numbers and ids in the sentence.
-    pub fn distinctive_tokens(&self) -> HashSet<&str> {
+    pub(super) fn distinctive_tokens(&self) -> HashSet<&str> {
         let bare = |token: &'_ str| -> bool { token.contains(|c: char| c.is_ascii_digit()) };
         let tokens = split_at_char(&self.text, MAX_ANALYZED_BYTES)
             .0
@@ -63,21 +63,21 @@ impl Sentence {
     }
 
     /// Returns how specific the sentence is to its conversation.
-    pub fn weight(&self) -> f64 {
+    pub(super) fn weight(&self) -> f64 {
         *self.weight.get_or_init(|| {
             self.distinctive_tokens().len().min(5) as f64 * 0.7 + self.content.len().min(12) as f64 * 0.5
         })
     }
 
     /// Returns whether it reads like speech, unlike lists of files or hashes.
-    pub fn is_fluent(&self) -> bool {
+    pub(super) fn is_fluent(&self) -> bool {
         self.text.len() <= MAX_ANALYZED_BYTES
             && !self.text.contains(['[', '{', '\\'])
             && self.text.split_whitespace().all(|token| !token.is_ascii() || token.len() <= 40)
     }
 
     /// Returns whether it adds nothing to `other`: that contains most of its words, and all its names and numbers.
-    pub fn repeats(&self, other: &Self) -> bool {
+    pub(super) fn repeats(&self, other: &Self) -> bool {
         let own = self.content.len();
         let shared = || self.content_words().filter(|word| other.content_words().any(|known| known == *word)).count();
         let new_mark = || self.distinctive_tokens().iter().any(|mark| !other.text.contains(mark));
@@ -105,7 +105,7 @@ pub(super) struct SentenceCache(RefCell<Vec<(String, Rc<[ParsedUnit]>)>>);
 
 impl SentenceCache {
     /// Returns the units of a text.
-    pub fn parse(&self, text: &str) -> Rc<[ParsedUnit]> {
+    pub(super) fn parse(&self, text: &str) -> Rc<[ParsedUnit]> {
         if let Some((_, pieces)) = self.0.borrow().iter().find(|(known, _)| known == text) {
             return pieces.clone();
         }
@@ -115,7 +115,7 @@ impl SentenceCache {
     }
 
     /// Returns all sentences of a text in order.
-    pub fn sentences(&self, text: &str) -> Vec<Rc<Sentence>> {
+    pub(super) fn sentences(&self, text: &str) -> Vec<Rc<Sentence>> {
         self.parse(text).iter().flat_map(|piece| &piece.sentences).cloned().collect()
     }
 }

@@ -30,7 +30,7 @@ impl AuditHead {
 /// their length in 8 bytes followed by their bytes, optional fields after a byte that says whether they are present.
 /// Numbers are big-endian.
 #[must_use]
-pub fn row_hash(before: &[u8; 32], id: i64, row: &AuditDecision) -> [u8; 32] {
+pub(super) fn row_hash(before: &[u8; 32], id: i64, row: &AuditDecision) -> [u8; 32] {
     let mut sum = FieldHasher(Sha256::new_with_prefix(before));
     sum.number(id);
     sum.number(to_nanos(row.at));
@@ -138,7 +138,7 @@ type AuditCallback = dyn Fn(AuditHead) + Send + Sync;
 
 /// Callback for every row of the audit log after its commit.
 #[derive(Clone, Default)]
-pub struct AuditListener(Arc<OnceLock<Box<AuditCallback>>>);
+pub(super) struct AuditListener(Arc<OnceLock<Box<AuditCallback>>>);
 
 impl AuditListener {
     pub(super) fn set(&self, hear: impl Fn(AuditHead) + Send + Sync + 'static) {

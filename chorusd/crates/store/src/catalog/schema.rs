@@ -3,7 +3,7 @@
 use crate::sqlite::Migrations;
 
 /// Times are nanoseconds since 1970 in UTC, ids the 16 bytes of a UUID, lists and objects JSON.
-pub const MIGRATIONS: Migrations = &[
+pub(crate) const MIGRATIONS: Migrations = &[
     "
     CREATE TABLE agents (
         id           BLOB PRIMARY KEY,

@@ -13,7 +13,7 @@ use crate::sqlite::StoreResult;
 const ROWS_PER_CHUNK: i64 = 5_000;
 
 /// Time of the last use of a session, its id and its agent's id.
-pub type UnusedSession = (Timestamp, Uuid, Uuid);
+pub(super) type UnusedSession = (Timestamp, Uuid, Uuid);
 
 impl Catalog {
     /// Lists the sessions that nobody has used since `before`, in no particular order. Reads in chunks, so that other

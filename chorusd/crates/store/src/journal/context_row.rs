@@ -69,7 +69,7 @@ impl NewContextRow {
 }
 
 /// Adds the totals of appended messages, the last of them in the row `newest`. Returns the new number of messages.
-pub fn add_totals(
+pub(super) fn add_totals(
     conn: &Connection,
     context: ContextNo,
     totals: Totals,
@@ -97,7 +97,7 @@ pub fn add_totals(
 }
 
 /// Sets the totals after an edit. Does not change the time of the last activity, because pins alone are no activity.
-pub fn update_totals(
+pub(super) fn update_totals(
     conn: &Connection,
     context: ContextNo,
     totals: Totals,
@@ -122,13 +122,13 @@ pub fn update_totals(
 }
 
 /// Sets only the newest record.
-pub fn set_last_record(conn: &Connection, context: ContextNo, newest: Option<i64>) -> StoreResult<()> {
+pub(super) fn set_last_record(conn: &Connection, context: ContextNo, newest: Option<i64>) -> StoreResult<()> {
     conn.prepare_cached("UPDATE contexts SET last_record = ?2 WHERE id = ?1")?.execute(params![context.0, newest])?;
     Ok(())
 }
 
 /// Sets the cost of resuming.
-pub fn set_restoration(conn: &Connection, context: ContextNo, cost: TokenPair) -> StoreResult<()> {
+pub(super) fn set_restoration(conn: &Connection, context: ContextNo, cost: TokenPair) -> StoreResult<()> {
     conn.prepare_cached("UPDATE contexts SET restored_input = ?2, restored_output = ?3 WHERE id = ?1")?
         .execute(params![context.0, cost.input, cost.output])?;
     Ok(())
@@ -140,7 +140,7 @@ pub(super) const SELECT_ROWS: &str =
     chars, parent_id, saved_messages, saved_session, base_session, turn, restored_input, restored_output FROM contexts";
 
 /// Lists the rows of all live contexts.
-pub fn list_live(conn: &Connection) -> StoreResult<Vec<ContextRow>> {
+pub(super) fn list_live(conn: &Connection) -> StoreResult<Vec<ContextRow>> {
     let mut statement = conn.prepare(&format!("{SELECT_ROWS} WHERE NOT ended ORDER BY id"))?;
     let heads = statement.query_map([], read_row)?.collect::<rusqlite::Result<_>>()?;
     Ok(heads)
@@ -164,7 +164,7 @@ pub(super) fn read_row(row: &Row<'_>) -> rusqlite::Result<ContextRow> {
 }
 
 /// Reads a nullable UUID.
-pub fn read_uuid(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Uuid>> {
+pub(super) fn read_uuid(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Uuid>> {
     let bytes: Option<Vec<u8>> = row.get(column)?;
     bytes
         .map(|bytes| {

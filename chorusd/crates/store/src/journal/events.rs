@@ -11,7 +11,7 @@ use super::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
 /// Number of events that can be replayed.
-pub const MAX_REPLAYED_EVENTS: i64 = 10_000;
+pub(crate) const MAX_REPLAYED_EVENTS: i64 = 10_000;
 
 /// Old events are deleted in batches of this size, so up to this many more are stored.
 const EVENTS_PER_DELETE: i64 = 1_000;
@@ -27,7 +27,7 @@ pub struct NewEvent {
 }
 
 /// Stores an event and returns it with its number.
-pub fn insert(conn: &Connection, event: NewEvent) -> StoreResult<Event> {
+pub(crate) fn insert(conn: &Connection, event: NewEvent) -> StoreResult<Event> {
     let data = serde_json::to_string(&event.data).map_err(|e| Error::internal(e.to_string()))?;
     conn.prepare_cached("INSERT INTO events (at, type, agent, data) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
         to_nanos(event.at),
@@ -49,7 +49,7 @@ pub fn insert(conn: &Connection, event: NewEvent) -> StoreResult<Event> {
 }
 
 /// Stores a notice with the number `seq`, which must be higher than any so far.
-pub fn insert_notice(conn: &Connection, seq: u64, at: Timestamp, data: &Value) -> StoreResult<()> {
+pub(crate) fn insert_notice(conn: &Connection, seq: u64, at: Timestamp, data: &Value) -> StoreResult<()> {
     conn.prepare_cached("INSERT INTO events (seq, at, type, data) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
         seq,
         to_nanos(at),
@@ -60,12 +60,12 @@ pub fn insert_notice(conn: &Connection, seq: u64, at: Timestamp, data: &Value) -
 }
 
 /// Number of the newest event; 0 before the first.
-pub fn last_seq(conn: &Connection) -> StoreResult<u64> {
+pub(crate) fn last_seq(conn: &Connection) -> StoreResult<u64> {
     Ok(conn.prepare_cached("SELECT coalesce(max(seq), 0) FROM events")?.query_row([], |row| row.get(0))?)
 }
 
 /// Returns at most `limit` events after number `after`, and how many events after `after` are deleted already.
-pub fn list_after(conn: &Connection, after: u64, limit: u64) -> StoreResult<(Vec<Event>, u64)> {
+pub(crate) fn list_after(conn: &Connection, after: u64, limit: u64) -> StoreResult<(Vec<Event>, u64)> {
     let newest = last_seq(conn)?;
     // Clamp numbers beyond SQLite's greatest integer; no event follows them anyway.
     let after = after.min(i64::MAX as u64 - 1);
@@ -82,7 +82,7 @@ pub fn list_after(conn: &Connection, after: u64, limit: u64) -> StoreResult<(Vec
 
 /// Deletes the events that name a session; a notice names it by its first digits. The newest event keeps its row
 /// without data, because the next number is counted from it.
-pub fn delete_of_session(conn: &Connection, session: Uuid) -> StoreResult<()> {
+pub(crate) fn delete_of_session(conn: &Connection, session: Uuid) -> StoreResult<()> {
     let id = session.to_string();
     let named = "(instr(data, ?1) OR (type = ?2 AND instr(data, ?3)))";
     let which = params![id, EventType::Notice.as_str(), id.get(..8)];

@@ -13,7 +13,7 @@ use crate::sqlite::StoreResult;
 
 /// Appends records to a context. The caller must write [`RecordChain::newest`] into the context's row.
 #[derive(Debug)]
-pub struct RecordChain {
+pub(super) struct RecordChain {
     context: ContextNo,
     newest: Option<i64>,
 }
@@ -44,12 +44,12 @@ pub enum DecodedRecord {
 
 impl RecordChain {
     /// Creates a chain of `context` without records.
-    pub fn new(context: ContextNo) -> Self {
+    pub(super) fn new(context: ContextNo) -> Self {
         Self { context, newest: None }
     }
 
     /// Opens the chain of `context`; inserts the row `begin` if the context does not exist.
-    pub fn open_or_create(conn: &Connection, context: ContextNo, begin: &NewContextRow) -> Result<Self> {
+    pub(super) fn open_or_create(conn: &Connection, context: ContextNo, begin: &NewContextRow) -> Result<Self> {
         if let Some(chain) = find_chain(conn, context)? {
             return Ok(chain);
         }
@@ -58,16 +58,16 @@ impl RecordChain {
     }
 
     /// Opens the chain of an existing context.
-    pub fn open(conn: &Connection, context: ContextNo) -> StoreResult<Option<Self>> {
+    pub(super) fn open(conn: &Connection, context: ContextNo) -> StoreResult<Option<Self>> {
         find_chain(conn, context)
     }
 
     /// Row id of the newest record.
-    pub fn newest(&self) -> Option<i64> {
+    pub(super) fn newest(&self) -> Option<i64> {
         self.newest
     }
 
-    pub fn append(&mut self, conn: &Connection, number: u32, record: &Record<'_>) -> StoreResult<()> {
+    pub(super) fn append(&mut self, conn: &Connection, number: u32, record: &Record<'_>) -> StoreResult<()> {
         let place = RecordPosition { before: self.newest, number };
         conn.prepare_cached("INSERT INTO records (before, number, envelope) VALUES (?1, ?2, ?3)")?.execute(params![
             self.newest,
@@ -88,7 +88,7 @@ fn find_chain(conn: &Connection, context: ContextNo) -> StoreResult<Option<Recor
 }
 
 /// Limit of records in a batch, so that no other read waits long for the reader thread.
-pub const MAX_BATCH_RECORDS: usize = 4096;
+pub(super) const MAX_BATCH_RECORDS: usize = 4096;
 
 /// Size from which a batch is full, in bytes of envelopes; its last record may exceed it. The allocator would map
 /// blocks of 1 MiB and more one by one.
@@ -116,7 +116,7 @@ impl RecordCursor {
 
 /// Encoded records of a context, the newest first.
 #[derive(Debug, Default)]
-pub struct RecordBatch {
+pub(super) struct RecordBatch {
     /// Position of each record, and the end of its envelope in `envelopes`.
     records: Vec<(RecordPosition, usize)>,
     envelopes: Vec<u8>,
@@ -124,7 +124,7 @@ pub struct RecordBatch {
 
 /// Reads at most `limit` records from `cursor` backwards. Also returns the cursor of the record before them, if there
 /// is one.
-pub fn read_batch(
+pub(super) fn read_batch(
     conn: &Connection,
     cursor: RecordCursor,
     limit: usize,
@@ -183,7 +183,7 @@ fn missing_record_error() -> Error {
 
 /// Decodes the records of a batch and returns them in order, each with its number. Their messages share the memory of
 /// the batch.
-pub fn decode_batch(context: ContextNo, batch: RecordBatch) -> Result<Vec<(u32, DecodedRecord)>> {
+pub(super) fn decode_batch(context: ContextNo, batch: RecordBatch) -> Result<Vec<(u32, DecodedRecord)>> {
     let RecordBatch { records, envelopes } = batch;
     let (envelopes, mut begin) = (Bytes::from(envelopes), 0);
     let mut entries = Vec::with_capacity(records.len());
@@ -229,13 +229,13 @@ pub(super) fn decode_record(
 }
 
 /// Marks a context as ended; its records are trimmed later.
-pub fn mark_ended(conn: &Connection, context: ContextNo) -> StoreResult<()> {
+pub(super) fn mark_ended(conn: &Connection, context: ContextNo) -> StoreResult<()> {
     conn.prepare_cached("UPDATE contexts SET ended = 1 WHERE id = ?1")?.execute([context.0])?;
     Ok(())
 }
 
 /// Lists ended contexts that are not trimmed yet.
-pub fn list_ended(conn: &Connection) -> StoreResult<Vec<ContextNo>> {
+pub(super) fn list_ended(conn: &Connection) -> StoreResult<Vec<ContextNo>> {
     let mut statement = conn.prepare("SELECT id FROM contexts WHERE ended")?;
     let found = statement.query_map([], |row| row.get(0).map(ContextNo))?.collect::<rusqlite::Result<_>>()?;
     Ok(found)
@@ -243,7 +243,7 @@ pub fn list_ended(conn: &Connection) -> StoreResult<Vec<ContextNo>> {
 
 /// Deletes at most `most` records of ended contexts, the newest of each first, and the row of a context with its last
 /// record. Returns the contexts that remain.
-pub fn trim(conn: &Connection, mut contexts: Vec<ContextNo>, mut most: usize) -> StoreResult<Vec<ContextNo>> {
+pub(super) fn trim(conn: &Connection, mut contexts: Vec<ContextNo>, mut most: usize) -> StoreResult<Vec<ContextNo>> {
     while let Some(context) = contexts.last().copied() {
         let mut newest = find_chain(conn, context)?.and_then(|chain| chain.newest);
         delete_newest(conn, &mut newest, &mut most)?;
@@ -259,7 +259,7 @@ pub fn trim(conn: &Connection, mut contexts: Vec<ContextNo>, mut most: usize) ->
 }
 
 /// Deletes all records of a context.
-pub fn delete_all(conn: &Connection, context: ContextNo) -> StoreResult<()> {
+pub(super) fn delete_all(conn: &Connection, context: ContextNo) -> StoreResult<()> {
     let mut newest = find_chain(conn, context)?.and_then(|chain| chain.newest);
     let mut all = usize::MAX;
     delete_newest(conn, &mut newest, &mut all)

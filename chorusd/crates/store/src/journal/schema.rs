@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use crate::sqlite::{Migrations, StoreResult};
 
 /// Times are nanoseconds since 1970 in UTC, ids the 16 bytes of a UUID.
-pub const MIGRATIONS: Migrations = &[
+pub(crate) const MIGRATIONS: Migrations = &[
     "
     CREATE TABLE contexts (
         id               INTEGER PRIMARY KEY,
@@ -108,6 +108,6 @@ pub const MIGRATIONS: Migrations = &[
 ];
 
 /// The highest number of a context.
-pub fn last_context(conn: &Connection) -> StoreResult<i64> {
+pub(super) fn last_context(conn: &Connection) -> StoreResult<i64> {
     Ok(conn.query_row("SELECT coalesce(max(id), 0) FROM contexts", [], |row| row.get(0))?)
 }

@@ -32,13 +32,13 @@ pub struct KnownTurn {
 }
 
 /// Returns the earlier turn if `mark` opens a turn whose key is known.
-pub fn find_repeated(conn: &Connection, agent: Uuid, mark: Option<&TurnMark>) -> StoreResult<Option<KnownTurn>> {
+pub(super) fn find_repeated(conn: &Connection, agent: Uuid, mark: Option<&TurnMark>) -> StoreResult<Option<KnownTurn>> {
     let Some(TurnMark::Open { key: Some(key), .. }) = mark else { return Ok(None) };
     find_by_key(conn, agent, key)
 }
 
 /// Returns the turn that was started with `key`.
-pub fn find_by_key(conn: &Connection, agent: Uuid, key: &str) -> StoreResult<Option<KnownTurn>> {
+pub(super) fn find_by_key(conn: &Connection, agent: Uuid, key: &str) -> StoreResult<Option<KnownTurn>> {
     let known = conn
         .prepare_cached("SELECT turn, answer FROM turn_keys WHERE agent_id = ?1 AND key = ?2")?
         .query_row(params![agent.as_bytes(), key], |row| {
@@ -49,7 +49,7 @@ pub fn find_by_key(conn: &Connection, agent: Uuid, key: &str) -> StoreResult<Opt
 }
 
 /// Stores the start or end of a turn.
-pub fn store_mark(
+pub(super) fn store_mark(
     conn: &Connection,
     agent: Uuid,
     context: ContextNo,
@@ -81,7 +81,7 @@ pub fn store_mark(
 }
 
 /// Deletes the answers to an agent's keys; the keys stay known.
-pub fn delete_answers(conn: &Connection, agent: Uuid) -> StoreResult<()> {
+pub(super) fn delete_answers(conn: &Connection, agent: Uuid) -> StoreResult<()> {
     conn.prepare_cached("UPDATE turn_keys SET answer = NULL WHERE agent_id = ?1")?.execute([agent.as_bytes()])?;
     Ok(())
 }

@@ -14,7 +14,7 @@ use super::wal::Wal;
 
 /// A database that could replace the damaged one.
 #[derive(Debug)]
-pub struct Candidate {
+pub(super) struct Candidate {
     pub path: PathBuf,
     /// Whether SQLite finds no fault in its pages and the audit log's hash chain is intact.
     pub sound: bool,
@@ -26,7 +26,7 @@ pub struct Candidate {
 
 impl Candidate {
     /// Assesses the journal `path`, which no process may have open.
-    pub fn assess_journal(path: PathBuf) -> Self {
+    pub(super) fn assess_journal(path: PathBuf) -> Self {
         let sound = integrity::find_problems(&path, false).is_empty();
         let opened = sqlite::open_reader(&path).ok();
         let reached = opened.as_ref().and_then(|conn| JournalPosition::read(conn).ok());
@@ -36,7 +36,7 @@ impl Candidate {
 
     /// Assesses the catalog `path`, which no process may have open. A catalog counts no commits: `newer` says whether
     /// it contains more of the log than the other candidate, and among equals the one with more rows ranks higher.
-    pub fn assess_catalog(path: PathBuf, newer: bool) -> Self {
+    pub(super) fn assess_catalog(path: PathBuf, newer: bool) -> Self {
         // A thorough check is needed: an index may not match its table although each page is valid by itself.
         let sound = integrity::find_problems(&path, true).is_empty() && has_intact_audit_chain(&path).unwrap_or(false);
         let rows = sqlite::open_reader(&path).map_or(0, |conn| catalog_salvage::count_unfiled_rows(&conn));
@@ -44,7 +44,7 @@ impl Candidate {
     }
 
     /// Returns whether this candidate is better than `other`: intact first, then position, then fewer broken contexts.
-    pub fn is_better_than(&self, other: &Self) -> bool {
+    pub(super) fn is_better_than(&self, other: &Self) -> bool {
         let rank = |of: &Self| (of.sound, of.reached, std::cmp::Reverse(of.broken));
         rank(self) > rank(other)
     }
@@ -62,7 +62,7 @@ fn has_intact_audit_chain(path: &Path) -> Result<bool> {
 
 /// Writes to `to` the database `base`, if it exists, overlaid with every page in `log`; with `damaged`, also with pages
 /// whose frames are damaged. Returns false if the log has no pages.
-pub fn overlay_log(base: &Path, log: &Wal<'_>, damaged: bool, to: &Path) -> io::Result<bool> {
+pub(super) fn overlay_log(base: &Path, log: &Wal<'_>, damaged: bool, to: &Path) -> io::Result<bool> {
     let Some((pages, size)) = log.pages(damaged) else { return Ok(false) };
     match fs::copy(base, to) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => {

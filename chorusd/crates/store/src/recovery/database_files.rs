@@ -11,7 +11,7 @@ use super::file_watch::DatabaseLock;
 
 /// Header and log of a database. The lock keeps other processes out while this value lives.
 #[derive(Debug)]
-pub struct DatabaseFiles {
+pub(super) struct DatabaseFiles {
     pub path: PathBuf,
     /// Length of the database in bytes; 0 if it is empty or missing.
     pub length: u64,
@@ -24,7 +24,7 @@ pub struct DatabaseFiles {
 
 impl DatabaseFiles {
     /// Reads the header of `path` and its log. `lock` is the lock on the database, if the database exists.
-    pub fn read(path: &Path, lock: Option<DatabaseLock>) -> Result<Self> {
+    pub(super) fn read(path: &Path, lock: Option<DatabaseLock>) -> Result<Self> {
         let failed = |e: io::Error| Error::io(format_args!("cannot read {}", path.display()), &e);
         let mut header = [0; 100];
         if let Some(lock) = &lock {
@@ -40,7 +40,7 @@ impl DatabaseFiles {
     }
 
     /// The page size in the header.
-    pub fn page_size(&self) -> Option<usize> {
+    pub(super) fn page_size(&self) -> Option<usize> {
         match usize::from(u16::from_be_bytes([self.header[16], self.header[17]])) {
             1 => Some(65_536),
             size => Some(size).filter(|size| size.is_power_of_two() && *size >= 512),

@@ -20,7 +20,7 @@ use crate::journal::JournalPosition;
 use crate::{integrity, sqlite};
 
 /// Name of the database with everything that can be read, stored beside the damaged files if it could not replace them.
-pub const READABLE_DB: &str = "readable.db";
+pub(super) const READABLE_DB: &str = "readable.db";
 
 /// Result of an inspection.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ const SQLITE_LOCK_BYTE: u64 = 0x4000_0000;
 
 /// Lists the other processes that hold a lock of SQLite's on `file`, as far as the system reports them: `sqlite3 (pid
 /// 4711)`.
-pub fn list(file: &File) -> Vec<String> {
+pub(super) fn list(file: &File) -> Vec<String> {
     let Ok(inode) = file.metadata().map(|metadata| metadata.ino()) else { return Vec::new() };
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let mut pids: Vec<u32> = locks.lines().filter_map(|line| parse_pid(line, inode)).collect();

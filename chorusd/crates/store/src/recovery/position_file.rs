@@ -15,11 +15,11 @@ use chorus_base::private_fs::sync;
 use super::super::journal::{JournalPosition, crc32};
 
 /// Name of the file, beside live.db.
-pub const POSITION_FILE: &str = "live.newest";
+pub(super) const POSITION_FILE: &str = "live.newest";
 
 /// Content of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoredPosition {
+pub(super) struct StoredPosition {
     /// Position of the journal on the disk.
     pub position: JournalPosition,
     /// Whether every commit was synced before it was acknowledged.
@@ -28,7 +28,7 @@ pub struct StoredPosition {
 
 impl StoredPosition {
     /// Reads the position file in the directory `db`; `None` if it is missing or unusable.
-    pub fn read(db: &Path) -> Option<Self> {
+    pub(super) fn read(db: &Path) -> Option<Self> {
         let text = std::fs::read_to_string(db.join(POSITION_FILE)).ok()?;
         // An earlier release overwrites a longer line with a shorter one.
         let (facts, sum) = text.lines().next()?.rsplit_once(' ')?;

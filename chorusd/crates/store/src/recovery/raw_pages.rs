@@ -96,7 +96,7 @@ impl Pages<'_> {
 ///
 /// # Errors
 /// Fails if `to` cannot be written.
-pub fn rebuild_journal(base: &Path, log: Option<&Wal<'_>>, to: &Path) -> StoreResult<bool> {
+pub(super) fn rebuild_journal(base: &Path, log: Option<&Wal<'_>>, to: &Path) -> StoreResult<bool> {
     let file = File::open(base).ok();
     let size = log.map(|log| log.page_size).or_else(|| page_size_of_file(file.as_ref()?)).unwrap_or(4096);
     let pages = log.and_then(|log| log.pages(true)).map(|(pages, _)| pages).unwrap_or_default();
@@ -182,7 +182,7 @@ fn cell_offsets(page: &[u8], header: usize) -> Vec<usize> {
 }
 
 /// Reads the page size from the header of the database `path`.
-pub fn read_page_size(path: &Path) -> Option<usize> {
+pub(super) fn read_page_size(path: &Path) -> Option<usize> {
     page_size_of_file(&File::open(path).ok()?)
 }
 

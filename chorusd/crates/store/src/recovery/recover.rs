@@ -13,7 +13,7 @@ use super::wal::Wal;
 
 /// Outcome of a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecoveryOutcome {
+pub(super) enum RecoveryOutcome {
     /// The database was replaced by one with the transactions after the damage, too.
     BeyondDamage,
     /// The database stays as SQLite reads it; nothing else is readable.
@@ -23,10 +23,10 @@ pub enum RecoveryOutcome {
 }
 
 /// Assesses a database: the one that SQLite itself recovers from the files (false), or one with more of the log (true).
-pub type AssessCandidate = fn(std::path::PathBuf, bool) -> Candidate;
+pub(super) type AssessCandidate = fn(std::path::PathBuf, bool) -> Candidate;
 
 /// Recovers the database `path`. The incident's directory must have copies of it and of its `log`.
-pub fn recover_database(
+pub(super) fn recover_database(
     incident: &Incident,
     log: &Wal<'_>,
     path: &Path,
@@ -65,7 +65,7 @@ pub fn recover_database(
 }
 
 /// Copies the database `from` and its log, if they exist.
-pub fn copy_with_log(from: &Path, to: &Path) -> io::Result<()> {
+pub(super) fn copy_with_log(from: &Path, to: &Path) -> io::Result<()> {
     for (from, to) in [(from, to), (&from.with_extension("db-wal"), &to.with_extension("db-wal"))] {
         match fs::copy(from, to) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
@@ -77,7 +77,7 @@ pub fn copy_with_log(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Replaces `path` and its log by the database `from`, which contains the log. If this is interrupted, the next start
 /// repeats it.
-pub fn replace_database(from: &Path, path: &Path) -> io::Result<()> {
+pub(super) fn replace_database(from: &Path, path: &Path) -> io::Result<()> {
     let new = path.with_extension("db.new");
     fs::copy(from, &new)?;
     fs::File::open(&new)?.sync_all()?;
@@ -87,7 +87,7 @@ pub fn replace_database(from: &Path, path: &Path) -> io::Result<()> {
 }
 
 /// Removes the log of `path`.
-pub fn remove_log(path: &Path) -> io::Result<()> {
+pub(super) fn remove_log(path: &Path) -> io::Result<()> {
     remove_if_exists(&path.with_extension("db-wal"))?;
     remove_if_exists(&path.with_extension("db-shm"))
 }

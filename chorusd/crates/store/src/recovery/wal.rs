@@ -15,7 +15,7 @@ const DEFAULT_PAGE_BYTES: usize = 4096;
 
 /// A frame of the current generation of the log.
 #[derive(Debug, Clone)]
-pub struct Frame {
+pub(super) struct Frame {
     /// Number of the page in this frame, from 1.
     pub page: u32,
     /// If this frame commits a transaction, the size of the database in pages after it; else 0.
@@ -29,7 +29,7 @@ pub struct Frame {
 
 /// A parsed log.
 #[derive(Debug)]
-pub struct Wal<'a> {
+pub(super) struct Wal<'a> {
     bytes: &'a [u8],
     pub page_size: usize,
     /// Frames of the current generation, in order.
@@ -41,7 +41,7 @@ pub struct Wal<'a> {
 impl<'a> Wal<'a> {
     /// Parses `bytes`; `page_size` is the one in the database's header. Returns `None` if the log is empty, as after a
     /// first start that was interrupted.
-    pub fn parse(bytes: &'a [u8], page_size: Option<usize>) -> Option<Self> {
+    pub(super) fn parse(bytes: &'a [u8], page_size: Option<usize>) -> Option<Self> {
         let head = bytes.get(..HEADER_BYTES)?;
         let magic = be_u32(head, 0);
         let known = magic & !1 == MAGIC;
@@ -85,7 +85,7 @@ impl<'a> Wal<'a> {
     ///
     /// After the last intact commit, a crash leaves at most one torn transaction. A frame that continues the checksums
     /// of a later commit proves that this commit was complete once; frames of earlier generations do not continue them.
-    pub fn damage(&self) -> Option<String> {
+    pub(super) fn damage(&self) -> Option<String> {
         if !self.has_valid_header {
             return Some(format!("the header of its log is damaged; {} frames follow", self.frames.len()));
         }
@@ -98,20 +98,20 @@ impl<'a> Wal<'a> {
     }
 
     /// Returns whether the log has a committed transaction, readable or not.
-    pub fn has_commits(&self) -> bool {
+    pub(super) fn has_commits(&self) -> bool {
         self.frames.iter().any(|frame| frame.commit_size > 0)
     }
 
     /// Returns whether there are frames after the last transaction that SQLite reads: one that a crash tore, or one
     /// that was damaged since.
-    pub fn is_torn(&self) -> bool {
+    pub(super) fn is_torn(&self) -> bool {
         let whole = self.frames.iter().rposition(|frame| frame.valid && frame.commit_size > 0).map_or(0, |at| at + 1);
         whole < self.frames.len()
     }
 
     /// Returns the newest content of each page as of the last commit, and the size of the database in pages. With
     /// `damaged`, also uses damaged frames for pages that have no undamaged one.
-    pub fn pages(&self, damaged: bool) -> Option<(BTreeMap<u32, &'a [u8]>, u32)> {
+    pub(super) fn pages(&self, damaged: bool) -> Option<(BTreeMap<u32, &'a [u8]>, u32)> {
         let last = self.frames.iter().rposition(|frame| frame.commit_size > 0)?;
         let size = self.frames[last].commit_size;
         let mut pages: BTreeMap<u32, (bool, &[u8])> = BTreeMap::new();

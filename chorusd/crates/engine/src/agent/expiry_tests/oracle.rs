@@ -14,10 +14,10 @@ use uuid::Uuid;
 use crate::agent::expiry::EXPIRY_RETRY_INTERVAL;
 
 /// A set of messages, as a bit mask of their numbers.
-pub type Mask = u128;
+pub(super) type Mask = u128;
 
 /// Returns the set of these messages.
-pub fn mask(messages: &[StoredMessage]) -> Mask {
+pub(super) fn mask(messages: &[StoredMessage]) -> Mask {
     messages.iter().fold(0, |mask, message| mask | 1 << number(message))
 }
 
@@ -28,7 +28,7 @@ fn number(message: &StoredMessage) -> u32 {
 
 /// When an activity reset the timer, and the timeout at that time.
 #[derive(Debug, Clone, Copy)]
-pub struct Activity {
+pub(super) struct Activity {
     pub ticks: Ticks,
     pub timeout: Option<Duration>,
 }
@@ -45,7 +45,7 @@ enum RunningOp {
 }
 
 #[derive(Debug)]
-pub struct Oracle {
+pub(super) struct Oracle {
     seed: u64,
     /// Acknowledged messages.
     acked: Mask,
@@ -69,7 +69,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    pub fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         Self {
             seed,
             acked: 0,
@@ -96,7 +96,7 @@ impl Oracle {
     }
 
     /// Checks that a deadline fires once, and again only if it could not be handled, after a while.
-    pub fn timer_fired(&mut self, due: Ticks, now: Ticks) {
+    pub(super) fn timer_fired(&mut self, due: Ticks, now: Ticks) {
         assert!(now >= due, "seed {}: rang early", self.seed);
         if let Some((last, at)) = self.rang {
             assert!(
@@ -108,7 +108,7 @@ impl Oracle {
         self.rang = Some((due, now));
     }
 
-    pub fn command_accepted(&mut self, verb: &AgentCommand, id: RequestId, activity: Activity) {
+    pub(super) fn command_accepted(&mut self, verb: &AgentCommand, id: RequestId, activity: Activity) {
         let doing = match verb {
             AgentCommand::Append { .. } | AgentCommand::ReadPage { .. } => return,
             AgentCommand::Clear { save: false } => RunningOp::Clear,
@@ -122,22 +122,22 @@ impl Oracle {
         self.doing = Some((id, doing, activity));
     }
 
-    pub fn command_replied(&mut self, id: RequestId) {
+    pub(super) fn command_replied(&mut self, id: RequestId) {
         self.doing = self.doing.filter(|(doing, ..)| *doing != id);
     }
 
     /// Whether the idle request `id` had an effect.
-    pub fn had_effect(&self, id: RequestId) -> bool {
+    pub(super) fn had_effect(&self, id: RequestId) -> bool {
         self.acted == Some(id)
     }
 
-    pub fn messages_appended(&mut self, messages: Mask, activity: Activity) {
+    pub(super) fn messages_appended(&mut self, messages: Mask, activity: Activity) {
         self.acked |= messages;
         self.record_activity(activity);
     }
 
     /// Handles the start of an operation that takes time; `busy`: another one was in progress.
-    pub fn operation_started(&mut self, work: &Effect, context: Option<&Context>, busy: bool, now: Ticks) {
+    pub(super) fn operation_started(&mut self, work: &Effect, context: Option<&Context>, busy: bool, now: Ticks) {
         let live = context.map_or(0, |context| mask(&context.messages));
         if let Effect::WriteSession(draft) = work {
             assert_eq!(mask(&draft.messages), live, "seed {}: another context is saved", self.seed);
@@ -154,7 +154,7 @@ impl Oracle {
         assert!(now >= due, "seed {}: put away at {now:?}, before {due:?}", self.seed);
     }
 
-    pub fn session_written(&mut self, id: Uuid, messages: Mask, trigger: Trigger) {
+    pub(super) fn session_written(&mut self, id: Uuid, messages: Mask, trigger: Trigger) {
         self.sessions.insert(id, messages);
         if self.saving_pins != self.held_pins {
             // A fact pinned since then is a change to save, but no activity.
@@ -168,7 +168,7 @@ impl Oracle {
     }
 
     /// Handles the end of the live context; `lost` are its messages.
-    pub fn context_ended(&mut self, lost: Mask, notices: &[Uuid]) {
+    pub(super) fn context_ended(&mut self, lost: Mask, notices: &[Uuid]) {
         if self.running_op() == RunningOp::Clear {
             self.dropped |= lost;
         }
@@ -182,7 +182,7 @@ impl Oracle {
     }
 
     /// Handles the replacement of `context` by a session.
-    pub fn context_replaced(&mut self, session: Uuid, context: Option<&Context>) {
+    pub(super) fn context_replaced(&mut self, session: Uuid, context: Option<&Context>) {
         let Some((_, doing, activity)) = self.doing else { return };
         if doing == RunningOp::Discard {
             self.dropped |= context.map_or(0, |context| mask(&context.messages));
@@ -192,13 +192,13 @@ impl Oracle {
     }
 
     /// Handles the completion of a pin or a rewind.
-    pub fn context_edited(&mut self, before: Mask, context: Option<&Context>) {
+    pub(super) fn context_edited(&mut self, before: Mask, context: Option<&Context>) {
         let Some((_, RunningOp::Move, activity)) = self.doing else { return };
         self.dropped |= before & !context.map_or(0, |context| mask(&context.messages));
         self.record_activity(activity);
     }
 
-    pub fn timeout_changed(&mut self) {
+    pub(super) fn timeout_changed(&mut self) {
         if let Some((_, RunningOp::Retime, activity)) = self.doing {
             self.record_activity(activity);
         }
@@ -210,7 +210,7 @@ impl Oracle {
     }
 
     /// Checks what holds at every moment.
-    pub fn check_invariants(&mut self, context: Option<&Context>, timer: Option<Ticks>) {
+    pub(super) fn check_invariants(&mut self, context: Option<&Context>, timer: Option<Ticks>) {
         let live = context.map_or(0, |context| mask(&context.messages));
         self.dropped &= !live;
         let saved = self.sessions.values().fold(0, |all, session| all | session);

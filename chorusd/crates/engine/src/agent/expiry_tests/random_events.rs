@@ -20,7 +20,7 @@ static POOL: LazyLock<Vec<StoredMessage>> = LazyLock::new(|| {
 });
 
 impl Simulation {
-    pub fn send_random_command(&mut self) {
+    pub(super) fn send_random_command(&mut self) {
         // Every other order has few messages and many operations.
         let quiet = if self.dice.seed.is_multiple_of(2) { 7 } else { 0 };
         let verb = match quiet + self.dice.below(22 - quiet) {
@@ -60,7 +60,7 @@ impl Simulation {
         self.mailbox.push_back(verb);
     }
 
-    pub fn advance_time(&mut self) {
+    pub(super) fn advance_time(&mut self) {
         let due = self.timers.due(AGENT).map_or(0, |due| due.0 - self.ticks.0).max(0).unsigned_abs();
         match self.dice.below(6) {
             // To the deadline, and to just before it.

@@ -2,13 +2,13 @@
 
 /// SplitMix64.
 #[derive(Debug)]
-pub struct Rng {
+pub(super) struct Rng {
     pub seed: u64,
     word: u64,
 }
 
 impl Rng {
-    pub fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         Self { seed, word: seed }
     }
 
@@ -21,16 +21,16 @@ impl Rng {
     }
 
     /// Returns a number below `end`.
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         self.next_u64() % end
     }
 
     /// Returns true once in `n` calls on average.
-    pub fn one_in(&mut self, n: u64) -> bool {
+    pub(super) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    pub fn index(&mut self, len: usize) -> usize {
+    pub(super) fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).expect("an index")
     }
 }

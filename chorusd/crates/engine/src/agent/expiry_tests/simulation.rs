@@ -27,7 +27,7 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(1800);
 
 /// How often interesting cases occurred, over all orders.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct Coverage {
+pub(super) struct Coverage {
     pub idle_saves: u64,
     pub idle_without_save: u64,
     pub lost_races: u64,
@@ -35,7 +35,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    pub fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         self.idle_saves += other.idle_saves;
         self.idle_without_save += other.idle_without_save;
         self.lost_races += other.lost_races;
@@ -43,7 +43,7 @@ impl Coverage {
     }
 }
 
-pub struct Simulation {
+pub(super) struct Simulation {
     pub(super) dice: Rng,
     pub seen: Coverage,
     state: State,
@@ -68,7 +68,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    pub fn new(dice: Rng) -> Self {
+    pub(super) fn new(dice: Rng) -> Self {
         let facts = AgentSettings {
             id: AGENT,
             name: "a".into(),
@@ -100,7 +100,7 @@ impl Simulation {
     }
 
     /// Lets one thing happen.
-    pub fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         match self.dice.below(12) {
             0..=2 => self.send_random_command(),
             3 | 4 => self.advance_time(),
@@ -111,7 +111,7 @@ impl Simulation {
     }
 
     /// Completes everything in progress without new requests. What is live must then expire.
-    pub fn drain(&mut self) {
+    pub(super) fn drain(&mut self) {
         self.sound = true;
         while self.progress() {}
         self.ticks = self.ticks.after(TIMEOUT * 2 + EXPIRY_RETRY_INTERVAL);

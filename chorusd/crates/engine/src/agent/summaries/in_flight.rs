@@ -12,7 +12,7 @@ use crate::agent::expiry::DeadlineTimers;
 
 /// The sessions whose summary is in flight.
 #[derive(Default)]
-pub struct InFlightSummaries {
+pub(super) struct InFlightSummaries {
     sessions: Mutex<HashMap<Uuid, Signals>>,
     /// Time limits of those who wait. Thousands may wait at once, and a timer for each would cost a file descriptor.
     wait_timers: DeadlineTimers,
@@ -27,7 +27,7 @@ struct Signals {
 }
 
 /// Marks a summary as in flight until it is dropped.
-pub struct InFlightGuard {
+pub(super) struct InFlightGuard {
     pub session: Uuid,
     all: Arc<InFlightSummaries>,
 }
@@ -42,7 +42,7 @@ impl Drop for InFlightGuard {
 
 impl InFlightSummaries {
     /// Marks a summary as in flight. Returns `None` if it is already.
-    pub fn begin(self: &Arc<Self>, session: Uuid) -> Option<InFlightGuard> {
+    pub(super) fn begin(self: &Arc<Self>, session: Uuid) -> Option<InFlightGuard> {
         let mut sessions = self.sessions();
         if sessions.contains_key(&session) {
             return None;
@@ -52,12 +52,12 @@ impl InFlightSummaries {
     }
 
     /// Whether the summary of a session is in flight.
-    pub fn contains(&self, session: Uuid) -> bool {
+    pub(super) fn contains(&self, session: Uuid) -> bool {
         self.sessions().contains_key(&session)
     }
 
     /// Waits until it is no longer in flight, or until `late`. Returns whether it was in flight.
-    pub async fn wait_until_done(&self, session: Uuid, late: Ticks) -> bool {
+    pub(super) async fn wait_until_done(&self, session: Uuid, late: Ticks) -> bool {
         let signs = {
             // Under the lock: after the guard is dropped, nothing would remove the timer again.
             let sessions = self.sessions();
@@ -73,7 +73,7 @@ impl InFlightSummaries {
     }
 
     /// Ends waits whose time is up; runs forever.
-    pub async fn run_timers(&self, clock: &Clock) {
+    pub(super) async fn run_timers(&self, clock: &Clock) {
         loop {
             self.wait_timers.wait_for_timer(clock).await;
             for (session, _) in self.wait_timers.take_due(clock.ticks()) {

@@ -29,7 +29,7 @@ const MIN_TRANSCRIPT_BYTES: usize = 2 << 10;
 const TOO_LONG_DIVISOR: usize = 4;
 
 /// A request for one summary.
-pub struct SummaryRequest<'a> {
+pub(super) struct SummaryRequest<'a> {
     pub summaries: &'a Summaries,
     pub facts: &'a AgentSettings,
     pub source: Box<SummaryInput>,
@@ -38,7 +38,7 @@ pub struct SummaryRequest<'a> {
 }
 
 /// The outcome of a request.
-pub enum RequestOutcome {
+pub(super) enum RequestOutcome {
     Answered {
         answer: ModelSummary,
         source: Box<SummaryInput>,
@@ -67,7 +67,7 @@ enum AttemptResult {
 
 impl SummaryRequest<'_> {
     /// Makes the request, with a second attempt if that may help.
-    pub async fn run(mut self) -> RequestOutcome {
+    pub(super) async fn run(mut self) -> RequestOutcome {
         let model = self.facts.model.as_deref().or(self.source.header.model.as_deref());
         let Some(Ok(target)) = model.map(|model| self.summaries.models.resolve(model)) else {
             return RequestOutcome::Skipped;

@@ -43,7 +43,13 @@ pub(super) struct NewAgentChannel {
 impl NewAgentChannel {
     /// Creates a channel if Discord is connected, unless the kept directory `dir` names one that is still usable.
     /// Returns Discord's errors.
-    pub async fn create(ops: &Ops, name: &str, prompt: Option<String>, guild: Option<u64>, dir: &Path) -> Result<Self> {
+    pub(super) async fn create(
+        ops: &Ops,
+        name: &str,
+        prompt: Option<String>,
+        guild: Option<u64>,
+        dir: &Path,
+    ) -> Result<Self> {
         let mut room = Self::default();
         if ops.discord.state() == ConnectionState::Off {
             return Ok(room);
@@ -85,7 +91,7 @@ impl NewAgentChannel {
     }
 
     /// Returns the values that agent.json must get.
-    pub fn keys(&self) -> Map<String, Value> {
+    pub(super) fn keys(&self) -> Map<String, Value> {
         self.keys.clone()
     }
 
@@ -93,7 +99,7 @@ impl NewAgentChannel {
     ///
     /// # Errors
     /// `busy`, `disk_full`, `storage_failed`; nothing was added then.
-    pub async fn register_agent(&self, ops: &Ops, dir: &str, config: &AgentConfig, row: AgentRow) -> Result<()> {
+    pub(super) async fn register_agent(&self, ops: &Ops, dir: &str, config: &AgentConfig, row: AgentRow) -> Result<()> {
         let (Some(made), Some(face)) = (self.created, channel_api(ops)) else {
             return ops.store.catalog.upsert_agent(row).await;
         };
@@ -105,7 +111,7 @@ impl NewAgentChannel {
     }
 
     /// Is called when the agent exists: sends the welcome post, or syncs the kept channel.
-    pub fn on_agent_created(&self, ops: &Ops, agent: &AgentEntry) {
+    pub(super) fn on_agent_created(&self, ops: &Ops, agent: &AgentEntry) {
         let Some(face) = channel_api(ops) else { return };
         match self.created {
             Some(made) => face.wake_outbox(made.channel),
@@ -114,7 +120,7 @@ impl NewAgentChannel {
     }
 
     /// Deletes the channel if the agent was not created after all.
-    pub async fn delete_if_created(&self, ops: &Ops) {
+    pub(super) async fn delete_if_created(&self, ops: &Ops) {
         if let (Some(made), Some(face)) = (self.created, channel_api(ops))
             && let Err(failure) = delete_channel(&**face, made.channel).await
         {

@@ -27,11 +27,11 @@ use crate::ops::{Ops, run_blocking, wire_types};
 const MAX_SEARCHED_MESSAGES: u64 = 2000;
 
 /// The hint when the saved session of a live context cannot be used for its continuation.
-pub const CONTEXT_UNCHANGED_HINT: &str = "the live context stays as it is; compact it again";
+pub(super) const CONTEXT_UNCHANGED_HINT: &str = "the live context stays as it is; compact it again";
 
 /// A session as the source of a new context.
 #[derive(Debug)]
-pub struct ContinuationSource {
+pub(super) struct ContinuationSource {
     pub header: SessionHeader,
     /// The session's working set, extended by findings from its messages.
     pub extended_set: WorkingSet,
@@ -45,7 +45,7 @@ pub struct ContinuationSource {
 
 /// The first message of a new context.
 #[derive(Debug)]
-pub struct OpeningMessage {
+pub(super) struct OpeningMessage {
     pub text: String,
     pub message: StoredMessage,
     pub cost: TokenPair,
@@ -55,7 +55,7 @@ pub struct OpeningMessage {
 
 /// The origin of a new context's working set.
 #[derive(Debug, Default)]
-pub struct CarryOver {
+pub(super) struct CarryOver {
     pub source: Option<ItemSource>,
     /// The reason why the model's notes were not used.
     pub fallback: Option<String>,
@@ -67,7 +67,7 @@ pub struct CarryOver {
 
 /// A model's notes about a session, or why there are none.
 #[derive(Debug, Clone, Default)]
-pub struct ModelNotes {
+pub(super) struct ModelNotes {
     found: Option<ExtractedItems>,
     fallback: Option<String>,
     /// The number of messages at that time, and the id of the last one.
@@ -80,7 +80,7 @@ impl ContinuationSource {
     ///
     /// # Errors
     /// `session_not_found` or `corrupt_session` if there is no summary either.
-    pub async fn read(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<Self> {
+    pub(super) async fn read(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<Self> {
         Self::load(ops, agent, row, false).await
     }
 
@@ -88,14 +88,14 @@ impl ContinuationSource {
     ///
     /// # Errors
     /// `session_not_found`, `corrupt_session`; the caller must not end the context then.
-    pub async fn read_complete(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<Self> {
+    pub(super) async fn read_complete(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<Self> {
         let read = Self::load(ops, agent, row, true).await;
         read.map_err(|failure| if is_unreadable(&failure) { failure.hint(CONTEXT_UNCHANGED_HINT) } else { failure })
     }
 
     /// Checks again that the file is complete, since time has passed while a model was called. Fails like
     /// [`ContinuationSource::read_complete`].
-    pub async fn ensure_complete(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<()> {
+    pub(super) async fn ensure_complete(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<()> {
         Self::read_complete(ops, agent, row).await.map(drop)
     }
 
@@ -141,7 +141,7 @@ impl ContinuationSource {
 
     /// Has the agent's model extract notes from the messages from `from` on; earlier ones are covered by the working
     /// set.
-    pub async fn extract_notes(&self, ops: &Ops, agent: &AgentSettings, from: usize) -> ModelNotes {
+    pub(super) async fn extract_notes(&self, ops: &Ops, agent: &AgentSettings, from: usize) -> ModelNotes {
         let extraction = Extraction {
             registry: &ops.registry,
             facts: agent,
@@ -165,7 +165,7 @@ impl ContinuationSource {
 
     /// Applies a model's notes: they replace the findings of rules, except for messages that were added since. Without
     /// notes the findings stay.
-    pub fn apply_notes(&mut self, written: &ModelNotes) -> CarryOver {
+    pub(super) fn apply_notes(&mut self, written: &ModelNotes) -> CarryOver {
         let ModelNotes { found, fallback, message_count: count, last_id: last } = written.clone();
         let Some(found) = found else { return CarryOver { fallback, ..CarryOver::default() } };
         let (read, since) = self.messages.split_at_checked(count).unwrap_or_default();
@@ -192,7 +192,7 @@ impl ContinuationSource {
 
     /// Returns the working set of a context that continues from this session.
     #[must_use]
-    pub fn working_set(&self) -> WorkingSet {
+    pub(super) fn working_set(&self) -> WorkingSet {
         WorkingSet {
             background: Some(self.background.clone()),
             pinned_facts: self.extended_set.pinned_facts.clone(),
@@ -202,7 +202,7 @@ impl ContinuationSource {
 
     /// Returns the message that opens the new context: the model's if `ask` is set and it replies, otherwise a
     /// generated one.
-    pub async fn opening_message(&self, ops: &Ops, facts: &AgentSettings, ask: bool) -> Result<OpeningMessage> {
+    pub(super) async fn opening_message(&self, ops: &Ops, facts: &AgentSettings, ask: bool) -> Result<OpeningMessage> {
         let (said, cost) = match ask {
             true => request_acknowledgement(&ops.registry, facts, &self.background, ops.stop.child_token()).await,
             false => (None, TokenPair::default()),

@@ -30,7 +30,7 @@ const REPLY_OVERHEAD_BYTES: usize = 16 << 10;
 ///
 /// # Errors
 /// `corrupt_session` if the context cannot be read back; `frame_too_long`; a database error.
-pub async fn describe_window(ops: &Ops, agent: &AgentEntry) -> Result<Window> {
+pub(super) async fn describe_window(ops: &Ops, agent: &AgentEntry) -> Result<Window> {
     let facts = &agent.settings;
     let call = match ops.registry.context_info(facts.id) {
         None => State::default().next_call(facts),

@@ -7,7 +7,7 @@ use super::{check, check_with};
 use crate::ops::Ops;
 
 /// Checks its hash chain.
-pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
+pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let walk = ops.store.verify_audit_log().await?;
     Ok(vec![match walk.broken {
         None => check("audit log", Verdict::Ok, format!("{} rows, each fits the one before it", walk.rows)),

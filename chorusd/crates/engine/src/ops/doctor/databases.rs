@@ -8,7 +8,7 @@ use chorus_store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 use super::{check, check_with};
 
 /// Checks the version, and every page of each database; if `thorough`, also the indexes.
-pub fn checks(home: &Path, thorough: bool) -> Vec<Check> {
+pub(super) fn checks(home: &Path, thorough: bool) -> Vec<Check> {
     let (version, good) = integrity::sqlite_version();
     let verdict = if good { Verdict::Ok } else { Verdict::Fail };
     let mut checks = vec![check("SQLite", verdict, format!("{version}, built in"))];

@@ -13,7 +13,7 @@ const CHECK_NAME: &str = "Discord";
 const LOW_BUDGET: u32 = 10;
 
 /// Runs all checks of Discord.
-pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
+pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let config = ops.config.discord.clone();
     let place = match &config.token {
         KeySource::None => String::new(),

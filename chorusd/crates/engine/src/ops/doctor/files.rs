@@ -32,7 +32,7 @@ struct SessionProblems {
 }
 
 /// Checks agents and their sessions.
-pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
+pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let mut found = SessionProblems::default();
     let trashed = list_trashed(ops).await?;
     for entry in ops.agents.all() {

@@ -15,7 +15,7 @@ const LOW_SPACE_BYTES: u64 = 512 << 20;
 const NO_SPACE_BYTES: u64 = 16 << 20;
 
 /// Checks that only the owner can access the home, except for the contents of workspaces.
-pub fn check_permissions(home: &Path) -> Check {
+pub(super) fn check_permissions(home: &Path) -> Check {
     const NAME: &str = "permissions";
     let (mut open, mut writable) = (Vec::new(), false);
     let mut looked_at = 0_u64;
@@ -50,7 +50,7 @@ pub fn check_permissions(home: &Path) -> Check {
 }
 
 /// Checks the free disk space.
-pub fn check_space(home: &Path) -> Check {
+pub(super) fn check_space(home: &Path) -> Check {
     const NAME: &str = "free space";
     let Ok(disk) = rustix::fs::statvfs(home) else {
         return check(NAME, Verdict::Warn, "cannot be told");
@@ -67,7 +67,7 @@ pub fn check_space(home: &Path) -> Check {
 }
 
 /// Checks the socket, and reports why it is in the home if that is only the fallback.
-pub fn check_socket(path: &Path, home: &Path) -> Check {
+pub(super) fn check_socket(path: &Path, home: &Path) -> Check {
     let shown = path.display();
     match path.symlink_metadata() {
         Ok(there) if there.file_type().is_socket() => {

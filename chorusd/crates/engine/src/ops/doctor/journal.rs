@@ -12,7 +12,7 @@ const CHECK_NAME: &str = "journal";
 const SALVAGE_COMMAND: &str = "chorusctl doctor --salvage";
 
 /// Checks that every live context can be read back, and reports incidents that were recorded before.
-pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
+pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let path = ops.home.join(DB_DIR).join(JOURNAL_FILE);
     let checked = run_blocking(move || integrity::check_journal(&path)).await?;
     let named = |agent| match ops.agents.by_id(agent) {

@@ -13,7 +13,7 @@ use crate::ops::{Ops, run_blocking};
 const VALIDATE_HINT: &str = "`chorusctl models validate` asks now";
 
 /// Checks providers, the default model, and the models of agents. Sends no requests; only checks that keys exist.
-pub async fn checks(ops: &Ops) -> Result<Vec<Check>> {
+pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let models = ops.models.clone();
     let keys = run_blocking(move || Ok(models.check_keys())).await?;
     let available = ops.models.available();

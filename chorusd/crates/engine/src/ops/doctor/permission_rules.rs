@@ -11,7 +11,7 @@ use crate::ops::{Ops, agent};
 const CHECK_NAME: &str = "permission rules";
 
 /// Lists the rules in configured profiles and in agents' own that match programs without naming them.
-pub async fn check_rules(ops: &Ops) -> Result<Check> {
+pub(super) async fn check_rules(ops: &Ops) -> Result<Check> {
     let named = ops.config.profiles.iter().filter(|(name, _)| !Profiles::is_preset(name));
     let mut found: Vec<String> = named.flat_map(|(name, profile)| rules_without_program(name, profile)).collect();
     for entry in agent::reload_all(ops, ops.agents.all()).await? {

@@ -6,7 +6,7 @@ use chorus_sandbox::{ConfinementLevel, Isolation, MemoryBound, ProcessBound};
 use super::{check, check_with};
 
 /// Reports the confinement, then each missing protection. `None` if the probe has failed.
-pub fn checks(level: Option<&ConfinementLevel>) -> Vec<Check> {
+pub(super) fn checks(level: Option<&ConfinementLevel>) -> Vec<Check> {
     let Some(level) = level else {
         let text = "it cannot be found out now; until it is, every command is asked about";
         return vec![check_with("sandbox", Verdict::Warn, text, "ask again; the daemon's log says what is short")];

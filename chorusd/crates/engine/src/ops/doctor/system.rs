@@ -7,7 +7,7 @@ use chorus_proto::methods::doctor::{Check, Verdict};
 use super::{check, check_with};
 
 /// Checks git.
-pub fn checks() -> Vec<Check> {
+pub(super) fn checks() -> Vec<Check> {
     vec![check_git()]
 }
 

@@ -122,7 +122,7 @@ impl TurnListener for AcceptanceListener {
 ///
 /// # Errors
 /// `agent_not_found`, `invalid_params`, `limit_reached`, `busy`, or the reason why that agent cannot begin a turn.
-pub async fn send_message(ops: &Ops, asker: ToolCaller, to: String, message: String) -> Result<String> {
+pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, message: String) -> Result<String> {
     let agent = resolve::agent(ops, Some(&to)).await?;
     if agent.settings.id == asker.agent {
         return Err(Error::invalid("that is you; an agent sends nothing to itself"));

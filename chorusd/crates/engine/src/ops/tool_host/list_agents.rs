@@ -10,7 +10,7 @@ use crate::ops::Ops;
 const MAX_AGENTS: usize = 200;
 
 /// Describes each agent in a line: its name, its model, and whether it is in a conversation.
-pub async fn describe_agents(ops: &Ops, asker: Uuid) -> String {
+pub(super) async fn describe_agents(ops: &Ops, asker: Uuid) -> String {
     let all = ops.agents.all();
     let mut text = String::new();
     for entry in all.iter().take(MAX_AGENTS) {

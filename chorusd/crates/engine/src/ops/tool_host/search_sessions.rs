@@ -38,7 +38,7 @@ const MAX_WORDS: usize = 8;
 ///
 /// # Errors
 /// A query without words, or a database error.
-pub async fn search(ops: &Ops, asker: ToolCaller, query: String) -> Result<String> {
+pub(super) async fn search(ops: &Ops, asker: ToolCaller, query: String) -> Result<String> {
     let words = compile_words(&query)?;
     let until = Instant::now() + SEARCH_TIMEOUT;
     let gone = || Error::internal("the agent is not there");

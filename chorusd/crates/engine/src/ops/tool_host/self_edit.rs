@@ -15,7 +15,7 @@ use crate::tools::{SelfEdit, ToolCaller};
 ///
 /// # Errors
 /// `denied` if the requester may not grant it, otherwise as `agent.config`.
-pub async fn self_edit(ops: &Ops, asker: ToolCaller, edit: SelfEdit) -> Result<()> {
+pub(super) async fn self_edit(ops: &Ops, asker: ToolCaller, edit: SelfEdit) -> Result<()> {
     let (key, value) = match edit {
         SelfEdit::SystemPrompt(prompt) => ("system_prompt", Value::String(prompt)),
         SelfEdit::Permissions(wanted) => {

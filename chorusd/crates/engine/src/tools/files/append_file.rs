@@ -9,11 +9,11 @@ use super::{Edit, FileLocks, PathParam, Workspace, WorkspacePath, file_action, l
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-pub struct AppendFile;
+pub(crate) struct AppendFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     path: PathParam,
     /// Added as it is: a line ends with a newline of its own.
     content: String,

@@ -9,11 +9,11 @@ use super::{Edit, FileLocks, PathParam, Workspace, WorkspacePath, file_action, l
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-pub struct CreateFile;
+pub(crate) struct CreateFile;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     path: PathParam,
     content: String,
 }

@@ -10,7 +10,7 @@ const MAX_LINE_LEN: usize = 2000;
 const MAX_CUT_WORD_LEN: usize = 512;
 
 /// Appends a line with its number. A line that is too long is cut, and the number of bytes left out is appended.
-pub fn push_numbered_line(text: &mut String, number: u64, line: &[u8]) {
+pub(super) fn push_numbered_line(text: &mut String, number: u64, line: &[u8]) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let shown = if line.len() > MAX_LINE_LEN { drop_cut_word(&line[..MAX_LINE_LEN]) } else { line };
     let _ = write!(text, "{number:>6}\t{}", String::from_utf8_lossy(shown));
@@ -27,20 +27,20 @@ fn drop_cut_word(cut: &[u8]) -> &[u8] {
 
 /// Counts lines; text after the last newline is a line too.
 #[must_use]
-pub fn count_lines(text: &[u8]) -> u64 {
+pub(super) fn count_lines(text: &[u8]) -> u64 {
     let newlines = memchr::memchr_iter(b'\n', text).count() as u64;
     newlines + u64::from(!text.is_empty() && !text.ends_with(b"\n"))
 }
 
 /// Returns the line number, counted from 1, of the byte at `at`.
 #[must_use]
-pub fn line_number_at(text: &[u8], at: usize) -> u64 {
+pub(super) fn line_number_at(text: &[u8], at: usize) -> u64 {
     memchr::memchr_iter(b'\n', &text[..at.min(text.len())]).count() as u64 + 1
 }
 
 /// Formats a count: `2 things`, or `1 thing`.
 #[must_use]
-pub fn format_count(number: u64, thing: &str) -> String {
+pub(super) fn format_count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 

@@ -1,14 +1,14 @@
 //! The file tools. Paths are normalised once and opened beneath a held directory of the workspace.
 
-pub mod append_file;
-pub mod create_file;
+pub(super) mod append_file;
+pub(super) mod create_file;
 mod edit;
 mod line_format;
 mod locks;
 mod path_param;
-pub mod str_replace;
+pub(super) mod str_replace;
 mod temp_names;
-pub mod view;
+pub(super) mod view;
 mod workspace;
 mod workspace_path;
 

@@ -12,7 +12,7 @@ use crate::tools::ToolContext;
 /// A path as given by the model. It is normalised once, so the path that was judged is the one that is opened.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(from = "String")]
-pub struct PathParam {
+pub(super) struct PathParam {
     given: String,
     place: OnceLock<Result<WorkspacePath, String>>,
 }
@@ -28,7 +28,7 @@ impl PathParam {
     ///
     /// # Errors
     /// The reason why the path is invalid.
-    pub fn resolve(&self, scene: &ToolContext) -> Result<&WorkspacePath, String> {
+    pub(super) fn resolve(&self, scene: &ToolContext) -> Result<&WorkspacePath, String> {
         self.place.get_or_init(|| WorkspacePath::parse(&self.given, &scene.workspace())).as_ref().map_err(Clone::clone)
     }
 }

@@ -17,11 +17,11 @@ const MAX_SHOWN_LINES: u64 = 30;
 /// Limit on the matches whose lines are listed.
 const MAX_NAMED_MATCHES: usize = 20;
 
-pub struct StrReplace;
+pub(crate) struct StrReplace;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     path: PathParam,
     /// Exactly as it stands there, with blanks and newlines.
     old_str: String,

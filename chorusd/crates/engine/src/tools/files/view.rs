@@ -26,11 +26,11 @@ const BINARY_CHECK_LEN: usize = 8 << 10;
 const MAX_SHOWN_ENTRIES: usize = 500;
 const MAX_LISTED_ENTRIES: usize = 20_000;
 
-pub struct View;
+pub(crate) struct View;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     /// Such as `src/main.rs`; `.` is the workspace itself.
     path: PathParam,
     /// From 1.

@@ -11,11 +11,11 @@ use super::{GitResult, ref_names};
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-pub struct GitBranch;
+pub(crate) struct GitBranch;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     #[serde(default)]
     name: Option<String>,
 }

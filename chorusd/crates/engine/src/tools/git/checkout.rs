@@ -11,11 +11,11 @@ use super::{GitResult, ref_names};
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-pub struct GitCheckout;
+pub(crate) struct GitCheckout;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     branch: String,
     /// Makes it first.
     #[serde(default)]

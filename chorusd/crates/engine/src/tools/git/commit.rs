@@ -18,11 +18,11 @@ const MAX_MESSAGE_LEN: usize = 16 << 10;
 const UNREADABLE_NAMES: &str =
     "the workspace has other repositories in it whose names git tools cannot tell; use git through bash";
 
-pub struct GitCommit;
+pub(crate) struct GitCommit;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     message: String,
     /// Only these; all changes without.
     #[serde(default)]

@@ -11,11 +11,11 @@ use super::{GitResult, ref_names};
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-pub struct GitDiff;
+pub(crate) struct GitDiff;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     #[serde(default)]
     path: Option<String>,
     /// What is staged; else what is not.

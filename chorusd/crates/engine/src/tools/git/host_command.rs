@@ -68,7 +68,7 @@ impl Drop for ProcessGroup {
 ///
 /// # Errors
 /// The program could not be run, or was stopped.
-pub async fn run(program: &Path, args: Vec<String>, scene: &ToolContext) -> GitResult<(bool, String)> {
+pub(super) async fn run(program: &Path, args: Vec<String>, scene: &ToolContext) -> GitResult<(bool, String)> {
     let failed = |e: io::Error| format!("{} cannot be run: {e}", program.display());
     let empty = tempfile::tempdir().map_err(failed)?;
     let (mut group, output) = spawn(program, args, empty.path()).map_err(failed)?;

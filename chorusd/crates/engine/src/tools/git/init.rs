@@ -11,11 +11,11 @@ use super::run::Git;
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-pub struct GitInit;
+pub(crate) struct GitInit;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {}
+pub(crate) struct Params {}
 
 impl Tool for GitInit {
     const NAME: &'static str = "git_init";

@@ -14,11 +14,11 @@ use crate::tools::tool::{Tool, ToolOutcome};
 /// Limit on the commits listed.
 const MAX_COMMITS: u32 = 200;
 
-pub struct GitLog;
+pub(crate) struct GitLog;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     /// 10 unless given, 200 at most.
     #[serde(default)]
     count: Option<u32>,

@@ -16,11 +16,11 @@ use super::{GitResult, host_command, ref_names};
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-pub struct GitMergeRequest;
+pub(crate) struct GitMergeRequest;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     title: String,
     #[serde(default)]
     description: String,

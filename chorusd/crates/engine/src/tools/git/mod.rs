@@ -20,14 +20,14 @@ mod run;
 use std::path::PathBuf;
 
 use super::ToolContext;
-pub use branch::GitBranch;
-pub use checkout::GitCheckout;
-pub use commit::GitCommit;
-pub use diff::GitDiff;
-pub use init::GitInit;
-pub use log::GitLog;
-pub use merge_request::GitMergeRequest;
-pub use push::GitPush;
+pub(super) use branch::GitBranch;
+pub(super) use checkout::GitCheckout;
+pub(super) use commit::GitCommit;
+pub(super) use diff::GitDiff;
+pub(super) use init::GitInit;
+pub(super) use log::GitLog;
+pub(super) use merge_request::GitMergeRequest;
+pub(super) use push::GitPush;
 pub use run::{settings, variables};
 
 /// A result whose error is the reason for the model.

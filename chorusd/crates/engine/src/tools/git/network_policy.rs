@@ -13,13 +13,13 @@ use crate::tools::ToolContext;
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A git setting that pins the host to the addresses that were checked, if the protocol has one.
-pub type ResolvePin = Option<String>;
+pub(super) type ResolvePin = Option<String>;
 
 /// Checks that a push may connect to the host of `url`, an `https` or `git` URL.
 ///
 /// # Errors
 /// The reason why it may not.
-pub async fn check_host(scheme: &str, url: &str, scene: &ToolContext) -> GitResult<ResolvePin> {
+pub(super) async fn check_host(scheme: &str, url: &str, scene: &ToolContext) -> GitResult<ResolvePin> {
     if scene.allows_network() {
         return Ok(None);
     }

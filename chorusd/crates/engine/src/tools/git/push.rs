@@ -37,11 +37,11 @@ const RECEIVE_PACK: &str = "git-receive-pack";
 const LOCAL_RECEIVE_PACK: &str = "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=false \
     -c receive.denyCurrentBranch=refuse -c receive.denyDeleteCurrent=refuse -c receive.autogc=false -c gc.auto=0 -c maintenance.auto=false -c core.pager=cat receive-pack";
 
-pub struct GitPush;
+pub(crate) struct GitPush;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     /// Such as `origin`.
     remote: String,
     branch: String,

@@ -6,7 +6,7 @@ use super::GitResult;
 ///
 /// # Errors
 /// The problem with the name.
-pub fn check_branch(name: &str) -> GitResult<()> {
+pub(super) fn check_branch(name: &str) -> GitResult<()> {
     let wrong = |why: &str| Err(format!("{name:?} is no name for a branch: {why}"));
     if name.is_empty() || name.len() > 200 {
         return wrong("it is empty or longer than 200 bytes");
@@ -30,7 +30,7 @@ pub fn check_branch(name: &str) -> GitResult<()> {
 ///
 /// # Errors
 /// The problem with the name.
-pub fn check_remote(name: &str) -> GitResult<()> {
+pub(super) fn check_remote(name: &str) -> GitResult<()> {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let first = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
     if first && name.len() <= 100 && name.chars().all(good) && !name.contains("..") {
@@ -43,7 +43,7 @@ pub fn check_remote(name: &str) -> GitResult<()> {
 ///
 /// # Errors
 /// The problem with the path.
-pub fn check_path(path: &str) -> GitResult<()> {
+pub(super) fn check_path(path: &str) -> GitResult<()> {
     let parts: Vec<&str> = path.split('/').collect();
     let bad = path.is_empty()
         || path.len() > 4096
@@ -54,7 +54,7 @@ pub fn check_path(path: &str) -> GitResult<()> {
 }
 
 /// Returns a pathspec that matches the path literally.
-pub fn literal_pathspec(path: &str) -> String {
+pub(super) fn literal_pathspec(path: &str) -> String {
     format!(":(top,literal){path}")
 }
 

@@ -7,7 +7,7 @@ use super::run::Git;
 
 /// The address of a remote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RemoteAddress {
+pub(super) enum RemoteAddress {
     /// An `https://` or `git://` URL.
     Network { scheme: &'static str, url: String },
     /// A repository in the workspace.
@@ -17,7 +17,7 @@ pub enum RemoteAddress {
 impl RemoteAddress {
     /// Returns the only protocol that git may use.
     #[must_use]
-    pub fn protocol(&self) -> &'static str {
+    pub(super) fn protocol(&self) -> &'static str {
         match self {
             Self::Network { scheme, .. } => scheme,
             Self::File(_) => "file",
@@ -26,7 +26,7 @@ impl RemoteAddress {
 
     /// Returns the address for people, without credentials.
     #[must_use]
-    pub fn without_credentials(&self) -> String {
+    pub(super) fn without_credentials(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
             Self::Network { url, .. } => strip_credentials(url),
@@ -35,7 +35,7 @@ impl RemoteAddress {
 }
 
 /// Removes the user and password from a URL.
-pub fn strip_credentials(url: &str) -> String {
+pub(super) fn strip_credentials(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     // Only in the authority: a later `@` belongs to the path and must not make the rest pass for the host.
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -50,7 +50,7 @@ pub fn strip_credentials(url: &str) -> String {
 ///
 /// # Errors
 /// The remote does not exist or has several URLs.
-pub async fn push_url(git: &Git<'_>, remote: &str) -> GitResult<String> {
+pub(super) async fn push_url(git: &Git<'_>, remote: &str) -> GitResult<String> {
     let name = remote.replace('.', "\\.");
     for key in ["pushurl", "url"] {
         let said = git.run(["config", "--includes", "--get-regexp", &format!("^remote\\.{name}\\.{key}$")]).await?;
@@ -71,7 +71,7 @@ pub async fn push_url(git: &Git<'_>, remote: &str) -> GitResult<String> {
 ///
 /// # Errors
 /// The reason why it is not supported.
-pub fn parse_address(url: &str, workspace: &Path) -> GitResult<RemoteAddress> {
+pub(super) fn parse_address(url: &str, workspace: &Path) -> GitResult<RemoteAddress> {
     let shown = strip_credentials(url);
     let shown: String = shown.chars().take(200).collect();
     if url.is_empty() || url.len() > 1000 || !url.chars().all(|c| c.is_ascii_graphic()) || url.starts_with('-') {

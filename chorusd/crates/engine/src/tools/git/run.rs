@@ -70,13 +70,13 @@ const PROGRAM_SETTINGS_PATTERN: &str = r"^(filter|hook)\.";
 
 /// The output of git, and whether it succeeded.
 #[derive(Debug)]
-pub struct GitOutput {
+pub(super) struct GitOutput {
     pub ok: bool,
     pub text: String,
 }
 
 /// A way to run git.
-pub struct Git<'a> {
+pub(super) struct Git<'a> {
     scene: &'a ToolContext,
     settings: Vec<String>,
     env: Vec<(OsString, OsString)>,
@@ -87,7 +87,7 @@ impl<'a> Git<'a> {
     ///
     /// # Errors
     /// There is no repository, or its configuration names programs.
-    pub async fn new(scene: &'a ToolContext) -> GitResult<Self> {
+    pub(super) async fn new(scene: &'a ToolContext) -> GitResult<Self> {
         let repository = repository_dir(scene)?;
         let mut git = Self::without_repository(scene);
         for variable in ["GIT_DIR", "GIT_COMMON_DIR"] {
@@ -100,7 +100,7 @@ impl<'a> Git<'a> {
     }
 
     /// Returns git without a repository.
-    pub fn without_repository(scene: &'a ToolContext) -> Self {
+    pub(super) fn without_repository(scene: &'a ToolContext) -> Self {
         let mut env: Vec<(OsString, OsString)> =
             VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let above = scene.dir.clone().into_os_string();
@@ -140,7 +140,7 @@ impl<'a> Git<'a> {
     }
 
     /// Returns the settings as arguments of git.
-    pub fn settings(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn settings(&self) -> impl Iterator<Item = &str> {
         self.settings.iter().flat_map(|setting| ["-c", setting.as_str()])
     }
 
@@ -148,7 +148,7 @@ impl<'a> Git<'a> {
     ///
     /// # Errors
     /// Git could not be run, or did not exit by itself.
-    pub async fn run<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<GitOutput> {
+    pub(super) async fn run<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<GitOutput> {
         run_in_sandbox(self.scene, self.argv(args), self.env.clone(), false).await
     }
 
@@ -156,7 +156,7 @@ impl<'a> Git<'a> {
     ///
     /// # Errors
     /// As for [`Git::output`].
-    pub async fn output_redacted<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<String> {
+    pub(super) async fn output_redacted<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<String> {
         let said =
             run_in_sandbox_redacted(self.scene, self.argv(args), self.env.clone(), false, self.scene.redactor.as_ref())
                 .await?;
@@ -174,7 +174,7 @@ impl<'a> Git<'a> {
     ///
     /// # Errors
     /// As for [`Git::run`].
-    pub async fn run_script(&self, script: &str) -> GitResult<GitOutput> {
+    pub(super) async fn run_script(&self, script: &str) -> GitResult<GitOutput> {
         let mut argv: Vec<OsString> = ["sh", "-c", script, "sh"].map(Into::into).to_vec();
         argv.extend(self.settings().map(Into::into));
         run_in_sandbox(self.scene, argv, self.env.clone(), false).await
@@ -184,7 +184,7 @@ impl<'a> Git<'a> {
     ///
     /// # Errors
     /// As for [`Git::run`], and git's own error message.
-    pub async fn output<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<String> {
+    pub(super) async fn output<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<String> {
         let said = self.run(args).await?;
         if said.ok { Ok(said.text) } else { Err(said.text) }
     }
@@ -204,7 +204,7 @@ pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
 ///
 /// # Errors
 /// The command could not be run, or did not exit by itself.
-pub async fn run_in_sandbox(
+pub(super) async fn run_in_sandbox(
     scene: &ToolContext,
     argv: Vec<OsString>,
     env: Vec<(OsString, OsString)>,

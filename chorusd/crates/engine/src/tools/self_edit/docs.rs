@@ -23,11 +23,11 @@ use crate::tools::{ToolContext, error_outcome};
 /// Limit on nested directories below docs/.
 const MAX_DEPTH: usize = 4;
 
-pub struct SelfEditDocs;
+pub(crate) struct SelfEditDocs;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     /// Such as `plan.md`.
     path: String,
     /// The whole note; empty, it is removed.

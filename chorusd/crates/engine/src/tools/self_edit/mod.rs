@@ -11,10 +11,10 @@ use std::sync::Arc;
 use super::host::{SelfEdit, ToolCaller};
 use super::tool::ToolOutcome;
 use super::{ToolContext, error_outcome};
-pub use docs::SelfEditDocs;
-pub use model::SelfEditModel;
-pub use permissions::SelfEditPermissions;
-pub use system_prompt::SelfEditSystemPrompt;
+pub(super) use docs::SelfEditDocs;
+pub(super) use model::SelfEditModel;
+pub(super) use permissions::SelfEditPermissions;
+pub(super) use system_prompt::SelfEditSystemPrompt;
 
 /// Limit on the length of a prompt, and of a note, in bytes.
 const MAX_TEXT_LEN: usize = 64 << 10;

@@ -11,11 +11,11 @@ use crate::tools::ToolContext;
 use crate::tools::host::SelfEdit;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-pub struct SelfEditModel;
+pub(crate) struct SelfEditModel;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     /// As `list_models` shows it, or an alias.
     model: String,
 }

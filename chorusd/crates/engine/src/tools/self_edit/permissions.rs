@@ -13,11 +13,11 @@ use crate::tools::ToolContext;
 use crate::tools::host::SelfEdit;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-pub struct SelfEditPermissions;
+pub(crate) struct SelfEditPermissions;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     /// A name, such as `standard`, or an object with `deny`, `ask`, `allow`, `always`, `default`, `bash`, `network` and `examples`.
     profile: ProfileParam,
 }

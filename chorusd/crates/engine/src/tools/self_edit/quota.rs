@@ -23,7 +23,7 @@ struct OtherNotes {
 ///
 /// # Errors
 /// The limit that is exceeded, with advice.
-pub fn check_quota(docs: &Path, path: &str, length: u64) -> Result<()> {
+pub(super) fn check_quota(docs: &Path, path: &str, length: u64) -> Result<()> {
     let note = docs.join(path);
     let old = note.symlink_metadata().ok().filter(fs::Metadata::is_file).map(|old| old.len());
     if old.is_some_and(|old| length <= old) {

@@ -11,11 +11,11 @@ use crate::tools::ToolContext;
 use crate::tools::host::SelfEdit;
 use crate::tools::tool::{Tool, ToolOutcome};
 
-pub struct SelfEditSystemPrompt;
+pub(crate) struct SelfEditSystemPrompt;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Params {
+pub(crate) struct Params {
     /// The whole of it.
     new_prompt: String,
 }

@@ -23,7 +23,7 @@ struct Model {
     max_input_tokens: Option<u64>,
 }
 
-pub fn parse_models(body: &[u8]) -> Result<ModelPage, String> {
+pub(super) fn parse_models(body: &[u8]) -> Result<ModelPage, String> {
     let list: List = serde_json::from_slice(body).map_err(|e| e.to_string())?;
     let models = list.data.into_iter().map(|model| ModelInfo {
         id: model.id,

@@ -18,7 +18,7 @@ const BLOCK_KIND: &str = "anthropic";
 const API_VERSION: &str = "2023-06-01";
 
 /// The protocol.
-pub struct Anthropic;
+pub(super) struct Anthropic;
 
 impl ProviderProtocol for Anthropic {
     fn build_request(&self, to: &RequestTarget<'_>, request: &ModelRequest) -> Result<HttpRequest, CallError> {

@@ -17,7 +17,7 @@ use super::super::{ErrorContext, ITEM_OVERHEAD_BYTES, ParseStep, ReplyParser};
 use super::BLOCK_KIND;
 
 /// Parser with the reply so far.
-pub struct MessagesParser {
+pub(super) struct MessagesParser {
     from: ErrorContext,
     text: String,
     blocks: BTreeMap<u64, Block>,
@@ -118,7 +118,7 @@ struct Input {
 }
 
 impl MessagesParser {
-    pub fn new(from: ErrorContext) -> Self {
+    pub(super) fn new(from: ErrorContext) -> Self {
         Self {
             from,
             text: String::new(),

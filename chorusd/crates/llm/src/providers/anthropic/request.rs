@@ -87,7 +87,7 @@ struct EchoedBlocks<'a> {
 ///
 /// # Errors
 /// Errors of serde_json, which no valid message causes.
-pub fn build_body(provider: &str, model: &str, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+pub(super) fn build_body(provider: &str, model: &str, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
     let mut tools: Vec<_> =
         request.tools.iter().map(|spec| tool_definition(spec)).chain(request.output_format.map(output_tool)).collect();
     if let Some(last) = tools.last_mut() {

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 /// A chunk of a stream, or a complete reply, which has `message` instead of `delta`.
 #[derive(Debug, Deserialize)]
-pub struct Chunk {
+pub(super) struct Chunk {
     #[serde(default)]
     pub choices: Option<Vec<Choice>>,
     #[serde(default)]
@@ -16,7 +16,7 @@ pub struct Chunk {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Choice {
+pub(super) struct Choice {
     #[serde(default)]
     pub index: u64,
     #[serde(default, alias = "message")]
@@ -26,7 +26,7 @@ pub struct Choice {
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub struct Delta {
+pub(super) struct Delta {
     #[serde(default)]
     pub content: Option<Text>,
     #[serde(default)]
@@ -47,19 +47,19 @@ pub struct Delta {
 /// A text; some servers send a list of parts.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub enum Text {
+pub(super) enum Text {
     Plain(String),
     Parts(Vec<TextPart>),
 }
 
 #[derive(Debug, Deserialize)]
-pub struct TextPart {
+pub(super) struct TextPart {
     #[serde(default)]
     text: String,
 }
 
 impl Text {
-    pub fn into_string(self) -> String {
+    pub(super) fn into_string(self) -> String {
         match self {
             Self::Plain(text) => text,
             Self::Parts(parts) => parts.into_iter().map(|part| part.text).collect(),
@@ -68,7 +68,7 @@ impl Text {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct ToolCallDelta {
+pub(super) struct ToolCallDelta {
     #[serde(default)]
     pub index: Option<u64>,
     #[serde(default)]
@@ -78,7 +78,7 @@ pub struct ToolCallDelta {
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub struct Function {
+pub(super) struct Function {
     #[serde(default)]
     pub name: Option<String>,
     /// JSON in a string; some servers send an object.
@@ -88,7 +88,7 @@ pub struct Function {
 
 impl Function {
     /// The arguments as text.
-    pub fn arguments(&self) -> String {
+    pub(super) fn arguments(&self) -> String {
         let Some(raw) = &self.arguments else { return String::new() };
         match serde_json::from_str::<Option<String>>(raw.get()) {
             Ok(text) => text.unwrap_or_default(),
@@ -98,7 +98,7 @@ impl Function {
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]
-pub struct UsageCounts {
+pub(super) struct UsageCounts {
     #[serde(default)]
     pub prompt_tokens: Option<u64>,
     #[serde(default)]
@@ -121,7 +121,7 @@ struct Details {
 
 impl UsageCounts {
     /// Prompt tokens that were read from the cache.
-    pub fn cached(&self) -> Option<u64> {
+    pub(super) fn cached(&self) -> Option<u64> {
         self.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens).or(self.prompt_cache_hit_tokens)
     }
 }

@@ -58,7 +58,7 @@ struct Meta {
     n_ctx_train: Option<u64>,
 }
 
-pub fn parse_models(body: &[u8]) -> Result<ModelPage, String> {
+pub(super) fn parse_models(body: &[u8]) -> Result<ModelPage, String> {
     let list: List = serde_json::from_slice(body).map_err(|e| e.to_string())?;
     let models = list.data.unwrap_or_default().into_iter().map(|model| {
         let of_meta = model.meta.as_ref().and_then(|meta| meta.n_ctx.or(meta.n_ctx_train));

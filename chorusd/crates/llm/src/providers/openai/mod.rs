@@ -16,7 +16,7 @@ use super::{ErrorContext, ModelPage, ProviderProtocol, ReplyParser, RequestTarge
 const BLOCK_KIND: &str = "openai";
 
 /// The protocol.
-pub struct Openai;
+pub(super) struct Openai;
 
 impl ProviderProtocol for Openai {
     fn build_request(&self, to: &RequestTarget<'_>, request: &ModelRequest) -> Result<HttpRequest, CallError> {

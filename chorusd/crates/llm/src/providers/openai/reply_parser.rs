@@ -18,7 +18,7 @@ use super::BLOCK_KIND;
 use super::chunk::{Chunk, Delta, ToolCallDelta, UsageCounts};
 
 /// Parser with the reply so far.
-pub struct CompletionParser {
+pub(super) struct CompletionParser {
     from: ErrorContext,
     text: String,
     /// Separates thinking between tags. It is not sent back, because the server has no other form for it.
@@ -38,7 +38,7 @@ pub struct CompletionParser {
 }
 
 impl CompletionParser {
-    pub fn new(from: ErrorContext) -> Self {
+    pub(super) fn new(from: ErrorContext) -> Self {
         Self {
             from,
             text: String::new(),

@@ -79,7 +79,7 @@ struct EchoedBlock {
 ///
 /// # Errors
 /// Errors of serde_json, which no valid message causes.
-pub fn build_body(provider: &Provider, model: &str, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+pub(super) fn build_body(provider: &Provider, model: &str, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
     let system =
         request.system.iter().filter(|piece| !piece.trim().is_empty()).cloned().collect::<Vec<_>>().join("\n\n");
     let mut messages = Vec::with_capacity(request.messages.len() + 1);

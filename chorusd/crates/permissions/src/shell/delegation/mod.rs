@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::normalize::base_name;
-pub use program_names::{canonical_name, is_kernel_path};
+pub(super) use program_names::{canonical_name, is_kernel_path};
 
 /// Delegating options by program name.
 static OPTIONS_BY_PROGRAM: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
@@ -32,7 +32,7 @@ static MAX_PROGRAM_NAME_LEN: LazyLock<usize> =
 
 /// A delegating word of a command.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Delegation {
+pub(super) struct Delegation {
     /// Index of the last delegating word of the command.
     pub word_index: usize,
     /// The reason, as a text that continues "it is asked about because".
@@ -41,7 +41,7 @@ pub struct Delegation {
 
 /// Finds the last delegating word of a command.
 #[must_use]
-pub fn find_last(words: &[&str]) -> Option<Delegation> {
+pub(super) fn find_last(words: &[&str]) -> Option<Delegation> {
     let (name, given) = words.split_first()?;
     let name = base_name(name).to_lowercase();
     let family = strip_imagemagick_version(canonical_name(&name));
@@ -93,14 +93,14 @@ fn is_remote_archive(word: &str) -> bool {
 }
 
 /// Shortens a word so that it fits on one line of a message.
-pub fn shorten_word(word: &str) -> String {
+pub(super) fn shorten_word(word: &str) -> String {
     word.chars().take_while(|c| !c.is_control()).take(60).collect()
 }
 
 /// Returns true if a word matches an option of the tables. `--long` also matches its abbreviations, `-x` every group of
 /// letters that contains `x`, `-long` every word that starts with it, with one dash or two; anything else matches
 /// literally. A `*` at the end, or at both ends, matches any text.
-pub fn matches_option(word: &str, option: &str) -> bool {
+pub(super) fn matches_option(word: &str, option: &str) -> bool {
     if let Some(start) = option.strip_suffix('*') {
         return start.strip_prefix('*').map_or_else(|| word.starts_with(start), |part| word.contains(part));
     }

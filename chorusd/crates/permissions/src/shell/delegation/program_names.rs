@@ -11,7 +11,7 @@ const VERSIONED_INTERPRETERS: [&str; 16] = [
 /// Returns the name that the tables use for a program: without its version and, for compiler tools, without the target
 /// machine.
 #[must_use]
-pub fn canonical_name(name: &str) -> &str {
+pub(crate) fn canonical_name(name: &str) -> &str {
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
     if let Some(start) = VERSIONED_INTERPRETERS.into_iter().find(|start| {
         name.strip_prefix(start)
@@ -35,7 +35,7 @@ pub fn canonical_name(name: &str) -> &str {
 /// Returns true if a program is named by a path in `/proc` or `/dev`: `/proc/self/exe` is the shell, `/dev/fd/3` may be
 /// any program.
 #[must_use]
-pub fn is_kernel_path(name: &str) -> bool {
+pub(crate) fn is_kernel_path(name: &str) -> bool {
     let mut parts = name.split('/').filter(|part| !matches!(*part, "" | "."));
     let kernel = |part: &str| matches!(part, "proc" | "dev");
     if !name.contains('/') {

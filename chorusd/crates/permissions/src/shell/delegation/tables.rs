@@ -3,7 +3,7 @@
 /// Programs with the words that make them run others, load code, or write to a file that the word names.
 /// [`super::matches_option`] describes the notation; in addition, `verb x` matches the first word without a dash, and
 /// `verb +` any such word that is not in [`SAFE_VERBS`].
-pub const DELEGATING_OPTIONS: &[(&[&str], &[&str])] = &[
+pub(super) const DELEGATING_OPTIONS: &[(&[&str], &[&str])] = &[
     (&["ack", "ag", "bat"], &["--pager"]),
     (&["apt", "apt-get", "apt-cache", "aptitude", "apt-config", "apt-mark", "apt-cdrom"], APT_OPTIONS),
     (&["aria2c"], &["--conf-path", "-on-"]),
@@ -125,13 +125,13 @@ pub const DELEGATING_OPTIONS: &[(&[&str], &[&str])] = &[
 ];
 
 /// Options without a value, which may precede a verb.
-pub const FLAGS_WITHOUT_VALUE: &[&str] =
+pub(super) const FLAGS_WITHOUT_VALUE: &[&str] =
     &["-q", "-s", "-v", "-y", "--no-color", "--offline", "--quiet", "--silent", "--verbose", "--yes"];
 
 /// Verbs of `npm`, `yarn` and similar tools that run neither a script nor another program by themselves. Any other verb
 /// may be a script. `install` and similar verbs are listed for the same reason as those of `cargo`: they run what the
 /// project specifies, and nothing that their words name.
-pub const SAFE_VERBS: &[&str] = &[
+pub(super) const SAFE_VERBS: &[&str] = &[
     "add",
     "audit",
     "bin",
@@ -191,7 +191,7 @@ pub const SAFE_VERBS: &[&str] = &[
 ];
 
 /// Programs that read more arguments from a response file given as `@file`.
-pub const RESPONSE_FILE_PROGRAMS: &[&str] = &[
+pub(super) const RESPONSE_FILE_PROGRAMS: &[&str] = &[
     "addr2line",
     "ar",
     "as",

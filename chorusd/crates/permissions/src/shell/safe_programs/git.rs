@@ -50,7 +50,7 @@ const LOG_OPTIONS_WITH_VALUE: [&str; 22] = [
 ///
 /// # Errors
 /// The verb, or the first word that is not known to be safe.
-pub fn check<'a>(given: &[&'a str]) -> Result<(), &'a str> {
+pub(super) fn check<'a>(given: &[&'a str]) -> Result<(), &'a str> {
     let before = given.iter().take_while(|word| HARMLESS_GIT_OPTIONS.contains(word)).count();
     let Some((verb, whole)) = given.get(before..).and_then(<[&str]>::split_first) else { return Ok(()) };
     // Words behind `--` are not options; only `check_no_operands` examines them.

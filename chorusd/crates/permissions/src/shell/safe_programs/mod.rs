@@ -20,7 +20,7 @@ static SAFE_PROGRAMS: LazyLock<HashMap<&str, AllowedOptions>> =
 ///
 /// # Errors
 /// The words that are not known: the program, or the program with an option or verb.
-pub fn check(words: &[&str]) -> Result<(), String> {
+pub(crate) fn check(words: &[&str]) -> Result<(), String> {
     let Some((name, given)) = words.split_first() else { return Ok(()) };
     let program = system_program_name(name).unwrap_or_default();
     let known = match program {

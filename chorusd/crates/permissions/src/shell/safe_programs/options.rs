@@ -2,7 +2,7 @@
 
 /// The options of one program, as programs.txt lists them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AllowedOptions {
+pub(super) enum AllowedOptions {
     /// Any option.
     Any,
     Getopt {
@@ -16,7 +16,7 @@ pub enum AllowedOptions {
 
 /// The kind of value that a one-letter option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OptionValue {
+pub(super) enum OptionValue {
     None,
     /// The rest of its word, or the next word if there is no rest.
     Rest,
@@ -26,7 +26,7 @@ pub enum OptionValue {
 
 impl AllowedOptions {
     /// Parses the text behind the program names: `: …` or `= …`.
-    pub fn parse(text: &'static str) -> Self {
+    pub(super) fn parse(text: &'static str) -> Self {
         let words = || text[1..].split_whitespace();
         if text.starts_with('=') {
             return Self::Words(words().collect());
@@ -52,7 +52,7 @@ impl AllowedOptions {
     ///
     /// # Errors
     /// The first word that is not listed.
-    pub fn check<'a>(&self, given: &[&'a str]) -> Result<(), &'a str> {
+    pub(super) fn check<'a>(&self, given: &[&'a str]) -> Result<(), &'a str> {
         // True if the previous option takes this word as its value (`valued`), or may take it (`may`).
         let (mut valued, mut may) = (false, false);
         // True if `valued` is certain: the previous option may itself be the value of the word before it.

@@ -7,7 +7,7 @@ use super::base_name;
 
 /// Returns the files that a command writes because its arguments name them.
 #[must_use]
-pub fn written_files(words: &[&str]) -> Vec<String> {
+pub(crate) fn written_files(words: &[&str]) -> Vec<String> {
     let Some((name, given)) = words.split_first() else { return Vec::new() };
     let files: Vec<&str> = match base_name(name).to_lowercase().as_str() {
         "tee" => operands(given, &[], false),

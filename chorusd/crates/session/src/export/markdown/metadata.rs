@@ -34,7 +34,7 @@ pub(super) struct MessageMetadata<'a> {
 }
 
 impl<'a> MessageMetadata<'a> {
-    pub fn new(message: &'a Message) -> Self {
+    pub(super) fn new(message: &'a Message) -> Self {
         // Leaves out the data of images, which nobody can read.
         let attachments = message.attachments.iter().map(|of| Attachment { data: None, ..of.clone() });
         Self {

@@ -45,12 +45,12 @@ pub(in super::super) struct Media<'a> {
 
 impl<'a> Media<'a> {
     /// Creates a file that is given in base64.
-    pub fn embedded(kind: &'static str, media_type: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Self {
+    pub(crate) fn embedded(kind: &'static str, media_type: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Self {
         Self { kind, media_type, data, link: false }
     }
 
     /// Converts to the attachment with that number.
-    pub fn into_attachment(self, number: usize) -> Attachment {
+    pub(crate) fn into_attachment(self, number: usize) -> Attachment {
         if self.link {
             linked_attachment(number, self.kind, &self.data)
         } else {
@@ -65,12 +65,12 @@ pub(in super::super) struct Content<'a>(pub Vec<ContentBlock<'a>>);
 
 impl<'a> Content<'a> {
     /// Creates a content with a single text.
-    pub fn from_text(text: Cow<'a, str>) -> Self {
+    pub(crate) fn from_text(text: Cow<'a, str>) -> Self {
         Self(vec![ContentBlock::Text(text)])
     }
 
     /// Iterates over the texts in order.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|block| match block {
             ContentBlock::Text(text) => Some(text.as_ref()),
             _ => None,
@@ -78,12 +78,12 @@ impl<'a> Content<'a> {
     }
 
     /// Returns whether it contains nothing but white space.
-    pub fn is_blank(&self) -> bool {
+    pub(crate) fn is_blank(&self) -> bool {
         self.0.iter().all(|block| matches!(block, ContentBlock::Text(text) if text.trim().is_empty()))
     }
 
     /// Iterates over the ids of its tool calls.
-    pub fn call_ids(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn call_ids(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|block| match block {
             ContentBlock::Call { id, .. } => Some(id.as_ref()),
             _ => None,
@@ -91,7 +91,7 @@ impl<'a> Content<'a> {
     }
 
     /// Iterates over the ids of the calls whose results it contains.
-    pub fn result_ids(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn result_ids(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|block| match block {
             ContentBlock::Result(output) => Some(output.call.as_ref()),
             _ => None,

@@ -29,13 +29,13 @@ pub(in super::super) struct MessageBuilder {
 
 impl MessageBuilder {
     /// Creates an empty message for blocks of the given API.
-    pub fn new(api: &'static str) -> Self {
+    pub(crate) fn new(api: &'static str) -> Self {
         let (texts, calls, attachments) = (Vec::new(), Vec::new(), Vec::new());
         Self { api, texts, calls, attachments, blocks: Vec::new(), usage: None, extra_fields: Vec::new() }
     }
 
     /// Adds a content. Returns its tool results, which become messages of their own.
-    pub fn add_content<'a>(&mut self, content: Content<'a>) -> Vec<ToolOutput<'a>> {
+    pub(crate) fn add_content<'a>(&mut self, content: Content<'a>) -> Vec<ToolOutput<'a>> {
         let mut results = Vec::new();
         for block in content.0 {
             match block {
@@ -58,29 +58,29 @@ impl MessageBuilder {
     }
 
     /// Sets the usage of the model call. The last one counts.
-    pub fn set_usage(&mut self, usage: Usage) {
+    pub(crate) fn set_usage(&mut self, usage: Usage) {
         if usage != Usage::default() {
             self.usage = Some(usage);
         }
     }
 
     /// Keeps a field that a message has no place for.
-    pub fn keep_field(&mut self, name: &str, value: &RawValue) {
+    pub(crate) fn keep_field(&mut self, name: &str, value: &RawValue) {
         self.extra_fields.push((name.to_owned(), minify_value(value)));
     }
 
     /// Returns whether it has no blocks.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.texts.is_empty() && self.calls.is_empty() && self.attachments.is_empty() && self.blocks.is_empty()
     }
 
     /// Returns the tool calls so far.
-    pub fn calls(&self) -> &[ToolCall] {
+    pub(crate) fn calls(&self) -> &[ToolCall] {
         &self.calls
     }
 
     /// Builds the message.
-    pub fn finish(self, role: Role, id: String, timestamp: Timestamp, source: Source) -> Message {
+    pub(crate) fn finish(self, role: Role, id: String, timestamp: Timestamp, source: Source) -> Message {
         let mut message = NewMessage::text(role, self.texts.join("\n\n"));
         message.tool_calls = self.calls;
         message.attachments = self.attachments;

@@ -17,12 +17,12 @@ pub(super) struct ParsedContent {
 
 impl ParsedContent {
     /// Returns whether there is nothing to display.
-    pub fn is_blank(&self) -> bool {
+    pub(super) fn is_blank(&self) -> bool {
         self.text.trim().is_empty() && self.attachments.is_empty()
     }
 
     /// Adds the files that a message lists. Images are among the parts, too, but without a name there.
-    pub fn add_files(&mut self, files: Option<&RawValue>) {
+    pub(super) fn add_files(&mut self, files: Option<&RawValue>) {
         for file in files.and_then(list_entries).unwrap_or_default().into_iter().filter_map(RawObject::from_value) {
             let id = file.get_text("id").filter(|id| !id.is_empty());
             let name = file.get_text("name").filter(|name| !name.is_empty()).or(id.clone());

@@ -21,7 +21,7 @@ pub(super) struct HeaderParser {
 
 impl HeaderParser {
     /// Returns whether [`HeaderParser::set_field`] knows the field.
-    pub fn is_known_field(key: &str) -> bool {
+    pub(super) fn is_known_field(key: &str) -> bool {
         matches!(
             key,
             "id" | "session_id"
@@ -41,7 +41,7 @@ impl HeaderParser {
     }
 
     /// Sets one field.
-    pub fn set_field(&mut self, key: &str, value: &[u8]) {
+    pub(super) fn set_field(&mut self, key: &str, value: &[u8]) {
         let about = &mut self.metadata;
         match key {
             "id" => about.id = parse_value(value),
@@ -63,12 +63,12 @@ impl HeaderParser {
     }
 
     /// Returns the time for messages that have none.
-    pub fn default_message_time(&self) -> Option<Timestamp> {
+    pub(super) fn default_message_time(&self) -> Option<Timestamp> {
         self.metadata.saved_at.or(self.time)
     }
 
     /// Returns the metadata, with the fields of schema 1 converted to schema 2.
-    pub fn into_metadata(self) -> ImportedMetadata {
+    pub(super) fn into_metadata(self) -> ImportedMetadata {
         let mut about = self.metadata;
         about.saved_at = about.saved_at.or(self.time);
         let named: Option<Uuid> = self.session_id.as_deref().and_then(|id| id.parse().ok());

@@ -44,7 +44,7 @@ pub(super) struct LineNode {
 }
 
 impl LineNode {
-    pub fn has_flag(&self, flag: u8) -> bool {
+    pub(super) fn has_flag(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 }
@@ -70,7 +70,7 @@ pub(super) struct TranscriptIndex {
 
 impl TranscriptIndex {
     /// Reads all lines. Lines that cannot be parsed are skipped and reported with the reason.
-    pub fn build(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> io::Result<Self> {
+    pub(super) fn build(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> io::Result<Self> {
         let mut index = Self::default();
         let mut typed = QueuedMessages::default();
         let mut lines = LineReader::new(source);
@@ -183,13 +183,13 @@ impl TranscriptIndex {
 
     /// Returns the node that made the call `id` whose result is in `node`: the nearest one before it, since ids may
     /// recur.
-    pub fn find_call(&self, id: u64, node: u32) -> Option<u32> {
+    pub(super) fn find_call(&self, id: u64, node: u32) -> Option<u32> {
         let after = self.calls.partition_point(|call| *call < (id, node));
         self.calls[..after].last().filter(|call| call.0 == id).map(|call| call.1)
     }
 
     /// Returns the ids of the calls whose results are in a node.
-    pub fn answered_calls(&self, node: u32) -> &[(u64, u32)] {
+    pub(super) fn answered_calls(&self, node: u32) -> &[(u64, u32)] {
         let from = self.answers.partition_point(|answer| answer.1 < node);
         let rest = &self.answers[from..];
         &rest[..rest.partition_point(|answer| answer.1 == node)]

@@ -84,7 +84,7 @@ pub(super) enum Program {
 
 impl Program {
     /// Returns the format that is recorded as the source of messages.
-    pub fn format(self) -> &'static str {
+    pub(super) fn format(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
             Self::QwenCode => "qwen-code",
@@ -92,7 +92,7 @@ impl Program {
     }
 
     /// Returns the API whose blocks the program stores.
-    pub fn api(self) -> &'static str {
+    pub(super) fn api(self) -> &'static str {
         match self {
             Self::ClaudeCode => ANTHROPIC,
             Self::QwenCode => "gemini",
@@ -224,7 +224,7 @@ fn parse_system<'a>(fields: &RawObject<'a>) -> LineKind<'a> {
 
 impl<'a> TranscriptMessage<'a> {
     /// Creates the message of a line without a `message` field.
-    pub fn from_content(fields: &RawObject<'a>, speaker: Speaker, content: Content<'a>) -> Self {
+    pub(super) fn from_content(fields: &RawObject<'a>, speaker: Speaker, content: Content<'a>) -> Self {
         Self {
             speaker,
             reply: None,

@@ -17,18 +17,18 @@ pub(super) struct LineSeeker<'s, S> {
 }
 
 impl<'s, S: BufRead + Seek> LineSeeker<'s, S> {
-    pub fn new(source: &'s mut S) -> io::Result<Self> {
+    pub(super) fn new(source: &'s mut S) -> io::Result<Self> {
         let size = source.seek(SeekFrom::End(0))?;
         Ok(Self { source, position: size, size, buffer: Vec::new() })
     }
 
     /// Returns the progress in bytes. The first pass counts as half of the source.
-    pub fn progress(&self) -> u64 {
+    pub(super) fn progress(&self) -> u64 {
         self.size / 2 + self.position / 2
     }
 
     /// Reads the line that starts at `offset`.
-    pub fn read_line_at(&mut self, offset: u64) -> io::Result<&[u8]> {
+    pub(super) fn read_line_at(&mut self, offset: u64) -> io::Result<&[u8]> {
         match offset.checked_sub(self.position) {
             Some(gap) if gap <= MAX_READ_THROUGH_GAP => {
                 io::copy(&mut self.source.by_ref().take(gap), &mut io::sink()).map(drop)?

@@ -33,13 +33,13 @@ pub(super) struct LineUnits {
 }
 
 impl LineUnits {
-    pub fn new(index: &TranscriptIndex) -> Self {
+    pub(super) fn new(index: &TranscriptIndex) -> Self {
         let empty = || vec![NO_NODE; index.nodes.len()];
         Self { unit: empty(), results: empty(), previous: empty(), linked: vec![false; index.nodes.len()] }
     }
 
     /// Finds the path of one chain.
-    pub fn find_path(&mut self, index: &TranscriptIndex, chain: &Chain) -> BranchPath {
+    pub(super) fn find_path(&mut self, index: &TranscriptIndex, chain: &Chain) -> BranchPath {
         let talk: Vec<u32> =
             chain.members.iter().copied().filter(|node| index.nodes[*node as usize].has_flag(FLAG_MESSAGE)).collect();
         self.link_previous(index, chain);

@@ -166,12 +166,12 @@ fn preceding_messages(index: &TranscriptIndex) -> Vec<u32> {
 pub(super) struct RootForest(Vec<u32>);
 
 impl RootForest {
-    pub fn new(index: &TranscriptIndex) -> Self {
+    pub(super) fn new(index: &TranscriptIndex) -> Self {
         let up = |(number, node): (u32, &LineNode)| if node.parent == NO_NODE { number } else { node.parent };
         Self((0u32..).zip(&index.nodes).map(up).collect())
     }
 
-    pub fn find_root(&mut self, node: u32) -> u32 {
+    pub(super) fn find_root(&mut self, node: u32) -> u32 {
         let mut at = node;
         while self.0[at as usize] != at {
             let up = self.0[at as usize];

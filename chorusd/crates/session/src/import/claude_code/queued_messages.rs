@@ -64,7 +64,7 @@ pub(super) struct QueuedMessages {
 
 impl QueuedMessages {
     /// Applies an operation on the queue.
-    pub fn apply_operation(&mut self, operation: QueueOperation<'_>, at: LinePosition) -> CarrierChange {
+    pub(super) fn apply_operation(&mut self, operation: QueueOperation<'_>, at: LinePosition) -> CarrierChange {
         match operation {
             QueueOperation::Enqueue(talk) => {
                 let text = talk.as_ref().and_then(|talk| first_text(&talk.content)).unwrap_or_default();
@@ -118,7 +118,7 @@ impl QueuedMessages {
     }
 
     /// Adds an attachment, which is the node `node`. Returns the node that carried the message until now.
-    pub fn add_attachment(&mut self, talk: &TranscriptMessage<'_>, node: u32) -> Option<u32> {
+    pub(super) fn add_attachment(&mut self, talk: &TranscriptMessage<'_>, node: u32) -> Option<u32> {
         let said = first_text(&talk.content).unwrap_or_default();
         let hash = self.hasher.hash_one(said);
         let known = self.find(hash, |message| !message.attached && (message.may_be_sent || message.node != NO_NODE));
@@ -132,7 +132,7 @@ impl QueuedMessages {
     }
 
     /// Matches an ordinary user's line with the queue. Returns the nodes that carried its messages until now.
-    pub fn match_user_line(&mut self, talk: &TranscriptMessage<'_>) -> Vec<u32> {
+    pub(super) fn match_user_line(&mut self, talk: &TranscriptMessage<'_>) -> Vec<u32> {
         let mut sent = Vec::new();
         if talk.content.result_ids().next().is_some() {
             return sent;
@@ -190,7 +190,7 @@ impl QueuedMessages {
     }
 
     /// Returns the lines of messages that were taken back and not sent unchanged.
-    pub fn taken_back(&self) -> impl Iterator<Item = u64> {
+    pub(super) fn taken_back(&self) -> impl Iterator<Item = u64> {
         self.messages.iter().filter(|message| message.taken_back).map(|message| message.at.line)
     }
 

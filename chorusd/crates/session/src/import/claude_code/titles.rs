@@ -26,7 +26,7 @@ pub(super) enum LeafOwner {
 
 impl Titles {
     /// Records a title.
-    pub fn add(&mut self, title: Title<'_>, hash: impl Fn(&str) -> u64) {
+    pub(super) fn add(&mut self, title: Title<'_>, hash: impl Fn(&str) -> u64) {
         match title {
             Title::Given(text) => self.given = to_single_line(&text),
             Title::Guessed(text) => self.guessed = to_single_line(&text),
@@ -42,7 +42,7 @@ impl Titles {
     /// Returns the description of a conversation. For a side chain that is the last summary of one of its lines. For
     /// the main conversation it is the first of: the user's title, its last summary, a generated title, and the only
     /// summary whose leaf is not in the file, since resuming the conversation may have rewritten the lines.
-    pub fn description(&self, main: bool, owner: impl Fn(u64) -> LeafOwner) -> Option<String> {
+    pub(super) fn description(&self, main: bool, owner: impl Fn(u64) -> LeafOwner) -> Option<String> {
         let (mut own, mut strange) = (None, Vec::new());
         for (leaf, text) in &self.summaries {
             match owner(*leaf) {

@@ -48,7 +48,7 @@ pub(super) fn is_output(kind: &str) -> bool {
 
 impl Item {
     /// Parses an item. Returns the reason if it is not one. `whole` is the unparsed item.
-    pub fn parse(fields: &RawObject<'_>, whole: Option<&RawValue>) -> Result<Self, String> {
+    pub(super) fn parse(fields: &RawObject<'_>, whole: Option<&RawValue>) -> Result<Self, String> {
         let kind = fields.get_text("type").ok_or("an item without a type")?;
         let named = |name: &str| fields.get_text(name).filter(|text| !text.is_empty()).map(String::from);
         match kind.as_ref() {

@@ -43,7 +43,7 @@ pub(super) struct MessageBuilder {
 }
 
 impl MessageBuilder {
-    pub fn new(now: Timestamp) -> Self {
+    pub(super) fn new(now: Timestamp) -> Self {
         let (open_extra_fields, pending_extra_fields, calls, ready) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self {
             now,
@@ -59,17 +59,17 @@ impl MessageBuilder {
     }
 
     /// Sets the time of the next items.
-    pub fn set_time(&mut self, at: Timestamp) {
+    pub(super) fn set_time(&mut self, at: Timestamp) {
         self.at = Some(at);
     }
 
     /// Returns the time that was set last.
-    pub fn time(&self) -> Option<Timestamp> {
+    pub(super) fn time(&self) -> Option<Timestamp> {
         self.at
     }
 
     /// Returns the complete messages. A reply is held back until its token counts arrive, and its results with it.
-    pub fn take_ready(&mut self) -> Vec<NewMessage> {
+    pub(super) fn take_ready(&mut self) -> Vec<NewMessage> {
         let held = &self.ready[self.awaiting_usage.unwrap_or(self.ready.len())..];
         if held.len() > MAX_HELD.0 || held.iter().map(|message| message.content.len()).sum::<usize>() > MAX_HELD.1 {
             self.awaiting_usage = None;
@@ -79,7 +79,7 @@ impl MessageBuilder {
     }
 
     /// Adds token counts to the open reply, to the reply before its results, or to the next reply.
-    pub fn add_usage(&mut self, usage: Usage) {
+    pub(super) fn add_usage(&mut self, usage: Usage) {
         if let Some(open) = &mut self.open {
             open.usage = Some(add_usage(open.usage.take(), usage));
         } else if let Some(reply) = self.awaiting_usage.take().and_then(|at| self.ready.get_mut(at)) {
@@ -90,7 +90,7 @@ impl MessageBuilder {
     }
 
     /// Completes all messages at the end of the file.
-    pub fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         if !self.pending_extra_fields.is_empty() {
             self.open_reply();
         }
@@ -99,7 +99,7 @@ impl MessageBuilder {
     }
 
     /// Adds an item.
-    pub fn add_item(&mut self, item: Item) {
+    pub(super) fn add_item(&mut self, item: Item) {
         match item {
             Item::Message { id, role: Role::Assistant, content } => {
                 self.close_reply();
@@ -135,7 +135,7 @@ impl MessageBuilder {
     }
 
     /// Adds a complete message.
-    pub fn add_message(&mut self, mut message: NewMessage) {
+    pub(super) fn add_message(&mut self, mut message: NewMessage) {
         message.timestamp = message.timestamp.or(self.at);
         if message.role != Role::ToolResult {
             self.finish();

@@ -20,7 +20,7 @@ struct TokenCounts {
 impl TokenCounter {
     /// Returns the usage of the last call. An event whose total is unchanged repeats an earlier one. Older events have
     /// only the total.
-    pub fn usage_from_event(&mut self, payload: &RawObject<'_>) -> Option<Usage> {
+    pub(super) fn usage_from_event(&mut self, payload: &RawObject<'_>) -> Option<Usage> {
         let info = payload.get("info").and_then(RawObject::from_value)?;
         let counts = |name| info.get(name).and_then(RawObject::from_value).map(|counts| TokenCounts::parse(&counts));
         let last = counts("last_token_usage");

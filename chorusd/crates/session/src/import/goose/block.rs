@@ -30,7 +30,7 @@ pub(super) fn is_goose_content(content: &RawValue) -> bool {
 
 impl GooseBlock {
     /// Parses a block. `number` is used in the name of an image.
-    pub fn parse(raw: &RawValue, number: usize) -> Self {
+    pub(super) fn parse(raw: &RawValue, number: usize) -> Self {
         let Some(fields) = RawObject::from_value(raw) else {
             return string_value(raw)
                 .map_or_else(|| Self::Other("content".into()), |text| Self::Text(text.into_owned()));

@@ -41,7 +41,12 @@ struct ParsedEntry {
 
 impl MessageReader {
     /// Writes the messages of the entry with this number.
-    pub fn add_entry(&mut self, number: u64, fields: &RawObject<'_>, writer: &mut SessionWriter<'_>) -> io::Result<()> {
+    pub(super) fn add_entry(
+        &mut self,
+        number: u64,
+        fields: &RawObject<'_>,
+        writer: &mut SessionWriter<'_>,
+    ) -> io::Result<()> {
         let ParsedEntry { mut id, at, results, mut said, extra_blocks: mut others, extra_fields: kept } =
             match self.parse_entry(fields) {
                 Ok(entry) => entry,

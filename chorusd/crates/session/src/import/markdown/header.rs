@@ -19,7 +19,7 @@ pub(super) struct FileHeader {
 
 impl FileHeader {
     /// Reads a line before the first message.
-    pub fn read_line(&mut self, line: &str) {
+    pub(super) fn read_line(&mut self, line: &str) {
         if let Some(json) = parse_comment(SESSION_COMMENT, line) {
             if let Some(about) = chorus::parse_header_metadata(json.as_bytes()) {
                 self.about = about;
@@ -51,7 +51,7 @@ impl FileHeader {
     }
 
     /// Returns the start of the conversation according to the file.
-    pub fn started_at(&self) -> Option<Timestamp> {
+    pub(super) fn started_at(&self) -> Option<Timestamp> {
         self.about.started_at
     }
 }

@@ -56,18 +56,18 @@ pub(super) struct FinishedMessage {
 }
 
 impl MessageBuilder {
-    pub fn from_heading(heading: Heading, number: u64) -> Self {
+    pub(super) fn from_heading(heading: Heading, number: u64) -> Self {
         let message = NewMessage { timestamp: heading.at, ..new_message(heading.role) };
         Self::new(message, MessageForm::Heading, number)
     }
 
     /// Creates a message from its comment, which contains everything but its text and tool calls.
-    pub fn from_comment(besides: NewMessage, number: u64) -> Self {
+    pub(super) fn from_comment(besides: NewMessage, number: u64) -> Self {
         Self::new(besides, MessageForm::Comment, number)
     }
 
     /// Creates a message that begins with `text`.
-    pub fn from_label(role: Role, text: &str, at: Option<jiff::Timestamp>, number: u64) -> Self {
+    pub(super) fn from_label(role: Role, text: &str, at: Option<jiff::Timestamp>, number: u64) -> Self {
         let mut draft = Self::new(NewMessage { timestamp: at, ..new_message(role) }, MessageForm::Label, number);
         draft.push_text(text);
         draft
@@ -92,12 +92,12 @@ impl MessageBuilder {
     }
 
     /// Returns whether the next line is inside a fenced block, regardless of its text.
-    pub fn in_block(&self) -> bool {
+    pub(super) fn in_block(&self) -> bool {
         self.block.is_some()
     }
 
     /// Adds the line with the query's duration and tokens. It ends the message unless text follows.
-    pub fn add_timing_line(&mut self, line: &str, times: Option<Timing>) {
+    pub(super) fn add_timing_line(&mut self, line: &str, times: Option<Timing>) {
         self.keep_closing_lines();
         self.size += line.len() as u64 + 1;
         self.lines += 1;
@@ -112,7 +112,7 @@ impl MessageBuilder {
     }
 
     /// Adds the next line, without its newline.
-    pub fn add_line(&mut self, line: &str) {
+    pub(super) fn add_line(&mut self, line: &str) {
         let first = self.lines == 0;
         self.lines += 1;
         self.size += line.len() as u64 + 1;
@@ -187,7 +187,7 @@ impl MessageBuilder {
     }
 
     /// Builds the message. `ruled` is true if the next section follows, with a rule before its heading.
-    pub fn finish(mut self, ruled: bool) -> FinishedMessage {
+    pub(super) fn finish(mut self, ruled: bool) -> FinishedMessage {
         if self.size > MAX_LINE_BYTES {
             return FinishedMessage { message: None, skipped: self.skipped };
         }

@@ -39,12 +39,12 @@ enum HeadingStyle {
 }
 
 impl Parser {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::default()
     }
 
     /// Reads the next line.
-    pub fn read_line(&mut self, line: &str, number: u64, writer: &mut SessionWriter<'_>) -> io::Result<()> {
+    pub(super) fn read_line(&mut self, line: &str, number: u64, writer: &mut SessionWriter<'_>) -> io::Result<()> {
         if let Some(draft) = self.message.as_mut().filter(|draft| draft.in_block()) {
             draft.add_line(line);
             return Ok(());
@@ -80,7 +80,7 @@ impl Parser {
     }
 
     /// Finishes the conversation. Returns its metadata.
-    pub fn into_metadata(mut self, writer: &mut SessionWriter<'_>) -> io::Result<ImportedMetadata> {
+    pub(super) fn into_metadata(mut self, writer: &mut SessionWriter<'_>) -> io::Result<ImportedMetadata> {
         self.finish_message(writer, false)?;
         self.finish_summary(false, writer);
         Ok(self.head.about)

@@ -46,7 +46,12 @@ pub(super) enum SectionLine<'a> {
 impl OpenSection {
     /// Classifies `line`. Infers the agent's name if neither the header nor an earlier line contains it. `before` is
     /// the role of the last message in the section.
-    pub fn classify_line<'a>(&self, line: &'a str, names: &mut SpeakerNames, before: Option<Role>) -> SectionLine<'a> {
+    pub(super) fn classify_line<'a>(
+        &self,
+        line: &'a str,
+        names: &mut SpeakerNames,
+        before: Option<Role>,
+    ) -> SectionLine<'a> {
         let Some((name, text)) = parse_speaker_label(line) else {
             let fresh = before.is_none() && !line.trim().is_empty() && matches!(self.section, Section::Query(_));
             return if fresh && line.trim() != "---" {

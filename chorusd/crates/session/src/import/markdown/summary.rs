@@ -18,12 +18,12 @@ pub(super) struct SummaryReader {
 }
 
 impl SummaryReader {
-    pub fn new(number: u64) -> Self {
+    pub(super) fn new(number: u64) -> Self {
         Self { number, lines: Vec::new(), size: 0 }
     }
 
     /// Reads the next line. Returns whether more may follow.
-    pub fn read_line(&mut self, line: &str) -> bool {
+    pub(super) fn read_line(&mut self, line: &str) -> bool {
         if line.trim() == SUMMARY_END {
             return false;
         }
@@ -35,7 +35,7 @@ impl SummaryReader {
     }
 
     /// Returns a problem and its line. `ended` is true if the end marker was found.
-    pub fn skipped_reason(&self, ended: bool) -> Option<(u64, &'static str)> {
+    pub(super) fn skipped_reason(&self, ended: bool) -> Option<(u64, &'static str)> {
         if !ended {
             return Some((self.number, "the summary has no end; it is read up to the next message"));
         }
@@ -44,7 +44,7 @@ impl SummaryReader {
     }
 
     /// Copies the contents to `about`.
-    pub fn finish(self, about: &mut ImportedMetadata) {
+    pub(super) fn finish(self, about: &mut ImportedMetadata) {
         let summary = SummaryBlock::parse(self.lines.iter().map(String::as_str));
         if summary.is_empty() {
             return;

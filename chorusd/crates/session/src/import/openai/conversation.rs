@@ -24,27 +24,27 @@ pub(super) struct ConversationReader<'w, 'a> {
 }
 
 impl<'w, 'a> ConversationReader<'w, 'a> {
-    pub fn new(writer: &'w mut SessionWriter<'a>) -> Self {
+    pub(super) fn new(writer: &'w mut SessionWriter<'a>) -> Self {
         Self { writer, about: ImportedMetadata::default(), calls: Vec::new(), session_start: None }
     }
 
-    pub fn report_progress(&mut self, bytes: u64) {
+    pub(super) fn report_progress(&mut self, bytes: u64) {
         self.writer.sink.report_progress(bytes);
     }
 
-    pub fn set_model(&mut self, model: Option<String>) {
+    pub(super) fn set_model(&mut self, model: Option<String>) {
         self.about.model = model.or(self.about.model.take());
     }
 
     /// Ends the session if one is open.
-    pub fn end_session(&mut self) -> io::Result<()> {
+    pub(super) fn end_session(&mut self) -> io::Result<()> {
         self.calls.clear();
         self.session_start = None;
         self.writer.end_session(std::mem::take(&mut self.about))
     }
 
     /// Adds an entry of a list, or a line.
-    pub fn add_entry(&mut self, number: u64, bytes: Result<&[u8], &str>) -> io::Result<()> {
+    pub(super) fn add_entry(&mut self, number: u64, bytes: Result<&[u8], &str>) -> io::Result<()> {
         let fields = match bytes.map_err(str::to_owned).and_then(RawObject::from_bytes) {
             Ok(fields) => fields,
             Err(reason) => {
@@ -69,7 +69,7 @@ impl<'w, 'a> ConversationReader<'w, 'a> {
     }
 
     /// Adds the system prompt of a request, which is not one of its messages.
-    pub fn add_system_prompt(&mut self, raw: &RawValue) -> io::Result<()> {
+    pub(super) fn add_system_prompt(&mut self, raw: &RawValue) -> io::Result<()> {
         let text = content::parse(Some(raw)).map(|content| content.text).unwrap_or_default();
         if text.trim().is_empty() {
             return Ok(());

@@ -18,7 +18,7 @@ pub(super) enum EntryKind<'a> {
 
 impl<'a> EntryKind<'a> {
     /// Classifies an entry. Cursor and droid have the message of the API in the field `message`.
-    pub fn classify(fields: RawObject<'a>) -> Self {
+    pub(super) fn classify(fields: RawObject<'a>) -> Self {
         if let Some(message) = unwrap_message(&fields) {
             return Self::Message(message);
         }

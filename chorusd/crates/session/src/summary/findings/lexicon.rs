@@ -137,7 +137,7 @@ const QUESTION_ENDINGS: &[char] = &['か', '吗', '嗎'];
 
 /// The cues found in a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CueMatches {
+pub(super) struct CueMatches {
     pub decision: bool,
     pub task: bool,
 }
@@ -161,7 +161,7 @@ static CUES: LazyLock<CueMatcher> = LazyLock::new(|| {
 
 /// Finds the cues in a sentence or in a whole message.
 #[must_use]
-pub fn find_cues(text: &str) -> CueMatches {
+pub(super) fn find_cues(text: &str) -> CueMatches {
     let mut tells = CueMatches::default();
     let CueMatcher { search: Some(search), decisions } = &*CUES else { return tells };
     for cue in search.find_overlapping_iter(&normalize_words(text)) {
@@ -203,19 +203,19 @@ fn normalize_words(text: &str) -> String {
 }
 
 /// Returns whether a sentence is a question, which neither decides anything nor leaves anything to do.
-pub fn is_question(sentence: &str) -> bool {
+pub(super) fn is_question(sentence: &str) -> bool {
     sentence.ends_with(['?', '？']) || sentence.trim_end_matches(['。', '.', ' ']).ends_with(QUESTION_ENDINGS)
 }
 
 /// Returns the task of a line such as `- [ ] write the test`.
-pub fn open_checkbox_task(line: &str) -> Option<&str> {
+pub(super) fn open_checkbox_task(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let item = line.strip_prefix(['-', '*', '+']).unwrap_or(line).trim_start();
     item.strip_prefix("[ ]").map(str::trim).filter(|task| !task.is_empty())
 }
 
 /// Returns whether a sentence began as such a line, checked or unchecked.
-pub fn is_checkbox(text: &str) -> bool {
+pub(super) fn is_checkbox(text: &str) -> bool {
     ["[ ]", "[x]", "[X]"].iter().any(|mark| text.starts_with(mark))
 }
 

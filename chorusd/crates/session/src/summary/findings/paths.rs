@@ -16,7 +16,7 @@ const FILE_EXTENSIONS: &[&str] = &[
 ];
 
 /// Calls `found` with each path in a text.
-pub fn for_each_in_text(text: &str, mut found: impl FnMut(&str)) {
+pub(super) fn for_each_in_text(text: &str, mut found: impl FnMut(&str)) {
     for token in text.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>|,;=".contains(c)) {
         let token = token.trim_end_matches(['.', ':', '!', '?', '*']).trim_start_matches('*');
         // `src/lib.rs:42` refers to a line of the file.
@@ -31,7 +31,7 @@ pub fn for_each_in_text(text: &str, mut found: impl FnMut(&str)) {
 
 /// Calls `found` with each path in the parameters of a tool call: the values of parameters that are named after paths
 /// or files, and whatever looks like a path in the others.
-pub fn for_each_in_params(params: &str, mut found: impl FnMut(&str)) {
+pub(super) fn for_each_in_params(params: &str, mut found: impl FnMut(&str)) {
     if let Ok(params) = serde_json::from_str::<Value>(params) {
         walk_params(&params, false, MAX_PARAM_DEPTH, &mut found);
     }

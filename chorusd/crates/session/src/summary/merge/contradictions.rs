@@ -36,7 +36,7 @@ const COPULAS: [&str; 8] = ["is", "are", "=", ":", "was", "will", "must", "shoul
 const CHOICE_VERBS: [&str; 6] = ["use", "go", "keep", "choose", "pick", "stick"];
 
 /// Finds contradictions between the statements of `a` and `b`, each given with its name, in the order of those of `a`.
-pub fn find_contradictions(a: (&str, &[&Item]), b: (&str, &[&Item])) -> Vec<Item> {
+pub(super) fn find_contradictions(a: (&str, &[&Item]), b: (&str, &[&Item])) -> Vec<Item> {
     let only = |mine: &[&Item], others: &[&Item]| {
         let alone = mine.iter().filter(|item| !others.iter().any(|other| is_same_text(&item.text, &other.text)));
         let statements: Vec<Statement> = alone.map(|item| Statement::parse(&item.text)).collect();

@@ -30,7 +30,7 @@ const RESERVED_DISK_BYTES: u64 = 64 << 20;
 
 /// An agent that is to be created.
 #[derive(Debug)]
-pub struct ImportPlan {
+pub(super) struct ImportPlan {
     pub config: AgentConfig,
     /// The agent's id in the archive.
     pub archived_id: Uuid,
@@ -43,7 +43,7 @@ impl ImportPlan {
     ///
     /// # Errors
     /// `invalid_params`, `invalid_name`, `invalid_config`.
-    pub fn from_archive(archive: &Archive, name: Option<String>, defaults: &Config) -> Result<Self> {
+    pub(super) fn from_archive(archive: &Archive, name: Option<String>, defaults: &Config) -> Result<Self> {
         for needed in [agent_archive::AGENT_MEMBER, agent_archive::WORKSPACE_MEMBER] {
             if !archive.contains(needed) {
                 return Err(archive_error(ArchiveError::Unlisted(needed.into())));
@@ -72,7 +72,7 @@ impl ImportPlan {
     }
 
     /// Assigns a new id to the agent. It cannot fail, because a valid configuration stays valid with another id.
-    pub fn assign_new_id(&mut self, defaults: &Config) -> Result<()> {
+    pub(super) fn assign_new_id(&mut self, defaults: &Config) -> Result<()> {
         let mut map = self.config.map().clone();
         map.insert("id".into(), Uuid::new_v4().to_string().into());
         self.config = AgentConfig::from_map(map, defaults).map_err(Error::internal)?;
@@ -110,7 +110,7 @@ fn parse_memories(archive: &Archive, config: &AgentConfig) -> Result<Vec<MemoryR
 }
 
 /// Converts the reason why an archive cannot be used.
-pub fn archive_error(why: ArchiveError) -> Error {
+pub(super) fn archive_error(why: ArchiveError) -> Error {
     let what = format!("the archive cannot be used: {why}");
     match why {
         ArchiveError::Io(e) => Error::io("the archive cannot be used", &e),
@@ -122,7 +122,7 @@ pub fn archive_error(why: ArchiveError) -> Error {
 }
 
 /// Writes the archive's files into `dir`, the workspace still as a bundle. Returns the stamp of agent.json. Blocks.
-pub fn unpack_files(archive: &Archive, dir: &Path, config: &AgentConfig) -> Result<String> {
+pub(super) fn unpack_files(archive: &Archive, dir: &Path, config: &AgentConfig) -> Result<String> {
     let failed = |e: std::io::Error| Error::io("cannot write the agent's files", &e);
     if archive.size() > available_bytes(dir)? {
         return Err(Error::disk_full());
@@ -145,13 +145,13 @@ pub fn unpack_files(archive: &Archive, dir: &Path, config: &AgentConfig) -> Resu
 }
 
 /// Returns how many bytes an import may still write to the file system of `dir`.
-pub fn available_bytes(dir: &Path) -> Result<u64> {
+pub(super) fn available_bytes(dir: &Path) -> Result<u64> {
     let there = rustix::fs::statvfs(dir).map_err(|e| Error::io("cannot see how much room there is", &e.into()))?;
     Ok(there.f_bavail.saturating_mul(there.f_frsize).saturating_sub(RESERVED_DISK_BYTES))
 }
 
 /// Syncs the file system of `dir`. Blocks.
-pub fn sync_files(dir: &Path) -> Result<()> {
+pub(super) fn sync_files(dir: &Path) -> Result<()> {
     let failed = |e: std::io::Error| Error::io("cannot bring the agent to the disk", &e);
     let file = File::open(dir).map_err(failed)?;
     map_sync_error(rustix::fs::syncfs(&file).map_err(Into::into)).map_err(failed)

@@ -21,7 +21,7 @@ struct SessionIds {
 
 /// Changes the headers of those files in `sessions` that need another id, parent or agent. Returns how many sessions
 /// got a new id. A file that cannot be read stays unchanged.
-pub async fn resolve_conflicts(ops: &Ops, sessions: &Path, plan: &ImportPlan) -> Result<u64> {
+pub(super) async fn resolve_conflicts(ops: &Ops, sessions: &Path, plan: &ImportPlan) -> Result<u64> {
     let dir = sessions.to_owned();
     let found = run_blocking(move || read_session_ids(&dir)).await?;
     let (mut new, mut seen) = (HashMap::new(), HashSet::new());

@@ -20,7 +20,7 @@ const PACK_SCRIPT: &str = include_str!("pack.sh");
 const UNPACK_SCRIPT: &str = include_str!("unpack.sh");
 
 /// Path of the bundle in an otherwise empty workspace.
-pub const BUNDLE_PATH: &str = ".git/chorus.bundle";
+pub(super) const BUNDLE_PATH: &str = ".git/chorus.bundle";
 
 /// The time limit of each script.
 const SCRIPT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
@@ -37,7 +37,7 @@ const EXIT_FOREIGN_REPOSITORY: i32 = 29;
 ///
 /// # Errors
 /// `git_failed` with git's message.
-pub async fn pack(ops: &Ops, workspace: &Path, out: &File) -> Result<Vec<String>> {
+pub(super) async fn pack(ops: &Ops, workspace: &Path, out: &File) -> Result<Vec<String>> {
     let out = out.try_clone().map_err(|e| Error::io("cannot write the workspace", &e))?;
     let (exit, said) = run_script(ops, workspace, PACK_SCRIPT, Vec::new(), out.into()).await?;
     match exit {
@@ -53,7 +53,7 @@ pub async fn pack(ops: &Ops, workspace: &Path, out: &File) -> Result<Vec<String>
 ///
 /// # Errors
 /// `git_failed` with git's message, `disk_full`.
-pub async fn unpack(ops: &Ops, workspace: &Path, most: u64) -> Result<()> {
+pub(super) async fn unpack(ops: &Ops, workspace: &Path, most: u64) -> Result<()> {
     let env = vec![("MOST".into(), most.to_string().into()), ("GIT_ALLOW_PROTOCOL".into(), "file".into())];
     match run_script(ops, workspace, UNPACK_SCRIPT, env, Stdio::null()).await? {
         (Exit::Code(0), _) => Ok(()),
