@@ -56,7 +56,7 @@ pub fn find_problems_in_copy(path: &Path) -> Vec<String> {
     if let Some(what) = length_fault(path) {
         return vec![what];
     }
-    let asked = sqlite::open_copy(path).map_err(StoreError::from).and_then(|conn| {
+    let asked = sqlite::open_copy(path).and_then(|conn| {
         let mut statement = conn.prepare("PRAGMA integrity_check(20)")?;
         let lines = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
         Ok(lines)
@@ -74,7 +74,7 @@ pub fn find_problems_in_journal_copy(path: &Path) -> Vec<String> {
     if !found.is_empty() {
         return found;
     }
-    let checked = match sqlite::open_copy(path).map_err(StoreError::from).and_then(|conn| journal::check(&conn)) {
+    let checked = match sqlite::open_copy(path).and_then(|conn| journal::check(&conn)) {
         Ok(checked) => checked,
         Err(failure) => return vec![failure.0.message],
     };
