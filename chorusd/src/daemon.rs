@@ -1,6 +1,8 @@
 //! The composition root: the one file that names every part of the daemon, and the order of start and stop.
 
 mod repair;
+#[cfg(test)]
+mod start_tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;

@@ -41,15 +41,6 @@ pub fn at_end_of_block(text: &str, head: &str, new: &str) -> Option<String> {
     Some(insert(&lines, at, &indented(new, &" ".repeat(margin + 4))))
 }
 
-/// Counts one more in `: [&str; N]` behind `name`, if it has a number there.
-pub fn one_more(text: &str, name: &str) -> Option<String> {
-    let start = text.find(&format!("const {name}: ["))?;
-    let open = start + text[start..].find("; ")? + 2;
-    let close = open + text[open..].find(']')?;
-    let count: usize = text[open..close].parse().ok()?;
-    Some(format!("{}{}{}", &text[..open], count + 1, &text[close..]))
-}
-
 fn indented(new: &str, like: &str) -> String {
     let margin = &like[..like.len() - like.trim_start().len()];
     new.lines().map(|line| format!("{margin}{line}")).collect::<Vec<_>>().join("\n")
@@ -75,10 +66,10 @@ mod tests {
 
     #[test]
     fn lists_grow_by_one() {
-        let text = "const ALL: [&str; 2] = [\n    a::A,\n    b::B,\n];\n";
-        let text = behind_last(text, "b::C,", |line| line.starts_with("b::")).unwrap();
-        assert_eq!(one_more(&text, "ALL").unwrap(), "const ALL: [&str; 3] = [\n    a::A,\n    b::B,\n    b::C,\n];\n");
-        assert_eq!(one_more("const ALL: &[&str] = &[];", "ALL"), None);
+        let text = "routes! {\n    a::A;\n    b::B;\n}\n";
+        let grown = behind_last(text, "b::C;", |line| line.starts_with("b::")).unwrap();
+        assert_eq!(grown, "routes! {\n    a::A;\n    b::B;\n    b::C;\n}\n");
+        assert_eq!(behind_last(text, "c::D;", |line| line.starts_with("c::")), None);
     }
 
     #[test]

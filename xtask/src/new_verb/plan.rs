@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::edit::{at_end_of_block, before_first, behind_last, import, module, one_more};
+use super::edit::{at_end_of_block, before_first, behind_last, import, module};
 use super::names::Names;
 use super::snippets::{self, Idiom};
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use crate::workspace::{names as entries, read};
 const METHODS: &str = "proto/src/methods";
 const GOLDEN: &str = "proto/golden/v1";
 const GOLDEN_TEST: &str = "proto/tests/golden.rs";
-const OPS: &str = "chorusd/crates/engine/src/ops/";
+const OPS: &str = "chorusd/crates/engine/src/ops";
 const DISPATCH: &str = "chorusd/src/server/dispatch.rs";
 const COMMANDS: &str = "chorusctl/src/commands";
 const TESTS: &str = "tests/e2e";
@@ -123,18 +123,10 @@ impl Drafts<'_> {
             self.add_module(&format!("{OPS}/mod.rs"), "pub mod", noun)?;
         }
         self.add_import(DISPATCH)?;
-        let line = format!("{noun}::{verb_type}::NAME,");
-        self.change(DISPATCH, &line, |text| {
-            let listed = |line: &str| line.ends_with("::NAME,");
-            let sibling = |line: &str| listed(line) && line.starts_with(&format!("{noun}::"));
-            let text = behind_last(text, &line, sibling).or_else(|| behind_last(text, &line, listed))?;
-            one_more(&text, "METHOD_NAMES").or(Some(text))
-        })?;
-        let fallback = snippets::dispatch_arm(self.names);
-        self.change(DISPATCH, &fallback, |text| {
-            let arm = self.names.arm_like(text)?;
-            behind_last(text, &arm, |line| is_plain_arm(line) && line.starts_with(&format!("{noun}::")))
-                .or_else(|| behind_last(text, &arm, is_plain_arm))
+        let row = format!("inline {noun}::{verb_type} => {noun}::{verb}::{verb};");
+        self.change(DISPATCH, &row, |text| {
+            behind_last(text, &row, |line| line.starts_with(&format!("inline {noun}::")))
+                .or_else(|| behind_last(text, &row, |line| line.starts_with("inline ")))
         })
     }
 
@@ -243,23 +235,6 @@ impl Drafts<'_> {
         }
         Ok(())
     }
-}
-
-impl Names {
-    /// Makes an arm of the dispatch table from a plain one that is there: only its method and its op differ.
-    fn arm_like(&self, text: &str) -> Option<String> {
-        let line = text.lines().map(str::trim).find(|line| is_plain_arm(line))?;
-        let (method, _) = line.split_once("::NAME")?;
-        let (_, op) = line.split_once("|p| ")?;
-        let (op, _) = op.split_once('(')?;
-        let Self { noun, verb, verb_type, .. } = self;
-        Some(line.replace(op, &format!("ops::{noun}::{verb}::{verb}")).replace(method, &format!("{noun}::{verb_type}")))
-    }
-}
-
-/// Returns true for an arm on one line whose op takes the ops and the parameters and nothing else.
-fn is_plain_arm(line: &str) -> bool {
-    line.contains("::NAME => ") && line.contains("|p| ops::") && line.contains("(o, p)).await,")
 }
 
 /// Adds a line behind the last of the same noun, else behind the last of any.

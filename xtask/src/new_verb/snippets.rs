@@ -60,13 +60,6 @@ pub async fn {verb}(_ops: &Ops, _params: {verb_type}Params) -> Result<{verb_type
     )
 }
 
-pub fn dispatch_arm(names: &Names) -> String {
-    let Names { noun, verb, verb_type, .. } = names;
-    format!(
-        "{noun}::{verb_type}::NAME => answer.run_inline::<{noun}::{verb_type}, _, _>(params, |p| ops::{noun}::{verb}::{verb}(o, p)).await,"
-    )
-}
-
 pub fn command(names: &Names, idiom: &Idiom) -> String {
     let Names { noun, verb, verb_type, .. } = names;
     let (imports, error) = (idiom.imports.join("\n"), &idiom.error);

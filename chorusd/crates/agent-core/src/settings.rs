@@ -1,8 +1,8 @@
 //! The settings of an agent, as its state machine needs them.
 
+use core::time::Duration;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
 use chorus_permissions::Profile;
 use uuid::Uuid;

@@ -10,14 +10,14 @@
 //!
 //! let spec = ProfileSpec {
 //!     bash: BashMode::Parsed,
-//!     allow: vec![r"bash:git status".into(), r"bash:ls( .*)?".into()],
-//!     deny: vec![r"bash:rm( .*)?".into()],
+//!     allow: vec!["tool:bash:git status".into(), "tool:bash:ls( .*)?".into()],
+//!     deny: vec!["tool:bash:rm( .*)?".into()],
 //!     ..ProfileSpec::default()
 //! };
 //! let profile = Profile::new(spec)?;
-//! assert_eq!(profile.judge("bash:git status").decision, Decision::Allow);
+//! assert_eq!(profile.judge("tool:bash:git status").decision, Decision::Allow);
 //! // Each part of a command is judged by itself, and the strictest verdict wins.
-//! assert_eq!(profile.judge("bash:ls && rm -r x").decision, Decision::Deny);
+//! assert_eq!(profile.judge("tool:bash:ls && rm -r x").decision, Decision::Deny);
 //! # Ok::<(), chorus_permissions::ProfileError>(())
 //! ```
 

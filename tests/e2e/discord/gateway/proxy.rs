@@ -73,7 +73,7 @@ impl Proxy {
             .arg(&key)
             .arg("-out")
             .arg(&cert)
-            .args(["-addext", &format!("subjectAltName=DNS:{name}")])
+            .args(["-addext", &format!("subjectAltName=DNS:{name}"), "-addext", "basicConstraints=critical,CA:FALSE"])
             .output();
         if !made.is_ok_and(|made| made.status.success()) {
             skip("openssl is not installed: no certificate for the proxy");

@@ -1,0 +1,56 @@
+//! The table of methods: each has one operation, and one of five ways to run it.
+
+/// Makes `METHOD_NAMES` and `route` of a table of methods.
+///
+/// - `inline` runs the operation in the connection's task, and `spawned` in one of its own;
+/// - `…_of_connection` passes the connection on;
+/// - `spawned_…` of these passes what reports progress to the client, too, and `spawned_with_progress` only that.
+macro_rules! routes {
+    ($($kind:ident $group:ident :: $method:ident => $($op:ident)::+;)*) => {
+        /// The names of these methods.
+        const ROUTED_NAMES: &[&str] = &[$($group::$method::NAME),*];
+
+        /// Runs a request whose method is in the table.
+        async fn route(
+            (name, params): (&str, Option<&RawValue>),
+            answer: Responder<'_>,
+            ops: Arc<Ops>,
+            caller: ClientHandle,
+        ) -> Option<Frame> {
+            match name {
+                $($group::$method::NAME => {
+                    // On the heap, so that a request takes no more room than its own operation needs.
+                    let reply: BoxFuture<'_, Option<Frame>> =
+                        Box::pin(routes!(@$kind $group::$method, ops::$($op)::+, answer, params, ops, caller));
+                    reply.await
+                })*
+                other => answer.reply_error(&unknown_method_error(other)),
+            }
+        }
+    };
+    (@inline $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {
+        $answer.run_inline::<$method, _, _>($params, |p| $op(&$ops, p))
+    };
+    (@inline_of_connection $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {
+        $answer.run_inline::<$method, _, _>($params, |p| $op(&$ops, $caller.connection, p))
+    };
+    (@spawned $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {
+        $answer.run_spawned::<$method, _, _>($params, move |p| async move {
+            $ops.store.escalate_fatal($op(&$ops, p).await)
+        })
+    };
+    (@spawned_with_progress $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {{
+        let progress = progress_callback($answer.id, $caller.to_client);
+        $answer.run_spawned::<$method, _, _>($params, move |p| async move {
+            $ops.store.escalate_fatal($op(&$ops, p, progress).await)
+        })
+    }};
+    (@spawned_of_connection $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {{
+        let progress = progress_callback($answer.id, $caller.to_client);
+        $answer.run_spawned::<$method, _, _>($params, move |p| async move {
+            $ops.store.escalate_fatal($op(&$ops, $caller.connection, p, progress).await)
+        })
+    }};
+}
+
+pub(super) use routes;
