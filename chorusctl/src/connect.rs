@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use chorus_proto::Client;
 use chorus_proto::error::exit;
-use chorus_proto::instance::{self, LockHolder};
+use chorus_proto::lock_file::{self, LockHolder};
 use chorus_proto::paths::InstancePaths;
-use chorus_proto::server::ForeignServer;
+use chorus_proto::server_owner::ForeignServer;
 
 use crate::cli::GlobalOptions;
 use crate::error::{Error, os_error_text};
@@ -85,7 +85,7 @@ pub fn untrusted_error(error: &io::Error) -> Error {
 #[must_use]
 pub fn no_daemon_error(places: &InstancePaths) -> Error {
     let failure = Error::no_daemon(format!("no daemon listens at {}", places.socket.display()));
-    match instance::lock_holder(&places.home) {
+    match lock_file::lock_holder(&places.home) {
         None => failure.with_hint("chorusctl daemon start"),
         Some(holder) => describe_holder(failure, places, &holder),
     }
@@ -151,5 +151,5 @@ fn wait_for_rival(places: &InstancePaths, global: &GlobalOptions, deadline: Inst
 
 /// Returns true if the daemon of the home listens on another socket than that of `places`.
 fn listens_elsewhere(places: &InstancePaths) -> bool {
-    instance::lock_holder(&places.home).and_then(|holder| holder.socket).is_some_and(|socket| socket != places.socket)
+    lock_file::lock_holder(&places.home).and_then(|holder| holder.socket).is_some_and(|socket| socket != places.socket)
 }

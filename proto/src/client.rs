@@ -11,11 +11,11 @@ use serde_json::value::RawValue;
 
 use crate::error::RpcError;
 use crate::frame::{self, MAX_FRAME};
-use crate::instance;
+use crate::lock_file;
 use crate::methods::Method;
 use crate::paths::InstancePaths;
 use crate::rpc::{IncomingMessage, OutgoingRequest, Progress, VERSION};
-use crate::server::{self, ForeignServer};
+use crate::server_owner::{self, ForeignServer};
 
 /// Error of a call.
 #[derive(Debug)]
@@ -74,11 +74,11 @@ impl Client {
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`] if no daemon listens,
-    /// [`crate::server::ForeignServer`] if another user's program does.
+    /// [`crate::server_owner::ForeignServer`] if another user's program does.
     pub fn connect(path: &Path) -> io::Result<Self> {
-        server::check_directory(path)?;
+        server_owner::check_directory(path)?;
         let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?)?;
-        server::check_peer(&stream, path)?;
+        server_owner::check_peer(&stream, path)?;
         Ok(Self { stream, next_id: 1, deadline: None, body: Vec::new() })
     }
 
@@ -92,7 +92,7 @@ impl Client {
             Err(error) if is_not_listening(&error) => error,
             connected => return connected,
         };
-        match instance::socket_elsewhere(places).map(|socket| Self::connect(&socket)) {
+        match lock_file::socket_elsewhere(places).map(|socket| Self::connect(&socket)) {
             None => Err(nobody),
             // The daemon of the lock file is stopping or has stopped.
             Some(Err(error)) if is_not_listening(&error) => Err(nobody),

@@ -14,11 +14,11 @@ use tokio_util::codec::{Decoder as _, Encoder as _};
 
 use crate::client::{CallError, is_not_listening};
 use crate::codec::FrameCodec;
-use crate::instance;
+use crate::lock_file;
 use crate::methods::Method;
 use crate::paths::InstancePaths;
 use crate::rpc::{IncomingMessage, OutgoingRequest, VERSION};
-use crate::server;
+use crate::server_owner;
 
 /// A connection to `chorusd`.
 #[derive(Debug)]
@@ -35,9 +35,9 @@ impl AsyncClient {
     /// # Errors
     /// The same as [`crate::Client::connect`].
     pub async fn connect(path: &Path) -> io::Result<Self> {
-        server::check_directory(path)?;
+        server_owner::check_directory(path)?;
         let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?).await?;
-        server::check_peer(&stream, path)?;
+        server_owner::check_peer(&stream, path)?;
         Ok(Self { stream, codec: FrameCodec::default(), incoming: BytesMut::new(), next_id: 1 })
     }
 
@@ -51,7 +51,7 @@ impl AsyncClient {
             Err(error) if is_not_listening(&error) => error,
             connected => return connected,
         };
-        let Some(socket) = instance::socket_elsewhere(places) else { return Err(nobody) };
+        let Some(socket) = lock_file::socket_elsewhere(places) else { return Err(nobody) };
         match Self::connect(&socket).await {
             Err(error) if is_not_listening(&error) => Err(nobody),
             connected => connected,

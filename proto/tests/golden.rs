@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
-    agent, agent_transfer, approvals, audit, backup, chain, context, daemon, doctor, events, export, import, memory,
-    models, permissions, send, session, settings, tasks, trash, tree, usage,
+    agent, agent_transfer, approvals, audit, backup, context, continuation, daemon, doctor, events, export, import,
+    memory, models, permissions, send, session, session_tree, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::{IncomingMessage, OutgoingRequest, Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -47,8 +47,8 @@ fn methods() -> Vec<MethodCase> {
         method_case::<context::Clear>(),
         method_case::<context::History>(),
         method_case::<context::Restore>(),
-        method_case::<chain::Resume>(),
-        method_case::<chain::Compact>(),
+        method_case::<continuation::Resume>(),
+        method_case::<continuation::Compact>(),
         method_case::<context::Rewind>(),
         method_case::<context::Pin>(),
         method_case::<context::Unpin>(),
@@ -60,10 +60,10 @@ fn methods() -> Vec<MethodCase> {
         method_case::<session::Expire>(),
         method_case::<session::Tag>(),
         method_case::<session::Untag>(),
-        method_case::<tree::Tree>(),
-        method_case::<tree::Branch>(),
-        method_case::<tree::Diff>(),
-        method_case::<tree::Merge>(),
+        method_case::<session_tree::Tree>(),
+        method_case::<session_tree::Branch>(),
+        method_case::<session_tree::Diff>(),
+        method_case::<session_tree::Merge>(),
         method_case::<trash::List>(),
         method_case::<trash::Restore>(),
         method_case::<trash::Empty>(),

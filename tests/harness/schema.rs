@@ -2,8 +2,8 @@
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
-    agent, agent_transfer, approvals, audit, backup, chain, context, daemon, doctor, events, export, import, memory,
-    models, permissions, send, session, settings, tasks, trash, tree, usage,
+    agent, agent_transfer, approvals, audit, backup, context, continuation, daemon, doctor, events, export, import,
+    memory, models, permissions, send, session, session_tree, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -53,8 +53,8 @@ pub fn protocol_schema() -> Value {
     all.add_method::<context::Clear>();
     all.add_method::<context::History>();
     all.add_method::<context::Restore>();
-    all.add_method::<chain::Resume>();
-    all.add_method::<chain::Compact>();
+    all.add_method::<continuation::Resume>();
+    all.add_method::<continuation::Compact>();
     all.add_method::<context::Rewind>();
     all.add_method::<context::Pin>();
     all.add_method::<context::Unpin>();
@@ -66,10 +66,10 @@ pub fn protocol_schema() -> Value {
     all.add_method::<session::Expire>();
     all.add_method::<session::Tag>();
     all.add_method::<session::Untag>();
-    all.add_method::<tree::Tree>();
-    all.add_method::<tree::Branch>();
-    all.add_method::<tree::Diff>();
-    all.add_method::<tree::Merge>();
+    all.add_method::<session_tree::Tree>();
+    all.add_method::<session_tree::Branch>();
+    all.add_method::<session_tree::Diff>();
+    all.add_method::<session_tree::Merge>();
     all.add_method::<trash::List>();
     all.add_method::<trash::Restore>();
     all.add_method::<trash::Empty>();

@@ -14,7 +14,7 @@ fn clients_that_look_do_not_keep_a_daemon_from_starting() -> io::Result<()> {
         for _ in 0..2 {
             scope.spawn(|| {
                 while !end.load(std::sync::atomic::Ordering::Relaxed) {
-                    let _ = chorus_proto::instance::lock_holder(home.path());
+                    let _ = chorus_proto::lock_file::lock_holder(home.path());
                 }
             });
         }

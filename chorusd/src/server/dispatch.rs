@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chorus_proto::error::CODE_METHOD_NOT_FOUND;
 use chorus_proto::methods::{
-    Method, agent, agent_transfer, approvals, audit, backup, chain, context, daemon, doctor, events, export, import,
-    memory, models, permissions, send, session, settings, tasks, trash, tree, usage,
+    Method, agent, agent_transfer, approvals, audit, backup, context, continuation, daemon, doctor, events, export,
+    import, memory, models, permissions, send, session, session_tree, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Request;
 use chorus_proto::{ErrorKind, RpcError};
@@ -61,8 +61,8 @@ routes! {
     inline context::Show => context::show::show;
     inline context::History => context::history::history;
     inline session::Get => session::get::get;
-    inline tree::Tree => session::tree::tree;
-    inline tree::Diff => session::diff::diff;
+    inline session_tree::Tree => session::tree::tree;
+    inline session_tree::Diff => session::diff::diff;
     inline export::Select => session::export::select;
     inline export::Read => session::export::read;
     inline permissions::List => permissions::list::list;
@@ -100,15 +100,15 @@ routes! {
     spawned agent::Use => agent::use_::use_;
     spawned agent::Config => agent::config::config;
     spawned settings::Set => settings::set::set;
-    spawned chain::Resume => context::resume::resume;
-    spawned chain::Compact => context::compact::compact;
+    spawned continuation::Resume => context::resume::resume;
+    spawned continuation::Compact => context::compact::compact;
     spawned session::Delete => session::delete::delete;
     spawned session::Purge => session::purge::purge;
     spawned session::Expire => session::expire::expire;
     spawned session::Tag => session::tag::tag;
     spawned session::Untag => session::untag::untag;
-    spawned tree::Branch => session::branch::branch;
-    spawned tree::Merge => session::merge::merge;
+    spawned session_tree::Branch => session::branch::branch;
+    spawned session_tree::Merge => session::merge::merge;
     spawned trash::Restore => trash::restore::restore;
     spawned trash::Empty => trash::empty::empty;
     spawned memory::Add => memory::add::add;

@@ -11,8 +11,8 @@ pub mod agent_transfer;
 pub mod approvals;
 pub mod audit;
 pub mod backup;
-pub mod chain;
 pub mod context;
+pub mod continuation;
 pub mod daemon;
 pub mod doctor;
 pub mod events;
@@ -23,10 +23,10 @@ pub mod models;
 pub mod permissions;
 pub mod send;
 pub mod session;
+pub mod session_tree;
 pub mod settings;
 pub mod tasks;
 pub mod trash;
-pub mod tree;
 pub mod usage;
 
 /// A method of the protocol.

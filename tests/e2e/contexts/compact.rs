@@ -1,7 +1,7 @@
 //! `context compact`: a save, and a fresh context that goes on from it.
 
-use chorus_proto::methods::chain::{Compact, CompactParams, CompactResult};
 use chorus_proto::methods::context::Rewind;
+use chorus_proto::methods::continuation::{Compact, CompactParams, CompactResult};
 use chorus_proto::{Client, ErrorKind, EventType, Message, Trigger};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};

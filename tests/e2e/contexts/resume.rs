@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use chorus_proto::methods::chain::{Resume, ResumeParams, ResumeResult};
 use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
+use chorus_proto::methods::continuation::{Resume, ResumeParams, ResumeResult};
 use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_proto::{Client, ErrorKind, Role, Trigger, WorkingSet};
 use chorus_tests::Daemon;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use chorus_proto::methods::agent::{Init, InitParams};
-use chorus_proto::methods::chain::{Resume, ResumeParams};
 use chorus_proto::methods::context::{Clear, ClearParams};
+use chorus_proto::methods::continuation::{Resume, ResumeParams};
 use chorus_proto::methods::events::{List as Events, ListParams as EventsParams};
 use chorus_proto::methods::session::{Expire, ExpireParams, ExpireResult};
 use chorus_proto::methods::trash::{Restore, RestoreParams};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use chorus_proto::Client;
-use chorus_proto::instance::{self, LockHolder};
+use chorus_proto::lock_file::{self, LockHolder};
 use chorus_tests::ctl::run_command;
 use chorus_tests::{DEADLINE, Daemon, Home, Output, wait_until};
 
@@ -24,7 +24,7 @@ fn soon<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {
 }
 
 fn holder(home: &Path) -> LockHolder {
-    instance::lock_holder(home).expect("a lock that is held")
+    lock_file::lock_holder(home).expect("a lock that is held")
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_socket_that_was_removed_is_bound_again_at_the_same_path() {
     }
     before.check_hello();
     soon("the lock file to be there again", || {
-        instance::lock_holder(&home.path).filter(|found| found.socket.is_some())
+        lock_file::lock_holder(&home.path).filter(|found| found.socket.is_some())
     });
     assert_eq!(holder(&home.path).pid, Some(daemon.pid));
     assert_eq!(daemon.terminate().code(), Some(0));

@@ -1,6 +1,6 @@
 //! Five links of a chain, each resumed.
 
-use chorus_proto::methods::chain::{Compact, CompactParams, Resume, ResumeParams};
+use chorus_proto::methods::continuation::{Compact, CompactParams, Resume, ResumeParams};
 use chorus_proto::{ItemSource, Message, Role, Trigger};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::Response;

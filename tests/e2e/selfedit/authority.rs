@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use chorus_proto::methods::chain::{Compact, CompactParams, Resume, ResumeParams};
 use chorus_proto::methods::context::{Clear, ClearParams};
+use chorus_proto::methods::continuation::{Compact, CompactParams, Resume, ResumeParams};
 use chorus_proto::{Client, NewMessage, Role, ToolCall};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::Response;

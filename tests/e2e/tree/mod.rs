@@ -8,7 +8,7 @@ mod files;
 mod merge;
 mod rewind;
 
-use chorus_proto::methods::tree::{
+use chorus_proto::methods::session_tree::{
     Branch, BranchParams, BranchResult, Diff, DiffParams, DiffResult, Tree, TreeParams, TreeResult,
 };
 use chorus_proto::{CallError, Client, NewMessage, Role, Session};

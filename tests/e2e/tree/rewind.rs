@@ -1,8 +1,8 @@
 //! `context rewind` in a link of a chain: what it cannot reach, and who can.
 
 use chorus_proto::CallError;
-use chorus_proto::methods::chain::{Resume, ResumeParams};
 use chorus_proto::methods::context::{Rewind, RewindParams};
+use chorus_proto::methods::continuation::{Resume, ResumeParams};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;

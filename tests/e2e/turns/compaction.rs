@@ -1,8 +1,8 @@
 //! Older messages leave the window: by themselves above a limit, by hand into a new link of the chain.
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
-use chorus_proto::methods::chain::{Compact, CompactParams, CompactResult};
 use chorus_proto::methods::context::{Clear, ClearParams, Pin, PinParams, Rewind, RewindParams, Show, ShowParams};
+use chorus_proto::methods::continuation::{Compact, CompactParams, CompactResult};
 use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_proto::{CallError, Client, ErrorKind, EventType, NewMessage, Role, WorkingSet};
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};

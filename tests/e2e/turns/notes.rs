@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
-use chorus_proto::methods::chain::{Compact, CompactParams, CompactResult};
 use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
+use chorus_proto::methods::continuation::{Compact, CompactParams, CompactResult};
 use chorus_proto::methods::models::{ModelsParams, Validate};
 use chorus_proto::methods::usage::{Show as Usage, UsageParams};
 use chorus_proto::{Client, ErrorKind, EventType, Item, ItemSource, NewMessage, Receipt, Role, WorkingSet};

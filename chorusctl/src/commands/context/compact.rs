@@ -1,6 +1,6 @@
 //! `chorusctl context compact`: saves the context and continues from its summary.
 
-use chorus_proto::methods::chain::{Compact, CompactParams};
+use chorus_proto::methods::continuation::{Compact, CompactParams};
 use chorus_proto::{ItemSource, Receipt};
 
 use crate::app::App;

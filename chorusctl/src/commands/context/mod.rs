@@ -15,8 +15,8 @@ pub mod resume;
 pub mod rewind;
 pub mod save;
 pub mod show;
+mod show_window;
 pub mod unpin;
-mod window;
 
 /// Work with an agent's live conversation
 #[derive(Debug, clap::Args)]

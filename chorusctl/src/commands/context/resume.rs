@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use chorus_proto::methods::chain::{Resume, ResumeParams, ResumeResult};
+use chorus_proto::methods::continuation::{Resume, ResumeParams, ResumeResult};
 use chorus_proto::methods::import::{CommitResult, ImportFormat};
 use chorus_proto::methods::session::{Get, GetParams};
 

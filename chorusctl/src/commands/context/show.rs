@@ -3,7 +3,7 @@
 use chorus_proto::methods::context::{Show, ShowParams};
 
 use super::pin::write_pinned_facts;
-use super::window;
+use super::show_window;
 use crate::app::App;
 use crate::commands::format;
 use crate::commands::transcript::{PAGE_SIZE, TranscriptPrinter};
@@ -25,7 +25,7 @@ pub struct Args {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if args.window {
-        return window::run(app);
+        return show_window::run(app);
     }
     let agent = app.agent();
     let following =

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use chorus_proto::Client;
-use chorus_proto::instance::{self, LockHolder};
+use chorus_proto::lock_file::{self, LockHolder};
 
 use crate::app::App;
 use crate::connect;
@@ -80,11 +80,11 @@ pub(super) fn stop(app: &App, patience: Duration) -> Result<StopOutcome, Error> 
 
 /// Finds the daemon that holds the lock. True: a daemon of an earlier release, which locks only the lock file.
 fn find_holder(home: &Path) -> Option<(LockHolder, bool)> {
-    if let Some(holder) = instance::lock_holder(home) {
+    if let Some(holder) = lock_file::lock_holder(home) {
         return Some((holder, false));
     }
     let holder = LockHolder::read(home).ok()?;
-    let file = home.join(instance::LOCK_FILE);
+    let file = home.join(lock_file::LOCK_FILE);
     holder.pid.is_some_and(|pid| has_open_file(pid, &[&file])).then_some((holder, true))
 }
 
@@ -116,7 +116,7 @@ fn terminate(pid: u32, home: &Path) -> Result<(), String> {
         Err(rustix::io::Errno::SRCH) => return Ok(()),
         Err(error) => return Err(format!("process {pid} cannot be opened: {error}")),
     };
-    if !has_open_file(pid, &[home, &home.join(instance::LOCK_FILE)]) {
+    if !has_open_file(pid, &[home, &home.join(lock_file::LOCK_FILE)]) {
         return Err(format!("process {pid} does not hold the lock as far as can be seen from here"));
     }
     match pidfd_send_signal(&handle, Signal::TERM) {

@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use super::compaction::{Compaction, CompactionMode};
 use super::context::Context;
-use super::context_ops::new_head;
 use super::effect::{ContextEdit, ContextHead, Effect};
 use super::event::{CommandOutcome, CompactionTarget, RequestId, RequestMeta, Resume};
+use super::exclusive_ops::new_head;
 use super::state::{AfterSave, AppendOwner, ExclusiveOp, PendingAppend, Replacement, State, context_from_head};
 use super::turn::EventTime;
 

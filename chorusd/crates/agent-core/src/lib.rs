@@ -9,15 +9,15 @@
 pub mod compaction;
 pub mod context;
 mod context_edits;
-mod context_ops;
 pub mod continuation;
 pub mod effect;
 pub mod event;
+mod exclusive_ops;
 mod exclusive_results;
 pub mod extraction_result;
 pub mod interruption;
-mod loading;
 mod model_reply;
+mod partial_load;
 mod resent_message;
 mod settings;
 pub mod state;

@@ -24,7 +24,7 @@ use super::event::{
     AgentCommand, AppendOutcome, CommandOutcome, Event, Request, RequestId, RequestMeta, Restore, Resume,
 };
 use super::interruption::Interruption;
-use super::loading::PartialLoad;
+use super::partial_load::PartialLoad;
 use super::resent_message::UnansweredTurn;
 use super::turn::{EventTime, OpenTurn, Turn};
 use super::turn_queue::QueuedTurn;

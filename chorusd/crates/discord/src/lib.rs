@@ -6,7 +6,6 @@
 mod announcements;
 mod app;
 mod approvals;
-mod chance;
 mod channels;
 mod commands;
 mod event;
@@ -31,7 +30,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use app::DiscordApp;
-use chance::chance;
 
 /// Capacity of the queue of gateway events that wait to be routed.
 const EVENT_QUEUE_LEN: usize = 4096;

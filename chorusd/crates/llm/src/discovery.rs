@@ -10,8 +10,8 @@ use chorus_config::{CallLimits, Config, KeySource, Provider, ProviderKind};
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
-use super::context_length;
 use super::error::{CallError, ErrorClass};
+use super::local_context_length;
 use super::model_catalog::{DiscoveryStatus, ModelCatalog, ModelInfo, ProviderModels};
 use super::models::Models;
 use super::providers::{self, RequestTarget, refusal_error};
@@ -146,7 +146,7 @@ async fn list_models(models: &Models, provider: &Provider, patience: Duration) -
     })?;
     // Servers on this machine answer immediately.
     let limits = CallLimits { total: LOCAL_TIMEOUT.min(limits.total), ..limits };
-    context_length::fill_context_lengths(models, provider, &mut found, limits).await;
+    local_context_length::fill_context_lengths(models, provider, &mut found, limits).await;
     Ok(found)
 }
 

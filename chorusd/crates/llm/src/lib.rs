@@ -5,10 +5,10 @@
 
 mod api_key;
 mod attempts;
-mod context_length;
 mod discovery;
 pub mod error;
 mod learned_limits;
+mod local_context_length;
 pub mod model_catalog;
 pub mod model_ref;
 mod model_resolver;

@@ -32,6 +32,8 @@ mod key_block;
 mod matchers;
 #[cfg(test)]
 mod matrix;
+mod normalized_text;
+mod normalized_text_reader;
 mod own_secrets;
 mod pattern_list;
 mod patterns;
@@ -41,8 +43,6 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod tool_calls;
-mod view;
-mod view_text;
 
 pub use head_tail::{HeadTail, OutputTail};
 pub use redactor::{FingerprintKey, Redactor};

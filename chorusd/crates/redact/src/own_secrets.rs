@@ -1,6 +1,6 @@
 //! The encodings in which the daemon's own keys may appear.
 
-use super::view::{LineMark, View};
+use super::normalized_text::{LineMark, View};
 
 /// Shorter keys are ordinary words that texts contain for other reasons: a local server accepts any key.
 pub(crate) const MIN_KEY_BYTES: usize = 8;

@@ -8,10 +8,10 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use chorus_base::Secret;
 use sha2::{Digest as _, Sha256};
 
+use super::normalized_text::View;
 use super::own_secrets::MIN_KEY_BYTES;
 use super::scanner::{Automaton, FoundSecret, ScanResult};
 use super::stream::StreamRedactor;
-use super::view::View;
 
 /// The key of fingerprints: random, and different for each home.
 pub type FingerprintKey = [u8; 32];

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::alphabet::{is_base64, is_base64url_or_dot};
+use super::normalized_text::{LineStart, View, line_mark};
 use super::redactor::{Redactor, into_string_lossy};
 use super::scanner::{Automaton, ScanResult};
-use super::view::{LineStart, View, line_mark};
 
 /// Largest number of bytes that are held back. A longer secret is replaced as far as it has arrived, and its
 /// continuation is dropped.

@@ -7,8 +7,8 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use self::agent_dirs::AgentDirs;
+use self::atomic_file_writer::{OutputDir, WriteOutcome};
 use self::export_session::ExportSession;
-use self::output_dir::{OutputDir, WriteOutcome};
 use self::parallel_writer::{JobOutcome, write_parallel};
 use crate::app::{App, parse_result};
 use crate::error::Error;
@@ -18,8 +18,8 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 
 mod agent_dirs;
+mod atomic_file_writer;
 mod export_session;
-mod output_dir;
 mod parallel_writer;
 mod session_text;
 

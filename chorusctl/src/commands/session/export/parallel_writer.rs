@@ -7,8 +7,8 @@ use std::thread;
 
 use chorus_proto::methods::export::ExportFormat;
 
+use super::atomic_file_writer::{OutputDir, WriteOutcome};
 use super::export_session::ExportSession;
-use super::output_dir::{OutputDir, WriteOutcome};
 use super::session_text::read_session_file;
 use crate::error::Error;
 

@@ -5,7 +5,7 @@
 //! [`plan_compaction`] decides which messages leave. Either a model extracts what to keep of them
 //! ([`CompactionPlan::compact_by_model`]) or rules find it ([`CompactionPlan::compact_by_rules`]).
 
-mod outcome;
+mod compaction_result;
 mod plan;
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use chorus_session::message::StoredMessage;
 use serde::{Deserialize, Serialize};
 
 use super::window::working_set_block;
-pub use outcome::check_worth_keeping;
+pub use compaction_result::check_worth_keeping;
 pub use plan::{CompactionPlan, find_window_start, plan_compaction};
 
 /// How many of the newest messages stay in the window, if they leave room for more.

@@ -3,7 +3,7 @@
 use chorus_proto::{Role, WorkingSet};
 use chorus_session::message::StoredMessage;
 
-use super::outcome::without_derived;
+use super::compaction_result::without_derived;
 use super::{CompactionMode, MIN_KEPT_MESSAGES, tokens_with_working_set};
 use crate::window::working_set_block;
 

@@ -7,8 +7,8 @@ use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::context::{clear, compact, restore, resume, rewind, save};
 use chorus_engine::ops::discord::command_support;
 use chorus_engine::ops::resolve::with_expected_agent;
-use chorus_proto::methods::chain::{CompactParams, ResumeParams};
 use chorus_proto::methods::context::{ClearParams, RestoreParams, RewindParams, SaveParams};
+use chorus_proto::methods::continuation::{CompactParams, ResumeParams};
 use chorus_proto::{ErrorKind, Session};
 use uuid::Uuid;
 

@@ -7,7 +7,7 @@ mod event_parse;
 mod event_sender;
 mod identify;
 mod session_store;
-mod snapshot;
+mod synthetic_events;
 mod tunnel;
 
 use std::collections::HashSet;
@@ -30,7 +30,7 @@ use self::session_store::GatewaySessionStore;
 use super::app::DiscordApp;
 use super::event::GatewayEvent;
 use super::rest::RestError;
-use super::{chance, urls};
+use super::urls;
 
 /// The requested events: guilds with their channels and roles, messages in them, and the content of these.
 const INTENTS: Intents = Intents::GUILDS.union(Intents::GUILD_MESSAGES).union(Intents::MESSAGE_CONTENT);
@@ -171,7 +171,7 @@ impl Gateway<'_> {
         if self.is_inherited
             && let Some(kept) = &self.session
         {
-            match snapshot::fetch(&self.app.rest, kept).await {
+            match synthetic_events::fetch(&self.app.rest, kept).await {
                 Ok(told) => told.into_iter().for_each(|event| self.state.dispatch(self.app, event)),
                 Err(RestError::Unauthorized) => return Err(ConnectionEnd::Permanent(INVALID_TOKEN)),
                 Err(e) if e.is_transient() => return Err(connection_lost(e.to_string())),
@@ -219,7 +219,7 @@ impl Gateway<'_> {
     /// Returns the pause before the next try. `reached`: Discord was reached, so the next try may begin a new session.
     fn backoff_pause(&mut self, stayed: Option<Duration>, reached: bool) -> Pause {
         let next = if reached && self.session.is_none() { ConnectCost::Counted } else { ConnectCost::Free };
-        Pause::For(self.backoff.next_wait(stayed, next, chance()))
+        Pause::For(self.backoff.next_wait(stayed, next, fastrand::f64()))
     }
 
     /// Waits before the next try, and reports the wait in the state if it is long.

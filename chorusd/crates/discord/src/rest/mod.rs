@@ -11,7 +11,7 @@ mod messages;
 mod rate_limit;
 mod request;
 mod route_key;
-mod transport;
+mod send_with_retries;
 
 use std::time::Duration;
 

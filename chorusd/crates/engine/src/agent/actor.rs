@@ -32,7 +32,7 @@ use super::prompt_size::ConversationSize;
 use super::registry::Registry;
 use super::tool_runner::ToolRunner;
 use super::turn_priority::TurnGuard;
-use super::{idle_notice, model_call, recovery, save, workspace_checkpoint};
+use super::{context_loader, idle_notice, model_call, session_save, workspace_checkpoint};
 
 /// A command on its way to an actor.
 #[derive(Debug)]
@@ -141,7 +141,7 @@ impl Actor {
         let (registry, now) = (&self.registry, self.registry.clock.now());
         let whole = registry.is_damaged(head.context);
         // Boxed: loading needs a large future, and this task lives as long as the context.
-        let loading = Box::pin(recovery::load_state(&registry.store, &registry.home, head, deadline, now, whole));
+        let loading = Box::pin(context_loader::load_state(&registry.store, &registry.home, head, deadline, now, whole));
         let (state, remaining) = loading.await;
         self.state = state;
         let Some(remaining) = remaining else {
@@ -149,7 +149,7 @@ impl Actor {
         };
         // A load that fails emits an event with the agent's name, possibly before the first request has set the name.
         self.name = registry.agents.by_id(self.agent).map(|entry| entry.settings.name.clone()).unwrap_or_default();
-        let loaded = recovery::finish_loading(registry.clone(), head.clone(), remaining);
+        let loaded = context_loader::finish_loading(registry.clone(), head.clone(), remaining);
         self.running.push(loaded.boxed());
     }
 
@@ -251,7 +251,7 @@ impl Actor {
                 // In a task of its own, so that writing goes on while this actor is busy.
                 let task = tokio::spawn(async move {
                     let checkpoint = workspace_checkpoint::checkpoint_workspace(&registry, &draft);
-                    save::save(&registry.store, &registry.summaries, *draft, checkpoint).await
+                    session_save::save(&registry.store, &registry.summaries, *draft, checkpoint).await
                 });
                 let written = task
                     .map(|ended| Event::SessionWritten(ended.unwrap_or_else(|e| Err(Error::internal(e.to_string())))));

@@ -4,7 +4,7 @@
 //! it. What cannot be recorded is denied. Answers are given only through [`Approvals::claim`], which checks who
 //! answers; no text of a message counts as an answer.
 
-mod claim;
+mod answer;
 mod pending;
 mod question;
 
@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use self::pending::{ApprovalOutcome, OpenQuestion, PendingApprovals};
-pub use claim::{Claim, PermissionsChange, RecordedAnswer};
+pub use answer::{Claim, PermissionsChange, RecordedAnswer};
 pub use question::{ApprovalAnswer, Question};
 
 /// Maximum number of open questions of one agent. Nobody would read more.

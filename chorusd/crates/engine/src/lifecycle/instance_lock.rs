@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
-use chorus_proto::instance::{LOCK_FILE, LockHolder};
+use chorus_proto::lock_file::{LOCK_FILE, LockHolder};
 
 use super::file_identity::FileIdentity;
 

@@ -7,6 +7,7 @@ pub mod audit;
 pub mod backup;
 mod catalog_rebuild;
 pub mod catalog_sync;
+pub mod connection_files;
 pub mod context;
 mod context_meter;
 pub mod discord;
@@ -26,7 +27,6 @@ pub mod settings;
 pub mod status;
 pub mod tasks;
 pub mod tool_host;
-pub mod transfers;
 pub mod trash;
 pub mod usage;
 pub mod wire_types;
@@ -80,9 +80,9 @@ pub struct Ops {
     pub running_tasks_sync: tasks::RunningTasksSync,
     /// Spool files of transcripts that are being imported, of agents that are being imported, and of agents that are
     /// being exported.
-    pub transcript_uploads: transfers::Transfers<transfers::TranscriptUpload>,
-    pub agent_uploads: transfers::Transfers<()>,
-    pub agent_downloads: transfers::Transfers<()>,
+    pub transcript_uploads: connection_files::Transfers<connection_files::TranscriptUpload>,
+    pub agent_uploads: connection_files::Transfers<()>,
+    pub agent_downloads: connection_files::Transfers<()>,
     /// Backups that are being made.
     pub backups: backup::Backups,
     /// The state of the Discord connection, and the channel operations that it offers.

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::session::get;
 use super::{Ops, run_blocking};
-use crate::agent::save::{SessionTarget, write_session};
+use crate::agent::session_save::{SessionTarget, write_session};
 
 /// The tag of salvaged sessions.
 const SALVAGED_TAG: &str = "salvaged";

@@ -3,12 +3,12 @@
 mod delegation;
 mod git_dir;
 mod hidden_chars;
+mod implicit_output_files;
 mod normalize;
 mod paths;
 mod safe_programs;
 mod strict_parser;
 mod syntax_tree;
-mod unpack;
 mod variables;
 mod wrappers;
 
@@ -120,7 +120,7 @@ fn analyze_plain(text: &str, commands: Vec<SimpleCommand>, workspace: &Workspace
         } else {
             let guard = variables::ask_reason(&simple.assignments)
                 .or_else(|| wrappers::ask_reason(&words))
-                .or_else(|| unpack::ask_reason(&words))
+                .or_else(|| implicit_output_files::ask_reason(&words))
                 .or(git_dir)
                 .or_else(|| wrappers::changed_directory_reason(&words).filter(|_| moved))
                 .or_else(|| simple.words.first().and_then(obscured_name_reason));

@@ -20,7 +20,7 @@ mod markdown;
 mod openai;
 mod raw_object;
 #[cfg(test)]
-mod real_data;
+mod real_transcript_tests;
 mod sink;
 #[cfg(test)]
 mod test_support;

@@ -9,7 +9,7 @@ mod comment;
 mod escape;
 mod fenced_block;
 pub mod heading_form;
-mod safe_text;
+mod needs_fence;
 mod section;
 mod speaker;
 mod summary;
@@ -17,7 +17,7 @@ mod timing_line;
 
 pub use comment::{MESSAGE_COMMENT, SESSION_COMMENT, parse_comment, render_comment};
 pub use fenced_block::{BlockKind, FencedBlock};
-pub use safe_text::{is_safe_text, one_line};
+pub use needs_fence::{is_safe_text, one_line};
 pub use section::Section;
 pub use speaker::{parse_speaker_label, speaker_label};
 pub use summary::{END as SUMMARY_END, START as SUMMARY_START, SummaryBlock};

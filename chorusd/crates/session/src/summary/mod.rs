@@ -5,7 +5,7 @@
 //! [`parse_summary`] and [`parse_extraction`] parse the answers. [`merge_working_sets`] and [`build_merge_report`]
 //! combine two branches. [`build_background`] writes what a continuation is given of the session before it.
 
-mod carry_over;
+mod continuation_text;
 mod extractive;
 mod findings;
 mod items;
@@ -22,7 +22,9 @@ mod text_limit;
 mod transcript;
 mod user_goal;
 
-pub use carry_over::{acknowledgement_prompt, build_acknowledgement, build_background, sanitize_acknowledgement};
+pub use continuation_text::{
+    acknowledgement_prompt, build_acknowledgement, build_background, sanitize_acknowledgement,
+};
 pub use extractive::{ExtractiveSummary, extract_summary};
 pub use findings::{Findings, MAX_ITEMS_PER_KIND, collect_findings};
 pub use merge::{Branch, build_merge_report, merge_working_sets, sanitize_merge_report};

@@ -14,7 +14,7 @@ use super::context_row::{self, NewContextRow, to_nanos};
 use super::events::{self, NewEvent};
 use super::record::Record;
 use super::records::RecordChain;
-use super::turn::{self, KnownTurn, TurnMark};
+use super::turn_marks::{self, KnownTurn, TurnMark};
 use crate::sqlite::StoreResult;
 
 /// Messages to append to a live context.
@@ -55,7 +55,7 @@ pub(super) fn append_in_transaction(
     {
         return Ok((JournalAppendOutcome::RepeatedAppend(answer), None));
     }
-    if let Some(known) = turn::find_repeated(conn, append.agent, append.mark.as_ref())? {
+    if let Some(known) = turn_marks::find_repeated(conn, append.agent, append.mark.as_ref())? {
         return Ok((JournalAppendOutcome::RepeatedTurn(known), None));
     }
     let mut chain = RecordChain::open_or_create(conn, append.context, &append.begin)?;
@@ -66,7 +66,7 @@ pub(super) fn append_in_transaction(
     let messages = context_row::add_totals(conn, append.context, totals, append.at, append.deadline, chain.newest())?;
     let answer = AppendResult { appended: totals.messages, messages, secrets_found: None };
     if let Some(mark) = &append.mark {
-        turn::store_mark(conn, append.agent, append.context, mark, append.at)?;
+        turn_marks::store_mark(conn, append.agent, append.context, mark, append.at)?;
     }
     if let Some(key) = &append.key {
         conn.prepare_cached("INSERT INTO append_keys (agent_id, key, appended, messages, at) VALUES (?1,?2,?3,?4,?5)")?

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chorus_agent_core::compaction::tokens_with_working_set;
 use chorus_agent_core::event::{AgentCommand, CommandOutcome, CompactionTarget, Resume};
 use chorus_base::error::{Error, Result};
-use chorus_proto::methods::chain::{CompactParams, CompactResult};
+use chorus_proto::methods::continuation::{CompactParams, CompactResult};
 use chorus_proto::{ErrorKind, ItemSource, Receipt, Session};
 use chorus_session::message::ContextNo;
 

@@ -12,8 +12,8 @@ pub mod rewind;
 pub mod save;
 pub mod session_prefix;
 pub mod show;
+mod show_window;
 pub mod unpin;
-mod window;
 
 use chorus_base::error::Error;
 

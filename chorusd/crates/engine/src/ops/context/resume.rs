@@ -3,7 +3,7 @@
 use chorus_agent_core::event::{AgentCommand, CommandOutcome, Resume};
 use chorus_base::error::Result;
 use chorus_base::requester::Requester;
-use chorus_proto::methods::chain::{ResumeParams, ResumeResult};
+use chorus_proto::methods::continuation::{ResumeParams, ResumeResult};
 
 use super::continuation_source::ContinuationSource;
 use super::wrong_reply;

@@ -7,7 +7,7 @@ use chorus_proto::methods::context::{ShowParams, ShowResult};
 use chorus_proto::{ContextInfo, WorkingSet};
 use chorus_session::message::StoredMessage;
 
-use super::window::describe_window;
+use super::show_window::describe_window;
 use super::wrong_reply;
 use crate::agent::agent_index::AgentEntry;
 use crate::ops::{Ops, context_meter, resolve};

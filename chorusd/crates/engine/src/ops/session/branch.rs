@@ -2,7 +2,7 @@
 
 use chorus_agent_core::event::CommandOutcome;
 use chorus_base::error::Result;
-use chorus_proto::methods::tree::{BranchParams, BranchResult};
+use chorus_proto::methods::session_tree::{BranchParams, BranchResult};
 
 use crate::ops::context::session_prefix::SessionPrefix;
 use crate::ops::context::wrong_reply;

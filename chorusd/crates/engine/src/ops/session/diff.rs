@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use chorus_agent_core::context::{PageBudget, fit_message};
 use chorus_base::error::Result;
-use chorus_proto::methods::tree::{DiffLine, DiffParams, DiffResult, Side};
+use chorus_proto::methods::session_tree::{DiffLine, DiffParams, DiffResult, Side};
 use chorus_session::content_eq::has_same_content;
 use chorus_session::message::StoredMessage;
 use chorus_store::session_index::{IndexedFile, MessageReader};

@@ -5,7 +5,7 @@ use chorus_agent_core::context::{PageBudget, PageRange, complete_calls_prefix, r
 use chorus_agent_core::event::{AgentCommand, CommandOutcome, Restore};
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
-use chorus_proto::methods::tree::{MergeParams, MergeResult};
+use chorus_proto::methods::session_tree::{MergeParams, MergeResult};
 use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, TokenPair, WorkingSet};
 use chorus_session::content_eq::has_same_content;
 use chorus_session::message::StoredMessage;

@@ -3,7 +3,7 @@
 use chorus_agent_core::context::PageBudget;
 use chorus_base::error::Result;
 use chorus_proto::Trigger;
-use chorus_proto::methods::tree::{TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
+use chorus_proto::methods::session_tree::{TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
 use chorus_session::tree::{Leaf, Node, Tree, arrange};
 use chorus_store::catalog::{LineageRow, SessionName};
 use uuid::Uuid;

@@ -1,6 +1,6 @@
 //! The operations `settings.*`.
 
-mod effective;
+mod effective_config;
 pub mod set;
 pub mod show;
 
@@ -8,7 +8,7 @@ use chorus_config::{Config, Origin};
 use chorus_proto::methods::settings::{From, Setting};
 use serde_json::Value;
 
-pub use effective::EffectiveConfig;
+pub use effective_config::EffectiveConfig;
 
 /// Converts a key into its form in the protocol.
 fn to_setting(config: &Config, key: String, value: Value) -> Setting {

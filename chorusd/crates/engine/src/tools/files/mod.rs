@@ -1,8 +1,8 @@
 //! The file tools. Paths are normalised once and opened beneath a held directory of the workspace.
 
 pub(super) mod append_file;
+mod atomic_write;
 pub(super) mod create_file;
-mod edit;
 mod line_format;
 mod locks;
 mod path_param;
@@ -20,8 +20,8 @@ use chorus_permissions::{Action, WorkspacePaths};
 use super::ToolContext;
 use super::tool::{Tool as _, ToolOutcome};
 use append_file::AppendFile;
+pub use atomic_write::Edit;
 use create_file::CreateFile;
-pub use edit::Edit;
 pub use locks::FileLocks;
 use path_param::PathParam;
 use str_replace::StrReplace;

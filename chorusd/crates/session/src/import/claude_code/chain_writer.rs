@@ -16,7 +16,7 @@ use super::line_seeker::LineSeeker;
 use super::main_branch::BranchPath;
 use super::message_builder::{add_line, speaker_role};
 use super::parents::find_node;
-use super::queue::QueueOperation;
+use super::queue_operation::QueueOperation;
 use super::sidechains::Chain;
 use super::titles::LeafOwner;
 

@@ -9,7 +9,7 @@ use super::super::anthropic::content::{Content, parse_content};
 use super::super::anthropic::message_builder::{ANTHROPIC, parse_usage};
 use super::super::json_values::parse_timestamp;
 use super::super::raw_object::RawObject;
-use super::queue::{self, QueueOperation};
+use super::queue_operation::{self, QueueOperation};
 use super::{authorship, qwen};
 
 /// Types of lines without a message. Those with a uuid are still part of the tree.
@@ -159,8 +159,8 @@ pub(super) fn parse(bytes: &[u8]) -> (Option<TreePosition<'_>>, LineKind<'_>) {
         "user" | "tool_result" => parse_message(&fields, Speaker::User),
         "assistant" => parse_message(&fields, Speaker::Assistant),
         "system" => parse_system(&fields),
-        "attachment" => queue::parse_attachment(&fields),
-        "queue-operation" => queue::parse_operation(&fields),
+        "attachment" => queue_operation::parse_attachment(&fields),
+        "queue-operation" => queue_operation::parse_operation(&fields),
         other => parse_title(&fields, other).map_or_else(|| classify_other(other), LineKind::Title),
     };
     let place = (uuid.is_some() || speaks || matches!(kind, LineKind::QueuedMessage(_))).then(|| TreePosition {

@@ -14,7 +14,7 @@ mod line_seeker;
 mod main_branch;
 mod message_builder;
 mod parents;
-mod queue;
+mod queue_operation;
 mod queued_messages;
 mod qwen;
 mod sidechains;

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use super::super::anthropic::content::Content;
 use super::index::NO_NODE;
 use super::line::TranscriptMessage;
-use super::queue::{QueueOperation, command_as_typed};
+use super::queue_operation::{QueueOperation, command_as_typed};
 
 /// Largest number of queued messages that are searched for in a line that may hold several.
 const MAX_MERGED_CANDIDATES: usize = 16;

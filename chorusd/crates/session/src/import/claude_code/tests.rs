@@ -5,9 +5,9 @@ use chorus_proto::methods::import::ImportFormat::ClaudeCode;
 
 use super::super::test_support::{ImportedSession, RecordingSink, import_as, now};
 
-mod person;
+mod authorship;
+mod queued_messages;
 mod qwen;
-mod typed;
 
 /// A line whose message has `content`. `parent` is a uuid or empty.
 fn line(kind: &str, uuid: &str, parent: &str, content: &str) -> String {

@@ -11,7 +11,7 @@ use super::super::sink::ImportedMetadata;
 use super::super::writer::SessionWriter;
 use super::entry::EntryKind;
 use super::message::parse_messages;
-use super::{blocks, content};
+use super::{anthropic_messages, content};
 
 /// The conversation that is being read.
 pub(super) struct ConversationReader<'w, 'a> {
@@ -74,8 +74,10 @@ impl<'w, 'a> ConversationReader<'w, 'a> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        let message =
-            NewMessage { source: Some(import_source(blocks::SOURCE_FORMAT)), ..NewMessage::text(Role::System, text) };
+        let message = NewMessage {
+            source: Some(import_source(anthropic_messages::SOURCE_FORMAT)),
+            ..NewMessage::text(Role::System, text)
+        };
         let message = message.complete(&mut *self.writer.new_id, self.writer.now);
         self.writer.write_message(&message)
     }

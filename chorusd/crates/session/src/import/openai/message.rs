@@ -9,7 +9,7 @@ use super::super::json_values::{
     import_source, json_list, json_string, minify_value, parse_timestamp, provider_object,
 };
 use super::super::raw_object::{RawObject, list_entries, string_value};
-use super::{blocks, content};
+use super::{anthropic_messages, content};
 
 /// Fields that may contain the time.
 pub(super) const TIME_FIELDS: [&str; 5] = ["timestamp", "created_at", "created", "create_time", "ts"];
@@ -36,7 +36,13 @@ pub(super) fn parse_messages(
     new_id: &mut dyn FnMut() -> String,
 ) -> Result<Vec<Message>, String> {
     if let Some(raw) = fields.get("content").filter(|raw| has_anthropic_blocks(raw)) {
-        return blocks::parse_messages(fields, parse_role(fields)?, raw, find_time(fields).unwrap_or(now), new_id);
+        return anthropic_messages::parse_messages(
+            fields,
+            parse_role(fields)?,
+            raw,
+            find_time(fields).unwrap_or(now),
+            new_id,
+        );
     }
     Ok(vec![parse_message(fields, now, new_id)?])
 }

@@ -2,7 +2,7 @@
 //! of a request), or JSONL of either messages or such objects. Cline and Roo Code store such lists, Cursor and droid
 //! such lines.
 
-mod blocks;
+mod anthropic_messages;
 mod content;
 mod conversation;
 mod entry;

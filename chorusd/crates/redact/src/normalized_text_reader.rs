@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use super::alphabet::is_alnum;
+use super::normalized_text::{Gap, View};
 use super::patterns::PATTERNS;
-use super::view::{Gap, View};
 
 /// The bytes of a view and the gaps between them.
 #[derive(Debug, Clone, Copy)]

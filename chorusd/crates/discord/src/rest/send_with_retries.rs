@@ -8,7 +8,6 @@ use tokio::time::{Instant, sleep};
 
 use super::route_key::RouteKey;
 use super::{Request, RestClient, RestError};
-use crate::chance;
 
 /// The user agent, in the form that Discord requires.
 const USER_AGENT_NAME: &str = concat!("DiscordBot (chorus, ", env!("CARGO_PKG_VERSION"), ")");
@@ -71,7 +70,7 @@ impl RestClient {
                 }
                 RestError::ServerError(_) | RestError::Unreachable(_) if (twice || unsent) && tries + 1 < MAX_TRIES => {
                     tries += 1;
-                    sleep(RETRY_INTERVAL.mul_f64(f64::from(tries) + chance())).await;
+                    sleep(RETRY_INTERVAL.mul_f64(f64::from(tries) + fastrand::f64())).await;
                 }
                 RestError::Unreachable(why) if unsent => return Err(RestError::Unconnected(why)),
                 error => return Err(error),
