@@ -85,9 +85,27 @@ impl Catalog {
         self.writer.submit_deferred(move |conn| insert_saved(conn, row, order, wanted))
     }
 
-    /// Inserts a session; replaces the rows with its id or with its name within the agent.
+    /// Inserts a session whose file was found; replaces the rows with its id or with its name within the agent. Does
+    /// nothing if there is a row for this very file: a save has inserted it meanwhile, and replacing it would lose the
+    /// summary that is requested with it.
     pub fn upsert_session(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
+            let known = conn
+                .prepare_cached(
+                    "SELECT 1 FROM sessions
+                     WHERE id = ?1 AND agent_id = ?2 AND session_id = ?3 AND sha256 = ?4 AND file_stamp = ?5 AND corrupt IS ?6",
+                )?
+                .exists(params![
+                    row.header.id.as_bytes(),
+                    row.header.agent_id.as_bytes(),
+                    row.header.session_id,
+                    row.sha256,
+                    row.file_stamp,
+                    row.corrupt
+                ])?;
+            if known {
+                return Ok(());
+            }
             conn.prepare_cached("DELETE FROM sessions WHERE id = ?1 OR (agent_id = ?2 AND session_id = ?3)")?
                 .execute(params![row.header.id.as_bytes(), row.header.agent_id.as_bytes(), row.header.session_id])?;
             insert(conn, &row)
@@ -469,5 +487,40 @@ mod tests {
         assert_eq!(shared_hex_digits(a, b), 9);
         assert_eq!(first_digits(a, 8), "1f3a9c02");
         assert_eq!(first_digits(a, 10), "1f3a9c02-11");
+    }
+
+    fn found(stamp: &str) -> SessionRow {
+        let header = serde_json::json!({
+            "schema": 2, "id": "1f3a9c02-1111-4000-8000-000000000000", "session_id": "s",
+            "agent_id": "00000000-0000-4000-8000-000000000001", "agent_name": "a", "description": null, "summary": null,
+            "summary_source": "none", "saved_at": "2026-01-02T03:04:05Z", "started_at": "2026-01-02T03:04:05Z",
+            "trigger": "manual_save", "model": null, "message_count": 1, "query_count": 1, "token_estimate": 1,
+            "restoration_tokens": {"input": 0, "output": 0}, "parent_id": null, "workspace_commit": null, "tags": [],
+            "working_set": {}
+        });
+        SessionRow {
+            header: serde_json::from_value(header).unwrap(),
+            sha256: "x".into(),
+            file_stamp: stamp.into(),
+            corrupt: None,
+            last_used_at: Timestamp::UNIX_EPOCH,
+            place: 0,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_found_while_its_save_inserts_it_keeps_the_summary_that_the_save_wants() {
+        let dir = tempfile::tempdir().unwrap();
+        let on_fatal: crate::OnFatal = std::sync::Arc::new(|_| ());
+        let (catalog, _) = Catalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH).unwrap();
+        let id = found("1").header.id;
+        let wanted = Some(PendingSummary { described: true });
+        catalog.insert_session(found("1"), SessionPlacement::Last, wanted).await.unwrap();
+        catalog.upsert_session(found("1")).await.unwrap();
+        assert!(catalog.pending_summary(id).await.unwrap().is_some());
+        // The file was changed by hand since: what it holds now is another text.
+        catalog.upsert_session(found("2")).await.unwrap();
+        assert_eq!(catalog.session(id).await.unwrap().unwrap().file_stamp, "2");
+        catalog.close().await.unwrap();
     }
 }
