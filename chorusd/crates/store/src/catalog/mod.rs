@@ -13,6 +13,7 @@ pub(super) mod schema;
 mod session_delete;
 mod sessions;
 mod settings;
+mod short_ids;
 mod summary_queue;
 mod tasks;
 mod unused_sessions;

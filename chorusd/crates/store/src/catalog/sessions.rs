@@ -8,6 +8,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params, param
 use uuid::Uuid;
 
 use super::Catalog;
+use super::short_ids::{select_short_ids, uuid_range};
 use super::summary_queue::{self, PendingSummary};
 use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::{StoreError, StoreResult};
@@ -307,23 +308,6 @@ fn select_names_with_base(conn: &Connection, agent: Uuid, base: &str) -> StoreRe
     Ok(statement.query_map(params![agent.as_bytes(), base], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 
-fn select_short_ids(conn: &Connection, ids: &[Uuid]) -> StoreResult<Vec<String>> {
-    let mut before = conn.prepare_cached("SELECT id FROM sessions WHERE id < ?1 ORDER BY id DESC LIMIT 1")?;
-    let mut after = conn.prepare_cached("SELECT id FROM sessions WHERE id > ?1 ORDER BY id LIMIT 1")?;
-    ids.iter()
-        .map(|id| {
-            let mut digits = 8;
-            for neighbour in [&mut before, &mut after] {
-                let other: Option<[u8; 16]> = neighbour.query_row([id.as_bytes()], |row| row.get(0)).optional()?;
-                if let Some(other) = other {
-                    digits = digits.max(shared_hex_digits(*id, Uuid::from_bytes(other)) + 1);
-                }
-            }
-            Ok(first_digits(*id, digits))
-        })
-        .collect()
-}
-
 fn delete_exact(conn: &Connection, session: &SessionHeader) -> StoreResult<()> {
     conn.prepare_cached("DELETE FROM sessions WHERE id = ?1 AND agent_id = ?2 AND session_id = ?3")?
         .execute(params![session.id.as_bytes(), session.agent_id.as_bytes(), session.session_id])?;
@@ -437,57 +421,9 @@ fn count_matching(conn: &Connection, listing: &SessionQuery) -> StoreResult<u64>
         .query_row(params_from_iter(values), |row| row.get(0))?)
 }
 
-/// Returns the lowest and highest UUID that begin with the hex digits of `prefix`; `None` if it has other characters.
-fn uuid_range(prefix: &str) -> Option<([u8; 16], [u8; 16])> {
-    let (mut low, mut high) = ([0_u8; 16], [0xFF_u8; 16]);
-    for (index, c) in prefix.chars().filter(|c| *c != '-').enumerate() {
-        let digit = u8::try_from(c.to_digit(16)?).ok()?;
-        let (byte, shift) = (index / 2, if index % 2 == 0 { 4 } else { 0 });
-        *low.get_mut(byte)? |= digit << shift;
-        high[byte] &= (digit << shift) | !(0xF << shift);
-    }
-    Some((low, high))
-}
-
-/// Number of leading hex digits that two ids share.
-fn shared_hex_digits(a: Uuid, b: Uuid) -> usize {
-    (((a.as_u128() ^ b.as_u128()).leading_zeros()) / 4) as usize
-}
-
-/// The text of the id up to its `digits`th hex digit.
-fn first_digits(id: Uuid, digits: usize) -> String {
-    let mut seen = 0;
-    id.to_string()
-        .chars()
-        .take_while(|c| {
-            let more = seen < digits;
-            seen += usize::from(*c != '-');
-            more
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn prefixes_become_ranges() {
-        let (low, high) = uuid_range("1f3").unwrap();
-        assert_eq!((low[0], low[1], high[0], high[1], high[2]), (0x1F, 0x30, 0x1F, 0x3F, 0xFF));
-        assert_eq!(uuid_range("1f3a-9").unwrap().0[2], 0x90);
-        assert!(uuid_range("2026_").is_none());
-        assert!(uuid_range(&"0".repeat(33)).is_none());
-    }
-
-    #[test]
-    fn short_ids_grow_where_two_are_alike() {
-        let a = Uuid::parse_str("1f3a9c02-1111-4000-8000-000000000000").unwrap();
-        let b = Uuid::parse_str("1f3a9c02-1211-4000-8000-000000000000").unwrap();
-        assert_eq!(shared_hex_digits(a, b), 9);
-        assert_eq!(first_digits(a, 8), "1f3a9c02");
-        assert_eq!(first_digits(a, 10), "1f3a9c02-11");
-    }
 
     fn found(stamp: &str) -> SessionRow {
         let header = serde_json::json!({
