@@ -84,9 +84,6 @@ impl Client {
 
     /// Connects to the daemon of `places`: at its socket or, if nobody listens there, at the socket that the lock file
     /// of its home names.
-    ///
-    /// # Errors
-    /// The same as [`Client::connect`].
     pub fn connect_to(places: &InstancePaths) -> io::Result<Self> {
         let nobody = match Self::connect(&places.socket) {
             Err(error) if is_not_listening(&error) => error,

@@ -6,9 +6,6 @@ use chorus_proto::methods::import::{
 use chorus_proto::{CallError, Client};
 
 /// Imports `text` for `agent` in chunks of at most `chunk` bytes, cut between characters.
-///
-/// # Errors
-/// The error that the daemon answered with.
 pub fn import_transcript(
     client: &mut Client,
     agent: &str,

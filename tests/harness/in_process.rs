@@ -69,9 +69,6 @@ impl InProcessDaemon {
     }
 
     /// Stops the daemon in order.
-    ///
-    /// # Errors
-    /// The error with which the daemon ended.
     pub fn stop(mut self) -> Result<()> {
         self.stop_and_join().expect("a thread to wait for").expect("the daemon's thread")
     }

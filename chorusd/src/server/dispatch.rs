@@ -162,9 +162,6 @@ pub(super) async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -
 
 /// Parses and checks a request as `dispatch` does before it calls the operation. Lets tests send malformed requests
 /// without a daemon.
-///
-/// # Errors
-/// The error that the daemon would reply.
 pub fn parse_request(body: &[u8]) -> Result<Request<'_>, RpcError> {
     let request = serde_json::from_slice(body).map_err(|e| not_a_request_error(body, &e))?;
     check_request(&request).map(|()| request)

@@ -50,9 +50,6 @@ use chorus_proto::methods::{noun}::{{{verb_type}Params, {verb_type}Result}};
 {imports}
 
 /// TODO: say what it does.
-///
-/// # Errors
-/// TODO: say which.
 pub async fn {verb}(_ops: &Ops, _params: {verb_type}Params) -> Result<{verb_type}Result> {{
     Ok({verb_type}Result {{}})
 }}
@@ -75,9 +72,6 @@ use chorus_proto::methods::{noun}::{{{verb_type}, {verb_type}Params}};
 pub struct Args {{}}
 
 /// Calls the daemon and prints the result.
-///
-/// # Errors
-/// The connection's or the daemon's.
 pub fn run(_: Args, app: &mut App) -> Result<(), {error}> {{
     app.call_and_print::<{verb_type}>(&{verb_type}Params {{}}, |app, _| app.stdout.status_line(\"{noun} {verb}: done\"))
 }}
@@ -116,9 +110,6 @@ enum Verb {{
 }}
 
 /// Runs one of the verbs.
-///
-/// # Errors
-/// The verb's.
 pub fn run(args: Args, app: &mut App) -> Result<(), {error}> {{
     match args.verb {{
         Verb::{verb_type}(args) => {verb}::run(args, app),

@@ -11,9 +11,6 @@ use crate::ui::progress::ProgressBar;
 use crate::ui::sanitize;
 
 /// Runs the backup into `dir` and prints the result.
-///
-/// # Errors
-/// The backup failed, or some files could not be read.
 pub(super) fn run(dir: &Path, prune: bool, app: &mut App) -> Result<(), Error> {
     let shown = sanitize::one_line(&dir.to_string_lossy());
     let absolute = std::path::absolute(dir).map_err(|error| Error::for_file(&shown, &error))?;

@@ -15,9 +15,6 @@ const RECONNECT_HINT: &str =
     "the next message connects again; the same one waits for its reply, or gives it, and is not sent twice";
 
 /// Runs the chat until the user leaves. Errors of turns and commands are printed, and the chat continues.
-///
-/// # Errors
-/// The terminal or standard output is gone.
 pub(super) fn run(
     app: &mut App,
     interrupts: &InterruptHandler,

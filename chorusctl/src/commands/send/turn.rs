@@ -44,9 +44,6 @@ pub fn keyed_params(agent: Option<String>, text: String) -> SendParams {
 }
 
 /// Runs one turn and prints it.
-///
-/// # Errors
-/// The turn failed, or standard output cannot be written.
 pub fn run(
     app: &mut App,
     interrupts: &InterruptHandler,

@@ -132,9 +132,6 @@ pub fn import_file(app: &mut App, file: &str, from: ImportFormat, redact: bool) 
 }
 
 /// Opens a file and returns its length in bytes. `-` is standard input, with length 0 for unknown.
-///
-/// # Errors
-/// The file cannot be opened or is a directory.
 pub fn open_source(file: &str) -> Result<(Box<dyn Read>, u64), Error> {
     if file == "-" {
         return Ok((Box::new(io::stdin()), 0));

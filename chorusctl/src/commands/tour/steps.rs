@@ -7,9 +7,6 @@ use crate::error::Error;
 use crate::ui::{Stdout, Style};
 
 /// Runs all steps.
-///
-/// # Errors
-/// The step that failed.
 pub(super) fn run(stage: &mut TempHome, out: &mut Stdout) -> Result<(), Error> {
     let home = stage.directory().display().to_string();
     writeln!(out, "{}", out.style(Style::Strong, "Chorus keeps the conversations of AI agents, and never loses one."))?;

@@ -52,9 +52,6 @@ impl TempHome {
     }
 
     /// Prints the command and runs it; its output is inherited.
-    ///
-    /// # Errors
-    /// The command failed; the error names it.
     pub(super) fn run(&self, out: &mut Stdout, arguments: &[&str]) -> Result<(), Error> {
         let shown = format_command(arguments);
         writeln!(out, "\n{}", out.style(Style::Strong, &format!("$ {shown}")))?;
@@ -68,9 +65,6 @@ impl TempHome {
     }
 
     /// Runs a command without printing it and returns its JSON.
-    ///
-    /// # Errors
-    /// The command failed; the error names it.
     pub(super) fn run_json(&self, arguments: &[&str]) -> Result<Value, Error> {
         let shown = format_command(arguments);
         let failed = |why: String| Error::failed(format!("the tour failed at `{shown}`: {why}"));

@@ -162,9 +162,6 @@ pub(crate) fn text_value(text: &str) -> RawConfigValue {
 }
 
 /// Sets a duration that must not be zero.
-///
-/// # Errors
-/// A message for the user.
 pub(crate) fn set_positive_duration(place: &mut Duration, value: &RawConfigValue) -> Result<(), String> {
     let duration = value.duration()?;
     if duration.is_zero() {

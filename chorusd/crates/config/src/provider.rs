@@ -287,9 +287,6 @@ pub(super) fn parse_base_url(text: &str, schemes: &[&str]) -> Result<String, Str
 }
 
 /// Checks that `name` is a valid provider name.
-///
-/// # Errors
-/// A message for the user.
 pub fn check_name(name: &str) -> Result<(), String> {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if !name.is_empty() && name.chars().all(good) {

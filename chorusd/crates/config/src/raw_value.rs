@@ -119,9 +119,6 @@ impl RawConfigValue {
 }
 
 /// Parses a duration; `0` needs no unit.
-///
-/// # Errors
-/// A message for the user.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     if text == "0" {
@@ -134,9 +131,6 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 const ONE_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Validates the retention of unused sessions.
-///
-/// # Errors
-/// A message for the user.
 pub fn validate_retention(duration: Duration) -> Result<Duration, String> {
     if duration < ONE_DAY {
         return Err("must be at least one day, such as \"30d\"".into());
@@ -155,9 +149,6 @@ pub fn format_days(duration: Duration) -> String {
 }
 
 /// Parses an idle timeout; 0 disables it.
-///
-/// # Errors
-/// A message for the user.
 pub(crate) fn parse_idle_timeout(text: &str) -> Result<Option<Duration>, String> {
     Ok(Some(parse_duration(text)?).filter(|timeout| !timeout.is_zero()))
 }

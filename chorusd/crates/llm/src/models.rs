@@ -188,9 +188,6 @@ impl Models {
 
     /// As [`Models::call`], for a short reply without a listener, and with a single attempt: the caller decides on
     /// another one, with [`Models::retry_delay`].
-    ///
-    /// # Errors
-    /// As [`Models::call`].
     pub async fn call_once(
         &self,
         target: &ModelRef,
@@ -202,9 +199,6 @@ impl Models {
 
     /// As [`Models::call_once`], for a reply with an output format. If the server does not support that, repeats the
     /// call without it, since the prompt also describes the format.
-    ///
-    /// # Errors
-    /// As [`Models::call`].
     pub async fn call_structured(
         &self,
         target: &ModelRef,

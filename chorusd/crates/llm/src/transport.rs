@@ -47,9 +47,6 @@ pub(crate) fn client_kind(provider: &Provider) -> ClientKind {
 }
 
 /// Makes a client. Blocks, because it reads the system's certificates.
-///
-/// # Errors
-/// The error of the TLS library.
 pub(crate) fn build_client((connect, here): ClientKind) -> Result<Client, CallError> {
     let mut builder = Client::builder()
         .tls_backend_preconfigured(chorus_tls::client_config())
@@ -69,9 +66,6 @@ impl Transport {
     }
 
     /// Sends `ask` and waits for the head of the response.
-    ///
-    /// # Errors
-    /// `Network`, `ConnectionRefused` or `Timeout`.
     pub(crate) async fn send(&self, ask: HttpRequest, watch: &AttemptDeadline) -> Result<HttpResponse, CallError> {
         let url = format!("{}{}", self.base_url, ask.path);
         let mut request = match ask.body {
@@ -126,9 +120,6 @@ pub(crate) struct HttpResponse {
 
 impl HttpResponse {
     /// Returns the next bytes; `None` at the end.
-    ///
-    /// # Errors
-    /// `Network` or `Timeout`.
     pub(crate) async fn next_chunk(&mut self, watch: &AttemptDeadline) -> Result<Option<Bytes>, CallError> {
         let piece = watch.run(&self.name, self.response.chunk()).await?;
         piece.map_err(|e| {
@@ -205,9 +196,6 @@ impl AttemptDeadline {
     }
 
     /// Runs `work` until the deadline.
-    ///
-    /// # Errors
-    /// `Timeout`.
     pub(crate) async fn run<T>(&self, name: &str, work: impl Future<Output = T>) -> Result<T, CallError> {
         timeout_at(self.deadline(), work).await.map_err(|_| self.timeout_error(name))
     }

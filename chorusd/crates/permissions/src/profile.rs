@@ -191,9 +191,6 @@ impl Profile {
 
     /// Finds the rule that allows a command. `first` is the first allow rule that matches. The rule must spell out the
     /// program and any delegating words, or the command must be one that is known to run nothing else.
-    ///
-    /// # Errors
-    /// The reason why no matching rule suffices.
     fn find_spelling_rule(&self, call: &Invocation, action: &str, first: usize) -> Result<usize, String> {
         let command = action.strip_prefix(BASH_PREFIX).unwrap_or_default();
         let before = self.spec.deny.len() + self.spec.ask.len();

@@ -78,9 +78,6 @@ impl fmt::Display for ProfileError {
 
 impl ProfileSpec {
     /// Parses a profile. Missing keys keep the values of [`ProfileSpec::default`].
-    ///
-    /// # Errors
-    /// An unknown key or an invalid value.
     pub fn from_json(map: &Map<String, Value>) -> Result<Self, ProfileError> {
         let mut spec = Self::default();
         for (key, value) in map {

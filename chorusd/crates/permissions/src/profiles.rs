@@ -35,9 +35,6 @@ impl Profiles {
     }
 
     /// Adds a profile of the configuration.
-    ///
-    /// # Errors
-    /// The name is invalid or a preset's, or the profile cannot be used.
     pub fn add(&mut self, name: &str, spec: ProfileSpec) -> Result<(), ProfileError> {
         let whole = |what: &str| ProfileError { location: None, message: what.to_owned() };
         if Self::is_preset(name) {

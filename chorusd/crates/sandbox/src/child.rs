@@ -84,9 +84,6 @@ impl SandboxChild {
     }
 
     /// Waits until the command and all its processes have ended. Cancel safe.
-    ///
-    /// # Errors
-    /// The command could not be started or confined.
     pub async fn wait(&mut self) -> io::Result<Exit> {
         let ended = tokio::select! {
             // Process reports that arrived before the exit first.

@@ -45,17 +45,11 @@ impl CommandOutcome {
 
 /// Runs a command until it ends, its time is up, or it is cancelled; none of its processes is left afterwards. If too
 /// many commands run, it waits for a slot. Waiting and preparing the sandbox count towards the time limit.
-///
-/// # Errors
-/// The command cannot be started.
 pub async fn run(sandbox: &Sandbox, job: &CommandSpec, cancel: &CancellationToken) -> io::Result<CommandOutcome> {
     run_redacted(sandbox, job, cancel, None).await
 }
 
 /// Like [`run`], with a `redactor` that replaces secrets in the output before any of it is left out.
-///
-/// # Errors
-/// The command cannot be started.
 pub async fn run_redacted(
     sandbox: &Sandbox,
     job: &CommandSpec,

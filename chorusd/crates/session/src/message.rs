@@ -114,9 +114,6 @@ struct CallProbe<'a> {
 
 impl StoredMessage {
     /// Serialises `message`.
-    ///
-    /// # Errors
-    /// The error of serde_json. A message that was read from JSON does not fail.
     pub fn new(message: &Message) -> serde_json::Result<Self> {
         Ok(Self::from_serialised(message, serde_json::to_vec(message)?.into()))
     }

@@ -36,9 +36,6 @@ pub struct SalvageCounts {
 
 /// Copies the rows that the database `from` has in addition into the catalog `to`, as far as they can be read. Skips
 /// rows that do not fit. Blocks.
-///
-/// # Errors
-/// Fails if `to` cannot be written.
 pub(crate) fn salvage_rows(from: &Path, to: &Path, migrations: sqlite::Migrations) -> StoreResult<SalvageCounts> {
     let mut carried = SalvageCounts::default();
     let Ok(damaged) = sqlite::open_reader(from) else { return Ok(carried) };

@@ -146,9 +146,6 @@ pub fn salvage_contexts_of(conn: &Connection, checked: &CheckReport, broken: boo
 /// Sets the journal of `home` aside if SQLite cannot work with it, and lets the next start create a new one. Also
 /// allows a new one in place of a missing journal. `doctor --salvage` reads the remains. Nobody else may have the
 /// journal open. Blocks.
-///
-/// # Errors
-/// Fails if a file cannot be moved.
 pub fn set_journal_aside(home: &Path, now: Timestamp) -> Result<()> {
     let db = home.join(DB_DIR);
     let path = db.join(JOURNAL_FILE);
@@ -238,9 +235,6 @@ fn stop_copy_path(path: &Path) -> PathBuf {
 
 /// Sets the catalog of `home` aside if it is damaged, and replaces it by the copy of the last orderly stop if that copy
 /// is intact. Nobody else may have the catalog open. Returns the new path of the damaged catalog. Blocks.
-///
-/// # Errors
-/// Fails if a file cannot be moved.
 pub fn set_catalog_aside(home: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
     let path = home.join(DB_DIR).join(CATALOG_FILE);
     let failed = |e: io::Error| Error::io(format_args!("cannot set {} aside", path.display()), &e);

@@ -100,9 +100,6 @@ impl Store {
     }
 
     /// Begins snapshots of both databases, in unnamed files in `dir`. Commits continue meanwhile.
-    ///
-    /// # Errors
-    /// `disk_full`, `busy`, `storage_failed`.
     pub async fn begin_snapshots(&self, dir: &Path) -> Result<PendingSnapshots> {
         Ok(PendingSnapshots {
             journal: self.journal.begin_snapshot(dir).await?,

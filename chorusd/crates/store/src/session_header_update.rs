@@ -29,9 +29,6 @@ impl Store {
     /// As [`Store::update_session_header`], but only if `may` accepts the header in the row and the file is still the
     /// one that the catalog knows, so that edits by other programs are kept. Returns `None` if the session was left
     /// alone.
-    ///
-    /// # Errors
-    /// As [`Store::update_session_header`].
     pub async fn update_session_header_if(
         &self,
         id: Uuid,

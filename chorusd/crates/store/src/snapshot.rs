@@ -219,9 +219,6 @@ pub struct Snapshots {
 impl PendingSnapshots {
     /// Finishes the snapshots, the journal's first, so that the catalog's has every session and every row of the audit
     /// log that the journal refers to.
-    ///
-    /// # Errors
-    /// `disk_full`, `busy`, `storage_failed`.
     pub async fn finish(self) -> Result<Snapshots> {
         let journal = self.journal.finish().await?;
         Ok(Snapshots { journal, catalog: self.catalog.finish().await? })

@@ -223,9 +223,6 @@ pub fn move_back(entry: &TrashItem, from: &Path) -> io::Result<()> {
 }
 
 /// Moves the content of an entry to `to`, which must not exist, and removes the entry. Blocks.
-///
-/// # Errors
-/// As [`move_out`].
 pub fn restore_to(entry: &TrashItem, to: &Path) -> io::Result<()> {
     move_out(entry, to)?;
     remove_if_empty(entry);

@@ -105,9 +105,6 @@ impl Caller {
     }
 
     /// Checks that the caller has a right. Returns the name of what grants it, for people and for the audit log.
-    ///
-    /// # Errors
-    /// `denied`, with what is needed.
     pub(super) fn check_right(&self, right: Right) -> Result<&'static str> {
         let rights = self.member.rights;
         let (has, needed) = match right {
@@ -124,9 +121,6 @@ impl Caller {
     }
 
     /// Checks that the roles of the guild are loaded. Without them no request can be denied with certainty.
-    ///
-    /// # Errors
-    /// `discord_failed`.
     fn ensure_roles_loaded(&self) -> Result<()> {
         if self.app.roles.is_loaded(self.guild) {
             return Ok(());
@@ -198,9 +192,6 @@ impl Caller {
     }
 
     /// Checks that the caller may use agents of other channels.
-    ///
-    /// # Errors
-    /// `denied`.
     pub(super) fn check_other_agents(&self) -> Result<()> {
         if self.member.rights.manage_channels {
             return Ok(());

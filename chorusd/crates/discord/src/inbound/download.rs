@@ -42,9 +42,6 @@ impl DownloadError {
 
 impl Downloader {
     /// Blocks, because the machine's certificates are read.
-    ///
-    /// # Errors
-    /// The error of the TLS library.
     pub(super) fn new(config: &Config) -> Result<Self, String> {
         let client = Client::builder()
             .tls_backend_preconfigured(chorus_tls::client_config())
@@ -60,9 +57,6 @@ impl Downloader {
     }
 
     /// Downloads a file of at most `most` bytes.
-    ///
-    /// # Errors
-    /// A message for people.
     pub(super) async fn download(&self, url: &str, most: u64) -> Result<Vec<u8>, String> {
         let url = self.check_url(url).ok_or("it is not kept by Discord")?;
         let _slot = self.permits.acquire().await.map_err(|e| e.to_string())?;

@@ -73,9 +73,6 @@ pub struct Inbound {
 
 impl Inbound {
     /// Blocks, because the machine's certificates are read.
-    ///
-    /// # Errors
-    /// The error of the TLS library.
     pub fn new(config: &Config) -> Result<Self, String> {
         Ok(Self {
             workers: Mutex::default(),

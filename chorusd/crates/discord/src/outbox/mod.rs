@@ -103,9 +103,6 @@ impl Outbox {
 
     /// Edits the message, or the waiting post, whose key is `about`. Returns false if there is none. A message that was
     /// deleted in Discord is not posted again.
-    ///
-    /// # Errors
-    /// As [`Outbox::enqueue_watched`].
     pub async fn update(&self, about: &str, body: MessageBody) -> Result<bool> {
         let kept = StoredPost { body, reply_to: None, anew: false }.to_json()?;
         let channel = outbox::edit_post(&self.0.ops, about.to_owned(), kept, post::nonce()).await?;
@@ -116,17 +113,11 @@ impl Outbox {
     }
 
     /// Forgets the key `about`, which nothing will edit any more; what waits is still posted.
-    ///
-    /// # Errors
-    /// As [`Outbox::enqueue_watched`].
     pub async fn forget_key(&self, about: &str) -> Result<()> {
         outbox::finalize_post(&self.0.ops, about.to_owned()).await
     }
 
     /// Lists the keys of posts that begin with `prefix`, the oldest post first.
-    ///
-    /// # Errors
-    /// As [`Outbox::enqueue_watched`].
     pub async fn keys_with_prefix(&self, prefix: &str) -> Result<Vec<String>> {
         outbox::subjects_with_prefix(&self.0.ops, prefix.to_owned()).await
     }

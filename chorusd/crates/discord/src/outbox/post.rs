@@ -114,9 +114,6 @@ pub(super) struct StoredPost {
 
 impl StoredPost {
     /// Encodes the post for the outbox.
-    ///
-    /// # Errors
-    /// `internal` if it cannot be serialized, which does not happen.
     pub(super) fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|e| Error::internal(format!("a post cannot be kept: {e}")))
     }
@@ -124,9 +121,6 @@ impl StoredPost {
 
 impl Post {
     /// Converts the post to a row of the outbox. A row with the same key is replaced.
-    ///
-    /// # Errors
-    /// As [`StoredPost::to_json`].
     pub fn into_row(self) -> Result<NewPost> {
         let kept = StoredPost { body: self.body, reply_to: self.reply_to, anew: true };
         Ok(NewPost {

@@ -52,9 +52,6 @@ impl LiveReply {
     }
 
     /// Ends the reply of a message that was deleted, and says so in the live message if there is one.
-    ///
-    /// # Errors
-    /// `busy`, `disk_full`, `storage_failed`.
     pub(crate) async fn withdraw(self) -> Result<()> {
         drop(self.live_stop);
         let _ = self.live_task.await;

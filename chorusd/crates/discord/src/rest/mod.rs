@@ -58,9 +58,6 @@ pub struct BackgroundClient<'r>(&'r RestClient);
 impl RestClient {
     /// Creates a client for the configured API. Requests are given up shortly after `stop`. Blocks, because the
     /// machine's certificates are read.
-    ///
-    /// # Errors
-    /// The error of the TLS library.
     pub fn new(config: &DiscordConfig, token: &Secret, stop: CancellationToken) -> Result<Self, RestError> {
         let mut client = Client::builder()
             .tls_backend_preconfigured(chorus_tls::client_config())
@@ -82,9 +79,6 @@ impl RestClient {
     }
 
     /// Sends a request and parses the response. Waits for rate limits for two seconds at most.
-    ///
-    /// # Errors
-    /// The error of Discord, or that it cannot be reached.
     pub async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, RestError> {
         parse_body(&self.send(request, Some(Instant::now() + MAX_LIMIT_WAIT)).await?)
     }

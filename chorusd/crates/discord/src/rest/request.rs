@@ -96,18 +96,12 @@ impl Request {
     }
 
     /// Creates a request with a JSON body.
-    ///
-    /// # Errors
-    /// `Unreadable` if the body cannot be serialized.
     pub fn json(method: Method, route: Route<'_>, body: &impl Serialize) -> Result<Self, RestError> {
         let body = serde_json::to_vec(body).map_err(|e| RestError::Unreadable(describe_json_error(&e)))?;
         Ok(Self { body: Body::Json(body), ..Self::new(method, route) })
     }
 
     /// Creates a request with a JSON body, and a file (name and contents) if there is one.
-    ///
-    /// # Errors
-    /// As [`Request::json`].
     pub fn with_file(
         method: Method,
         route: Route<'_>,
@@ -133,9 +127,6 @@ impl Request {
     }
 
     /// Builds the HTTP request to the server at `api_base`.
-    ///
-    /// # Errors
-    /// Fails if `api_base` is no URL.
     pub fn build(&self, client: &Client, api_base: &str) -> Result<RequestBuilder, RestError> {
         let invalid = |_| RestError::Unreachable("the request cannot be made".into());
         let address = format!("{}{API_PATH}{}", api_base.trim_end_matches('/'), self.path);

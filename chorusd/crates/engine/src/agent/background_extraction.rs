@@ -35,9 +35,6 @@ pub(super) struct ExtractionJob {
 impl ExtractionJob {
     /// Builds the job for a compaction of the window of `call`. Returns `None` if the messages are too short or the
     /// agent has no model.
-    ///
-    /// # Errors
-    /// The reason if the model cannot be resolved.
     pub(super) fn for_plan(
         registry: &Registry,
         call: &CallModel,

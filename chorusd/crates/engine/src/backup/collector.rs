@@ -183,9 +183,6 @@ impl<S: BackupSink> Collector<S> {
 
     /// Copies the files that changed since into an unnamed file in `dir`. Nothing may be moved or deleted in the home
     /// meanwhile.
-    ///
-    /// # Errors
-    /// `disk_full`, `storage_failed`.
     pub fn spool_changed(mut self, dir: &Path) -> Result<(Self, ChangedFiles)> {
         // This pass tries again what could not be read before.
         self.summary.unreadable.clear();

@@ -30,17 +30,11 @@ pub(super) type OnReadProgress<'a> = &'a mut dyn FnMut(u64, u64);
 pub(super) trait FileReceiver {
     /// Reads a file and returns its SHA-256. `at` is the path of its content, unless it comes from an archive. A path
     /// that comes again replaces the earlier file.
-    ///
-    /// # Errors
-    /// The source cannot be read, or the file cannot be written.
     fn receive_file(&mut self, place: &Path, source: &mut dyn Read, at: Option<&Path>) -> io::Result<String>;
 }
 
 impl BackupSource {
     /// Opens the backup at `path`; `-` is an archive on standard input.
-    ///
-    /// # Errors
-    /// `not_found`, or another error of the file system.
     pub(super) fn open(path: &Path) -> Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::Archive(ensure_backup_archive(io::stdin(), "standard input")?));
@@ -71,9 +65,6 @@ impl BackupSource {
     }
 
     /// Reads the whole backup. Returns its manifest and descriptions of everything that is damaged or missing.
-    ///
-    /// # Errors
-    /// The manifest cannot be used, or `receiver` fails.
     pub(super) fn read(
         self,
         taker: &mut dyn FileReceiver,

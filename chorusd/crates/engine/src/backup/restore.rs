@@ -25,9 +25,6 @@ use crate::lifecycle::instance_lock::InstanceLock;
 const IGNORED_DIRS: [&str; 2] = ["run", "log"];
 
 /// Refuses a home that has anything in it. Blocks.
-///
-/// # Errors
-/// `already_exists`, or an error of the file system.
 fn ensure_empty(home: &Path) -> Result<()> {
     let failed = |e: io::Error| Error::io(format_args!("cannot read {}", home.display()), &e);
     let entries = match fs::read_dir(home) {

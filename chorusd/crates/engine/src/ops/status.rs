@@ -34,9 +34,6 @@ pub async fn hello(ops: &Ops, _: HelloParams) -> Result<HelloResult> {
 }
 
 /// Reports the state of the daemon and its agents.
-///
-/// # Errors
-/// `agent_not_found`, or a database error.
 pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
     let (entries, totals) = match (&params.agent, params.limit) {
         (Some(name), _) => (vec![resolve::agent(ops, Some(name)).await?], None),

@@ -8,9 +8,6 @@ use super::context::history::parse_since;
 use super::{Ops, resolve};
 
 /// Sums the usage of model calls by day, agent and model. Days are those of the daemon's time zone.
-///
-/// # Errors
-/// `agent_not_found`, `invalid_params`, or a database error.
 pub async fn usage(ops: &Ops, params: UsageParams) -> Result<UsageResult> {
     let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
     let agents = match &params.agent {

@@ -29,9 +29,6 @@ pub(super) struct TaskLog {
 
 impl TaskLog {
     /// Creates the file with mode 0600; fails if it exists. `redactor` replaces secrets.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(super) fn create(path: &Path, redactor: Option<&Arc<Redactor>>) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
         Ok(Self::new(file, HeadTail::new(redactor, HEAD_LEN, TAIL_LEN)))

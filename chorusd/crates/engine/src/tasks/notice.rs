@@ -31,9 +31,6 @@ pub struct EndedTask {
 impl EndedTask {
     /// Returns the message to the agent. It is a `system` message, which a model is shown as a quotation: no person
     /// wrote it, and it starts no turn.
-    ///
-    /// # Errors
-    /// Never in practice: texts always serialise.
     pub fn message(&self, now: Timestamp) -> serde_json::Result<StoredMessage> {
         let source = Source { kind: SourceKind::Agent, channel_id: None, message_id: None, format: None };
         let message: Message =

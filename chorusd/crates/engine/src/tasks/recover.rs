@@ -24,9 +24,6 @@ pub struct RecoveredTasks {
 impl Tasks {
     /// Loads the table of tasks. Marks tasks that were running as lost, and ends in the background those processes that
     /// are certainly still the same.
-    ///
-    /// # Errors
-    /// The database cannot be used.
     pub async fn recover(&self) -> Result<RecoveredTasks> {
         let mut found = self.shared.store.catalog.tasks_at_start().await?;
         let mut lost = Vec::new();

@@ -102,9 +102,6 @@ impl TaskSlots {
     }
 
     /// Acquires a slot for one more task of `agent`.
-    ///
-    /// # Errors
-    /// The reason why there is none, for the model.
     pub(super) fn acquire(self: &Arc<Self>, agent: Uuid) -> Result<SlotGuard, String> {
         let mut inner = self.lock_state();
         if inner.closed {

@@ -44,9 +44,6 @@ pub struct TaskSpec {
 
 impl Tasks {
     /// Starts a command. The task's row is durable when this returns.
-    ///
-    /// # Errors
-    /// The reason why it was not started, for the model.
     pub async fn start(&self, sandbox: &Sandbox, start: TaskSpec) -> Result<TaskRow, String> {
         let (taken, log) = self.reserve_slot_and_log(&start).await?;
         let number = taken.number;

@@ -118,9 +118,6 @@ impl ToolServices {
 
 impl ToolContext {
     /// Checks that the effective target of a call is still the one that was approved.
-    ///
-    /// # Errors
-    /// A message for the model if it is not.
     pub fn check_target_unchanged(&self, place: &str) -> Result<(), String> {
         match self.approved_target.get() {
             Some(agreed) if agreed != place => {

@@ -54,9 +54,6 @@ async fn judge_blocking<T: Send + 'static>(judge: impl FnOnce() -> T + Send + 's
 }
 
 /// Finds the tool and parses the arguments.
-///
-/// # Errors
-/// The problem with the call, for the model.
 fn prepare_call(call: &ToolCall, scene: &ToolContext) -> Result<PreparedCall, String> {
     let Some(tool) = registry::find_tool(&call.name) else {
         let names = registry::visible_names(&scene.profile).join(", ");

@@ -9,9 +9,6 @@ use jiff::Timestamp;
 const MAX_RESULT_LEN: usize = 256 << 10;
 
 /// Returns the message with the result of a call.
-///
-/// # Errors
-/// Never in practice: texts always serialise.
 pub fn tool_result_message(
     call: &ToolCall,
     text: String,

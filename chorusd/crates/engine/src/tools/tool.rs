@@ -61,9 +61,6 @@ pub(super) trait Tool: Send + Sync + 'static {
     type Params: DeserializeOwned + JsonSchema + Send + Sync + 'static;
 
     /// Returns the action string that a profile judges (`permissions::Action`).
-    ///
-    /// # Errors
-    /// The problem with the arguments, for the model.
     fn action(params: &Self::Params, scene: &ToolContext) -> Result<String, String>;
 
     /// Returns the reason why a call with these arguments needs approval even if its action was allowed for good

@@ -128,15 +128,9 @@ pub trait ProviderProtocol: Send + Sync {
     fn reply_parser(&self, to: &RequestTarget<'_>) -> Box<dyn ReplyParser>;
 
     /// Builds the request for the list of models, or for its page after `after`.
-    ///
-    /// # Errors
-    /// Fails if the key cannot be sent.
     fn build_list_request(&self, to: &RequestTarget<'_>, after: Option<&str>) -> Result<HttpRequest, CallError>;
 
     /// Parses a page of the list.
-    ///
-    /// # Errors
-    /// The reason why it is not a list.
     fn parse_list(&self, body: &[u8]) -> Result<ModelPage, String>;
 }
 
@@ -149,9 +143,6 @@ pub trait ReplyParser: Send {
     fn push_event(&mut self, event: &Event, out: &mut Vec<StreamEvent>) -> Result<ParseStep, CallError>;
 
     /// Parses a complete reply, sent although a stream was requested.
-    ///
-    /// # Errors
-    /// As [`ReplyParser::push_event`].
     fn push_body(&mut self, body: &[u8], out: &mut Vec<StreamEvent>) -> Result<(), CallError>;
 
     /// Returns whether the reply is complete if the stream ends here without an end event.
@@ -167,9 +158,6 @@ pub trait ReplyParser: Send {
     fn usage(&self) -> Usage;
 
     /// Returns the complete reply.
-    ///
-    /// # Errors
-    /// Fails if there is none.
     fn finish(&mut self) -> Result<Reply, CallError>;
 }
 
@@ -190,9 +178,6 @@ pub fn protocol(kind: ProviderKind) -> &'static dyn ProviderProtocol {
 }
 
 /// Parses the events of a reply with one of the protocols, for tests without a server.
-///
-/// # Errors
-/// As [`ReplyParser::push_event`] and [`ReplyParser::finish`].
 pub fn read_events(kind: ProviderKind, events: &[Event]) -> Result<Reply, CallError> {
     let base_url = String::new();
     let limits = CallLimits::default();

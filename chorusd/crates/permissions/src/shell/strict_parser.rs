@@ -77,9 +77,6 @@ const RESERVED_WORDS: [&str; 20] = [
 ];
 
 /// Parses a whole command.
-///
-/// # Errors
-/// The reason why it is not plain.
 pub(super) fn parse(text: &str) -> Result<Vec<SimpleCommand>, RefusalReason> {
     if text.chars().any(hidden_chars::is_hidden) {
         return Err(HIDDEN_CHARS);

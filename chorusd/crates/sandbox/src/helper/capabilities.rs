@@ -14,9 +14,6 @@ fn all_capabilities() -> impl Iterator<Item = CapabilitySet> {
 }
 
 /// Makes all permitted capabilities inheritable and ambient, so that the next program keeps them.
-///
-/// # Errors
-/// Errors of the kernel.
 pub(super) fn make_inheritable() -> Result<()> {
     let had = rustix::thread::capabilities(None)?;
     set_capabilities(None, CapabilitySets { inheritable: had.permitted, ..had })?;
@@ -27,9 +24,6 @@ pub(super) fn make_inheritable() -> Result<()> {
 }
 
 /// Drops all capabilities for good: no program started from here gains any, whatever its owner and file capabilities.
-///
-/// # Errors
-/// Errors of the kernel.
 pub(super) fn drop_all() -> Result<()> {
     for power in all_capabilities() {
         match remove_capability_from_bounding_set(power) {

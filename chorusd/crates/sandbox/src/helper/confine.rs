@@ -15,9 +15,6 @@ use crate::mounts::SHARED_MEMORY_DIR;
 use crate::protocol::{AppliedConfinement, HelperReport, LaunchSpec, MemoryBound};
 
 /// Confines this process, runs the command, and waits for its end.
-///
-/// # Errors
-/// A confinement that cannot be applied, or a command that cannot be started.
 pub(super) fn run() -> Result<(), String> {
     let (spec, doors) = control_socket::receive_spec()?;
     set_close_on_exec().map_err(with_context("cannot keep its descriptors to itself"))?;

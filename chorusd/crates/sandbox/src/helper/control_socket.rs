@@ -24,9 +24,6 @@ pub(super) fn send_report(report: &HelperReport) {
 }
 
 /// Receives the launch spec and the descriptors of the control groups to join. Reads nothing beyond them.
-///
-/// # Errors
-/// The daemon is gone, or the spec is too long or invalid.
 pub(super) fn receive_spec() -> Result<(LaunchSpec, Vec<OwnedFd>), String> {
     let mut length = [0; 4];
     let groups = read_first(&mut length).map_err(with_context("nobody says what is to run"))?;

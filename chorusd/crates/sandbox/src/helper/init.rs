@@ -12,9 +12,6 @@ use super::{control_socket, with_context};
 use crate::protocol::{HelperReport, TERMINATE};
 
 /// Waits for the command. When this returns, no other process of the sandbox is left. `watch` bounds the memory.
-///
-/// # Errors
-/// A thread cannot be started, or children cannot be waited for.
 pub(super) fn wait_for_command(command: &Child, watch: Option<MemoryWatchdog>) -> Result<HelperReport, String> {
     let command = Pid::from_child(command);
     spawn_thread(move || listen_for_requests(command)).map_err(with_context("cannot listen to the daemon"))?;

@@ -51,9 +51,6 @@ pub(super) fn join_cgroups(groups: &[BoundResources], doors: &[OwnedFd]) -> Boun
 
 /// Sets the limits of each process and returns how memory and the number of processes are bounded. `namespace` is true
 /// if the namespace already limits the processes; `joined` says what the joined control groups bound.
-///
-/// # Errors
-/// Errors of the kernel.
 pub(super) fn set_limits(
     spec: &LaunchSpec,
     namespace: bool,

@@ -10,9 +10,6 @@ use super::{capabilities, with_context};
 use crate::protocol::{CONFINE_STAGE, HELPER_FLAG};
 
 /// Creates the namespaces, runs the inner stage in them, and waits for its end.
-///
-/// # Errors
-/// A step that this machine does not permit.
 pub(super) fn run(network: bool) -> Result<(), String> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     let mut flags = UnshareFlags::NEWUSER
@@ -44,9 +41,6 @@ fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
 }
 
 /// Brings up the loopback interface of a network namespace.
-///
-/// # Errors
-/// Errors of the kernel.
 pub(super) fn bring_up_loopback() -> rustix::io::Result<()> {
     use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
     /// `nlmsghdr` of an acknowledged `RTM_NEWLINK`, and `ifinfomsg` of the first interface with `IFF_UP`.

@@ -40,9 +40,6 @@ fn base_mount_flags() -> MountFlags {
 }
 
 /// Builds the root file system and makes it the root of this process and those it starts.
-///
-/// # Errors
-/// A step that this machine does not permit.
 pub(super) fn build(steps: &[MountStep]) -> Result<(), String> {
     let slave = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     mount_change("/", slave).map_err(with_context("mounts cannot be kept apart"))?;

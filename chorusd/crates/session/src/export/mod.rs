@@ -80,9 +80,6 @@ impl Export<'_> {
     }
 
     /// Writes everything after the last message. `newest` returns that many of the last messages.
-    ///
-    /// # Errors
-    /// Fails if the writer or `newest` fails.
     pub fn write_end(
         &self,
         out: &mut impl Write,

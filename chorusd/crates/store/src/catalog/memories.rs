@@ -61,9 +61,6 @@ pub enum RememberOutcome {
 }
 
 /// Validates a text and trims it.
-///
-/// # Errors
-/// The reason for the user.
 pub fn validate_text(given: &str) -> Result<String, String> {
     let text = given.trim();
     if text.is_empty() {
@@ -79,9 +76,6 @@ pub fn validate_text(given: &str) -> Result<String, String> {
 }
 
 /// Validates and normalises a path below the workspace; an empty one is `None`.
-///
-/// # Errors
-/// The reason for the user.
 pub fn validate_path(given: Option<&str>) -> Result<Option<String>, String> {
     let Some(given) = given.map(str::trim).filter(|given| !given.is_empty()) else { return Ok(None) };
     if given.len() > MAX_PATH_BYTES || given.chars().any(char::is_control) {

@@ -285,9 +285,6 @@ impl Journal {
 
     /// Reads the newest records of a context in order, each with its number. Also returns the cursor of the record
     /// before them, if there is one.
-    ///
-    /// # Errors
-    /// Fails if a record cannot be read.
     pub async fn newest_records(
         &self,
         context: ContextNo,
@@ -302,9 +299,6 @@ impl Journal {
 
     /// Reads all records from the one at `cursor` back to the first. Returns them in order, in batches. Reads one batch
     /// per job, so that other reads run in between, and decodes earlier batches meanwhile.
-    ///
-    /// # Errors
-    /// Fails if a record cannot be read.
     pub async fn records_before(
         &self,
         context: ContextNo,

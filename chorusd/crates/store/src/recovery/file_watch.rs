@@ -99,9 +99,6 @@ impl FileWatch {
     }
 
     /// Compares the files with their paths after a commit, and stores their new content stamps.
-    ///
-    /// # Errors
-    /// As [`FileWatch::check_before_commit`].
     pub fn check_after_commit(&self) -> Result<()> {
         for file in &self.files {
             if let Some(metadata) = file.metadata()? {

@@ -30,9 +30,6 @@ pub struct SalvagedJournal {
 }
 
 /// Salvages everything in the files of `dir`, a directory below `db/`. Changes nothing in it. Blocks.
-///
-/// # Errors
-/// Fails if the copies cannot be written.
 pub fn salvage_journal(dir: &Path) -> Result<SalvagedJournal> {
     let base = dir.join(JOURNAL_FILE);
     let [readable, log_path] = [dir.join(READABLE_DB), base.with_extension("db-wal")];

@@ -17,9 +17,6 @@ use crate::{CATALOG_FILE, DB_DIR, JOURNAL_FILE};
 const FILES_AFTER_JOURNAL: [&str; 4] = [CATALOG_FILE, "chorus.db.bak", NEWEST, "home.id"];
 
 /// Refuses a home whose journal is missing.
-///
-/// # Errors
-/// `denied`.
 pub fn refuse_missing_journal(home: &Path) -> Result<()> {
     let Some(evidence) = evidence_of_journal(home)? else { return Ok(()) };
     let path = home.join(DB_DIR).join(JOURNAL_FILE);

@@ -93,9 +93,6 @@ impl Pages<'_> {
 
 /// Writes the records and context rows that are left in the pages of `base`, if it exists, and of `log` to a new
 /// journal `to`, which must not exist. Returns false if there are none.
-///
-/// # Errors
-/// Fails if `to` cannot be written.
 pub(super) fn rebuild_journal(base: &Path, log: Option<&Wal<'_>>, to: &Path) -> StoreResult<bool> {
     let file = File::open(base).ok();
     let size = log.map(|log| log.page_size).or_else(|| page_size_of_file(file.as_ref()?)).unwrap_or(4096);

@@ -24,9 +24,6 @@ use crate::ops::{Ops, resolve, run_blocking, wire_types};
 const AUDITED_KEYS: [&str; 3] = ["permissions", "model", "system_prompt"];
 
 /// Reads or sets one key of agent.json; setting `name` renames the agent.
-///
-/// # Errors
-/// `agent_not_found`, `invalid_params`, `invalid_name`, `model_unavailable`, `already_exists`, `storage_failed`.
 pub async fn config(ops: &Ops, params: ConfigParams) -> Result<ConfigResult> {
     config_as(ops, params, &Requester::Owner).await
 }
@@ -155,9 +152,6 @@ pub(in crate::ops) async fn set_permissions(ops: &Ops, agent: &Arc<AgentEntry>, 
 
 /// Sets one key; the caller must hold the agents lock. With `noted`, the change is recorded in the audit log first, and
 /// is not made if that fails.
-///
-/// # Errors
-/// As [`config`].
 pub async fn set_key(
     ops: &Ops,
     agent: &Arc<AgentEntry>,
@@ -267,9 +261,6 @@ async fn write_draft(
 
 /// Writes the agent's running tasks into agent.json; the caller must hold the agents lock. A file that lists them
 /// already is not touched.
-///
-/// # Errors
-/// `invalid_config`, `disk_full`, `storage_failed`.
 pub async fn write_running_tasks(ops: &Ops, agent: &AgentEntry, running: Vec<Value>) -> Result<()> {
     let (config, _) = effective_config(ops, agent).await?;
     let listed = config.map().get("running_tasks").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);

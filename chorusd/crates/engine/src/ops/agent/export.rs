@@ -30,9 +30,6 @@ const MAX_DOCS_DEPTH: usize = 32;
 
 /// Builds the archive of an agent: configuration, docs, sessions, memory and workspace. Unsaved messages are saved
 /// first, so that the archive contains the whole conversation.
-///
-/// # Errors
-/// `agent_not_found`, `git_failed`, `busy`, `disk_full`, `storage_failed`.
 pub async fn begin(
     ops: &Ops,
     connection: u64,
@@ -100,9 +97,6 @@ pub async fn begin(
 }
 
 /// Returns a chunk of the archive.
-///
-/// # Errors
-/// `not_found`, `storage_failed`.
 pub async fn read(ops: &std::sync::Arc<Ops>, connection: u64, params: ExportReadParams) -> Result<ExportReadResult> {
     let ops = ops.clone();
     let room = CHUNK_BYTES.min(ops.config.max_frame / 2);

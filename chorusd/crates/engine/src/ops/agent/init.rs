@@ -21,10 +21,6 @@ use crate::ops::{Ops, catalog_sync, run_blocking, wire_types};
 use crate::{git, template};
 
 /// Creates an agent, or revives one whose directory was kept. If a step fails, the earlier ones are undone.
-///
-/// # Errors
-/// `invalid_name`, `invalid_params`, `model_unavailable`, `already_exists`, `git_failed`, `discord_failed`,
-/// `disk_full`, `storage_failed`.
 pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
     init_as(ops, params, &Requester::Owner, None).await
 }

@@ -7,9 +7,6 @@ use super::config::effective_config;
 use crate::ops::{Ops, resolve, wire_types};
 
 /// Shows one agent with its configuration.
-///
-/// # Errors
-/// `agent_not_found`, `no_agent`.
 pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult> {
     let entry = resolve::agent(ops, params.name.as_deref()).await?;
     let (config, sessions) = effective_config(ops, &entry).await?;

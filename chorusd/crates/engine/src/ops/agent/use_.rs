@@ -9,9 +9,6 @@ use crate::ops::{Ops, resolve, wire_types};
 pub const CHOSEN_AGENT: &str = "chosen_agent";
 
 /// Chooses the agent for requests that name none.
-///
-/// # Errors
-/// `agent_not_found`.
 pub async fn use_(ops: &Ops, params: UseParams) -> Result<UseResult> {
     let entry = resolve::agent(ops, Some(&params.name)).await?;
     ops.store.catalog.set_setting(CHOSEN_AGENT, Some(entry.settings.id.to_string())).await?;

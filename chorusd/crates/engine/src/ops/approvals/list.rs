@@ -15,9 +15,6 @@ const MAX_PAGE: u64 = 200;
 const MAX_PAGE_BYTES: usize = 2 << 20;
 
 /// Lists open approvals; with `all` also recently decided ones.
-///
-/// # Errors
-/// `invalid_params`, `agent_not_found`, or a database error.
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     let limit = params.limit.unwrap_or(MAX_PAGE);
     if limit == 0 {

@@ -11,9 +11,6 @@ use super::context::history::parse_since;
 use super::{Ops, resolve};
 
 /// Returns a page of the audit log, the newest row last.
-///
-/// # Errors
-/// `agent_not_found`, `invalid_params`, or a database error.
 pub async fn audit(ops: &Ops, params: AuditParams) -> Result<AuditResult> {
     let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
     let agents = match &params.agent {

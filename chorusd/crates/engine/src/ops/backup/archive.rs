@@ -65,9 +65,6 @@ impl ArchiveStreams {
 }
 
 /// Starts an archive.
-///
-/// # Errors
-/// `busy`.
 pub async fn begin(ops: &Arc<Ops>, connection: u64, _: ArchiveBeginParams) -> Result<ArchiveBeginResult> {
     let alone = ops.backups.start()?;
     let (pieces, taken) = mpsc::channel(MAX_QUEUED_CHUNKS);

@@ -16,9 +16,6 @@ use crate::ops::{Ops, resolve};
 const MAX_KEY_BYTES: usize = 256;
 
 /// Appends messages to the live context: all of them, or none.
-///
-/// # Errors
-/// `invalid_params`, `agent_not_found`, `busy`, `disk_full`, `storage_failed`.
 pub async fn append(ops: &Ops, params: AppendParams) -> Result<AppendResult> {
     let given = build_messages(params.text, params.role, params.messages)?;
     check_key(params.key.as_deref())?;
@@ -65,9 +62,6 @@ pub fn check_key(key: Option<&str>) -> Result<()> {
 
 /// Refuses messages too long to be returned. A message that arrived in one frame must also fit into one with a reply
 /// around it.
-///
-/// # Errors
-/// `frame_too_long`.
 pub fn check_length(message: &StoredMessage, max_frame: usize) -> Result<()> {
     let (bytes, most) = (message.json().len(), PageBudget::from_max_frame(max_frame).message_bytes);
     if bytes <= most {

@@ -8,9 +8,6 @@ use super::wrong_reply;
 use crate::ops::{Ops, resolve};
 
 /// Discards the live context; `save` saves it first. Clients ask for confirmation themselves.
-///
-/// # Errors
-/// `agent_not_found`, `disk_full`, `storage_failed`.
 pub async fn clear(ops: &Ops, params: ClearParams) -> Result<ClearResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     match ops.registry.ask(agent.settings.id, AgentCommand::Clear { save: params.save }).await?.reply {

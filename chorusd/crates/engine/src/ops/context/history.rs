@@ -17,9 +17,6 @@ const DEFAULT_PAGE: u64 = 10;
 const MAX_PAGE: u64 = 1000;
 
 /// Lists saved sessions, newest first, and remembers their numbers.
-///
-/// # Errors
-/// `invalid_params`, `agent_not_found`.
 pub async fn history(ops: &Ops, params: HistoryParams) -> Result<HistoryResult> {
     history_as(ops, params, &Requester::Owner).await
 }

@@ -12,9 +12,6 @@ use crate::ops::{Ops, resolve};
 const MAX_FACT_BYTES: usize = 4096;
 
 /// Pins a fact.
-///
-/// # Errors
-/// `invalid_params`, `agent_not_found`, `storage_failed`.
 pub async fn pin(ops: &Ops, params: PinParams) -> Result<PinResult> {
     let text = params.fact.trim();
     if text.is_empty() || text.len() > MAX_FACT_BYTES {

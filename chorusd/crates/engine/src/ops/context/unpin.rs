@@ -8,9 +8,6 @@ use super::pin::to_pin_result;
 use crate::ops::{Ops, resolve};
 
 /// Removes a pinned fact.
-///
-/// # Errors
-/// `not_found`, `agent_not_found`, `storage_failed`.
 pub async fn unpin(ops: &Ops, params: UnpinParams) -> Result<PinResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     to_pin_result(ops.registry.ask(agent.settings.id, AgentCommand::Unpin { number: params.n }).await?.reply)

@@ -10,9 +10,6 @@ use crate::ops::Ops;
 const MAX_PAGE: u64 = 10_000;
 
 /// Lists stored events, oldest first.
-///
-/// # Errors
-/// `invalid_params`, or a database error.
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     let limit = params.limit.unwrap_or(DEFAULT_PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {

@@ -8,9 +8,6 @@ use super::{MAX_PAGE, load_memory, to_entries};
 use crate::ops::{Ops, resolve};
 
 /// Lists a page of an agent's memories in the order in which its model sees them.
-///
-/// # Errors
-/// `agent_not_found`, or a database error.
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let memory = load_memory(ops, &agent).await?;

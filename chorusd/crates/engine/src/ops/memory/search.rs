@@ -9,9 +9,6 @@ use crate::ops::{Ops, resolve};
 
 /// Finds the memories that contain all words of the query. They are few enough to scan, which finds words in any
 /// script, and parts of words, without an index that would keep removed texts.
-///
-/// # Errors
-/// `agent_not_found`, `invalid_params`, or a database error.
 pub async fn search(ops: &Ops, params: SearchParams) -> Result<SearchResult> {
     if params.query.trim().is_empty() {
         return Err(Error::invalid("there is nothing to search for").hint("chorusctl memory search WORD"));

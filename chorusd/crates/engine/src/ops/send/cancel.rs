@@ -9,9 +9,6 @@ use crate::ops::context::wrong_reply;
 use crate::ops::{Ops, resolve};
 
 /// Cancels the running turn, or the turn `turn_id`.
-///
-/// # Errors
-/// `agent_not_found`, `no_agent`, `ambiguous`, `busy`.
 pub async fn cancel(ops: &Ops, params: CancelParams) -> Result<CancelResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     match ops.registry.ask(agent.settings.id, AgentCommand::Cancel(params.turn_id)).await?.reply {
@@ -21,9 +18,6 @@ pub async fn cancel(ops: &Ops, params: CancelParams) -> Result<CancelResult> {
 }
 
 /// Cancels a queued turn. Returns false if it has begun, and continues.
-///
-/// # Errors
-/// `busy`.
 pub async fn cancel_queued(ops: &Ops, agent: Uuid, turn: Uuid) -> Result<bool> {
     match ops.registry.ask(agent, AgentCommand::CancelQueued(turn)).await?.reply {
         CommandOutcome::Cancelled(turn_id) => Ok(turn_id.is_some()),

@@ -41,18 +41,11 @@ impl MessageOrigin {
 }
 
 /// Runs a turn for the owner. The turn continues if the caller disconnects.
-///
-/// # Errors
-/// As [`send_from`].
 pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn TurnListener>>) -> Result<SendResult> {
     send_from(ops, params, MessageOrigin::from_socket(), ear).await
 }
 
 /// Runs a turn for the requester in `origin`.
-///
-/// # Errors
-/// `invalid_params`, `agent_not_found`, `busy`, `model_unavailable`, `invalid_config`, `limit_reached`, `interrupted`,
-/// `disk_full`, `storage_failed`.
 pub async fn send_from(
     ops: &Ops,
     params: SendParams,
@@ -64,9 +57,6 @@ pub async fn send_from(
 }
 
 /// Runs a turn of the agent with this id, whatever its name is now; the name in `params` is ignored.
-///
-/// # Errors
-/// As [`send_from`].
 pub async fn send_to_agent(
     ops: &Ops,
     agent: Uuid,

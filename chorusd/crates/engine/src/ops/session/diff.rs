@@ -14,9 +14,6 @@ use super::get::{corrupt_error, open_messages};
 use crate::ops::{Ops, resolve, run_blocking, wire_types};
 
 /// Finds where two sessions diverge, and returns a page of the messages after that.
-///
-/// # Errors
-/// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`.
 pub async fn diff(ops: &Ops, params: DiffParams) -> Result<DiffResult<StoredMessage>> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let said = params.agent.is_some() && !params.own;

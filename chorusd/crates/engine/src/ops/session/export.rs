@@ -25,9 +25,6 @@ const MAX_PAGE: u64 = 1000;
 const MAX_PIECE_BYTES: usize = 4 << 20;
 
 /// Returns a page of the selected sessions.
-///
-/// # Errors
-/// `invalid_params`, `agent_not_found`, `session_not_found`, `ambiguous`, `denied`.
 pub async fn select(ops: &Ops, params: SelectParams) -> Result<SelectResult> {
     let offset = params.offset.unwrap_or(0);
     if params.session.is_empty() {

@@ -13,9 +13,6 @@ use chorus_store::session_index::IndexedFile;
 use crate::ops::{Ops, resolve, run_blocking, wire_types};
 
 /// Returns a saved session with a page of its messages.
-///
-/// # Errors
-/// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`.
 pub async fn get(ops: &Ops, params: GetParams) -> Result<GetResult<StoredMessage>> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;

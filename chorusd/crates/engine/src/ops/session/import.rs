@@ -29,9 +29,6 @@ const MAX_NAMED_SKIPS: usize = 3;
 pub type OnProgress = Box<dyn FnMut(u64, u64) + Send>;
 
 /// Opens an import on a connection.
-///
-/// # Errors
-/// `agent_not_found`, `busy`, `disk_full`.
 pub async fn begin(ops: &Ops, connection: u64, params: BeginParams) -> Result<BeginResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let dir = ops.home.join("db");
@@ -45,9 +42,6 @@ pub async fn begin(ops: &Ops, connection: u64, params: BeginParams) -> Result<Be
 }
 
 /// Receives the next bytes.
-///
-/// # Errors
-/// `not_found`, `invalid_params`, `disk_full`.
 pub async fn add(ops: &Arc<Ops>, connection: u64, params: AddParams) -> Result<AddResult> {
     let bytes = match (params.data, params.data_base64) {
         (Some(text), None) => text.into_bytes(),

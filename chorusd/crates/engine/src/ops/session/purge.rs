@@ -14,9 +14,6 @@ use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash};
 
 /// Deletes a session for good: its file, its row, its copies in the trash and, in the background, what the databases
 /// still hold of it. Live contexts that were restored from it continue, and are named in the result.
-///
-/// # Errors
-/// `session_not_found`, `ambiguous`, `denied`, `disk_full`, `storage_failed`.
 pub async fn purge(ops: &Arc<Ops>, params: PurgeParams) -> Result<PurgeResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await;

@@ -12,9 +12,6 @@ const MAX_TAG_BYTES: usize = 64;
 const TAG_HINT: &str = "for example `postgres` or `to review`";
 
 /// Adds tags to a session; existing ones keep their position.
-///
-/// # Errors
-/// `session_not_found`, `ambiguous`, `denied`, `invalid_params`, `corrupt_session`, `disk_full`, `storage_failed`.
 pub async fn tag(ops: &Ops, params: TagParams) -> Result<TagResult> {
     let added = parse_tags(params.tag.clone())?;
     change_tags(ops, params, move |header| {

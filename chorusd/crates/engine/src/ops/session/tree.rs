@@ -17,9 +17,6 @@ const MAX_PAGE: u64 = 5000;
 const MAX_SUMMARY_CHARS: usize = 300;
 
 /// Returns the sessions of an agent as a tree. It uses only the catalog and reads no files.
-///
-/// # Errors
-/// `agent_not_found`.
 pub async fn tree(ops: &Ops, params: TreeParams) -> Result<TreeResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let info = ops.registry.context_info(agent.settings.id);

@@ -19,9 +19,6 @@ use crate::ops::{Ops, agent};
 
 /// Sets a default for agents that do not set the key themselves, from now on and after restarts. An empty value removes
 /// the setting.
-///
-/// # Errors
-/// `invalid_params`, `model_unavailable`, `storage_failed`.
 pub async fn set(ops: &Ops, params: SetParams) -> Result<SetResult> {
     set_as(ops, params, &Requester::Owner).await
 }

@@ -13,9 +13,6 @@ const MAX_PAGE: u64 = 200;
 const MAX_PAGE_BYTES: usize = 2 << 20;
 
 /// Lists the tasks of the agent or of all agents: running ones first, then the others, newest first.
-///
-/// # Errors
-/// `invalid_params`, `agent_not_found`, `no_agent`, or a database error.
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     let limit = params.limit.unwrap_or(MAX_PAGE);
     if limit == 0 {

@@ -7,9 +7,6 @@ use super::{find_task, single_task};
 use crate::ops::Ops;
 
 /// Shows one task of any agent.
-///
-/// # Errors
-/// `not_found`, or a database error.
 pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult> {
     Ok(ShowResult { task: single_task(ops, find_task(ops, &params.id).await?).await? })
 }

@@ -7,9 +7,6 @@ use super::{find_task, single_task};
 use crate::ops::Ops;
 
 /// Stops a task and waits until it has ended. Does nothing if it has ended already.
-///
-/// # Errors
-/// `not_found`, or a database error.
 pub async fn stop(ops: &Ops, params: StopParams) -> Result<StopResult> {
     let id = find_task(ops, &params.id).await?.id;
     let stopped = ops.registry.services.tasks.stop(&id).await;

@@ -35,9 +35,6 @@ const CONTEXT_CHARS: usize = 120;
 const MAX_WORDS: usize = 8;
 
 /// Finds sessions in which one message, or the description, contains all words of the query.
-///
-/// # Errors
-/// A query without words, or a database error.
 pub(super) async fn search(ops: &Ops, asker: ToolCaller, query: String) -> Result<String> {
     let words = compile_words(&query)?;
     let until = Instant::now() + SEARCH_TIMEOUT;

@@ -36,9 +36,6 @@ impl Tool for AppendFile {
 
 impl Workspace {
     /// Appends to a file and returns the text for the model. Blocks.
-    ///
-    /// # Errors
-    /// The reason why nothing was written.
     pub fn append_file(&self, place: &WorkspacePath, content: &str, locks: &FileLocks) -> Result<String, String> {
         Edit { workspace: self, path: place, locks }.run(true, |old| {
             let mut bytes = old.map(|old| old.bytes.clone()).unwrap_or_default();

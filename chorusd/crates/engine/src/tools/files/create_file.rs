@@ -36,9 +36,6 @@ impl Tool for CreateFile {
 
 impl Workspace {
     /// Writes a whole file and returns the text for the model. Blocks.
-    ///
-    /// # Errors
-    /// The reason why nothing was written.
     pub fn create_file(&self, place: &WorkspacePath, content: String, locks: &FileLocks) -> Result<String, String> {
         Edit { workspace: self, path: place, locks }.run(false, |old| {
             let held = format!(

@@ -25,9 +25,6 @@ impl From<String> for PathParam {
 
 impl PathParam {
     /// Returns the path in the workspace.
-    ///
-    /// # Errors
-    /// The reason why the path is invalid.
     pub(super) fn resolve(&self, scene: &ToolContext) -> Result<&WorkspacePath, String> {
         self.place.get_or_init(|| WorkspacePath::parse(&self.given, &scene.workspace())).as_ref().map_err(Clone::clone)
     }

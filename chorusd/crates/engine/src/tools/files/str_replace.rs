@@ -49,9 +49,6 @@ impl Tool for StrReplace {
 
 impl Workspace {
     /// Replaces the only occurrence of `old` and returns the text for the model. Blocks.
-    ///
-    /// # Errors
-    /// The reason why nothing was written.
     pub fn str_replace(
         &self,
         place: &WorkspacePath,

@@ -63,9 +63,6 @@ impl Tool for View {
 
 impl Workspace {
     /// Returns lines of a file, or the entries of a folder. Blocks.
-    ///
-    /// # Errors
-    /// The reason why nothing can be shown.
     pub fn view(&self, place: &WorkspacePath, range: LineRange) -> Result<String, String> {
         match self.open_entry(place)? {
             OpenEntry::Folder(folder) => list_folder(place, folder),

@@ -32,9 +32,6 @@ pub(super) enum OpenEntry {
 
 impl Workspace {
     /// Opens the workspace directory.
-    ///
-    /// # Errors
-    /// It does not exist or cannot be opened.
     pub fn open(path: &Path) -> Result<Self, String> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty());

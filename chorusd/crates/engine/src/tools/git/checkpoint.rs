@@ -75,9 +75,6 @@ pub async fn create_checkpoint(scene: &ToolContext, message: &str) -> GitResult<
 }
 
 /// Checks whether the files of `commit` can be restored, without changing anything.
-///
-/// # Errors
-/// The reason why they cannot.
 pub async fn check_restore(scene: &ToolContext, commit: &str) -> Result<(), RestoreError> {
     let _alone = scene.services.git_locks.lock(scene.agent).await;
     check_fit(scene, &open_repository(scene).await?, commit).await.map(drop)
@@ -86,9 +83,6 @@ pub async fn check_restore(scene: &ToolContext, commit: &str) -> Result<(), Rest
 /// Restores the files of `commit` in a new commit on top of the newest one, so that the branch keeps its history and
 /// the restore can be undone in the same way. Ignored and untracked files stay as they are. If the commit cannot be
 /// made, the files are reset to their previous state. Returns the newest commit.
-///
-/// # Errors
-/// The reason why the files were not restored.
 pub async fn restore_files(scene: &ToolContext, commit: &str, message: &str) -> Result<String, RestoreError> {
     let _alone = scene.services.git_locks.lock(scene.agent).await;
     let git = open_repository(scene).await?;

@@ -65,9 +65,6 @@ impl Drop for ProcessGroup {
 
 /// Runs the program to its end and kills its remaining processes. Returns whether it succeeded, and the beginning of
 /// its output on both streams.
-///
-/// # Errors
-/// The program could not be run, or was stopped.
 pub(super) async fn run(program: &Path, args: Vec<String>, scene: &ToolContext) -> GitResult<(bool, String)> {
     let failed = |e: io::Error| format!("{} cannot be run: {e}", program.display());
     let empty = tempfile::tempdir().map_err(failed)?;

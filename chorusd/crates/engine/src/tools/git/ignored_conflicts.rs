@@ -28,9 +28,6 @@ struct TreeChanges {
 
 /// Returns a path in `workspace` that git would destroy and that is in no commit, if the files of `commit` replaced
 /// those of HEAD. The path is relative to the workspace.
-///
-/// # Errors
-/// The differences cannot be determined.
 pub(super) async fn find_conflict(git: &Git<'_>, workspace: PathBuf, commit: &str) -> GitResult<Option<PathBuf>> {
     let changed =
         parse_changes(&list_changes(git, commit).await?).ok_or("what is different in the commit cannot be read")?;

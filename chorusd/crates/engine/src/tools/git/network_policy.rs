@@ -16,9 +16,6 @@ const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) type ResolvePin = Option<String>;
 
 /// Checks that a push may connect to the host of `url`, an `https` or `git` URL.
-///
-/// # Errors
-/// The reason why it may not.
 pub(super) async fn check_host(scheme: &str, url: &str, scene: &ToolContext) -> GitResult<ResolvePin> {
     if scene.allows_network() {
         return Ok(None);

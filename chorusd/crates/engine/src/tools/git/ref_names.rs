@@ -3,9 +3,6 @@
 use super::GitResult;
 
 /// Checks that `name` may be a branch, by the rules of `git check-ref-format --branch`.
-///
-/// # Errors
-/// The problem with the name.
 pub(super) fn check_branch(name: &str) -> GitResult<()> {
     let wrong = |why: &str| Err(format!("{name:?} is no name for a branch: {why}"));
     if name.is_empty() || name.len() > 200 {
@@ -27,9 +24,6 @@ pub(super) fn check_branch(name: &str) -> GitResult<()> {
 }
 
 /// Checks that `name` may be a remote. URLs are refused.
-///
-/// # Errors
-/// The problem with the name.
 pub(super) fn check_remote(name: &str) -> GitResult<()> {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let first = name.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
@@ -40,9 +34,6 @@ pub(super) fn check_remote(name: &str) -> GitResult<()> {
 }
 
 /// Checks that `path` may be a file or directory in the workspace.
-///
-/// # Errors
-/// The problem with the path.
 pub(super) fn check_path(path: &str) -> GitResult<()> {
     let parts: Vec<&str> = path.split('/').collect();
     let bad = path.is_empty()

@@ -68,9 +68,6 @@ pub(super) async fn push_url(git: &Git<'_>, remote: &str) -> GitResult<String> {
 }
 
 /// Parses a remote's URL and checks that git tools support it.
-///
-/// # Errors
-/// The reason why it is not supported.
 pub(super) fn parse_address(url: &str, workspace: &Path) -> GitResult<RemoteAddress> {
     let shown = strip_credentials(url);
     let shown: String = shown.chars().take(200).collect();

@@ -145,17 +145,11 @@ impl<'a> Git<'a> {
     }
 
     /// Runs git with these arguments.
-    ///
-    /// # Errors
-    /// Git could not be run, or did not exit by itself.
     pub(super) async fn run<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<GitOutput> {
         run_in_sandbox(self.scene, self.argv(args), self.env.clone(), false).await
     }
 
     /// Like [`Git::output`], for output that is only shown: secrets are replaced before any of it is left out.
-    ///
-    /// # Errors
-    /// As for [`Git::output`].
     pub(super) async fn output_redacted<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<String> {
         let said =
             run_in_sandbox_redacted(self.scene, self.argv(args), self.env.clone(), false, self.scene.redactor.as_ref())
@@ -171,9 +165,6 @@ impl<'a> Git<'a> {
     }
 
     /// Runs a shell script with the git settings as its arguments.
-    ///
-    /// # Errors
-    /// As for [`Git::run`].
     pub(super) async fn run_script(&self, script: &str) -> GitResult<GitOutput> {
         let mut argv: Vec<OsString> = ["sh", "-c", script, "sh"].map(Into::into).to_vec();
         argv.extend(self.settings().map(Into::into));
@@ -201,9 +192,6 @@ pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
 }
 
 /// Runs a command in the agent's sandbox.
-///
-/// # Errors
-/// The command could not be run, or did not exit by itself.
 pub(super) async fn run_in_sandbox(
     scene: &ToolContext,
     argv: Vec<OsString>,

@@ -20,9 +20,6 @@ struct OtherNotes {
 
 /// Checks that a note of `length` bytes may be written at `path`, relative to `docs`. Replacing a longer note is always
 /// allowed. Blocks.
-///
-/// # Errors
-/// The limit that is exceeded, with advice.
 pub(super) fn check_quota(docs: &Path, path: &str, length: u64) -> Result<()> {
     let note = docs.join(path);
     let old = note.symlink_metadata().ok().filter(fs::Metadata::is_file).map(|old| old.len());

@@ -84,9 +84,6 @@ struct EchoedBlocks<'a> {
 }
 
 /// Builds the body of the request.
-///
-/// # Errors
-/// Errors of serde_json, which no valid message causes.
 pub(super) fn build_body(provider: &str, model: &str, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
     let mut tools: Vec<_> =
         request.tools.iter().map(|spec| tool_definition(spec)).chain(request.output_format.map(output_tool)).collect();

@@ -76,9 +76,6 @@ struct EchoedBlock {
 }
 
 /// Builds the body of the request.
-///
-/// # Errors
-/// Errors of serde_json, which no valid message causes.
 pub(super) fn build_body(provider: &Provider, model: &str, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
     let system =
         request.system.iter().filter(|piece| !piece.trim().is_empty()).cloned().collect::<Vec<_>>().join("\n\n");

@@ -40,9 +40,6 @@ pub(super) struct ImportPlan {
 
 impl ImportPlan {
     /// Reads the archive; `name` replaces the agent's name. Blocks.
-    ///
-    /// # Errors
-    /// `invalid_params`, `invalid_name`, `invalid_config`.
     pub(super) fn from_archive(archive: &Archive, name: Option<String>, defaults: &Config) -> Result<Self> {
         for needed in [agent_archive::AGENT_MEMBER, agent_archive::WORKSPACE_MEMBER] {
             if !archive.contains(needed) {

@@ -29,9 +29,6 @@ use crate::ops::session::import::OnProgress;
 use crate::ops::{Ops, catalog_sync, run_blocking, wire_types};
 
 /// Opens an import on a connection.
-///
-/// # Errors
-/// `busy`, `disk_full`.
 pub async fn begin(ops: &Ops, connection: u64, _: ImportBeginParams) -> Result<ImportBeginResult> {
     let dir = ops.home.join("db");
     let file = run_blocking(move || create_spool(&dir).map_err(|e| Error::io("cannot begin an import", &e))).await?;
@@ -39,9 +36,6 @@ pub async fn begin(ops: &Ops, connection: u64, _: ImportBeginParams) -> Result<I
 }
 
 /// Receives the next bytes of the archive.
-///
-/// # Errors
-/// `not_found`, `invalid_params`, `disk_full`.
 pub async fn add(ops: &Arc<Ops>, connection: u64, params: ImportAddParams) -> Result<ImportAddResult> {
     let bytes = STANDARD.decode(params.data_base64).map_err(|e| {
         Error::invalid(format!("`data_base64` is not base64: {e}")).hint("the standard alphabet, with padding")
