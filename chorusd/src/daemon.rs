@@ -180,12 +180,11 @@ impl Daemon {
                 fatal.cancel();
             })
         };
-        let store = Arc::new(Store::open(&places.home, config.durability(), &on_fatal, clock.now())?);
+        let store = Arc::new(Store::open(&places.home, config.durability(), &on_fatal, clock.now(), redactor.clone())?);
         let directory = Arc::new(AgentIndex::default());
         let tasks = TaskTracker::new();
         let heads = ops::agent::destroy::end_destroyed_contexts(&store, store.journal.live_contexts().await?).await?;
         let (live, home) = (heads.len(), places.home.clone());
-        store.catalog.set_redactor(redactor.clone());
         let models = Arc::new(Models::new(&config, &home, clock.clone()).with_redactor(redactor));
         let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::system()));
         let places_of = (program, &*home);
@@ -386,7 +385,7 @@ fn hidden_paths(places: &InstancePaths, config: &Config) -> Vec<PathBuf> {
 
 /// Fills the agent index from the catalog.
 async fn load_agents(ops: &Ops) -> Result<()> {
-    for row in ops.store.catalog.agents(false).await? {
+    for row in ops.store.catalog.agents.list(false).await? {
         match AgentConfig::parse(&row.config, &ops.defaults()) {
             Ok(config) => {
                 let mut entry = ops::agent::agent_entry(&ops.home, &row.dir, &config, row.stamp);
@@ -399,7 +398,7 @@ async fn load_agents(ops: &Ops) -> Result<()> {
             Err(problem) => tracing::error!(agent = %row.name, problem, "the catalog's agent.json cannot be used"),
         }
     }
-    let chosen = ops.store.catalog.setting(CHOSEN_AGENT).await?.and_then(|id| id.parse::<Uuid>().ok());
+    let chosen = ops.store.catalog.settings.get(CHOSEN_AGENT).await?.and_then(|id| id.parse::<Uuid>().ok());
     ops.agents.select(chosen.filter(|id| ops.agents.by_id(*id).is_some()));
     Ok(())
 }

@@ -15,24 +15,24 @@ impl Store {
     /// an earlier row.
     pub(super) fn start_audit_anchor(&self) {
         let mark = self.journal.value_writer(ANCHOR_KEY);
-        self.catalog.on_audit_row(move |head| mark(format_anchor(head)));
+        self.catalog.audit.on_row(move |head| mark(format_anchor(head)));
     }
 
     /// Verifies the hash chain of the audit log, up to the anchor at least.
     pub async fn verify_audit_log(&self) -> Result<ChainVerifier> {
         // Read the anchor first: rows that are written meanwhile come after it.
         let known = self.audit_anchor().await?;
-        self.catalog.verify_audit_log(known).await
+        self.catalog.audit.verify(known).await
     }
 
     /// Writes a row to the audit log if rows are missing according to the anchor; the next row overwrites the anchor
     /// itself.
     pub async fn record_lost_audits(&self, now: Timestamp) -> Result<()> {
         let Some(known) = self.audit_anchor().await? else { return Ok(()) };
-        if self.catalog.has_audit_row(known).await? {
+        if self.catalog.audit.contains(known).await? {
             return Ok(());
         }
-        let there = self.catalog.audit_head().await?.unwrap_or(AuditHead::NONE);
+        let there = self.catalog.audit.head().await?.unwrap_or(AuditHead::NONE);
         let rule = format!(
             "row {} with the hash {} was written and is not there; the log ends with row {}",
             known.id,
@@ -52,9 +52,9 @@ impl Store {
             old: None,
             new: None,
         };
-        self.catalog.append_audit_row(row).await?;
+        self.catalog.audit.append(row).await?;
         // Wait for the new anchor: otherwise the next start could report the same loss again.
-        match self.catalog.audit_head().await? {
+        match self.catalog.audit.head().await? {
             Some(head) => self.journal.set_value(ANCHOR_KEY, format_anchor(head)).await,
             None => Ok(()),
         }

@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use chorus_base::Durability;
 use chorus_base::error::{Error, Result};
+use chorus_redact::Redactor;
 use jiff::Timestamp;
 
 pub use batch_sync::syncfs_covers as syncs_whole_file_system;
@@ -62,15 +63,22 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the databases below `home`, creating those that do not exist yet. Blocks.
+    /// Opens the databases below `home`, creating those that do not exist yet. `redactor` keeps secrets out of the audit
+    /// log. Blocks.
     ///
     /// # Errors
     /// Fails if a database cannot be opened or has a newer schema, or if the journal is missing although there was one.
-    pub fn open(home: &Path, durability: Durability, on_fatal: &OnFatal, now: Timestamp) -> Result<Self> {
+    pub fn open(
+        home: &Path,
+        durability: Durability,
+        on_fatal: &OnFatal,
+        now: Timestamp,
+        redactor: Arc<Redactor>,
+    ) -> Result<Self> {
         let db = home.join(DB_DIR);
         recovery::refuse_missing(home)?;
         let journal = Journal::open(&db.join(JOURNAL_FILE), durability, on_fatal, now)?;
-        let (catalog, damaged) = Catalog::open(&db.join(CATALOG_FILE), on_fatal, now)?;
+        let (catalog, damaged) = Catalog::open(&db.join(CATALOG_FILE), on_fatal, now, redactor)?;
         if let Some(text) = damaged {
             tracing::error!("{text}");
             journal.emit_notice(&text, now);

@@ -22,7 +22,7 @@ impl Store {
         change: impl Fn(&mut SessionHeader) + Send + 'static,
     ) -> Result<SessionRow> {
         let _one_at_a_time = self.files.change_lock.lock().await;
-        let row = self.catalog.session(id).await?.ok_or_else(session_not_found)?;
+        let row = self.catalog.sessions.get(id).await?.ok_or_else(session_not_found)?;
         self.update_row(row, agent_dir, change).await
     }
 
@@ -37,7 +37,7 @@ impl Store {
         change: impl Fn(&mut SessionHeader) + Send + 'static,
     ) -> Result<Option<SessionRow>> {
         let _one_at_a_time = self.files.change_lock.lock().await;
-        let row = self.catalog.session(id).await?.ok_or_else(session_not_found)?;
+        let row = self.catalog.sessions.get(id).await?.ok_or_else(session_not_found)?;
         let path = session_files::path_of(&agent_dir, &row.header.session_id);
         let known = path.metadata().is_ok_and(|metadata| session_files::stamp(&metadata) == row.file_stamp);
         if !known || !may(&row.header) {
@@ -65,7 +65,7 @@ impl Store {
         let SessionHeader { id, session_id, agent_id, .. } = row.header;
         row.header = SessionHeader { id, session_id, agent_id, ..amended.header.clone() };
         row.corrupt = None;
-        if let Err(failure) = self.catalog.update_session(row.clone()).await {
+        if let Err(failure) = self.catalog.sessions.update(row.clone()).await {
             // The file's stamp now differs from the row's: if undoing fails as well, the next start reads the file
             // again.
             if let Err(undo) = spawn_blocking(move || amended.undo()).await {

@@ -220,7 +220,7 @@ async fn replay_records(
     context.saved = head.saved_messages;
     if let (Some(session), false) = (head.saved_session, context.rewound.is_empty()) {
         // The save may have come after the rewind. A session that is shorter does not hold what the rewind dropped.
-        let held = store.catalog.session(session).await?.map_or(0, |row| row.header.message_count);
+        let held = store.catalog.sessions.get(session).await?.map_or(0, |row| row.header.message_count);
         for rewound in &mut context.rewound {
             rewound.saved = rewound.saved.min(held);
         }
@@ -254,8 +254,8 @@ async fn load_saved_pins(store: &Store, home: &Path, context: &Context) -> Resul
 /// Returns the row of a session and the path of its file, or `None` if the catalog does not have the session or its
 /// agent.
 async fn find_session(store: &Store, home: &Path, id: Uuid) -> Result<Option<(SessionRow, PathBuf)>> {
-    let Some(row) = store.catalog.session(id).await? else { return Ok(None) };
-    let Some(agent) = store.catalog.agents_by_id(vec![row.header.agent_id]).await?.pop() else { return Ok(None) };
+    let Some(row) = store.catalog.sessions.get(id).await? else { return Ok(None) };
+    let Some(agent) = store.catalog.agents.list_by_id(vec![row.header.agent_id]).await?.pop() else { return Ok(None) };
     let path = session_files::path_of(&home.join(agent.dir), &row.header.session_id);
     Ok(Some((row, path)))
 }

@@ -38,8 +38,8 @@ pub(super) async fn post(
 }
 
 async fn load_session_label(store: &Store, id: Uuid) -> Result<(String, String)> {
-    let row = store.catalog.session(id).await?;
-    let short_id = store.catalog.short_ids(vec![id]).await?.pop().unwrap_or_default();
+    let row = store.catalog.sessions.get(id).await?;
+    let short_id = store.catalog.sessions.short_ids(vec![id]).await?.pop().unwrap_or_default();
     Ok((row.map_or_else(|| id.to_string(), |row| session_label(&row.header)), short_id))
 }
 

@@ -65,7 +65,7 @@ async fn try_call(
     let (longest, tight) = (registry.models.max_reply_tokens(&target, call.settings.window.tokens), call.reduced);
     let (turn, step, facts, context) = (call.turn, call.step, call.settings.clone(), call.context);
     let remembered =
-        memory_prompt::load_memory_blocks(&registry.store.catalog, vec![memory_prompt::memory_scope(&facts)])
+        memory_prompt::load_memory_blocks(&registry.store.catalog.memories, vec![memory_prompt::memory_scope(&facts)])
             .await
             .map_err(failure_before_call)?
             .pop()

@@ -42,14 +42,14 @@ pub(super) async fn save(
     let wanted = slug::session_id(draft.now, &slug);
     // If the journal is poisoned it cannot record a save, so do not make one.
     store.journal.ensure_healthy()?;
-    let (newest, known) = store.catalog.newest_session_and_names(draft.settings.id, wanted.clone()).await?;
+    let (newest, known) = store.catalog.sessions.newest_and_names(draft.settings.id, wanted.clone()).await?;
     if draft.trigger != Trigger::ManualSave
         && let Some(session) = find_identical_session(store, &draft, newest).await?
     {
         let unfinished = summary.filter(|_| has_no_model_summary(&session.header));
         if let Some(wanted) = unfinished {
             let described = wanted.described || session.header.description != extract_summary(&draft.messages).title;
-            store.catalog.enqueue_summary(session.header.id, PendingSummary { described }).await?;
+            store.catalog.summary_queue.push(session.header.id, PendingSummary { described }).await?;
         }
         if !draft.ends_context {
             store.journal.mark_saved(context, count, session.header.id).await?;
@@ -111,7 +111,7 @@ async fn find_identical_session(
     if !untouched || hash_messages(&draft.messages) != row.sha256 || !has_same_pins(path.clone(), draft).await? {
         return Ok(None);
     }
-    let short_id = store.catalog.short_ids(vec![row.header.id]).await?.pop().unwrap_or_default();
+    let short_id = store.catalog.sessions.short_ids(vec![row.header.id]).await?.pop().unwrap_or_default();
     let file_path = path.to_string_lossy().into_owned();
     Ok(Some(Session { header: row.header, short_id, file_path, available: true, corrupt: None }))
 }
@@ -183,9 +183,9 @@ pub async fn write_session<After: Future<Output = Result<()>>>(
     };
     let rowed = if together {
         let _permit = store.files.batch_sync.acquire_row_permit().await;
-        store.catalog.insert_session_deferred(row, order, summary).await
+        store.catalog.sessions.insert_deferred(row, order, summary).await
     } else {
-        store.catalog.insert_session(row, order, summary).await
+        store.catalog.sessions.insert(row, order, summary).await
     };
     let inserted = rowed.is_ok();
     let done = match rowed {
@@ -198,7 +198,7 @@ pub async fn write_session<After: Future<Output = Result<()>>>(
         Ok(short_id) => Ok(Session { header, short_id, file_path, available: true, corrupt: None }),
         Err(failure) => {
             if inserted {
-                let _ = store.catalog.undo_insert_session(header).await;
+                let _ = store.catalog.sessions.undo_insert(header).await;
             }
             let _ = run_blocking(move || {
                 session_files::delete_written(&written);

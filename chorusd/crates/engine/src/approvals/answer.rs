@@ -112,7 +112,7 @@ impl<'a> Claim<'a> {
             new,
         };
         let decided = DecidedApproval { id: asked.id.clone(), status, at, by: by.clone() };
-        let noted = approvals.store.catalog.record_approval_outcome(decided, row).await;
+        let noted = approvals.store.catalog.approvals.record_outcome(decided, row).await;
         self.decided = true;
         let failure = match noted {
             Ok(true) => {

@@ -122,7 +122,7 @@ impl Approvals {
 
     /// Denies the questions that were open when the previous daemon ended. Even if this fails, nobody can approve them.
     pub async fn deny_left_open(&self) -> Result<()> {
-        match self.store.catalog.deny_open_approvals(self.clock.now()).await? {
+        match self.store.catalog.approvals.deny_open(self.clock.now()).await? {
             0 => {}
             count => tracing::info!(count, "what was asked before the start was denied"),
         }
@@ -160,7 +160,7 @@ impl Approvals {
 
     /// Returns the error that tells why a question is not open.
     async fn not_open_error(&self, id: String) -> Result<Error> {
-        let Some(was) = self.store.catalog.approval(id.clone()).await? else {
+        let Some(was) = self.store.catalog.approvals.get(id.clone()).await? else {
             let shown: String = id.chars().take(40).collect();
             return Ok(Error::new(ErrorKind::NotFound, format!("nothing was asked as {shown:?}"))
                 .hint("`chorusctl approvals` lists what waits for an answer"));
@@ -218,7 +218,7 @@ impl Approvals {
             let Some(told) = self.pending.insert(open)? else { continue };
             let listed = self.pending.guard(&approval.id);
             let row = ApprovalRow { approval: self.redacted(&approval), agent: question.agent, hash, nonce };
-            if self.store.catalog.insert_approval(row).await? {
+            if self.store.catalog.approvals.insert(row).await? {
                 listed.disarm();
                 self.pending.release(&approval.id);
                 return Ok((approval, told));

@@ -26,7 +26,7 @@ pub(super) async fn rebuild_catalog(ops: &Ops) -> Result<Rebuilt> {
     // Keeps agents from being created, renamed or destroyed.
     let _alone = ops.agents_lock.lock().await;
     catalog_sync::sync_agents(ops).await?;
-    let mark = ops.store.catalog.newest_session_rowid().await?;
+    let mark = ops.store.catalog.sessions.newest_rowid().await?;
     let entries = ops.agents.all();
     let mut truth = DirectoryScan::default();
     for entry in &entries {
@@ -71,7 +71,7 @@ async fn agent_row(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Option<AgentRow
 /// Returns the rows of an agent's session files, ordered by modification time.
 async fn session_rows(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Vec<SessionRow>> {
     let listing = SessionQuery { agent: Some(entry.settings.id), limit: u64::MAX, ..SessionQuery::default() };
-    let (known, _) = ops.store.catalog.sessions(listing).await?;
+    let (known, _) = ops.store.catalog.sessions.list(listing).await?;
     let mut known: HashMap<String, SessionRow> =
         known.into_iter().map(|row| (row.header.session_id.clone(), row)).collect();
     let dir = entry.settings.dir.join("sessions");

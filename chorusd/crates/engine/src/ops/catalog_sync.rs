@@ -35,7 +35,7 @@ pub struct SyncResult {
 
 /// Brings the rows of an agent's sessions up to its files, and removes what an interrupted write left.
 pub async fn sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) -> Result<SyncResult> {
-    let known: HashMap<String, String> = ops.store.catalog.session_stamps(facts.id).await?.into_iter().collect();
+    let known: HashMap<String, String> = ops.store.catalog.sessions.file_stamps(facts.id).await?.into_iter().collect();
     let dir = facts.dir.join("sessions");
     let changed = {
         // Computed from the uptime, because the clock may have been set since the start.
@@ -56,7 +56,7 @@ pub async fn sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) -> Result<Sync
                 continue;
             }
         };
-        let known = ops.store.catalog.sessions_named(Some(facts.id), name.clone()).await?.pop();
+        let known = ops.store.catalog.sessions.list_named(Some(facts.id), name.clone()).await?.pop();
         let row = session_row(facts, &name, found, known, ops.clock.now());
         findings.indexed += 1;
         if let Some(reason) = &row.corrupt {
@@ -69,12 +69,13 @@ pub async fn sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) -> Result<Sync
             || ops
                 .store
                 .catalog
-                .session(id)
+                .sessions
+                .get(id)
                 .await?
                 .is_some_and(|other| other.header.agent_id != facts.id || other.header.session_id != name);
         let row = if taken { with_id(row, derived_id(&format!("{}/{name}", facts.id))) } else { row };
         given.insert(row.header.id);
-        under_way.push(ops.store.catalog.upsert_session(row));
+        under_way.push(ops.store.catalog.sessions.upsert(row));
         if under_way.len() == MAX_PENDING_ROWS {
             try_join_all(under_way.drain(..)).await?;
         }
@@ -242,7 +243,7 @@ pub async fn sync_agents(ops: &Ops) -> Result<()> {
     if unknown.is_empty() {
         return Ok(());
     }
-    let kept: HashSet<String> = ops.store.catalog.agents(true).await?.into_iter().map(|row| row.dir).collect();
+    let kept: HashSet<String> = ops.store.catalog.agents.list(true).await?.into_iter().map(|row| row.dir).collect();
     for name in unknown {
         let dir = format!("{}/{name}", super::agent::AGENTS_DIR);
         if !kept.contains(&dir) {
@@ -265,12 +266,12 @@ async fn adopt_dir(ops: &Ops, name: &str, dir: &str) -> Result<()> {
         Ok((config, stamp)) if is_renamed_dir(ops, &config) => {
             let (config, stamp) =
                 if config.name == name { (config, stamp) } else { write_dir_name(ops, config, name, dir).await? };
-            ops.store.catalog.upsert_agent(super::agent::agent_row(dir, &config, stamp.clone())).await?;
+            ops.store.catalog.agents.upsert(super::agent::agent_row(dir, &config, stamp.clone())).await?;
             ops.agents.insert(super::agent::agent_entry(&ops.home, dir, &config, stamp));
             tracing::warn!(agent = %name, "a rename that was cut short is completed");
         }
         Ok((config, stamp)) if config.name == name && ops.agents.by_id(config.id).is_none() => {
-            ops.store.catalog.upsert_agent(super::agent::agent_row(dir, &config, stamp.clone())).await?;
+            ops.store.catalog.agents.upsert(super::agent::agent_row(dir, &config, stamp.clone())).await?;
             ops.agents.insert(super::agent::agent_entry(&ops.home, dir, &config, stamp));
             tracing::info!(agent = %name, "an agent's directory was found and taken up");
         }

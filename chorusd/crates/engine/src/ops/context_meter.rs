@@ -33,7 +33,7 @@ pub(super) async fn measure(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<Ha
         return Ok(HashMap::new());
     }
     let remembered = memory_prompt::load_memory_blocks(
-        &ops.store.catalog,
+        &ops.store.catalog.memories,
         live.iter().map(|(facts, _)| memory_prompt::memory_scope(facts)).collect(),
     )
     .await?;

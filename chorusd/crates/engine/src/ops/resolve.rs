@@ -106,10 +106,10 @@ pub async fn session_as(
     let own = agent.settings.id;
     let owner = *by == Requester::Owner;
     let row = match Selector::parse(text) {
-        Selector::Latest(n) => ops.store.catalog.nth_newest_session(own, n).await?,
-        Selector::Id(id) => ops.store.catalog.session(id).await?,
+        Selector::Latest(n) => ops.store.catalog.sessions.nth_newest(own, n).await?,
+        Selector::Id(id) => ops.store.catalog.sessions.get(id).await?,
         Selector::Number(number, digits) => match ops.history_numbers.find(by, own, number) {
-            Some(id) => ops.store.catalog.session(id).await?,
+            Some(id) => ops.store.catalog.sessions.get(id).await?,
             None if digits.len() >= MIN_PREFIX => session_by_text(ops, own, owner, &digits).await?,
             None => {
                 return Err(Error::new(
@@ -142,7 +142,7 @@ async fn session_by_text(ops: &Ops, own: Uuid, others: bool, text: &str) -> Resu
     let catalog = &ops.store.catalog;
     let looked_in = &[Some(own), None][..if others { 2 } else { 1 }];
     for &agent in looked_in {
-        let named = catalog.sessions_named(agent, text.to_owned()).await?;
+        let named = catalog.sessions.list_named(agent, text.to_owned()).await?;
         if !named.is_empty() {
             return ensure_unique(text, named);
         }
@@ -151,7 +151,7 @@ async fn session_by_text(ops: &Ops, own: Uuid, others: bool, text: &str) -> Resu
         return Ok(None);
     }
     for &agent in looked_in {
-        let beginning = catalog.sessions_with_prefix(agent, text.to_owned()).await?;
+        let beginning = catalog.sessions.list_with_prefix(agent, text.to_owned()).await?;
         if !beginning.is_empty() {
             return ensure_unique(text, beginning);
         }

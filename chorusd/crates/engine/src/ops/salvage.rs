@@ -205,7 +205,7 @@ async fn salvage_context(
 
 /// Returns the first `count` messages of a session.
 async fn session_prefix(ops: &Ops, id: Uuid, count: u64) -> Result<Vec<StoredMessage>> {
-    let row = ops.store.catalog.session(id).await?;
+    let row = ops.store.catalog.sessions.get(id).await?;
     let row = row.ok_or_else(|| Error::internal(format!("the session {id} is not in the catalog")))?;
     let (mut file, _) = get::read_session_file(ops, &row).await?;
     file.messages.truncate(usize::try_from(count).unwrap_or(usize::MAX));
@@ -256,7 +256,7 @@ async fn write_salvaged(
         let filled = session_files::stage(dir, &header, &messages, sha256)?;
         Ok((header, filled))
     };
-    let known = ops.store.catalog.session_names_with_base(facts.id, wanted.clone()).await?;
+    let known = ops.store.catalog.sessions.names_with_base(facts.id, wanted.clone()).await?;
     write_session(
         &ops.store,
         facts,

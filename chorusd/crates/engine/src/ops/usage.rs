@@ -14,7 +14,8 @@ pub async fn usage(ops: &Ops, params: UsageParams) -> Result<UsageResult> {
         Some(name) => agents_named(ops, name).await?,
         None => Vec::new(),
     };
-    let rows = ops.store.catalog.usage(UsageFilter { agents, since, zone: ops.usage.time_zone().clone() }).await?;
+    let rows =
+        ops.store.catalog.usage.list_daily(UsageFilter { agents, since, zone: ops.usage.time_zone().clone() }).await?;
     let mut total = UsageTotals::default();
     let days = rows.into_iter().map(|row| {
         total.add(&row.sums);
@@ -28,7 +29,7 @@ async fn agents_named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
     if let Some(entry) = ops.agents.by_name(name) {
         return Ok(vec![entry.settings.id]);
     }
-    let before = ops.store.catalog.agents_with_usage_named(name.to_owned()).await?;
+    let before = ops.store.catalog.usage.agents_named(name.to_owned()).await?;
     if before.is_empty() { Err(resolve::unknown_agent_error(ops, name)) } else { Ok(before) }
 }
 

@@ -17,7 +17,7 @@ use crate::usage::Spending;
 
 /// Converts rows into sessions with their short ids, and checks whether their files exist.
 pub async fn sessions(ops: &Ops, rows: Vec<SessionRow>) -> Result<Vec<Session>> {
-    let short = ops.store.catalog.short_ids(rows.iter().map(|row| row.header.id).collect()).await?;
+    let short = ops.store.catalog.sessions.short_ids(rows.iter().map(|row| row.header.id).collect()).await?;
     sessions_with_short_ids(ops, rows, short).await
 }
 
@@ -66,7 +66,7 @@ async fn agent_dirs(ops: &Ops, ids: impl Iterator<Item = Uuid>) -> Result<HashMa
         }
     }
     if !others.is_empty() {
-        for row in ops.store.catalog.agents_by_id(others).await? {
+        for row in ops.store.catalog.agents.list_by_id(others).await? {
             dirs.insert(row.id, ops.home.join(row.dir));
         }
     }
@@ -90,10 +90,10 @@ pub async fn agents(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<Vec<Agent>
         return Ok(Vec::new());
     }
     let ids: Vec<Uuid> = entries.iter().map(|entry| entry.settings.id).collect();
-    let last = ops.store.catalog.newest_session_of_each(ids).await?;
+    let last = ops.store.catalog.sessions.newest_of_each(ids).await?;
     let today = ops.usage.today_totals().await?;
     let shown: Vec<Uuid> = last.iter().flatten().map(|row| row.header.id).collect();
-    let mut short = ops.store.catalog.short_ids(shown).await?.into_iter();
+    let mut short = ops.store.catalog.sessions.short_ids(shown).await?.into_iter();
     let infos = match entries {
         // Faster than all, and one agent is requested more often.
         [one] => ops.registry.context_info(one.settings.id).map(|info| (one.settings.id, info)).into_iter().collect(),

@@ -25,7 +25,7 @@ impl Tasks {
     /// Loads the table of tasks. Marks tasks that were running as lost, and ends in the background those processes that
     /// are certainly still the same.
     pub async fn recover(&self) -> Result<RecoveredTasks> {
-        let mut found = self.shared.store.catalog.tasks_at_start().await?;
+        let mut found = self.shared.store.catalog.tasks.list_at_start().await?;
         let mut lost = Vec::new();
         for row in found.unreported.iter_mut().filter(|row| row.status == TaskStatus::Running) {
             let noted = ProcessIdentity { pid: row.pid, start_time: row.pid_started, boot_id: row.boot.clone() };
@@ -34,7 +34,7 @@ impl Tasks {
                 tokio::spawn(async move { noted.terminate(TERMINATE_GRACE).await });
             }
             (row.status, row.ended_at) = (TaskStatus::Lost, Some(self.shared.now()));
-            self.shared.store.catalog.update_task_end(row.clone()).await?;
+            self.shared.store.catalog.tasks.update_end(row.clone()).await?;
             *found.ended.entry(row.agent).or_default() += 1;
             lost.push(row.clone());
         }
@@ -51,7 +51,7 @@ impl Tasks {
         for row in recovered.unreported {
             let Some((_, dir)) = self.shared.host().and_then(|outside| outside.name_and_dir(row.agent)) else {
                 // The agent does not exist any more: mark the task as notified.
-                if let Err(failure) = self.shared.store.catalog.mark_task_reported(row.id).await {
+                if let Err(failure) = self.shared.store.catalog.tasks.mark_reported(row.id).await {
                     tracing::warn!(%failure, "a task of an agent that is gone cannot be put aside");
                 }
                 continue;

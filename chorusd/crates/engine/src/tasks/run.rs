@@ -160,7 +160,7 @@ impl Shared {
         tracing::info!(
             agent = %row.agent_name, task = %row.id, status = row.status.as_str(), exit_code = row.exit_code, "a task has ended"
         );
-        if let Err(failure) = self.store.catalog.update_task_end(row.clone()).await {
+        if let Err(failure) = self.store.catalog.tasks.update_end(row.clone()).await {
             tracing::error!(task = %row.id, %failure, "the end of a task cannot be written down");
         }
         self.publish_end(row);
@@ -214,7 +214,7 @@ impl Shared {
         let store = self.store.clone();
         Box::pin(async move {
             let told = match added.await {
-                Ok(()) => store.catalog.mark_task_reported(id.clone()).await,
+                Ok(()) => store.catalog.tasks.mark_reported(id.clone()).await,
                 Err(failure) => Err(failure),
             };
             if let Err(failure) = told {

@@ -97,7 +97,7 @@ impl Tasks {
             ended_at: None,
             log_path: format!("{LOGS_DIR}/{}", log_file_name(taken.number)),
         };
-        if let Err(failure) = self.shared.store.catalog.insert_task(row.clone()).await {
+        if let Err(failure) = self.shared.store.catalog.tasks.insert(row.clone()).await {
             running.terminate(Duration::ZERO).await;
             return Err(format!("it was not started: it cannot be written down ({failure})"));
         }

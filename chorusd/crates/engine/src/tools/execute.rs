@@ -86,7 +86,7 @@ pub async fn execute_call(call: ToolCall, scene: Arc<ToolContext>) -> ToolOutcom
         old: None,
         new: None,
     };
-    let note = |row| scene.services.store.catalog.append_audit_row(row);
+    let note = |row| scene.services.store.catalog.audit.append(row);
     let decision = verdict.decision;
     if let Err(failure) = note(row(decision.as_str(), &why, scene.requester.to_string())).await {
         let hint = failure.hint.as_ref().map(|hint| format!("; for the owner: {hint}")).unwrap_or_default();

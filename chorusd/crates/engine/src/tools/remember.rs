@@ -66,7 +66,7 @@ impl Tool for Remember {
             source: MemorySource::Tool,
             message: scene.message.clone(),
         };
-        match scene.services.store.catalog.remember(row).await {
+        match scene.services.store.catalog.memories.insert(row).await {
             Ok(RememberOutcome::New(_)) => {
                 ToolOutcome::success(format!("it is remembered; you are shown it from your next step on{}", text.note))
             }

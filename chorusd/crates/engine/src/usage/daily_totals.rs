@@ -71,7 +71,7 @@ impl UsageTracker {
             calls: 1,
             unpriced: u64::from(row.cost_usd.is_none()),
         };
-        let number = self.store.catalog.insert_usage(row).await.unwrap_or_else(|failure| {
+        let number = self.store.catalog.usage.insert(row).await.unwrap_or_else(|failure| {
             tracing::warn!(%agent, %failure, "what a call of a model used cannot be written");
             i64::MAX
         });
@@ -99,7 +99,7 @@ impl UsageTracker {
             None => {
                 let mut known = Calibration::default();
                 for (model, estimated, input, cache_read) in
-                    self.store.catalog.estimated_calls(MAX_CALIBRATION_CALLS).await?
+                    self.store.catalog.usage.estimated_calls(MAX_CALIBRATION_CALLS).await?
                 {
                     known.add_sample(&model, Sample { estimated, input, cache_read });
                 }
@@ -125,7 +125,7 @@ impl UsageTracker {
             Some(today) => today,
             None => {
                 let day = Day::containing(now, self.zone.clone());
-                let (spent, newest) = self.store.catalog.spending_by_agent(day.start).await?;
+                let (spent, newest) = self.store.catalog.usage.spending_by_agent(day.start).await?;
                 DailyTotals { day, newest_row: newest, spent }
             }
         };
@@ -183,7 +183,8 @@ mod tests {
     fn store(home: &Path) -> Arc<Store> {
         let _ = std::fs::create_dir(home.join(chorus_store::DB_DIR));
         let on_fatal: chorus_store::OnFatal = Arc::new(|failure| panic!("{failure}"));
-        Arc::new(Store::open(home, Durability::Always, &on_fatal, Timestamp::UNIX_EPOCH).unwrap())
+        let redactor = Arc::new(chorus_redact::Redactor::new(|| [0; 32]));
+        Arc::new(Store::open(home, Durability::Always, &on_fatal, Timestamp::UNIX_EPOCH, redactor).unwrap())
     }
 
     fn agent(daily_tokens: u64) -> AgentSettings {
@@ -246,14 +247,14 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let store = store(home.path());
         for at in ["2026-02-27T18:29:00Z", "2026-02-27T18:30:00Z", "2026-02-28T18:29:59Z"] {
-            store.catalog.insert_usage(row(at.parse().unwrap(), 9, None)).await.unwrap();
+            store.catalog.usage.insert(row(at.parse().unwrap(), 9, None)).await.unwrap();
         }
         for (zone, due) in [
             (TimeZone::UTC, vec![("2026-02-28", 1), ("2026-02-27", 2)]),
             (TimeZone::posix("IST-5:30").unwrap(), vec![("2026-02-28", 2), ("2026-02-27", 1)]),
         ] {
             let filter = UsageFilter { agents: Vec::new(), since: None, zone };
-            let days = store.catalog.usage(filter).await.unwrap();
+            let days = store.catalog.usage.list_daily(filter).await.unwrap();
             let days: Vec<_> = days.iter().map(|row| (row.day.to_string(), row.sums.calls)).collect();
             assert_eq!(days, due.into_iter().map(|(day, calls)| (day.to_owned(), calls)).collect::<Vec<_>>());
         }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
-use super::Catalog;
+use super::CatalogDb;
 use super::memories::{self, MemoryRow, RememberOutcome};
 use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
@@ -57,10 +57,17 @@ fn confine_to_home(dir: String, name: &str) -> String {
     format!("agents/{}", name.chars().filter(plain).collect::<String>())
 }
 
-impl Catalog {
+/// The table of agents.
+#[derive(Debug, Clone)]
+pub struct AgentTable {
+    pub(super) db: CatalogDb,
+}
+
+impl AgentTable {
     /// Lists the agents by name, with destroyed ones if `destroyed`.
-    pub async fn agents(&self, destroyed: bool) -> Result<Vec<AgentRow>> {
-        self.reader
+    pub async fn list(&self, destroyed: bool) -> Result<Vec<AgentRow>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let filter = if destroyed { "" } else { "WHERE status = 'active'" };
                 let mut statement =
@@ -72,8 +79,9 @@ impl Catalog {
     }
 
     /// Returns the agents with these ids, in no particular order; skips unknown ids.
-    pub async fn agents_by_id(&self, ids: Vec<Uuid>) -> Result<Vec<AgentRow>> {
-        self.reader
+    pub async fn list_by_id(&self, ids: Vec<Uuid>) -> Result<Vec<AgentRow>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let mut rows = Vec::with_capacity(ids.len());
                 let mut statement = conn.prepare_cached(&format!("SELECT {COLUMNS} FROM agents WHERE id = ?1"))?;
@@ -86,8 +94,9 @@ impl Catalog {
     }
 
     /// Lists the ids of destroyed agents.
-    pub async fn destroyed_agents(&self) -> Result<Vec<Uuid>> {
-        self.reader
+    pub async fn list_destroyed(&self) -> Result<Vec<Uuid>> {
+        self.db
+            .reader
             .submit(|conn| {
                 let mut statement = conn.prepare("SELECT id FROM agents WHERE status = 'destroyed'")?;
                 let ids = statement.query_map([], |row| row.get(0).map(Uuid::from_bytes))?;
@@ -97,18 +106,18 @@ impl Catalog {
     }
 
     /// Inserts the agent, or updates the row with its id. The count of sessions stays correct.
-    pub fn upsert_agent(&self, row: AgentRow) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| upsert(conn, &row))
+    pub fn upsert(&self, row: AgentRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| upsert(conn, &row))
     }
 
-    /// As [`Catalog::upsert_agent`], with the agent's memories in the same commit. Returns the ids and texts of the
+    /// As [`AgentTable::upsert`], with the agent's memories in the same commit. Returns the ids and texts of the
     /// memories that are new.
-    pub fn upsert_agent_with_memories(
+    pub fn upsert_with_memories(
         &self,
         row: AgentRow,
         memories: Vec<MemoryRow>,
     ) -> impl Future<Output = Result<Vec<(Uuid, String)>>> + Send + use<> {
-        self.writer.submit(move |conn| {
+        self.db.writer.submit(move |conn| {
             upsert(conn, &row)?;
             let mut added = Vec::new();
             for memory in memories {
@@ -122,13 +131,13 @@ impl Catalog {
     }
 
     /// Marks the agent as destroyed and records the directory that its files were moved to.
-    pub fn mark_agent_destroyed(
+    pub fn mark_destroyed(
         &self,
         id: Uuid,
         at: Timestamp,
         dir: String,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+        self.db.writer.submit(move |conn| {
             conn.execute(
                 "UPDATE agents SET status = 'destroyed', destroyed_at = ?2, dir = ?3 WHERE id = ?1",
                 params![id.as_bytes(), to_nanos(at), dir],
@@ -138,8 +147,8 @@ impl Catalog {
     }
 
     /// Deletes the row of an agent.
-    pub fn delete_agent(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn delete(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             conn.execute("DELETE FROM agents WHERE id = ?1", [id.as_bytes()])?;
             Ok(())
         })

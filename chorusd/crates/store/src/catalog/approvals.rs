@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
-use super::Catalog;
-use super::audit::{self, AuditDecision};
+use super::CatalogDb;
+use super::audit::{self, AuditDecision, AuditLog};
 use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
@@ -34,28 +34,35 @@ pub struct DecidedApproval {
 const COLUMNS: &str = "id, agent_name, turn_id, call_id, action, action_hash, verdict, requester, asked_at, expires_at,
     status, not_always, decided_at, decided_by, agent_id";
 
-impl Catalog {
+/// The table of approvals.
+#[derive(Debug, Clone)]
+pub struct ApprovalTable {
+    pub(super) db: CatalogDb,
+    pub(super) audit: AuditLog,
+}
+
+impl ApprovalTable {
     /// Inserts an approval; returns false if its id exists already.
-    pub fn insert_approval(&self, row: ApprovalRow) -> impl Future<Output = Result<bool>> + Send + use<> {
-        self.writer.submit(move |conn| insert(conn, &row))
+    pub fn insert(&self, row: ApprovalRow) -> impl Future<Output = Result<bool>> + Send + use<> {
+        self.db.writer.submit(move |conn| insert(conn, &row))
     }
 
     /// Records the outcome of an open approval, and appends `row` to the audit log, redacted, in the same commit.
     /// Returns false if the approval was not open; nothing is stored then.
-    pub fn record_approval_outcome(
+    pub fn record_outcome(
         &self,
         decided: DecidedApproval,
         row: AuditDecision,
     ) -> impl Future<Output = Result<bool>> + Send + use<> {
-        let row = self.redact_row(row);
-        let hear = self.audit_listener.clone();
+        let row = self.audit.redact_row(row);
+        let hear = self.audit.listener.clone();
         let decide = move |conn: &Connection| {
             if !update_outcome(conn, &decided)? {
                 return Ok(None);
             }
             Ok(Some(audit::append(conn, &row)?))
         };
-        let done = self.writer.submit_with_callback(decide, move |head| {
+        let done = self.db.writer.submit_with_callback(decide, move |head| {
             if let Some(head) = head {
                 hear.notify(*head);
             }
@@ -64,9 +71,12 @@ impl Catalog {
     }
 
     /// Denies approvals that are open in the table although no turn waits for them any more. Returns their number.
-    pub async fn deny_open_approvals(&self, now: Timestamp) -> Result<usize> {
-        let open =
-            self.reader.submit(|conn| select_approvals(conn, "status = 'open' ORDER BY asked_at", params![])).await?;
+    pub async fn deny_open(&self, now: Timestamp) -> Result<usize> {
+        let open = self
+            .db
+            .reader
+            .submit(|conn| select_approvals(conn, "status = 'open' ORDER BY asked_at", params![]))
+            .await?;
         let count = open.len();
         for (approval, agent) in open {
             let decided = DecidedApproval { id: approval.id, status: Status::Denied, at: now, by: None };
@@ -82,22 +92,22 @@ impl Catalog {
                 old: None,
                 new: None,
             };
-            self.record_approval_outcome(decided, row).await?;
+            self.record_outcome(decided, row).await?;
         }
         Ok(count)
     }
 
     /// Returns the approval with this id.
-    pub async fn approval(&self, id: String) -> Result<Option<Approval>> {
-        let mut found = self.reader.submit(move |conn| select_approvals(conn, "id = ?1", params![id])).await?;
+    pub async fn get(&self, id: String) -> Result<Option<Approval>> {
+        let mut found = self.db.reader.submit(move |conn| select_approvals(conn, "id = ?1", params![id])).await?;
         Ok(found.pop().map(|(approval, _)| approval))
     }
 
     /// Returns the newest `most` decided approvals, oldest first.
-    pub async fn decided_approvals(&self, agent: Option<Uuid>, most: u32) -> Result<Vec<Approval>> {
+    pub async fn list_decided(&self, agent: Option<Uuid>, most: u32) -> Result<Vec<Approval>> {
         let wanted = "status <> 'open' AND (?1 IS NULL OR agent_id = ?1) ORDER BY asked_at DESC LIMIT ?2";
         let agent = agent.map(|agent| agent.as_bytes().to_vec());
-        let found = self.reader.submit(move |conn| select_approvals(conn, wanted, params![agent, most])).await?;
+        let found = self.db.reader.submit(move |conn| select_approvals(conn, wanted, params![agent, most])).await?;
         Ok(found.into_iter().rev().map(|(approval, _)| approval).collect())
     }
 }

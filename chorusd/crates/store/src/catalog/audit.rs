@@ -1,13 +1,16 @@
 //! The audit log: one row per decision about an action or change of an agent, each with the hash of the previous row.
 
+use std::sync::Arc;
+
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
+use chorus_redact::Redactor;
 use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use uuid::Uuid;
 
-use super::Catalog;
+use super::CatalogDb;
 use super::audit_chain::{self, AuditHead, ChainVerifier};
 use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
@@ -65,23 +68,32 @@ const ROWS_PER_CHUNK: usize = 2000;
 
 const COLUMNS: &str = "id, at, agent_id, agent_name, turn_id, action, decision, rule, user, old, new, hash";
 
-impl Catalog {
+/// The audit log.
+#[derive(Debug, Clone)]
+pub struct AuditLog {
+    pub(super) db: CatalogDb,
+    pub(super) listener: audit_chain::AuditListener,
+    pub(super) redactor: Arc<Redactor>,
+}
+
+impl AuditLog {
     /// Appends a decision to the log, redacted. The future completes once it is on the disk.
-    pub fn append_audit_row(&self, row: AuditDecision) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn append(&self, row: AuditDecision) -> impl Future<Output = Result<()>> + Send + use<> {
         let row = self.redact_row(row);
-        let hear = self.audit_listener.clone();
-        let done = self.writer.submit_with_callback(move |conn| append(conn, &row), move |head| hear.notify(*head));
+        let hear = self.listener.clone();
+        let done = self.db.writer.submit_with_callback(move |conn| append(conn, &row), move |head| hear.notify(*head));
         async move { done.await.map(drop) }
     }
 
     /// Returns a page of the log, oldest row first, and whether there are more.
-    pub async fn audit_rows(&self, filter: AuditFilter) -> Result<(Vec<AuditEntry>, bool)> {
-        self.reader.submit(move |conn| read_page(conn, filter)).await
+    pub async fn page(&self, filter: AuditFilter) -> Result<(Vec<AuditEntry>, bool)> {
+        self.db.reader.submit(move |conn| read_page(conn, filter)).await
     }
 
     /// Returns the ids of agents that rows of the log call `name`, including destroyed ones.
-    pub async fn audited_agents_named(&self, name: String) -> Result<Vec<Uuid>> {
-        self.reader
+    pub async fn agents_named(&self, name: String) -> Result<Vec<Uuid>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let mut statement =
                     conn.prepare_cached("SELECT DISTINCT agent_id FROM audit_log WHERE agent_name = ?1")?;
@@ -94,10 +106,10 @@ impl Catalog {
     }
 
     /// Verifies the whole hash chain. `head` is the audit anchor, which the log must contain.
-    pub async fn verify_audit_log(&self, head: Option<AuditHead>) -> Result<ChainVerifier> {
+    pub async fn verify(&self, head: Option<AuditHead>) -> Result<ChainVerifier> {
         let mut walk = ChainVerifier::new(head);
         loop {
-            let (walked, more) = self.reader.submit(move |conn| verify_chunk(conn, walk)).await?;
+            let (walked, more) = self.db.reader.submit(move |conn| verify_chunk(conn, walk)).await?;
             walk = walked;
             if !more {
                 return Ok(walk.finish());
@@ -106,13 +118,14 @@ impl Catalog {
     }
 
     /// Returns number and hash of the newest row.
-    pub async fn audit_head(&self) -> Result<Option<AuditHead>> {
-        self.reader.submit(newest_head).await
+    pub async fn head(&self) -> Result<Option<AuditHead>> {
+        self.db.reader.submit(newest_head).await
     }
 
     /// Returns whether the log has this row.
-    pub async fn has_audit_row(&self, head: AuditHead) -> Result<bool> {
-        self.reader
+    pub async fn contains(&self, head: AuditHead) -> Result<bool> {
+        self.db
+            .reader
             .submit(move |conn| {
                 Ok(conn
                     .prepare_cached("SELECT 1 FROM audit_log WHERE id = ?1 AND hash = ?2")?
@@ -123,9 +136,13 @@ impl Catalog {
             .await
     }
 
+    /// Calls `hear` for every row after its commit, in their order.
+    pub(crate) fn on_row(&self, hear: impl Fn(AuditHead) + Send + Sync + 'static) {
+        self.listener.set(hear);
+    }
+
     pub(super) fn redact_row(&self, row: AuditDecision) -> AuditDecision {
-        let Some(redactor) = self.redactor.get() else { return row };
-        let clean = |text: String| redactor.redact_text(&text).into_owned();
+        let clean = |text: String| self.redactor.redact_text(&text).into_owned();
         let (old, new) = (row.old.map(clean), row.new.map(clean));
         AuditDecision { action: clean(row.action), rule: clean(row.rule), old, new, ..row }
     }

@@ -1,15 +1,16 @@
-//! Parents of the sessions of an agent.
+//! Parents of sessions, and the names of sessions.
 
 use std::collections::HashMap;
 
 use chorus_base::error::Result;
-use chorus_proto::Trigger;
+use chorus_proto::{SessionHeader, Trigger};
 use jiff::Timestamp;
-use rusqlite::OptionalExtension as _;
+use rusqlite::{OptionalExtension as _, params};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::Catalog;
+use super::SessionTable;
+use crate::journal::to_nanos;
 
 /// A session with the fields that a session tree shows.
 #[derive(Debug, Clone, Deserialize)]
@@ -37,10 +38,14 @@ pub struct SessionName {
     pub session_id: String,
 }
 
-impl Catalog {
+/// Number of sessions after a time that are searched for the one that contains it.
+const MAX_SESSIONS_SEARCHED: u32 = 20;
+
+impl SessionTable {
     /// Lists all sessions of an agent.
     pub async fn lineage(&self, agent: Uuid) -> Result<Vec<LineageRow>> {
-        self.reader
+        self.db
+            .reader
             .submit(move |conn| {
                 let mut statement = conn.prepare_cached("SELECT header, corrupt FROM sessions WHERE agent_id = ?1")?;
                 let rows = statement.query_map([agent.as_bytes()], |row| {
@@ -53,8 +58,9 @@ impl Catalog {
     }
 
     /// Returns the names of those of these sessions that exist, in one transaction.
-    pub async fn session_names(&self, ids: Vec<Uuid>) -> Result<HashMap<Uuid, SessionName>> {
-        self.reader
+    pub async fn names(&self, ids: Vec<Uuid>) -> Result<HashMap<Uuid, SessionName>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let reading = conn.unchecked_transaction()?;
                 let mut statement = reading.prepare_cached("SELECT header FROM sessions WHERE id = ?1")?;
@@ -64,6 +70,34 @@ impl Catalog {
                     if let Some(named) = statement.query_row([id.as_bytes()], header).optional()? {
                         found.insert(id, named);
                     }
+                }
+                Ok(found)
+            })
+            .await
+    }
+
+    /// Returns, for each agent and time, the name of the first session that was saved afterwards and contains that
+    /// time.
+    pub async fn names_at(&self, moments: Vec<(Uuid, Timestamp)>) -> Result<Vec<Option<String>>> {
+        self.db
+            .reader
+            .submit(move |conn| {
+                let mut statement = conn.prepare_cached(
+                    "SELECT header FROM sessions WHERE agent_id = ?1 AND saved_at >= ?2 ORDER BY saved_at LIMIT ?3",
+                )?;
+                let holds = |header: &str, at: Timestamp| {
+                    let header: SessionHeader = serde_json::from_str(header).ok()?;
+                    (header.started_at <= at && header.trigger != Trigger::Import).then_some(header.session_id)
+                };
+                let mut found = Vec::with_capacity(moments.len());
+                for (agent, at) in moments {
+                    let mut rows = statement.query(params![agent.as_bytes(), to_nanos(at), MAX_SESSIONS_SEARCHED])?;
+                    let mut name = None;
+                    while let (None, Some(row)) = (&name, rows.next()?) {
+                        let header: String = row.get(0)?;
+                        name = holds(&header, at);
+                    }
+                    found.push(name);
                 }
                 Ok(found)
             })

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 
 use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::MemorySource;
-use chorus_proto::{ErrorKind, SessionHeader, Trigger};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::Catalog;
+use super::CatalogDb;
 use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
@@ -20,8 +20,6 @@ pub const MAX_TEXT_BYTES: usize = 2 << 10;
 const MAX_PATH_BYTES: usize = 512;
 /// Limit of entries of an agent's own memory, and of a project's.
 const MAX_ENTRIES: u64 = 1000;
-/// Number of sessions after a time that are searched for the one that contains it.
-const MAX_SESSIONS_SEARCHED: u32 = 20;
 
 /// A memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,21 +114,28 @@ fn select_visible(conn: &Connection, whose: &MemoryScope, most: i64) -> StoreRes
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-impl Catalog {
+/// The table of memories.
+#[derive(Debug, Clone)]
+pub struct MemoryTable {
+    pub(super) db: CatalogDb,
+}
+
+impl MemoryTable {
     /// Stores a memory, unless an equal one exists or the limit is reached. The future completes once it is on the
     /// disk. If the row's id is in use, the memory gets a new one.
-    pub fn remember(&self, row: MemoryRow) -> impl Future<Output = Result<RememberOutcome>> + Send + use<> {
-        self.writer.submit(move |conn| insert(conn, row))
+    pub fn insert(&self, row: MemoryRow) -> impl Future<Output = Result<RememberOutcome>> + Send + use<> {
+        self.db.writer.submit(move |conn| insert(conn, row))
     }
 
     /// Returns all memories that an agent sees, in the order in which they are shown.
-    pub async fn memories(&self, whose: MemoryScope) -> Result<Vec<MemoryRow>> {
-        self.reader.submit(move |conn| select_visible(conn, &whose, -1)).await
+    pub async fn list_visible(&self, whose: MemoryScope) -> Result<Vec<MemoryRow>> {
+        self.db.reader.submit(move |conn| select_visible(conn, &whose, -1)).await
     }
 
     /// Returns the first `most` memories and the total number for each of `whose`, in that order.
-    pub async fn first_memories(&self, whose: Vec<MemoryScope>, most: u32) -> Result<Vec<(Vec<MemoryRow>, u64)>> {
-        self.reader
+    pub async fn first_visible(&self, whose: Vec<MemoryScope>, most: u32) -> Result<Vec<(Vec<MemoryRow>, u64)>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let reading = conn.unchecked_transaction()?;
                 let count = format!("SELECT count(*) FROM memory WHERE {VISIBLE_ROWS}");
@@ -149,8 +154,9 @@ impl Catalog {
     }
 
     /// Returns the memories that were written by or for an agent, oldest first: its own, and those it shares.
-    pub async fn memories_written_by(&self, agent: Uuid) -> Result<Vec<MemoryRow>> {
-        self.reader
+    pub async fn list_written_by(&self, agent: Uuid) -> Result<Vec<MemoryRow>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let query = format!("SELECT {COLUMNS} FROM memory WHERE agent_id = ?1 ORDER BY id");
                 let rows =
@@ -160,36 +166,10 @@ impl Catalog {
             .await
     }
 
-    /// Returns, for each agent and time, the name of the first session that was saved afterwards and contains that
-    /// time.
-    pub async fn sessions_containing(&self, moments: Vec<(Uuid, Timestamp)>) -> Result<Vec<Option<String>>> {
-        self.reader
-            .submit(move |conn| {
-                let mut statement = conn.prepare_cached(
-                    "SELECT header FROM sessions WHERE agent_id = ?1 AND saved_at >= ?2 ORDER BY saved_at LIMIT ?3",
-                )?;
-                let holds = |header: &str, at: Timestamp| {
-                    let header: SessionHeader = serde_json::from_str(header).ok()?;
-                    (header.started_at <= at && header.trigger != Trigger::Import).then_some(header.session_id)
-                };
-                let mut found = Vec::with_capacity(moments.len());
-                for (agent, at) in moments {
-                    let mut rows = statement.query(params![agent.as_bytes(), to_nanos(at), MAX_SESSIONS_SEARCHED])?;
-                    let mut name = None;
-                    while let (None, Some(row)) = (&name, rows.next()?) {
-                        let header: String = row.get(0)?;
-                        name = holds(&header, at);
-                    }
-                    found.push(name);
-                }
-                Ok(found)
-            })
-            .await
-    }
-
     /// Returns whether there is an entry with this id.
-    pub async fn has_memory(&self, id: Uuid) -> Result<bool> {
-        self.reader
+    pub async fn contains(&self, id: Uuid) -> Result<bool> {
+        self.db
+            .reader
             .submit(move |conn| {
                 Ok(conn.prepare_cached("SELECT 1 FROM memory WHERE uid = ?1")?.exists([id.as_bytes()])?)
             })
@@ -197,8 +177,8 @@ impl Catalog {
     }
 
     /// Deletes entries.
-    pub fn delete_memories(&self, ids: Vec<Uuid>) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn delete(&self, ids: Vec<Uuid>) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             let mut statement = conn.prepare_cached("DELETE FROM memory WHERE uid = ?1")?;
             for id in ids {
                 statement.execute([id.as_bytes()])?;
@@ -208,8 +188,8 @@ impl Catalog {
     }
 
     /// Deletes the own memories of an agent; those it shared with its project stay.
-    pub fn delete_own_memories(&self, agent: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn delete_own(&self, agent: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             conn.execute("DELETE FROM memory WHERE agent_id = ?1 AND project IS NULL", [agent.as_bytes()])?;
             Ok(())
         })

@@ -20,7 +20,7 @@ mod unused_sessions;
 mod usage;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_redact::Redactor;
@@ -31,32 +31,52 @@ use super::recovery::{self, CommitCounter, FileWatch};
 use super::snapshot::PendingSnapshot;
 use super::{OnFatal, catalog_salvage, sqlite};
 use crate::sqlite::StoreResult;
-pub use agents::AgentRow;
-pub use approvals::{ApprovalRow, DecidedApproval};
-pub use audit::{AuditDecision, AuditEntry, AuditFilter};
+pub use agents::{AgentRow, AgentTable};
+pub use approvals::{ApprovalRow, ApprovalTable, DecidedApproval};
+pub use audit::{AuditDecision, AuditEntry, AuditFilter, AuditLog};
 pub(super) use audit::{for_each_after, insert as insert_audit, newest_head as newest_audit};
 pub use audit_chain::{AuditHead, ChainVerifier};
 pub use lineage::{LineageRow, SessionName};
-pub use memories::{MemoryRow, MemoryScope, RememberOutcome};
+pub use memories::{MemoryRow, MemoryScope, MemoryTable, RememberOutcome};
 pub use rebuild::DirectoryScan;
-pub use sessions::{SessionPlacement, SessionQuery, SessionRow};
-pub use summary_queue::PendingSummary;
-pub use tasks::{TaskRow, TasksAtStart};
-pub use usage::{CallKind, DailyUsageRow, Spending, UsageFilter, UsageRow, UsageTotals};
+pub use sessions::{SessionPlacement, SessionQuery, SessionRow, SessionTable};
+pub use settings::SettingTable;
+pub use summary_queue::{PendingSummary, SummaryQueue};
+pub use tasks::{TaskRow, TaskTable, TasksAtStart};
+pub use usage::{CallKind, DailyUsageRow, Spending, UsageFilter, UsageRow, UsageTable, UsageTotals};
 
-/// Handle of the catalog.
+/// The catalog with its tables. Code that needs one table takes that table, not the catalog.
 #[derive(Debug)]
 pub struct Catalog {
+    pub agents: AgentTable,
+    pub sessions: SessionTable,
+    pub summary_queue: SummaryQueue,
+    pub memories: MemoryTable,
+    pub tasks: TaskTable,
+    pub approvals: ApprovalTable,
+    pub audit: AuditLog,
+    pub usage: UsageTable,
+    pub settings: SettingTable,
     writer: DbThread,
     reader: DbThread,
     path: PathBuf,
-    audit_listener: audit_chain::AuditListener,
-    redactor: OnceLock<Arc<Redactor>>,
+}
+
+/// The threads of the catalog's database, which its tables share.
+#[derive(Debug, Clone)]
+struct CatalogDb {
+    writer: DbThread,
+    reader: DbThread,
 }
 
 impl Catalog {
     /// Opens or creates the catalog. If it was damaged, also returns the text of a notice about that.
-    pub(super) fn open(path: &Path, on_fatal: &OnFatal, now: Timestamp) -> StoreResult<(Self, Option<String>)> {
+    pub(super) fn open(
+        path: &Path,
+        on_fatal: &OnFatal,
+        now: Timestamp,
+        redactor: Arc<Redactor>,
+    ) -> StoreResult<(Self, Option<String>)> {
         let found = recovery::inspect_catalog(path, now)?;
         let readable = found.as_ref().and_then(recovery::CatalogDamage::readable_path);
         let carried = readable.map_or(Ok(catalog_salvage::SalvageCounts::default()), |from| {
@@ -79,24 +99,26 @@ impl Catalog {
         conn.pragma_update(None, "temp_store", "MEMORY")?;
         let reader = sqlite::open_reader(path)?;
         let files = FileGuards { watch: FileWatch::new(path, None)?, commit_counter: CommitCounter::default() };
-        let this = Self {
+        let db = CatalogDb {
             writer: DbThread::writer("catalog", conn, on_fatal.clone(), files)?,
             reader: DbThread::reader("catalog-read", reader)?,
-            path: path.to_owned(),
-            audit_listener: audit_chain::AuditListener::default(),
-            redactor: OnceLock::new(),
         };
-        Ok((this, told))
-    }
-
-    /// Calls `hear` for every row of the audit log after its commit, in their order.
-    pub(super) fn on_audit_row(&self, hear: impl Fn(AuditHead) + Send + Sync + 'static) {
-        self.audit_listener.set(hear);
-    }
-
-    /// Sets the redactor that keeps secrets out of the audit log.
-    pub fn set_redactor(&self, redactor: Arc<Redactor>) {
-        let _ = self.redactor.set(redactor);
+        let audit = AuditLog { db: db.clone(), listener: audit_chain::AuditListener::default(), redactor };
+        let catalog = Self {
+            agents: AgentTable { db: db.clone() },
+            sessions: SessionTable { db: db.clone() },
+            summary_queue: SummaryQueue { db: db.clone() },
+            memories: MemoryTable { db: db.clone() },
+            tasks: TaskTable { db: db.clone() },
+            approvals: ApprovalTable { db: db.clone(), audit: audit.clone() },
+            usage: UsageTable { db: db.clone() },
+            settings: SettingTable { db: db.clone(), audit: audit.clone() },
+            audit,
+            writer: db.writer,
+            reader: db.reader,
+            path: path.to_owned(),
+        };
+        Ok((catalog, told))
     }
 
     /// Poisons the writer with the fatal `failure`: it acknowledges nothing more.

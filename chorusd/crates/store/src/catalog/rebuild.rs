@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::agents::{self, AgentRow};
 use super::sessions::{self, SessionRow};
-use super::{Catalog, summary_queue};
+use super::{Catalog, SessionTable, summary_queue};
 use crate::sqlite::StoreResult;
 
 /// Contents of the agents' directories.
@@ -22,13 +22,6 @@ pub struct DirectoryScan {
 }
 
 impl Catalog {
-    /// Returns the highest row id of a session. Rows with higher ids are newer than files that are read from now on.
-    pub async fn newest_session_rowid(&self) -> Result<i64> {
-        self.reader
-            .submit(|conn| Ok(conn.query_row("SELECT coalesce(max(rowid), 0) FROM sessions", [], |row| row.get(0))?))
-            .await
-    }
-
     /// Replaces the rows of the scanned agents by those of `truth`, in one commit. Keeps sessions with row ids after
     /// `mark`, settings and destroyed agents.
     ///
@@ -37,10 +30,21 @@ impl Catalog {
     pub async fn rebuild(&self, truth: DirectoryScan, mark: i64) -> Result<()> {
         self.writer.submit(move |conn| rebuild(conn, truth, mark)).await
     }
+}
+
+impl SessionTable {
+    /// Returns the highest row id of a session. Rows with higher ids are newer than files that are read from now on.
+    pub async fn newest_rowid(&self) -> Result<i64> {
+        self.db
+            .reader
+            .submit(|conn| Ok(conn.query_row("SELECT coalesce(max(rowid), 0) FROM sessions", [], |row| row.get(0))?))
+            .await
+    }
 
     /// Lists the names of the agent's sessions whose files cannot be read.
-    pub async fn corrupt_sessions(&self, agent: Uuid) -> Result<Vec<String>> {
-        self.reader
+    pub async fn corrupt_names(&self, agent: Uuid) -> Result<Vec<String>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let mut statement =
                     conn.prepare_cached("SELECT session_id FROM sessions WHERE agent_id = ?1 AND corrupt IS NOT NULL")?;

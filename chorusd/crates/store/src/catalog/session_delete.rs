@@ -4,15 +4,15 @@ use chorus_base::error::{Error, Result};
 use rusqlite::params;
 use uuid::Uuid;
 
-use super::{Catalog, SessionRow};
+use super::{Catalog, SessionRow, SessionTable};
 
 /// Key of a setting that exists while purged data may be left in the database files.
 const PURGE_DUE_KEY: &str = "forget_due";
 
-impl Catalog {
+impl SessionTable {
     /// Updates header, stamp and corruption of a session's row; its place in the order stays.
-    pub fn update_session(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn update(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             let header = serde_json::to_string(&row.header).map_err(|e| Error::internal(e.to_string()))?;
             let id = row.header.id;
             conn.prepare_cached("UPDATE sessions SET header = ?2, file_stamp = ?3, corrupt = ?4 WHERE id = ?1")?
@@ -27,17 +27,19 @@ impl Catalog {
     }
 
     /// Deletes a session's row for good, and records that the database files must be purged.
-    pub fn purge_session(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn purge(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             conn.execute("DELETE FROM sessions WHERE id = ?1", [id.as_bytes()])?;
             conn.execute("INSERT OR REPLACE INTO settings (key, value) VALUES (?1, '1')", [PURGE_DUE_KEY])?;
             Ok(())
         })
     }
+}
 
+impl Catalog {
     /// Returns whether the database files must be purged.
     pub async fn is_purge_due(&self) -> Result<bool> {
-        Ok(self.setting(PURGE_DUE_KEY).await?.is_some())
+        Ok(self.settings.get(PURGE_DUE_KEY).await?.is_some())
     }
 
     /// Removes the remains of deleted rows: truncates the write-ahead log, and deletes the copy of the last stop. The

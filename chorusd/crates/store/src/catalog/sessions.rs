@@ -7,7 +7,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params, params_from_iter};
 use uuid::Uuid;
 
-use super::Catalog;
+use super::CatalogDb;
 use super::short_ids::{select_short_ids, uuid_range};
 use super::summary_queue::{self, PendingSummary};
 use crate::journal::{from_nanos, to_nanos};
@@ -63,34 +63,40 @@ fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     })
 }
 
-impl Catalog {
+/// The table of sessions, which indexes their files.
+#[derive(Debug, Clone)]
+pub struct SessionTable {
+    pub(super) db: CatalogDb,
+}
+
+impl SessionTable {
     /// Inserts a session; a name that the agent already has is a conflict. With `wanted`, also queues it for a summary,
     /// in the same commit. Returns its short id.
-    pub fn insert_session(
+    pub fn insert(
         &self,
         row: SessionRow,
         order: SessionPlacement,
         wanted: Option<PendingSummary>,
     ) -> impl Future<Output = Result<String>> + Send + use<> {
-        self.writer.submit(move |conn| insert_saved(conn, row, order, wanted))
+        self.db.writer.submit(move |conn| insert_saved(conn, row, order, wanted))
     }
 
-    /// As [`Catalog::insert_session`], for one of many sessions: the row may wait a moment for others, to share their
+    /// As [`SessionTable::insert`], for one of many sessions: the row may wait a moment for others, to share their
     /// commit.
-    pub fn insert_session_deferred(
+    pub fn insert_deferred(
         &self,
         row: SessionRow,
         order: SessionPlacement,
         wanted: Option<PendingSummary>,
     ) -> impl Future<Output = Result<String>> + Send + use<> {
-        self.writer.submit_deferred(move |conn| insert_saved(conn, row, order, wanted))
+        self.db.writer.submit_deferred(move |conn| insert_saved(conn, row, order, wanted))
     }
 
     /// Inserts a session whose file was found; replaces the rows with its id or with its name within the agent. Does
     /// nothing if there is a row for this very file: a save has inserted it meanwhile, and replacing it would lose the
     /// summary that is requested with it.
-    pub fn upsert_session(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn upsert(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             let known = conn
                 .prepare_cached(
                     "SELECT 1 FROM sessions
@@ -113,23 +119,23 @@ impl Catalog {
         })
     }
 
-    /// Deletes the row that [`Catalog::insert_session`] inserted for this session, but no other session's row with the
+    /// Deletes the row that [`SessionTable::insert`] inserted for this session, but no other session's row with the
     /// same id.
-    pub fn undo_insert_session(&self, session: SessionHeader) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| delete_exact(conn, &session))
+    pub fn undo_insert(&self, session: SessionHeader) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| delete_exact(conn, &session))
     }
 
     /// Deletes a session's row.
-    pub fn delete_session(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn delete(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             conn.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([id.as_bytes()])?;
             Ok(())
         })
     }
 
     /// Sets the time at which a session was used last.
-    pub fn touch_session(&self, id: Uuid, at: Timestamp) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn touch(&self, id: Uuid, at: Timestamp) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             conn.prepare_cached("UPDATE sessions SET last_used_at = ?2 WHERE id = ?1")?
                 .execute(params![id.as_bytes(), to_nanos(at)])?;
             Ok(())
@@ -137,8 +143,9 @@ impl Catalog {
     }
 
     /// Returns the session with this id.
-    pub async fn session(&self, id: Uuid) -> Result<Option<SessionRow>> {
-        self.reader
+    pub async fn get(&self, id: Uuid) -> Result<Option<SessionRow>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 Ok(conn
                     .prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?
@@ -149,8 +156,9 @@ impl Catalog {
     }
 
     /// Returns a page of sessions, and the total number that match.
-    pub async fn sessions(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, u64)> {
-        self.reader
+    pub async fn list(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, u64)> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let reading = conn.unchecked_transaction()?;
                 let total = count_matching(&reading, &listing)?;
@@ -159,9 +167,10 @@ impl Catalog {
             .await
     }
 
-    /// As [`Catalog::sessions`], with the short id of each session, in one transaction.
-    pub async fn sessions_with_short_ids(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, Vec<String>, u64)> {
-        self.reader
+    /// As [`SessionTable::list`], with the short id of each session, in one transaction.
+    pub async fn list_with_short_ids(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, Vec<String>, u64)> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let reading = conn.unchecked_transaction()?;
                 let total = count_matching(&reading, &listing)?;
@@ -173,25 +182,23 @@ impl Catalog {
     }
 
     /// Returns the `n`th newest session of `agent`, counted from 0.
-    pub async fn nth_newest_session(&self, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {
-        self.reader.submit(move |conn| select_nth_newest(conn, agent, n)).await
+    pub async fn nth_newest(&self, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {
+        self.db.reader.submit(move |conn| select_nth_newest(conn, agent, n)).await
     }
 
     /// Returns the newest session of `agent`, and its session names that are `base` or begin with `base-`: a save needs
     /// both.
-    pub async fn newest_session_and_names(
-        &self,
-        agent: Uuid,
-        base: String,
-    ) -> Result<(Option<SessionRow>, Vec<String>)> {
-        self.reader
+    pub async fn newest_and_names(&self, agent: Uuid, base: String) -> Result<(Option<SessionRow>, Vec<String>)> {
+        self.db
+            .reader
             .submit(move |conn| Ok((select_nth_newest(conn, agent, 0)?, select_names_with_base(conn, agent, &base)?)))
             .await
     }
 
     /// Returns the newest session of each agent, in the order of `agents`; one index seek per agent.
-    pub async fn newest_session_of_each(&self, agents: Vec<Uuid>) -> Result<Vec<Option<SessionRow>>> {
-        self.reader
+    pub async fn newest_of_each(&self, agents: Vec<Uuid>) -> Result<Vec<Option<SessionRow>>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let mut statement = conn.prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 ORDER BY place DESC, rowid DESC LIMIT 1"
@@ -205,8 +212,9 @@ impl Catalog {
     }
 
     /// Returns the sessions with exactly this name, of `agent` or of all agents, at most 20.
-    pub async fn sessions_named(&self, agent: Option<Uuid>, session_id: String) -> Result<Vec<SessionRow>> {
-        self.reader
+    pub async fn list_named(&self, agent: Option<Uuid>, session_id: String) -> Result<Vec<SessionRow>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let of_agent = if agent.is_some() { "AND agent_id = ?2" } else { "" };
                 let mut statement = conn.prepare_cached(&format!(
@@ -223,8 +231,9 @@ impl Catalog {
 
     /// Returns the sessions whose session_id or UUID begins with `prefix`, of `agent` or of all agents, newest first,
     /// at most 20.
-    pub async fn sessions_with_prefix(&self, agent: Option<Uuid>, prefix: String) -> Result<Vec<SessionRow>> {
-        self.reader
+    pub async fn list_with_prefix(&self, agent: Option<Uuid>, prefix: String) -> Result<Vec<SessionRow>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let (low, high) = uuid_range(&prefix).unwrap_or(([0xFF; 16], [0; 16]));
                 let of_agent = if agent.is_some() { "AND agent_id = ?5" } else { "" };
@@ -245,13 +254,14 @@ impl Catalog {
     }
 
     /// Returns the agent's session names that are `base` or begin with `base-`.
-    pub async fn session_names_with_base(&self, agent: Uuid, base: String) -> Result<Vec<String>> {
-        self.reader.submit(move |conn| select_names_with_base(conn, agent, &base)).await
+    pub async fn names_with_base(&self, agent: Uuid, base: String) -> Result<Vec<String>> {
+        self.db.reader.submit(move |conn| select_names_with_base(conn, agent, &base)).await
     }
 
     /// Returns the name and file stamp of every session of an agent.
-    pub async fn session_stamps(&self, agent: Uuid) -> Result<Vec<(String, String)>> {
-        self.reader
+    pub async fn file_stamps(&self, agent: Uuid) -> Result<Vec<(String, String)>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let mut statement =
                     conn.prepare_cached("SELECT session_id, file_stamp FROM sessions WHERE agent_id = ?1")?;
@@ -267,7 +277,7 @@ impl Catalog {
     /// hyphens are not counted.
     pub async fn short_ids(&self, ids: Vec<Uuid>) -> Result<Vec<String>> {
         // One transaction, because each single statement would lock and unlock the database.
-        self.reader.submit(move |conn| select_short_ids(&*conn.unchecked_transaction()?, &ids)).await
+        self.db.reader.submit(move |conn| select_short_ids(&*conn.unchecked_transaction()?, &ids)).await
     }
 }
 
@@ -448,15 +458,18 @@ mod tests {
     async fn a_file_that_is_found_while_its_save_inserts_it_keeps_the_summary_that_the_save_wants() {
         let dir = tempfile::tempdir().unwrap();
         let on_fatal: crate::OnFatal = std::sync::Arc::new(|_| ());
-        let (catalog, _) = Catalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH).unwrap();
+        let redactor = std::sync::Arc::new(chorus_redact::Redactor::new(|| [0; 32]));
+        let (catalog, _) =
+            super::super::Catalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH, redactor)
+                .unwrap();
         let id = found("1").header.id;
         let wanted = Some(PendingSummary { described: true });
-        catalog.insert_session(found("1"), SessionPlacement::Last, wanted).await.unwrap();
-        catalog.upsert_session(found("1")).await.unwrap();
-        assert!(catalog.pending_summary(id).await.unwrap().is_some());
+        catalog.sessions.insert(found("1"), SessionPlacement::Last, wanted).await.unwrap();
+        catalog.sessions.upsert(found("1")).await.unwrap();
+        assert!(catalog.summary_queue.get(id).await.unwrap().is_some());
         // The file was changed by hand since: what it holds now is another text.
-        catalog.upsert_session(found("2")).await.unwrap();
-        assert_eq!(catalog.session(id).await.unwrap().unwrap().file_stamp, "2");
+        catalog.sessions.upsert(found("2")).await.unwrap();
+        assert_eq!(catalog.sessions.get(id).await.unwrap().unwrap().file_stamp, "2");
         catalog.close().await.unwrap();
     }
 }

@@ -3,14 +3,22 @@
 use chorus_base::error::Result;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::Catalog;
-use super::audit::{self, AuditDecision};
+use super::CatalogDb;
+use super::audit::{self, AuditDecision, AuditLog};
 use crate::sqlite::StoreResult;
 
-impl Catalog {
+/// The table of settings.
+#[derive(Debug, Clone)]
+pub struct SettingTable {
+    pub(super) db: CatalogDb,
+    pub(super) audit: AuditLog,
+}
+
+impl SettingTable {
     /// Returns the value of `key`.
-    pub async fn setting(&self, key: &'static str) -> Result<Option<String>> {
-        self.reader
+    pub async fn get(&self, key: &'static str) -> Result<Option<String>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 Ok(conn
                     .prepare_cached("SELECT value FROM settings WHERE key = ?1")?
@@ -21,28 +29,24 @@ impl Catalog {
     }
 
     /// Sets `key`, or removes it if `value` is `None`.
-    pub fn set_setting(
-        &self,
-        key: &'static str,
-        value: Option<String>,
-    ) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| upsert(conn, key, value.as_deref()))
+    pub fn set(&self, key: &'static str, value: Option<String>) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| upsert(conn, key, value.as_deref()))
     }
 
     /// Sets `key` to the `new` value of `row`, or removes it, and appends `row` to the audit log in the same commit.
-    pub fn set_setting_audited(
+    pub fn set_audited(
         &self,
         key: &'static str,
         row: AuditDecision,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         let value = row.new.clone();
-        let row = self.redact_row(row);
-        let hear = self.audit_listener.clone();
+        let row = self.audit.redact_row(row);
+        let hear = self.audit.listener.clone();
         let change = move |conn: &Connection| {
             upsert(conn, key, value.as_deref())?;
             audit::append(conn, &row)
         };
-        let done = self.writer.submit_with_callback(change, move |head| hear.notify(*head));
+        let done = self.db.writer.submit_with_callback(change, move |head| hear.notify(*head));
         async move { done.await.map(drop) }
     }
 }

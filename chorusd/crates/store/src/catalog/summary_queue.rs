@@ -5,7 +5,7 @@ use chorus_base::error::Result;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
-use super::Catalog;
+use super::CatalogDb;
 use crate::sqlite::StoreResult;
 
 /// A pending summary.
@@ -15,23 +15,30 @@ pub struct PendingSummary {
     pub described: bool,
 }
 
-impl Catalog {
+/// The queue of sessions that wait for a summary.
+#[derive(Debug, Clone)]
+pub struct SummaryQueue {
+    pub(super) db: CatalogDb,
+}
+
+impl SummaryQueue {
     /// Adds a session to the queue, if it still exists.
-    pub fn enqueue_summary(&self, id: Uuid, wanted: PendingSummary) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| enqueue(conn, id, wanted))
+    pub fn push(&self, id: Uuid, wanted: PendingSummary) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| enqueue(conn, id, wanted))
     }
 
     /// Removes a session from the queue.
-    pub fn dequeue_summary(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn remove(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             conn.prepare_cached("DELETE FROM summaries_wanted WHERE id = ?1")?.execute([id.as_bytes()])?;
             Ok(())
         })
     }
 
     /// Returns the queue's entry for a session.
-    pub async fn pending_summary(&self, id: Uuid) -> Result<Option<PendingSummary>> {
-        self.reader
+    pub async fn get(&self, id: Uuid) -> Result<Option<PendingSummary>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 Ok(conn
                     .prepare_cached("SELECT described FROM summaries_wanted WHERE id = ?1")?
@@ -42,8 +49,9 @@ impl Catalog {
     }
 
     /// Lists all sessions in the queue, newest first.
-    pub async fn pending_summaries(&self) -> Result<Vec<Uuid>> {
-        self.reader
+    pub async fn list(&self) -> Result<Vec<Uuid>> {
+        self.db
+            .reader
             .submit(|conn| {
                 let mut statement = conn
                     .prepare_cached("SELECT id FROM summaries_wanted JOIN sessions USING (id) ORDER BY place DESC")?;

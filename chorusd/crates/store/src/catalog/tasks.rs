@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rusqlite::{OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
-use super::Catalog;
+use super::CatalogDb;
 use crate::journal::{from_nanos, to_nanos};
 
 /// A row of the table `tasks`.
@@ -47,10 +47,16 @@ pub struct TasksAtStart {
 const COLUMNS: &str = "id, agent_id, agent_name, command, pid, pid_started, boot, status, exit_code, signal, started_at, \
                        ended_at, log_path";
 
-impl Catalog {
+/// The table of background tasks.
+#[derive(Debug, Clone)]
+pub struct TaskTable {
+    pub(super) db: CatalogDb,
+}
+
+impl TaskTable {
     /// Inserts a task.
-    pub fn insert_task(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn insert(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             conn.prepare_cached(&format!(
                 "INSERT INTO tasks ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
             ))?
@@ -74,8 +80,8 @@ impl Catalog {
     }
 
     /// Records the end of a task.
-    pub fn update_task_end(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn update_end(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             conn.prepare_cached(
                 "UPDATE tasks SET status = ?2, exit_code = ?3, signal = ?4, ended_at = ?5 WHERE id = ?1",
             )?
@@ -91,16 +97,17 @@ impl Catalog {
     }
 
     /// Records that the end of a task was reported to its agent.
-    pub fn mark_task_reported(&self, id: String) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn mark_reported(&self, id: String) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             conn.prepare_cached("UPDATE tasks SET told = 1 WHERE id = ?1")?.execute([id])?;
             Ok(())
         })
     }
 
     /// Reads the state of the table at the start of the daemon.
-    pub async fn tasks_at_start(&self) -> Result<TasksAtStart> {
-        self.reader
+    pub async fn list_at_start(&self) -> Result<TasksAtStart> {
+        self.db
+            .reader
             .submit(|conn| {
                 let last = "SELECT coalesce(max(CAST(substr(id, 2) AS INTEGER)), 0) FROM tasks";
                 let last = conn.prepare_cached(last)?.query_row([], |row| row.get(0))?;
@@ -118,8 +125,9 @@ impl Catalog {
     }
 
     /// Returns the task with this id.
-    pub async fn task(&self, id: String) -> Result<Option<TaskRow>> {
-        self.reader
+    pub async fn get(&self, id: String) -> Result<Option<TaskRow>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let one = format!("SELECT {COLUMNS} FROM tasks WHERE id = ?1");
                 Ok(conn.prepare_cached(&one)?.query_row([id], read_task).optional()?)
@@ -128,8 +136,9 @@ impl Catalog {
     }
 
     /// Returns tasks of one agent or of all: running ones first, then the others, newest first.
-    pub async fn tasks(&self, agent: Option<Uuid>, offset: u64, limit: u64) -> Result<Vec<TaskRow>> {
-        self.reader
+    pub async fn list(&self, agent: Option<Uuid>, offset: u64, limit: u64) -> Result<Vec<TaskRow>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let text = format!(
                     "SELECT {COLUMNS} FROM tasks WHERE ?1 IS NULL OR agent_id = ?1

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
-use super::Catalog;
+use super::SessionTable;
 use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
@@ -15,14 +15,14 @@ const ROWS_PER_CHUNK: i64 = 5_000;
 /// Time of the last use of a session, its id and its agent's id.
 pub(super) type UnusedSession = (Timestamp, Uuid, Uuid);
 
-impl Catalog {
+impl SessionTable {
     /// Lists the sessions that nobody has used since `before`, in no particular order. Reads in chunks, so that other
     /// reads are not delayed.
-    pub async fn sessions_unused_since(&self, before: Timestamp) -> Result<Vec<UnusedSession>> {
+    pub async fn list_unused_since(&self, before: Timestamp) -> Result<Vec<UnusedSession>> {
         let mut found = Vec::new();
         let mut from = Some(0);
         while let Some(after) = from {
-            let (piece, next) = self.reader.submit(move |conn| read_chunk(conn, before, after)).await?;
+            let (piece, next) = self.db.reader.submit(move |conn| read_chunk(conn, before, after)).await?;
             found.extend(piece);
             from = next;
         }

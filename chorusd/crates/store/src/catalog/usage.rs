@@ -11,7 +11,7 @@ use rusqlite::types::Value;
 use rusqlite::{Row, params, params_from_iter};
 use uuid::Uuid;
 
-use super::Catalog;
+use super::CatalogDb;
 use crate::journal::{from_nanos, to_nanos};
 
 /// Purpose of a model call.
@@ -133,10 +133,16 @@ pub struct DailyUsageRow {
 /// A quarter of an hour in nanoseconds: all time zones have offsets of whole quarters.
 const QUARTER_HOUR_NANOS: i64 = 15 * 60 * 1_000_000_000;
 
-impl Catalog {
+/// The table of model calls.
+#[derive(Debug, Clone)]
+pub struct UsageTable {
+    pub(super) db: CatalogDb,
+}
+
+impl UsageTable {
     /// Inserts a row; returns its number.
-    pub fn insert_usage(&self, row: UsageRow) -> impl Future<Output = Result<i64>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn insert(&self, row: UsageRow) -> impl Future<Output = Result<i64>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             conn.prepare_cached(
                 "INSERT INTO usage (at, agent_id, agent_name, context, turn_id, model, kind, input, output, cache_read,
                      cache_write, cost_usd, duration_ms, estimated, by_estimate)
@@ -165,7 +171,8 @@ impl Catalog {
 
     /// Returns the usage of each agent since `since`, and the number of the newest row that is counted.
     pub async fn spending_by_agent(&self, since: Timestamp) -> Result<(HashMap<Uuid, Spending>, i64)> {
-        self.reader
+        self.db
+            .reader
             .submit(move |conn| {
                 // Read this first and limit the sum to it, so that a row that is inserted in between is counted by the
                 // caller only.
@@ -188,7 +195,8 @@ impl Catalog {
     /// Returns the newest `count` calls that have both a token estimate and a count by the server, oldest first: model,
     /// estimate, input, and the part of the input that was read from the cache.
     pub async fn estimated_calls(&self, count: u32) -> Result<Vec<(String, u64, u64, u64)>> {
-        self.reader
+        self.db
+            .reader
             .submit(move |conn| {
                 let mut statement = conn.prepare_cached(
                     "SELECT model, estimated, input, cache_read FROM usage
@@ -203,8 +211,8 @@ impl Catalog {
     }
 
     /// Returns the usage by day, agent and model, newest day first.
-    pub async fn usage(&self, filter: UsageFilter) -> Result<Vec<DailyUsageRow>> {
-        self.reader
+    pub async fn list_daily(&self, filter: UsageFilter) -> Result<Vec<DailyUsageRow>> {
+        self.db.reader
             .submit(move |conn| {
                 let mut values = vec![Value::Integer(filter.since.map_or(i64::MIN, to_nanos))];
                 values.extend(filter.agents.iter().map(|agent| Value::Blob(agent.as_bytes().to_vec())));
@@ -256,8 +264,9 @@ impl Catalog {
     }
 
     /// Returns the ids of agents that called models under this name, including destroyed ones.
-    pub async fn agents_with_usage_named(&self, name: String) -> Result<Vec<Uuid>> {
-        self.reader
+    pub async fn agents_named(&self, name: String) -> Result<Vec<Uuid>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let mut statement = conn.prepare_cached("SELECT DISTINCT agent_id FROM usage WHERE agent_name = ?1")?;
                 let ids = statement

@@ -9,6 +9,7 @@ use chorus_clock::TimeSource;
 use chorus_config::Config;
 use chorus_llm::Models;
 use chorus_proto::{NewMessage, Role};
+use chorus_redact::Redactor;
 use chorus_session::message::StoredMessage;
 use futures_util::future::BoxFuture;
 use jiff::tz::TimeZone;
@@ -30,7 +31,9 @@ async fn append(registry: &Arc<Registry>, facts: &Arc<AgentSettings>, text: &str
 fn test_registry(home: &Path, clock: Clock) -> (Arc<Registry>, Arc<AgentSettings>) {
     std::fs::create_dir(home.join(chorus_store::DB_DIR)).unwrap();
     let on_fatal: chorus_store::OnFatal = Arc::new(|failure| panic!("{failure}"));
-    let store = Arc::new(Store::open(home, Durability::Always, &on_fatal, jiff::Timestamp::UNIX_EPOCH).unwrap());
+    let redactor = Arc::new(Redactor::new(|| [0; 32]));
+    let store =
+        Arc::new(Store::open(home, Durability::Always, &on_fatal, jiff::Timestamp::UNIX_EPOCH, redactor).unwrap());
     let (id, dir) = (Uuid::new_v4(), home.to_owned());
     let (directory, tasks) = (Arc::<AgentIndex>::default(), TaskTracker::new());
     let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::UTC));

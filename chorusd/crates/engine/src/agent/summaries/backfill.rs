@@ -23,7 +23,7 @@ impl Summaries {
     /// Requests the open summaries, a few at a time. A provider that fails is not called for the others; the next start
     /// tries again.
     pub async fn backfill(self: Arc<Self>) {
-        let left = match self.store.catalog.pending_summaries().await {
+        let left = match self.store.catalog.summary_queue.list().await {
             Ok(left) => left,
             Err(failure) => return tracing::warn!(%failure, "cannot tell which sessions lack a summary"),
         };
@@ -44,10 +44,10 @@ impl Summaries {
     }
 
     async fn backfill_one(&self, session: Uuid, failed: &FailedProviders) -> Result<()> {
-        let Some(row) = self.store.catalog.session(session).await? else { return Ok(()) };
+        let Some(row) = self.store.catalog.sessions.get(session).await? else { return Ok(()) };
         let Some(entry) = self.agents.by_id(row.header.agent_id) else {
             // The summary was to be made by its agent's model, and the agent is gone.
-            return self.store.catalog.dequeue_summary(session).await;
+            return self.store.catalog.summary_queue.remove(session).await;
         };
         let facts = &entry.settings;
         let target = facts.model.as_deref().and_then(|model| self.models.resolve(model).ok());
@@ -56,7 +56,7 @@ impl Summaries {
             return Ok(());
         }
         let Some(under_way) = self.in_flight.begin(session) else { return Ok(()) };
-        if self.store.catalog.pending_summary(session).await?.is_none() {
+        if self.store.catalog.summary_queue.get(session).await?.is_none() {
             // A save in this run was faster.
             return Ok(());
         }

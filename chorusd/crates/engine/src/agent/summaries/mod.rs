@@ -197,8 +197,8 @@ impl Summaries {
     async fn load_input(&self, session: Uuid) -> Result<Option<SummaryInput>> {
         // The lock keeps the file in place until it is read.
         let _stays = self.sessions_lock.read().await;
-        let Some(wanted) = self.store.catalog.pending_summary(session).await? else { return Ok(None) };
-        let Some(row) = self.store.catalog.session(session).await? else { return Ok(None) };
+        let Some(wanted) = self.store.catalog.summary_queue.get(session).await? else { return Ok(None) };
+        let Some(row) = self.store.catalog.sessions.get(session).await? else { return Ok(None) };
         let path = session_files::path_of(&self.agent_dir(&row).await?, &row.header.session_id);
         let found = tokio::task::spawn_blocking(move || session_files::read(&path));
         let found = found.await.map_err(|e| Error::internal(e.to_string()))??;
@@ -221,10 +221,10 @@ impl Summaries {
         {
             tracing::warn!(agent = %facts.name, %session, %failure, "a summary cannot be kept");
         }
-        if let Err(failure) = self.store.catalog.dequeue_summary(session).await {
+        if let Err(failure) = self.store.catalog.summary_queue.remove(session).await {
             tracing::warn!(%session, %failure, "a summary that is done may be asked for again");
         }
-        let header = self.store.catalog.session(session).await.ok().flatten().map(|row| row.header);
+        let header = self.store.catalog.sessions.get(session).await.ok().flatten().map(|row| row.header);
         // From here on requests find the summary in the catalog; those who waited before receive the event.
         drop(under_way);
         let (summary, source) =
@@ -236,7 +236,7 @@ impl Summaries {
     }
 
     async fn store_summary(&self, session: Uuid, answer: ModelSummary, source: Box<SummaryInput>) -> Result<()> {
-        let Some(row) = self.store.catalog.session(session).await? else { return Ok(()) };
+        let Some(row) = self.store.catalog.sessions.get(session).await? else { return Ok(()) };
         let dir = self.agent_dir(&row).await?;
         let SummaryInput { wanted, header: before, .. } = *source;
         let described = wanted.described;
@@ -262,7 +262,7 @@ impl Summaries {
         if let Some(entry) = self.agents.by_id(agent) {
             return Ok(entry.settings.dir.clone());
         }
-        let row = self.store.catalog.agents_by_id(vec![agent]).await?.pop();
+        let row = self.store.catalog.agents.list_by_id(vec![agent]).await?.pop();
         Ok(row.map(|row| self.home.join(row.dir)).unwrap_or_default())
     }
 }

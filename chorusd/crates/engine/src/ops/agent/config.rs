@@ -65,7 +65,8 @@ async fn set_as(
         if *by != Requester::Owner {
             ops.store
                 .catalog
-                .append_audit_row(discord_channel::audit_row_of_binding(
+                .audit
+                .append(discord_channel::audit_row_of_binding(
                     &bound,
                     audit_row_of_change(ops, &agent, by, &key),
                     &agent,
@@ -82,7 +83,8 @@ async fn set_as(
             let (old, new) = (Some(agent.settings.name.clone()), Some(name.to_owned()));
             ops.store
                 .catalog
-                .append_audit_row(AuditDecision { old, new, ..audit_row_of_change(ops, &agent, by, &key) })
+                .audit
+                .append(AuditDecision { old, new, ..audit_row_of_change(ops, &agent, by, &key) })
                 .await?;
         }
         return rename_agent(ops, &agent, name).await;
@@ -117,7 +119,7 @@ fn audit_row_of_change(ops: &Ops, agent: &AgentEntry, by: &Requester, key: &str)
 
 /// Returns the effective configuration of an agent and the number of its sessions.
 pub async fn effective_config(ops: &Ops, agent: &AgentEntry) -> Result<(AgentConfig, u64)> {
-    let row = ops.store.catalog.agents_by_id(vec![agent.settings.id]).await?.pop();
+    let row = ops.store.catalog.agents.list_by_id(vec![agent.settings.id]).await?.pop();
     let row = row.ok_or_else(|| Error::internal(format!("the agent {} has no row", agent.settings.name)))?;
     let config = AgentConfig::parse(&row.config, &ops.defaults())
         .map_err(|e| Error::internal(format!("agent.json of {} {e}", agent.settings.name)))?;
@@ -166,13 +168,13 @@ pub async fn set_key(
     let draft = draft_config(ops, agent, vec![(&key, value.clone())]).await?;
     let row = noted.map(|row| AuditDecision { old: Some(draft.old.to_string()), new: Some(value.to_string()), ..row });
     if let Some(row) = &row {
-        ops.store.catalog.append_audit_row(row.clone()).await?;
+        ops.store.catalog.audit.append(row.clone()).await?;
     }
     let done = apply_draft(ops, agent, draft).await;
     if let (Err(failure), Some(row)) = (&done, row) {
         let row =
             AuditDecision { at: ops.clock.now(), decision: "not_changed".into(), rule: failure.message.clone(), ..row };
-        if let Err(failure) = ops.store.catalog.append_audit_row(row).await {
+        if let Err(failure) = ops.store.catalog.audit.append(row).await {
             tracing::error!(agent = %agent.settings.name, %failure, "that a change failed could not be written down");
         }
     }
@@ -298,7 +300,7 @@ async fn adopt_config(
     (config, stamp): (AgentConfig, String),
 ) -> Result<(Arc<AgentEntry>, AgentConfig)> {
     let relative = dir.strip_prefix(&ops.home).unwrap_or(&dir).to_string_lossy().into_owned();
-    ops.store.catalog.upsert_agent(agent_row(&relative, &config, stamp.clone())).await?;
+    ops.store.catalog.agents.upsert(agent_row(&relative, &config, stamp.clone())).await?;
     Ok((ops.agents.insert(agent_entry(&ops.home, &relative, &config, stamp)), config))
 }
 

@@ -45,7 +45,7 @@ pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> 
 /// destroying the agent and ending its context. Returns the others. A context with unsaved messages stays in the
 /// journal.
 pub async fn end_destroyed_contexts(store: &Store, heads: Vec<ContextRow>) -> Result<Vec<ContextRow>> {
-    let destroyed: HashSet<Uuid> = store.catalog.destroyed_agents().await?.into_iter().collect();
+    let destroyed: HashSet<Uuid> = store.catalog.agents.list_destroyed().await?.into_iter().collect();
     let (left, live): (Vec<ContextRow>, Vec<ContextRow>) = heads
         .into_iter()
         .partition(|head| destroyed.contains(&head.agent) && head.saved_messages >= head.totals.messages);
@@ -140,7 +140,7 @@ async fn remove_agent(
     let trashed = if params.keep_files { None } else { Some(move_to_trash(ops, &facts).await?) };
     let dir = trashed.as_ref().map_or_else(|| from.clone(), TrashItem::settled_content);
     let dir = dir.strip_prefix(&ops.home).unwrap_or(&from).to_string_lossy().into_owned();
-    if let Err(failure) = ops.store.catalog.mark_agent_destroyed(facts.id, ops.clock.now(), dir).await {
+    if let Err(failure) = ops.store.catalog.agents.mark_destroyed(facts.id, ops.clock.now(), dir).await {
         if let Some(entry) = trashed {
             let back = run_blocking(move || {
                 trash::restore_to(&entry, &from).map_err(|e| Error::io("cannot undo a destroy", &e))
@@ -201,7 +201,7 @@ async fn save_context(ops: &Ops, facts: &Arc<AgentSettings>, end: bool) -> Resul
 /// moved or deleted.
 async fn materialise_references(ops: &Ops, going: Uuid) -> Result<()> {
     for (agent, session) in ops.registry.agents_referring_to(|_| true) {
-        let owner = ops.store.catalog.session(session).await?.map(|row| row.header.agent_id);
+        let owner = ops.store.catalog.sessions.get(session).await?.map(|row| row.header.agent_id);
         if agent != going && owner == Some(going) {
             ops.registry.ask(agent, AgentCommand::Materialise(session)).await?;
         }

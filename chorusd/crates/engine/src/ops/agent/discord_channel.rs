@@ -101,7 +101,7 @@ impl NewAgentChannel {
     /// `busy`, `disk_full`, `storage_failed`; nothing was added then.
     pub(super) async fn register_agent(&self, ops: &Ops, dir: &str, config: &AgentConfig, row: AgentRow) -> Result<()> {
         let (Some(made), Some(face)) = (self.created, channel_api(ops)) else {
-            return ops.store.catalog.upsert_agent(row).await;
+            return ops.store.catalog.agents.upsert(row).await;
         };
         let CreatedChannel { channel, guild } = made;
         let channel =

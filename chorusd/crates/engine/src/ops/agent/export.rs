@@ -53,7 +53,7 @@ pub async fn begin(
     let agent = ops.agents.by_id(agent.settings.id).ok_or_else(|| resolve::unknown_agent_error(ops, &params.name))?;
     let facts = agent.settings.clone();
     let (config, _) = effective_config(ops, &agent).await?;
-    let memories = ops.store.catalog.memories_written_by(facts.id).await?;
+    let memories = ops.store.catalog.memories.list_written_by(facts.id).await?;
     let mut config = config.map().clone();
     // These keys refer to this home: to its channels and to tasks that run in it.
     for key in ["channel_id", "guild_id"] {

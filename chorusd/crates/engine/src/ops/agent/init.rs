@@ -282,7 +282,7 @@ async fn register_agent(
     let row = agent_row(dir, &made.config, made.stamp.clone());
     debug_assert_eq!(row.status, AgentStatus::Active);
     if *by != Requester::Owner {
-        ops.store.catalog.append_audit_row(audit_row_of_init(ops, &made.config, by)).await?;
+        ops.store.catalog.audit.append(audit_row_of_init(ops, &made.config, by)).await?;
     }
     room.register_agent(ops, dir, &made.config, row).await
 }

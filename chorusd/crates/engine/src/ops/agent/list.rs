@@ -12,7 +12,7 @@ pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     let entries = reload_all(ops, ops.agents.all()).await?;
     let mut agents = wire_types::agents(ops, &entries).await?;
     if params.all {
-        let rows = ops.store.catalog.agents(true).await?;
+        let rows = ops.store.catalog.agents.list(true).await?;
         agents.extend(
             rows.iter()
                 .filter(|row| row.status == AgentStatus::Destroyed)

@@ -79,7 +79,7 @@ async fn reload(ops: &Ops, entry: Arc<AgentEntry>, stamp: String) -> Result<Arc<
             let problem = (config.name != name).then(|| {
                 format!("agent.json says the name {:?}; rename with `chorusctl agent config {name} name`", config.name)
             });
-            ops.store.catalog.upsert_agent(row).await?;
+            ops.store.catalog.agents.upsert(row).await?;
             let mut new = super::agent_entry(&ops.home, &dir.to_string_lossy(), &config, stamp);
             new.settings = Arc::new(AgentSettings { name, ..(*new.settings).clone() });
             new.config_problem = problem.or(new.config_problem);

@@ -11,7 +11,7 @@ pub const CHOSEN_AGENT: &str = "chosen_agent";
 /// Chooses the agent for requests that name none.
 pub async fn use_(ops: &Ops, params: UseParams) -> Result<UseResult> {
     let entry = resolve::agent(ops, Some(&params.name)).await?;
-    ops.store.catalog.set_setting(CHOSEN_AGENT, Some(entry.settings.id.to_string())).await?;
+    ops.store.catalog.settings.set(CHOSEN_AGENT, Some(entry.settings.id.to_string())).await?;
     ops.agents.select(Some(entry.settings.id));
     Ok(UseResult { agent: wire_types::agent(ops, &entry).await? })
 }

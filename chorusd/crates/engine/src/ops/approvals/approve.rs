@@ -105,7 +105,7 @@ async fn approve_always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<A
             old: Some(new.to_string()),
             new: Some(old.to_string()),
         };
-        if let Err(failure) = ops.store.catalog.append_audit_row(row).await {
+        if let Err(failure) = ops.store.catalog.audit.append(row).await {
             tracing::warn!(%failure, "that a change failed cannot be written down");
         }
     }

@@ -12,7 +12,7 @@ use crate::ops::Ops;
 
 /// Returns the current state of an approval, redacted.
 pub async fn get_approval(ops: &Ops, id: &str) -> Result<Option<Approval>> {
-    ops.store.catalog.approval(id.to_owned()).await
+    ops.store.catalog.approvals.get(id.to_owned()).await
 }
 
 /// Denies the open approvals of an agent whose permissions have changed since `before`, because they were requested

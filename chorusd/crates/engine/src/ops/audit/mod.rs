@@ -19,7 +19,7 @@ pub async fn audit(ops: &Ops, params: AuditParams) -> Result<AuditResult> {
     };
     let after = i64::try_from(params.after.unwrap_or(0)).unwrap_or(i64::MAX);
     let filter = AuditFilter { agents, since, after, limit: params.limit.map(|limit| limit.min(i64::MAX as u64)) };
-    let (rows, more) = ops.store.catalog.audit_rows(filter).await?;
+    let (rows, more) = ops.store.catalog.audit.page(filter).await?;
     let rows: Vec<AuditRow> = rows.into_iter().map(to_audit_row).collect();
     let next = rows.last().map(|row| row.id).filter(|_| more);
     Ok(AuditResult { rows, next })
@@ -27,7 +27,7 @@ pub async fn audit(ops: &Ops, params: AuditParams) -> Result<AuditResult> {
 
 /// Returns the ids of all agents that have this name, or had it when a row was written.
 async fn agents_named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
-    let mut ids = ops.store.catalog.audited_agents_named(name.to_owned()).await?;
+    let mut ids = ops.store.catalog.audit.agents_named(name.to_owned()).await?;
     let now = ops.agents.by_name(name).map(|entry| entry.settings.id);
     ids.extend(now.filter(|id| !ids.contains(id)));
     if ids.is_empty() { Err(resolve::unknown_agent_error(ops, name)) } else { Ok(ids) }

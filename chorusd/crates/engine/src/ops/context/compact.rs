@@ -67,7 +67,7 @@ async fn continue_from_save(
         Error::new(ErrorKind::SessionNotFound, "the session was deleted that was to be gone on from")
             .hint(CONTEXT_UNCHANGED_HINT)
     };
-    let row = ops.store.catalog.session(id).await?.ok_or_else(gone)?;
+    let row = ops.store.catalog.sessions.get(id).await?.ok_or_else(gone)?;
     // The session is the only place for what the live context would drop, so it must be complete.
     let mut parent = ContinuationSource::read_complete(ops, &agent.settings, &row).await?;
     let ask = written.is_none();

@@ -222,7 +222,7 @@ fn is_unreadable(failure: &Error) -> bool {
 
 /// Returns true if a session is in the catalog and has its file.
 async fn has_file(ops: &Ops, session: Uuid) -> Result<bool> {
-    let Some(row) = ops.store.catalog.session(session).await? else { return Ok(false) };
+    let Some(row) = ops.store.catalog.sessions.get(session).await? else { return Ok(false) };
     Ok(wire_types::session_path(ops, &row.header).await?.is_file())
 }
 

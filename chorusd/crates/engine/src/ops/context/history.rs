@@ -38,7 +38,7 @@ pub async fn history_as(ops: &Ops, params: HistoryParams, by: &Requester) -> Res
     let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
     let offset = (page - 1).saturating_mul(limit);
     let listing = SessionQuery { agent, since, tag: params.tag, offset, limit };
-    let (rows, short, total) = ops.store.catalog.sessions_with_short_ids(listing).await?;
+    let (rows, short, total) = ops.store.catalog.sessions.list_with_short_ids(listing).await?;
     ops.history_numbers.record_page(
         by,
         agent,

@@ -37,7 +37,7 @@ pub async fn restore_as(ops: &Ops, params: RestoreParams, by: &Requester) -> Res
         return Err(wrong_reply());
     };
     // Not awaited: only retention uses the time of last use.
-    drop(ops.store.catalog.touch_session(row.header.id, ops.clock.now()));
+    drop(ops.store.catalog.sessions.touch(row.header.id, ops.clock.now()));
     let mut files_commit = None;
     if let Some(files) = files {
         match files.restore().await {

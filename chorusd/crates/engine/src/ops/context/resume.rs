@@ -42,7 +42,7 @@ pub async fn resume_as(ops: &Ops, params: ResumeParams, by: &Requester) -> Resul
         return Err(wrong_reply());
     };
     // Not awaited: only retention uses the time of last use.
-    drop(ops.store.catalog.touch_session(id, ops.clock.now()));
+    drop(ops.store.catalog.sessions.touch(id, ops.clock.now()));
     Ok(ResumeResult {
         session: wire_types::session(ops, row).await?,
         messages,

@@ -47,10 +47,11 @@ pub(super) async fn describe_window(ops: &Ops, agent: &AgentEntry) -> Result<Win
         }
         None => ModelLimits::default(),
     };
-    let remembered = memory_prompt::load_memory_blocks(&ops.store.catalog, vec![memory_prompt::memory_scope(facts)])
-        .await?
-        .pop()
-        .flatten();
+    let remembered =
+        memory_prompt::load_memory_blocks(&ops.store.catalog.memories, vec![memory_prompt::memory_scope(facts)])
+            .await?
+            .pop()
+            .flatten();
     let model = target.map(|target| target.to_string());
     let (max_frame, name) = (ops.config.max_frame, facts.name.clone());
     run_blocking(move || {

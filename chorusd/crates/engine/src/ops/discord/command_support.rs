@@ -18,7 +18,7 @@ const REGISTERED_COMMANDS: &str = "discord_commands";
 
 /// Returns the hash of the commands that are registered in each server, by `<application>:<server>`.
 pub async fn registered_hashes(ops: &Ops) -> Result<BTreeMap<String, String>> {
-    let text = ops.store.catalog.setting(REGISTERED_COMMANDS).await?;
+    let text = ops.store.catalog.settings.get(REGISTERED_COMMANDS).await?;
     // An unreadable value only costs another registration.
     Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
 }
@@ -31,13 +31,13 @@ pub async fn set_registered_hash(ops: &Ops, server: &str, hash: Option<String>) 
         None => all.remove(server),
     };
     let text = serde_json::to_string(&all).map_err(|e| Error::internal(e.to_string()))?;
-    ops.store.catalog.set_setting(REGISTERED_COMMANDS, Some(text)).await
+    ops.store.catalog.settings.set(REGISTERED_COMMANDS, Some(text)).await
 }
 
 /// Returns the newest sessions of an agent for autocompletion. The numbers of the last history stay as they are.
 pub async fn newest_sessions(ops: &Ops, agent: Uuid, limit: u64) -> Result<Vec<Session>> {
     let listing = SessionQuery { agent: Some(agent), since: None, tag: None, offset: 0, limit };
-    let (rows, short, _) = ops.store.catalog.sessions_with_short_ids(listing).await?;
+    let (rows, short, _) = ops.store.catalog.sessions.list_with_short_ids(listing).await?;
     wire_types::sessions_with_short_ids(ops, rows, short).await
 }
 
@@ -55,7 +55,7 @@ pub async fn wait_for_summary(ops: &Ops, session: Uuid) -> Result<Option<Session
             }
         }
     }
-    match ops.store.catalog.session(session).await? {
+    match ops.store.catalog.sessions.get(session).await? {
         Some(row) => wire_types::session(ops, row).await.map(Some),
         None => Ok(None),
     }
@@ -76,5 +76,5 @@ pub async fn audit_action(ops: &Ops, by: &Requester, agent: &AgentEntry, action:
         old: None,
         new: None,
     };
-    ops.store.catalog.append_audit_row(row).await
+    ops.store.catalog.audit.append(row).await
 }

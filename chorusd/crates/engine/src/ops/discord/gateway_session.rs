@@ -22,7 +22,7 @@ pub struct GatewaySession {
 
 /// Returns the stored session if it belongs to `of`.
 pub async fn load(ops: &Ops, of: &str) -> Result<Option<GatewaySession>> {
-    let text = ops.store.catalog.setting(SESSION_SETTING).await?;
+    let text = ops.store.catalog.settings.get(SESSION_SETTING).await?;
     let session: Option<GatewaySession> = text.and_then(|text| serde_json::from_str(&text).ok());
     Ok(session.filter(|session| session.of == of))
 }
@@ -30,5 +30,5 @@ pub async fn load(ops: &Ops, of: &str) -> Result<Option<GatewaySession>> {
 /// Stores the session; `None` deletes it. The write is queued when this returns; the future completes when it is done.
 pub fn store(ops: &Ops, session: Option<&GatewaySession>) -> impl Future<Output = Result<()>> + Send + use<> {
     let text = session.and_then(|session| serde_json::to_string(session).ok());
-    ops.store.catalog.set_setting(SESSION_SETTING, text)
+    ops.store.catalog.settings.set(SESSION_SETTING, text)
 }

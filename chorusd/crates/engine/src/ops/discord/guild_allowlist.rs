@@ -10,14 +10,14 @@ const ALLOWLIST_SETTING: &str = "discord_servers";
 
 /// Returns the stored allowlist; `None` before the first connection.
 pub async fn load(ops: &Ops) -> Result<Option<Vec<u64>>> {
-    let Some(text) = ops.store.catalog.setting(ALLOWLIST_SETTING).await? else { return Ok(None) };
+    let Some(text) = ops.store.catalog.settings.get(ALLOWLIST_SETTING).await? else { return Ok(None) };
     let servers = serde_json::from_str(&text);
     servers.map(Some).map_err(|e| Error::internal(format!("which servers of Discord are served cannot be read: {e}")))
 }
 
 /// Stores the allowlist. The write is queued when this returns; the future completes when it is done.
 pub fn store(ops: &Ops, servers: &[u64]) -> impl Future<Output = Result<()>> + Send + use<> {
-    ops.store.catalog.set_setting(ALLOWLIST_SETTING, serde_json::to_string(servers).ok())
+    ops.store.catalog.settings.set(ALLOWLIST_SETTING, serde_json::to_string(servers).ok())
 }
 
 /// Describes a guild that invited Chorus but is not served.

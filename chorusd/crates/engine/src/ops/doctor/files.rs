@@ -39,12 +39,12 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         let agent = &entry.settings.name;
         let named = |session: &str| format!("{agent}/{session}");
         let corrupt: HashSet<String> =
-            ops.store.catalog.corrupt_sessions(entry.settings.id).await?.into_iter().collect();
+            ops.store.catalog.sessions.corrupt_names(entry.settings.id).await?.into_iter().collect();
         let dir = entry.settings.dir.join("sessions");
         let there = run_blocking(move || Ok(read_stamps(&dir))).await?;
         // The catalog is read after the files, so that a session that is saved meanwhile has its row.
         let mut known: BTreeMap<String, String> =
-            ops.store.catalog.session_stamps(entry.settings.id).await?.into_iter().collect();
+            ops.store.catalog.sessions.file_stamps(entry.settings.id).await?.into_iter().collect();
         found.total += known.len();
         for (name, stamp) in there {
             match known.remove(&name) {

@@ -32,19 +32,20 @@ pub async fn add(ops: &Ops, params: AddParams) -> Result<AddResult> {
     let text = memories::validate_text(&text).map_err(unfit)?;
     let row = new_row(ops, &agent, text, path, project);
     let catalog = &ops.store.catalog;
-    let (id, added) = match catalog.remember(row.clone()).await? {
+    let (id, added) = match catalog.memories.insert(row.clone()).await? {
         RememberOutcome::New(id) => (id, true),
         RememberOutcome::Known(id) => (id, false),
     };
     if added
         && let Err(failure) =
-            catalog.append_audit_row(audit_row_of_change(ops, &agent, "add", (None, Some(&row.text)))).await
+            catalog.audit.append(audit_row_of_change(ops, &agent, "add", (None, Some(&row.text)))).await
     {
-        catalog.delete_memories(vec![id]).await?;
+        catalog.memories.delete(vec![id]).await?;
         return Err(failure);
     }
     let kept = catalog
-        .memories(crate::agent::memory_prompt::memory_scope(&agent.settings))
+        .memories
+        .list_visible(crate::agent::memory_prompt::memory_scope(&agent.settings))
         .await?
         .into_iter()
         .find(|row| row.id == id);

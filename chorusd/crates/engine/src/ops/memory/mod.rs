@@ -32,7 +32,7 @@ struct AgentMemory {
 }
 
 async fn load_memory(ops: &Ops, agent: &AgentEntry) -> Result<AgentMemory> {
-    let rows = ops.store.catalog.memories(memory_scope(&agent.settings)).await?;
+    let rows = ops.store.catalog.memories.list_visible(memory_scope(&agent.settings)).await?;
     let shown = memory_block(agent.settings.id, &rows, rows.len() as u64);
     Ok(AgentMemory { rows, block: shown })
 }
@@ -46,7 +46,7 @@ async fn to_entries(
 ) -> Result<Vec<MemoryEntry>> {
     let moment = |row: &MemoryRow| Some((row.agent, row.at)).filter(|_| row.message.is_some());
     let moments: Vec<_> = some.iter().filter_map(moment).collect();
-    let mut sessions = ops.store.catalog.sessions_containing(moments).await?.into_iter();
+    let mut sessions = ops.store.catalog.sessions.names_at(moments).await?.into_iter();
     let workspace = agent.settings.dir.join("workspace");
     let paths: Vec<_> = some.iter().map(|row| row.path.as_ref().map(|path| workspace.join(path))).collect();
     let there = run_blocking(move || {

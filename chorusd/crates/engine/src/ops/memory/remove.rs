@@ -56,8 +56,8 @@ pub async fn remove(ops: &Ops, params: RemoveParams) -> Result<RemoveResult> {
     // The copy in the trash exists by now, so the removal can go ahead, and the audit log records nothing that does not
     // happen.
     let removed = async {
-        catalog.append_audit_row(audit_row_of_change(ops, &agent, "remove", (Some(&row.text), None))).await?;
-        catalog.delete_memories(vec![row.id]).await
+        catalog.audit.append(audit_row_of_change(ops, &agent, "remove", (Some(&row.text), None))).await?;
+        catalog.memories.delete(vec![row.id]).await
     };
     if let Err(failure) = removed.await {
         let undone = run_blocking(move || {

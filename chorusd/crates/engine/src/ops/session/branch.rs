@@ -29,7 +29,7 @@ pub async fn branch(ops: &Ops, params: BranchParams) -> Result<BranchResult> {
         return Err(wrong_reply());
     };
     // Not awaited: only retention uses the time of last use.
-    drop(ops.store.catalog.touch_session(row.header.id, ops.clock.now()));
+    drop(ops.store.catalog.sessions.touch(row.header.id, ops.clock.now()));
     Ok(BranchResult {
         agent: goes_on.settings.name.clone(),
         session: wire_types::session(ops, row).await?,

@@ -23,14 +23,14 @@ pub async fn delete(ops: &Ops, params: DeleteParams) -> Result<DeleteResult> {
     let row = reload_row(ops, row).await?;
     let shown = wire_types::session(ops, row.clone()).await?;
     let id = row.header.id;
-    let trashed = move_to_trash(ops, &row, || ops.store.catalog.delete_session(id)).await?;
+    let trashed = move_to_trash(ops, &row, || ops.store.catalog.sessions.delete(id)).await?;
     tracing::info!(agent = %row.header.agent_name, session = %row.header.session_id, "session deleted");
     Ok(DeleteResult { session: shown, trash: trashed.map(|entry| entry.id) })
 }
 
 /// Reads the row again under the locks; fails with `session_not_found` if it was deleted meanwhile.
 pub async fn reload_row(ops: &Ops, row: SessionRow) -> Result<SessionRow> {
-    ops.store.catalog.session(row.header.id).await?.ok_or_else(|| {
+    ops.store.catalog.sessions.get(row.header.id).await?.ok_or_else(|| {
         Error::new(ErrorKind::SessionNotFound, format!("{} was deleted in the meantime", row.header.session_id))
             .hint("`chorusctl context history` shows what there is")
     })

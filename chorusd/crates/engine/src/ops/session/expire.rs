@@ -65,7 +65,7 @@ pub async fn expire(ops: &Ops, params: ExpireParams) -> Result<ExpireResult> {
     let mut sessions = Vec::new();
     for id in page {
         let gone = match params.dry_run {
-            true => ops.store.catalog.session(*id).await?.map(|row| to_expired_session(ops, row, None)),
+            true => ops.store.catalog.sessions.get(*id).await?.map(|row| to_expired_session(ops, row, None)),
             false => expire_session(ops, *id, due.before).await?,
         };
         sessions.extend(gone);
@@ -86,7 +86,7 @@ fn as_index(number: u64) -> usize {
 /// Finds the sessions of `agent`, or of all agents, that were not used for `age`.
 async fn find_unused(ops: &Ops, agent: Option<Uuid>, age: Duration) -> Result<UnusedSessions> {
     let before = ops.clock.now().checked_sub(age).unwrap_or(Timestamp::MIN);
-    let mut unused = ops.store.catalog.sessions_unused_since(before).await?;
+    let mut unused = ops.store.catalog.sessions.list_unused_since(before).await?;
     // Sessions of destroyed agents are in the trash already.
     unused.retain(|(_, _, of)| agent.is_none_or(|agent| agent == *of) && ops.agents.by_id(*of).is_some());
     unused.sort_unstable();
@@ -101,12 +101,12 @@ async fn expire_session(ops: &Ops, id: Uuid, before: Timestamp) -> Result<Option
     // The locks are acquired for each session, so that other requests wait for one session only.
     let _no_restores = ops.sessions_lock.write().await;
     let _no_changes = ops.store.files.change_lock.lock().await;
-    let Some(row) = ops.store.catalog.session(id).await? else { return Ok(None) };
+    let Some(row) = ops.store.catalog.sessions.get(id).await? else { return Ok(None) };
     let used = row.last_used_at >= before || ops.registry.sessions_in_use().contains(&id);
     if used || ops.agents.by_id(row.header.agent_id).is_none() {
         return Ok(None);
     }
-    let trashed = move_to_trash(ops, &row, || ops.store.catalog.delete_session(id)).await?;
+    let trashed = move_to_trash(ops, &row, || ops.store.catalog.sessions.delete(id)).await?;
     tracing::info!(
         agent = %row.header.agent_name,
         session = %row.header.session_id,

@@ -51,7 +51,7 @@ async fn select_of_agents(ops: &Ops, params: SelectParams, offset: u64) -> Resul
     };
     let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
     let listing = SessionQuery { agent, since, tag: None, offset, limit: MAX_PAGE };
-    let (rows, total) = ops.store.catalog.sessions(listing).await?;
+    let (rows, total) = ops.store.catalog.sessions.list(listing).await?;
     let end = offset.saturating_add(rows.len() as u64);
     let next = (end < total && !rows.is_empty()).then_some(end);
     Ok(SelectResult { sessions: wire_types::sessions(ops, rows).await?, next })
@@ -65,7 +65,7 @@ async fn select_of_agents(ops: &Ops, params: SelectParams, offset: u64) -> Resul
 pub async fn read(ops: &Ops, params: ReadParams) -> Result<ReadResult> {
     let row = match Uuid::try_parse(&params.session) {
         // An id from `select` is accepted for any agent, because reading does not copy anything to another agent.
-        Ok(id) if params.session.len() == 36 => ops.store.catalog.session(id).await?,
+        Ok(id) if params.session.len() == 36 => ops.store.catalog.sessions.get(id).await?,
         _ => None,
     };
     let row = match row {
@@ -161,7 +161,7 @@ fn text_fingerprint(file: &SessionIndex, parent: Option<&ParentSession>) -> Stri
 /// Returns the parent of the session, if it is still known.
 async fn find_parent(ops: &Ops, file: &SessionIndex) -> Result<Option<ParentSession>> {
     let Some(id) = file.header.parent_id else { return Ok(None) };
-    let Some(row) = ops.store.catalog.session(id).await? else { return Ok(None) };
+    let Some(row) = ops.store.catalog.sessions.get(id).await? else { return Ok(None) };
     let path = wire_types::session_path(ops, &row.header).await?;
     Ok(Some(ParentSession {
         queries: row.header.query_count,

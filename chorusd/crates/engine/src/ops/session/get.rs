@@ -18,7 +18,7 @@ pub async fn get(ops: &Ops, params: GetParams) -> Result<GetResult<StoredMessage
     let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
     let summary_pending = ops.registry.summaries.is_in_flight(row.header.id);
     // The row is read after `summary_pending`: if no summary is in progress, the row has the final one.
-    let row = ops.store.catalog.session(row.header.id).await?.unwrap_or(row);
+    let row = ops.store.catalog.sessions.get(row.header.id).await?.unwrap_or(row);
     let paged = open_messages(ops, &row).await?;
     let warnings = if paged.index.sha256 == row.sha256 { Vec::new() } else { vec![changed_warning(&row)] };
     let (offset, limit) = (params.offset.unwrap_or(0), params.limit.unwrap_or(u64::MAX));

@@ -173,7 +173,7 @@ async fn delete_imported(ops: &Ops, sessions: Vec<Session>) {
         // The agent's directory may have been renamed since.
         let _stays = ops.sessions_lock.read().await;
         let path = wire_types::session_path(ops, &header).await.unwrap_or_else(|_| file_path.into());
-        let _ = ops.store.catalog.undo_insert_session(header).await;
+        let _ = ops.store.catalog.sessions.undo_insert(header).await;
         let _ = run_blocking(move || {
             let _ = std::fs::remove_file(&path);
             Ok(())
@@ -190,7 +190,7 @@ async fn save_imported(ops: &Ops, agent: Uuid, imported: ImportedSession) -> Res
     // Reserved until the row exists: of several concurrent imports of one file, one gets its id.
     let reserved = about.id.and_then(|id| ops.store.files.ids.try_reserve(id));
     let id = match reserved.as_ref().map(|id| *id.key()) {
-        Some(id) if ops.store.catalog.session(id).await?.is_none() => id,
+        Some(id) if ops.store.catalog.sessions.get(id).await?.is_none() => id,
         _ => Uuid::new_v4(),
     };
     // A session file of Chorus keeps its time. A foreign transcript is saved as of now and becomes the latest session.
@@ -235,7 +235,7 @@ async fn save_imported(ops: &Ops, agent: Uuid, imported: ImportedSession) -> Res
         let filled = session_files::stage_spooled(dir, &header, body)?;
         Ok((header, filled))
     };
-    let known = ops.store.catalog.session_names_with_base(facts.id, wanted.clone()).await?;
+    let known = ops.store.catalog.sessions.names_with_base(facts.id, wanted.clone()).await?;
     let order = if dated { SessionPlacement::AtOwnPlace } else { SessionPlacement::Last };
     let place = SessionTarget { name: wanted, taken_names: known, batched: false, summary_request: None, order };
     let written = write_session(&ops.store, facts, place, make, || async { Ok(()) }).await;
@@ -243,7 +243,7 @@ async fn save_imported(ops: &Ops, agent: Uuid, imported: ImportedSession) -> Res
     let written = written?;
     if dated {
         // The session keeps its old time but counts as used now.
-        if let Err(failure) = ops.store.catalog.touch_session(written.header.id, ops.clock.now()).await {
+        if let Err(failure) = ops.store.catalog.sessions.touch(written.header.id, ops.clock.now()).await {
             tracing::warn!(session = %written.header.session_id, %failure, "a new session counts as unused since its time");
         }
     }

@@ -50,7 +50,7 @@ pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
         Error::new(ErrorKind::SessionNotFound, "the session was deleted that the new context was to begin with")
             .hint("if it is in `chorusctl trash list`, restore it there and merge again")
     };
-    let a = ops.store.catalog.session(a.header.id).await?.ok_or_else(gone)?;
+    let a = ops.store.catalog.sessions.get(a.header.id).await?.ok_or_else(gone)?;
     read_session_file(ops, &a).await?;
     let verb = AgentCommand::Restore(Box::new(Restore {
         session: a.header.id,
@@ -67,7 +67,7 @@ pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
     };
     for row in [&a, &b] {
         // Not awaited: only retention uses the time of last use.
-        drop(ops.store.catalog.touch_session(row.header.id, ops.clock.now()));
+        drop(ops.store.catalog.sessions.touch(row.header.id, ops.clock.now()));
     }
     Ok(MergeResult {
         a: wire_types::session(ops, a).await?,

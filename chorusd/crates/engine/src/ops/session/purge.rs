@@ -31,13 +31,13 @@ pub async fn purge(ops: &Arc<Ops>, params: PurgeParams) -> Result<PurgeResult> {
                 .collect();
             live.sort();
             live.dedup();
-            move_to_trash(ops, &row, || ops.store.catalog.purge_session(id)).await?;
+            move_to_trash(ops, &row, || ops.store.catalog.sessions.purge(id)).await?;
             PurgeResult { id, session_id: row.header.session_id, live }
         }
         Err(failure) if failure.kind == ErrorKind::SessionNotFound => {
             let (id, session_id) = find_in_trash(ops, agent.settings.id, &params.session).await?.ok_or(failure)?;
             // The row is gone already, but its database pages may still hold its content.
-            ops.store.catalog.purge_session(id).await?;
+            ops.store.catalog.sessions.purge(id).await?;
             PurgeResult { id, session_id, live: Vec::new() }
         }
         Err(failure) => return Err(failure),

@@ -21,7 +21,7 @@ pub async fn tree(ops: &Ops, params: TreeParams) -> Result<TreeResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let info = ops.registry.context_info(agent.settings.id);
     let leaf = info.as_ref().map(|info| Leaf { parent: info.parent_id, started_at: info.started_at });
-    let rows = ops.store.catalog.lineage(agent.settings.id).await?;
+    let rows = ops.store.catalog.sessions.lineage(agent.settings.id).await?;
     let (rows, tree) = run_blocking(move || {
         let nodes: Vec<Node> = rows.iter().map(to_node).collect();
         let tree = arrange(&nodes, leaf);
@@ -33,7 +33,7 @@ pub async fn tree(ops: &Ops, params: TreeParams) -> Result<TreeResult> {
     let offset = params.offset.unwrap_or(0).min(total);
     let limit = params.limit.unwrap_or(MAX_PAGE).min(MAX_PAGE);
     let page = places.iter().skip(to_index(offset)).take(to_index(limit));
-    let short = ops.store.catalog.short_ids(page.clone().map(|place| rows[place.node].id).collect()).await?;
+    let short = ops.store.catalog.sessions.short_ids(page.clone().map(|place| rows[place.node].id).collect()).await?;
     // Roots and gaps describe the whole tree, so only the first page has them.
     let (roots, gaps) = if offset == 0 { (roots, describe_gaps(ops, gaps).await?) } else { Default::default() };
     let mut room = PageBudget::from_max_frame(ops.config.max_frame)
@@ -113,7 +113,7 @@ fn approx_bytes_of_links(roots: &[Uuid], gaps: &[TreeGap]) -> usize {
 
 /// Describes parents that are not sessions of this agent; another agent may have them.
 async fn describe_gaps(ops: &Ops, gaps: Vec<Uuid>) -> Result<Vec<TreeGap>> {
-    let mut others = ops.store.catalog.session_names(gaps.clone()).await?;
+    let mut others = ops.store.catalog.sessions.names(gaps.clone()).await?;
     let gap = |id| {
         let other = others.remove(&id).map(|SessionName { agent_name, session_id }| (agent_name, session_id));
         let (agent_name, session_id) = other.unzip();

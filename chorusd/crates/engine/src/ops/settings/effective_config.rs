@@ -32,7 +32,7 @@ impl EffectiveConfig {
 async fn apply_settings(store: &Store, config: &Config) -> Result<Config> {
     let mut config = config.clone();
     for (name, _) in RUNTIME_SETTINGS {
-        let Some(value) = store.catalog.setting(name).await? else { continue };
+        let Some(value) = store.catalog.settings.get(name).await? else { continue };
         match config.with_setting(name, &value) {
             Ok(with) => config = with,
             Err(problem) => tracing::warn!(setting = name, "a setting is left out: it {problem}"),

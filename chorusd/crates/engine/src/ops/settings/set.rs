@@ -42,9 +42,9 @@ pub async fn set_as(ops: &Ops, params: SetParams, by: &Requester) -> Result<SetR
         }
     }
     let _one_at_a_time = ops.agents_lock.lock().await;
-    let old = ops.store.catalog.setting(name).await?;
+    let old = ops.store.catalog.settings.get(name).await?;
     // One commit: neither the change nor its audit row is stored without the other.
-    ops.store.catalog.set_setting_audited(name, audit_row(ops, by, name, old.clone(), value.clone())).await?;
+    ops.store.catalog.settings.set_audited(name, audit_row(ops, by, name, old.clone(), value.clone())).await?;
     ops.effective_config.reload(&ops.store, &ops.config).await?;
     apply_to_agents(ops).await?;
     tracing::info!(setting = name, old, new = value, "setting changed");
@@ -87,7 +87,7 @@ fn audit_row(ops: &Ops, by: &Requester, name: &str, old: Option<String>, new: Op
 async fn apply_to_agents(ops: &Ops) -> Result<()> {
     let defaults = ops.defaults();
     for entry in ops.agents.all() {
-        let Some(row) = ops.store.catalog.agents_by_id(vec![entry.settings.id]).await?.pop() else { continue };
+        let Some(row) = ops.store.catalog.agents.list_by_id(vec![entry.settings.id]).await?.pop() else { continue };
         let Ok(config) = AgentConfig::parse(&row.config, &defaults) else { continue };
         let new = agent::agent_entry(&ops.home, &row.dir, &config, entry.config_stamp.clone());
         let facts = Arc::new(AgentSettings { name: entry.settings.name.clone(), ..(*new.settings).clone() });

@@ -66,7 +66,7 @@ async fn sync_agent(ops: &Ops, agent: Uuid) -> Result<()> {
 
 /// Marks the agents whose agent.json lists tasks of an earlier daemon.
 pub async fn mark_outdated(ops: &Ops) -> Result<()> {
-    for row in ops.store.catalog.agents(false).await? {
+    for row in ops.store.catalog.agents.list(false).await? {
         // Most agents have no such key, and for most of the others it is empty.
         if !row.config.contains("\"running_tasks\"") {
             continue;

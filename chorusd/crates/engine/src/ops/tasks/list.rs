@@ -23,7 +23,7 @@ pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
         true => None,
         false => Some(resolve::agent(ops, params.agent.as_deref()).await?.settings.id),
     };
-    let mut rows = ops.store.catalog.tasks(agent, offset, limit + 1).await?;
+    let mut rows = ops.store.catalog.tasks.list(agent, offset, limit + 1).await?;
     let most = MAX_PAGE_BYTES.min(ops.config.max_frame / 8);
     let mut bytes = 0;
     let fit = rows.iter().position(|row| {

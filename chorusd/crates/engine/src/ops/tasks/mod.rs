@@ -21,7 +21,7 @@ pub use agent_json_sync::RunningTasksSync;
 
 /// Finds the task with this id.
 async fn find_task(ops: &Ops, id: &str) -> Result<TaskRow> {
-    let row = ops.store.catalog.task(id.to_owned()).await?;
+    let row = ops.store.catalog.tasks.get(id.to_owned()).await?;
     let shown: String = id.chars().take(40).collect();
     row.ok_or_else(|| {
         Error::new(ErrorKind::NotFound, format!("there is no task {shown:?}"))
@@ -41,7 +41,7 @@ async fn to_tasks(ops: &Ops, rows: Vec<TaskRow>) -> Result<Vec<Task>> {
         }
     }
     if !gone.is_empty() {
-        for agent in ops.store.catalog.agents_by_id(gone).await? {
+        for agent in ops.store.catalog.agents.list_by_id(gone).await? {
             places.insert(agent.id, (agent.name, ops.home.join(agent.dir)));
         }
     }

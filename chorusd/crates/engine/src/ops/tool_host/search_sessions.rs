@@ -44,7 +44,7 @@ pub(super) async fn search(ops: &Ops, asker: ToolCaller, query: String) -> Resul
     loop {
         let listing =
             SessionQuery { agent: Some(asker.agent), offset: looked, limit: CATALOG_PAGE, ..SessionQuery::default() };
-        let (rows, all) = ops.store.catalog.sessions(listing).await?;
+        let (rows, all) = ops.store.catalog.sessions.list(listing).await?;
         total = total.max(all);
         if rows.is_empty() {
             break;

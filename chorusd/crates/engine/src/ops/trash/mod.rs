@@ -33,7 +33,7 @@ pub async fn delete_entry(ops: &Ops, entry: TrashItem) -> Result<()> {
     let entry = run_blocking(move || trash::begin_delete(&entry).map_err(|e| failed(&entry.dir, &e))).await?;
     let agent = entry.metadata.as_ref().filter(|note| note.kind == TrashKind::Agent).map(|note| note.agent_id);
     if let Some(agent) = agent.filter(|agent| ops.agents.by_id(*agent).is_none())
-        && let Err(failure) = ops.store.catalog.delete_own_memories(agent).await
+        && let Err(failure) = ops.store.catalog.memories.delete_own(agent).await
     {
         let _ = run_blocking(move || trash::settle(&entry).map_err(|e| failed(&entry.dir, &e))).await;
         return Err(failure);

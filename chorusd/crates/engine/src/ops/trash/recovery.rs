@@ -95,7 +95,7 @@ async fn resolve(ops: &Ops, entry: &TrashItem) -> Result<Resolution> {
     match (note.kind, &note.session, &note.memory) {
         _ if entry.stage == Stage::Deleting => Ok(Resolution::Delete),
         (TrashKind::Memory, _, Some(row)) => {
-            let remembered = entry.stage == Stage::Moving && ops.store.catalog.has_memory(row.id).await?;
+            let remembered = entry.stage == Stage::Moving && ops.store.catalog.memories.contains(row.id).await?;
             Ok(if remembered { Resolution::Discard } else { Resolution::Show })
         }
         (TrashKind::Session, Some(of), _) => resolve_session(ops, entry, note, of).await,
@@ -111,14 +111,14 @@ async fn resolve_session(
 ) -> Result<Resolution> {
     let catalog = &ops.store.catalog;
     let own = |row: &SessionRow| row.header.agent_id == note.agent_id && row.header.session_id == note.name;
-    let row = catalog.session(of.id).await?.filter(own);
+    let row = catalog.sessions.get(of.id).await?.filter(own);
     let agent = ops.agents.by_id(note.agent_id);
     let place =
         agent.as_ref().map_or_else(|| ops.home.join(&note.from), |agent| path_of(&agent.settings.dir, &note.name));
     let at_its_place = exists(place.clone()).await?;
     if entry.has_content() {
         if row.is_some() && !at_its_place {
-            catalog.delete_session(of.id).await?;
+            catalog.sessions.delete(of.id).await?;
             tracing::warn!(session = %note.name, "a delete that was cut short is completed; the session is in the trash");
         }
         return Ok(Resolution::Show);
@@ -139,7 +139,7 @@ async fn resolve_agent(ops: &Ops, entry: &TrashItem, note: &EntryMetadata) -> Re
     if !entry.has_content() {
         return Ok(if at_its_place || entry.stage == Stage::Moving { Resolution::Discard } else { Resolution::Show });
     }
-    let row = ops.store.catalog.agents_by_id(vec![note.agent_id]).await?.pop();
+    let row = ops.store.catalog.agents.list_by_id(vec![note.agent_id]).await?.pop();
     let active = row.is_some_and(|row| row.status == AgentStatus::Active && ops.home.join(row.dir) == place);
     if !active || at_its_place {
         return Ok(Resolution::Show);

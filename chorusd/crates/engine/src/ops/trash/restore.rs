@@ -74,7 +74,7 @@ async fn restore_agent(ops: &Ops, entry: &TrashItem, note: &EntryMetadata) -> Re
             .hint(format!("set its `name` to {name}")));
     }
     let entry = move_out(entry, &target).await?;
-    if let Err(failure) = ops.store.catalog.upsert_agent(agent_row(&dir, &config, stamp.clone())).await {
+    if let Err(failure) = ops.store.catalog.agents.upsert(agent_row(&dir, &config, stamp.clone())).await {
         move_back(entry, target).await;
         return Err(failure);
     }
@@ -94,13 +94,13 @@ async fn restore_session(ops: &Ops, entry: &TrashItem, note: &EntryMetadata, of:
     let facts = &agent.settings;
     let target = path_of(&facts.dir, &note.name);
     let catalog = &ops.store.catalog;
-    let named = catalog.sessions_named(Some(facts.id), note.name.clone()).await?;
+    let named = catalog.sessions.list_named(Some(facts.id), note.name.clone()).await?;
     // The row of the session itself, without a file: an earlier version was interrupted while deleting it, or a person
     // has moved the file into the trash.
     let stranger = |row: &SessionRow| row.header.id != of.id;
     let elsewhere = |row: SessionRow| row.header.agent_id != facts.id || row.header.session_id != note.name;
     if named.iter().any(stranger)
-        || catalog.session(of.id).await?.is_some_and(elsewhere)
+        || catalog.sessions.get(of.id).await?.is_some_and(elsewhere)
         || target.symlink_metadata().is_ok()
     {
         return Err(already_exists(format!("{} has a session {} already", facts.name, note.name))
@@ -133,7 +133,7 @@ pub(super) async fn add_session_row(
     row.header.id = of.id;
     row.sha256.clone_from(&of.sha256);
     row.place = of.place.unwrap_or(row.place);
-    ops.store.catalog.insert_session(row.clone(), SessionPlacement::AtOwnPlace, None).await?;
+    ops.store.catalog.sessions.insert(row.clone(), SessionPlacement::AtOwnPlace, None).await?;
     Ok(row)
 }
 
@@ -157,10 +157,10 @@ async fn restore_memory(ops: &Ops, entry: &TrashItem, row: MemoryRow) -> Result<
     let moving = hide_entry(entry).await?;
     let catalog = &ops.store.catalog;
     let remembered = async {
-        let RememberOutcome::New(id) = catalog.remember(row.clone()).await? else { return Err(known()) };
+        let RememberOutcome::New(id) = catalog.memories.insert(row.clone()).await? else { return Err(known()) };
         let by_hand = ops_memory::audit_row_of_change(ops, &agent, "restore", (None, Some(&row.text)));
-        if let Err(failure) = catalog.append_audit_row(by_hand).await {
-            catalog.delete_memories(vec![id]).await?;
+        if let Err(failure) = catalog.audit.append(by_hand).await {
+            catalog.memories.delete(vec![id]).await?;
             return Err(failure);
         }
         Ok(id)

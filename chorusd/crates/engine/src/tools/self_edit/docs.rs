@@ -131,7 +131,7 @@ async fn write_or_remove_note(params: Params, scene: &ToolContext, row: AuditDec
         new: new.clone(),
         ..row
     };
-    scene.services.store.catalog.append_audit_row(audit("changed", row.clone())).await?;
+    scene.services.store.catalog.audit.append(audit("changed", row.clone())).await?;
     let done = run_blocking(move || {
         let written = if removes { note.remove() } else { note.write(content.as_bytes()) };
         written.map_err(|e| failed("cannot write", &e))
@@ -139,7 +139,7 @@ async fn write_or_remove_note(params: Params, scene: &ToolContext, row: AuditDec
     .await;
     if let Err(failure) = scene.services.store.escalate_fatal(done) {
         let row = AuditDecision { rule: failure.message.clone(), at: scene.services.clock.now(), ..row };
-        if let Err(failure) = scene.services.store.catalog.append_audit_row(audit("not_changed", row)).await {
+        if let Err(failure) = scene.services.store.catalog.audit.append(audit("not_changed", row)).await {
             tracing::error!(%failure, "that a change failed could not be written down");
         }
         return Err(failure);

@@ -47,12 +47,12 @@ impl Catalog {
 
     /// Returns the number of the newest announced event; `None` if there never was one.
     pub async fn last_announced_event(&self) -> Result<Option<u64>> {
-        Ok(self.setting(LAST_EVENT_KEY).await?.and_then(|seq| seq.parse().ok()))
+        Ok(self.settings.get(LAST_EVENT_KEY).await?.and_then(|seq| seq.parse().ok()))
     }
 
     /// Returns when channels were last told that the daemon has started, as JSON.
     pub async fn last_announced_starts(&self) -> Result<Option<String>> {
-        self.setting(LAST_STARTS_KEY).await
+        self.settings.get(LAST_STARTS_KEY).await
     }
 
     /// Inserts or updates an agent with its channel, and queues the welcome post, in one commit.

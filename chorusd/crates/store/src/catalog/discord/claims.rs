@@ -244,7 +244,8 @@ mod tests {
 
     fn open(dir: &tempfile::TempDir) -> Catalog {
         let on_fatal: OnFatal = Arc::new(|_| {});
-        Catalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH).unwrap().0
+        let redactor = Arc::new(chorus_redact::Redactor::new(|| [0; 32]));
+        Catalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH, redactor).unwrap().0
     }
 
     const ROW: ChannelRow =

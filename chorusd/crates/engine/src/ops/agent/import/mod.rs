@@ -80,7 +80,7 @@ pub async fn commit(
         .hint("give it another name: --as NAME"));
     }
     let id = plan.config.id;
-    let new_id = ops.agents.by_id(id).is_some() || !ops.store.catalog.agents_by_id(vec![id]).await?.is_empty();
+    let new_id = ops.agents.by_id(id).is_some() || !ops.store.catalog.agents.list_by_id(vec![id]).await?.is_empty();
     if new_id {
         plan.assign_new_id(&ops.defaults())?;
     }
@@ -103,7 +103,7 @@ pub async fn commit(
     warnings.extend(shared);
     let memories = added.len() as u64;
     for text in added {
-        ops.store.catalog.append_audit_row(audit_row_of_change(ops, &new, "import", (None, Some(&text)))).await?;
+        ops.store.catalog.audit.append(audit_row_of_change(ops, &new, "import", (None, Some(&text)))).await?;
     }
     let agent = wire_types::changed_agent(ops, &new).await;
     Ok(ImportCommitResult { agent, sessions, corrupt, memories, new_id, new_session_ids, warnings })
@@ -128,11 +128,11 @@ struct ImportRollback {
 impl ImportRollback {
     async fn roll_back(self, ops: &Ops) {
         if let Some(id) = self.row
-            && let Err(failure) = ops.store.catalog.delete_agent(id).await
+            && let Err(failure) = ops.store.catalog.agents.delete(id).await
         {
             tracing::error!(%failure, "an agent that was not imported is in the catalog still");
         }
-        if let Err(failure) = ops.store.catalog.delete_memories(self.memories).await {
+        if let Err(failure) = ops.store.catalog.memories.delete(self.memories).await {
             tracing::error!(%failure, "what an agent remembers that was not imported is in the catalog still");
         }
         let removed = run_blocking(move || {
@@ -169,7 +169,7 @@ async fn build_agent(
     // start completes it (`catalog_sync::sync_agents`), so nobody finds the agent with less than the archive has.
     let memories = plan.memories.iter().map(|row| MemoryRow { agent: plan.config.id, ..row.clone() }).collect();
     let row = agent_row(dir, &plan.config, stamp.clone());
-    let added = ops.store.catalog.upsert_agent_with_memories(row, memories).await?;
+    let added = ops.store.catalog.agents.upsert_with_memories(row, memories).await?;
     undo.row = Some(plan.config.id);
     undo.memories = added.iter().map(|(id, _)| *id).collect();
     let (from, to) = (staging.to_owned(), target.to_owned());
@@ -186,7 +186,7 @@ async fn drop_shared_memories(ops: &Ops, plan: &mut ImportPlan) -> Result<Option
     let Some(project) = plan.config.project.clone() else { return Ok(None) };
     let known = ops.agents.all().iter().any(|other| other.settings.project.as_ref() == Some(&project));
     let whose = MemoryScope { agent: plan.config.id, project: Some(project.clone()) };
-    let there = ops.store.catalog.memories(whose).await?.iter().any(|row| row.project.is_some());
+    let there = ops.store.catalog.memories.list_visible(whose).await?.iter().any(|row| row.project.is_some());
     if !known && !there {
         return Ok(None);
     }

@@ -26,7 +26,7 @@ pub(super) async fn resolve_conflicts(ops: &Ops, sessions: &Path, plan: &ImportP
     let found = run_blocking(move || read_session_ids(&dir)).await?;
     let (mut new, mut seen) = (HashMap::new(), HashSet::new());
     for session in &found {
-        let taken = !seen.insert(session.id) || ops.store.catalog.session(session.id).await?.is_some();
+        let taken = !seen.insert(session.id) || ops.store.catalog.sessions.get(session.id).await?.is_some();
         if taken {
             new.insert(session.path.clone(), Uuid::new_v4());
         }
