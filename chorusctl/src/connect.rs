@@ -10,7 +10,7 @@ use chorus_proto::Client;
 use chorus_proto::error::exit;
 use chorus_proto::lock_file::{self, LockHolder};
 use chorus_proto::paths::InstancePaths;
-use chorus_proto::server_owner::ForeignServer;
+use chorus_proto::peer_check::ForeignServer;
 
 use crate::cli::GlobalOptions;
 use crate::error::{Error, os_error_text};

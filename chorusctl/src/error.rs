@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 
 use chorus_proto::error::exit;
-use chorus_proto::server_owner::ForeignServer;
+use chorus_proto::peer_check::ForeignServer;
 use chorus_proto::{CallError, ErrorKind, RpcError};
 
 use crate::connect;

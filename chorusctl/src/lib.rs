@@ -17,7 +17,7 @@ pub mod commands;
 pub mod complete;
 pub mod connect;
 pub mod error;
-pub mod paged_result;
+pub mod print_pages;
 pub mod ui;
 
 use app::App;

@@ -1,8 +1,8 @@
 //! The composition root: the one file that names every part of the daemon, and the order of start and stop.
 
-mod repair;
 #[cfg(test)]
-mod start_tests;
+mod lock_race_tests;
+mod repair;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -52,7 +52,7 @@ use uuid::Uuid;
 
 pub use self::repair::repair_home;
 #[cfg(not(feature = "discord"))]
-use crate::no_discord::Discord;
+use crate::discord_stub::Discord;
 use crate::server::Server;
 
 /// The limit on contexts that are saved concurrently when the daemon stops.
@@ -220,14 +220,14 @@ impl Daemon {
             stop: CancellationToken::new(),
             agents_lock: tokio::sync::Mutex::new(()),
             sessions_lock,
-            history_numbers: ops::history_numbers::HistoryNumbers::default(),
+            history_numbers: ops::shown_history::HistoryNumbers::default(),
             running_tasks_sync: ops::tasks::RunningTasksSync::default(),
-            transcript_uploads: ops::connection_files::Transfers::default(),
-            agent_uploads: ops::connection_files::Transfers::default(),
-            agent_downloads: ops::connection_files::Transfers::default(),
+            transcript_uploads: ops::transfers::Transfers::default(),
+            agent_uploads: ops::transfers::Transfers::default(),
+            agent_downloads: ops::transfers::Transfers::default(),
             backups: ops::backup::Backups::default(),
             session_overlaps: ops::session::diff::SessionOverlaps::default(),
-            export_positions: ops::session::export_positions::ExportPositions::default(),
+            export_positions: ops::session::export_offsets::ExportPositions::default(),
             agent_message_limits: Arc::default(),
             discord,
         });
@@ -301,7 +301,7 @@ impl Daemon {
         self.tasks.spawn(eviction::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn(self.ops.registry.summaries.clone().run_timers());
         self.tasks.spawn(run_maintenance(self.ops.clone(), stop.clone()));
-        self.tasks.spawn(ops::tasks::agent_json_sync::run(self.ops.clone(), stop.clone()));
+        self.tasks.spawn(ops::tasks::running_tasks_sync::run(self.ops.clone(), stop.clone()));
         self.tasks.spawn(announce_recovered_tasks(self.ops.clone(), std::mem::take(&mut self.recovered_tasks)));
         let registry = self.ops.registry.clone();
         self.tasks.spawn(async move { registry.close_open_turns().await });
@@ -333,7 +333,7 @@ impl Daemon {
             let ops = self.ops.clone();
             async move {
                 let ended = ops.registry.services.tasks.close().await;
-                ops::tasks::agent_json_sync::sync_changed(&ops).await;
+                ops::tasks::running_tasks_sync::sync_changed(&ops).await;
                 ended
             }
         });
@@ -440,7 +440,7 @@ async fn save_and_clear_all(ops: &Ops) {
 
 /// Reports the background tasks that the previous daemon left running.
 async fn announce_recovered_tasks(ops: Arc<Ops>, recovered: RecoveredTasks) {
-    if let Err(failure) = ops::tasks::agent_json_sync::mark_outdated(&ops).await {
+    if let Err(failure) = ops::tasks::running_tasks_sync::mark_outdated(&ops).await {
         tracing::warn!(%failure, "cannot tell which agents list tasks that do not run");
     }
     ops.registry.services.tasks.notify_recovered(recovered).await;

@@ -5,7 +5,7 @@
 pub mod cli;
 pub mod daemon;
 #[cfg(not(feature = "discord"))]
-mod no_discord;
+mod discord_stub;
 pub mod server;
 
 pub use cli::main;

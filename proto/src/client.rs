@@ -14,8 +14,8 @@ use crate::frame::{self, MAX_FRAME};
 use crate::lock_file;
 use crate::methods::Method;
 use crate::paths::InstancePaths;
+use crate::peer_check::{self, ForeignServer};
 use crate::rpc::{IncomingMessage, OutgoingRequest, Progress, VERSION};
-use crate::server_owner::{self, ForeignServer};
 
 /// Error of a call.
 #[derive(Debug)]
@@ -74,11 +74,11 @@ impl Client {
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] or [`io::ErrorKind::ConnectionRefused`] if no daemon listens,
-    /// [`crate::server_owner::ForeignServer`] if another user's program does.
+    /// [`crate::peer_check::ForeignServer`] if another user's program does.
     pub fn connect(path: &Path) -> io::Result<Self> {
-        server_owner::check_directory(path)?;
+        peer_check::check_directory(path)?;
         let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?)?;
-        server_owner::check_peer(&stream, path)?;
+        peer_check::check_peer(&stream, path)?;
         Ok(Self { stream, next_id: 1, deadline: None, body: Vec::new() })
     }
 

@@ -17,8 +17,8 @@ use crate::codec::FrameCodec;
 use crate::lock_file;
 use crate::methods::Method;
 use crate::paths::InstancePaths;
+use crate::peer_check;
 use crate::rpc::{IncomingMessage, OutgoingRequest, VERSION};
-use crate::server_owner;
 
 /// A connection to `chorusd`.
 #[derive(Debug)]
@@ -35,9 +35,9 @@ impl AsyncClient {
     /// # Errors
     /// The same as [`crate::Client::connect`].
     pub async fn connect(path: &Path) -> io::Result<Self> {
-        server_owner::check_directory(path)?;
+        peer_check::check_directory(path)?;
         let stream = Stream::connect(path.to_fs_name::<GenericFilePath>()?).await?;
-        server_owner::check_peer(&stream, path)?;
+        peer_check::check_peer(&stream, path)?;
         Ok(Self { stream, codec: FrameCodec::default(), incoming: BytesMut::new(), next_id: 1 })
     }
 

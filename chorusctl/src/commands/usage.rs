@@ -4,7 +4,7 @@ use chorus_proto::methods::usage::{Show, UsageParams, UsageResult, UsageSums};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::paged_result;
+use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{format_dollars, pluralize};
 use crate::ui::{Cell, Column, Style, Table, sanitize};
@@ -28,7 +28,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = UsageParams { agent: args.agent.or_else(|| app.global.agent.clone()), since: args.since };
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Show>(&params)?;
-        return paged_result::print_entries(&mut app.stdout, &raw, "days");
+        return print_pages::print_entries(&mut app.stdout, &raw, "days");
     }
     app.call_and_print::<Show>(&params, |app, used| print_usage(app, &used))
 }

@@ -2,7 +2,7 @@
 
 pub mod confirm;
 mod local_timezone;
-pub mod progress;
+pub mod progress_bar;
 pub mod sanitize;
 pub mod session_tree;
 pub mod stderr;

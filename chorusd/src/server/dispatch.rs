@@ -14,8 +14,8 @@ use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+mod method_runner;
 mod request_check;
-mod responder;
 mod routes;
 
 use chorus_base::closest_match;
@@ -24,10 +24,10 @@ use chorus_engine::ops;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::events::subscribe::Subscription;
 
+use self::method_runner::Responder;
 use self::request_check::{check_request, is_id, not_a_request_error};
-use self::responder::Responder;
 use self::routes::routes;
-use super::progress::{progress_callback, turn_listener};
+use super::notifications::{progress_callback, turn_listener};
 use super::reply::{self, Frame, to_rpc_error};
 use super::writer::ClientWriter;
 

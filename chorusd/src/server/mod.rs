@@ -6,7 +6,7 @@ mod dispatch;
 mod frame_budget;
 mod incoming_frame;
 mod listener;
-mod progress;
+mod notifications;
 mod reply;
 mod writer;
 

@@ -12,7 +12,7 @@ use chorus_proto::Client;
 use chorus_proto::client_async::AsyncClient;
 use chorus_proto::methods::daemon::{Hello, HelloParams};
 use chorus_proto::paths::InstancePaths;
-use chorus_proto::server_owner::ForeignServer;
+use chorus_proto::peer_check::ForeignServer;
 use chorus_tests::ctl::run_command;
 use chorus_tests::process::is_root;
 use chorus_tests::{DEADLINE, Daemon, Home, Need, skip_without};

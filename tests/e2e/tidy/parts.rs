@@ -39,7 +39,7 @@ const IMPURE: &[&str] = &[
     "Uuid::now_v7",
     "Uuid::new_v4",
     "chorus_base::private_fs",
-    "chorus_base::parallel",
+    "chorus_base::join",
     "chorus_base::new_id",
 ];
 const BELOW: &[&str] = &["crate::agent", "crate::ops"];

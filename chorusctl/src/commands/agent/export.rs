@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::app::{App, parse_result};
 use crate::commands::format;
 use crate::error::Error;
-use crate::ui::progress::ProgressBar;
+use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{format_bytes, pluralize};
 use crate::ui::{Style, sanitize};

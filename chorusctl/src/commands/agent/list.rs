@@ -6,7 +6,7 @@ use chorus_proto::{Agent, AgentStatus};
 use crate::app::{App, parse_result};
 use crate::commands::format;
 use crate::error::Error;
-use crate::paged_result;
+use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
 
@@ -24,7 +24,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let raw = app.call_raw::<List>(&ListParams { all: args.all })?;
     match app.stdout.format() {
         OutputFormat::Json => app.stdout.json_line(&raw),
-        OutputFormat::Jsonl => paged_result::print_entries(&mut app.stdout, &raw, "agents"),
+        OutputFormat::Jsonl => print_pages::print_entries(&mut app.stdout, &raw, "agents"),
         OutputFormat::Text => {
             let list: ListResult = parse_result(&raw)?;
             if list.agents.is_empty() {

@@ -5,7 +5,7 @@ use chorus_proto::methods::approvals::{Approval, List, ListParams};
 use super::format;
 use crate::app::App;
 use crate::error::Error;
-use crate::paged_result;
+use crate::print_pages;
 use crate::ui::Style;
 use crate::ui::stdout::OutputFormat;
 
@@ -25,7 +25,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let first = ListParams { agent: app.global.agent.clone(), all: args.all, ..ListParams::default() };
     if app.stdout.format() != OutputFormat::Text {
         let following = |offset| ListParams { offset: Some(offset), ..first.clone() };
-        return paged_result::print_all_pages::<List, _>(app, "approvals", &first, following);
+        return print_pages::print_all_pages::<List, _>(app, "approvals", &first, following);
     }
     let (mut some, mut next) = (false, Some(0));
     while let Some(offset) = next {

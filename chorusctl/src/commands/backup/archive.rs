@@ -8,7 +8,7 @@ use chorus_proto::methods::backup::{ArchiveBegin, ArchiveBeginParams, ArchiveRea
 
 use crate::app::App;
 use crate::error::Error;
-use crate::ui::progress::ProgressBar;
+use crate::ui::progress_bar::ProgressBar;
 
 /// Writes the archive to standard output while the daemon makes it.
 ///

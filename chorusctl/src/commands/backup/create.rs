@@ -7,7 +7,7 @@ use chorus_proto::methods::backup::{Create, CreateParams, Summary};
 
 use crate::app::{App, parse_result};
 use crate::error::Error;
-use crate::ui::progress::ProgressBar;
+use crate::ui::progress_bar::ProgressBar;
 use crate::ui::sanitize;
 
 /// Runs the backup into `dir` and prints the result.

@@ -14,7 +14,7 @@ use crate::ui::units::{format_bytes, pluralize};
 
 mod archive;
 mod create;
-mod daemon_process;
+mod offline_chorusd;
 pub mod restore;
 pub mod verify;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use chorus_proto::methods::backup::Restored;
 
-use super::daemon_process::run_chorusd;
+use super::offline_chorusd::run_chorusd;
 use crate::app::{App, parse_result};
 use crate::error::Error;
 use crate::ui::sanitize;

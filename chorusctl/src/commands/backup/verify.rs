@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use chorus_proto::error::exit;
 use chorus_proto::methods::backup::Verified;
 
-use super::daemon_process::run_chorusd;
+use super::offline_chorusd::run_chorusd;
 use crate::app::{App, parse_result};
 use crate::error::Error;
 use crate::ui::units::{format_bytes, pluralize};

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::app::{App, parse_result};
 use crate::commands::format;
 use crate::error::Error;
-use crate::paged_result::{self, RawObject};
+use crate::print_pages::{self, RawObject};
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{format_tokens, pluralize};
 use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
@@ -77,11 +77,11 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         OutputFormat::Json => app.call_and_print::<History>(&params, |_, _| Ok(())),
         OutputFormat::Jsonl if whole => {
             params.limit = Some(MAX_PAGE_SIZE);
-            for_each_page(app, params, |app, page| paged_result::print_entries(&mut app.stdout, page, "sessions"))
+            for_each_page(app, params, |app, page| print_pages::print_entries(&mut app.stdout, page, "sessions"))
         }
         OutputFormat::Jsonl => {
             let raw = app.call_raw::<History>(&params)?;
-            paged_result::print_entries(&mut app.stdout, &raw, "sessions")
+            print_pages::print_entries(&mut app.stdout, &raw, "sessions")
         }
         OutputFormat::Text => {
             let size = params.limit.unwrap_or(DEFAULT_PAGE_SIZE);

@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::commands::format;
 use crate::commands::transcript::{PAGE_SIZE, TranscriptPrinter};
 use crate::error::Error;
-use crate::paged_result;
+use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Style, sanitize};
 
@@ -32,7 +32,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         |offset, limit| ShowParams { agent: agent.clone(), offset: Some(offset), limit, ..ShowParams::default() };
     if app.stdout.format() != OutputFormat::Text {
         let first = ShowParams { agent: agent.clone(), last: args.last, ..ShowParams::default() };
-        return paged_result::print_all_pages::<Show, _>(app, "messages", &first, |offset| following(offset, None));
+        return print_pages::print_all_pages::<Show, _>(app, "messages", &first, |offset| following(offset, None));
     }
     let limit = args.last.is_none().then_some(PAGE_SIZE);
     let mut page =

@@ -6,7 +6,6 @@ use crate::app::App;
 use crate::error::Error;
 
 pub mod install;
-mod lock_holder;
 pub mod logs;
 pub mod restart;
 pub mod start;
@@ -14,6 +13,7 @@ pub mod status;
 pub mod stop;
 mod tail;
 mod unit;
+mod unreachable_daemon;
 pub mod wait_exit;
 
 /// Start, stop and watch the daemon

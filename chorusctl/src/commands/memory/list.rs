@@ -4,7 +4,7 @@ use chorus_proto::methods::memory::{List, ListParams, ListResult, MemoryEntry};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::paged_result;
+use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::format_token_count;
 
@@ -23,11 +23,11 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let agent = app.agent();
     let params = |offset| ListParams { agent: agent.clone(), offset: Some(offset), limit: args.limit };
     if args.limit.is_none() && app.stdout.format() != OutputFormat::Text {
-        return paged_result::print_all_pages::<List, _>(app, "entries", &params(0), params);
+        return print_pages::print_all_pages::<List, _>(app, "entries", &params(0), params);
     }
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<List>(&params(0))?;
-        return paged_result::print_entries(&mut app.stdout, &raw, "entries");
+        return print_pages::print_entries(&mut app.stdout, &raw, "entries");
     }
     app.call_and_print::<List>(&params(0), |app, first| {
         let (mut entries, mut next) = (first.entries, first.next);

@@ -4,7 +4,7 @@ use chorus_proto::methods::memory::{Search, SearchParams};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::paged_result;
+use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 
 /// Find words in what an agent remembers
@@ -24,7 +24,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = SearchParams { agent: app.agent(), query: args.query.join(" "), limit: args.limit };
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Search>(&params)?;
-        return paged_result::print_entries(&mut app.stdout, &raw, "entries");
+        return print_pages::print_entries(&mut app.stdout, &raw, "entries");
     }
     app.call_and_print::<Search>(&params, |app, result| {
         if result.entries.is_empty() {

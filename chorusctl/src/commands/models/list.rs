@@ -4,7 +4,7 @@ use chorus_proto::methods::models::{List, ModelsParams};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::paged_result;
+use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 
 /// List the models that were found; the same as no command
@@ -17,7 +17,7 @@ pub struct Args {}
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<List>(&ModelsParams {})?;
-        return paged_result::print_entries(&mut app.stdout, &raw, "providers");
+        return print_pages::print_entries(&mut app.stdout, &raw, "providers");
     }
     app.call_and_print::<List>(&ModelsParams {}, |app, found| super::print_models(app, &found))
 }

@@ -4,7 +4,7 @@ use chorus_proto::methods::permissions::{BashMode, List, ListParams};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::paged_result;
+use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Cell, Column, Style, Table, sanitize};
 
@@ -18,7 +18,7 @@ pub struct Args {}
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<List>(&ListParams {})?;
-        return paged_result::print_entries(&mut app.stdout, &raw, "profiles");
+        return print_pages::print_entries(&mut app.stdout, &raw, "profiles");
     }
     app.call_and_print::<List>(&ListParams {}, |app, found| {
         let mut table = Table::new([

@@ -9,9 +9,9 @@ use crate::commands::text_input;
 use crate::error::Error;
 
 mod approval_prompts;
-mod attach;
+mod approval_question;
+mod attachments;
 pub mod interrupt;
-mod prompt;
 pub mod turn;
 pub mod turn_printer;
 
@@ -62,7 +62,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if text.trim().is_empty() {
         return Err(Error::usage("the message is empty").with_hint("chorusctl send TEXT, or pipe it in"));
     }
-    let attachments = attach::read_attachments(&args.attach)?;
+    let attachments = attachments::read_attachments(&args.attach)?;
     // Always request the stream, even if the reply is printed as a whole: only the stream tells the id of the turn,
     // which a cancel needs.
     let params = SendParams { agent: app.agent(), text, key: args.key, attachments, stream: true };

@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::commands::format;
 use crate::commands::transcript::PAGE_SIZE;
 use crate::error::Error;
-use crate::paged_result;
+use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 use crate::ui::{Stdout, Style, sanitize, text};
@@ -45,7 +45,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     };
     if app.stdout.format() != OutputFormat::Text {
         let page = |offset| asked(&args.a, &args.b, offset, None);
-        return paged_result::print_all_pages::<Diff, _>(app, "lines", &page(0), page);
+        return print_pages::print_all_pages::<Diff, _>(app, "lines", &page(0), page);
     }
     let limit = if args.all { PAGE_SIZE } else { PREVIEW_MESSAGES };
     let first = app.call::<Diff>(&asked(&args.a, &args.b, 0, Some(limit)))?;

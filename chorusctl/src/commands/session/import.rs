@@ -11,12 +11,12 @@ use chorus_proto::methods::import::{
 use clap::ValueEnum;
 use serde_json::value::RawValue;
 
-use super::upload::ImportChunks;
+use super::import_chunks::ImportChunks;
 use crate::app::{App, parse_result};
 use crate::commands::format;
 use crate::error::{Error, os_error_text};
-use crate::paged_result;
-use crate::ui::progress::ProgressBar;
+use crate::print_pages;
+use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 use crate::ui::{Style, sanitize};
@@ -151,7 +151,7 @@ fn print_result(app: &mut App, file: &str, result: &RawValue, (several, redacted
             print_warning(app, several.then_some(file), &parse_result(result)?);
             return Ok(());
         }
-        OutputFormat::Jsonl => paged_result::print_entries(&mut app.stdout, result, "sessions")?,
+        OutputFormat::Jsonl => print_pages::print_entries(&mut app.stdout, result, "sessions")?,
         OutputFormat::Text => {}
     }
     let result: CommitResult = parse_result(result)?;

@@ -11,13 +11,13 @@ pub mod diff;
 pub mod expire;
 pub mod export;
 pub mod import;
+mod import_chunks;
 pub mod merge;
 pub mod purge;
 pub mod show;
 pub mod tag;
 pub mod tree;
 pub mod untag;
-mod upload;
 
 /// Look at saved conversations, take them out, and bring others along
 #[derive(Debug, clap::Args)]

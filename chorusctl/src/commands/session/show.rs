@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::commands::agent::show::write_field;
 use crate::commands::transcript::{PAGE_SIZE, TranscriptPrinter};
 use crate::error::Error;
-use crate::paged_result;
+use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{format_token_count, pluralize};
 use crate::ui::{Stdout, Style, sanitize};
@@ -36,7 +36,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         limit,
     };
     if !text {
-        return paged_result::print_all_pages::<Get, _>(app, "messages", &first, |offset| {
+        return print_pages::print_all_pages::<Get, _>(app, "messages", &first, |offset| {
             following(&args.session, offset)
         });
     }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::commands::format;
 use crate::error::Error;
-use crate::paged_result;
+use crate::print_pages;
 use crate::ui::session_tree::{RowKind, layout};
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
@@ -25,7 +25,7 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     let agent = app.agent();
     let params = |offset| TreeParams { agent: agent.clone(), offset, limit: None };
     if app.stdout.format() != OutputFormat::Text {
-        return paged_result::print_all_pages::<Tree, _>(app, "sessions", &params(None), |offset| params(Some(offset)));
+        return print_pages::print_all_pages::<Tree, _>(app, "sessions", &params(None), |offset| params(Some(offset)));
     }
     let mut tree = app.call::<Tree>(&params(None))?;
     while let Some(offset) = tree.next {

@@ -5,7 +5,7 @@ use chorus_proto::methods::settings::{From, Show, ShowParams};
 use crate::app::App;
 use crate::commands::agent::show::value_text;
 use crate::error::Error;
-use crate::paged_result;
+use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Cell, Column, Style, Table, sanitize};
 
@@ -19,7 +19,7 @@ pub struct Args {}
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Show>(&ShowParams {})?;
-        return paged_result::print_entries(&mut app.stdout, &raw, "settings");
+        return print_pages::print_entries(&mut app.stdout, &raw, "settings");
     }
     app.call_and_print::<Show>(&ShowParams {}, |app, found| {
         let mut table =

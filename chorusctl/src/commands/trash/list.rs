@@ -5,7 +5,7 @@ use chorus_proto::methods::trash::{List, ListParams};
 use super::{kind_name, short_id};
 use crate::app::App;
 use crate::error::Error;
-use crate::paged_result;
+use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Cell, Column, Style, Table, sanitize};
 
@@ -16,7 +16,7 @@ pub struct Args {}
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<List>(&ListParams {})?;
-        return paged_result::print_entries(&mut app.stdout, &raw, "entries");
+        return print_pages::print_entries(&mut app.stdout, &raw, "entries");
     }
     app.call_and_print::<List>(&ListParams {}, |app, result| {
         if result.entries.is_empty() {

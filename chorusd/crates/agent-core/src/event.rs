@@ -14,9 +14,9 @@ use uuid::Uuid;
 
 use super::AgentSettings;
 use super::compaction::Compaction;
+use super::compaction_notes::ExtractionResult;
 use super::context::{Context, PageBudget, PageRange};
 use super::effect::CallModel;
-use super::extraction_result::ExtractionResult;
 use super::turn::{EventTime, ModelFailure, ModelReply, TurnRequest};
 
 /// Identifies a pending request within one actor.

@@ -7,18 +7,18 @@
 #![warn(unreachable_pub)]
 
 pub mod compaction;
+pub mod compaction_notes;
 pub mod context;
 mod context_edits;
-pub mod continuation;
 pub mod effect;
 pub mod event;
 mod exclusive_ops;
 mod exclusive_results;
-pub mod extraction_result;
 pub mod interruption;
 mod model_reply;
 mod partial_load;
 mod resent_message;
+pub mod resume_compact;
 mod settings;
 pub mod state;
 #[cfg(test)]
@@ -32,8 +32,8 @@ pub mod turn;
 mod turn_end;
 mod turn_queue;
 pub mod turn_resumption;
+pub mod turn_sink;
 mod turn_snapshot;
-pub mod turn_stream;
 mod usage_sum;
 pub mod window;
 

@@ -26,9 +26,9 @@ use super::tool_budget::ToolBudget;
 use super::tool_calls::CallResults;
 use super::turn_queue::QueuedTurn;
 use super::turn_resumption::{self, TurnResumption};
-use super::turn_stream::TurnSink;
+use super::turn_sink::TurnSink;
 use super::usage_sum::add_usage;
-use super::{AgentSettings, continuation};
+use super::{AgentSettings, resume_compact};
 
 /// A message that requests a turn.
 #[derive(Debug)]
@@ -361,7 +361,7 @@ impl State {
             messages,
             working_set: context.map(|context| context.working_set.clone()).unwrap_or_default(),
             window_start: context.map_or(0, Context::window_start),
-            compaction_mode: continuation::effective_compaction_mode(
+            compaction_mode: resume_compact::effective_compaction_mode(
                 context,
                 turn.map_or(CompactionMode::IfLong, |turn| turn.compaction_mode),
             ),

@@ -7,12 +7,12 @@
 
 pub mod agent;
 pub mod agent_archive;
+pub mod agent_template;
 pub mod approvals;
 pub mod backup;
-pub mod git;
+pub mod git_init;
 pub mod lifecycle;
 pub mod ops;
 pub mod tasks;
-pub mod template;
 pub mod tools;
 pub mod usage;

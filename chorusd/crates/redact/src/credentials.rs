@@ -2,7 +2,7 @@
 
 use super::alphabet::{is_alnum, is_base64, is_bearer_byte, is_word_byte};
 use super::matchers::{Match, count_digits, looks_random, secret_match};
-use super::normalized_text_reader::ViewText;
+use super::view_text::ViewText;
 
 /// Largest size of the part of a URL that contains the user name and password.
 const MAX_AUTHORITY_BYTES: usize = 1 << 10;

@@ -8,7 +8,7 @@ use ::base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use super::alphabet::{is_alnum, is_bearer_byte};
 use super::credentials::MAX_NAME_BYTES;
 use super::matchers::{Match, count_digits, leading_bytes, looks_random, secret_match, trimmed_len};
-use super::normalized_text_reader::ViewText;
+use super::view_text::ViewText;
 
 /// Bytes of a line that are searched for credentials.
 const MAX_VALUE_BYTES: usize = 4 << 10;

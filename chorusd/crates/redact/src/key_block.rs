@@ -2,7 +2,7 @@
 
 use super::alphabet::is_base64;
 use super::matchers::{Match, looks_random, secret_match};
-use super::normalized_text_reader::ViewText;
+use super::view_text::ViewText;
 
 /// Size of the largest private key block, including its end. Longer ones do not count as a key.
 const MAX_BLOCK_BYTES: usize = 32 << 10;

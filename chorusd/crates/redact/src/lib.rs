@@ -25,7 +25,6 @@
 mod alphabet;
 mod credentials;
 mod custom_matchers;
-mod head_tail;
 mod headers;
 mod json;
 mod key_block;
@@ -33,7 +32,6 @@ mod matchers;
 #[cfg(test)]
 mod matrix;
 mod normalized_text;
-mod normalized_text_reader;
 mod own_secrets;
 mod pattern_list;
 mod patterns;
@@ -43,8 +41,10 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod tool_calls;
+mod truncated_output;
+mod view_text;
 
-pub use head_tail::{HeadTail, OutputTail};
 pub use redactor::{FingerprintKey, Redactor};
 pub use stream::StreamRedactor;
 pub use tool_calls::redact_tool_calls;
+pub use truncated_output::{HeadTail, OutputTail};

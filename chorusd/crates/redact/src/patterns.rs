@@ -2,8 +2,8 @@
 
 use super::alphabet::Alphabet;
 use super::matchers::Match;
-use super::normalized_text_reader::ViewText;
 pub(crate) use super::pattern_list::PATTERNS;
+use super::view_text::ViewText;
 
 /// One form of a secret.
 #[derive(Debug, Clone, Copy)]

@@ -7,9 +7,9 @@ use aho_corasick::{AhoCorasick, Input, MatchKind};
 use super::key_block;
 use super::matchers::{Match, match_pattern};
 use super::normalized_text::View;
-use super::normalized_text_reader::ViewText;
 use super::own_secrets::encoded_forms;
 use super::patterns::PATTERNS;
+use super::view_text::ViewText;
 
 /// The kind of the daemon's own keys.
 const OWN_KEY_KIND: &str = "chorus-key";

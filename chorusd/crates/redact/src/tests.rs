@@ -8,7 +8,7 @@ use chorus_base::Secret;
 use serde_json::value::RawValue;
 
 use super::Redactor;
-use super::matrix::kinds::{ALNUM, made};
+use super::matrix::kind_samples::{ALNUM, made};
 
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const HEX: &str = "0123456789abcdef";

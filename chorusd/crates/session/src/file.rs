@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use bytes::Bytes;
+use chorus_base::join::run_parallel;
 use chorus_base::json_minify::minify_json;
-use chorus_base::parallel::run_parallel;
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
 use jiff::Timestamp;

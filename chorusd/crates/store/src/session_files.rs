@@ -16,8 +16,8 @@ use chorus_session::{MessageHash, SessionFile, file};
 use uuid::Uuid;
 
 use super::batch_sync::BatchSync;
+use super::index_cache::IndexCache;
 use super::reservations::{Reservation, Reservations};
-use super::session_index::IndexCache;
 use super::thread_pool::BackgroundPool;
 
 /// Buffer size of writes, in bytes.

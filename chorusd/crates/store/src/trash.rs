@@ -1,7 +1,7 @@
 //! The trash: one directory per deleted thing, with metadata about it and its original path.
 //!
 //! An entry has a hidden name while it moves in or out and while it is deleted, so that the next start finds
-//! interrupted operations (`ops/trash/settle.rs`) without reading all other entries.
+//! interrupted operations (`ops/trash/recovery.rs`) without reading all other entries.
 
 use std::fs;
 use std::io;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use chorus_proto::AgentStatus;
 use chorus_proto::methods::agent::{List, ListParams};
 
-use super::export_session::ExportSession;
+use super::selected_session::ExportSession;
 use crate::app::App;
 use crate::error::Error;
 

@@ -8,19 +8,19 @@ use serde_json::json;
 
 use self::agent_dirs::AgentDirs;
 use self::atomic_file_writer::{OutputDir, WriteOutcome};
-use self::export_session::ExportSession;
 use self::parallel_writer::{JobOutcome, write_parallel};
+use self::selected_session::ExportSession;
 use crate::app::{App, parse_result};
 use crate::error::Error;
-use crate::ui::progress::ProgressBar;
+use crate::ui::progress_bar::ProgressBar;
 use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 
 mod agent_dirs;
 mod atomic_file_writer;
-mod export_session;
 mod parallel_writer;
+mod selected_session;
 mod session_text;
 
 /// Write saved conversations to standard output or into files

@@ -8,7 +8,7 @@ use std::thread;
 use chorus_proto::methods::export::ExportFormat;
 
 use super::atomic_file_writer::{OutputDir, WriteOutcome};
-use super::export_session::ExportSession;
+use super::selected_session::ExportSession;
 use super::session_text::read_session_file;
 use crate::error::Error;
 

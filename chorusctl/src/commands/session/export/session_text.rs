@@ -5,7 +5,7 @@ use std::fs;
 use chorus_proto::methods::export::{ExportFormat, Read, ReadParams};
 use chorus_proto::{CallError, ErrorKind};
 
-use super::export_session::ExportSession;
+use super::selected_session::ExportSession;
 use crate::app::App;
 use crate::error::Error;
 

@@ -15,7 +15,7 @@ use crate::effect::{Effect, TurnMarker};
 use crate::event::{AgentCommand, AppendOutcome, Event, ToolEnded};
 use crate::state::State;
 use crate::turn::{EventTime, ModelFailure, ModelReply, OpenTurn, TurnRequest};
-use crate::turn_stream::TurnSink;
+use crate::turn_sink::TurnSink;
 
 pub(super) const T1: Uuid = Uuid::from_u128(1001);
 pub(super) const T2: Uuid = Uuid::from_u128(1002);

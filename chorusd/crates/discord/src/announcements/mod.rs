@@ -4,7 +4,7 @@
 //! Events become posts in the same commit that records the last announced event. Turns that were requested elsewhere
 //! are not announced: a channel shows only what was said in it.
 
-mod startup;
+mod start_stop;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,8 +81,8 @@ async fn subscribe_after(bridge: &DiscordApp, told: Option<u64>, begun: &mut boo
     let from = told.map_or(now.seq, |told| told.min(now.seq));
     if !*begun {
         let started = match told {
-            Some(_) => startup::announce_start(bridge, &active_channels(bridge)).await?,
-            None => startup::StartAnnouncement::default(),
+            Some(_) => start_stop::announce_start(bridge, &active_channels(bridge)).await?,
+            None => start_stop::StartAnnouncement::default(),
         };
         let channels: Vec<u64> = started.posts.iter().map(|post| post.channel_id).collect();
         announcements::enqueue(
@@ -231,7 +231,7 @@ async fn announce_stop(bridge: &DiscordApp) {
     let text = format!("Chorus stops now. The conversation is saved{goes_on}.");
     let body = MessageBody::from_text(text);
     let components = body.components();
-    let channels = match startup::record_stop(bridge, active_channels(bridge)).await {
+    let channels = match start_stop::record_stop(bridge, active_channels(bridge)).await {
         Ok(channels) => channels,
         Err(failure) => return tracing::warn!(%failure, "the stop is not told in channels"),
     };

@@ -9,7 +9,7 @@ use serenity::model::event::Event;
 use serenity::model::guild::{Guild, Role};
 use serenity::model::id::{ChannelId, GuildId, RoleId, UserId};
 
-use super::permissions::member_permissions_in;
+use super::effective_permissions::member_permissions_in;
 
 /// Permissions that Chorus needs in an agent's channel.
 const REQUIRED_PERMISSIONS: [(Permissions, &str); 4] = [

@@ -3,9 +3,9 @@
 
 mod channel_api;
 mod create;
+mod effective_permissions;
 mod guild_allowlist;
 mod guild_cache;
-mod permissions;
 mod restore_button;
 mod sync;
 mod welcome;

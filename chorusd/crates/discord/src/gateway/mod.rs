@@ -6,8 +6,8 @@ mod connection;
 mod event_parse;
 mod event_sender;
 mod identify;
+mod resume_state;
 mod session_store;
-mod synthetic_events;
 mod tunnel;
 
 use std::collections::HashSet;
@@ -171,7 +171,7 @@ impl Gateway<'_> {
         if self.is_inherited
             && let Some(kept) = &self.session
         {
-            match synthetic_events::fetch(&self.app.rest, kept).await {
+            match resume_state::fetch(&self.app.rest, kept).await {
                 Ok(told) => told.into_iter().for_each(|event| self.state.dispatch(self.app, event)),
                 Err(RestError::Unauthorized) => return Err(ConnectionEnd::Permanent(INVALID_TOKEN)),
                 Err(e) if e.is_transient() => return Err(connection_lost(e.to_string())),

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 use super::backfill::{self, Backlog};
 use super::queue::{PendingEdit, QueuePosition};
 use super::request::{self, Incoming};
-use super::{Claim, INITIAL_BACKOFF, MAX_BACKOFF, service_messages};
+use super::{Claim, INITIAL_BACKOFF, MAX_BACKOFF, refusal_notices};
 use crate::app::DiscordApp;
 
 /// Capacity of a channel's event queue. If it overflows, the channel is backfilled.
@@ -202,7 +202,7 @@ impl ChannelWorker {
         let skipped = said.saturating_sub(room(&agent));
         if skipped > 0 || missing.has_more {
             let upto = missing.messages.get(skipped).map_or(missing.newest, |next| next.id.get() - 1);
-            let line = service_messages::skipped_messages(self.id, skipped, missing.has_more);
+            let line = refusal_notices::skipped_messages(self.id, skipped, missing.has_more);
             self.retry_until_ok(|| claims::skip_messages(&self.app.ops, self.id.get(), upto, line.clone())).await;
             self.app.outbox.wake_sender(self.id);
         }
@@ -252,7 +252,7 @@ impl ChannelWorker {
     async fn handle_unreadable(&mut self, message: MessageId) {
         if self.app.inbound.mark_unreadable(self.id) {
             tracing::warn!(channel = %self.id, "Discord keeps what people write from Chorus: turn the Message Content intent on");
-            if let Some(line) = service_messages::content_withheld(self.id) {
+            if let Some(line) = refusal_notices::content_withheld(self.id) {
                 self.retry_until_ok(|| outbox::enqueue(&self.app.ops, vec![line.clone()])).await;
                 self.app.outbox.wake_sender(self.id);
             }
@@ -270,7 +270,7 @@ impl ChannelWorker {
             at: self.app.ops.clock.now(),
             contiguous: !self.needs_backfill,
         };
-        let Some(full) = service_messages::queue_full(self.id, claim.message) else { return };
+        let Some(full) = refusal_notices::queue_full(self.id, claim.message) else { return };
         let claimed = self.retry_until_ok(|| claims::claim(&self.app.ops, new.clone(), full.clone())).await;
         self.unrecorded = 0;
         match claimed {

@@ -4,12 +4,12 @@
 mod attachments;
 mod backfill;
 mod channel_worker;
+mod claim_processor;
 mod download;
 mod message_text;
-mod process;
 mod queue;
+mod refusal_notices;
 mod request;
-mod service_messages;
 mod threads;
 mod turn_stage;
 
@@ -130,7 +130,7 @@ fn message_id(message: u64) -> Option<MessageId> {
 async fn drop_unreadable(bridge: &DiscordApp, row: &OpenClaim) {
     tracing::error!(message = row.message, "a message that waits cannot be read; it is not answered");
     let channel = ChannelId::new(row.channel.max(1));
-    let line = service_messages::claim_unreadable(channel, message_id(row.message));
+    let line = refusal_notices::claim_unreadable(channel, message_id(row.message));
     if let Err(failure) = finish_claim(&bridge.ops, row.message, line.into_iter().collect()).await {
         tracing::warn!(message = row.message, %failure, "it is looked at again at the next start");
     }

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::request::MessageRequest;
-use super::{Claim, process};
+use super::{Claim, claim_processor};
 use crate::app::DiscordApp;
 
 /// An edit of a message that was claimed and is not processed yet.
@@ -117,7 +117,7 @@ impl AgentQueue {
 async fn run_queue(bridge: Arc<DiscordApp>, agent: Uuid) {
     while !bridge.stop.is_cancelled() {
         let Some((claim, changes)) = bridge.inbound.queues.dequeue(agent) else { return };
-        process::process_claim(&bridge, &claim, changes).await;
+        claim_processor::process_claim(&bridge, &claim, changes).await;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chorus_agent_core::turn_stream::TurnListener;
+use chorus_agent_core::turn_sink::TurnListener;
 use chorus_proto::methods::send::TurnEvent;
 use tokio::sync::watch;
 use uuid::Uuid;

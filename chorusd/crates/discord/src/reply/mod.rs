@@ -3,12 +3,12 @@
 mod final_message;
 mod live_message;
 mod progress;
-mod running_turns;
 mod turn_listener;
+mod turn_owners;
 
 use std::sync::Arc;
 
-use chorus_agent_core::turn_stream;
+use chorus_agent_core::turn_sink;
 use chorus_base::error::Result;
 use chorus_engine::ops::discord::finish_claim;
 use chorus_proto::methods::send::SendResult;
@@ -20,7 +20,7 @@ use self::live_message::ReplyTarget;
 use self::turn_listener::ReplyListener;
 use super::app::DiscordApp;
 use super::outbox::{MessageBody, Post};
-pub(crate) use running_turns::{RunningTurns, TurnOwner, stop_turn};
+pub(crate) use turn_owners::{RunningTurns, TurnOwner, stop_turn};
 
 /// The reply to one message. If it is dropped before `finish`, the live message stays as it is; the turn is resumed
 /// after a restart.
@@ -47,7 +47,7 @@ impl LiveReply {
 
     /// Returns the listener of the turn.
     #[must_use]
-    pub(crate) fn turn_listener(&self) -> Arc<dyn turn_stream::TurnListener> {
+    pub(crate) fn turn_listener(&self) -> Arc<dyn turn_sink::TurnListener> {
         self.listener.clone()
     }
 

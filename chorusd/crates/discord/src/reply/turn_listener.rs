@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use chorus_agent_core::turn_stream;
+use chorus_agent_core::turn_sink;
 use chorus_proto::methods::send::TurnEvent;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::progress::TurnProgress;
-use super::running_turns::RunningTurns;
+use super::turn_owners::RunningTurns;
 
 /// Listener of one turn. It collects the progress, which is read when there is time.
 #[derive(Debug)]
@@ -16,11 +16,11 @@ pub(super) struct ReplyListener {
     progress: Mutex<TurnProgress>,
     changed: Notify,
     running_turns: Arc<RunningTurns>,
-    owner: super::running_turns::TurnOwner,
+    owner: super::turn_owners::TurnOwner,
 }
 
 impl ReplyListener {
-    pub(super) fn new(running_turns: Arc<RunningTurns>, owner: super::running_turns::TurnOwner) -> Self {
+    pub(super) fn new(running_turns: Arc<RunningTurns>, owner: super::turn_owners::TurnOwner) -> Self {
         Self { progress: Mutex::default(), changed: Notify::new(), running_turns, owner }
     }
 
@@ -48,7 +48,7 @@ impl ReplyListener {
     }
 }
 
-impl turn_stream::TurnListener for ReplyListener {
+impl turn_sink::TurnListener for ReplyListener {
     fn try_send(&self, said: &TurnEvent) -> bool {
         let mut heard = self.lock_progress();
         let before = heard.turn;

@@ -4,7 +4,7 @@
 mod auth_backoff;
 mod channels;
 mod error;
-mod gateway;
+mod gateway_info;
 mod history;
 pub(crate) mod interactions;
 mod messages;

@@ -9,9 +9,9 @@ use chorus_agent_core::event::{AgentCommand, AppendOutcome, CommandOutcome, Even
 use chorus_agent_core::interruption::Interruption;
 use chorus_agent_core::state::State;
 use chorus_agent_core::turn::ModelFailure;
-use chorus_agent_core::turn_stream::{TurnSink, TurnSinks};
+use chorus_agent_core::turn_sink::{TurnSink, TurnSinks};
 use chorus_agent_core::window::WindowBudget;
-use chorus_agent_core::{AgentSettings, continuation};
+use chorus_agent_core::{AgentSettings, resume_compact};
 use chorus_base::Ticks;
 use chorus_base::error::{Error, Result};
 use chorus_proto::Usage;
@@ -32,7 +32,7 @@ use super::prompt_size::ConversationSize;
 use super::registry::Registry;
 use super::tool_runner::ToolRunner;
 use super::turn_priority::TurnGuard;
-use super::{context_loader, idle_notice, model_call, session_save, workspace_checkpoint};
+use super::{context_loader, expiry_notice, model_call, session_save, workspace_checkpoint};
 
 /// A command on its way to an actor.
 #[derive(Debug)]
@@ -307,8 +307,8 @@ impl Actor {
             }
             Effect::RecordCompaction { context, record_number: number, compaction, at } => {
                 let agent = Some(self.name.clone());
-                let data = continuation::compaction_event_data(&compaction.receipt, None);
-                let news = NewEvent { at, kind: continuation::COMPACTION_EVENT, agent, data };
+                let data = resume_compact::compaction_event_data(&compaction.receipt, None);
+                let news = NewEvent { at, kind: resume_compact::COMPACTION_EVENT, agent, data };
                 let done = store.journal.append_compaction(context, number, to_json_bytes(&*compaction), news);
                 self.appends.push_back(
                     done.map(|result| Event::Appended(result.map(|()| AppendOutcome::CompactionRecorded))).boxed(),
@@ -331,7 +331,8 @@ impl Actor {
             Effect::EmitEvent(..) => self.emit_events(vec![effect]),
             Effect::PostIdleNotice { session, written, timeout } => {
                 let (registry, name) = (self.registry.clone(), self.name.clone());
-                self.registry.spawn(async move { idle_notice::post(&registry, name, session, written, timeout).await });
+                self.registry
+                    .spawn(async move { expiry_notice::post(&registry, name, session, written, timeout).await });
             }
             Effect::Summarise { session, settings: facts } => self.registry.summaries.start(session, facts),
             Effect::Reply(request, result) => self.reply(request, result),

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use chorus_agent_core::AgentSettings;
 use chorus_agent_core::compaction::CompactionPlan;
+use chorus_agent_core::compaction_notes::ExtractionResult;
 use chorus_agent_core::effect::CallModel;
 use chorus_agent_core::event::AgentCommand;
-use chorus_agent_core::extraction_result::ExtractionResult;
 use chorus_llm::ModelRef;
 use chorus_proto::WorkingSet;
 use chorus_session::message::{ContextNo, StoredMessage, Totals};

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use chorus_agent_core::compaction_notes;
 use chorus_agent_core::context::{Context, Deadline};
 use chorus_agent_core::event::Event;
-use chorus_agent_core::extraction_result;
 use chorus_agent_core::state::State;
 use chorus_agent_core::tool_pairing::calls_without_result;
 use chorus_agent_core::turn::OpenTurn;
@@ -193,7 +193,7 @@ async fn replay_records(
             }
             DecodedRecord::WorkingSet(set) => {
                 if let Some(done) = context.compactions.last_mut() {
-                    extraction_result::restore_notes(&mut done.compaction, &set);
+                    compaction_notes::restore_notes(&mut done.compaction, &set);
                 }
                 context.working_set = *set;
             }
@@ -207,7 +207,7 @@ async fn replay_records(
             DecodedRecord::Compact(json) => {
                 let compaction = serde_json::from_slice(&json);
                 let mut compaction = compaction.map_err(|e| unreadable_record(format_args!("a compaction: {e}")))?;
-                extraction_result::mark_notes_lost(&mut compaction);
+                compaction_notes::mark_notes_lost(&mut compaction);
                 context.compact(compaction);
             }
             DecodedRecord::Uncompact => {

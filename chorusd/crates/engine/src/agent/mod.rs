@@ -3,15 +3,16 @@
 //! a row in the catalog.
 
 pub mod actor;
-mod agent_docs;
 pub mod agent_index;
 mod background_extraction;
 mod context_loader;
+mod context_overflow_hint;
+mod docs_dir;
 pub mod eviction;
 pub mod expiry;
+mod expiry_notice;
 #[cfg(test)]
 mod expiry_tests;
-mod idle_notice;
 mod journal_records;
 mod journal_trim;
 pub mod memory_prompt;
@@ -19,7 +20,6 @@ mod model_call;
 pub mod model_limits;
 pub mod note_extraction;
 pub mod opening_message;
-mod overflow_hint;
 pub mod prompt;
 pub mod prompt_size;
 mod redacted_stream;

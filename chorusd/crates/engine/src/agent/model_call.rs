@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use chorus_agent_core::compaction::{Compaction, CompactionPlan};
+use chorus_agent_core::compaction_notes::NOTES_PENDING;
 use chorus_agent_core::effect::CallModel;
-use chorus_agent_core::extraction_result::NOTES_PENDING;
 use chorus_agent_core::turn::{EventTime, ModelFailure, ModelReply};
-use chorus_agent_core::turn_stream::TurnSinks;
+use chorus_agent_core::turn_sink::TurnSinks;
 use chorus_base::error::Error;
 use chorus_base::new_id;
 use chorus_llm::{CallError, ErrorClass, Reply, StopReason, StreamEvent};
@@ -24,7 +24,7 @@ use super::model_limits::ModelLimits;
 use super::redacted_stream::{RedactedStream, redact_reply};
 use super::registry::Registry;
 use super::request_builder::{BuildOutcome, build_request};
-use super::{background_extraction, memory_prompt, overflow_hint};
+use super::{background_extraction, context_overflow_hint, memory_prompt};
 use crate::usage::{CallKind, ModelCallInfo};
 
 /// The outcome of a model call.
@@ -100,7 +100,7 @@ async fn try_call(
         Ok((reply, kept)) => Ok(to_model_reply(reply, kept, registry.clock.now())),
         Err(error) => Err(Box::new(to_model_failure(
             error,
-            || overflow_hint::largest_part_hint(&prompt, &facts.name),
+            || context_overflow_hint::largest_part_hint(&prompt, &facts.name),
             registry.clock.now(),
         ))),
     })))

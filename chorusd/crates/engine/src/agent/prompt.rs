@@ -12,7 +12,7 @@ use chorus_proto::{PieceKind, WorkingSet};
 use chorus_session::message::StoredMessage;
 use chorus_session::token_estimate::tokens_of_piece;
 
-use super::agent_docs::{DocFile, list_docs};
+use super::docs_dir::{DocFile, list_docs};
 use super::model_limits::ModelLimits;
 use crate::tools::OfferedTools;
 

@@ -9,7 +9,7 @@ use chorus_session::message::{ContextNo, Totals};
 use chorus_session::token_estimate;
 use chorus_session::token_estimate::tokens_of_piece;
 
-use super::agent_docs::list_docs;
+use super::docs_dir::list_docs;
 use super::prompt::MAX_DOCS_BYTES;
 
 /// Tokens of the conversation in the next request, measured whenever it changed.

@@ -7,7 +7,7 @@ use chorus_agent_core::AgentSettings;
 use chorus_agent_core::effect::SessionDraft;
 use chorus_agent_core::event::WrittenSession;
 use chorus_base::error::{Error, Result};
-use chorus_base::parallel::run_parallel;
+use chorus_base::join::run_parallel;
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
 use chorus_session::message::StoredMessage;

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use chorus_agent_core::effect::PlannedCall;
 use chorus_agent_core::event::{Event, ToolEnded};
 use chorus_agent_core::tool_budget::{CircuitBreaker, SKIPPED_CALL_ERROR};
-use chorus_agent_core::turn_stream::TurnSinks;
+use chorus_agent_core::turn_sink::TurnSinks;
 use chorus_base::error::Error;
 use chorus_base::requester::Requester;
 use chorus_proto::methods::send::TurnEvent;

@@ -16,7 +16,7 @@ use super::generations::{Generation, Generations, database_name, has_object, loa
 use super::home_identity::HomeIdentity;
 use super::manifest::{EntryKind, Manifest, ManifestEntry};
 use super::sink::{BackupSink, SinkResult, copy_hashed};
-use super::{MANIFEST_FILE, PREVIOUS_MANIFEST_FILE, sync};
+use super::{MANIFEST_FILE, PREVIOUS_MANIFEST_FILE, fsync};
 
 /// Marks a directory of backups, and is locked while one is written.
 const MARKER_FILE: &str = "CHORUS-BACKUP";
@@ -138,7 +138,7 @@ impl DirectorySink {
 
     fn replace_manifest(&self, manifest: &Manifest, rotates: bool) -> io::Result<()> {
         let fresh: Vec<PathBuf> = self.written_objects.iter().map(|sha256| object_path(&self.dir, sha256)).collect();
-        sync::sync_files(&self.dir.join(OBJECTS_DIR), &fresh)?;
+        fsync::sync_files(&self.dir.join(OBJECTS_DIR), &fresh)?;
         let new = self.dir.join(format!("{MANIFEST_FILE}.new"));
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
         let mut out = BufWriter::new(file);

@@ -9,13 +9,13 @@
 mod archive_sink;
 mod collector;
 mod directory_sink;
+mod fsync;
 mod generations;
 mod home_identity;
 mod manifest;
 mod reader;
 mod restore;
 mod sink;
-mod sync;
 mod verify;
 mod walk;
 

@@ -14,10 +14,10 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::backup::Restored;
 use chorus_store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 
+use super::fsync;
 use super::manifest::{EntryKind, Manifest, ManifestEntry, percent_decode};
 use super::reader::{BackupSource, FileReceiver, OnReadProgress};
 use super::sink::copy_hashed;
-use super::sync;
 use crate::lifecycle::home_dir::{self, RESTORE_STAGING_DIR};
 use crate::lifecycle::instance_lock::InstanceLock;
 
@@ -117,7 +117,7 @@ fn stage_files(source: BackupSource, staging: &Path, progress: OnReadProgress<'_
             .hint("`chorusctl backup verify` names everything; use another backup. Nothing was restored"));
     }
     let files = write.apply_manifest(&manifest).map_err(failed)?;
-    sync::sync_files(staging, &files).map_err(failed)?;
+    fsync::sync_files(staging, &files).map_err(failed)?;
     Ok(manifest)
 }
 

@@ -7,13 +7,11 @@ pub mod audit;
 pub mod backup;
 mod catalog_rebuild;
 pub mod catalog_sync;
-pub mod connection_files;
 pub mod context;
 mod context_meter;
 pub mod discord;
 pub mod doctor;
 pub mod events;
-pub mod history_numbers;
 mod import_sink;
 pub mod memory;
 pub mod models;
@@ -24,9 +22,11 @@ pub mod salvage;
 pub mod send;
 pub mod session;
 pub mod settings;
+pub mod shown_history;
 pub mod status;
 pub mod tasks;
 pub mod tool_host;
+pub mod transfers;
 pub mod trash;
 pub mod usage;
 pub mod wire_types;
@@ -75,14 +75,14 @@ pub struct Ops {
     /// Hold the write lock to delete a session or move an agent's directory. Hold the read lock to restore a session or
     /// write its file, so that it cannot be deleted meanwhile.
     pub sessions_lock: Arc<RwLock<()>>,
-    pub history_numbers: history_numbers::HistoryNumbers,
+    pub history_numbers: shown_history::HistoryNumbers,
     /// Writes `running_tasks` of agent.json files when background tasks start or end.
     pub running_tasks_sync: tasks::RunningTasksSync,
     /// Spool files of transcripts that are being imported, of agents that are being imported, and of agents that are
     /// being exported.
-    pub transcript_uploads: connection_files::Transfers<connection_files::TranscriptUpload>,
-    pub agent_uploads: connection_files::Transfers<()>,
-    pub agent_downloads: connection_files::Transfers<()>,
+    pub transcript_uploads: transfers::Transfers<transfers::TranscriptUpload>,
+    pub agent_uploads: transfers::Transfers<()>,
+    pub agent_downloads: transfers::Transfers<()>,
     /// Backups that are being made.
     pub backups: backup::Backups,
     /// The state of the Discord connection, and the channel operations that it offers.
@@ -90,7 +90,7 @@ pub struct Ops {
     /// Common prefixes of sessions that were compared lately.
     pub session_overlaps: session::diff::SessionOverlaps,
     /// Positions in exported texts from which the next piece can be written.
-    pub export_positions: session::export_positions::ExportPositions,
+    pub export_positions: session::export_offsets::ExportPositions,
     /// Limits on messages that agents send each other.
     pub agent_message_limits: Arc<tool_host::AgentMessageLimits>,
 }

@@ -6,7 +6,7 @@
 mod host;
 mod log;
 mod notice;
-mod process;
+mod process_identity;
 mod recover;
 mod run;
 mod slots;

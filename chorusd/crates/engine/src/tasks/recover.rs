@@ -9,7 +9,7 @@ use chorus_store::catalog::TaskRow;
 
 use super::Tasks;
 use super::notice::{EXAMINED_OUTPUT_LEN, EndedTask};
-use super::process::ProcessIdentity;
+use super::process_identity::ProcessIdentity;
 use super::run::TERMINATE_GRACE;
 
 /// The tasks that a start has found.

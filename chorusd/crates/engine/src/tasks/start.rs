@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::log::TaskLog;
 use super::run::{self, TaskRun};
 use super::slots::SlotGuard;
-use super::{LOGS_DIR, Tasks, process};
+use super::{LOGS_DIR, Tasks, process_identity};
 
 /// Attempts to find a free log name: logs with the next numbers may remain from a table that was lost.
 const MAX_LOG_NAME_ATTEMPTS: usize = 10_000;
@@ -88,8 +88,8 @@ impl Tasks {
             agent_name: start.agent_name.clone(),
             command: start.command.clone(),
             pid,
-            pid_started: process::child_start_time(pid).unwrap_or(0),
-            boot: process::boot_id(),
+            pid_started: process_identity::child_start_time(pid).unwrap_or(0),
+            boot: process_identity::boot_id(),
             status: TaskStatus::Running,
             exit_code: None,
             signal: None,

@@ -3,11 +3,11 @@
 
 mod anthropic;
 mod error_messages;
-mod identifiers;
 pub(super) mod images;
 mod openai;
 mod provider_error;
 mod thinking_tags;
+mod tool_call_ids;
 mod tool_calls;
 
 use chorus_base::Secret;

@@ -1,6 +1,6 @@
 //! The contexts in which a secret may occur.
 
-use super::kinds::Sample;
+use super::kind_samples::Sample;
 
 /// A context and its name. The function returns `None` if a sample cannot occur there.
 pub(super) type Context = (&'static str, Box<dyn Fn(&Sample) -> Option<String>>);

@@ -1,8 +1,8 @@
 //! P20: tests every kind of secret in every context in which one was found to survive, as a whole text and in pieces.
 
 mod contexts;
-pub(crate) mod kinds;
-mod table;
+pub(crate) mod kind_samples;
+mod secrets_md;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use chorus_base::Secret;
 
 use self::contexts::contexts;
-use self::kinds::{Sample, own, samples};
+use self::kind_samples::{Sample, own, samples};
 use super::Redactor;
 use super::patterns::PATTERNS;
 
@@ -22,7 +22,7 @@ const SURVIVING_BYTES: usize = 12;
 
 fn redactor() -> Arc<Redactor> {
     let redactor = Arc::new(Redactor::new(|| [7; 32]));
-    redactor.add_own_key(&Secret::new(kinds::OWN_KEY.into()));
+    redactor.add_own_key(&Secret::new(kind_samples::OWN_KEY.into()));
     redactor
 }
 

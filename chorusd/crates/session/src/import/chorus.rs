@@ -4,26 +4,26 @@
 //! messages of schema 1 take their time from them.
 
 mod header;
-mod lines;
+mod jsonl;
 mod message;
 
 use std::io::{BufRead, Seek};
 
 use super::error::ImportError;
 use super::json_splitter::{ScanError, Scanner};
-use super::lines::LINE_TOO_LONG;
+use super::line_reader::LINE_TOO_LONG;
 use super::raw_object::RawObject;
 use super::sink::ImportedMetadata;
 use super::writer::SessionWriter;
 use header::HeaderParser;
-pub(super) use lines::is_message;
+pub(super) use jsonl::is_message;
 
 /// Imports one session.
 pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
-    let lined = lines::is_message_file(source)?;
+    let lined = jsonl::is_message_file(source)?;
     source.rewind()?;
     if lined {
-        return lines::import(source, writer);
+        return jsonl::import(source, writer);
     }
     let mut header = HeaderParser::default();
     // An error here occurs again in the second pass, which reports it.
@@ -54,12 +54,12 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
     let broken = end.err().map(ScanError::into_line_and_reason).transpose()?;
     if writer.message_count() == 0 {
         source.rewind()?;
-        let first_line = broken.is_some() || lines::is_first_line_too_long(source)?;
+        let first_line = broken.is_some() || jsonl::is_first_line_too_long(source)?;
         source.rewind()?;
         // Only the first of many lines may be broken or too long.
-        if first_line && lines::has_any_message(source)? {
+        if first_line && jsonl::has_any_message(source)? {
             source.rewind()?;
-            return lines::import(source, writer);
+            return jsonl::import(source, writer);
         }
         if let Some((line, reason)) = broken {
             return Err(ImportError::Malformed { line, reason });

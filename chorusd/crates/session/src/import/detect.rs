@@ -6,10 +6,10 @@ use chorus_proto::methods::import::ImportFormat;
 
 use super::error::{CLINE_HINT, FORMATS_HINT, GEMINI_HINT, ImportError, UTF16_HINT, ZIP_HINT};
 use super::json_splitter::Scanner;
-use super::lines::LineReader;
+use super::line_reader::LineReader;
 use super::raw_object::RawObject;
 use super::{chatgpt, chorus, codex, goose, openai};
-use crate::markdown::heading_form::Heading;
+use crate::markdown::message_heading::Heading;
 use crate::markdown::{SESSION_COMMENT, SUMMARY_START, Section, parse_comment};
 
 /// Largest number of entries, lines with an object, or lines of Markdown that are examined.

@@ -5,7 +5,7 @@
 
 use std::io::{self, BufRead};
 
-use super::lines::MAX_LINE_BYTES;
+use super::line_reader::MAX_LINE_BYTES;
 
 /// Reason why the outer list or object cannot be split further.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ mod summary;
 use std::io::{BufRead, Read as _};
 
 use super::error::ImportError;
-use super::lines::MAX_LINE_BYTES;
+use super::line_reader::MAX_LINE_BYTES;
 use super::writer::SessionWriter;
 use parser::Parser;
 

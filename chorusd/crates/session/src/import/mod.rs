@@ -15,7 +15,7 @@ mod format_dispatch;
 mod goose;
 mod json_splitter;
 mod json_values;
-mod lines;
+mod line_reader;
 mod markdown;
 mod openai;
 mod raw_object;

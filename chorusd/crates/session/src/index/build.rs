@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _};
 
 use bytes::Bytes;
-use chorus_base::parallel::run_parallel;
+use chorus_base::join::run_parallel;
 use chorus_proto::SessionHeader;
 
 use super::{Layout, Offsets, SessionIndex};

@@ -1,6 +1,6 @@
 //! Fenced blocks that hold tool calls and text that is not safe as plain Markdown.
 
-use super::escape::{escape, needs_escape, unescape};
+use super::char_escape::{escape, needs_escape, unescape};
 
 /// Length of the shortest fence.
 pub(super) const MIN_FENCE_LEN: usize = 3;

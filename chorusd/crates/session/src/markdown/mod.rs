@@ -5,10 +5,10 @@
 //! summary. HTML comments hold the data that the visible lines leave out: one for the session and one before each
 //! message. Files without comments, written by people or by other programs, are read as far as possible.
 
+mod char_escape;
 mod comment;
-mod escape;
 mod fenced_block;
-pub mod heading_form;
+pub mod message_heading;
 mod needs_fence;
 mod section;
 mod speaker;

@@ -1,8 +1,8 @@
 //! Decides which texts need neither escaping nor a fenced block.
 
-use super::escape::needs_escape;
+use super::char_escape::needs_escape;
 use super::fenced_block::MIN_FENCE_LEN;
-use super::{FencedBlock, Section, Timing, heading_form};
+use super::{FencedBlock, Section, Timing, message_heading};
 
 /// Returns whether `text` can be written unchanged: it parses back to itself and does not affect the lines after it.
 #[must_use]
@@ -32,7 +32,7 @@ pub fn is_safe_text(text: &str) -> bool {
 fn is_structural_line(line: &str) -> bool {
     line.contains("<!--")
         || Section::parse(line).is_some()
-        || heading_form::Heading::parse(line).is_some()
+        || message_heading::Heading::parse(line).is_some()
         || FencedBlock::parse(line).is_some()
         || Timing::parse(line).is_some()
 }
@@ -40,7 +40,7 @@ fn is_structural_line(line: &str) -> bool {
 /// Joins the lines of `text` into one.
 #[must_use]
 pub fn one_line(text: &str) -> String {
-    super::escape::escape_comments(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
+    super::char_escape::escape_comments(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
 #[cfg(test)]

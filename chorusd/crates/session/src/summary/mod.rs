@@ -11,15 +11,15 @@ mod findings;
 mod items;
 mod lexicon;
 mod merge;
+mod model_summary;
 mod outcome;
 mod prompt;
+mod quote;
 mod sample;
-mod sanitize;
 mod sentence;
 mod strip_markup;
 mod structured;
 mod text_limit;
-mod transcript;
 mod user_goal;
 
 pub use continuation_text::{
@@ -28,9 +28,9 @@ pub use continuation_text::{
 pub use extractive::{ExtractiveSummary, extract_summary};
 pub use findings::{Findings, MAX_ITEMS_PER_KIND, collect_findings};
 pub use merge::{Branch, build_merge_report, merge_working_sets, sanitize_merge_report};
+pub use model_summary::{ModelSummary, RejectReason, parse_summary};
 pub use prompt::{branches_prompt, summary_prompt};
 pub use sample::ConversationSample;
-pub use sanitize::{ModelSummary, RejectReason, parse_summary};
 pub use structured::{
     ExtractedItems, ExtractionNotes, TranscriptChunk, answer_schema, build_chunk, parse_extraction, start_of_newest,
 };

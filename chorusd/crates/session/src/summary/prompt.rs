@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use chorus_proto::Message;
 
+use super::quote::{quote_message, sanitize_name};
 use super::sample::ConversationSample;
-use super::transcript::{quote_message, sanitize_name};
 use crate::message::StoredMessage;
 
 /// The texts before and after the transcript. The instructions are repeated after it, so that nothing in a transcript

@@ -10,7 +10,7 @@ mod lineage;
 pub mod memories;
 mod rebuild;
 pub(super) mod schema;
-mod session_delete;
+mod session_purge;
 mod sessions;
 mod settings;
 mod short_ids;

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::context_row::{self, NewContextRow, to_nanos};
 use super::events::{self, NewEvent};
 use super::record::Record;
-use super::records::RecordChain;
+use super::record_chain::RecordChain;
 use super::turn_marks::{self, KnownTurn, TurnMark};
 use crate::sqlite::StoreResult;
 

@@ -10,7 +10,7 @@ use rusqlite::{Connection, Row};
 
 use super::context_row::{self, ContextRow};
 use super::record::RecordPosition;
-use super::records::{DecodedRecord, decode_record};
+use super::record_chain::{DecodedRecord, decode_record};
 use crate::sqlite::StoreResult;
 
 /// Result of a check.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::check::CheckedContext;
 use super::record::RecordPosition;
-use super::records::{DecodedRecord, decode_record};
+use super::record_chain::{DecodedRecord, decode_record};
 use crate::sqlite::StoreResult;
 
 /// The salvaged content of a context, in order of arrival.

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::discord_channel::NewAgentChannel;
 use super::{AGENTS_DIR, agent_entry, agent_row, ensure_may_grant, text_or_null};
 use crate::ops::{Ops, catalog_sync, run_blocking, wire_types};
-use crate::{git, template};
+use crate::{agent_template, git_init};
 
 /// Creates an agent, or revives one whose directory was kept. If a step fails, the earlier ones are undone.
 pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
@@ -172,7 +172,7 @@ async fn create_agent_dir(
         let made = (|| {
             let failed = |e: &std::io::Error| Error::io(format_args!("cannot make {}", target.display()), e);
             create_private(&staging).map_err(|e| failed(&e))?;
-            let text = template::fill_agent_dir(&staging, &home).map_err(|e| failed(&e))?;
+            let text = agent_template::fill_agent_dir(&staging, &home).map_err(|e| failed(&e))?;
             let mut map: Map<String, Value> = serde_json::from_str(&text).map_err(|e| {
                 Error::new(ErrorKind::InvalidConfig, format!("agent.json of the template is no JSON object: {e}"))
                     .hint(format!("correct {}", home.join("template").join(AGENT_FILE).display()))
@@ -181,7 +181,7 @@ async fn create_agent_dir(
             map.insert("created_at".into(), now.into());
             let config = merge_config(map, &name, overrides, &defaults)?;
             let stamp = write_config(&staging, &config).map_err(|e| failed(&e))?;
-            git::init_repository(&staging.join("workspace"))?;
+            git_init::init_repository(&staging.join("workspace"))?;
             move_dir(&staging, &target).map_err(|e| failed(&e))?;
             Ok(PreparedAgent {
                 config,
@@ -225,7 +225,7 @@ async fn revive_agent_dir(
             let repository = target.join("workspace/.git");
             if !repository.exists() {
                 undo.add_unless_exists(repository);
-                git::init_repository(&target.join("workspace"))?;
+                git_init::init_repository(&target.join("workspace"))?;
             }
             write_config(&target, &config).map_err(|e| failed(&e))
         })();

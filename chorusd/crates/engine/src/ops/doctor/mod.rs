@@ -1,15 +1,15 @@
 //! `doctor`: checks the whole installation, and repairs databases on request.
 
 mod audit;
+mod catalog_drift;
 mod databases;
 mod discord;
-mod files;
 mod home;
 mod journal;
 mod models;
 mod permission_rules;
+mod programs;
 mod sandbox;
-mod system;
 
 use chorus_base::error::Result;
 use chorus_proto::methods::doctor::{Check, DoctorParams, DoctorResult, Verdict};
@@ -32,7 +32,7 @@ pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
         checks.extend(journal::checks(ops).await?);
     }
     if !damaged {
-        checks.extend(files::checks(ops).await?);
+        checks.extend(catalog_drift::checks(ops).await?);
         checks.extend(audit::checks(ops).await?);
         checks.push(permission_rules::check_rules(ops).await?);
     }
@@ -45,7 +45,7 @@ pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
     );
     checks.extend(models::checks(ops).await?);
     checks.extend(discord::checks(ops).await?);
-    checks.extend(run_blocking(|| Ok(system::checks())).await?);
+    checks.extend(run_blocking(|| Ok(programs::checks())).await?);
     checks.extend(sandbox::checks(ops.registry.services.sandbox.level_or_probe().await));
     Ok(DoctorResult { checks, rebuilt, salvaged })
 }

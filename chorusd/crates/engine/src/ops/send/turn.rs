@@ -6,7 +6,7 @@ use chorus_agent_core::AgentSettings;
 use chorus_agent_core::context::PageBudget;
 use chorus_agent_core::event::{AgentCommand, CommandOutcome};
 use chorus_agent_core::turn::TurnRequest;
-use chorus_agent_core::turn_stream::{TurnListener, TurnSink};
+use chorus_agent_core::turn_sink::{TurnListener, TurnSink};
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
 use chorus_base::requester::Requester;

@@ -8,7 +8,7 @@ use chorus_base::error::Result;
 use chorus_proto::methods::session_tree::{DiffLine, DiffParams, DiffResult, Side};
 use chorus_session::content_eq::has_same_content;
 use chorus_session::message::StoredMessage;
-use chorus_store::session_index::{IndexedFile, MessageReader};
+use chorus_store::index_cache::{IndexedFile, MessageReader};
 
 use super::get::{corrupt_error, open_messages};
 use crate::ops::{Ops, resolve, run_blocking, wire_types};

@@ -9,11 +9,11 @@ use chorus_session::export::{ChunkWriter, Export, ParentSession};
 use chorus_session::message::StoredMessage;
 use chorus_session::{FormatError, SessionIndex};
 use chorus_store::catalog::SessionQuery;
-use chorus_store::session_index::IndexedFile;
+use chorus_store::index_cache::IndexedFile;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::export_positions::ExportPosition;
+use super::export_offsets::ExportPosition;
 use super::get::{corrupt_error, open_messages};
 use crate::ops::context::history::parse_since;
 use crate::ops::{Ops, resolve as of_name, run_blocking, wire_types};

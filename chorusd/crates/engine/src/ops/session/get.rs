@@ -7,8 +7,8 @@ use chorus_proto::methods::session::{GetParams, GetResult};
 use chorus_session::message::StoredMessage;
 use chorus_session::{FormatError, SessionFile};
 use chorus_store::catalog::SessionRow;
+use chorus_store::index_cache::IndexedFile;
 use chorus_store::session_files;
-use chorus_store::session_index::IndexedFile;
 
 use crate::ops::{Ops, resolve, run_blocking, wire_types};
 

@@ -18,8 +18,8 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::agent::session_save::{SessionTarget, write_session};
-use crate::ops::connection_files::{TranscriptUpload, Transfer};
 use crate::ops::import_sink::{ImportedSession, SessionCollector, create_spool};
+use crate::ops::transfers::{TranscriptUpload, Transfer};
 use crate::ops::{Ops, resolve, run_blocking, wire_types};
 
 /// The number of skipped lines that an error names if nothing could be imported.

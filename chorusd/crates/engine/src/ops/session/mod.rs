@@ -5,7 +5,7 @@ pub mod delete;
 pub mod diff;
 pub mod expire;
 pub mod export;
-pub mod export_positions;
+pub mod export_offsets;
 pub mod get;
 pub mod import;
 pub mod merge;

@@ -1,8 +1,8 @@
 //! `tasks.*`, and the daemon's side of background tasks.
 
-pub mod agent_json_sync;
 pub mod list;
 pub mod logs;
+pub mod running_tasks_sync;
 pub mod show;
 pub mod stop;
 mod task_host;
@@ -17,7 +17,7 @@ use chorus_store::catalog::TaskRow;
 use uuid::Uuid;
 
 use super::Ops;
-pub use agent_json_sync::RunningTasksSync;
+pub use running_tasks_sync::RunningTasksSync;
 
 /// Finds the task with this id.
 async fn find_task(ops: &Ops, id: &str) -> Result<TaskRow> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chorus_agent_core::event::AgentCommand;
 use chorus_agent_core::turn::TurnRequest;
-use chorus_agent_core::turn_stream::{TurnListener, TurnSink};
+use chorus_agent_core::turn_sink::{TurnListener, TurnSink};
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_base::{Ticks, new_id};

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::{MAX_TEXT_LEN, ensure_no_secret, quota};
+use super::{MAX_TEXT_LEN, docs_quota, ensure_no_secret};
 use crate::tools::tool::{Tool, ToolOutcome};
 use crate::tools::{ToolContext, error_outcome};
 
@@ -114,7 +114,7 @@ async fn write_or_remove_note(params: Params, scene: &ToolContext, row: AuditDec
     let length = content.len() as u64;
     let (note, old) = run_blocking(move || {
         if !removes {
-            quota::check_quota(&docs, &at, length)?;
+            docs_quota::check_quota(&docs, &at, length)?;
         }
         let note = open_note(&docs, &at, !removes).map_err(|e| opening("cannot open", &e))?;
         let old = note.read().map_err(|e| opening("cannot read", &e))?;

@@ -1,9 +1,9 @@
 //! Tools with which an agent changes itself. Changes apply from the next model call on.
 
 mod docs;
+mod docs_quota;
 mod model;
 mod permissions;
-mod quota;
 mod system_prompt;
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Anthropic's Messages API: <https://docs.anthropic.com/en/api/messages>.
 
-mod list;
+mod model_list;
 mod reply_parser;
 mod request;
 
@@ -37,7 +37,7 @@ impl ProviderProtocol for Anthropic {
     }
 
     fn parse_list(&self, body: &[u8]) -> Result<ModelPage, String> {
-        list::parse_models(body)
+        model_list::parse_models(body)
     }
 }
 

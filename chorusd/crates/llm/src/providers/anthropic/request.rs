@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::super::request::{ModelRequest, OutputFormat, ToolSpec};
-use super::super::identifiers::{self, IdForm};
 use super::super::images::{RenderedAttachment, render_attachment};
+use super::super::tool_call_ids::{self, IdForm};
 use super::super::tool_calls::ensure_object;
 
 #[derive(Serialize)]
@@ -188,8 +188,8 @@ fn assistant_content<'a>(provider: &str, message: &'a Message) -> Vec<Content<'a
     content.extend(message.tool_calls.iter().map(|call| {
         Content::Block(Box::new(Block {
             kind: "tool_use",
-            id: Some(identifiers::sanitize_id(&call.id, IdForm::Plain)),
-            name: Some(identifiers::sanitize_name(&call.name)),
+            id: Some(tool_call_ids::sanitize_id(&call.id, IdForm::Plain)),
+            name: Some(tool_call_ids::sanitize_name(&call.name)),
             input: Some(ensure_object(&call.params)),
             ..Block::default()
         }))
@@ -215,7 +215,10 @@ fn tool_result(message: &Message) -> Block<'_> {
     }
     Block {
         kind: "tool_result",
-        tool_use_id: Some(identifiers::sanitize_id(message.tool_call_id.as_deref().unwrap_or_default(), IdForm::Plain)),
+        tool_use_id: Some(tool_call_ids::sanitize_id(
+            message.tool_call_id.as_deref().unwrap_or_default(),
+            IdForm::Plain,
+        )),
         content: Some(content).filter(|content| !content.is_empty()),
         is_error: message.is_error,
         ..Block::default()

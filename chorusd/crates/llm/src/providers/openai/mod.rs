@@ -1,7 +1,7 @@
 //! The chat completions API of OpenAI and compatible servers: <https://platform.openai.com/docs/api-reference/chat>.
 
 mod chunk;
-mod list;
+mod model_list;
 mod reply_parser;
 mod request;
 
@@ -34,7 +34,7 @@ impl ProviderProtocol for Openai {
     }
 
     fn parse_list(&self, body: &[u8]) -> Result<ModelPage, String> {
-        list::parse_models(body)
+        model_list::parse_models(body)
     }
 }
 

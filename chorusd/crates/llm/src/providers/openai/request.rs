@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::super::request::{ModelRequest, OutputFormat, ToolSpec};
-use super::super::identifiers::{self, IdForm};
 use super::super::images::{RenderedAttachment, render_attachment};
+use super::super::tool_call_ids::{self, IdForm};
 use super::super::tool_calls::ensure_object;
 
 /// The only server that requires `max_completion_tokens`; the others know only `max_tokens`.
@@ -183,8 +183,8 @@ fn assistant_message<'a>(provider: &Provider, message: &'a Message, goes_on: boo
 /// Parameters are a JSON string here, with the digits of the message. vLLM, llama.cpp and Ollama parse it as an object.
 fn tool_call(call: &ToolCall, ids: IdForm) -> Value {
     let function =
-        json!({"name": identifiers::sanitize_name(&call.name), "arguments": ensure_object(&call.params).get()});
-    json!({"id": identifiers::sanitize_id(&call.id, ids), "type": "function", "function": function})
+        json!({"name": tool_call_ids::sanitize_name(&call.name), "arguments": ensure_object(&call.params).get()});
+    json!({"id": tool_call_ids::sanitize_id(&call.id, ids), "type": "function", "function": function})
 }
 
 fn tool_result(message: &Message, ids: IdForm) -> WireMessage<'_> {
@@ -198,7 +198,7 @@ fn tool_result(message: &Message, ids: IdForm) -> WireMessage<'_> {
     WireMessage {
         role: "tool",
         content: Some(Content::Text(content)),
-        tool_call_id: Some(identifiers::sanitize_id(message.tool_call_id.as_deref().unwrap_or_default(), ids)),
+        tool_call_id: Some(tool_call_ids::sanitize_id(message.tool_call_id.as_deref().unwrap_or_default(), ids)),
         ..WireMessage::default()
     }
 }

@@ -13,7 +13,7 @@ use std::io::{BufRead, Seek};
 
 use super::error::ImportError;
 use super::json_splitter::{ScanError, Scanner};
-use super::lines::LINE_TOO_LONG;
+use super::line_reader::LINE_TOO_LONG;
 use super::raw_object::RawObject;
 use super::writer::SessionWriter;
 

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, Seek};
 
 use super::super::anthropic::content::Content;
-use super::super::lines::{LINE_TOO_LONG, LineReader};
+use super::super::line_reader::{LINE_TOO_LONG, LineReader};
 use super::super::writer::SessionWriter;
 use super::line::{self, LineKind, Speaker, TranscriptMessage, TreePosition};
 use super::queued_messages::{LinePosition, QueuedMessages};

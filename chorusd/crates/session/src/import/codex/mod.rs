@@ -15,7 +15,7 @@ use chorus_proto::{NewMessage, Role};
 
 use super::error::ImportError;
 use super::json_values::{import_source, parse_timestamp};
-use super::lines::{LINE_TOO_LONG, LineReader};
+use super::line_reader::{LINE_TOO_LONG, LineReader};
 use super::raw_object::RawObject;
 use super::sink::ImportedMetadata;
 use super::writer::SessionWriter;

@@ -9,7 +9,7 @@ use std::io::{BufRead, Seek};
 use super::error::ImportError;
 use super::json_splitter::Scanner;
 use super::json_values::parse_timestamp;
-use super::lines::{LINE_TOO_LONG, LineReader};
+use super::line_reader::{LINE_TOO_LONG, LineReader};
 use super::raw_object::RawObject;
 use super::sink::ImportedMetadata;
 use super::writer::SessionWriter;

@@ -4,8 +4,8 @@ use chorus_proto::{NewMessage, Role, ToolCall};
 use serde_json::value::RawValue;
 
 use super::super::json_values::{import_source, json_string, minify_value};
-use super::super::lines::MAX_LINE_BYTES;
-use crate::markdown::heading_form::Heading;
+use super::super::line_reader::MAX_LINE_BYTES;
+use crate::markdown::message_heading::Heading;
 use crate::markdown::{BlockKind, FencedBlock, MESSAGE_COMMENT, Timing, parse_comment, parse_speaker_label};
 
 /// The lines of one message.

@@ -5,14 +5,14 @@ use std::io;
 use chorus_proto::Role;
 use jiff::Timestamp;
 
-use super::super::lines::LINE_TOO_LONG;
+use super::super::line_reader::LINE_TOO_LONG;
 use super::super::sink::ImportedMetadata;
 use super::super::writer::SessionWriter;
 use super::header::FileHeader;
 use super::message_builder::MessageBuilder;
 use super::section::{OpenSection, SectionLine, next_time_of_day};
 use super::summary;
-use crate::markdown::heading_form::Heading;
+use crate::markdown::message_heading::Heading;
 use crate::markdown::{MESSAGE_COMMENT, SUMMARY_START, Section, Timing, parse_comment};
 
 /// State of a conversation that is being parsed.

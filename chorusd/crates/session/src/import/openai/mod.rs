@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::error::ImportError;
 use super::json_splitter::{ScanError, Scanner};
-use super::lines::{LINE_TOO_LONG, LineReader};
+use super::line_reader::{LINE_TOO_LONG, LineReader};
 use super::writer::SessionWriter;
 use conversation::ConversationReader;
 pub(super) use entry::is_entry;

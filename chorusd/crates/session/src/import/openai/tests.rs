@@ -6,7 +6,7 @@ use chorus_proto::{Message, Role};
 use super::super::ImportError;
 use super::super::test_support::{RecordingSink, import_as, import_into, now};
 
-mod shapes;
+mod anthropic_messages;
 
 fn one(json: &str) -> Message {
     let found = import_as(Openai, format!("[{json}]")).unwrap();

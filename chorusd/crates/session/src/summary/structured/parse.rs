@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::chunk::{ChunkSource, TranscriptChunk};
 use super::extraction::ExtractedItems;
 use crate::summary::items::{ItemKind, ItemList};
-use crate::summary::sanitize::{MAX_ANSWER_BYTES, RejectReason, is_invisible, is_refusal, strip_thinking};
+use crate::summary::model_summary::{MAX_ANSWER_BYTES, RejectReason, is_invisible, is_refusal, strip_thinking};
 use crate::summary::text_limit::truncate_chars;
 
 /// Number of items of each kind that are taken from one chunk.

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::app::App;
 use crate::connect;
 use crate::error::Error;
-use crate::ui::progress::ProgressBar;
+use crate::ui::progress_bar::ProgressBar;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -10,7 +10,7 @@ use chorus_session::message::{ContextNo, StoredMessage, Totals};
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
-use super::records::{self, RecordChain};
+use super::record_chain::{self, RecordChain};
 use super::{Journal, NewContextRow, NewEvent, Record, context_row, events, unreadable_record};
 
 /// A new context that continues a session without its messages.
@@ -65,7 +65,7 @@ impl Journal {
         let SessionReference { session, totals: held, working_set, restoration, added } = reference;
         self.writer.submit(move |conn| {
             if let Some(old) = old {
-                records::mark_ended(conn, old)?;
+                record_chain::mark_ended(conn, old)?;
             }
             head.insert(conn, context)?;
             let mut chain = RecordChain::new(context);
@@ -98,7 +98,7 @@ impl Journal {
         let renew = move |conn: &Connection| {
             let Continuation { old, context, head, working_set, messages, restoration, event: news } = renewal;
             if let Some(old) = old {
-                records::mark_ended(conn, old)?;
+                record_chain::mark_ended(conn, old)?;
             }
             head.insert(conn, context)?;
             let mut chain = RecordChain::new(context);

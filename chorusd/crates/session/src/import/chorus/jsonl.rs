@@ -6,7 +6,7 @@ use chorus_proto::Message;
 use jiff::Timestamp;
 
 use super::super::error::ImportError;
-use super::super::lines::{LINE_TOO_LONG, LineReader};
+use super::super::line_reader::{LINE_TOO_LONG, LineReader};
 use super::super::raw_object::RawObject;
 use super::super::sink::ImportedMetadata;
 use super::super::writer::SessionWriter;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chorus_agent_core::turn_stream::TurnListener;
+use chorus_agent_core::turn_sink::TurnListener;
 use chorus_engine::ops::session::import::OnProgress;
 use chorus_proto::methods::send::{self, TurnEvent};
 use chorus_proto::rpc::Progress;
