@@ -13,7 +13,7 @@ pub struct Suite {
     pub package: String,
     /// In the end-to-end tests; else in the library.
     pub end_to_end: bool,
-    /// `contexts::idle`; a prefix of the names of its tests.
+    /// `context::idle`; a prefix of the names of its tests.
     pub module: String,
 }
 
@@ -80,7 +80,7 @@ fn suite(root: &Path, path: &Path) -> Result<Suite> {
     Ok(Suite { package: name.to_owned(), end_to_end, module })
 }
 
-/// `e2e/contexts/idle.rs` is `contexts::idle`; a `mod.rs` stands for its folder.
+/// `e2e/context/idle.rs` is `context::idle`; a `mod.rs` stands for its folder.
 fn module(path: &Path) -> String {
     let path = path.with_extension("");
     let mut parts: Vec<_> = path.iter().skip(1).map(|part| part.to_string_lossy().into_owned()).collect();
@@ -131,9 +131,9 @@ mod tests {
     fn a_module_follows_from_the_path() {
         for (path, due) in [
             ("e2e/main.rs", ""),
-            ("e2e/schema.rs", "schema"),
-            ("e2e/contexts/mod.rs", "contexts"),
-            ("e2e/contexts/idle/race.rs", "contexts::idle::race"),
+            ("e2e/events.rs", "events"),
+            ("e2e/context/mod.rs", "context"),
+            ("e2e/context/idle/race.rs", "context::idle::race"),
             ("src/redact/matrix/mod.rs", "redact::matrix"),
         ] {
             assert_eq!(module(Path::new(path)), due, "{path}");

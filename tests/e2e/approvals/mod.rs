@@ -2,11 +2,11 @@
 //! them.
 
 mod always;
-mod answers;
-mod ends;
-mod late;
-mod pages;
-mod terminal;
+mod answer;
+mod expiry;
+mod list;
+mod prompt;
+mod subscribers;
 
 use std::path::Path;
 use std::thread::JoinHandle;

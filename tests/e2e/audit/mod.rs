@@ -1,5 +1,5 @@
 //! The audit log: every decision a row, each chained to the one before it, and what changes it found.
 
 mod chain;
-mod kept;
-mod rows;
+mod list;
+mod recovery;

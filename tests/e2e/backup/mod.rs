@@ -1,12 +1,12 @@
 //! `chorusctl backup`, `backup verify` and `backup restore`: nothing acknowledged is missing in what comes back.
 
 mod damaged;
+mod destinations;
 mod generations;
 mod incremental;
 mod interrupted;
-mod refused;
+mod round_trip;
 mod under_load;
-mod whole;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! P1: what was acknowledged survives `kill -9`: nothing lost, nothing doubled, nothing reordered.
 
-mod keys;
+mod idempotency_keys;
 mod oracle;
-mod rounds;
-mod solo;
+mod shared_agent;
+mod single_client;

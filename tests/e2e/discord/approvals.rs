@@ -10,7 +10,7 @@ use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
-use super::rooms::Rig;
+use super::channels::Rig;
 
 const ASKING: &str =
     "[permissions.asking]\nask = [\"tool:list_models:.*\", \"tool:bash:.*\"]\nallow = [\".*\"]\nbash = \"whole\"\n";

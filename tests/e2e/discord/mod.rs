@@ -1,15 +1,14 @@
 //! Agents in the channels of a Discord server: the real daemon against the fake of the harness.
 
-mod answers;
+mod announcements;
 mod approvals;
 mod burst;
+mod channels;
 mod commands;
-mod drops;
+mod dropped_events;
 mod fake;
 mod gateway;
-mod messages;
-mod notices;
-mod rooms;
-mod story;
-mod strangers;
-mod troubles;
+mod inbound;
+mod replies;
+mod unprivileged_users;
+mod unusable_connection;

@@ -1,7 +1,7 @@
 //! `doctor`: what it sees, and what it makes anew.
 
 mod checks;
-mod damaged;
+mod damaged_catalog;
 mod models;
 mod rebuild;
 

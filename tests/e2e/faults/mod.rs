@@ -1,8 +1,11 @@
 //! Faults of the machine around Chorus, one by one: files, databases, descriptors, programs and signals.
 
+mod agent_destroy;
+mod agent_init;
+mod atomic_save;
 mod catalog;
+mod clock;
 mod descriptors;
-mod destroy;
-mod files;
-mod init;
-mod stop;
+pub mod full_disk;
+mod missing_files;
+mod signals;

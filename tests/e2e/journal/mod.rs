@@ -1,13 +1,13 @@
 //! The journal's files: nobody else writes them, one that goes ends the daemon, and what is damaged is told and salvaged.
 
-mod aside;
-mod bits;
-mod catalog;
-mod locked;
-mod missing;
-mod moved;
+mod bit_flips;
+mod catalog_log;
+mod file_locks;
+mod missing_files;
+mod moved_files;
+mod recovery;
 mod salvage;
-mod start;
+mod set_aside;
 
 use std::fs;
 use std::path::{Path, PathBuf};

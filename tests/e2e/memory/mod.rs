@@ -1,9 +1,9 @@
 //! What agents know in every conversation: added, listed, searched and removed by hand, kept by `remember`, and shown to the model.
 
-mod by_hand;
-mod kept;
-mod shown;
-mod trashed;
+mod commands;
+mod durability;
+mod prompt;
+mod trash;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::memory::{Add, AddParams, AddResult, List, ListParams, ListResult};

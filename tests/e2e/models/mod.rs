@@ -1,16 +1,16 @@
 //! Models: what is sent to providers, what comes back, and what happens when it does not.
 
-mod answers;
-mod captures;
 mod certificates;
+mod context_length;
+mod cost;
 mod discovery;
 mod failures;
 mod keys;
 mod limits;
-mod money;
-mod real;
+mod real_server;
+mod recorded_streams;
+mod replies;
 mod requests;
-mod windows;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

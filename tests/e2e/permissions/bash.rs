@@ -10,7 +10,7 @@ use chorus_tests::rng::{Rng, rounds_from_env};
 use serde_json::json;
 
 use super::action;
-use super::chance::random;
+use super::random_commands::random;
 
 /// Notes the words of every command that is run, in place of running it, and what it could read.
 const NOTED: &str = r#"() {

@@ -2,14 +2,14 @@
 
 mod bash;
 mod canaries;
-mod chance;
+mod commands;
 mod corpus;
 mod git_dir;
 pub mod locale;
 mod profiles;
 mod quoting;
+mod random_commands;
 mod spellings;
-mod verbs;
 
 use std::collections::BTreeMap;
 

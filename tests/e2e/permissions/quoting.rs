@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::action;
 use super::bash::Bash;
-use super::chance::PIECES;
+use super::random_commands::PIECES;
 
 /// Places in which a rule for commands sees a word; `%` is where the word stands. The strict reader understands all of
 /// them.

@@ -1,7 +1,7 @@
 //! Secrets: what agents produce is kept, told and sent without them.
 
-mod given;
-mod plain;
+mod appended;
+mod false_positives;
 mod planted;
 mod rig;
 pub mod secrets;

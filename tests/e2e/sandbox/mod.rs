@@ -1,15 +1,15 @@
 //! Commands of agents, seen from inside: through the socket, a scripted model and the real binaries, by every way that the
 //! machine has.
 
-mod at_once;
-mod dropped;
-mod ends;
-mod groups;
+mod cgroups;
+mod cleanup;
+mod concurrency;
+mod drop;
+mod isolation;
 mod kernel_memory;
 mod limits;
 mod locale;
 mod memory;
-mod reach;
 mod unconfined;
 mod workspace;
 

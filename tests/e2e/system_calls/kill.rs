@@ -10,8 +10,8 @@ use chorus_tests::strace::{
 };
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
+use super::operations::{Verb, copy, prepared};
 use super::state::{GENERATED, State, assert_catalog_fits_files, assert_databases_whole};
-use super::verbs::{Verb, copy, prepared};
 use super::{all, sample};
 
 /// Calls struck a verb unless all are asked for.

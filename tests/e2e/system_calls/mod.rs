@@ -1,11 +1,11 @@
 //! P2 and P4: the daemon struck at its system calls, killed or told that a sync failed, and what is there afterwards.
 
+mod failed_sync;
 mod kill;
-mod moves;
+mod kill_during_moves;
+mod operations;
+mod shared_sync;
 mod state;
-mod sync;
-mod together;
-mod verbs;
 
 use chorus_tests::rng::Rng;
 

@@ -1,12 +1,12 @@
 //! Commands in the background: an agent of the scripted model starts them, they go on beside the turns, and it hears of
 //! their end.
 
+mod commands;
 mod crash;
-mod life;
+mod lifecycle;
 mod limits;
 mod output;
 mod stop;
-mod verbs;
 
 use std::fs;
 use std::path::PathBuf;

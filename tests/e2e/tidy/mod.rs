@@ -1,5 +1,6 @@
 //! The house rules that code can check.
 
+mod crates;
 mod files;
-mod parts;
+mod ledger;
 pub mod source;

@@ -1,9 +1,9 @@
 //! What calls of models used is counted, shown, and capped. The calls here are those of summaries.
 
 mod caps;
-mod counts;
-mod meter;
-mod uncounted;
+mod context_meter;
+mod estimated;
+mod totals;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::context::{Save, SaveParams};

@@ -159,6 +159,6 @@ pub fn next_steps(names: &Names) -> String {
   3. a verb that changes something must finish without its client: run it as a task of its own, as `agent.init` in the
      dispatch table, and record it in the audit log
   4. cargo xtask bless; describe `{noun}.{verb}` in docs/PROTOCOL.md; add a line to CHANGELOG.md and, for users, README.md
-  5. cargo test -p chorus-proto && cargo test -p chorus-tests --test e2e -- {noun}::{verb} schema:: protocol_page:: generated:: tidy::"
+  5. cargo test -p chorus-proto && cargo test -p chorus-tests --test e2e -- {noun}::{verb} docs:: tidy::"
     )
 }

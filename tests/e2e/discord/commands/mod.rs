@@ -1,13 +1,13 @@
 //! Slash commands: each from end to end, who may use them, and what is told to whom.
 
 mod agents;
-mod confirm;
+mod autocomplete;
+mod confirmation;
 mod context;
 mod history;
-mod offered;
 mod overview;
-mod rights;
-mod servers;
+mod permissions;
+mod registration;
 mod settings;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};

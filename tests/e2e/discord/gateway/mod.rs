@@ -2,10 +2,10 @@
 
 mod budget;
 mod config;
-mod lost;
+mod fatal_errors;
 mod outage;
 mod proxy;
-mod refused;
+mod reconnect;
 mod restart;
 
 use chorus_proto::Client;

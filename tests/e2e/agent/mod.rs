@@ -1,0 +1,7 @@
+//! Agents: made, listed, chosen, configured, renamed, destroyed, revived.
+
+mod config;
+mod destroy;
+pub mod export_import;
+mod init;
+mod select;

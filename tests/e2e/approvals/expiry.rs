@@ -1,0 +1,149 @@
+//! What ends a question without an answer: time, the turn, a stop, a crash, a profile that denies it by now.
+
+use std::time::{Duration, Instant};
+
+use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::approvals::{Approve, ApproveParams};
+use chorus_proto::methods::send::{Cancel, CancelParams, Send, SendParams};
+use chorus_proto::{ErrorKind, Trigger};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
+use chorus_tests::model_server::{ModelServer, Response};
+use chorus_tests::{DEADLINE, Daemon, InProcessDaemon, ManualClock, wait_until};
+use jiff::Timestamp;
+
+use super::{Rig, agent, approve, audit, calls_of, config, list, open, results};
+use crate::context::idle::timeout::notices;
+use crate::home;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[test]
+fn what_nobody_answers_in_time_is_denied_and_no_idle_timer_fires_meanwhile() {
+    let (server, home) = (ModelServer::start(), home());
+    home.write_config(&config(&server, "approval_timeout = \"40m\""));
+    let hands = ManualClock::new(Timestamp::from_second(1_771_000_000).expect("a time"));
+    let daemon = InProcessDaemon::start(&home, &hands);
+    let mut client = daemon.client();
+    agent(&mut client, "a");
+    client.init("sentinel");
+    server.anthropic().queue(calls_of(1));
+    server.anthropic().queue(Response::text(["Then not."]));
+    let mut other = daemon.client();
+    let params = SendParams { agent: Some("a".into()), text: "Which are there?".into(), ..Default::default() };
+    let turn = std::thread::spawn(move || other.call::<Send>(&params));
+    let asked = open(&mut client, 1).remove(0);
+    client.append("sentinel", "A word.");
+    // The time of day is nothing to go by.
+    hands.shift_time_of_day(jiff::SignedDuration::from_hours(24));
+    hands.advance(MINUTE * 31);
+    wait_until("the sentinel", DEADLINE, || (notices(&mut client).len() == 1).then_some(()));
+    assert_eq!(notices(&mut client)[0].agent.as_deref(), Some("sentinel"));
+    assert_eq!(list(&mut client).len(), 1, "31 of 40 minutes have passed");
+    hands.advance(MINUTE * 10);
+    assert_eq!(turn.join().expect("the client").expect("a turn").reply, "Then not.");
+    let (is_error, text) = results(&mut client, "a").remove(0);
+    assert!(is_error && text.contains("nobody answered in time"), "{text}");
+    assert_eq!(expect_error_kind(approve(&mut client, &asked.id)), ErrorKind::Expired);
+    let decisions: Vec<String> = audit(&mut client).into_iter().map(|row| row.decision).collect();
+    assert_eq!(decisions, ["ask", "expired"]);
+    hands.advance(MINUTE * 31);
+    wait_until("the other", DEADLINE, || (notices(&mut client).len() == 2).then_some(()));
+}
+
+#[test]
+fn a_turn_that_is_cancelled_takes_its_questions_with_it() {
+    let rig = Rig::new();
+    let (asked, turn) = rig.asked(3);
+    let mut client = rig.client();
+    client.call::<Cancel>(&CancelParams { agent: Some("a".into()), turn_id: None }).expect("cancelled");
+    assert_eq!(expect_error_kind(turn.join().expect("the client")), ErrorKind::Interrupted);
+    assert!(list(&mut client).is_empty());
+    for asked in &asked {
+        assert_eq!(expect_error_kind(approve(&mut client, &asked.id)), ErrorKind::Conflict);
+    }
+    let results = rig.results("a");
+    assert!(results.len() == 3 && results.iter().all(|(is_error, _)| *is_error), "{results:?}");
+    assert!(results[0].1.contains("the turn ended") && results[2].1.contains("was cancelled"), "{results:?}");
+    assert_eq!(rig.decisions(), ["ask", "withdrawn"]);
+}
+
+#[test]
+fn a_stop_while_somebody_is_asked_saves_and_ends_in_time() {
+    let rig = Rig::new();
+    let (asked, turn) = rig.asked(2);
+    let Rig { server, home, daemon } = rig;
+    let begun = Instant::now();
+    assert!(daemon.terminate().success());
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert!(turn.join().expect("the client").is_err());
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let sessions = client.history("a");
+    assert_eq!((sessions.len(), sessions[0].header.trigger), (1, Trigger::Shutdown));
+    assert_eq!(results(&mut client, "a").len(), 2, "each call has its result");
+    assert_eq!(expect_error_kind(approve(&mut client, &asked[0].id)), ErrorKind::Conflict);
+    drop(server);
+}
+
+#[test]
+fn after_a_crash_what_was_asked_is_denied_and_the_call_has_its_result() {
+    let rig = Rig::new();
+    let (asked, turn) = rig.asked(1);
+    let Rig { server, home, daemon } = rig;
+    daemon.kill9();
+    assert!(turn.join().expect("the client").is_err());
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    assert!(list(&mut client).is_empty());
+    let refused = approve(&mut client, &asked[0].id);
+    assert!(matches!(&refused, Err(error) if error.to_string().contains("started anew")), "{refused:?}");
+    assert_eq!(expect_error_kind(refused), ErrorKind::Conflict);
+    let (is_error, text) = results(&mut client, "a").remove(0);
+    assert!(is_error && text.contains("interrupted"), "{text}");
+    let rows = audit(&mut client);
+    let last = rows.last().expect("a row");
+    assert_eq!((&*last.decision, &*last.rule), ("withdrawn", "the daemon was started anew"));
+    drop(server);
+}
+
+#[test]
+fn other_permissions_close_what_was_asked_under_the_old_ones() {
+    let rig = Rig::new();
+    let (turn, other) = rig.both_asked(2);
+    let (of_b, asked): (Vec<_>, Vec<_>) = open(&mut rig.client(), 2).into_iter().partition(|asked| asked.agent == "b");
+    let set = |key: &str, value: &str| {
+        let params = ConfigParams { name: "a".into(), key: Some(key.into()), value: Some(value.into()) };
+        rig.client().call::<Config>(&params).expect("set");
+    };
+    set("idle_timeout", "2h");
+    set("permissions", "asking");
+    assert_eq!(list(&mut rig.client()).len(), 2, "they are the same as before");
+    set("permissions", "locked");
+    assert_eq!(turn.join().expect("the client").expect("a turn").reply, "Done.");
+    let results = rig.results("a");
+    // What comes behind it is judged by the new ones.
+    assert!(results[0].0 && results[0].1.contains("were changed") && !results[1].0, "{results:?}");
+    for asked in &asked {
+        assert_eq!(expect_error_kind(approve(&mut rig.client(), &asked.id)), ErrorKind::Conflict);
+    }
+    assert_eq!(list(&mut rig.client()), of_b);
+    approve(&mut rig.client(), &of_b[0].id).expect("heard");
+    other.join().expect("the client").expect("a turn");
+    assert_eq!(rig.decisions()[2..], ["changed", "changed", "withdrawn", "allow", "approved"]);
+}
+
+#[test]
+fn an_edit_of_agent_json_closes_it_before_anybody_can_answer() {
+    for always in [false, true] {
+        let rig = Rig::new();
+        let (asked, turn) = rig.asked(1);
+        let path = rig.home.agent_dir("a").join("agent.json");
+        let text = std::fs::read_to_string(&path).expect("agent.json");
+        std::fs::write(&path, text.replace("\"asking\"", "\"locked\"")).expect("written");
+        let params = ApproveParams { id: asked[0].id.clone(), always, ..Default::default() };
+        assert_eq!(expect_error_kind(rig.client().call::<Approve>(&params)), ErrorKind::Conflict);
+        turn.join().expect("the client").expect("a turn");
+        assert!(rig.results("a")[0].1.contains("were changed"), "{:?}", rig.results("a"));
+        assert_eq!(rig.decisions(), ["ask", "withdrawn"]);
+    }
+}

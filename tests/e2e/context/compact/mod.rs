@@ -1,0 +1,7 @@
+//! `context compact`, and the compaction of long conversations while turns run.
+
+mod long;
+mod model_notes;
+mod random_histories;
+mod resume;
+mod triggers;

@@ -1,0 +1,8 @@
+//! What agents say in channels: it grows, it ends, it is there once.
+
+mod crash;
+mod faults;
+mod live_message;
+mod rendering;
+mod rig;
+mod secrets;

@@ -1,6 +1,0 @@
-//! Starting and stopping.
-
-mod config;
-mod databases;
-mod start;
-mod stop;

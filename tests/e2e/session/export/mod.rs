@@ -1,0 +1,6 @@
+//! `session export`: the forms, and files in a directory that a cron line keeps up to date.
+
+mod directory;
+mod formats;
+mod html;
+mod paged;

@@ -1,0 +1,4 @@
+//! Long stories through the real programs.
+
+mod agent;
+mod discord;
