@@ -6,11 +6,12 @@ mod repair;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use chorus_agent_core::event::AgentCommand;
 use chorus_base::error::{Error, Result};
+use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
 use chorus_config as config;
 use chorus_config::agent::AgentConfig;
@@ -416,12 +417,12 @@ async fn save_contexts(ops: &Ops) -> bool {
                 let verb = AgentCommand::SaveIfUnsaved { trigger: Trigger::Shutdown, end: false };
                 if let Err(failure) = ops.registry.ask(agent, verb).await {
                     tracing::warn!(%agent, %failure, "a context was not saved; the journal has it");
-                    *failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner) += 1;
+                    *failed.lock() += 1;
                 }
             }
         })
         .await;
-    let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let failed = failed.into_inner();
     if count > 0 {
         tracing::info!(saved = count - failed, failed, "contexts saved");
     }

@@ -1,5 +1,7 @@
 //! A gate on which one thread waits until another opens it.
 
+#![expect(clippy::disallowed_types, reason = "a Condvar needs the mutex of the standard library")]
+
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::wait::DEADLINE;

@@ -5,9 +5,10 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use chorus_base::sync::Mutex;
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -34,7 +35,7 @@ impl CapturedOutput {
     /// Returns the whole output.
     #[must_use]
     pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+        String::from_utf8_lossy(&self.0.lock()).into_owned()
     }
 
     /// Waits until the output contains `what`.
@@ -70,7 +71,7 @@ impl CapturedOutput {
             let mut piece = [0; 4096];
             // Reading from a terminal fails after its last writer has closed it.
             while let Ok(length @ 1..) = from.read(&mut piece) {
-                shown.0.lock().unwrap_or_else(PoisonError::into_inner).extend(&piece[..length]);
+                shown.0.lock().extend(&piece[..length]);
             }
         });
     }

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::Ticks;
+use chorus_base::sync::Mutex;
 use chorus_clock::{Clock, TimeSource};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
@@ -53,12 +54,12 @@ impl ManualClock {
     }
 
     fn update(&self, change: impl FnOnce(&mut ClockState)) {
-        change(&mut self.0.state.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.0.state.lock());
         self.0.changed.notify_waiters();
     }
 
     fn state(&self) -> ClockState {
-        *self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.state.lock()
     }
 }
 

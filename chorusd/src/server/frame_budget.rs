@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use chorus_base::sync::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
@@ -65,7 +66,7 @@ impl FrameBudget {
     #[must_use]
     pub(super) fn try_acquire(&self, length: usize) -> Option<FramePermit> {
         // Locked before the permit is acquired, so that `evict_due` sees every frame that has one.
-        let mut holders = self.lock_holders();
+        let mut holders = self.holders.lock();
         let permit = self.units.clone().try_acquire_many_owned(to_units(length)).ok()?;
         Some(self.grant(&mut holders, permit))
     }
@@ -78,7 +79,7 @@ impl FrameBudget {
         tokio::select! {
             // The permit is requested before the holders are examined: from then on no new holders appear.
             biased;
-            Ok(permit) = self.units.clone().acquire_many_owned(units) => self.grant(&mut self.lock_holders(), permit),
+            Ok(permit) = self.units.clone().acquire_many_owned(units) => self.grant(&mut self.holders.lock(), permit),
             never = self.evict(units, hold) => match never {},
         }
     }
@@ -94,7 +95,7 @@ impl FrameBudget {
 
     /// Evicts the frames that are due now. Returns when the next one is due, if another must go.
     fn evict_due(&self, units: u32, hold: Duration) -> Option<Instant> {
-        let mut holders = self.lock_holders();
+        let mut holders = self.holders.lock();
         while holders.units.saturating_add(units) > self.total {
             let (number, oldest) = holders.by_age.first_key_value()?;
             let (number, due) = (*number, oldest.acquired_at + hold);
@@ -117,10 +118,6 @@ impl FrameBudget {
         holders.by_age.insert(number, Holder { acquired_at: Instant::now(), units, evict: evict.clone() });
         FramePermit { number, evict, holders: self.holders.clone(), permit }
     }
-
-    fn lock_holders(&self) -> MutexGuard<'_, Holders> {
-        self.holders.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Holders {
@@ -141,7 +138,7 @@ impl FramePermit {
 
 impl Drop for FramePermit {
     fn drop(&mut self) {
-        self.holders.lock().unwrap_or_else(PoisonError::into_inner).remove(self.number);
+        self.holders.lock().remove(self.number);
     }
 }
 

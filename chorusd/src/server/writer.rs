@@ -5,9 +5,10 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use chorus_base::sync::Mutex;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 use tokio::io::Interest;
@@ -57,7 +58,7 @@ impl ClientWriter {
     /// Returns false if nothing was written. When the client has disconnected, the frame is discarded and counts as
     /// written.
     pub(super) fn offer(&self, frame: impl FnOnce() -> Frame) -> bool {
-        let mut out = self.lock_state();
+        let mut out = self.state.lock();
         if !out.queue.is_empty() {
             return false;
         }
@@ -85,7 +86,7 @@ impl ClientWriter {
 
     /// Queues a frame for [`ClientWriter::flush`].
     pub(super) fn enqueue(&self, frame: Frame) {
-        let mut out = self.lock_state();
+        let mut out = self.state.lock();
         if out.socket.is_some() {
             out.queue.push_back(frame);
             drop(out);
@@ -100,7 +101,7 @@ impl ClientWriter {
 
     /// Writes a frame after all queued ones. Fails if the client has disconnected or does not read.
     pub(super) async fn write(&self, frame: Frame) -> io::Result<()> {
-        self.lock_state().queue.push_back(frame);
+        self.state.lock().queue.push_back(frame);
         self.flush().await
     }
 
@@ -131,13 +132,13 @@ impl ClientWriter {
 
     /// Ends the writer: drops queued frames, and discards later ones.
     pub(super) fn close(&self) {
-        let mut out = self.lock_state();
+        let mut out = self.state.lock();
         out.socket = None;
         out.queue.clear();
     }
 
     fn write_queued(&self) -> io::Result<Option<SocketFull>> {
-        let mut out = self.lock_state();
+        let mut out = self.state.lock();
         let Some(socket) = out.socket.clone() else { return Ok(None) };
         let mut moved = false;
         while let Some(frame) = out.queue.front() {
@@ -153,10 +154,6 @@ impl ClientWriter {
             }
         }
         Ok(None)
-    }
-
-    fn lock_state(&self) -> MutexGuard<'_, WriterState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The state that all parts of the fake share.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use chorus_base::sync::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -137,7 +137,7 @@ impl Shared {
     }
 
     pub fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {

@@ -1,5 +1,7 @@
 //! State that the threads of the server share.
 
+#![expect(clippy::disallowed_types, reason = "a Condvar needs the mutex of the standard library")]
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

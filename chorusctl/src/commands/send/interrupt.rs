@@ -1,6 +1,8 @@
 //! Handles Ctrl-C while a turn runs or waits by calling `send.cancel`. It uses its own connection, because the other
 //! one waits for the reply.
 
+#![expect(clippy::disallowed_types, reason = "the client does without chorus_base")]
+
 use std::fs;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

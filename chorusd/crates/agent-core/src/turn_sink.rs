@@ -2,10 +2,11 @@
 
 use std::fmt::Debug;
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
+use chorus_base::sync::Mutex;
 use chorus_proto::methods::send::TurnEvent;
 use futures_util::task::AtomicWaker;
 
@@ -48,7 +49,7 @@ impl TurnSink {
 
     /// Sends an event. If it has to wait and continues the text before it, the two are joined.
     pub fn send(&self, piece: &TurnEvent) {
-        let mut listener = self.subscriber();
+        let mut listener = self.0.subscriber.lock();
         let Subscriber { listener: Some(ear), backlog: kept } = &mut *listener else { return };
         if kept.is_empty() && ear.try_send(piece) {
             return;
@@ -68,7 +69,7 @@ impl TurnSink {
     /// Hands the backlog to the listener.
     pub fn flush(&self) {
         // All under the lock: an event that is sent in the meantime comes after these.
-        let Subscriber { listener: Some(ear), backlog: kept } = &mut *self.subscriber() else { return };
+        let Subscriber { listener: Some(ear), backlog: kept } = &mut *self.0.subscriber.lock() else { return };
         for said in kept.drain(..) {
             ear.send_when_ready(said);
         }
@@ -77,12 +78,12 @@ impl TurnSink {
     /// Hands over the backlog and closes the sink.
     pub fn close(&self) {
         self.flush();
-        self.subscriber().listener = None;
+        self.0.subscriber.lock().listener = None;
     }
 
     /// Whether the listener is still there.
     fn is_open(&self) -> bool {
-        self.subscriber().listener.is_some()
+        self.0.subscriber.lock().listener.is_some()
     }
 
     /// Waits until there may be a backlog to hand over. One task at a time may wait.
@@ -92,10 +93,6 @@ impl TurnSink {
             if self.0.backlog_grown.swap(false, Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
-    }
-
-    fn subscriber(&self) -> MutexGuard<'_, Subscriber> {
-        self.0.subscriber.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -115,21 +112,21 @@ struct SinkLists {
 impl TurnSinks {
     /// Adds a listener for all events from now on, and sends it the open questions.
     pub fn add_listener(&self, voice: TurnSink) {
-        let mut told = self.lists();
+        let mut told = self.0.lock();
         told.open_questions.iter().for_each(|asked| voice.send(asked));
         told.listeners.push(voice);
     }
 
     /// Adds a listener for approval questions only, and sends it the open ones.
     pub fn add_approval_listener(&self, voice: TurnSink) {
-        let mut told = self.lists();
+        let mut told = self.0.lock();
         told.open_questions.iter().for_each(|asked| voice.send(asked));
         told.approval_listeners.retain(TurnSink::is_open);
         told.approval_listeners.push(voice);
     }
 
     pub fn send(&self, piece: &TurnEvent) {
-        let mut told = self.lists();
+        let mut told = self.0.lock();
         told.listeners.iter().for_each(|voice| voice.send(piece));
         match piece {
             TurnEvent::Ask { .. } => told.open_questions.push(piece.clone()),
@@ -139,10 +136,6 @@ impl TurnSinks {
             _ => return,
         }
         told.approval_listeners.iter().for_each(|voice| voice.send(piece));
-    }
-
-    fn lists(&self) -> MutexGuard<'_, SinkLists> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -166,13 +159,13 @@ mod tests {
         fn try_send(&self, said: &TurnEvent) -> bool {
             let taken = self.takes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
             if taken {
-                self.heard.lock().unwrap().push(said.clone());
+                self.heard.lock().push(said.clone());
             }
             taken
         }
 
         fn send_when_ready(&self, said: TurnEvent) {
-            self.heard.lock().unwrap().push(said);
+            self.heard.lock().push(said);
         }
     }
 
@@ -183,7 +176,7 @@ mod tests {
             ear.takes.store(usize::MAX, Ordering::SeqCst);
             (ear.clone(), TurnSink::new(Some(ear)))
         };
-        let heard = |ear: &SlowListener| std::mem::take(&mut *ear.heard.lock().unwrap());
+        let heard = |ear: &SlowListener| std::mem::take(&mut *ear.heard.lock());
         let asks = |id: &str| TurnEvent::Ask { approval: Box::new(test_support::sample_approval(id)) };
         let decided = |id: &str| TurnEvent::Decided { id: id.into(), status: Status::Denied, by: None };
         let voices = TurnSinks::default();
@@ -218,7 +211,7 @@ mod tests {
         say("d");
         voice.close();
         say("e");
-        let heard = std::mem::take(&mut *ear.heard.lock().unwrap());
+        let heard = std::mem::take(&mut *ear.heard.lock());
         let said = |text: &str| TurnEvent::Text(text.into());
         assert_eq!(
             heard,

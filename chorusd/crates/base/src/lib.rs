@@ -16,6 +16,7 @@ pub mod locale;
 pub mod private_fs;
 pub mod requester;
 mod secret;
+pub mod sync;
 mod ticks;
 
 pub use closest_match::closest_match;

@@ -12,7 +12,6 @@ mod event;
 mod event_router;
 mod gateway;
 mod inbound;
-mod keyed_mutex;
 mod member;
 mod outbox;
 mod render;

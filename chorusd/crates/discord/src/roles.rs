@@ -2,11 +2,12 @@
 //! name.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use crate::rest::{Request, Route};
 use chorus_base::requester::SERVER_OWNER;
+use chorus_base::sync::{Mutex, RwLock};
+use chorus_engine::KeyedMutex;
 use serde::Deserialize;
 use serenity::model::Permissions;
 use serenity::model::event::Event;
@@ -14,7 +15,6 @@ use serenity::model::guild::Role;
 use serenity::model::id::{GuildId, RoleId};
 use tokio::time::Instant;
 
-use super::keyed_mutex::KeyedMutex;
 use super::rest::{RestClient, RestError};
 
 /// After a failed request for the roles of a guild, the error is repeated for this long without another request.
@@ -34,32 +34,25 @@ type GuildRoles = HashMap<RoleId, RoleInfo>;
 #[derive(Debug, Default)]
 pub struct RoleCache {
     roles: RwLock<HashMap<GuildId, GuildRoles>>,
-    /// Lets one task at a time request the roles of a guild; the others wait for it. Holds the time and error of the
-    /// last failure.
-    load_locks: KeyedMutex<Option<(Instant, RestError)>>,
+    /// Lets one task at a time request the roles of a guild; the others wait for it.
+    load_locks: KeyedMutex<GuildId>,
+    /// The time and error of the last failed request for a guild.
+    failures: Mutex<HashMap<GuildId, (Instant, RestError)>>,
 }
 
 impl RoleCache {
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<GuildId, GuildRoles>> {
-        self.roles.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<GuildId, GuildRoles>> {
-        self.roles.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Updates the cache from a gateway event.
     pub fn apply(&self, event: &Event) {
         match event {
             Event::GuildCreate(event) => {
                 let roles = event.guild.roles.values().map(|role| (role.id, RoleInfo::from_role(role))).collect();
-                self.write().insert(event.guild.id, roles);
+                self.roles.write().insert(event.guild.id, roles);
             }
-            Event::GuildDelete(event) => drop(self.write().remove(&event.guild.id)),
+            Event::GuildDelete(event) => drop(self.roles.write().remove(&event.guild.id)),
             Event::GuildRoleCreate(event) => self.insert_role(&event.role),
             Event::GuildRoleUpdate(event) => self.insert_role(&event.role),
             Event::GuildRoleDelete(event) => {
-                if let Some(roles) = self.write().get_mut(&event.guild_id) {
+                if let Some(roles) = self.roles.write().get_mut(&event.guild_id) {
                     roles.remove(&event.role_id);
                 }
             }
@@ -69,7 +62,7 @@ impl RoleCache {
 
     /// Inserts one role of a guild that is in the cache.
     fn insert_role(&self, role: &Role) {
-        if let Some(roles) = self.write().get_mut(&role.guild_id) {
+        if let Some(roles) = self.roles.write().get_mut(&role.guild_id) {
             roles.insert(role.id, RoleInfo::from_role(role));
         }
     }
@@ -79,7 +72,7 @@ impl RoleCache {
     /// another role.
     #[must_use]
     pub fn role_ids_and_names(&self, guild: GuildId, roles: &[RoleId]) -> Vec<String> {
-        let known = self.read();
+        let known = self.roles.read();
         let here = known.get(&guild);
         let mut all: Vec<String> = roles.iter().map(RoleId::to_string).collect();
         let named = roles.iter().filter_map(|role| Some(&here?.get(role)?.name));
@@ -91,7 +84,7 @@ impl RoleCache {
     /// the guild is not cached.
     #[must_use]
     pub fn permissions(&self, guild: GuildId, roles: &[RoleId]) -> Permissions {
-        let known = self.read();
+        let known = self.roles.read();
         let here = known.get(&guild);
         // The id of the `@everyone` role is the id of the guild.
         let held = roles.iter().copied().chain([RoleId::new(guild.get())]);
@@ -102,7 +95,7 @@ impl RoleCache {
     /// Returns whether the roles of a guild are cached.
     #[must_use]
     pub fn is_loaded(&self, guild: GuildId) -> bool {
-        self.read().contains_key(&guild)
+        self.roles.read().contains_key(&guild)
     }
 
     /// Requests the roles of a guild that is not cached yet.
@@ -113,12 +106,11 @@ impl RoleCache {
         if self.is_loaded(guild) {
             return Ok(());
         }
-        let asking = self.load_locks.get(guild);
-        let mut failed = asking.lock().await;
+        let _one_at_a_time = self.load_locks.lock(guild).await;
         if self.is_loaded(guild) {
             return Ok(());
         }
-        if let Some((at, error)) = &*failed
+        if let Some((at, error)) = self.failures.lock().get(&guild)
             && at.elapsed() < FAILURE_COOLDOWN
         {
             return Err(error.clone());
@@ -133,12 +125,12 @@ impl RoleCache {
         let roles: Vec<RoleRow> = match rest.call(request).await {
             Ok(roles) => roles,
             Err(error) => {
-                *failed = Some((Instant::now(), error.clone()));
+                self.failures.lock().insert(guild, (Instant::now(), error.clone()));
                 return Err(error);
             }
         };
         // What the gateway sent meanwhile is newer.
-        self.write().entry(guild).or_insert_with(|| roles.into_iter().map(|told| (told.id, told.role)).collect());
+        self.roles.write().entry(guild).or_insert_with(|| roles.into_iter().map(|told| (told.id, told.role)).collect());
         Ok(())
     }
 }
@@ -159,12 +151,12 @@ mod tests {
         let (guild, admin, sly) = (GuildId::new(1), RoleId::new(10), RoleId::new(11));
         assert_eq!(guilds.role_ids_and_names(guild, &[admin]), ["10"]);
         let named = |name: &str| RoleInfo { name: name.to_owned(), permissions: Permissions::empty() };
-        guilds.write().insert(guild, [(admin, named("admin")), (sly, named("10"))].into());
+        guilds.roles.write().insert(guild, [(admin, named("admin")), (sly, named("10"))].into());
         assert_eq!(guilds.role_ids_and_names(guild, &[admin]), ["10", "admin"]);
         assert_eq!(guilds.role_ids_and_names(guild, &[sly]), ["11"]);
-        guilds.write().insert(guild, [(sly, named(SERVER_OWNER))].into());
+        guilds.roles.write().insert(guild, [(sly, named(SERVER_OWNER))].into());
         assert_eq!(guilds.role_ids_and_names(guild, &[sly]), ["11"]);
-        guilds.write().insert(guild, [(admin, named("admin")), (sly, named("10"))].into());
+        guilds.roles.write().insert(guild, [(admin, named("admin")), (sly, named("10"))].into());
         // Roles of another guild have no names here.
         assert_eq!(guilds.role_ids_and_names(GuildId::new(2), &[admin]), ["10"]);
         assert!(guilds.role_ids_and_names(guild, &[]).is_empty());
@@ -177,7 +169,7 @@ mod tests {
         let role = |permissions| RoleInfo { name: "x".to_owned(), permissions };
         assert!(guilds.permissions(guild, &[mods]).is_empty());
         let everybody = (RoleId::new(1), role(Permissions::SEND_MESSAGES));
-        guilds.write().insert(guild, [everybody, (mods, role(Permissions::MANAGE_CHANNELS))].into());
+        guilds.roles.write().insert(guild, [everybody, (mods, role(Permissions::MANAGE_CHANNELS))].into());
         assert_eq!(guilds.permissions(guild, &[]), Permissions::SEND_MESSAGES);
         assert_eq!(guilds.permissions(guild, &[mods]), Permissions::SEND_MESSAGES | Permissions::MANAGE_CHANNELS);
         assert!(guilds.permissions(GuildId::new(2), &[mods]).is_empty());

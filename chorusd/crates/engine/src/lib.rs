@@ -11,8 +11,11 @@ pub mod agent_template;
 pub mod approvals;
 pub mod backup;
 pub mod git_init;
+mod keyed_mutex;
 pub mod lifecycle;
 pub mod ops;
 pub mod tasks;
 pub mod tools;
 pub mod usage;
+
+pub use keyed_mutex::KeyedMutex;

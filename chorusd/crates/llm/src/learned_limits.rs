@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use chorus_base::sync::Mutex;
 
 use super::error::{CallError, ErrorClass};
 use super::model_ref::ModelRef;
@@ -40,12 +41,12 @@ fn depends_on_prompt(error: &CallError) -> bool {
 impl LearnedLimits {
     /// Returns whether the model has refused an image.
     pub(crate) fn refuses_images(&self, target: &ModelRef) -> bool {
-        self.lock().get(target).is_some_and(|facts| facts.refuses_images)
+        self.0.lock().get(target).is_some_and(|facts| facts.refuses_images)
     }
 
     /// Returns `request` with the reply limited to the learned length.
     pub(crate) fn apply_limits<'a>(&self, target: &ModelRef, request: &'a ModelRequest) -> Cow<'a, ModelRequest> {
-        match self.lock().get(target).and_then(|facts| facts.max_reply_tokens) {
+        match self.0.lock().get(target).and_then(|facts| facts.max_reply_tokens) {
             Some(most) if most < request.max_tokens => Cow::Owned(ModelRequest { max_tokens: most, ..request.clone() }),
             _ => Cow::Borrowed(request),
         }
@@ -60,7 +61,7 @@ impl LearnedLimits {
         match error.class {
             ErrorClass::NoImages => {
                 let request = request.without_images()?;
-                self.lock().entry(target.clone()).or_default().refuses_images = true;
+                self.0.lock().entry(target.clone()).or_default().refuses_images = true;
                 Some(AmendedRequest {
                     request,
                     note: Some(format!("{target} takes no images; it is told their names")),
@@ -73,7 +74,7 @@ impl LearnedLimits {
                     return None;
                 }
                 if !depends_on_prompt(error) {
-                    self.lock().entry(target.clone()).or_default().max_reply_tokens = Some(less);
+                    self.0.lock().entry(target.clone()).or_default().max_reply_tokens = Some(less);
                 }
                 Some(AmendedRequest { request: ModelRequest { max_tokens: less, ..request.clone() }, note: None })
             }
@@ -83,10 +84,6 @@ impl LearnedLimits {
 
     /// Forgets everything, because servers may have been restarted with other limits.
     pub(crate) fn clear(&self) {
-        self.lock().clear();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ModelRef, LimitsEntry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().clear();
     }
 }

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::Secret;
 use chorus_base::error::{Error, Result};
+use chorus_base::sync::{Mutex, RwLock};
 use chorus_clock::Clock;
 use chorus_config::{Config, Price, Provider, ProviderKind};
 use chorus_proto::Attachment;
@@ -136,7 +137,7 @@ impl Models {
 
     fn with_resolver<T>(&self, ask: impl FnOnce(&ModelResolver<'_>) -> T) -> T {
         let providers = self.provider_names();
-        let available = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+        let available = self.catalog.read();
         ask(&ModelResolver { aliases: &self.aliases, providers: &providers, available: &available })
     }
 
@@ -269,7 +270,7 @@ impl Models {
     /// Returns the context length of a model, in tokens of prompt and reply together, if it is known.
     #[must_use]
     pub fn context_length(&self, target: &ModelRef) -> Option<u64> {
-        let found = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+        let found = self.catalog.read();
         let model = found.provider(&target.provider).and_then(|provider| provider.model(&target.model));
         model.and_then(|model| model.context_length).or_else(|| {
             let kind = self.configured.get(&target.provider).map(|provider| provider.kind);
@@ -284,7 +285,7 @@ impl Models {
         if self.learned.refuses_images(target) {
             return false;
         }
-        let found = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+        let found = self.catalog.read();
         let model = found.provider(&target.provider).and_then(|provider| provider.model(&target.model));
         model.and_then(|model| model.images) != Some(false)
     }
@@ -348,7 +349,7 @@ impl Models {
     #[must_use]
     pub fn price(&self, target: &ModelRef) -> Option<Price> {
         self.prices.get(&target.to_string()).copied().or_else(|| {
-            let found = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            let found = self.catalog.read();
             found.provider(&target.provider)?.model(&target.model)?.price
         })
     }
@@ -356,13 +357,13 @@ impl Models {
     /// The result of the last discovery.
     #[must_use]
     pub fn available(&self) -> ModelCatalog {
-        self.catalog.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.catalog.read().clone()
     }
 
     /// Number of models that the last discovery found.
     #[must_use]
     pub fn model_count(&self) -> u64 {
-        self.catalog.read().unwrap_or_else(PoisonError::into_inner).count()
+        self.catalog.read().count()
     }
 
     /// Checks the key of each configured provider. Reads files: blocks.
@@ -386,7 +387,7 @@ impl Models {
         let _alone = self.discovering.lock().await;
         let before = self.available();
         let found = discovery::discover_all(self, &before).await;
-        self.catalog.write().unwrap_or_else(PoisonError::into_inner).clone_from(&found);
+        self.catalog.write().clone_from(&found);
         self.learned.clear();
         let (file, kept) = (self.file.clone(), found.clone());
         let written = tokio::task::spawn_blocking(move || discovery::save_catalog(&file, &kept)).await;
@@ -414,14 +415,14 @@ impl Models {
 
     /// Names of all providers, including local servers that were found.
     fn provider_names(&self) -> Vec<String> {
-        let found = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+        let found = self.catalog.read();
         let local = found.providers.iter().filter(|provider| provider.local).map(|provider| &provider.name);
         self.configured.keys().chain(local).cloned().collect()
     }
 
     fn provider(&self, name: &str) -> Option<Provider> {
         self.configured.get(name).cloned().or_else(|| {
-            let found = self.catalog.read().unwrap_or_else(PoisonError::into_inner);
+            let found = self.catalog.read();
             let local = found.provider(name).filter(|provider| provider.local)?;
             Some(discovery::local_provider(&local.name, &local.base_url))
         })
@@ -430,7 +431,7 @@ impl Models {
     /// Returns the transport and the key for a provider.
     pub(super) async fn connect(&self, provider: &Provider) -> Result<(Transport, Option<Secret>), CallError> {
         let kind = transport::client_kind(provider);
-        let known = self.clients.lock().unwrap_or_else(PoisonError::into_inner).get(&kind).cloned();
+        let known = self.clients.lock().get(&kind).cloned();
         let at = provider.clone();
         // Run on the blocking pool: the key may be in a file, and building a client reads the system's certificates.
         let made = tokio::task::spawn_blocking(move || {
@@ -442,7 +443,7 @@ impl Models {
         if let Some(key) = &key {
             self.redactor.add_own_key(key);
         }
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner).entry(kind).or_insert_with(|| client.clone());
+        self.clients.lock().entry(kind).or_insert_with(|| client.clone());
         Ok((Transport::new(client, provider), key))
     }
 }

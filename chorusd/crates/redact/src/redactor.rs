@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io::Write as _;
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock};
 
 use chorus_base::Secret;
+use chorus_base::sync::RwLock;
 use sha2::{Digest as _, Sha256};
 
 use super::normalized_text::View;
@@ -48,7 +49,7 @@ impl Redactor {
         if key.len() < MIN_KEY_BYTES || self.automaton().keys().iter().any(|known| known == key) {
             return;
         }
-        let mut needles = self.automaton.write().unwrap_or_else(PoisonError::into_inner);
+        let mut needles = self.automaton.write();
         let mut keys = needles.keys().to_vec();
         if keys.iter().any(|known| known == key) {
             return;
@@ -61,7 +62,7 @@ impl Redactor {
     }
 
     pub(super) fn automaton(&self) -> Arc<Automaton> {
-        self.automaton.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.automaton.read().clone()
     }
 
     /// Replaces the secrets in `text`.

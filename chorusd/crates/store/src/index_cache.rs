@@ -6,9 +6,10 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use chorus_base::error::Result;
+use chorus_base::sync::Mutex;
 use chorus_session::FormatError;
 use chorus_session::index::{SessionIndex, SessionReader, build};
 use chorus_session::message::StoredMessage;
@@ -73,12 +74,8 @@ impl IndexCache {
         paged(file, index)
     }
 
-    fn entries(&self) -> std::sync::MutexGuard<'_, CacheEntries> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn lookup(&self, identity: &FileIdentity) -> Option<Arc<SessionIndex>> {
-        let mut recent = self.entries();
+        let mut recent = self.0.lock();
         let at = recent.iter().position(|(of, _)| of == identity)?;
         let found = recent.remove(at)?;
         let index = found.1.clone();
@@ -87,7 +84,7 @@ impl IndexCache {
     }
 
     fn insert(&self, identity: FileIdentity, index: Arc<SessionIndex>) {
-        let mut recent = self.entries();
+        let mut recent = self.0.lock();
         // An index of an earlier version of the file is useless.
         recent.retain(|(of, _)| (of.device, of.inode) != (identity.device, identity.inode));
         recent.push_back((identity, index));
@@ -165,7 +162,7 @@ mod tests {
         fs::write(&path, text("written into it")).unwrap();
         let third = open(&indexes, &path);
         assert_ne!(third.sha256, second.sha256);
-        assert_eq!(indexes.entries().len(), 2, "the one of the inode's earlier state is gone");
+        assert_eq!(indexes.0.lock().len(), 2, "the one of the inode's earlier state is gone");
         fs::write(&path, "{}").unwrap();
         assert!(indexes.open(&path).unwrap().is_err());
         fs::remove_file(&path).unwrap();

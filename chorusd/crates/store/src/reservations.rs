@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use chorus_base::sync::Mutex;
 
 /// The set of reserved keys.
 #[derive(Debug, Clone)]
@@ -25,7 +27,7 @@ impl<K: Clone + Eq + Hash> Reservations<K> {
     /// Reserves `key`; returns `None` if it is already reserved.
     #[must_use]
     pub fn try_reserve(&self, key: K) -> Option<Reservation<K>> {
-        self.lock().insert(key.clone()).then(|| Reservation { all: self.clone(), key })
+        self.0.lock().insert(key.clone()).then(|| Reservation { all: self.clone(), key })
     }
 }
 
@@ -33,13 +35,7 @@ impl<K: Eq + Hash> Reservations<K> {
     /// Returns whether `key` is reserved.
     #[must_use]
     pub fn is_reserved(&self, key: &K) -> bool {
-        self.lock().contains(key)
-    }
-}
-
-impl<K> Reservations<K> {
-    fn lock(&self) -> MutexGuard<'_, HashSet<K>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().contains(key)
     }
 }
 
@@ -53,7 +49,7 @@ impl<K: Eq + Hash> Reservation<K> {
 
 impl<K: Eq + Hash> Drop for Reservation<K> {
     fn drop(&mut self) {
-        self.all.lock().remove(&self.key);
+        self.all.0.lock().remove(&self.key);
     }
 }
 

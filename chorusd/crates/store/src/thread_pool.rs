@@ -2,8 +2,10 @@
 //! fully only when nothing else needs them.
 
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
+
+use chorus_base::sync::Mutex;
 
 /// Number of threads, and so of jobs that run concurrently.
 const THREAD_COUNT: usize = 2;
@@ -61,7 +63,7 @@ fn run_jobs(jobs: &Mutex<Receiver<Job>>) {
     lower_priority();
     loop {
         // The thread that waits for the next job holds the lock; the other threads wait for the lock.
-        let Ok(job) = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv() else { return };
+        let Ok(job) = jobs.lock().recv() else { return };
         // The caller notices a panic by its dropped reply channel; the thread continues.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
     }

@@ -1,5 +1,7 @@
 //! Writes files into a directory; each file appears complete or not at all.
 
+#![expect(clippy::disallowed_types, reason = "the client does without chorus_base")]
+
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};

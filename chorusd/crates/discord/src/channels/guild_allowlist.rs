@@ -3,10 +3,11 @@
 //! control by inviting the bot.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use crate::rest::{Request, Route};
 use chorus_base::error::Result;
+use chorus_base::sync::RwLock;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::discord::guild_allowlist;
 use chorus_proto::visible_text::make_visible;
@@ -68,24 +69,24 @@ impl GuildAllowlist {
     /// Returns whether a guild is allowed.
     #[must_use]
     pub fn contains(&self, guild: GuildId) -> bool {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner).ids().contains(&guild.get())
+        self.inner.read().ids().contains(&guild.get())
     }
 
     /// Returns all allowed guilds, including those that Chorus is not in.
     #[must_use]
     pub fn all(&self) -> Vec<GuildId> {
-        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.inner.read();
         inner.ids().iter().filter(|id| **id != 0).map(|id| GuildId::new(*id)).collect()
     }
 
     /// Returns whether no connection was opened yet.
     fn is_unset(&self) -> bool {
-        *self.inner.read().unwrap_or_else(PoisonError::into_inner) == AllowedGuilds::Remembered(None)
+        *self.inner.read() == AllowedGuilds::Remembered(None)
     }
 
     /// Learns guilds that Chorus is in.
     fn learn(&self, guilds: &[u64]) {
-        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.inner.write();
         if !inner.learn(guilds) {
             return;
         }

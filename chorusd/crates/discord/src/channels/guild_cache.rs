@@ -1,8 +1,8 @@
 //! Cache of the guilds that Chorus is in, filled from gateway events.
 
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 
+use chorus_base::sync::RwLock;
 use serenity::model::Permissions;
 use serenity::model::channel::{ChannelType, GuildChannel, PermissionOverwriteType};
 use serenity::model::event::Event;
@@ -48,7 +48,7 @@ impl GuildCache {
     /// Updates the cache from an event. `serves` tells whether a guild is allowed. Returns the guild that is complete
     /// now.
     pub(super) fn apply(&self, event: &Event, serves: impl Fn(GuildId) -> bool) -> Option<GuildId> {
-        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.inner.write();
         match event {
             Event::Ready(ready) => {
                 let ready = &ready.ready;
@@ -103,7 +103,7 @@ impl GuildCache {
     /// Returns the ids of all guilds, cached or pending, in ascending order.
     #[must_use]
     pub(super) fn guild_ids(&self) -> Vec<GuildId> {
-        let inner = self.read();
+        let inner = self.inner.read();
         let mut known: Vec<GuildId> = inner.guilds.keys().chain(&inner.pending).copied().collect();
         drop(inner);
         known.sort_unstable();
@@ -114,38 +114,38 @@ impl GuildCache {
     /// Returns whether all guilds are cached, so that a channel in none of them does not exist.
     #[must_use]
     pub(super) fn is_complete(&self) -> bool {
-        let inner = self.read();
+        let inner = self.inner.read();
         inner.own_user_id.is_some() && inner.pending.is_empty()
     }
 
     /// Returns the guild of a channel.
     #[must_use]
     pub(super) fn guild_of(&self, channel: ChannelId) -> Option<GuildId> {
-        self.read().guilds.values().find(|guild| guild.channels.contains_key(&channel)).map(|guild| guild.id)
+        self.inner.read().guilds.values().find(|guild| guild.channels.contains_key(&channel)).map(|guild| guild.id)
     }
 
     /// Returns the id of Chorus's own user; `None` before the first connection.
     #[must_use]
     pub(super) fn own_user_id(&self) -> Option<UserId> {
-        self.read().own_user_id
+        self.inner.read().own_user_id
     }
 
     /// Returns the owner of a guild, if known.
     #[must_use]
     pub(super) fn owner_of(&self, guild: GuildId) -> Option<UserId> {
-        self.read().guilds.get(&guild).map(|guild| guild.owner_id)
+        self.inner.read().guilds.get(&guild).map(|guild| guild.owner_id)
     }
 
     /// Returns the name of a channel.
     #[must_use]
     pub(super) fn name_of(&self, channel: ChannelId) -> Option<String> {
-        self.read().guilds.values().find_map(|guild| guild.channels.get(&channel)).map(|found| found.name.clone())
+        self.inner.read().guilds.values().find_map(|guild| guild.channels.get(&channel)).map(|found| found.name.clone())
     }
 
     /// Returns whether Chorus has these permissions in a channel; `None` if not known.
     #[must_use]
     pub(super) fn has_permissions(&self, channel: ChannelId, wanted: Permissions) -> Option<bool> {
-        let inner = self.read();
+        let inner = self.inner.read();
         let guild = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel))?;
         let me = guild.members.get(&inner.own_user_id?)?;
         Some(member_permissions_in(guild, guild.channels.get(&channel)?, me).contains(wanted))
@@ -161,7 +161,7 @@ impl GuildCache {
         wanted: Permissions,
         fits: impl Fn(&Role) -> bool,
     ) -> bool {
-        let inner = self.read();
+        let inner = self.inner.read();
         let Some(guild) = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel)) else {
             return false;
         };
@@ -188,7 +188,7 @@ impl GuildCache {
     /// Checks whether an agent can have this channel.
     #[must_use]
     pub(super) fn check_channel(&self, channel: ChannelId) -> ChannelFitness {
-        let inner = self.read();
+        let inner = self.inner.read();
         let Some(guild) = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel)) else {
             return ChannelFitness::Unknown;
         };
@@ -213,10 +213,6 @@ impl GuildCache {
             }
         }
         ChannelFitness::Fit(guild.id)
-    }
-
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Inner> {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Confirmations that are asked before something is done. In memory: after a restart none can be given.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use chorus_base::Ticks;
 use chorus_base::requester::Requester;
+use chorus_base::sync::Mutex;
 use uuid::Uuid;
 
 use super::response::{Button, Response, Style};
@@ -71,7 +71,7 @@ impl Confirmations {
     }
 
     fn insert(&self, id: Uuid, now: Ticks, by: &Requester, deed: PendingCommand) {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.0.lock();
         open.retain(|_, question| question.due > now);
         if open.len() >= MAX_OPEN
             && let Some(first) = open.iter().min_by_key(|(_, question)| question.due).map(|(id, _)| *id)
@@ -83,7 +83,7 @@ impl Confirmations {
 
     /// Takes a confirmation if it belongs to this person and has not expired.
     pub(super) fn take(&self, id: Uuid, now: Ticks, by: &Requester) -> ConfirmOutcome {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.0.lock();
         match open.get(&id) {
             Some(question) if question.due <= now => {}
             Some(question) if question.requester != by.to_string() => return ConfirmOutcome::WrongPerson,

@@ -25,6 +25,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
+use chorus_engine::KeyedMutex;
 use chorus_proto::ErrorKind;
 use serenity::model::application::{CommandInteraction, Interaction};
 use serenity::model::guild::Member;
@@ -35,7 +36,6 @@ use self::invocation::{Arguments, Caller, Invocation};
 use self::respond::{send_initial_response, send_outcome};
 use self::response::Response;
 use crate::app::DiscordApp;
-use crate::keyed_mutex::KeyedMutex;
 use crate::member::GuildMember;
 use crate::rest::interactions::{InitialResponse, InteractionRef};
 pub(crate) use command_rewrite::rewrite_commands;
@@ -60,7 +60,7 @@ pub struct SlashCommands {
     permits: Arc<Semaphore>,
     confirmations: confirmation::Confirmations,
     /// Lets one task at a time register the commands in a guild.
-    register_locks: KeyedMutex<()>,
+    register_locks: KeyedMutex<GuildId>,
     /// Lets one task at a time change the record of registered commands.
     registered_lock: Mutex<()>,
     /// The application whose commands these are; 0 if not known yet.

@@ -95,8 +95,7 @@ async fn registered_guilds(bridge: &DiscordApp) -> Vec<(ApplicationId, GuildId)>
 pub(crate) fn on_guild_left(bridge: &Arc<DiscordApp>, guild: GuildId) {
     let bridge = bridge.clone();
     bridge.tasks.clone().spawn(async move {
-        let registering = bridge.commands.register_locks.get(guild);
-        let _one_at_a_time = registering.lock().await;
+        let _one_at_a_time = bridge.commands.register_locks.lock(guild).await;
         let _noting = bridge.commands.registered_lock.lock().await;
         let Ok(told) = registered_hashes(&bridge.ops).await else { return };
         let ending = format!(":{guild}");
@@ -125,8 +124,7 @@ async fn register_with_retries(bridge: &DiscordApp, application: ApplicationId, 
 }
 
 async fn register_guild(bridge: &DiscordApp, application: ApplicationId, guild: GuildId) -> Result<(), RestError> {
-    let registering = bridge.commands.register_locks.get(guild);
-    let _one_at_a_time = registering.lock().await;
+    let _one_at_a_time = bridge.commands.register_locks.lock(guild).await;
     let bodies: Vec<Value> = COMMANDS.iter().map(Command::to_json).collect();
     let (key, hash) = (format!("{application}:{guild}"), hash_definitions(&bodies));
     let told = registered_hashes(&bridge.ops).await.unwrap_or_else(|failure| {

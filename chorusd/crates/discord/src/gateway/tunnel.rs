@@ -4,9 +4,10 @@
 
 use std::io;
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use chorus_base::sync::Mutex;
 use reqwest::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, redirect};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
@@ -71,7 +72,7 @@ impl Tunnel {
 
     /// Why the last connection could not be opened.
     pub(super) fn last_error(&self) -> Option<String> {
-        self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last_error.lock().clone()
     }
 }
 
@@ -87,7 +88,7 @@ async fn accept_connections(listener: &TcpListener, way: TunnelTarget) {
         serving.spawn(async move {
             // Stored before the stream ends.
             if let Err(problem) = forward(&mut stream, &client, (&target, &secret)).await {
-                *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(problem);
+                *why.lock() = Some(problem);
             }
         });
     }

@@ -14,9 +14,10 @@ mod threads;
 mod turn_stage;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use chorus_base::sync::Mutex;
 use chorus_config::discord::DiscordConfig as Config;
 use chorus_engine::ops::discord::claims::OpenClaim;
 use chorus_engine::ops::discord::{claims, finish_claim};
@@ -86,7 +87,7 @@ impl Inbound {
 
     /// Marks a channel as told that its messages cannot be read. Returns whether it is the first time.
     fn mark_unreadable(&self, channel: ChannelId) -> bool {
-        self.unreadable_reported.lock().unwrap_or_else(PoisonError::into_inner).insert(channel)
+        self.unreadable_reported.lock().insert(channel)
     }
 }
 
@@ -201,7 +202,7 @@ fn send_to_channel(
     if bridge.channels.agent_of(channel).is_none() || guild.is_some_and(|guild| !bridge.channels.serves(guild)) {
         return;
     }
-    let mut lines = bridge.inbound.workers.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut lines = bridge.inbound.workers.lock();
     lines.entry(channel).or_insert_with(|| ChannelHandle::start(bridge, channel)).send(note());
 }
 

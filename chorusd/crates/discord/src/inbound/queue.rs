@@ -1,8 +1,9 @@
 //! A queue of claimed messages for each agent. An agent processes one message after the other.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use chorus_base::sync::Mutex;
 use serenity::model::id::{ChannelId, MessageId};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -41,14 +42,10 @@ pub(super) enum QueuePosition {
 }
 
 impl AgentQueues {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, AgentQueue>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a message to the end of its agent's queue, and starts the queue if it was empty.
     pub(super) fn enqueue(&self, bridge: &Arc<DiscordApp>, claim: Claim) {
         let agent = claim.agent;
-        let mut desks = self.lock();
+        let mut desks = self.0.lock();
         if let Some(desk) = desks.get_mut(&agent) {
             desk.waiting.push_back(claim);
             return;
@@ -60,7 +57,7 @@ impl AgentQueues {
     /// Takes the next message of an agent, with the receiver of its edits. Removes the queue and returns `None` if
     /// there is none.
     fn dequeue(&self, agent: Uuid) -> Option<(Claim, watch::Receiver<Option<PendingEdit>>)> {
-        let mut desks = self.lock();
+        let mut desks = self.0.lock();
         let desk = desks.get_mut(&agent)?;
         let Some(claim) = desk.waiting.pop_front() else {
             desks.remove(&agent);
@@ -74,12 +71,12 @@ impl AgentQueues {
     /// Changes a message or removes it from its queue; if it is being processed, sends the edit to that task. Returns
     /// `None` if the message is in no queue.
     pub(super) fn apply_edit(&self, message: MessageId, wish: &PendingEdit) -> Option<QueuePosition> {
-        self.lock().values_mut().find_map(|desk| desk.apply_edit(message, wish))
+        self.0.lock().values_mut().find_map(|desk| desk.apply_edit(message, wish))
     }
 
     /// Returns the requests of all messages of a channel in the queues, the one being processed included.
     pub(super) fn requests_in_channel(&self, channel: ChannelId) -> Vec<(MessageId, MessageRequest)> {
-        let desks = self.lock();
+        let desks = self.0.lock();
         let all = desks.values().flat_map(|desk| {
             let current = desk.current.iter().map(|(claim, changes)| match &*changes.borrow() {
                 Some(PendingEdit::Changed(asked)) => (claim.channel, claim.message, asked.clone()),
@@ -93,7 +90,7 @@ impl AgentQueues {
 
     /// Counts the messages in an agent's queue, the one being processed included.
     pub(super) fn pending_count(&self, agent: Uuid) -> usize {
-        self.lock().get(&agent).map_or(0, |desk| desk.waiting.len() + usize::from(desk.current.is_some()))
+        self.0.lock().get(&agent).map_or(0, |desk| desk.waiting.len() + usize::from(desk.current.is_some()))
     }
 }
 
@@ -145,7 +142,7 @@ mod tests {
     fn a_message_that_waits_changes_and_the_one_at_work_hears_of_it() {
         let desks = AgentQueues::default();
         let desk = AgentQueue { waiting: (1..=4).map(claim).collect(), current: None };
-        desks.lock().insert(Uuid::nil(), desk);
+        desks.0.lock().insert(Uuid::nil(), desk);
         let (first, changes) = desks.dequeue(Uuid::nil()).unwrap();
         assert_eq!((first.message.get(), desks.pending_count(Uuid::nil())), (1, 4));
         let change = |message: u64, wish: &PendingEdit| desks.apply_edit(MessageId::new(message), wish);
@@ -162,6 +159,6 @@ mod tests {
         assert_eq!(desks.dequeue(Uuid::nil()).unwrap().0.request.text, "new");
         assert_eq!(change(1, &says), None, "it is over");
         assert_eq!(desks.dequeue(Uuid::nil()).unwrap().0.message.get(), 4);
-        assert!(desks.dequeue(Uuid::nil()).is_none() && desks.lock().is_empty());
+        assert!(desks.dequeue(Uuid::nil()).is_none() && desks.0.lock().is_empty());
     }
 }

@@ -2,8 +2,9 @@
 //! write there.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use chorus_base::sync::Mutex;
 use serenity::model::channel::{ChannelType, Message};
 use serenity::model::id::ChannelId;
 
@@ -21,7 +22,7 @@ pub(super) struct CheckedThreads(Mutex<HashSet<ChannelId>>);
 impl CheckedThreads {
     /// Returns whether the channel was not in the set.
     fn insert(&self, channel: ChannelId) -> bool {
-        let mut looked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looked = self.0.lock();
         if looked.len() >= MAX_CHECKED_THREADS {
             looked.clear();
         }
@@ -29,7 +30,7 @@ impl CheckedThreads {
     }
 
     fn remove(&self, channel: ChannelId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&channel);
+        self.0.lock().remove(&channel);
     }
 }
 

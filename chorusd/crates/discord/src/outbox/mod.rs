@@ -6,9 +6,10 @@ mod sender;
 
 use std::collections::HashMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use chorus_base::error::Result;
+use chorus_base::sync::Mutex;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::discord::outbox;
 use serenity::all::{ChannelId, MessageId, UserId};
@@ -92,9 +93,9 @@ impl Outbox {
         let channel = post.channel;
         let row = post.into_row()?;
         let nonce = row.nonce.clone();
-        self.lock_watchers().insert(nonce.clone(), tell);
+        self.0.watchers.lock().insert(nonce.clone(), tell);
         if let Err(failure) = outbox::enqueue(&self.0.ops, vec![row]).await {
-            self.lock_watchers().remove(&nonce);
+            self.0.watchers.lock().remove(&nonce);
             return Err(failure);
         }
         self.wake_sender(channel);
@@ -124,7 +125,7 @@ impl Outbox {
 
     /// Starts to send posts that another commit added to the outbox of a channel.
     pub fn wake_sender(&self, channel: ChannelId) {
-        let mut sending = self.0.active_senders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sending = self.0.active_senders.lock();
         if let Some(more) = sending.get_mut(&channel.get()) {
             *more = true;
         } else {
@@ -140,7 +141,7 @@ impl Outbox {
 
     /// Returns whether posts were added since the sender of a channel looked; if not, the sender is removed.
     fn has_more(&self, channel: ChannelId) -> bool {
-        let mut sending = self.0.active_senders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sending = self.0.active_senders.lock();
         let more = sending.get_mut(&channel.get()).is_some_and(std::mem::take);
         if !more {
             sending.remove(&channel.get());
@@ -150,15 +151,11 @@ impl Outbox {
 
     /// Sends the id of a posted message to its watcher, or drops the watcher if the post is given up.
     fn notify_watcher(&self, nonce: &str, message: Option<MessageId>) {
-        let mut watching = self.lock_watchers();
+        let mut watching = self.0.watchers.lock();
         if let (Some(tell), Some(message)) = (watching.remove(nonce), message) {
             let _ = tell.send(message);
         }
         watching.retain(|_, tell| !tell.is_closed());
-    }
-
-    fn lock_watchers(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<MessageId>>> {
-        self.0.watchers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the id of Chorus's own user.

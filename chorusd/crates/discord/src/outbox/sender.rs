@@ -60,7 +60,7 @@ pub(super) async fn run(posts: Outbox, channel: ChannelId) {
             () = tokio::time::sleep(wait) => {}
         }
     }
-    posts.0.active_senders.lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&channel.get());
+    posts.0.active_senders.lock().remove(&channel.get());
 }
 
 /// The outcome of a try.

@@ -1,8 +1,9 @@
 //! Listens to a turn without ever blocking it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use chorus_agent_core::turn_sink;
+use chorus_base::sync::Mutex;
 use chorus_proto::methods::send::TurnEvent;
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -31,26 +32,22 @@ impl ReplyListener {
 
     /// Returns the progress of the turn so far.
     pub(super) fn progress(&self) -> TurnProgress {
-        self.lock_progress().clone()
+        self.progress.lock().clone()
     }
 
     pub(super) fn turn_id(&self) -> Option<Uuid> {
-        self.lock_progress().turn
+        self.progress.lock().turn
     }
 
     /// Returns the name of the person who stopped the turn.
     pub(super) fn stopped_by(&self) -> Option<String> {
         self.running_turns.stopped_by(self.turn_id()?)
     }
-
-    fn lock_progress(&self) -> MutexGuard<'_, TurnProgress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl turn_sink::TurnListener for ReplyListener {
     fn try_send(&self, said: &TurnEvent) -> bool {
-        let mut heard = self.lock_progress();
+        let mut heard = self.progress.lock();
         let before = heard.turn;
         heard.apply(said);
         let turn = heard.turn;

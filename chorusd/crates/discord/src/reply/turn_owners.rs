@@ -1,10 +1,10 @@
 //! Running turns that were requested in channels: who may stop them, and who did.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_base::sync::Mutex;
 use chorus_engine::ops::discord::command_support;
 use chorus_engine::ops::resolve::with_expected_agent;
 use chorus_engine::ops::send::cancel;
@@ -33,21 +33,21 @@ struct RunningTurn {
 
 impl RunningTurns {
     pub fn insert(&self, turn: Uuid, asked: &TurnOwner) {
-        self.lock().entry(turn).or_insert_with(|| RunningTurn { owner: asked.clone(), stopped_by: None });
+        self.0.lock().entry(turn).or_insert_with(|| RunningTurn { owner: asked.clone(), stopped_by: None });
     }
 
     pub fn remove(&self, turn: Uuid) {
-        self.lock().remove(&turn);
+        self.0.lock().remove(&turn);
     }
 
     pub fn stopped_by(&self, turn: Uuid) -> Option<String> {
-        self.lock().get(&turn)?.stopped_by.clone()
+        self.0.lock().get(&turn)?.stopped_by.clone()
     }
 
     /// Records who stops a turn. Returns its agent and whether somebody else requested it. `any`: the person may stop
     /// turns of others.
     fn mark_stopped(&self, turn: Uuid, by: &Requester, any: bool) -> Result<(Uuid, bool)> {
-        let mut turns = self.lock();
+        let mut turns = self.0.lock();
         let turn = turns.get_mut(&turn).ok_or_else(turn_over_error)?;
         let foreign = !is_same_person(&turn.owner.by, by);
         if foreign && !any {
@@ -61,13 +61,9 @@ impl RunningTurns {
     }
 
     fn clear_stopped(&self, turn: Uuid) {
-        if let Some(turn) = self.lock().get_mut(&turn) {
+        if let Some(turn) = self.0.lock().get_mut(&turn) {
             turn.stopped_by = None;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, RunningTurn>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

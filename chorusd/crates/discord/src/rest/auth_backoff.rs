@@ -1,9 +1,9 @@
 //! Backs off after 401 responses instead of retrying at full rate. It still retries now and then, because a proxy in
 //! front of Discord may have produced the 401.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use chorus_base::sync::Mutex;
 use tokio::time::Instant;
 
 /// The pause after the first refusal; it doubles with each further one.
@@ -23,12 +23,12 @@ struct Pause {
 impl AuthBackoff {
     /// Returns whether requests are to be held back.
     pub(super) fn is_active(&self, now: Instant) -> bool {
-        self.lock().is_some_and(|pause| now < pause.until)
+        self.0.lock().is_some_and(|pause| now < pause.until)
     }
 
     /// Records that the token was refused. Requests that were in flight together count once.
     pub(super) fn record_refusal(&self, now: Instant) {
-        let mut pause = self.lock();
+        let mut pause = self.0.lock();
         let long = match *pause {
             Some(before) if now < before.until => return,
             Some(before) => (before.duration * 2).min(MAX_PAUSE),
@@ -39,11 +39,7 @@ impl AuthBackoff {
 
     /// Records that the token was accepted.
     pub(super) fn reset(&self) {
-        *self.lock() = None;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Pause>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock() = None;
     }
 }
 

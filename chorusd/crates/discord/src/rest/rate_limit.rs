@@ -2,9 +2,9 @@
 //! invalid requests.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use chorus_base::sync::Mutex;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use tokio::sync::Notify;
@@ -82,7 +82,7 @@ impl RateLimits {
             // Register before checking the state, so that no change is missed.
             let changed = self.changed.notified();
             let now = Instant::now();
-            let wait = match self.lock().try_acquire(path, now) {
+            let wait = match self.state.lock().try_acquire(path, now) {
                 Ok(bucket) => {
                     return Ok(Permit { limits: self, bucket, route: path.route.clone(), exempt: path.is_exempt });
                 }
@@ -101,17 +101,13 @@ impl RateLimits {
             }
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, LimitState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Permit<'_> {
     /// Updates the limits from a response; `refused` is the error in it.
     pub(super) fn update(&self, status: StatusCode, headers: &HeaderMap, refused: Option<&RestError>) {
         let now = Instant::now();
-        let mut known = self.limits.lock();
+        let mut known = self.limits.state.lock();
         let shared = header_text(headers, "x-ratelimit-scope") == Some("shared");
         let invalid = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS];
         if invalid.contains(&status) && !shared {
@@ -153,7 +149,7 @@ impl Permit<'_> {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        if let Some(bucket) = self.limits.lock().buckets.get_mut(&self.bucket) {
+        if let Some(bucket) = self.limits.state.lock().buckets.get_mut(&self.bucket) {
             bucket.in_flight = bucket.in_flight.saturating_sub(1);
         }
         self.limits.changed.notify_waiters();
@@ -336,6 +332,6 @@ mod tests {
         }
         let answer = path("callback", "1");
         assert_eq!(send(&limits, &answer, 0, &HeaderMap::new()).await, later(600, true));
-        assert_eq!(limits.lock().buckets.len(), MAX_PER_SECOND * 2);
+        assert_eq!(limits.state.lock().buckets.len(), MAX_PER_SECOND * 2);
     }
 }

@@ -1,9 +1,10 @@
 //! The in-memory index of all agents. Every request starts here, so looking up an agent costs no query.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
+use chorus_base::sync::RwLock;
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
@@ -60,18 +61,10 @@ pub struct AgentIndex {
 }
 
 impl AgentIndex {
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Inner> {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Inner> {
-        self.inner.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Inserts an agent, or replaces the one with its id.
     pub fn insert(&self, entry: AgentEntry) -> Arc<AgentEntry> {
         let entry = Arc::new(entry);
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         let id = entry.settings.id;
         if let Some(old) = inner.entries.insert(id, entry.clone()) {
             if old.settings.name != entry.settings.name {
@@ -90,7 +83,7 @@ impl AgentIndex {
 
     /// Removes an agent.
     pub fn remove(&self, id: Uuid) {
-        let mut inner = self.write();
+        let mut inner = self.inner.write();
         if let Some(old) = inner.entries.remove(&id) {
             inner.names.remove(&old.settings.name);
             inner.release_channel(&old);
@@ -102,39 +95,39 @@ impl AgentIndex {
 
     #[must_use]
     pub fn by_name(&self, name: &str) -> Option<Arc<AgentEntry>> {
-        let inner = self.read();
+        let inner = self.inner.read();
         inner.names.get(name).and_then(|id| inner.entries.get(id)).cloned()
     }
 
     #[must_use]
     pub fn by_id(&self, id: Uuid) -> Option<Arc<AgentEntry>> {
-        self.read().entries.get(&id).cloned()
+        self.inner.read().entries.get(&id).cloned()
     }
 
     /// Returns the agent that has this channel.
     #[must_use]
     pub fn by_channel(&self, channel: u64) -> Option<Arc<AgentEntry>> {
-        let inner = self.read();
+        let inner = self.inner.read();
         inner.channels.get(&channel).and_then(|id| inner.entries.get(id)).cloned()
     }
 
     /// Returns all agents, sorted by name.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<AgentEntry>> {
-        let inner = self.read();
+        let inner = self.inner.read();
         inner.names.values().filter_map(|id| inner.entries.get(id)).cloned().collect()
     }
 
     /// Returns all names, sorted.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        self.read().names.keys().cloned().collect()
+        self.inner.read().names.keys().cloned().collect()
     }
 
     /// Returns the agent for requests that name none: the selected one, else the only one.
     #[must_use]
     pub fn default_agent(&self) -> Option<Arc<AgentEntry>> {
-        let inner = self.read();
+        let inner = self.inner.read();
         let only = || if inner.names.len() == 1 { inner.names.values().next().copied() } else { None };
         inner.selected.or_else(only).and_then(|id| inner.entries.get(&id)).cloned()
     }
@@ -142,13 +135,13 @@ impl AgentIndex {
     /// Returns the agent selected with `agent use`.
     #[must_use]
     pub fn selected(&self) -> Option<Arc<AgentEntry>> {
-        let inner = self.read();
+        let inner = self.inner.read();
         inner.selected.and_then(|id| inner.entries.get(&id)).cloned()
     }
 
     /// Selects an agent.
     pub fn select(&self, id: Option<Uuid>) {
-        self.write().selected = id;
+        self.inner.write().selected = id;
     }
 }
 

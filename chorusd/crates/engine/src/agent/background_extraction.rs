@@ -2,14 +2,15 @@
 //! there, and if they never come, the findings of the rules stand in. Each window has one attempt.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use chorus_agent_core::AgentSettings;
 use chorus_agent_core::compaction::CompactionPlan;
 use chorus_agent_core::compaction_notes::ExtractionResult;
 use chorus_agent_core::effect::CallModel;
 use chorus_agent_core::event::AgentCommand;
+use chorus_base::sync::Mutex;
 use chorus_llm::ModelRef;
 use chorus_proto::WorkingSet;
 use chorus_session::message::{ContextNo, StoredMessage, Totals};
@@ -65,7 +66,7 @@ impl RunningExtractions {
     /// Registers an extraction and cancels the agent's earlier one.
     fn register(&self, agent: Uuid, stop: &CancellationToken) -> CancellationToken {
         let token = stop.child_token();
-        let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(agent, token.clone());
+        let before = self.0.lock().insert(agent, token.clone());
         before.inspect(CancellationToken::cancel);
         token
     }

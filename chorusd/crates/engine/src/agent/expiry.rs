@@ -2,11 +2,12 @@
 //! does not change with the wall clock.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_agent_core::event::{AgentCommand, CommandOutcome};
 use chorus_base::Ticks;
+use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
 use futures_util::StreamExt as _;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -82,13 +83,9 @@ impl Inner {
 }
 
 impl DeadlineTimers {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sets or removes the deadline of an agent. Setting the same deadline again changes nothing.
     pub fn set(&self, agent: Uuid, due: Option<Ticks>) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let first = match due {
             None => {
                 inner.remove(agent);
@@ -104,7 +101,7 @@ impl DeadlineTimers {
 
     /// Makes the timer of a deadline fire again at `rings`, if that is still the agent's deadline.
     pub fn rearm(&self, agent: Uuid, due: Ticks, rings: Ticks) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let first = inner.due(agent) == Some(due) && inner.schedule(agent, due, rings);
         drop(inner);
         if first {
@@ -115,13 +112,13 @@ impl DeadlineTimers {
     /// Returns the deadline of an agent.
     #[must_use]
     pub fn due(&self, agent: Uuid) -> Option<Ticks> {
-        self.inner().due(agent)
+        self.inner.lock().due(agent)
     }
 
     /// Removes the timers that are due and returns their agents, each with its deadline.
     #[must_use]
     pub fn take_due(&self, now: Ticks) -> Vec<(Uuid, Ticks)> {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let mut due = Vec::new();
         while let Some((rings, agent)) = inner.queue.first().copied().filter(|(rings, _)| *rings <= now) {
             inner.queue.remove(&(rings, agent));
@@ -145,7 +142,7 @@ impl DeadlineTimers {
     }
 
     fn next_fire(&self) -> Option<Ticks> {
-        self.inner().queue.first().map(|(rings, _)| *rings)
+        self.inner.lock().queue.first().map(|(rings, _)| *rings)
     }
 
     /// Waits until a timer may be due.

@@ -1,9 +1,10 @@
 //! Trims ended contexts from the journal in batches, once no idle contexts are expiring. When thousands expire at the
 //! same time, appends then do not also have to wait for the trimming.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use chorus_base::sync::Mutex;
 use chorus_proto::ErrorKind;
 use chorus_session::message::ContextNo;
 use tokio::time::timeout;
@@ -23,18 +24,18 @@ pub(super) struct TrimQueue(Mutex<(Vec<ContextNo>, bool)>);
 impl TrimQueue {
     /// Adds a context. Returns true if the caller must call [`run`].
     pub(super) fn push(&self, context: ContextNo) -> bool {
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.0.lock();
         inner.0.push(context);
         !std::mem::replace(&mut inner.1, true)
     }
 
     fn requeue(&self, contexts: Vec<ContextNo>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.extend(contexts);
+        self.0.lock().0.extend(contexts);
     }
 
     /// Removes a batch. If there is none, marks [`run`] as ended.
     fn pop_batch(&self) -> Option<Vec<ContextNo>> {
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.0.lock();
         let rest = inner.0.len().saturating_sub(BATCH_SIZE);
         let some = inner.0.split_off(rest);
         inner.1 = !some.is_empty();

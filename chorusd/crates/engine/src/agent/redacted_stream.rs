@@ -1,8 +1,9 @@
 //! Redacts secrets in a model's reply: in the stream, and in what is recorded.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
+use chorus_base::sync::Mutex;
 use chorus_llm::{CallError, Models, Reply, StreamEvent};
 use chorus_proto::ToolCall;
 use chorus_redact::{Redactor, StreamRedactor, redact_tool_calls};
@@ -35,7 +36,7 @@ impl<F: Fn(StreamEvent)> RedactedStream<F> {
     /// Pushes a piece. Text that may be the start of a secret is held back until that is decided.
     pub(super) fn push(&self, piece: StreamEvent) {
         let Some(flows) = &self.redactors else { return (self.forward)(piece) };
-        let mut flows = flows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut flows = flows.lock();
         let piece = match piece {
             StreamEvent::Text(text) => StreamEvent::Text(flows.text.push(text)),
             StreamEvent::Thinking(text) => StreamEvent::Thinking(flows.thinking.push(text)),
@@ -52,7 +53,7 @@ impl<F: Fn(StreamEvent)> RedactedStream<F> {
     /// Forwards what was held back. A reply may be cut off anywhere, and its end must not show part of a secret.
     pub(super) fn finish(&self) {
         let Some(flows) = &self.redactors else { return };
-        let mut flows = flows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut flows = flows.lock();
         let thinking = flows.thinking.finish(true);
         self.forward_non_empty(StreamEvent::Thinking(thinking));
         let text = flows.text.finish(true);

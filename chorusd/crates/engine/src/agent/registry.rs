@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chorus_agent_core::AgentSettings;
@@ -11,6 +11,7 @@ use chorus_agent_core::context::{Context, Deadline};
 use chorus_agent_core::event::AgentCommand;
 use chorus_agent_core::window::WindowBudget;
 use chorus_base::error::{Error, Result};
+use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
 use chorus_llm::Models;
 use chorus_proto::{ContextInfo, EventType};
@@ -117,7 +118,7 @@ impl Registry {
     /// Starts the idle timers of the contexts that were live before this start. Each has at least its grace period
     /// left.
     pub fn start_timers(&self) {
-        for head in self.inner().live.values() {
+        for head in self.inner.lock().live.values() {
             self.idle_timers.set(head.agent, self.deadline_after_restart(head).map(|deadline| deadline.due));
         }
     }
@@ -137,7 +138,7 @@ impl Registry {
     /// Loads the contexts in which a turn was running when the daemon ended, so that those turns are closed.
     pub async fn close_open_turns(self: &Arc<Self>) {
         let open: Vec<Uuid> =
-            self.inner().live.values().filter(|head| head.turn.is_some()).map(|head| head.agent).collect();
+            self.inner.lock().live.values().filter(|head| head.turn.is_some()).map(|head| head.agent).collect();
         for agent in open {
             if let Err(failure) = self.ask(agent, AgentCommand::Wake).await {
                 tracing::warn!(%agent, %failure, "a turn that was cut off is not closed");
@@ -149,7 +150,7 @@ impl Registry {
     pub async fn end_turns(self: &Arc<Self>) {
         self.closing.store(true, Ordering::SeqCst);
         // Agents that become active from here on check the flag.
-        let active: Vec<Uuid> = self.inner().actors.keys().copied().collect();
+        let active: Vec<Uuid> = self.inner.lock().actors.keys().copied().collect();
         let told = active.into_iter().map(|agent| async move {
             if let Err(failure) = self.ask(agent, AgentCommand::EndTurns).await {
                 tracing::warn!(%agent, %failure, "a turn is not told to end before its context is saved");
@@ -171,10 +172,6 @@ impl Registry {
     /// Emits an event to observers, without waiting for it.
     pub fn emit_event(&self, kind: EventType, agent: Option<String>, data: Value) {
         drop(self.store.journal.emit(vec![NewEvent { at: self.clock.now(), kind, agent, data }]));
-    }
-
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends a command to an agent and waits for the reply.
@@ -215,7 +212,7 @@ impl Registry {
 
     fn post_envelope(self: &Arc<Self>, agent: Uuid, letter: Envelope) -> Result<(), TrySendError<Envelope>> {
         // Under the lock, which a retiring actor holds too: no envelope ends up in a mailbox that has no reader.
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let actor = match inner.actors.get(&agent) {
             Some(actor) => actor,
             None => {
@@ -231,13 +228,13 @@ impl Registry {
     /// Removes an actor whose task ended without retiring, which only a bug can cause, so that a new one can start. Its
     /// memory is lost; the context is what the journal has.
     async fn respawn(&self, agent: Uuid) -> Result<()> {
-        let dead = self.inner().actors.get(&agent).cloned().filter(mpsc::Sender::is_closed);
+        let dead = self.inner.lock().actors.get(&agent).cloned().filter(mpsc::Sender::is_closed);
         let Some(dead) = dead else { return Ok(()) };
         tracing::error!(%agent, "the task of an agent has ended by itself; its context is read back from the journal");
         // Commits what the dead actor had queued before the head is read.
         self.store.journal.ping().await?;
         let head = self.store.journal.live_contexts().await?.into_iter().find(|head| head.agent == agent);
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         // Unless another request did so in the meantime.
         if inner.actors.get(&agent).is_some_and(|actor| actor.same_channel(&dead)) {
             inner.actors.remove(&agent);
@@ -251,7 +248,7 @@ impl Registry {
 
     /// Removes an actor that has nothing in progress. Returns false if a request came in the meantime.
     pub(super) fn retire(&self, agent: Uuid, mailbox: &mpsc::Receiver<Envelope>) -> bool {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         if !mailbox.is_empty() {
             return false;
         }
@@ -265,7 +262,7 @@ impl Registry {
 
     /// Removes an actor whose context stays live in the journal. Returns false if a request came in the meantime.
     pub(super) fn unload(&self, agent: Uuid, mailbox: &mpsc::Receiver<Envelope>) -> bool {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         let gone = mailbox.is_empty() && inner.actors.remove(&agent).is_some();
         if gone {
             self.eviction_timers.set(agent, None);
@@ -280,7 +277,7 @@ impl Registry {
         context: Option<&Context>,
         prompt_size: Option<ConversationSize>,
     ) {
-        let mut inner = self.inner();
+        let mut inner = self.inner.lock();
         self.idle_timers.set(agent, context.and_then(|context| context.deadline).map(|deadline| deadline.due));
         match context {
             Some(context) => inner.live.insert(agent, to_head(agent, context)),
@@ -294,12 +291,12 @@ impl Registry {
 
     /// Whether a context could not be loaded completely at the last attempt.
     pub(super) fn is_damaged(&self, context: ContextNo) -> bool {
-        self.inner().damaged_contexts.contains(&context)
+        self.inner.lock().damaged_contexts.contains(&context)
     }
 
     /// Stores whether a context could not be loaded completely.
     pub(super) fn set_damaged(&self, context: ContextNo, is_damaged: bool) {
-        let damaged = &mut self.inner().damaged_contexts;
+        let damaged = &mut self.inner.lock().damaged_contexts;
         let _ = if is_damaged { damaged.insert(context) } else { damaged.remove(&context) };
     }
 
@@ -313,19 +310,19 @@ impl Registry {
     /// Returns the numbers of an agent's live context.
     #[must_use]
     pub fn context_info(&self, agent: Uuid) -> Option<ContextInfo> {
-        self.inner().live.get(&agent).map(to_context_info)
+        self.inner.lock().live.get(&agent).map(to_context_info)
     }
 
     /// Returns the numbers of all live contexts.
     #[must_use]
     pub fn context_infos(&self) -> HashMap<Uuid, ContextInfo> {
-        self.inner().live.iter().map(|(agent, head)| (*agent, to_context_info(head))).collect()
+        self.inner.lock().live.iter().map(|(agent, head)| (*agent, to_context_info(head))).collect()
     }
 
     /// Returns for each agent the estimated tokens of conversation in its next request, or `None` if it has no context.
     #[must_use]
     pub fn prompt_tokens(&self, agents: impl Iterator<Item = (Uuid, WindowBudget)>) -> Vec<Option<u64>> {
-        let inner = self.inner();
+        let inner = self.inner.lock();
         let tokens = |(agent, budget): (Uuid, WindowBudget)| {
             let head = inner.live.get(&agent)?;
             let measured = inner.prompt_sizes.get(&agent).and_then(|shown| shown.tokens(budget));
@@ -338,20 +335,20 @@ impl Registry {
     #[must_use]
     pub fn unsaved_agents(&self) -> Vec<Uuid> {
         let unsaved = |head: &ContextRow| head.totals.messages > head.saved_messages;
-        self.inner().live.values().filter(|head| unsaved(head)).map(|head| head.agent).collect()
+        self.inner.lock().live.values().filter(|head| unsaved(head)).map(|head| head.agent).collect()
     }
 
     /// Returns the agents that have a live context.
     #[must_use]
     pub fn live_agents(&self) -> Vec<Uuid> {
-        self.inner().live.keys().copied().collect()
+        self.inner.lock().live.keys().copied().collect()
     }
 
     /// Returns the agents whose context refers to a matching session in the journal or is saved in one, each with that
     /// session.
     #[must_use]
     pub fn agents_referring_to(&self, session: impl Fn(Uuid) -> bool) -> Vec<(Uuid, Uuid)> {
-        let inner = self.inner();
+        let inner = self.inner.lock();
         inner
             .live
             .values()
@@ -366,7 +363,7 @@ impl Registry {
     /// Returns the sessions that live contexts were saved as, restored from or continue from.
     #[must_use]
     pub fn sessions_in_use(&self) -> HashSet<Uuid> {
-        let inner = self.inner();
+        let inner = self.inner.lock();
         let of = |head: &ContextRow| [head.base_session, head.saved_session, head.parent];
         inner.live.values().flat_map(of).flatten().collect()
     }

@@ -2,9 +2,9 @@
 //! user who waits for a reply must not wait for notes and summaries first.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use chorus_base::sync::Mutex;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -82,7 +82,7 @@ impl TurnPriority {
     }
 
     fn turn_counter(&self, provider: &str) -> watch::Sender<usize> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         match all.get(provider) {
             Some(turns) => turns.clone(),
             None => all.entry(provider.to_owned()).or_default().clone(),

@@ -1,10 +1,10 @@
 //! The open questions, in memory.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_base::sync::Mutex;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::approvals::{Approval, Status};
 use tokio::sync::futures::Notified;
@@ -74,22 +74,18 @@ impl PendingGuard<'_> {
 impl Drop for PendingGuard<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
-            self.pending.entries().remove(&id);
+            self.pending.entries.lock().remove(&id);
         }
     }
 }
 
 impl PendingApprovals {
-    fn entries(&self) -> MutexGuard<'_, HashMap<String, PendingEntry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Inserts a question, claimed so that nobody can answer it yet. Returns `None` if its id is taken.
     ///
     /// # Errors
     /// `busy` if the agent has too many.
     pub(super) fn insert(&self, open: OpenQuestion) -> Result<Option<oneshot::Receiver<ApprovalOutcome>>> {
-        let mut entries = self.entries();
+        let mut entries = self.entries.lock();
         if entries.values().filter(|entry| entry.question.agent == open.agent).count() >= MAX_OPEN_PER_AGENT {
             return Err(Error::new(
                 ErrorKind::Busy,
@@ -113,17 +109,17 @@ impl PendingApprovals {
     }
 
     pub(super) fn get(&self, id: &str) -> Option<OpenQuestion> {
-        self.entries().get(id).filter(|entry| entry.recorded).map(|entry| entry.question.clone())
+        self.entries.lock().get(id).filter(|entry| entry.recorded).map(|entry| entry.question.clone())
     }
 
     /// Claims a question. Returns false if it is gone or claimed already.
     pub(super) fn claim(&self, id: &str) -> bool {
-        self.entries().get_mut(id).is_some_and(|entry| !std::mem::replace(&mut entry.claimed, true))
+        self.entries.lock().get_mut(id).is_some_and(|entry| !std::mem::replace(&mut entry.claimed, true))
     }
 
     /// Marks a question as recorded, and ends its claim.
     pub(super) fn release(&self, id: &str) {
-        if let Some(entry) = self.entries().get_mut(id) {
+        if let Some(entry) = self.entries.lock().get_mut(id) {
             entry.recorded = true;
             entry.claimed = false;
         }
@@ -137,14 +133,14 @@ impl PendingApprovals {
 
     /// Removes a question and sends the outcome to the waiting call.
     pub(super) fn resolve(&self, id: &str, told: ApprovalOutcome) {
-        if let Some(entry) = self.entries().remove(id) {
+        if let Some(entry) = self.entries.lock().remove(id) {
             // If the call is gone, nobody needs the outcome.
             let _ = entry.outcome_sender.send(told);
         }
     }
 
     pub(super) fn open_approvals(&self, agent: Option<Uuid>) -> Vec<Approval> {
-        let entries = self.entries();
+        let entries = self.entries.lock();
         let wanted =
             entries.values().filter(|entry| entry.recorded && agent.is_none_or(|agent| entry.question.agent == agent));
         let mut open: Vec<Approval> = wanted.map(|entry| entry.question.approval.clone()).collect();
@@ -154,11 +150,11 @@ impl PendingApprovals {
     }
 
     pub(super) fn total(&self) -> usize {
-        self.entries().len()
+        self.entries.lock().len()
     }
 
     pub(super) fn count(&self, agent: Uuid) -> usize {
-        self.entries().values().filter(|entry| entry.question.agent == agent).count()
+        self.entries.lock().values().filter(|entry| entry.question.agent == agent).count()
     }
 }
 

@@ -6,10 +6,10 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
+use chorus_base::sync::Mutex;
 use chorus_proto::ErrorKind;
 use chorus_proto::lock_file::{LOCK_FILE, LockHolder};
 
@@ -64,7 +64,7 @@ impl InstanceLock {
     /// Writes into the lock file that the daemon listens at `socket`, and `asked` if that is the path it was told to
     /// use instead.
     pub fn record_socket(&self, socket: &Path, asked: &Path) {
-        let mut held = self.lock_file();
+        let mut held = self.lock_file.lock();
         if held.is_stopping {
             return;
         }
@@ -75,7 +75,7 @@ impl InstanceLock {
 
     /// Removes the socket from the lock file, so that clients that look for the daemon see that it is stopping.
     pub fn clear_socket(&self) {
-        let mut held = self.lock_file();
+        let mut held = self.lock_file.lock();
         held.is_stopping = true;
         (held.holder.socket, held.holder.requested_socket) = (None, None);
         held.rewrite();
@@ -102,7 +102,7 @@ impl InstanceLock {
             }
         }
         let path = self.home.join(LOCK_FILE);
-        let mut held = self.lock_file();
+        let mut held = self.lock_file.lock();
         let found = path.metadata().ok().map(|found| FileIdentity::from_metadata(&found));
         if found.is_some() && found == held.file.metadata().ok().map(|ours| FileIdentity::from_metadata(&ours)) {
             return Ok(false);
@@ -118,10 +118,6 @@ impl InstanceLock {
         write_holder(&mut file, &held.holder).map_err(failed)?;
         held.file = file;
         Ok(true)
-    }
-
-    fn lock_file(&self) -> MutexGuard<'_, LockFile> {
-        self.lock_file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

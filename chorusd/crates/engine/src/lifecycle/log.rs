@@ -4,9 +4,10 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
+use chorus_base::sync::Mutex;
 use chorus_redact::Redactor;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -53,7 +54,7 @@ fn open_log_file(path: &Path) -> io::Result<(File, u64)> {
 impl LogWriter {
     /// Returns the log file, for output that does not go through the logger.
     pub fn file(&self) -> io::Result<File> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).file.try_clone()
+        self.0.lock().file.try_clone()
     }
 }
 
@@ -63,7 +64,7 @@ pub struct LineWriter<'a>(&'a LogWriter);
 
 impl io::Write for LineWriter<'_> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let mut inner = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.0.0.lock();
         let redactor = inner.redactor.clone();
         let clean = redactor.redact_bytes(line);
         if inner.echo {

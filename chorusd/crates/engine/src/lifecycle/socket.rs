@@ -6,10 +6,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::create_private;
+use chorus_base::sync::Mutex;
 use chorus_proto::ErrorKind;
 use interprocess::local_socket::tokio::Listener;
 use interprocess::local_socket::traits::Stream as _;
@@ -34,12 +35,12 @@ impl SocketPath {
     /// Returns the path of the socket.
     #[must_use]
     pub fn get(&self) -> PathBuf {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     /// Changes the path.
     pub fn set(&self, path: PathBuf) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = path;
+        *self.0.lock() = path;
     }
 }
 

@@ -1,9 +1,9 @@
 //! Remembers the last history that a requester was shown, so that its numbers can select sessions.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use chorus_base::requester::Requester;
+use chorus_base::sync::Mutex;
 use uuid::Uuid;
 
 /// The limit on remembered users; the one whose last history is the oldest is forgotten.
@@ -48,7 +48,7 @@ impl HistoryNumbers {
     /// Remembers the page that `by` was shown, whose first session has the number `first`. Without `agent` it is a
     /// history of all agents.
     pub fn record_page(&self, by: &Requester, agent: Option<Uuid>, first: u64, ids: Vec<Uuid>) {
-        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.0.lock();
         memory.clock += 1;
         let clock = memory.clock;
         let page = (clock, NumberedPage { first_number: first, ids });
@@ -73,7 +73,7 @@ impl HistoryNumbers {
     /// of all agents.
     #[must_use]
     pub fn find(&self, by: &Requester, agent: Uuid, number: u64) -> Option<Uuid> {
-        let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let memory = self.0.lock();
         let user = memory.users.get(&by.to_string())?;
         let mut pages: Vec<&(u64, NumberedPage)> =
             user.agents.get(&agent).into_iter().chain(&user.all_agents).collect();

@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
+use chorus_base::sync::Mutex;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::import::ImportFormat;
 use uuid::Uuid;
@@ -48,13 +49,9 @@ impl<T> Default for Transfers<T> {
 }
 
 impl<T> Transfers<T> {
-    fn lock_state(&self) -> std::sync::MutexGuard<'_, TransfersState<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Opens a transfer and returns its number; fails with `busy` if the connection has too many open.
     pub fn open(&self, connection: u64, of: T, file: File) -> Result<u64> {
-        let mut inner = self.lock_state();
+        let mut inner = self.0.lock();
         if inner.open.keys().filter(|(of, _)| *of == connection).count() >= MAX_OPEN_PER_CONNECTION {
             return Err(Error::new(
                 ErrorKind::Busy,
@@ -75,9 +72,8 @@ impl<T> Transfers<T> {
         number: u64,
         act: impl FnOnce(&mut Transfer<T>) -> Result<R>,
     ) -> Result<R> {
-        let spool =
-            self.lock_state().open.get(&(connection, number)).cloned().ok_or_else(|| unknown_transfer(number))?;
-        let mut spool = spool.lock().unwrap_or_else(PoisonError::into_inner);
+        let spool = self.0.lock().open.get(&(connection, number)).cloned().ok_or_else(|| unknown_transfer(number))?;
+        let mut spool = spool.lock();
         act(&mut spool)
     }
 
@@ -95,15 +91,15 @@ impl<T> Transfers<T> {
     /// # Errors
     /// `not_found`, or `busy` while bytes are being appended.
     pub fn remove(&self, connection: u64, number: u64) -> Result<Transfer<T>> {
-        let spool = self.lock_state().open.remove(&(connection, number)).ok_or_else(|| unknown_transfer(number))?;
+        let spool = self.0.lock().open.remove(&(connection, number)).ok_or_else(|| unknown_transfer(number))?;
         Arc::into_inner(spool)
-            .map(|spool| spool.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .map(|spool| spool.into_inner())
             .ok_or_else(|| Error::new(ErrorKind::Busy, "bytes are still being added").hint("wait for their answer"))
     }
 
     /// Drops all transfers of a connection.
     pub fn close_connection(&self, connection: u64) {
-        self.lock_state().open.retain(|(of, _), _| *of != connection);
+        self.0.lock().open.retain(|(of, _), _| *of != connection);
     }
 }
 

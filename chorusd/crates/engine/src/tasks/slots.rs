@@ -1,8 +1,9 @@
 //! The slots of running tasks: limits how many may run, and lets callers wait for output or the end.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use chorus_base::sync::Mutex;
 use chorus_store::catalog::TaskRow;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -66,7 +67,7 @@ pub(super) struct SlotGuard {
 
 impl Drop for SlotGuard {
     fn drop(&mut self) {
-        self.slots.lock_state().slots.remove(&self.number);
+        self.slots.state.lock().slots.remove(&self.number);
         self.slots.changed.send_replace(());
     }
 }
@@ -91,19 +92,15 @@ impl TaskWatcher {
 }
 
 impl TaskSlots {
-    fn lock_state(&self) -> MutexGuard<'_, SlotsState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Restores the last number and the counts from the table.
     pub(super) fn restore(&self, last: u64, ended: HashMap<Uuid, u64>) {
-        let mut inner = self.lock_state();
+        let mut inner = self.state.lock();
         (inner.last_number, inner.ended) = (last, ended);
     }
 
     /// Acquires a slot for one more task of `agent`.
     pub(super) fn acquire(self: &Arc<Self>, agent: Uuid) -> Result<SlotGuard, String> {
-        let mut inner = self.lock_state();
+        let mut inner = self.state.lock();
         if inner.closed {
             return Err("the daemon is stopping: nothing is started in the background any more".into());
         }
@@ -132,7 +129,7 @@ impl TaskSlots {
 
     /// Marks the task in a slot as running.
     pub(super) fn set_running(&self, number: u64, row: TaskRow) {
-        if let Some(slot) = self.lock_state().slots.get_mut(&number) {
+        if let Some(slot) = self.state.lock().slots.get_mut(&number) {
             slot.row = Some(row);
         }
         self.changed.send_replace(());
@@ -141,7 +138,7 @@ impl TaskSlots {
     /// Frees the slot of an ended task. Returns the task if its agent is to be notified now. If the agent or the daemon
     /// is going away, the task is kept for the caller that stops them, who sends the notification.
     pub(super) fn finish(&self, number: u64, ended: EndedTask) -> Option<EndedTask> {
-        let mut inner = self.lock_state();
+        let mut inner = self.state.lock();
         inner.slots.remove(&number);
         let agent = ended.row.agent;
         *inner.ended.entry(agent).or_default() += 1;
@@ -158,7 +155,7 @@ impl TaskSlots {
 
     /// Returns how many tasks are running and how many have ended.
     pub(super) fn counts(&self, agent: Option<Uuid>) -> (u64, u64) {
-        let inner = self.lock_state();
+        let inner = self.state.lock();
         let meant = |of: Uuid| agent.is_none_or(|agent| agent == of);
         let running = inner.slots.values().filter(|slot| slot.row.is_some() && meant(slot.agent)).count();
         let ended = inner.ended.iter().filter(|(of, _)| meant(**of)).map(|(_, count)| count).sum();
@@ -167,7 +164,7 @@ impl TaskSlots {
 
     /// Returns the running tasks of an agent, oldest first.
     pub(super) fn running_of(&self, agent: Uuid) -> Vec<TaskRow> {
-        let inner = self.lock_state();
+        let inner = self.state.lock();
         inner.slots.values().filter(|slot| slot.agent == agent).filter_map(|slot| slot.row.clone()).collect()
     }
 
@@ -185,24 +182,24 @@ impl TaskSlots {
     }
 
     fn find_running<T>(&self, id: &str, found: impl FnOnce(&Slot) -> T) -> Option<T> {
-        let inner = self.lock_state();
+        let inner = self.state.lock();
         inner.slots.values().find(|slot| slot.row.as_ref().is_some_and(|row| row.id == id)).map(found)
     }
 
     /// Stops all tasks of an agent and blocks new ones.
     pub(super) async fn stop_and_block_agent(&self, agent: Uuid) -> Vec<EndedTask> {
-        self.lock_state().blocked.insert(agent);
+        self.state.lock().blocked.insert(agent);
         self.stop_matching(|of| of == agent).await
     }
 
     /// Allows an agent to start tasks again.
     pub(super) fn unblock_agent(&self, agent: Uuid) {
-        self.lock_state().blocked.remove(&agent);
+        self.state.lock().blocked.remove(&agent);
     }
 
     /// Stops all tasks and blocks new ones for good.
     pub(super) async fn close(&self) -> Vec<EndedTask> {
-        self.lock_state().closed = true;
+        self.state.lock().closed = true;
         self.stop_matching(|_| true).await
     }
 
@@ -212,7 +209,7 @@ impl TaskSlots {
         loop {
             changed.mark_unchanged();
             {
-                let mut inner = self.lock_state();
+                let mut inner = self.state.lock();
                 let mut left = inner.slots.values().filter(|slot| which(slot.agent)).peekable();
                 if left.peek().is_none() {
                     let (meant, rest) =

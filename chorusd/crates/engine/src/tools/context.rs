@@ -16,8 +16,8 @@ use chorus_store::Store;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::agent_locks::AgentLocks;
 use super::{FileLocks, ToolHost};
+use crate::KeyedMutex;
 use crate::approvals::Approvals;
 use crate::tasks::Tasks;
 
@@ -34,9 +34,9 @@ pub struct ToolServices {
     /// Background tasks.
     pub tasks: Tasks,
     /// Admits one git command at a time per workspace.
-    pub git_locks: AgentLocks,
+    pub git_locks: KeyedMutex<Uuid>,
     /// Admits one change of docs/ at a time per agent.
-    pub docs_locks: AgentLocks,
+    pub docs_locks: KeyedMutex<Uuid>,
     /// Set once the daemon is complete.
     pub host: OnceLock<Weak<dyn ToolHost>>,
 }
@@ -103,8 +103,8 @@ impl ToolServices {
             sandbox: Sandbox::new(program, home),
             file_locks: FileLocks::default(),
             tasks,
-            git_locks: AgentLocks::default(),
-            docs_locks: AgentLocks::default(),
+            git_locks: KeyedMutex::default(),
+            docs_locks: KeyedMutex::default(),
             host: OnceLock::new(),
         })
     }

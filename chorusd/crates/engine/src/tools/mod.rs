@@ -1,7 +1,6 @@
 //! Tools that a model may call. Errors are returned to the model as results; only failures after which the daemon
 //! cannot go on end the turn.
 
-mod agent_locks;
 mod bash;
 mod bash_background;
 mod context;

@@ -7,10 +7,11 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use chorus_base::Durability;
 use chorus_base::private_fs::sync;
+use chorus_base::sync::Mutex;
 
 use super::super::journal::{JournalPosition, crc32};
 
@@ -75,13 +76,13 @@ impl PositionFile {
 
     /// Returns the position as of the last commit.
     pub fn position(&self) -> JournalPosition {
-        *self.last_position.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.last_position.lock()
     }
 
     /// Stores the position after a commit, and writes it to the file if commits are synced. Otherwise
     /// [`PositionFile::sync`] writes it.
     pub fn record_commit(&self, reached: JournalPosition) {
-        *self.last_position.lock().unwrap_or_else(PoisonError::into_inner) = reached;
+        *self.last_position.lock() = reached;
         if self.durability == Durability::Always {
             self.write(reached);
         }

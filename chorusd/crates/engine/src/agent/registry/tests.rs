@@ -79,7 +79,7 @@ async fn a_context_left_alone_leaves_memory_and_comes_back() {
         assert!(matches!(answer.unwrap().reply, CommandOutcome::Done));
         // The actor replies before it retires.
         tokio::task::yield_now().await;
-        !registry.inner().actors.contains_key(&facts.id)
+        !registry.inner.lock().actors.contains_key(&facts.id)
     };
     assert_eq!(append(&registry, &facts, "one").await, Ok(1));
     assert!(!rest().await);
@@ -102,10 +102,10 @@ async fn an_agent_whose_task_has_died_goes_on_from_the_journal() {
     let id = facts.id;
     assert_eq!(append(&registry, &facts, "before").await, Ok(1));
     // The head in memory may be older than the journal.
-    registry.inner().live.remove(&id);
+    registry.inner.lock().live.remove(&id);
     let (dead, mailbox) = mpsc::channel(1);
     drop(mailbox);
-    registry.inner().actors.insert(id, dead);
+    registry.inner.lock().actors.insert(id, dead);
     let both = tokio::join!(append(&registry, &facts, "one"), append(&registry, &facts, "two"));
     assert_eq!((both.0.unwrap() + both.1.unwrap(), registry.context_info(id).unwrap().messages), (5, 3));
 }

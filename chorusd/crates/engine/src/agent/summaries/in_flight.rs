@@ -1,9 +1,10 @@
 //! Tracks which summaries are in flight, and lets callers wait for them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use chorus_base::Ticks;
+use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -34,7 +35,7 @@ pub(super) struct InFlightGuard {
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        let signs = self.all.sessions().remove(&self.session);
+        let signs = self.all.sessions.lock().remove(&self.session);
         self.all.wait_timers.set(self.session, None);
         signs.inspect(|signs| signs.done.cancel());
     }
@@ -43,7 +44,7 @@ impl Drop for InFlightGuard {
 impl InFlightSummaries {
     /// Marks a summary as in flight. Returns `None` if it is already.
     pub(super) fn begin(self: &Arc<Self>, session: Uuid) -> Option<InFlightGuard> {
-        let mut sessions = self.sessions();
+        let mut sessions = self.sessions.lock();
         if sessions.contains_key(&session) {
             return None;
         }
@@ -53,14 +54,14 @@ impl InFlightSummaries {
 
     /// Whether the summary of a session is in flight.
     pub(super) fn contains(&self, session: Uuid) -> bool {
-        self.sessions().contains_key(&session)
+        self.sessions.lock().contains_key(&session)
     }
 
     /// Waits until it is no longer in flight, or until `late`. Returns whether it was in flight.
     pub(super) async fn wait_until_done(&self, session: Uuid, late: Ticks) -> bool {
         let signs = {
             // Under the lock: after the guard is dropped, nothing would remove the timer again.
-            let sessions = self.sessions();
+            let sessions = self.sessions.lock();
             let Some(signs) = sessions.get(&session).cloned() else { return false };
             self.wait_timers.set(session, Some(late));
             signs
@@ -77,13 +78,9 @@ impl InFlightSummaries {
         loop {
             self.wait_timers.wait_for_timer(clock).await;
             for (session, _) in self.wait_timers.take_due(clock.ticks()) {
-                let signs = self.sessions().get(&session).cloned();
+                let signs = self.sessions.lock().get(&session).cloned();
                 signs.inspect(|signs| signs.timed_out.cancel());
             }
         }
-    }
-
-    fn sessions(&self) -> MutexGuard<'_, HashMap<Uuid, Signals>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

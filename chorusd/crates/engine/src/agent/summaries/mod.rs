@@ -7,12 +7,13 @@ mod request;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_agent_core::AgentSettings;
 use chorus_agent_core::effect::SessionDraft;
 use chorus_base::error::{Error, Result};
+use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
 use chorus_llm::{ModelRef, Models};
 use chorus_proto::{EventType, SessionHeader, SummarySource, Trigger};
@@ -189,7 +190,7 @@ impl Summaries {
     /// Returns the permits of the provider of the agent's model.
     fn permits_of(&self, facts: &AgentSettings) -> Arc<Semaphore> {
         let provider = self.target(facts).map(|target| target.provider).unwrap_or_default();
-        let mut calls = self.provider_permits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.provider_permits.lock();
         calls.entry(provider).or_insert_with(|| Arc::new(Semaphore::new(MAX_CALLS_PER_PROVIDER))).clone()
     }
 

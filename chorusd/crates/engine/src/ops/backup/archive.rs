@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chorus_base::error::{Error, Result};
+use chorus_base::sync::Mutex as SyncMutex;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::backup::{
     ArchiveBeginParams, ArchiveBeginResult, ArchiveReadParams, ArchiveReadResult, Summary,
@@ -46,12 +47,8 @@ impl std::fmt::Debug for ArchiveStreams {
 }
 
 impl ArchiveStreams {
-    fn lock_state(&self) -> std::sync::MutexGuard<'_, StreamsState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn open(&self, connection: u64, pieces: mpsc::Receiver<Chunk>) -> u64 {
-        let mut inner = self.lock_state();
+        let mut inner = self.0.lock();
         inner.next += 1;
         let number = inner.next;
         inner.open.insert((connection, number), Arc::new(Mutex::new(pieces)));
@@ -60,7 +57,7 @@ impl ArchiveStreams {
 
     /// Drops the archives of a connection; their backups end at the next chunk.
     pub fn close_connection(&self, connection: u64) {
-        self.lock_state().open.retain(|(of, _), _| *of != connection);
+        self.0.lock().open.retain(|(of, _), _| *of != connection);
     }
 }
 
@@ -104,12 +101,12 @@ async fn make_archive(ops: &Ops, archive: ArchiveSink<ChunkWriter>) -> Result<Su
 pub async fn read(ops: &Ops, connection: u64, params: ArchiveReadParams) -> Result<ArchiveReadResult> {
     let key = (connection, params.archive);
     let pieces =
-        ops.backups.archives.lock_state().open.get(&key).cloned().ok_or_else(|| unknown_archive(params.archive))?;
+        ops.backups.archives.0.lock().open.get(&key).cloned().ok_or_else(|| unknown_archive(params.archive))?;
     let piece = pieces.lock().await.recv().await;
     match piece {
         Some(Chunk::Data(bytes)) => Ok(ArchiveReadResult { data_base64: STANDARD.encode(bytes), summary: None }),
         Some(Chunk::End(made)) => {
-            ops.backups.archives.lock_state().open.remove(&key);
+            ops.backups.archives.0.lock().open.remove(&key);
             Ok(ArchiveReadResult { data_base64: String::new(), summary: Some((*made)?) })
         }
         None => Err(unknown_archive(params.archive)),

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use chorus_base::error::Result;
+use chorus_base::sync::Mutex;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -115,29 +116,25 @@ impl DiscordHandle {
 
     #[must_use]
     pub fn state(&self) -> ConnectionState {
-        self.lock_link().state.clone()
+        self.link.lock().state.clone()
     }
 
     /// Sets the state. Connected is set by [`DiscordHandle::on_guilds_loaded`] only.
     pub fn set_state(&self, state: ConnectionState) {
-        *self.lock_link() = ConnectionLink { state, is_open: false };
+        *self.link.lock() = ConnectionLink { state, is_open: false };
     }
 
     /// Records that a connection is open. It counts as connected once [`DiscordHandle::on_guilds_loaded`] is called.
     pub fn on_opened(&self) {
-        self.lock_link().is_open = true;
+        self.link.lock().is_open = true;
     }
 
     /// Records that the first data of the connection is processed. Does nothing if another state was set since.
     pub fn on_guilds_loaded(&self) {
-        let mut link = self.lock_link();
+        let mut link = self.link.lock();
         if link.is_open {
             *link = ConnectionLink { state: ConnectionState::Connected, is_open: false };
         }
-    }
-
-    fn lock_link(&self) -> MutexGuard<'_, ConnectionLink> {
-        self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the number of guilds that Chorus is in.
@@ -152,7 +149,7 @@ impl DiscordHandle {
 
     /// Records why posts for a channel wait; `None` if none waits.
     pub fn set_post_block(&self, channel: u64, why: Option<String>) {
-        let mut waiting = self.blocked_posts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.blocked_posts.lock();
         match why {
             Some(why) => waiting.insert(channel, why),
             None => waiting.remove(&channel),
@@ -162,20 +159,20 @@ impl DiscordHandle {
     /// Returns the channels that posts wait for, with the reason.
     #[must_use]
     pub fn blocked_posts(&self) -> Vec<(u64, String)> {
-        let waiting = self.blocked_posts.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.blocked_posts.lock();
         waiting.iter().map(|(channel, why)| (*channel, why.clone())).collect()
     }
 
     /// Returns descriptions of the guilds that invited Chorus but are not served.
     #[must_use]
     pub fn unserved_guilds(&self) -> Vec<String> {
-        let strangers = self.unserved_guilds.lock().unwrap_or_else(PoisonError::into_inner);
+        let strangers = self.unserved_guilds.lock();
         strangers.iter().map(|(id, name)| guild_allowlist::describe_unserved(*id, name.as_deref())).collect()
     }
 
     /// Changes the set of those guilds.
     pub fn with_unserved_guilds<T>(&self, change: impl FnOnce(&mut BTreeMap<u64, Option<String>>) -> T) -> T {
-        change(&mut self.unserved_guilds.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.unserved_guilds.lock())
     }
 }
 

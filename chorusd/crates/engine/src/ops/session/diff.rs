@@ -1,10 +1,10 @@
 //! The operation `session.diff`.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use chorus_agent_core::context::{PageBudget, fit_message};
 use chorus_base::error::Result;
+use chorus_base::sync::Mutex;
 use chorus_proto::methods::session_tree::{DiffLine, DiffParams, DiffResult, Side};
 use chorus_session::content_eq::has_same_content;
 use chorus_session::message::StoredMessage;
@@ -48,12 +48,12 @@ type HashPair = [String; 2];
 
 impl SessionOverlaps {
     fn find(&self, pair: &HashPair) -> Option<u64> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         known.iter().find(|(of, _)| of == pair).map(|(_, common)| *common)
     }
 
     fn remember(&self, pair: HashPair, common: u64) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.retain(|(of, _)| *of != pair);
         known.push_back((pair, common));
         if known.len() > MAX_PAIRS {

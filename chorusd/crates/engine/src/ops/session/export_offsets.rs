@@ -1,8 +1,8 @@
 //! Remembers positions in exported texts, so that the next piece need not be rendered from the beginning.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
+use chorus_base::sync::Mutex;
 use chorus_proto::methods::export::ExportFormat;
 use chorus_session::export::Progress;
 
@@ -31,14 +31,14 @@ pub type TextKey = (String, ExportFormat);
 impl ExportPositions {
     /// Returns the last position up to `offset`; the beginning of the text if none is known.
     pub fn before(&self, of: &TextKey, offset: u64) -> ExportPosition {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         let of_text = known.iter().filter(|(text, point)| text == of && point.offset <= offset);
         of_text.map(|(_, point)| *point).max_by_key(|point| point.offset).unwrap_or_default()
     }
 
     /// Remembers a position in a text.
     pub fn remember(&self, of: TextKey, point: ExportPosition) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.retain(|(text, other)| *text != of || other.offset != point.offset);
         let same = known.iter().filter(|(text, _)| *text == of).count();
         if same >= MAX_PER_TEXT

@@ -1,8 +1,9 @@
 //! The effective configuration: that of the start with the changes of `settings set`.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use chorus_base::error::Result;
+use chorus_base::sync::RwLock;
 use chorus_config::{Config, RUNTIME_SETTINGS};
 use chorus_store::Store;
 
@@ -19,13 +20,13 @@ impl EffectiveConfig {
     /// Applies the settings in `store` again.
     pub async fn reload(&self, store: &Store, config: &Config) -> Result<()> {
         let new = Arc::new(apply_settings(store, config).await?);
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = new;
+        *self.0.write() = new;
         Ok(())
     }
 
     #[must_use]
     pub fn current(&self) -> Arc<Config> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().clone()
     }
 }
 

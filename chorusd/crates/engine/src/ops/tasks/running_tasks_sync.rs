@@ -2,9 +2,10 @@
 //! because its holder may be waiting for that turn to end.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use chorus_base::error::Result;
+use chorus_base::sync::Mutex;
 use chorus_config::agent::AgentConfig;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -24,12 +25,8 @@ pub struct RunningTasksSync {
 impl RunningTasksSync {
     /// Records that the running tasks of this agent have changed.
     pub fn mark_changed(&self, agent: Uuid) {
-        self.lock_changed().insert(agent);
+        self.changed.lock().insert(agent);
         self.notify.notify_one();
-    }
-
-    fn lock_changed(&self) -> std::sync::MutexGuard<'_, HashSet<Uuid>> {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -45,7 +42,7 @@ pub async fn run(ops: Arc<Ops>, stop: CancellationToken) {
 
 /// Syncs agent.json of all changed agents.
 pub async fn sync_changed(ops: &Ops) {
-    let due = std::mem::take(&mut *ops.running_tasks_sync.lock_changed());
+    let due = std::mem::take(&mut *ops.running_tasks_sync.changed.lock());
     for agent in due {
         if let Err(failure) = sync_agent(ops, agent).await {
             tracing::warn!(%agent, %failure, "agent.json does not list what the agent has running");

@@ -2,7 +2,7 @@
 //! granted in it. Chains of such turns are limited.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_agent_core::event::AgentCommand;
@@ -10,6 +10,7 @@ use chorus_agent_core::turn::TurnRequest;
 use chorus_agent_core::turn_sink::{TurnListener, TurnSink};
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_base::sync::Mutex;
 use chorus_base::{Ticks, new_id};
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{Author, ErrorKind, NewMessage, Role, Source, SourceKind};
@@ -46,15 +47,11 @@ struct LimitsState {
 }
 
 impl AgentMessageLimits {
-    fn lock_state(&self) -> MutexGuard<'_, LimitsState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts a message that `from` sends in the turn `of`, and that begins the turn `begins`. Fails if a limit is
     /// reached.
     fn count_message(&self, from: Uuid, of: Uuid, begins: Uuid, now: Ticks) -> Result<()> {
         let limit = |what: String, hint: &str| Err(Error::new(ErrorKind::LimitReached, what).hint(hint));
-        let mut inner = self.lock_state();
+        let mut inner = self.0.lock();
         let hops = inner.hops.get(&of).map_or(1, |hops| hops + 1);
         if hops > MAX_HOPS {
             let what = format!("agents have passed this on {MAX_HOPS} times already, and it goes no further");
@@ -80,7 +77,7 @@ impl AgentMessageLimits {
     }
 
     fn on_turn_ended(&self, turn: Uuid) {
-        self.lock_state().hops.remove(&turn);
+        self.0.lock().hops.remove(&turn);
     }
 }
 
@@ -110,7 +107,7 @@ impl TurnListener for AcceptanceListener {
             TurnEvent::Queued { before, .. } => format!("it comes to it after {before} others"),
             _ => return true,
         };
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(how);
+        self.outcome.lock().get_or_insert(how);
         self.accepted.notify_one();
         true
     }
@@ -166,7 +163,7 @@ pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, messa
     if let Some(ended) = told {
         ended.map_err(|e| Error::internal(e.to_string()))??;
     }
-    let how = taken.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let how = taken.outcome.lock().take();
     let how = how.unwrap_or_else(|| "it has worked on it".into());
     Ok(format!("{to} has the message, and {how}; its answer does not come back by itself"))
 }
@@ -188,7 +185,7 @@ mod tests {
         }
         assert_eq!(kind(relay.count_message(agent, turns[3], turns[4], now)), Some(ErrorKind::LimitReached));
         relay.on_turn_ended(turns[3]);
-        assert_eq!(relay.lock_state().hops.len(), 2);
+        assert_eq!(relay.0.lock().hops.len(), 2);
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl Edit<'_> {
         let path = self.path.to_string();
         let wrong = |e| describe_name_error(folder.as_fd(), name, &path, e);
         let status = fstat(folder).map_err(wrong)?;
-        let _lock = self.locks.lock((status.st_dev, status.st_ino), name);
+        let _lock = self.locks.blocking_lock((status.st_dev, status.st_ino, name.to_owned()));
         temp_names::remove_stale(folder.as_fd());
         let old = read_old_file(folder.as_fd(), name, &path, reads)?;
         let (bytes, told) = change(old.as_ref())?;

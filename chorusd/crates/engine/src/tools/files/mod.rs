@@ -4,7 +4,6 @@ pub(super) mod append_file;
 mod atomic_write;
 pub(super) mod create_file;
 mod line_format;
-mod locks;
 mod path_param;
 pub(super) mod str_replace;
 mod temp_names;
@@ -19,16 +18,20 @@ use chorus_permissions::{Action, WorkspacePaths};
 
 use super::ToolContext;
 use super::tool::{Tool as _, ToolOutcome};
+use crate::KeyedMutex;
 use append_file::AppendFile;
 pub use atomic_write::Edit;
 use create_file::CreateFile;
-pub use locks::FileLocks;
 use path_param::PathParam;
 use str_replace::StrReplace;
 pub use view::LineRange;
 use view::View;
 pub use workspace::Workspace;
 pub use workspace_path::WorkspacePath;
+
+/// Admits one writer per file at a time, across calls, turns and agents. The key is the device and inode of the folder,
+/// because two paths may lead to one workspace, and the name of the file.
+pub type FileLocks = KeyedMutex<(u64, u64, String)>;
 
 /// Returns the action of a file tool, with exactly the path that the tool opens.
 fn file_action(tool: &str, path: &PathParam, scene: &ToolContext) -> Result<String, String> {
