@@ -39,7 +39,7 @@ pub fn build_background(header: &SessionHeader, found: &WorkingSet) -> String {
     for (title, items) in item_lists(found) {
         let items: Vec<String> =
             newest_items(items, MAX_ITEMS).map(|item| one_line(&truncate_chars(&item.text, MAX_ITEM_CHARS))).collect();
-        if !items.is_empty() && text.len() < MAX_BACKGROUND_CHARS {
+        if !items.is_empty() && text.chars().count() < MAX_BACKGROUND_CHARS {
             let _ = write!(text, "\n{title}: {}", items.join(" · "));
         }
     }
@@ -169,6 +169,17 @@ mod tests {
         let long: Vec<Item> = items(&["x".repeat(5000).as_str(); 30]);
         let huge = WorkingSet { decisions: long.clone(), open_tasks: long.clone(), files_touched: long, ..found };
         assert!(build_background(&header(Some(&"y".repeat(9000))), &huge).chars().count() <= MAX_BACKGROUND_CHARS);
+    }
+
+    #[test]
+    fn the_length_of_the_background_counts_characters_not_bytes() {
+        let found = WorkingSet {
+            decisions: items(&["決".repeat(200).as_str(); 4]),
+            open_tasks: items(&["Write the test."]),
+            ..WorkingSet::default()
+        };
+        let text = build_background(&header(None), &found);
+        assert!(text.len() > MAX_BACKGROUND_CHARS && text.ends_with("\nOpen tasks: Write the test."), "{text}");
     }
 
     #[test]
