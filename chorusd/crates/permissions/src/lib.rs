@@ -4,6 +4,8 @@
 //! Everything here is pure: the verdict depends on the profile, the action and the paths of the workspace only.
 //! docs/PERMISSIONS.md describes how shell commands are parsed and what the patterns see of them.
 //!
+//! `examples/judge_action.rs` judges an action by a preset or an inline profile. In code:
+//!
 //! ```
 //! use chorus_permissions::{Profile, ProfileSpec};
 //! use chorus_proto::methods::permissions::{BashMode, Decision};

@@ -4,7 +4,8 @@
 //! A secret becomes `[redacted:<kind>:<fingerprint>]`. The fingerprint distinguishes two secrets and identifies the
 //! same one again. It is keyed with a random key of the home, so that nobody who reads it can test guesses.
 //!
-//! A stream is cleaned piece by piece; what may be the beginning of a secret is held back until the rest decides:
+//! A stream is cleaned piece by piece; what may be the beginning of a secret is held back until the rest decides.
+//! `examples/clean_stream.rs` cleans standard input so:
 //!
 //! ```
 //! use std::sync::Arc;
