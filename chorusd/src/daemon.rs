@@ -20,8 +20,9 @@ use chorus_config::{Config, DurabilityMode};
 use chorus_discord::Discord;
 use chorus_engine::agent::agent_index::AgentIndex;
 use chorus_engine::agent::registry::Registry;
-use chorus_engine::agent::summaries::Summaries;
+use chorus_engine::agent::summaries::{Summaries, SummaryServices};
 use chorus_engine::agent::{eviction, expiry};
+use chorus_engine::approvals::Approvals;
 use chorus_engine::lifecycle::instance_lock::InstanceLock;
 use chorus_engine::lifecycle::instance_watch::InstanceWatch;
 use chorus_engine::lifecycle::signals::StopSignals;
@@ -41,6 +42,7 @@ use chorus_llm::Models;
 use chorus_proto::paths::{HOME_SOCKET, InstancePaths};
 use chorus_proto::{EventType, Trigger};
 use chorus_redact::Redactor;
+use chorus_sandbox::Sandbox;
 use chorus_store::Store;
 use futures_util::StreamExt as _;
 use jiff::tz::TimeZone;
@@ -182,33 +184,53 @@ impl Daemon {
             })
         };
         let store = Arc::new(Store::open(&places.home, config.durability(), &on_fatal, clock.now(), redactor.clone())?);
-        let directory = Arc::new(AgentIndex::default());
+        let agents = Arc::new(AgentIndex::default());
         let tasks = TaskTracker::new();
         let heads = ops::agent::destroy::end_destroyed_contexts(&store, store.journal.live_contexts().await?).await?;
         let (live, home) = (heads.len(), places.home.clone());
-        let models = Arc::new(Models::new(&config, &home, clock.clone()).with_redactor(redactor));
+        let models = Arc::new(Models::new(&config, &home, clock.clone(), redactor.clone()));
         let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::system()));
-        let places_of = (program, &*home);
-        let world = ToolServices::new(store.clone(), models.clone(), clock.clone(), config.approval_timeout, places_of);
-        world.sandbox.hide_paths(hidden_paths(places, &config));
-        let sessions_lock = Arc::<tokio::sync::RwLock<()>>::default();
-        let summaries = Summaries::new(
+        let approvals = Approvals::new(store.clone(), clock.clone(), config.approval_timeout, redactor.clone());
+        let approvals = Arc::new(approvals);
+        let background_tasks = tasks::Tasks::new(store.clone(), clock.clone());
+        let sandbox = Arc::new(Sandbox::new(program, &home));
+        sandbox.hide_paths(hidden_paths(places, &config));
+        let tools = ToolServices::new(
             store.clone(),
             models.clone(),
-            usage.clone(),
-            directory.clone(),
             clock.clone(),
-            (home.clone(), sessions_lock.clone()),
-            tasks.clone(),
+            approvals.clone(),
+            background_tasks.clone(),
+            sandbox.clone(),
+            redactor.clone(),
         );
-        let registry = Registry::new(store.clone(), directory.clone(), home, summaries, world, tasks.clone(), heads);
+        let sessions_lock = Arc::<tokio::sync::RwLock<()>>::default();
+        let summaries = Summaries::new(SummaryServices {
+            store: store.clone(),
+            models: models.clone(),
+            usage: usage.clone(),
+            redactor: redactor.clone(),
+            agents: agents.clone(),
+            clock: clock.clone(),
+            home: home.clone(),
+            sessions_lock: sessions_lock.clone(),
+            tasks: tasks.clone(),
+        });
+        let registry =
+            Registry::new(store.clone(), agents.clone(), home, summaries.clone(), tools.clone(), tasks.clone(), heads);
         let in_force = EffectiveConfig::load(&store, &config).await?;
         let discord = ops::discord::DiscordHandle::new(config.discord.is_configured());
         let ops = Arc::new(Ops {
             effective_config: in_force,
             store,
             registry,
-            agents: directory,
+            summaries,
+            approvals,
+            tasks: background_tasks,
+            sandbox,
+            git_locks: tools.git_locks.clone(),
+            redactor,
+            agents,
             models,
             usage,
             started_at: clock.now(),
@@ -233,10 +255,9 @@ impl Daemon {
             discord,
         });
         let outside: Arc<dyn ToolHost> = ops.clone();
-        let _ = ops.registry.services.host.set(Arc::downgrade(&outside));
-        let in_background = &ops.registry.services.tasks;
-        in_background.set_host(Arc::downgrade(&(ops.clone() as Arc<dyn tasks::TaskHost>)));
-        let recovered = in_background.recover().await?;
+        let _ = tools.host.set(Arc::downgrade(&outside));
+        ops.tasks.set_host(Arc::downgrade(&(ops.clone() as Arc<dyn tasks::TaskHost>)));
+        let recovered = ops.tasks.recover().await?;
         load_agents(&ops).await?;
         // Before the scan of the directories: a directory that is moved back must be found by it.
         if let Err(failure) = ops::trash::recovery::recover_unfinished(&ops).await {
@@ -248,7 +269,7 @@ impl Daemon {
             tracing::warn!(%failure, "cannot tell whether the audit log is whole");
         }
         // An approval that cannot be closed now counts as denied nevertheless, since nobody waits for it.
-        if let Err(failure) = ops.registry.services.approvals.deny_left_open().await {
+        if let Err(failure) = ops.approvals.deny_left_open().await {
             tracing::warn!(%failure, "what was asked before the start cannot be closed");
         }
         if !ops.config.resume_on_start {
@@ -300,7 +321,7 @@ impl Daemon {
         }
         self.tasks.spawn(expiry::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn(eviction::run(self.ops.registry.clone(), stop.clone()));
-        self.tasks.spawn(self.ops.registry.summaries.clone().run_timers());
+        self.tasks.spawn(self.ops.summaries.clone().run_timers());
         self.tasks.spawn(run_maintenance(self.ops.clone(), stop.clone()));
         self.tasks.spawn(ops::tasks::running_tasks_sync::run(self.ops.clone(), stop.clone()));
         self.tasks.spawn(announce_recovered_tasks(self.ops.clone(), std::mem::take(&mut self.recovered_tasks)));
@@ -328,12 +349,12 @@ impl Daemon {
             let registry = self.ops.registry.clone();
             async move { registry.end_turns().await }
         });
-        self.ops.registry.summaries.stop();
-        let in_background = self.ops.registry.services.tasks.clone();
+        self.ops.summaries.stop();
+        let in_background = self.ops.tasks.clone();
         let ending = tokio::spawn({
             let ops = self.ops.clone();
             async move {
-                let ended = ops.registry.services.tasks.close().await;
+                let ended = ops.tasks.close().await;
                 ops::tasks::running_tasks_sync::sync_changed(&ops).await;
                 ended
             }
@@ -444,7 +465,7 @@ async fn announce_recovered_tasks(ops: Arc<Ops>, recovered: RecoveredTasks) {
     if let Err(failure) = ops::tasks::running_tasks_sync::mark_outdated(&ops).await {
         tracing::warn!(%failure, "cannot tell which agents list tasks that do not run");
     }
-    ops.registry.services.tasks.notify_recovered(recovered).await;
+    ops.tasks.notify_recovered(recovered).await;
 }
 
 /// Does the housekeeping after the start, and with `durability = "interval"` syncs the journal from then on.
@@ -479,7 +500,7 @@ async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
             unclean_stop::clear_marker(&ops.home);
         }
     }
-    tokio::spawn(ops.registry.summaries.clone().backfill());
+    tokio::spawn(ops.summaries.clone().backfill());
     // After the scan as well, since a session that it finds counts as used now.
     tokio::spawn(ops::session::expire::run_daily(ops.clone(), stop));
     if ops.config.durability == DurabilityMode::Interval {

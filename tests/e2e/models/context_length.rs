@@ -40,7 +40,7 @@ fn discovered(server: &ModelServer, configured: bool) -> Vec<ModelInfo> {
     fs::write(&file, text).expect("config.toml");
     let config = config::load(&file, |_| None).expect("a configuration");
     let places = if configured { Vec::new() } else { vec![LocalServer { name: "here".into(), base_url }] };
-    let models = Models::new(&config, folder.path(), Clock::system()).for_tests(
+    let models = Models::new(&config, folder.path(), Clock::system(), super::redactor()).for_tests(
         places,
         RetryPolicy::default(),
         Arc::new(|| 0.0),
@@ -101,7 +101,7 @@ fn a_server_that_is_spoken_to_in_messages_is_asked_too() {
     let text = format!("[providers.mine]\nkind = \"anthropic\"\nbase_url = \"{}\"\n", server.url());
     fs::write(&file, text).expect("config.toml");
     let config = config::load(&file, |_| None).expect("a configuration");
-    let models = Models::new(&config, folder.path(), Clock::system());
+    let models = Models::new(&config, folder.path(), Clock::system(), super::redactor());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let found = runtime.block_on(models.discover());
     let listed = found.providers[0].models.iter().map(|model| (&*model.id, model.context_length)).collect::<Vec<_>>();

@@ -169,7 +169,7 @@ fn servers_of_this_machine_are_found_where_they_are_looked_for() {
             .into()
     };
     let bent = |url| {
-        Models::new(&config, folder.path(), chorus_clock::Clock::system()).for_tests(
+        Models::new(&config, folder.path(), chorus_clock::Clock::system(), super::redactor()).for_tests(
             places(url),
             RetryPolicy::default(),
             Arc::new(|| 0.0),

@@ -20,10 +20,16 @@ use chorus_config as config;
 use chorus_llm::retry::RetryPolicy;
 use chorus_llm::{CallError, ModelRef, ModelRequest, Models, Reply, StreamEvent};
 use chorus_proto::{Message, NewMessage, Role};
+use chorus_redact::Redactor;
 use chorus_tests::model_server::ModelServer;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
+
+/// A redactor without a home.
+fn redactor() -> Arc<Redactor> {
+    Arc::new(Redactor::new(|| [0; 32]))
+}
 
 /// The model of each wire format.
 const CLAUDE: &str = "anthropic/claude-test";
@@ -69,7 +75,8 @@ impl Rig {
         let config = config::load(&file, |_| None).expect("a configuration");
         // No waits between tries but those that the server asks for, or that a server on its way up is given.
         let policy = RetryPolicy { base: Duration::ZERO, ..RetryPolicy::default() };
-        let models = Models::new(&config, home.path(), clock).for_tests(Vec::new(), policy, Arc::new(|| 0.0));
+        let models =
+            Models::new(&config, home.path(), clock, redactor()).for_tests(Vec::new(), policy, Arc::new(|| 0.0));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         Self { server, models: Arc::new(models), runtime: runtime.expect("a runtime"), _home: home }
     }

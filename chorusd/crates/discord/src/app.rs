@@ -89,6 +89,6 @@ impl DiscordApp {
     /// Redacts the secrets in `text`.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
-        self.ops.models.redactor().redact_text(text).into_owned()
+        self.ops.redactor.redact_text(text).into_owned()
     }
 }

@@ -13,7 +13,7 @@ use chorus_base::sync::{Mutex, RwLock};
 use chorus_clock::Clock;
 use chorus_config::{Config, Price, Provider, ProviderKind};
 use chorus_proto::Attachment;
-use chorus_redact::{FingerprintKey, Redactor};
+use chorus_redact::Redactor;
 use reqwest::Client;
 use tokio_util::sync::CancellationToken;
 
@@ -71,9 +71,15 @@ impl fmt::Debug for Models {
 
 impl Models {
     /// Creates the registry of the models of `config`, with the result of an earlier discovery in `home`. Dates come
-    /// from `clock`; limits and waits use the machine's clock. Sends no requests.
+    /// from `clock`; limits and waits use the machine's clock. `redactor` learns every key as it is read, those that
+    /// are readable now at once. Reads files: blocks. Sends no requests.
     #[must_use]
-    pub fn new(config: &Config, home: &Path, clock: Clock) -> Self {
+    pub fn new(config: &Config, home: &Path, clock: Clock, redactor: Arc<Redactor>) -> Self {
+        for provider in config.providers.values() {
+            if let Ok(Some(key)) = api_key::read_key(provider) {
+                redactor.add_own_key(&key);
+            }
+        }
         let file = home.join(MODEL_CATALOG_FILE);
         let local = if config.discovery_local { discovery::default_local_servers() } else { Vec::new() };
         let found = discovery::load_catalog(&file, config);
@@ -89,7 +95,7 @@ impl Models {
             learned: LearnedLimits::default(),
             clients: Mutex::default(),
             clock,
-            redactor: Arc::new(Redactor::new(FingerprintKey::default)),
+            redactor,
             discovering: tokio::sync::Mutex::default(),
         }
     }
@@ -100,20 +106,8 @@ impl Models {
         Self { local, policy, chance, ..self }
     }
 
-    /// Sets the redactor, and registers all keys that are readable now with it. Reads files: blocks.
-    #[must_use]
-    pub fn with_redactor(self, redactor: Arc<Redactor>) -> Self {
-        for provider in self.configured.values() {
-            if let Ok(Some(key)) = api_key::read_key(provider) {
-                redactor.add_own_key(&key);
-            }
-        }
-        Self { redactor, ..self }
-    }
-
     /// The redactor, which knows every key that was read.
-    #[must_use]
-    pub fn redactor(&self) -> &Arc<Redactor> {
+    pub(crate) fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 

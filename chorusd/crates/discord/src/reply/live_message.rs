@@ -137,7 +137,7 @@ async fn edit_until_end(
 
 fn progress_body(bridge: &DiscordApp, mut heard: TurnProgress) -> MessageBody {
     // The agent may be allowed to see secrets; a channel never is.
-    let redactor = bridge.ops.models.redactor();
+    let redactor = &bridge.ops.redactor;
     heard.text = redactor.redact_truncated(heard.text);
     let stop = heard.turn.map(|turn| Button {
         custom_id: format!("stop:{turn}"),

@@ -69,7 +69,7 @@ impl LiveReply {
         // Wait for it, so that no edit arrives after the final message. Each of its requests has a deadline.
         let _ = self.live_task.await;
         let heard = self.listener.progress();
-        let redactor = self.app.ops.models.redactor();
+        let redactor = &self.app.ops.redactor;
         let bodies = final_message::final_bodies(&result, &heard.text, self.listener.stopped_by().as_deref(), redactor);
         let ReplyTarget { channel, message, about } = self.target;
         let mut rows = Vec::with_capacity(bodies.len());

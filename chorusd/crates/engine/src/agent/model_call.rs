@@ -85,7 +85,7 @@ async fn try_call(
     drop(asked);
     tracing::debug!(agent = %name, %turn, step, left_out = prompt.left_out, model = %target, "asking the model");
     let (at, estimated) = (registry.clock.now(), chorus_llm::tokens_of_request(&prompt.request));
-    let redactor = facts.redact.then(|| registry.models.redactor());
+    let redactor = facts.redact.then_some(&registry.redactor);
     let hearing = RedactedStream::new(redactor, |piece| forward_output(registry, &name, turn, &voices, piece));
     let answered = registry.models.call(&target, &prompt.request, &|piece| hearing.push(piece), cancel).await;
     hearing.finish();

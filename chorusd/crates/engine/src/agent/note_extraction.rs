@@ -202,7 +202,7 @@ impl Extraction<'_> {
             _ => {}
         }
         let said = reply.structured_output().to_owned();
-        let said = if self.facts.redact { self.registry.models.redactor().redact_truncated(said) } else { said };
+        let said = if self.facts.redact { self.registry.redactor.redact_truncated(said) } else { said };
         match parse_extraction(&said, piece, known) {
             // Some chunks are only small talk.
             Err("says nothing") if said.contains('{') => Ok(ExtractedItems::default()),

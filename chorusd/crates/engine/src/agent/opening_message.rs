@@ -81,7 +81,7 @@ pub async fn request_opening(
         }
         None => TokenPair::default(),
     };
-    let called = called.map(|reply| redacted_stream::redact_reply_text(reply, facts, &registry.models));
+    let called = called.map(|reply| redacted_stream::redact_reply_text(reply, facts, &registry.redactor));
     let said = match called {
         Ok(reply) if reply.stop != StopReason::Refused => Some(reply.content),
         Ok(_) => None,

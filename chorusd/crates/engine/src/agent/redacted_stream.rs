@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
 use chorus_base::sync::Mutex;
-use chorus_llm::{CallError, Models, Reply, StreamEvent};
+use chorus_llm::{CallError, Reply, StreamEvent};
 use chorus_proto::ToolCall;
 use chorus_redact::{Redactor, StreamRedactor, redact_tool_calls};
 
@@ -95,11 +95,11 @@ pub(super) fn redact_reply(answered: Result<Reply, CallError>, redactor: Option<
 }
 
 /// Redacts a reply of which only the text is used.
-pub(super) fn redact_reply_text(reply: Reply, facts: &AgentSettings, models: &Models) -> Reply {
+pub(super) fn redact_reply_text(reply: Reply, facts: &AgentSettings, redactor: &Redactor) -> Reply {
     if !facts.redact {
         return reply;
     }
-    Reply { content: models.redactor().redact_truncated(reply.content), ..reply }
+    Reply { content: redactor.redact_truncated(reply.content), ..reply }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
 use chorus_llm::Models;
 use chorus_proto::{ContextInfo, EventType};
+use chorus_redact::Redactor;
 use chorus_session::message::ContextNo;
 use chorus_store::Store;
 use chorus_store::journal::{ContextRow, NewEvent};
@@ -42,14 +43,15 @@ const MAILBOX_CAPACITY: usize = 256;
 
 /// All active agents and the services that their actors use.
 pub struct Registry {
-    pub store: Arc<Store>,
-    pub agents: Arc<AgentIndex>,
-    pub clock: Clock,
-    pub home: PathBuf,
-    pub models: Arc<Models>,
-    pub usage: Arc<UsageTracker>,
-    pub summaries: Arc<Summaries>,
-    pub services: Arc<ToolServices>,
+    pub(super) store: Arc<Store>,
+    pub(super) agents: Arc<AgentIndex>,
+    pub(super) clock: Clock,
+    pub(super) home: PathBuf,
+    pub(super) models: Arc<Models>,
+    pub(super) usage: Arc<UsageTracker>,
+    pub(super) summaries: Arc<Summaries>,
+    pub(super) tools: Arc<ToolServices>,
+    pub(super) redactor: Arc<Redactor>,
     pub idle_timers: DeadlineTimers,
     /// When contexts without recent requests are evicted from memory.
     pub eviction_timers: DeadlineTimers,
@@ -85,10 +87,10 @@ impl Registry {
     #[must_use]
     pub fn new(
         store: Arc<Store>,
-        directory: Arc<AgentIndex>,
+        agents: Arc<AgentIndex>,
         home: PathBuf,
         summaries: Arc<Summaries>,
-        world: Arc<ToolServices>,
+        tools: Arc<ToolServices>,
         tasks: TaskTracker,
         heads: Vec<ContextRow>,
     ) -> Arc<Self> {
@@ -98,13 +100,14 @@ impl Registry {
             trim_queue: TrimQueue::default(),
             checkpoint_limit: CheckpointLimit::default(),
             store,
-            agents: directory,
-            clock: world.clock.clone(),
+            agents,
+            clock: tools.clock.clone(),
             home,
             models: summaries.models.clone(),
             usage: summaries.usage.clone(),
             summaries,
-            services: world,
+            redactor: tools.redactor.clone(),
+            tools,
             idle_timers: DeadlineTimers::default(),
             eviction_timers: DeadlineTimers::default(),
             running: RunningTurns::default(),

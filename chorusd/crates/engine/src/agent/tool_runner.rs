@@ -159,7 +159,7 @@ impl ToolRunner {
     /// Redacts the outcome of a call and announces its end, before the next call starts.
     fn announce_end(&self, call: &ToolCall, outcome: ToolOutcome) -> ToolOutcome {
         let redact = self.registry.agents.by_id(self.agent).is_none_or(|entry| entry.settings.redact);
-        let outcome = outcome.redacted(self.registry.models.redactor(), redact);
+        let outcome = outcome.redacted(&self.registry.redactor, redact);
         let wrong = match &outcome {
             ToolOutcome::Completed { is_error: false, .. } => None,
             ToolOutcome::Completed { text, .. } => Some(text),
@@ -195,11 +195,11 @@ impl ToolRunner {
             requester: self.requester.clone(),
             profile: facts.profile.clone().unwrap_or_default(),
             current_profile: Box::new(move || directory.by_id(agent)?.settings.profile.clone().ok()),
-            redactor: facts.redact.then(|| self.registry.models.redactor().clone()),
+            redactor: facts.redact.then(|| self.registry.redactor.clone()),
             cancel: self.cancel.clone(),
             approved_target: OnceLock::new(),
             emit_event: Box::new(move |said| voices.send(&said)),
-            services: self.registry.services.clone(),
+            services: self.registry.tools.clone(),
         })
     }
 

@@ -139,10 +139,10 @@ pub fn tool_context(registry: &Arc<Registry>, facts: &Arc<AgentSettings>, cancel
         requester: Requester::Nobody,
         profile,
         current_profile: Box::new(move || now.clone()),
-        redactor: facts.redact.then(|| registry.models.redactor().clone()),
+        redactor: facts.redact.then(|| registry.redactor.clone()),
         cancel,
         approved_target: OnceLock::new(),
         emit_event: Box::new(|_| ()),
-        services: registry.services.clone(),
+        services: registry.tools.clone(),
     }
 }

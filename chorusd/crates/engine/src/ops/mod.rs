@@ -41,6 +41,8 @@ use chorus_base::error::{Error, Result};
 use chorus_clock::Clock;
 use chorus_config::Config;
 use chorus_llm::Models;
+use chorus_redact::Redactor;
+use chorus_sandbox::Sandbox;
 use chorus_store::Store;
 use jiff::Timestamp;
 use tokio::sync::{Mutex, RwLock};
@@ -48,6 +50,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::agent_index::AgentIndex;
 use crate::agent::registry::Registry;
+use crate::agent::summaries::Summaries;
+use crate::approvals::Approvals;
+use crate::tasks::Tasks;
 use crate::usage::UsageTracker;
 
 /// The services and shared state that operations use.
@@ -55,6 +60,14 @@ use crate::usage::UsageTracker;
 pub struct Ops {
     pub store: Arc<Store>,
     pub registry: Arc<Registry>,
+    pub summaries: Arc<Summaries>,
+    pub approvals: Arc<Approvals>,
+    pub tasks: Tasks,
+    pub sandbox: Arc<Sandbox>,
+    /// Admits one git command at a time per workspace.
+    pub git_locks: Arc<KeyedMutex<Uuid>>,
+    /// Finds the daemon's own keys and secrets of others.
+    pub redactor: Arc<Redactor>,
     pub agents: Arc<AgentIndex>,
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,

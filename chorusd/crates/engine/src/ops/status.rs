@@ -44,7 +44,7 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
         }
     };
     let only = params.agent.as_ref().and_then(|_| entries.first()).map(|entry| entry.settings.id);
-    let (running, finished) = ops.registry.services.tasks.counts(only);
+    let (running, finished) = ops.tasks.counts(only);
     Ok(StatusResult {
         daemon: DaemonInfo {
             version: VERSION.into(),
@@ -74,11 +74,8 @@ fn select_first(ops: &Ops, limit: u64) -> (Vec<Arc<AgentEntry>>, AgentTotals) {
     let last_activity = |entry: &AgentEntry| live.get(&entry.settings.id).map(|info| info.last_activity_at);
     let (mut first, idle): (Vec<_>, Vec<_>) =
         ops.agents.all().into_iter().partition(|entry| last_activity(entry).is_some());
-    let totals = AgentTotals {
-        active: first.len() as u64,
-        idle: idle.len() as u64,
-        approvals: ops.registry.services.approvals.count_all_open(),
-    };
+    let totals =
+        AgentTotals { active: first.len() as u64, idle: idle.len() as u64, approvals: ops.approvals.count_all_open() };
     if first.len() > limit {
         first.sort_by_key(|entry| Reverse(last_activity(entry)));
         first.truncate(limit);
@@ -125,8 +122,7 @@ fn discord_info(ops: &Ops) -> DiscordInfo {
 
 /// Reports how commands are confined; `None` if the probe does not end in time.
 async fn sandbox_info(ops: &Ops) -> Option<SandboxInfo> {
-    let level =
-        tokio::time::timeout(SANDBOX_PROBE_TIMEOUT, ops.registry.services.sandbox.level_or_probe()).await.ok()??;
+    let level = tokio::time::timeout(SANDBOX_PROBE_TIMEOUT, ops.sandbox.level_or_probe()).await.ok()??;
     Some(SandboxInfo {
         way: level.isolation.as_str().into(),
         landlock: level.landlock,

@@ -153,7 +153,7 @@ fn active_agent(
         last_session,
         today,
         turn: ops.registry.running.status(entry.settings.id, ops.clock.ticks()),
-        approvals: ops.registry.services.approvals.count_open(entry.settings.id),
+        approvals: ops.approvals.count_open(entry.settings.id),
         problem: entry.config_problem.clone(),
     }
 }

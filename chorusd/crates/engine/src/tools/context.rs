@@ -1,9 +1,8 @@
 //! The context of a tool call, and the services that it may use.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 
 use chorus_base::requester::Requester;
 use chorus_clock::Clock;
@@ -27,14 +26,15 @@ pub struct ToolServices {
     pub models: Arc<Models>,
     pub store: Arc<Store>,
     pub clock: Clock,
-    pub approvals: Approvals,
-    pub sandbox: Sandbox,
+    pub approvals: Arc<Approvals>,
+    pub sandbox: Arc<Sandbox>,
+    pub redactor: Arc<Redactor>,
     /// Locks of files that are being written.
     pub file_locks: FileLocks,
     /// Background tasks.
     pub tasks: Tasks,
     /// Admits one git command at a time per workspace.
-    pub git_locks: KeyedMutex<Uuid>,
+    pub git_locks: Arc<KeyedMutex<Uuid>>,
     /// Admits one change of docs/ at a time per agent.
     pub docs_locks: KeyedMutex<Uuid>,
     /// Set once the daemon is complete.
@@ -83,27 +83,26 @@ impl std::fmt::Debug for ToolContext {
 }
 
 impl ToolServices {
-    /// Creates the services. Approvals expire after `approval_timeout`. The last argument is the daemon's program and
-    /// its home.
     #[must_use]
     pub fn new(
         store: Arc<Store>,
         models: Arc<Models>,
         clock: Clock,
-        approval_timeout: Duration,
-        (program, home): (&Path, &Path),
+        approvals: Arc<Approvals>,
+        tasks: Tasks,
+        sandbox: Arc<Sandbox>,
+        redactor: Arc<Redactor>,
     ) -> Arc<Self> {
-        let approvals = Approvals::new(store.clone(), clock.clone(), approval_timeout, models.redactor().clone());
-        let tasks = Tasks::new(store.clone(), clock.clone());
         Arc::new(Self {
             models,
             store,
             clock,
             approvals,
-            sandbox: Sandbox::new(program, home),
+            sandbox,
+            redactor,
             file_locks: FileLocks::default(),
             tasks,
-            git_locks: KeyedMutex::default(),
+            git_locks: Arc::default(),
             docs_locks: KeyedMutex::default(),
             host: OnceLock::new(),
         })

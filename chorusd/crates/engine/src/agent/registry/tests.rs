@@ -10,12 +10,16 @@ use chorus_config::Config;
 use chorus_llm::Models;
 use chorus_proto::{NewMessage, Role};
 use chorus_redact::Redactor;
+use chorus_sandbox::Sandbox;
 use chorus_session::message::StoredMessage;
 use futures_util::future::BoxFuture;
 use jiff::tz::TimeZone;
 
 use super::*;
 use crate::agent::eviction::EVICT_AFTER;
+use crate::agent::summaries::SummaryServices;
+use crate::approvals::Approvals;
+use crate::tasks::Tasks;
 use crate::usage::UsageTracker;
 
 async fn append(registry: &Arc<Registry>, facts: &Arc<AgentSettings>, text: &str) -> Result<u64> {
@@ -32,23 +36,35 @@ fn test_registry(home: &Path, clock: Clock) -> (Arc<Registry>, Arc<AgentSettings
     std::fs::create_dir(home.join(chorus_store::DB_DIR)).unwrap();
     let on_fatal: chorus_store::OnFatal = Arc::new(|failure| panic!("{failure}"));
     let redactor = Arc::new(Redactor::new(|| [0; 32]));
-    let store =
-        Arc::new(Store::open(home, Durability::Always, &on_fatal, jiff::Timestamp::UNIX_EPOCH, redactor).unwrap());
+    let store = Arc::new(
+        Store::open(home, Durability::Always, &on_fatal, jiff::Timestamp::UNIX_EPOCH, redactor.clone()).unwrap(),
+    );
     let (id, dir) = (Uuid::new_v4(), home.to_owned());
-    let (directory, tasks) = (Arc::<AgentIndex>::default(), TaskTracker::new());
+    let (agents, tasks) = (Arc::<AgentIndex>::default(), TaskTracker::new());
     let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::UTC));
-    let models = Arc::new(Models::new(&Config::default(), home, clock.clone()));
-    let world = ToolServices::new(store.clone(), models.clone(), clock.clone(), Duration::ZERO, (home, home));
-    let summaries = Summaries::new(
+    let models = Arc::new(Models::new(&Config::default(), home, clock.clone(), redactor.clone()));
+    let approvals = Arc::new(Approvals::new(store.clone(), clock.clone(), Duration::ZERO, redactor.clone()));
+    let tools = ToolServices::new(
         store.clone(),
+        models.clone(),
+        clock.clone(),
+        approvals,
+        Tasks::new(store.clone(), clock.clone()),
+        Arc::new(Sandbox::new(home, home)),
+        redactor.clone(),
+    );
+    let summaries = Summaries::new(SummaryServices {
+        store: store.clone(),
         models,
         usage,
-        directory.clone(),
-        clock.clone(),
-        (dir.clone(), Arc::default()),
-        tasks.clone(),
-    );
-    let registry = Registry::new(store, directory, dir.clone(), summaries, world, tasks, Vec::new());
+        redactor,
+        agents: agents.clone(),
+        clock,
+        home: dir.clone(),
+        sessions_lock: Arc::default(),
+        tasks: tasks.clone(),
+    });
+    let registry = Registry::new(store, agents, dir.clone(), summaries, tools, tasks, Vec::new());
     (registry, Arc::new(AgentSettings { id, name: "a".into(), dir, ..AgentSettings::default() }))
 }
 

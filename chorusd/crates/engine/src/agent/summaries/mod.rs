@@ -17,6 +17,7 @@ use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
 use chorus_llm::{ModelRef, Models};
 use chorus_proto::{EventType, SessionHeader, SummarySource, Trigger};
+use chorus_redact::Redactor;
 use chorus_session::summary::ModelSummary;
 use chorus_store::catalog::{PendingSummary, SessionRow};
 use chorus_store::journal::NewEvent;
@@ -40,11 +41,27 @@ const MAX_CALLS_PER_PROVIDER: usize = 4;
 /// A conversation with fewer characters needs no summary.
 const MIN_CHARS: u64 = 40;
 
+/// The services that summaries use.
+#[derive(Debug)]
+pub struct SummaryServices {
+    pub store: Arc<Store>,
+    pub models: Arc<Models>,
+    pub usage: Arc<UsageTracker>,
+    pub redactor: Arc<Redactor>,
+    pub agents: Arc<AgentIndex>,
+    pub clock: Clock,
+    pub home: PathBuf,
+    /// The same lock as in the `Ops` of `crate::ops`.
+    pub sessions_lock: Arc<RwLock<()>>,
+    pub tasks: TaskTracker,
+}
+
 /// Requests summaries from models, and knows which requests are in flight.
 pub struct Summaries {
     store: Arc<Store>,
     pub(super) models: Arc<Models>,
     pub(super) usage: Arc<UsageTracker>,
+    redactor: Arc<Redactor>,
     clock: Clock,
     agents: Arc<AgentIndex>,
     home: PathBuf,
@@ -67,21 +84,15 @@ impl std::fmt::Debug for Summaries {
 
 impl Summaries {
     #[must_use]
-    pub fn new(
-        store: Arc<Store>,
-        models: Arc<Models>,
-        usage: Arc<UsageTracker>,
-        directory: Arc<AgentIndex>,
-        clock: Clock,
-        (home, sessions_lock): (PathBuf, Arc<RwLock<()>>),
-        tasks: TaskTracker,
-    ) -> Arc<Self> {
+    pub fn new(services: SummaryServices) -> Arc<Self> {
+        let SummaryServices { store, models, usage, redactor, agents, clock, home, sessions_lock, tasks } = services;
         Arc::new(Self {
             store,
             models,
             usage,
+            redactor,
             clock,
-            agents: directory,
+            agents,
             home,
             sessions_lock,
             tasks,

@@ -122,7 +122,8 @@ impl SummaryRequest<'_> {
         if let Some(row) = caller.to_row(&called) {
             self.summaries.usage.record_call(row).await;
         }
-        let called = called.map(|reply| redacted_stream::redact_reply_text(reply, self.facts, &self.summaries.models));
+        let called =
+            called.map(|reply| redacted_stream::redact_reply_text(reply, self.facts, &self.summaries.redactor));
         match called {
             Ok(reply) => {
                 let read = match reply.stop {

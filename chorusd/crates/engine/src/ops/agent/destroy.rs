@@ -75,7 +75,7 @@ async fn destroy_locked(ops: &Ops, params: DestroyParams) -> Result<(DestroyResu
         timeout(NOTICE_TIMEOUT, notify_of_ended_tasks(ops, &agent.settings, ended)),
         remove_agent(ops, &agent, &params)
     );
-    ops.registry.services.tasks.unblock_agent(agent.settings.id);
+    ops.tasks.unblock_agent(agent.settings.id);
     match taken {
         Ok((saved, trashed)) => {
             let (files, warnings) = clean_up(ops, &agent.settings, trashed, &params).await;
@@ -103,7 +103,7 @@ async fn destroy_locked(ops: &Ops, params: DestroyParams) -> Result<(DestroyResu
 
 /// Stops the agent's background tasks.
 async fn stop_tasks(ops: &Ops, agent: &AgentEntry) -> Vec<EndedTask> {
-    let ended = ops.registry.services.tasks.stop_and_block_agent(agent.settings.id).await;
+    let ended = ops.tasks.stop_and_block_agent(agent.settings.id).await;
     if !ended.is_empty()
         && let Err(failure) = clear_running_tasks(ops, agent).await
     {
@@ -120,7 +120,7 @@ async fn notify_of_ended_tasks(ops: &Ops, facts: &Arc<AgentSettings>, ended: Vec
         let verb = AgentCommand::Append { messages: vec![message], key: Some(key) };
         Box::pin(async move { if live { registry.ask_with_settings(facts, verb).await.map(drop) } else { Ok(()) } })
     };
-    ops.registry.services.tasks.notify_agents_with(ended, append).await;
+    ops.tasks.notify_agents_with(ended, append).await;
 }
 
 /// Does everything up to the commit that destroys the agent. If it fails, the agent is unchanged.

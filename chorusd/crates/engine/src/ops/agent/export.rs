@@ -45,7 +45,7 @@ pub async fn begin(
     })
     .await?;
     let mut warnings = {
-        let _alone = ops.registry.services.git_locks.lock(agent.settings.id).await;
+        let _alone = ops.git_locks.lock(agent.settings.id).await;
         workspace_bundle::pack(ops, &agent.settings.dir.join("workspace"), &bundle).await?
     };
     // From here on none of the agent's files is moved or deleted.

@@ -36,14 +36,14 @@ pub async fn approve_as(ops: &Ops, params: ApproveParams, by: &Answerer) -> Resu
         return Err(Error::new(ErrorKind::Denied, "only an approver may allow it for ever")
             .hint("allow it once; `approvers` of `[discord]` says which roles approve"));
     }
-    if let Some(agent) = ops.registry.services.approvals.agent_of(&params.id).and_then(|id| ops.agents.by_id(id)) {
+    if let Some(agent) = ops.approvals.agent_of(&params.id).and_then(|id| ops.agents.by_id(id)) {
         // Closes the approval if agent.json was edited and nothing has reloaded it since.
         reload_if_changed(ops, agent).await?;
     }
     // Before the approval is claimed: an operation that destroys the agent holds this lock while it waits for the turn,
     // and so for the approval.
     let one_at_a_time = if params.always { Some(ops.agents_lock.lock().await) } else { None };
-    let claim = ops.registry.services.approvals.claim(&params.id, by, params.hash.as_deref()).await?;
+    let claim = ops.approvals.claim(&params.id, by, params.hash.as_deref()).await?;
     if params.always {
         let done = approve_always(ops, claim, &by.requester).await;
         drop(one_at_a_time);

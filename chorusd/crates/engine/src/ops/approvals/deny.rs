@@ -19,7 +19,7 @@ pub async fn deny(ops: &Ops, params: DenyParams) -> Result<DenyResult> {
 /// # Errors
 /// As [`deny`]; `denied` if `by` may not answer.
 pub async fn deny_as(ops: &Ops, params: DenyParams, by: &Answerer) -> Result<DenyResult> {
-    let claim = ops.registry.services.approvals.claim(&params.id, by, None).await?;
+    let claim = ops.approvals.claim(&params.id, by, None).await?;
     let noted = claim.deny("a person refused it; do not try it again unless you are told to").await?;
     Ok(DenyResult { approval: noted.deliver() })
 }

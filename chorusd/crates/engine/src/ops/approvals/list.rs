@@ -27,7 +27,7 @@ pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
     // Open ones are read last, so that an approval that is decided in between is listed once.
     let mut approvals =
         if params.all { ops.store.catalog.approvals.list_decided(agent, MAX_DECIDED).await? } else { Vec::new() };
-    let open = ops.registry.services.approvals.open_approvals(agent);
+    let open = ops.approvals.open_approvals(agent);
     approvals.retain(|decided| open.iter().all(|open| open.id != decided.id));
     approvals.extend(open);
     Ok(build_page(

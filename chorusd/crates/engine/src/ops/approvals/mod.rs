@@ -20,6 +20,6 @@ pub async fn get_approval(ops: &Ops, id: &str) -> Result<Option<Approval>> {
 pub async fn deny_outdated(ops: &Ops, before: &AgentEntry) {
     let now = ops.agents.by_id(before.settings.id);
     if now.is_some_and(|now| now.permissions != before.permissions) {
-        ops.registry.services.approvals.deny_open(before.settings.id).await;
+        ops.approvals.deny_open(before.settings.id).await;
     }
 }

@@ -36,7 +36,7 @@ pub async fn append(ops: &Ops, params: AppendParams) -> Result<AppendResult> {
 
 /// Counts the secrets in `messages`; with `redact`, replaces them.
 fn redact_messages(ops: &Ops, messages: &mut [StoredMessage], redact: bool) -> serde_json::Result<u64> {
-    let search = ImportRedactor { redactor: ops.models.redactor(), redact };
+    let search = ImportRedactor { redactor: &ops.redactor, redact };
     let mut found = 0;
     for stored in messages {
         let json = std::str::from_utf8(stored.json()).unwrap_or_default();

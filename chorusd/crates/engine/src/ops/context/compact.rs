@@ -43,7 +43,7 @@ pub async fn compact(ops: &Ops, params: CompactParams) -> Result<CompactResult> 
         };
         let first = attempt == 0;
         if pending && first {
-            ops.registry.summaries.wait_until_done(session.header.id, SUMMARY_TIMEOUT).await;
+            ops.summaries.wait_until_done(session.header.id, SUMMARY_TIMEOUT).await;
         }
         last = session.header.session_id.clone();
         if let Some(result) = continue_from_save(ops, &agent, (context, view, *session), &mut written).await? {

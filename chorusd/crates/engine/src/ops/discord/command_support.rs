@@ -45,7 +45,7 @@ pub async fn newest_sessions(ops: &Ops, agent: Uuid, limit: u64) -> Result<Vec<S
 pub async fn wait_for_summary(ops: &Ops, session: Uuid) -> Result<Option<Session>> {
     // Subscribes before the check, so that no event is missed in between.
     let (_, mut events) = subscribe(ops, SubscribeParams { after: None }).await?;
-    while ops.registry.summaries.is_in_flight(session) {
+    while ops.summaries.is_in_flight(session) {
         loop {
             match events.next(ops).await {
                 Some(SubscriptionItem::Event(event)) if event.kind == EventType::SummaryReady => break,

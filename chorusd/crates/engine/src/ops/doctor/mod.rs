@@ -46,7 +46,7 @@ pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
     checks.extend(models::checks(ops).await?);
     checks.extend(discord::checks(ops).await?);
     checks.extend(run_blocking(|| Ok(programs::checks())).await?);
-    checks.extend(sandbox::checks(ops.registry.services.sandbox.level_or_probe().await));
+    checks.extend(sandbox::checks(ops.sandbox.level_or_probe().await));
     Ok(DoctorResult { checks, rebuilt, salvaged })
 }
 

@@ -26,7 +26,7 @@ pub async fn add(ops: &Ops, params: AddParams) -> Result<AddResult> {
                 .hint(format!("chorusctl agent config {name} project NAME")));
         }
     };
-    let redactor = ops.models.redactor();
+    let redactor = &ops.redactor;
     let secrets_found = redactor.count_secrets(&params.text);
     let text = if params.redact { redactor.redact_text(&params.text).into_owned() } else { params.text };
     let text = memories::validate_text(&text).map_err(unfit)?;

@@ -32,6 +32,6 @@ pub async fn check(ops: &Ops, params: CheckParams) -> Result<Verdict> {
         Ok((profile.judge_in_workspace(&action, &workspace_paths(&dir)), action))
     })
     .await?;
-    sandbox_policy::require_sandbox_or_approval(&mut verdict, &action, &ops.registry.services.sandbox).await;
+    sandbox_policy::require_sandbox_or_approval(&mut verdict, &action, &ops.sandbox).await;
     Ok(verdict)
 }

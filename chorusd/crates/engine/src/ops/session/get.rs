@@ -16,7 +16,7 @@ use crate::ops::{Ops, resolve, run_blocking, wire_types};
 pub async fn get(ops: &Ops, params: GetParams) -> Result<GetResult<StoredMessage>> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
-    let summary_pending = ops.registry.summaries.is_in_flight(row.header.id);
+    let summary_pending = ops.summaries.is_in_flight(row.header.id);
     // The row is read after `summary_pending`: if no summary is in progress, the row has the final one.
     let row = ops.store.catalog.sessions.get(row.header.id).await?.unwrap_or(row);
     let paged = open_messages(ops, &row).await?;

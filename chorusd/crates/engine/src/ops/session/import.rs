@@ -71,7 +71,7 @@ pub async fn commit(
     let name = settings_of(ops, agent)?.name.clone();
     let (done, mut complete) = mpsc::channel(2);
     let (dir, now) = (ops.home.join("db"), ops.clock.now());
-    let secrets = (ops.models.redactor().clone(), params.redact);
+    let secrets = (ops.redactor.clone(), params.redact);
     let reading = tokio::task::spawn_blocking(move || {
         let mut collector = SessionCollector::new(dir, done, Box::new(move |read| progress(read, received)), secrets);
         spool.rewind().map_err(import::ImportError::Io)?;

@@ -39,11 +39,7 @@ pub async fn logs(ops: &Ops, params: LogsParams) -> Result<LogsResult> {
             let next = (runs || page.has_more).then_some(offset.saturating_add(page.consumed));
             return Ok(LogsResult { task, data: page.data, next });
         }
-        let _ = timeout_at(
-            until,
-            ops.registry.services.tasks.wait_for_output(&task.id, offset.saturating_add(page.available)),
-        )
-        .await;
+        let _ = timeout_at(until, ops.tasks.wait_for_output(&task.id, offset.saturating_add(page.available))).await;
     }
 }
 

@@ -58,7 +58,7 @@ async fn sync_agent(ops: &Ops, agent: Uuid) -> Result<()> {
         tracing::debug!(agent = %entry.settings.name, problem, "agent.json is left as it is");
         return Ok(());
     }
-    write_running_tasks(ops, &entry, ops.registry.services.tasks.running_of(agent)).await
+    write_running_tasks(ops, &entry, ops.tasks.running_of(agent)).await
 }
 
 /// Marks the agents whose agent.json lists tasks of an earlier daemon.

@@ -110,7 +110,7 @@ async fn run_script(
     let limits = ResourceLimits { time: Some(SCRIPT_TIMEOUT), ..ResourceLimits::default() };
     let job =
         CommandSpec { argv, env, confinement: Confinement { workspace: workspace.to_owned(), network: false, limits } };
-    let sandbox = &ops.registry.services.sandbox;
+    let sandbox = &ops.sandbox;
     sandbox.prepare().await;
     // The bundle may come from a stranger, so it is never unpacked unconfined.
     if let Some(why) = sandbox.unconfined_reason() {
