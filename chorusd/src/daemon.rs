@@ -1,7 +1,9 @@
 //! The composition root: the one file that names every part of the daemon, and the order of start and stop.
 
+mod context_saves;
 #[cfg(test)]
 mod lock_race_tests;
+mod maintenance;
 mod repair;
 
 use std::path::{Path, PathBuf};
@@ -9,13 +11,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use chorus_agent_core::event::AgentCommand;
 use chorus_base::error::{Error, Result};
-use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
 use chorus_config as config;
+use chorus_config::Config;
 use chorus_config::agent::AgentConfig;
-use chorus_config::{Config, DurabilityMode};
 #[cfg(feature = "discord")]
 use chorus_discord::Discord;
 use chorus_engine::agent::agent_index::AgentIndex;
@@ -29,9 +29,10 @@ use chorus_engine::lifecycle::signals::StopSignals;
 use chorus_engine::lifecycle::socket::BoundSocket;
 use chorus_engine::lifecycle::socket_activation::PassedSocket;
 use chorus_engine::lifecycle::{
-    detach, fingerprint_key, home_dir, instance_watch, log, malloc_trim, signals, socket, systemd_notify, unclean_stop,
+    detach, fingerprint_key, home_dir, instance_watch, log, signals, socket, systemd_notify, unclean_stop,
 };
 use chorus_engine::ops::Ops;
+use chorus_engine::ops::agent::AgentResolver;
 use chorus_engine::ops::agent::use_::CHOSEN_AGENT;
 use chorus_engine::ops::settings::EffectiveConfig;
 use chorus_engine::tasks::RecoveredTasks;
@@ -39,12 +40,11 @@ use chorus_engine::tools::{ToolHost, ToolServices};
 use chorus_engine::usage::UsageTracker;
 use chorus_engine::{ops, tasks};
 use chorus_llm::Models;
+use chorus_proto::EventType;
 use chorus_proto::paths::{HOME_SOCKET, InstancePaths};
-use chorus_proto::{EventType, Trigger};
 use chorus_redact::Redactor;
 use chorus_sandbox::Sandbox;
 use chorus_store::Store;
-use futures_util::StreamExt as _;
 use jiff::tz::TimeZone;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -53,13 +53,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use self::context_saves::{save_and_clear_all, save_contexts};
+use self::maintenance::{announce_recovered_tasks, run_maintenance};
 pub use self::repair::repair_home;
 #[cfg(not(feature = "discord"))]
 use crate::discord_stub::Discord;
 use crate::server::Server;
-
-/// The limit on contexts that are saved concurrently when the daemon stops.
-const MAX_CONCURRENT_SAVES: usize = 16;
 
 /// The time that a stop waits until clients have read their last replies.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -218,10 +217,22 @@ impl Daemon {
         });
         let registry =
             Registry::new(store.clone(), agents.clone(), home, summaries.clone(), tools.clone(), tasks.clone(), heads);
-        let in_force = EffectiveConfig::load(&store, &config).await?;
-        let discord = ops::discord::DiscordHandle::new(config.discord.is_configured());
+        let config = Arc::new(config);
+        let effective_config = Arc::new(EffectiveConfig::load(store.catalog.settings.clone(), config.clone()).await?);
+        let discord = Arc::new(ops::discord::DiscordHandle::new(config.discord.is_configured()));
+        let agents_lock = Arc::<tokio::sync::Mutex<()>>::default();
+        let agent_resolver = AgentResolver {
+            index: agents.clone(),
+            table: store.catalog.agents.clone(),
+            home: places.home.clone(),
+            config: effective_config.clone(),
+            approvals: approvals.clone(),
+            discord: discord.clone(),
+            lock: agents_lock.clone(),
+        };
         let ops = Arc::new(Ops {
-            effective_config: in_force,
+            effective_config,
+            agent_resolver,
             store,
             registry,
             summaries,
@@ -241,7 +252,7 @@ impl Daemon {
             started,
             connections: AtomicU64::new(0),
             stop: CancellationToken::new(),
-            agents_lock: tokio::sync::Mutex::new(()),
+            agents_lock,
             sessions_lock,
             history_numbers: ops::shown_history::HistoryNumbers::default(),
             running_tasks_sync: ops::tasks::RunningTasksSync::default(),
@@ -423,93 +434,4 @@ async fn load_agents(ops: &Ops) -> Result<()> {
     let chosen = ops.store.catalog.settings.get(CHOSEN_AGENT).await?.and_then(|id| id.parse::<Uuid>().ok());
     ops.agents.select(chosen.filter(|id| ops.agents.by_id(*id).is_some()));
     Ok(())
-}
-
-/// Saves every context that has unsaved messages; the contexts stay live in the journal. Returns false if some could
-/// not be saved; the next start saves those.
-async fn save_contexts(ops: &Ops) -> bool {
-    let unsaved = ops.registry.unsaved_agents();
-    let count = unsaved.len();
-    let failed = Mutex::new(0_usize);
-    futures_util::stream::iter(unsaved)
-        .for_each_concurrent(MAX_CONCURRENT_SAVES, |agent| {
-            let failed = &failed;
-            async move {
-                let verb = AgentCommand::SaveIfUnsaved { trigger: Trigger::Shutdown, end: false };
-                if let Err(failure) = ops.registry.ask(agent, verb).await {
-                    tracing::warn!(%agent, %failure, "a context was not saved; the journal has it");
-                    *failed.lock() += 1;
-                }
-            }
-        })
-        .await;
-    let failed = failed.into_inner();
-    if count > 0 {
-        tracing::info!(saved = count - failed, failed, "contexts saved");
-    }
-    failed == 0
-}
-
-/// Saves and ends every context, so that all agents start idle.
-async fn save_and_clear_all(ops: &Ops) {
-    for agent in ops.registry.live_agents() {
-        let verb = AgentCommand::SaveIfUnsaved { trigger: Trigger::Shutdown, end: true };
-        if let Err(failure) = ops.registry.ask(agent, verb).await {
-            tracing::warn!(%agent, %failure, "a context was not put away; it stays live");
-        }
-    }
-}
-
-/// Reports the background tasks that the previous daemon left running.
-async fn announce_recovered_tasks(ops: Arc<Ops>, recovered: RecoveredTasks) {
-    if let Err(failure) = ops::tasks::running_tasks_sync::mark_outdated(&ops).await {
-        tracing::warn!(%failure, "cannot tell which agents list tasks that do not run");
-    }
-    ops.tasks.notify_recovered(recovered).await;
-}
-
-/// Does the housekeeping after the start, and with `durability = "interval"` syncs the journal from then on.
-async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
-    let store = &ops.store;
-    if let Err(failure) = ops::trash::recovery::recover_all(&ops).await {
-        tracing::warn!(%failure, "cannot look through the trash");
-    }
-    let trimmed = async { store.journal.trim(store.journal.ended_contexts().await?).await };
-    if let Err(failure) = trimmed.await {
-        tracing::warn!(%failure, "cannot trim the journal");
-    }
-    if let Err(failure) = store.journal.prune_keys(ops.clock.now()).await {
-        tracing::warn!(%failure, "cannot forget old keys");
-    }
-    if let Err(failure) = store.catalog.prune_claims(ops.clock.now()).await {
-        tracing::warn!(%failure, "cannot forget old messages of channels");
-    }
-    match store.catalog.is_purge_due().await {
-        Ok(false) => {}
-        Ok(true) => ops::session::purge::erase_purged(&ops).await,
-        Err(failure) => tracing::warn!(%failure, "cannot tell whether something is to be forgotten"),
-    }
-    for entry in ops.agents.all() {
-        ops::catalog_sync::try_sync_sessions(&ops, &entry.settings).await;
-    }
-    malloc_trim::schedule_trim(store);
-    // After the scan, which indexes sessions that the last stop wrote but could not index.
-    if unclean_stop::is_marked(&ops.home) {
-        tracing::info!("the last stop did not save everything");
-        if save_contexts(&ops).await {
-            unclean_stop::clear_marker(&ops.home);
-        }
-    }
-    tokio::spawn(ops.summaries.clone().backfill());
-    // After the scan as well, since a session that it finds counts as used now.
-    tokio::spawn(ops::session::expire::run_daily(ops.clone(), stop));
-    if ops.config.durability == DurabilityMode::Interval {
-        let mut interval = tokio::time::interval(ops.config.autosave_interval);
-        loop {
-            interval.tick().await;
-            if let Err(failure) = store.escalate_fatal(store.journal.flush().await) {
-                tracing::error!(%failure, "the journal cannot be brought to the disk");
-            }
-        }
-    }
 }

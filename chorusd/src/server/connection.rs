@@ -197,7 +197,7 @@ impl Connection {
 /// Waits for the next event; never returns without a subscription.
 async fn next_event(subscription: &mut Option<Box<Subscription>>, ops: &Ops) -> Option<SubscriptionItem> {
     match subscription {
-        Some(subscription) => subscription.next(ops).await,
+        Some(subscription) => subscription.next(&ops.store.journal).await,
         None => std::future::pending().await,
     }
 }

@@ -65,28 +65,28 @@ routes! {
     inline session_tree::Diff => session::diff::diff;
     inline export::Select => session::export::select;
     inline export::Read => session::export::read;
-    inline permissions::List => permissions::list::list;
-    inline permissions::Show => permissions::show::show;
-    inline permissions::Check => permissions::check::check;
-    inline settings::Show => settings::show::show;
-    inline models::List => models::list::list;
-    inline usage::Show => usage::usage;
-    inline approvals::List => approvals::list::list;
-    inline audit::Audit => audit::audit;
-    inline audit::Verify => audit::verify::verify;
+    inline permissions::List => permissions::list::list(agent_resolver, config);
+    inline permissions::Show => permissions::show::show(agent_resolver, config);
+    inline permissions::Check => permissions::check::check(agent_resolver, sandbox);
+    inline settings::Show => settings::show::show(effective_config);
+    inline models::List => models::list::list(models, effective_config);
+    inline usage::Show => usage::usage(agents, store.catalog.usage, usage, clock);
+    inline approvals::List => approvals::list::list(agent_resolver, approvals, store.catalog.approvals, config);
+    inline audit::Audit => audit::audit(agents, store.catalog.audit, clock);
+    inline audit::Verify => audit::verify::verify(store);
     inline trash::List => trash::list::list;
-    inline tasks::List => tasks::list::list;
-    inline tasks::Show => tasks::show::show;
-    inline tasks::Logs => tasks::logs::logs;
-    inline tasks::Stop => tasks::stop::stop;
-    inline memory::List => memory::list::list;
-    inline memory::Search => memory::search::search;
+    inline tasks::List => tasks::list::list(agent_resolver, store.catalog.tasks, config);
+    inline tasks::Show => tasks::show::show(agent_resolver, store.catalog.tasks);
+    inline tasks::Logs => tasks::logs::logs(agent_resolver, store.catalog.tasks, tasks, config);
+    inline tasks::Stop => tasks::stop::stop(agent_resolver, store.catalog.tasks, tasks);
+    inline memory::List => memory::list::list(agent_resolver, store.catalog.memories, store.catalog.sessions);
+    inline memory::Search => memory::search::search(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline daemon::Stop => status::stop;
     inline context::Append => context::append::append;
     inline context::Rewind => context::rewind::rewind;
     inline context::Pin => context::pin::pin;
     inline context::Unpin => context::unpin::unpin;
-    inline events::List => events::list::list;
+    inline events::List => events::list::list(store.journal);
     inline context::Save => context::save::save;
     inline context::Clear => context::clear::clear;
     inline send::Cancel => send::cancel::cancel;
@@ -94,9 +94,9 @@ routes! {
     spawned agent::Init => agent::init::init;
     spawned agent::Destroy => agent::destroy::destroy;
     spawned approvals::Approve => approvals::approve::approve;
-    spawned approvals::Deny => approvals::deny::deny;
+    spawned approvals::Deny => approvals::deny::deny(approvals);
     spawned doctor::Doctor => doctor::doctor;
-    spawned models::Validate => models::validate::validate;
+    spawned models::Validate => models::validate::validate(models, effective_config);
     spawned agent::Use => agent::use_::use_;
     spawned agent::Config => agent::config::config;
     spawned settings::Set => settings::set::set;
@@ -111,8 +111,8 @@ routes! {
     spawned session_tree::Merge => session::merge::merge;
     spawned trash::Restore => trash::restore::restore;
     spawned trash::Empty => trash::empty::empty;
-    spawned memory::Add => memory::add::add;
-    spawned memory::Remove => memory::remove::remove;
+    spawned memory::Add => memory::add::add(agent_resolver, store.catalog, redactor, clock);
+    spawned memory::Remove => memory::remove::remove(agent_resolver, store.catalog, clock);
     spawned context::Restore => context::restore::restore;
     // An import, an export and a backup belong to their connection.
     inline_of_connection import::Begin => session::import::begin;
@@ -144,7 +144,7 @@ pub(super) async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -
         events::Subscribe::NAME => {
             answer
                 .run_inline::<events::Subscribe, _, _>(params, |p| async move {
-                    let (result, subscription) = ops::events::subscribe::subscribe(&ops, p).await?;
+                    let (result, subscription) = ops::events::subscribe::subscribe(&ops.store.journal, p).await?;
                     // A connection has one subscription: a new one replaces the old.
                     let _ = caller.to_client.send(Box::new(ToClient::Events(subscription))).await;
                     Ok(result)

@@ -1,12 +1,14 @@
-//! The table of methods: each has one operation, and one of five ways to run it.
+//! The table of methods: each has one operation with the services that it uses, and one of five ways to run it.
 
 /// Makes `METHOD_NAMES` and `route` of a table of methods.
+///
+/// An operation is followed by the fields of `Ops` that it takes; without any it takes the whole.
 ///
 /// - `inline` runs the operation in the connection's task, and `spawned` in one of its own;
 /// - `…_of_connection` passes the connection on;
 /// - `spawned_…` of these passes what reports progress to the client, too, and `spawned_with_progress` only that.
 macro_rules! routes {
-    ($($kind:ident $group:ident :: $method:ident => $($op:ident)::+;)*) => {
+    ($($kind:ident $group:ident :: $method:ident => $($op:ident)::+ $(($($($service:ident).+),+))?;)*) => {
         /// The names of these methods.
         const ROUTED_NAMES: &[&str] = &[$($group::$method::NAME),*];
 
@@ -21,18 +23,28 @@ macro_rules! routes {
                 $($group::$method::NAME => {
                     // On the heap, so that a request takes no more room than its own operation needs.
                     let reply: BoxFuture<'_, Option<Frame>> =
-                        Box::pin(routes!(@$kind $group::$method, ops::$($op)::+, answer, params, ops, caller));
+                        Box::pin(routes!(
+                            @$kind $group::$method, ops::$($op)::+, answer, params, ops, caller $(, $($($service).+),+)?
+                        ));
                     reply.await
                 })*
                 other => answer.reply_error(&unknown_method_error(other)),
             }
         }
     };
+    (@inline $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident, $($($service:ident).+),+) => {
+        $answer.run_inline::<$method, _, _>($params, |p| $op($(&$ops.$($service).+),+, p))
+    };
     (@inline $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {
         $answer.run_inline::<$method, _, _>($params, |p| $op(&$ops, p))
     };
     (@inline_of_connection $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {
         $answer.run_inline::<$method, _, _>($params, |p| $op(&$ops, $caller.connection, p))
+    };
+    (@spawned $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident, $($($service:ident).+),+) => {
+        $answer.run_spawned::<$method, _, _>($params, move |p| async move {
+            $ops.store.escalate_fatal($op($(&$ops.$($service).+),+, p).await)
+        })
     };
     (@spawned $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {
         $answer.run_spawned::<$method, _, _>($params, move |p| async move {

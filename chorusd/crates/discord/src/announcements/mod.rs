@@ -76,7 +76,7 @@ pub(crate) async fn run(bridge: &Arc<DiscordApp>) {
 
 /// Subscribes to the events after the last announced one. On the very first start nothing older is announced.
 async fn subscribe_after(bridge: &DiscordApp, told: Option<u64>, begun: &mut bool) -> Result<(u64, Subscription)> {
-    let (now, subscription) = subscribe(&bridge.ops, SubscribeParams { after: told }).await?;
+    let (now, subscription) = subscribe(&bridge.ops.store.journal, SubscribeParams { after: told }).await?;
     // A journal that lost its end reuses the numbers of the lost events.
     let from = told.map_or(now.seq, |told| told.min(now.seq));
     if !*begun {
@@ -99,7 +99,7 @@ async fn subscribe_after(bridge: &DiscordApp, told: Option<u64>, begun: &mut boo
 /// Announces events until the subscription ends.
 async fn announce_events(bridge: &DiscordApp, mut subscription: Subscription, last: &mut Option<u64>) {
     let (mut noted, mut heard_any) = (*last, false);
-    while let Some(heard) = subscription.next(&bridge.ops).await {
+    while let Some(heard) = subscription.next(&bridge.ops.store.journal).await {
         let event = match heard {
             SubscriptionItem::Event(event) if event.kind == EventType::TurnDelta => continue,
             SubscriptionItem::Event(event) => {

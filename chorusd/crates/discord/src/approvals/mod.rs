@@ -63,7 +63,10 @@ pub(crate) async fn question_post(bridge: &DiscordApp, event: &Event) -> Result<
         return Ok(None);
     };
     // The event may be from the previous run, or the approval was decided at once.
-    if get_approval(&bridge.ops, &approval.id).await?.is_none_or(|now| now.status != Status::Open) {
+    if get_approval(&bridge.ops.store.catalog.approvals, &approval.id)
+        .await?
+        .is_none_or(|now| now.status != Status::Open)
+    {
         return Ok(None);
     }
     let button = |press: ApprovalButton, label: &str, style| Button {
@@ -124,7 +127,9 @@ async fn close_question(bridge: &DiscordApp, approval: &Approval) -> Result<()> 
 /// Closes the posts of approvals that are not open any more but still look open, most of them from the previous run.
 pub(crate) async fn close_stale(bridge: &DiscordApp) -> Result<()> {
     for about in bridge.outbox.keys_with_prefix(KEY_PREFIX).await? {
-        let approval = get_approval(&bridge.ops, about.strip_prefix(KEY_PREFIX).unwrap_or_default()).await?;
+        let approval =
+            get_approval(&bridge.ops.store.catalog.approvals, about.strip_prefix(KEY_PREFIX).unwrap_or_default())
+                .await?;
         match approval {
             Some(approval) if approval.status == Status::Open => {}
             Some(approval) => close_question(bridge, &approval).await?,
@@ -142,7 +147,7 @@ pub(crate) async fn close_stale(bridge: &DiscordApp) -> Result<()> {
 pub(crate) async fn on_button(bridge: &DiscordApp, custom_id: &str, by: &Answerer) -> Result<String> {
     let unknown = || Error::new(ErrorKind::NotFound, "nobody is asked that any more");
     let (press, id, prefix) = ApprovalButton::parse(custom_id).ok_or_else(unknown)?;
-    let asked = get_approval(&bridge.ops, id).await?.ok_or_else(unknown)?;
+    let asked = get_approval(&bridge.ops.store.catalog.approvals, id).await?.ok_or_else(unknown)?;
     if !asked.hash.starts_with(prefix) {
         return Err(Error::new(ErrorKind::Conflict, "that is another action than the one you were shown")
             .hint("nothing was done; look at the newest question"));
@@ -160,7 +165,7 @@ pub(crate) async fn on_button(bridge: &DiscordApp, custom_id: &str, by: &Answere
             told
         }
         ApprovalButton::Deny => {
-            deny::deny_as(&bridge.ops, DenyParams { id }, by).await?;
+            deny::deny_as(&bridge.ops.approvals, DenyParams { id }, by).await?;
             "Denied.".to_owned()
         }
     };

@@ -77,7 +77,9 @@ async fn session_choices(by: &Caller, given: &Arguments) -> Vec<(String, String)
 }
 
 async fn model_choices(by: &Caller) -> Vec<(String, String)> {
-    let Ok(found) = models::list::list(by.ops(), ModelsParams {}).await else { return Vec::new() };
+    let Ok(found) = models::list::list(&by.ops().models, &by.ops().effective_config, ModelsParams {}).await else {
+        return Vec::new();
+    };
     let listed = found.providers.into_iter().flat_map(|provider| provider.models).map(|model| model.name);
     as_choices(found.aliases.into_keys().chain(listed))
 }

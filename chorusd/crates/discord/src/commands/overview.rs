@@ -82,7 +82,8 @@ fn agent_details(agent: &Agent) -> Vec<String> {
 }
 
 pub(super) async fn models(call: &Invocation) -> Result<Response> {
-    let found = models::list::list(call.caller.ops(), ModelsParams {}).await?;
+    let ops = call.caller.ops();
+    let found = models::list::list(&ops.models, &ops.effective_config, ModelsParams {}).await?;
     let default = found.default_model.map_or_else(|| "none".to_owned(), |model| inline_code(call, &model, 120));
     let mut lines = vec![format!("default: {default}")];
     lines.extend(
@@ -119,7 +120,10 @@ pub(super) async fn models(call: &Invocation) -> Result<Response> {
 pub(super) async fn approvals(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     let params = ListParams { agent: Some(agent.settings.name.clone()), ..ListParams::default() };
-    let found = with_expected_agent(agent.settings.id, approvals::list::list(call.caller.ops(), params)).await?;
+    let ops = call.caller.ops();
+    let listed =
+        approvals::list::list(&ops.agent_resolver, &ops.approvals, &ops.store.catalog.approvals, &ops.config, params);
+    let found = with_expected_agent(agent.settings.id, listed).await?;
     if found.approvals.is_empty() {
         return Ok(Response::new("Nothing waits for an answer."));
     }
@@ -157,12 +161,10 @@ pub(super) async fn approvals(call: &Invocation) -> Result<Response> {
 pub(super) async fn usage(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     let since = call.args.text("since").map(str::to_owned);
-    let name = agent.settings.name.clone();
-    let found = with_expected_agent(
-        agent.settings.id,
-        usage::usage(call.caller.ops(), UsageParams { agent: Some(name.clone()), since }),
-    )
-    .await?;
+    let (name, ops) = (agent.settings.name.clone(), call.caller.ops());
+    let params = UsageParams { agent: Some(name.clone()), since };
+    let sums = usage::usage(&ops.agents, &ops.store.catalog.usage, &ops.usage, &ops.clock, params);
+    let found = with_expected_agent(agent.settings.id, sums).await?;
     let name = inline_text(call, &name, 64);
     if found.days.is_empty() {
         return Ok(Response::new(format!("**{name}** has called no model.")));

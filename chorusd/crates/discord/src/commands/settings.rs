@@ -26,7 +26,7 @@ async fn show_or_set(call: &Invocation, option: &str, name: &str, key: &str) -> 
         (Some(value), false) => value.to_owned(),
         (None, true) => String::new(),
         (None, false) => {
-            let all = show::show(ops, ShowParams {}).await?.settings;
+            let all = show::show(&ops.effective_config, ShowParams {}).await?.settings;
             let now = all.into_iter().find(|setting| setting.key == key);
             let value = now.as_ref().map_or_else(|| "(none)".to_owned(), value_text);
             return Ok(Response::new(format!("{} is {}.", inline_code(call, key, 64), inline_code(call, &value, 200))));
@@ -62,7 +62,7 @@ pub(super) async fn idle(call: &Invocation) -> Result<Response> {
 
 pub(super) async fn show(call: &Invocation) -> Result<Response> {
     call.caller.check_right(Right::Server)?;
-    let all = show::show(call.caller.ops(), ShowParams {}).await?.settings;
+    let all = show::show(&call.caller.ops().effective_config, ShowParams {}).await?.settings;
     let shown = all.iter().filter(|setting| VISIBLE_KEYS.iter().any(|key| setting.key.starts_with(key)));
     let lines: Vec<String> =
         shown.map(|setting| format!("{} = {} ({})", setting.key, value_text(setting), setting.from.as_str())).collect();
@@ -82,7 +82,8 @@ fn value_text(setting: &Setting) -> String {
 
 pub(super) async fn validate_keys(call: &Invocation) -> Result<Response> {
     call.caller.check_right(Right::Server)?;
-    let found = validate::validate(call.caller.ops(), ModelsParams {}).await?;
+    let ops = call.caller.ops();
+    let found = validate::validate(&ops.models, &ops.effective_config, ModelsParams {}).await?;
     if found.providers.is_empty() {
         return Ok(Response::new("No provider is configured. `[providers]` of config.toml is the place."));
     }

@@ -18,7 +18,9 @@ pub(super) async fn list(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     let name = agent.settings.name.clone();
     let params = ListParams { agent: Some(name.clone()), limit: Some(MAX_TASKS), ..ListParams::default() };
-    let found = with_expected_agent(agent.settings.id, list::list(call.caller.ops(), params)).await?;
+    let ops = call.caller.ops();
+    let listed = list::list(&ops.agent_resolver, &ops.store.catalog.tasks, &ops.config, params);
+    let found = with_expected_agent(agent.settings.id, listed).await?;
     if found.tasks.is_empty() {
         return Ok(Response::new(format!("**{}** has run nothing in the background.", inline_text(call, &name, 64))));
     }
@@ -47,7 +49,8 @@ async fn find_task(call: &Invocation) -> Result<Task> {
         Error::new(ErrorKind::NotFound, format!("there is no task {id:?} of an agent that you may look at"))
             .hint("`/tasks list` shows them")
     };
-    let found = match show::show(call.caller.ops(), ShowParams { id: id.trim().to_owned() }).await {
+    let (ops, params) = (call.caller.ops(), ShowParams { id: id.trim().to_owned() });
+    let found = match show::show(&ops.agent_resolver, &ops.store.catalog.tasks, params).await {
         Err(failure) if failure.kind == ErrorKind::NotFound => return Err(unknown()),
         found => found?,
     };
@@ -67,7 +70,8 @@ pub(super) async fn stop(call: &Invocation) -> Result<Response> {
     let task = find_task(call).await?;
     let agent = call.caller.resolve_agent(Some(&task.agent))?;
     call.caller.audit(&agent, &format!("tasks.stop:{}", task.id), Right::Change).await?;
-    let done = stop::stop(call.caller.ops(), StopParams { id: task.id }).await?;
+    let (ops, params) = (call.caller.ops(), StopParams { id: task.id });
+    let done = stop::stop(&ops.agent_resolver, &ops.store.catalog.tasks, &ops.tasks, params).await?;
     let what = if done.stopped { "Stopped" } else { "It had ended already" };
     Ok(Response::new(format!("{what}: {}", task_line(call, &done.task))))
 }

@@ -47,7 +47,9 @@ use chorus_store::Store;
 use jiff::Timestamp;
 use tokio::sync::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
+use crate::KeyedMutex;
 use crate::agent::agent_index::AgentIndex;
 use crate::agent::registry::Registry;
 use crate::agent::summaries::Summaries;
@@ -69,12 +71,13 @@ pub struct Ops {
     /// Finds the daemon's own keys and secrets of others.
     pub redactor: Arc<Redactor>,
     pub agents: Arc<AgentIndex>,
+    pub agent_resolver: agent::AgentResolver,
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,
     pub clock: Clock,
     /// The configuration as read at the start. [`Ops::defaults`] has the changes that `settings set` has made since.
-    pub config: Config,
-    pub effective_config: settings::EffectiveConfig,
+    pub config: Arc<Config>,
+    pub effective_config: Arc<settings::EffectiveConfig>,
     pub home: PathBuf,
     pub socket: crate::lifecycle::socket::SocketPath,
     pub started_at: Timestamp,
@@ -84,7 +87,7 @@ pub struct Ops {
     /// Cancel it to stop the daemon.
     pub stop: CancellationToken,
     /// Serialises creating, renaming and destroying agents.
-    pub agents_lock: Mutex<()>,
+    pub agents_lock: Arc<Mutex<()>>,
     /// Hold the write lock to delete a session or move an agent's directory. Hold the read lock to restore a session or
     /// write its file, so that it cannot be deleted meanwhile.
     pub sessions_lock: Arc<RwLock<()>>,
@@ -99,7 +102,7 @@ pub struct Ops {
     /// Backups that are being made.
     pub backups: backup::Backups,
     /// The state of the Discord connection, and the channel operations that it offers.
-    pub discord: discord::DiscordHandle,
+    pub discord: Arc<discord::DiscordHandle>,
     /// Common prefixes of sessions that were compared lately.
     pub session_overlaps: session::diff::SessionOverlaps,
     /// Positions in exported texts from which the next piece can be written.

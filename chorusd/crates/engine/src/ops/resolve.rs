@@ -12,7 +12,7 @@ use chorus_store::catalog::SessionRow;
 use uuid::Uuid;
 
 use super::Ops;
-use crate::agent::agent_index::AgentEntry;
+use crate::agent::agent_index::{AgentEntry, AgentIndex};
 
 tokio::task_local! {
     /// The agent whose permissions the caller has checked.
@@ -30,7 +30,11 @@ pub async fn with_expected_agent<T>(agent: Uuid, work: impl Future<Output = Resu
 /// # Errors
 /// `agent_not_found`, or `no_agent` with a list of the agents.
 pub async fn agent(ops: &Ops, name: Option<&str>) -> Result<Arc<AgentEntry>> {
-    let found = find_agent(ops, name).await?;
+    ops.agent_resolver.resolve(name).await
+}
+
+/// Checks that the name in a request still belongs to the agent whose permissions the caller has checked.
+pub(super) fn check_expected_agent(found: Arc<AgentEntry>) -> Result<Arc<AgentEntry>> {
     if EXPECTED_AGENT.try_with(|meant| *meant != found.settings.id).unwrap_or(false) {
         return Err(Error::new(ErrorKind::AgentNotFound, format!("{} is another agent by now", found.settings.name))
             .hint("nothing was done; look again"));
@@ -38,26 +42,14 @@ pub async fn agent(ops: &Ops, name: Option<&str>) -> Result<Arc<AgentEntry>> {
     Ok(found)
 }
 
-async fn find_agent(ops: &Ops, name: Option<&str>) -> Result<Arc<AgentEntry>> {
-    let entry = match name {
-        Some(name) => ops.agents.by_name(name).ok_or_else(|| unknown_agent_error(ops, name))?,
-        None => ops.agents.default_agent().ok_or_else(|| no_agent_error(ops))?,
-    };
-    super::agent::reload_if_changed(ops, entry).await
-}
-
 /// Returns the agent with this id, whatever its name is now; fails with `agent_not_found`.
 pub async fn agent_by_id(ops: &Ops, id: Uuid) -> Result<Arc<AgentEntry>> {
-    let entry = ops.agents.by_id(id).ok_or_else(|| {
-        Error::new(ErrorKind::AgentNotFound, "the agent that was asked is not there any more")
-            .hint("`/agent list` shows which there are")
-    })?;
-    super::agent::reload_if_changed(ops, entry).await
+    ops.agent_resolver.resolve_by_id(id).await
 }
 
 /// Returns the error for an agent that does not exist.
-pub fn unknown_agent_error(ops: &Ops, name: &str) -> Error {
-    let names = ops.agents.names();
+pub fn unknown_agent_error(agents: &AgentIndex, name: &str) -> Error {
+    let names = agents.names();
     let shown: String = name.chars().take(80).collect();
     let failure = Error::new(ErrorKind::AgentNotFound, format!("there is no agent {shown:?}"));
     match closest_match(name, names.iter().map(String::as_str)) {
@@ -67,8 +59,8 @@ pub fn unknown_agent_error(ops: &Ops, name: &str) -> Error {
     }
 }
 
-fn no_agent_error(ops: &Ops) -> Error {
-    let names = ops.agents.names();
+pub(super) fn no_agent_error(agents: &AgentIndex) -> Error {
+    let names = agents.names();
     if names.is_empty() {
         return Error::new(ErrorKind::NoAgent, "there are no agents yet").hint("make one: chorusctl agent init NAME");
     }

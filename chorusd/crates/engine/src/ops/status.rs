@@ -37,10 +37,10 @@ pub async fn hello(ops: &Ops, _: HelloParams) -> Result<HelloResult> {
 pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
     let (entries, totals) = match (&params.agent, params.limit) {
         (Some(name), _) => (vec![resolve::agent(ops, Some(name)).await?], None),
-        (None, None) => (super::agent::reload_all(ops, ops.agents.all()).await?, None),
+        (None, None) => (ops.agent_resolver.all().await?, None),
         (None, Some(limit)) => {
             let (first, totals) = select_first(ops, limit);
-            (super::agent::reload_all(ops, first).await?, Some(totals))
+            (ops.agent_resolver.reload_all(first).await?, Some(totals))
         }
     };
     let only = params.agent.as_ref().and_then(|_| entries.first()).map(|entry| entry.settings.id);

@@ -1,21 +1,29 @@
 //! The operation `usage`.
 
 use chorus_base::error::Result;
+use chorus_clock::Clock;
 use chorus_proto::methods::usage::{UsageDay, UsageParams, UsageResult, UsageSums};
-use chorus_store::catalog::{UsageFilter, UsageTotals};
+use chorus_store::catalog::{UsageFilter, UsageTable, UsageTotals};
 
 use super::context::history::parse_since;
-use super::{Ops, resolve};
+use super::resolve;
+use crate::agent::agent_index::AgentIndex;
+use crate::usage::UsageTracker;
 
 /// Sums the usage of model calls by day, agent and model. Days are those of the daemon's time zone.
-pub async fn usage(ops: &Ops, params: UsageParams) -> Result<UsageResult> {
-    let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
+pub async fn usage(
+    agents: &AgentIndex,
+    table: &UsageTable,
+    tracker: &UsageTracker,
+    clock: &Clock,
+    params: UsageParams,
+) -> Result<UsageResult> {
+    let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
     let agents = match &params.agent {
-        Some(name) => agents_named(ops, name).await?,
+        Some(name) => agents_named(agents, table, name).await?,
         None => Vec::new(),
     };
-    let rows =
-        ops.store.catalog.usage.list_daily(UsageFilter { agents, since, zone: ops.usage.time_zone().clone() }).await?;
+    let rows = table.list_daily(UsageFilter { agents, since, zone: tracker.time_zone().clone() }).await?;
     let mut total = UsageTotals::default();
     let days = rows.into_iter().map(|row| {
         total.add(&row.sums);
@@ -25,12 +33,12 @@ pub async fn usage(ops: &Ops, params: UsageParams) -> Result<UsageResult> {
 }
 
 /// Returns the ids of the agent with this name, or of destroyed agents that had it, whose usage still counts.
-async fn agents_named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
-    if let Some(entry) = ops.agents.by_name(name) {
+async fn agents_named(agents: &AgentIndex, table: &UsageTable, name: &str) -> Result<Vec<uuid::Uuid>> {
+    if let Some(entry) = agents.by_name(name) {
         return Ok(vec![entry.settings.id]);
     }
-    let before = ops.store.catalog.usage.agents_named(name.to_owned()).await?;
-    if before.is_empty() { Err(resolve::unknown_agent_error(ops, name)) } else { Ok(before) }
+    let before = table.agents_named(name.to_owned()).await?;
+    if before.is_empty() { Err(resolve::unknown_agent_error(agents, name)) } else { Ok(before) }
 }
 
 fn to_usage_sums(sums: &UsageTotals) -> UsageSums {

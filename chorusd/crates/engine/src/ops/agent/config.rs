@@ -14,7 +14,7 @@ use chorus_store::catalog::AuditDecision;
 use serde_json::{Map, Value};
 
 use super::init::write_config;
-use super::{AGENTS_DIR, agent_entry, agent_row, discord_channel, ensure_may_grant, reload_locked};
+use super::{AGENTS_DIR, agent_entry, agent_row, discord_channel, ensure_may_grant};
 use crate::agent::agent_index::AgentEntry;
 use crate::ops::approvals::deny_outdated;
 use crate::ops::{Ops, resolve, run_blocking, wire_types};
@@ -59,8 +59,8 @@ async fn set_as(
 ) -> Result<ConfigResult> {
     let _one_at_a_time = ops.agents_lock.lock().await;
     // The agent may have been renamed or destroyed since, and its directory may belong to another agent now.
-    let agent = ops.agents.by_id(agent.settings.id).ok_or_else(|| resolve::unknown_agent_error(ops, &name))?;
-    let agent = reload_locked(ops, agent).await?;
+    let agent = ops.agents.by_id(agent.settings.id).ok_or_else(|| resolve::unknown_agent_error(&ops.agents, &name))?;
+    let agent = ops.agent_resolver.reload_locked(agent).await?;
     if let Some(bound) = bound {
         if *by != Requester::Owner {
             ops.store
@@ -97,7 +97,7 @@ async fn set_as(
     let noted =
         (*by != Requester::Owner || AUDITED_KEYS.contains(&&*key)).then(|| audit_row_of_change(ops, &agent, by, &key));
     let done = set_key(ops, &agent, key, value, noted).await?;
-    deny_outdated(ops, &agent).await;
+    deny_outdated(&ops.agents, &ops.approvals, &agent).await;
     Ok(done)
 }
 

@@ -13,11 +13,13 @@ use chorus_store::catalog::{AgentRow, AuditDecision};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
+use super::agent_entry;
 use super::config::set_keys;
-use super::{agent_entry, reload_locked};
 use crate::agent::agent_index::AgentEntry;
 use crate::ops::discord::channels::{self, ChannelRow};
-use crate::ops::discord::{ChannelApi, ChannelInfo, ConnectionState, CreateOutcome, CreatedChannel, NewPost, outbox};
+use crate::ops::discord::{
+    ChannelApi, ChannelInfo, ConnectionState, CreateOutcome, CreatedChannel, DiscordHandle, NewPost, outbox,
+};
 use crate::ops::{Ops, run_blocking, wire_types};
 
 /// The time limit for deleting a channel.
@@ -27,8 +29,8 @@ const DELETE_TIMEOUT: Duration = Duration::from_secs(20);
 const CHANNEL_KEYS: [&str; 2] = ["channel_id", "guild_id"];
 
 /// Returns the channel API, if Discord is connected.
-fn channel_api(ops: &Ops) -> Option<&Arc<dyn ChannelApi>> {
-    ops.discord.channel_api.get()
+fn channel_api(discord: &DiscordHandle) -> Option<&Arc<dyn ChannelApi>> {
+    discord.channel_api.get()
 }
 
 /// The channel of an agent that is about to be created.
@@ -60,7 +62,7 @@ impl NewAgentChannel {
         })
         .await?;
         let kept_channel = kept.get(CHANNEL_KEYS[0]).and_then(Value::as_str).and_then(|id| id.parse::<u64>().ok());
-        let Some(face) = channel_api(ops) else {
+        let Some(face) = channel_api(&ops.discord) else {
             room.warnings.push(not_created_warning("Chorus is not connected to Discord", name));
             return Ok(room);
         };
@@ -100,7 +102,7 @@ impl NewAgentChannel {
     /// # Errors
     /// `busy`, `disk_full`, `storage_failed`; nothing was added then.
     pub(super) async fn register_agent(&self, ops: &Ops, dir: &str, config: &AgentConfig, row: AgentRow) -> Result<()> {
-        let (Some(made), Some(face)) = (self.created, channel_api(ops)) else {
+        let (Some(made), Some(face)) = (self.created, channel_api(&ops.discord)) else {
             return ops.store.catalog.agents.upsert(row).await;
         };
         let CreatedChannel { channel, guild } = made;
@@ -112,7 +114,7 @@ impl NewAgentChannel {
 
     /// Is called when the agent exists: sends the welcome post, or syncs the kept channel.
     pub(super) fn on_agent_created(&self, ops: &Ops, agent: &AgentEntry) {
-        let Some(face) = channel_api(ops) else { return };
+        let Some(face) = channel_api(&ops.discord) else { return };
         match self.created {
             Some(made) => face.wake_outbox(made.channel),
             None => face.sync_agent_channel(agent.settings.id),
@@ -121,7 +123,7 @@ impl NewAgentChannel {
 
     /// Deletes the channel if the agent was not created after all.
     pub(super) async fn delete_if_created(&self, ops: &Ops) {
-        if let (Some(made), Some(face)) = (self.created, channel_api(ops))
+        if let (Some(made), Some(face)) = (self.created, channel_api(&ops.discord))
             && let Err(failure) = delete_channel(&**face, made.channel).await
         {
             tracing::error!(channel = made.channel, %failure, "the channel of an agent that was not made is left in Discord");
@@ -131,14 +133,14 @@ impl NewAgentChannel {
 
 /// Posts the welcome in a channel that an agent was given.
 pub async fn post_welcome(ops: &Ops, agent: &AgentEntry, channel: u64) {
-    if let Some(face) = channel_api(ops) {
+    if let Some(face) = channel_api(&ops.discord) {
         enqueue_post(ops, &**face, channel, face.welcome_post(agent, channel)).await;
     }
 }
 
 /// Posts a line in a channel.
 async fn post_line(ops: &Ops, channel: u64, text: &str) {
-    if let Some(face) = channel_api(ops) {
+    if let Some(face) = channel_api(&ops.discord) {
         enqueue_post(ops, &**face, channel, face.line_post(channel, text)).await;
     }
 }
@@ -181,7 +183,7 @@ pub(super) async fn leave_channels(
     for row in rows {
         let proven = row.created_by_us && agent.channel() == Some(row.channel);
         if proven {
-            let deleted = match channel_api(ops) {
+            let deleted = match channel_api(&ops.discord) {
                 None => Err(Error::new(ErrorKind::DiscordFailed, "Chorus is not connected to Discord")),
                 Some(face) => delete_channel(&**face, row.channel).await,
             };
@@ -268,7 +270,7 @@ pub(super) async fn resolve_binding(ops: &Ops, agent: &AgentEntry, value: &Value
     let digits = text.strip_prefix("<#").and_then(|text| text.strip_suffix('>')).unwrap_or(text);
     let channel = digits.parse::<u64>().ok().filter(|id| *id != 0 && digits.bytes().all(|b| b.is_ascii_digit()));
     let channel = channel.ok_or_else(unreadable)?;
-    let found = match channel_api(ops) {
+    let found = match channel_api(&ops.discord) {
         Some(face) => face.find_channel(channel).await?,
         None => None,
     };
@@ -290,7 +292,7 @@ async fn create_binding(ops: &Ops, agent: &AgentEntry) -> Result<ChannelBinding>
         Error::new(ErrorKind::DiscordFailed, format!("no channel was made: {why}"))
             .hint("`chorusctl status` shows how the connection stands; a channel that is there is named by its id")
     };
-    let face = channel_api(ops).ok_or_else(|| no("Chorus is not connected to Discord"))?;
+    let face = channel_api(&ops.discord).ok_or_else(|| no("Chorus is not connected to Discord"))?;
     let guild = agent.guild_id.as_ref().and_then(|guild| guild.parse().ok());
     let prompt = agent.settings.system_prompt.as_deref().map(str::to_owned);
     match face.create_channel(name.clone(), prompt, guild).await? {
@@ -306,7 +308,7 @@ async fn create_binding(ops: &Ops, agent: &AgentEntry) -> Result<ChannelBinding>
 impl ChannelBinding {
     /// Deletes the channel if it was created for the agent and is not used after all.
     pub(super) async fn delete_if_new(self, ops: &Ops) {
-        if let (true, Some(channel), Some(face)) = (self.is_new, self.channel, channel_api(ops))
+        if let (true, Some(channel), Some(face)) = (self.is_new, self.channel, channel_api(&ops.discord))
             && let Err(failure) = delete_channel(&**face, channel).await
         {
             tracing::error!(channel, %failure, "a channel that was made for an agent is left in Discord");
@@ -363,7 +365,7 @@ pub(super) async fn bind_channel(ops: &Ops, agent: &Arc<AgentEntry>, bound: &Cha
         );
         post_line(ops, before, &left).await;
     }
-    if let Some(face) = channel_api(ops) {
+    if let Some(face) = channel_api(&ops.discord) {
         face.sync_agent_channel(agent.settings.id);
     }
     let shown = CHANNEL_KEYS.iter().map(|key| ((*key).to_owned(), config.map().get(*key).cloned().unwrap_or_default()));
@@ -379,7 +381,7 @@ pub async fn detach_channel(ops: &Ops, channel: u64) -> Result<Option<String>> {
     let _one_at_a_time = ops.agents_lock.lock().await;
     let mut whose = None;
     if let Some(agent) = ops.agents.by_channel(channel) {
-        let agent = reload_locked(ops, agent).await?;
+        let agent = ops.agent_resolver.reload_locked(agent).await?;
         if agent.channel() == Some(channel) {
             let name = agent.settings.name.clone();
             // Keep the server: an agent without a channel must not become visible in all servers.
@@ -406,7 +408,7 @@ pub async fn record_guild(ops: &Ops, channel: u64, guild: u64) -> Result<()> {
     }
     let _one_at_a_time = ops.agents_lock.lock().await;
     let Some(agent) = ops.agents.by_channel(channel) else { return Ok(()) };
-    let agent = reload_locked(ops, agent).await?;
+    let agent = ops.agent_resolver.reload_locked(agent).await?;
     if agent.channel() != Some(channel) || !differs(&agent) {
         return Ok(());
     }
@@ -415,7 +417,7 @@ pub async fn record_guild(ops: &Ops, channel: u64, guild: u64) -> Result<()> {
 
 /// Renames the channel of a renamed agent if Chorus created it.
 pub(super) async fn rename_channel(ops: &Ops, agent: &AgentEntry) {
-    let (Some(face), Some(channel)) = (channel_api(ops), agent.channel()) else { return };
+    let (Some(face), Some(channel)) = (channel_api(&ops.discord), agent.channel()) else { return };
     match channels::find(ops, channel).await {
         Ok(Some(row)) if row.created_by_us && row.agent == agent.settings.id => {
             face.rename_channel(channel, agent.settings.name.clone());
@@ -426,9 +428,9 @@ pub(super) async fn rename_channel(ops: &Ops, agent: &AgentEntry) {
 }
 
 /// Syncs the channel if agent.json names another one than before.
-pub fn sync_if_changed(ops: &Ops, before: Option<&AgentEntry>, now: &AgentEntry) {
+pub fn sync_if_changed(discord: &DiscordHandle, before: Option<&AgentEntry>, now: &AgentEntry) {
     if before.is_none_or(|before| before.channel() != now.channel())
-        && let Some(face) = channel_api(ops)
+        && let Some(face) = channel_api(discord)
     {
         face.sync_agent_channel(now.settings.id);
     }

@@ -50,7 +50,8 @@ pub async fn begin(
     };
     // From here on none of the agent's files is moved or deleted.
     let _stays = ops.sessions_lock.read().await;
-    let agent = ops.agents.by_id(agent.settings.id).ok_or_else(|| resolve::unknown_agent_error(ops, &params.name))?;
+    let agent =
+        ops.agents.by_id(agent.settings.id).ok_or_else(|| resolve::unknown_agent_error(&ops.agents, &params.name))?;
     let facts = agent.settings.clone();
     let (config, _) = effective_config(ops, &agent).await?;
     let memories = ops.store.catalog.memories.list_written_by(facts.id).await?;

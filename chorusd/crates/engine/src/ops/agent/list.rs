@@ -4,12 +4,11 @@ use chorus_base::error::Result;
 use chorus_proto::AgentStatus;
 use chorus_proto::methods::agent::{ListParams, ListResult};
 
-use super::reload_all;
 use crate::ops::{Ops, wire_types};
 
 /// Lists agents by name; with `all`, destroyed ones after them.
 pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
-    let entries = reload_all(ops, ops.agents.all()).await?;
+    let entries = ops.agent_resolver.all().await?;
     let mut agents = wire_types::agents(ops, &entries).await?;
     if params.all {
         let rows = ops.store.catalog.agents.list(true).await?;

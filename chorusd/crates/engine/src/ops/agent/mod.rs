@@ -7,7 +7,7 @@ pub mod export;
 pub mod import;
 pub mod init;
 pub mod list;
-mod reload;
+mod resolver;
 pub mod show;
 pub mod use_;
 mod workspace_bundle;
@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::agent::agent_index::AgentEntry;
 use crate::ops::Ops;
-pub use reload::{reload_all, reload_if_changed, reload_locked};
+pub use resolver::AgentResolver;
 
 /// The directory of active agents, relative to the home.
 pub const AGENTS_DIR: &str = "agents";

@@ -13,7 +13,6 @@ use serde_json::Value;
 use crate::agent::agent_index::AgentEntry;
 use crate::approvals::{Claim, PermissionsChange};
 use crate::ops::agent::config::set_permissions;
-use crate::ops::agent::{reload_if_changed, reload_locked};
 use crate::ops::permissions::usable_profile;
 use crate::ops::{Ops, resolve, run_blocking};
 use crate::tools::workspace_paths;
@@ -38,7 +37,7 @@ pub async fn approve_as(ops: &Ops, params: ApproveParams, by: &Answerer) -> Resu
     }
     if let Some(agent) = ops.approvals.agent_of(&params.id).and_then(|id| ops.agents.by_id(id)) {
         // Closes the approval if agent.json was edited and nothing has reloaded it since.
-        reload_if_changed(ops, agent).await?;
+        ops.agent_resolver.reload_if_changed(agent).await?;
     }
     // Before the approval is claimed: an operation that destroys the agent holds this lock while it waits for the turn,
     // and so for the approval.
@@ -49,8 +48,10 @@ pub async fn approve_as(ops: &Ops, params: ApproveParams, by: &Answerer) -> Resu
         drop(one_at_a_time);
         return done;
     }
-    let agent =
-        ops.agents.by_id(claim.agent()).ok_or_else(|| resolve::unknown_agent_error(ops, &claim.approval().agent))?;
+    let agent = ops
+        .agents
+        .by_id(claim.agent())
+        .ok_or_else(|| resolve::unknown_agent_error(&ops.agents, &claim.approval().agent))?;
     // Without reloading agent.json, which could wait for a destroy that waits for this approval.
     let claim = ensure_not_denied(&agent, claim).await?;
     Ok(ApproveResult {
@@ -78,9 +79,11 @@ async fn ensure_not_denied<'a>(agent: &AgentEntry, claim: Claim<'a>) -> Result<C
 
 /// Approves the action and adds it to the agent's permissions. The caller must hold the agents lock.
 async fn approve_always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveResult> {
-    let agent =
-        ops.agents.by_id(claim.agent()).ok_or_else(|| resolve::unknown_agent_error(ops, &claim.approval().agent))?;
-    let agent = reload_locked(ops, agent).await?;
+    let agent = ops
+        .agents
+        .by_id(claim.agent())
+        .ok_or_else(|| resolve::unknown_agent_error(&ops.agents, &claim.approval().agent))?;
+    let agent = ops.agent_resolver.reload_locked(agent).await?;
     let claim = ensure_not_denied(&agent, claim).await?;
     let new = permissions_with_action(&agent, claim.approval())?;
     let old = agent.permissions.clone();

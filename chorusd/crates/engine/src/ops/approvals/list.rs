@@ -1,9 +1,12 @@
 //! The operation `approvals.list`.
 
 use chorus_base::error::{Error, Result};
+use chorus_config::Config;
 use chorus_proto::methods::approvals::{Approval, ListParams, ListResult};
+use chorus_store::catalog::ApprovalTable;
 
-use crate::ops::{Ops, resolve};
+use crate::approvals::Approvals;
+use crate::ops::agent::AgentResolver;
 
 /// The limit on decided approvals in a list.
 const MAX_DECIDED: u32 = 100;
@@ -15,27 +18,27 @@ const MAX_PAGE: u64 = 200;
 const MAX_PAGE_BYTES: usize = 2 << 20;
 
 /// Lists open approvals; with `all` also recently decided ones.
-pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
+pub async fn list(
+    agents: &AgentResolver,
+    approvals: &Approvals,
+    table: &ApprovalTable,
+    config: &Config,
+    params: ListParams,
+) -> Result<ListResult> {
     let limit = params.limit.unwrap_or(MAX_PAGE);
     if limit == 0 {
         return Err(Error::invalid("`limit` is 1 or more").hint("more approvals follow with `offset`"));
     }
     let agent = match &params.agent {
-        Some(name) => Some(resolve::agent(ops, Some(name)).await?.settings.id),
+        Some(name) => Some(agents.resolve(Some(name)).await?.settings.id),
         None => None,
     };
     // Open ones are read last, so that an approval that is decided in between is listed once.
-    let mut approvals =
-        if params.all { ops.store.catalog.approvals.list_decided(agent, MAX_DECIDED).await? } else { Vec::new() };
-    let open = ops.approvals.open_approvals(agent);
-    approvals.retain(|decided| open.iter().all(|open| open.id != decided.id));
-    approvals.extend(open);
-    Ok(build_page(
-        approvals,
-        params.offset.unwrap_or(0),
-        limit.min(MAX_PAGE),
-        MAX_PAGE_BYTES.min(ops.config.max_frame / 8),
-    ))
+    let mut listed = if params.all { table.list_decided(agent, MAX_DECIDED).await? } else { Vec::new() };
+    let open = approvals.open_approvals(agent);
+    listed.retain(|decided| open.iter().all(|open| open.id != decided.id));
+    listed.extend(open);
+    Ok(build_page(listed, params.offset.unwrap_or(0), limit.min(MAX_PAGE), MAX_PAGE_BYTES.min(config.max_frame / 8)))
 }
 
 /// Returns the page from `offset` on, limited in number and bytes.

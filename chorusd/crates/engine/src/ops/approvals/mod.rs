@@ -6,20 +6,21 @@ pub mod list;
 
 use chorus_base::error::Result;
 use chorus_proto::methods::approvals::Approval;
+use chorus_store::catalog::ApprovalTable;
 
-use crate::agent::agent_index::AgentEntry;
-use crate::ops::Ops;
+use crate::agent::agent_index::{AgentEntry, AgentIndex};
+use crate::approvals::Approvals;
 
 /// Returns the current state of an approval, redacted.
-pub async fn get_approval(ops: &Ops, id: &str) -> Result<Option<Approval>> {
-    ops.store.catalog.approvals.get(id.to_owned()).await
+pub async fn get_approval(table: &ApprovalTable, id: &str) -> Result<Option<Approval>> {
+    table.get(id.to_owned()).await
 }
 
 /// Denies the open approvals of an agent whose permissions have changed since `before`, because they were requested
 /// under other rules.
-pub async fn deny_outdated(ops: &Ops, before: &AgentEntry) {
-    let now = ops.agents.by_id(before.settings.id);
+pub async fn deny_outdated(agents: &AgentIndex, approvals: &Approvals, before: &AgentEntry) {
+    let now = agents.by_id(before.settings.id);
     if now.is_some_and(|now| now.permissions != before.permissions) {
-        ops.approvals.deny_open(before.settings.id).await;
+        approvals.deny_open(before.settings.id).await;
     }
 }

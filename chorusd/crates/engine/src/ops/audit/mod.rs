@@ -4,33 +4,35 @@ pub mod verify;
 
 use chorus_base::error::Result;
 use chorus_base::hex;
+use chorus_clock::Clock;
 use chorus_proto::methods::audit::{AuditParams, AuditResult, AuditRow};
-use chorus_store::catalog::{AuditEntry, AuditFilter};
+use chorus_store::catalog::{AuditEntry, AuditFilter, AuditLog};
 
 use super::context::history::parse_since;
-use super::{Ops, resolve};
+use super::resolve;
+use crate::agent::agent_index::AgentIndex;
 
 /// Returns a page of the audit log, the newest row last.
-pub async fn audit(ops: &Ops, params: AuditParams) -> Result<AuditResult> {
-    let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
+pub async fn audit(agents: &AgentIndex, log: &AuditLog, clock: &Clock, params: AuditParams) -> Result<AuditResult> {
+    let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
     let agents = match &params.agent {
-        Some(name) => agents_named(ops, name).await?,
+        Some(name) => agents_named(agents, log, name).await?,
         None => Vec::new(),
     };
     let after = i64::try_from(params.after.unwrap_or(0)).unwrap_or(i64::MAX);
     let filter = AuditFilter { agents, since, after, limit: params.limit.map(|limit| limit.min(i64::MAX as u64)) };
-    let (rows, more) = ops.store.catalog.audit.page(filter).await?;
+    let (rows, more) = log.page(filter).await?;
     let rows: Vec<AuditRow> = rows.into_iter().map(to_audit_row).collect();
     let next = rows.last().map(|row| row.id).filter(|_| more);
     Ok(AuditResult { rows, next })
 }
 
 /// Returns the ids of all agents that have this name, or had it when a row was written.
-async fn agents_named(ops: &Ops, name: &str) -> Result<Vec<uuid::Uuid>> {
-    let mut ids = ops.store.catalog.audit.agents_named(name.to_owned()).await?;
-    let now = ops.agents.by_name(name).map(|entry| entry.settings.id);
+async fn agents_named(agents: &AgentIndex, log: &AuditLog, name: &str) -> Result<Vec<uuid::Uuid>> {
+    let mut ids = log.agents_named(name.to_owned()).await?;
+    let now = agents.by_name(name).map(|entry| entry.settings.id);
     ids.extend(now.filter(|id| !ids.contains(id)));
-    if ids.is_empty() { Err(resolve::unknown_agent_error(ops, name)) } else { Ok(ids) }
+    if ids.is_empty() { Err(resolve::unknown_agent_error(agents, name)) } else { Ok(ids) }
 }
 
 fn to_audit_row(entry: AuditEntry) -> AuditRow {

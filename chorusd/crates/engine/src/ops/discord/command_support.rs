@@ -44,10 +44,10 @@ pub async fn newest_sessions(ops: &Ops, agent: Uuid, limit: u64) -> Result<Vec<S
 /// Waits until no summary of a session is in progress, and returns the session. `None` if the daemon stops.
 pub async fn wait_for_summary(ops: &Ops, session: Uuid) -> Result<Option<Session>> {
     // Subscribes before the check, so that no event is missed in between.
-    let (_, mut events) = subscribe(ops, SubscribeParams { after: None }).await?;
+    let (_, mut events) = subscribe(&ops.store.journal, SubscribeParams { after: None }).await?;
     while ops.summaries.is_in_flight(session) {
         loop {
-            match events.next(ops).await {
+            match events.next(&ops.store.journal).await {
                 Some(SubscriptionItem::Event(event)) if event.kind == EventType::SummaryReady => break,
                 Some(SubscriptionItem::Event(_)) => {}
                 Some(SubscriptionItem::Lagged(_)) => break,

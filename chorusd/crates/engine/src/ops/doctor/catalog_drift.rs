@@ -160,7 +160,7 @@ fn trash_checks(entries: &[TrashItem]) -> Vec<Check> {
 
 /// Checks that every agent has its directory with a valid agent.json, and every directory its agent.
 async fn check_agents(ops: &Ops, trashed: &[TrashItem]) -> Result<Check> {
-    let entries = agent::reload_all(ops, ops.agents.all()).await?;
+    let entries = ops.agent_resolver.all().await?;
     let problems: Vec<String> = entries
         .iter()
         .filter_map(|entry| Some(format!("{}: {}", entry.settings.name, entry.config_problem.as_ref()?)))

@@ -6,7 +6,7 @@ use chorus_permissions::{Profile, Profiles};
 use chorus_proto::methods::doctor::{Check, Verdict};
 
 use super::{check, check_with, join_some};
-use crate::ops::{Ops, agent};
+use crate::ops::Ops;
 
 const CHECK_NAME: &str = "permission rules";
 
@@ -14,7 +14,7 @@ const CHECK_NAME: &str = "permission rules";
 pub(super) async fn check_rules(ops: &Ops) -> Result<Check> {
     let named = ops.config.profiles.iter().filter(|(name, _)| !Profiles::is_preset(name));
     let mut found: Vec<String> = named.flat_map(|(name, profile)| rules_without_program(name, profile)).collect();
-    for entry in agent::reload_all(ops, ops.agents.all()).await? {
+    for entry in ops.agent_resolver.all().await? {
         if let (true, Ok(profile)) = (entry.permissions.is_object(), &entry.settings.profile) {
             found.extend(rules_without_program(&entry.settings.name, profile));
         }

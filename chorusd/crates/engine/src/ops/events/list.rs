@@ -2,20 +2,20 @@
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::events::{ListParams, ListResult};
+use chorus_store::Journal;
 
 use super::DEFAULT_PAGE;
-use crate::ops::Ops;
 
 /// The limit on events in a page.
 const MAX_PAGE: u64 = 10_000;
 
 /// Lists stored events, oldest first.
-pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
+pub async fn list(journal: &Journal, params: ListParams) -> Result<ListResult> {
     let limit = params.limit.unwrap_or(DEFAULT_PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
         return Err(Error::invalid(format!("`limit` is 1 to {MAX_PAGE}")).hint("more events follow with `after`"));
     }
-    let (events, lagged) = ops.store.journal.events_after(params.after.unwrap_or(0), limit).await?;
+    let (events, lagged) = journal.events_after(params.after.unwrap_or(0), limit).await?;
     let next = events.last().map(|event| event.seq).filter(|_| events.len() as u64 == limit);
     // A client that starts at the beginning has not missed what was pruned before.
     let lagged = if params.after.is_none() { 0 } else { lagged };

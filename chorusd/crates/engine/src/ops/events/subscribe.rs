@@ -6,10 +6,10 @@ use std::sync::Arc;
 use chorus_base::error::Result;
 use chorus_proto::methods::events::{SubscribeParams, SubscribeResult};
 use chorus_proto::{Event, EventType};
+use chorus_store::Journal;
 use tokio::sync::broadcast;
 
 use super::DEFAULT_PAGE;
-use crate::ops::Ops;
 
 /// The event subscription of a connection: first stored events, then live ones.
 #[derive(Debug)]
@@ -31,10 +31,10 @@ pub enum SubscriptionItem {
 }
 
 /// Begins a subscription.
-pub async fn subscribe(ops: &Ops, params: SubscribeParams) -> Result<(SubscribeResult, Subscription)> {
+pub async fn subscribe(journal: &Journal, params: SubscribeParams) -> Result<(SubscribeResult, Subscription)> {
     // Subscribes before it reads the last number, so that no event is missed in between.
-    let live = ops.store.journal.subscribe();
-    let seq = ops.store.journal.last_event().await?;
+    let live = journal.subscribe();
+    let seq = journal.last_event().await?;
     let last = params.after.unwrap_or(seq).min(seq);
     let subscription = Subscription { live, last_seq: last, replay_until: seq, replayed: VecDeque::new() };
     Ok((SubscribeResult { seq }, subscription))
@@ -42,14 +42,14 @@ pub async fn subscribe(ops: &Ops, params: SubscribeParams) -> Result<(SubscribeR
 
 impl Subscription {
     /// Returns the next item; `None` when the daemon stops. May be dropped and called again.
-    pub async fn next(&mut self, ops: &Ops) -> Option<SubscriptionItem> {
+    pub async fn next(&mut self, journal: &Journal) -> Option<SubscriptionItem> {
         loop {
             if let Some(event) = self.replayed.pop_front() {
                 self.last_seq = event.seq;
                 return Some(SubscriptionItem::Event(Arc::new(event)));
             }
             if self.last_seq < self.replay_until {
-                let Ok((events, missed)) = ops.store.journal.events_after(self.last_seq, DEFAULT_PAGE).await else {
+                let Ok((events, missed)) = journal.events_after(self.last_seq, DEFAULT_PAGE).await else {
                     return None;
                 };
                 if events.is_empty() {

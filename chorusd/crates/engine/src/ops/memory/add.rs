@@ -1,20 +1,29 @@
 //! The operation `memory.add`.
 
 use chorus_base::error::{Error, Result};
+use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::{AddParams, AddResult};
+use chorus_redact::Redactor;
+use chorus_store::Catalog;
 use chorus_store::catalog::{RememberOutcome, memories};
 
 use super::{audit_row_of_change, new_row, to_entry};
-use crate::ops::{Ops, resolve};
+use crate::ops::agent::AgentResolver;
 
 /// Adds a memory for an agent, or for its project. A text that is remembered already is not added again.
 ///
 /// # Errors
 /// `agent_not_found`, `invalid_params`, `invalid_config` without a project, `limit_reached`, `disk_full`,
 /// `storage_failed`.
-pub async fn add(ops: &Ops, params: AddParams) -> Result<AddResult> {
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+pub async fn add(
+    agents: &AgentResolver,
+    catalog: &Catalog,
+    redactor: &Redactor,
+    clock: &Clock,
+    params: AddParams,
+) -> Result<AddResult> {
+    let agent = agents.resolve(params.agent.as_deref()).await?;
     let unfit = |why| Error::invalid(why).hint("a sentence or two; what is longer has its place in docs/");
     let path = memories::validate_path(params.path.as_deref()).map_err(Error::invalid)?;
     let project = match (&agent.settings.project, params.project) {
@@ -26,19 +35,17 @@ pub async fn add(ops: &Ops, params: AddParams) -> Result<AddResult> {
                 .hint(format!("chorusctl agent config {name} project NAME")));
         }
     };
-    let redactor = &ops.redactor;
     let secrets_found = redactor.count_secrets(&params.text);
     let text = if params.redact { redactor.redact_text(&params.text).into_owned() } else { params.text };
     let text = memories::validate_text(&text).map_err(unfit)?;
-    let row = new_row(ops, &agent, text, path, project);
-    let catalog = &ops.store.catalog;
+    let row = new_row(&agent, text, path, project, clock.now());
     let (id, added) = match catalog.memories.insert(row.clone()).await? {
         RememberOutcome::New(id) => (id, true),
         RememberOutcome::Known(id) => (id, false),
     };
     if added
         && let Err(failure) =
-            catalog.audit.append(audit_row_of_change(ops, &agent, "add", (None, Some(&row.text)))).await
+            catalog.audit.append(audit_row_of_change(&agent, "add", (None, Some(&row.text)), clock.now())).await
     {
         catalog.memories.delete(vec![id]).await?;
         return Err(failure);
@@ -49,7 +56,7 @@ pub async fn add(ops: &Ops, params: AddParams) -> Result<AddResult> {
         .await?
         .into_iter()
         .find(|row| row.id == id);
-    let entry = to_entry(ops, &agent, kept.unwrap_or(row)).await?;
+    let entry = to_entry(catalog, &agent, kept.unwrap_or(row)).await?;
     let entry = entry.ok_or_else(|| Error::internal("an entry is not shown"))?;
     Ok(AddResult { entry, added, secrets_found })
 }

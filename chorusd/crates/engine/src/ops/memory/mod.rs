@@ -5,17 +5,17 @@ pub mod list;
 pub mod remove;
 pub mod search;
 
-use std::sync::Arc;
-
 use chorus_agent_core::window::MemoryBlock;
 use chorus_base::error::Result;
 use chorus_base::requester::Requester;
 use chorus_proto::methods::memory::{MemoryEntry, MemorySource};
 use chorus_session::selector::MIN_PREFIX;
-use chorus_store::catalog::{AuditDecision, MemoryRow};
+use chorus_store::Catalog;
+use chorus_store::catalog::{AuditDecision, MemoryRow, MemoryTable, SessionTable};
+use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{Ops, run_blocking};
+use super::run_blocking;
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::memory_prompt::{memory_block, memory_scope};
 
@@ -31,22 +31,22 @@ struct AgentMemory {
     block: MemoryBlock,
 }
 
-async fn load_memory(ops: &Ops, agent: &AgentEntry) -> Result<AgentMemory> {
-    let rows = ops.store.catalog.memories.list_visible(memory_scope(&agent.settings)).await?;
+async fn load_memory(memories: &MemoryTable, agent: &AgentEntry) -> Result<AgentMemory> {
+    let rows = memories.list_visible(memory_scope(&agent.settings)).await?;
     let shown = memory_block(agent.settings.id, &rows, rows.len() as u64);
     Ok(AgentMemory { rows, block: shown })
 }
 
 /// Converts rows into entries of the protocol.
 async fn to_entries(
-    ops: &Ops,
-    agent: &Arc<AgentEntry>,
+    sessions: &SessionTable,
+    agent: &AgentEntry,
     memory: &AgentMemory,
     some: Vec<MemoryRow>,
 ) -> Result<Vec<MemoryEntry>> {
     let moment = |row: &MemoryRow| Some((row.agent, row.at)).filter(|_| row.message.is_some());
     let moments: Vec<_> = some.iter().filter_map(moment).collect();
-    let mut sessions = ops.store.catalog.sessions.names_at(moments).await?.into_iter();
+    let mut sessions = sessions.names_at(moments).await?.into_iter();
     let workspace = agent.settings.dir.join("workspace");
     let paths: Vec<_> = some.iter().map(|row| row.path.as_ref().map(|path| workspace.join(path))).collect();
     let there = run_blocking(move || {
@@ -75,9 +75,9 @@ async fn to_entries(
 }
 
 /// Converts one row into its current entry.
-pub async fn to_entry(ops: &Ops, agent: &Arc<AgentEntry>, row: MemoryRow) -> Result<Option<MemoryEntry>> {
-    let memory = load_memory(ops, agent).await?;
-    Ok(to_entries(ops, agent, &memory, vec![row]).await?.pop())
+pub async fn to_entry(catalog: &Catalog, agent: &AgentEntry, row: MemoryRow) -> Result<Option<MemoryEntry>> {
+    let memory = load_memory(&catalog.memories, agent).await?;
+    Ok(to_entries(&catalog.sessions, agent, &memory, vec![row]).await?.pop())
 }
 
 /// Returns the shortest prefix of `id`, but at least the minimum length, that none of the other `ids` has.
@@ -96,14 +96,14 @@ fn find_by_prefix<'a>(rows: &'a [MemoryRow], text: &str) -> Vec<&'a MemoryRow> {
 
 /// Builds the audit row for a change by a person, which is recorded because memories are part of the prompt.
 pub fn audit_row_of_change(
-    ops: &Ops,
     agent: &AgentEntry,
     verb: &str,
     (old, new): (Option<&str>, Option<&str>),
+    now: Timestamp,
 ) -> AuditDecision {
     let json = |text: &str| serde_json::Value::from(text).to_string();
     AuditDecision {
-        at: ops.clock.now(),
+        at: now,
         agent: agent.settings.id,
         agent_name: agent.settings.name.clone(),
         turn: None,
@@ -127,7 +127,13 @@ fn abbreviate(text: &str) -> String {
 }
 
 /// Builds the row of a memory that a person wrote.
-fn new_row(ops: &Ops, agent: &AgentEntry, text: String, path: Option<String>, project: Option<String>) -> MemoryRow {
+fn new_row(
+    agent: &AgentEntry,
+    text: String,
+    path: Option<String>,
+    project: Option<String>,
+    now: Timestamp,
+) -> MemoryRow {
     MemoryRow {
         id: Uuid::new_v4(),
         agent: agent.settings.id,
@@ -135,7 +141,7 @@ fn new_row(ops: &Ops, agent: &AgentEntry, text: String, path: Option<String>, pr
         project,
         text,
         path,
-        at: ops.clock.now(),
+        at: now,
         user: Requester::Owner.to_string(),
         source: MemorySource::Hand,
         message: None,

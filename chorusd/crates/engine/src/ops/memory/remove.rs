@@ -3,24 +3,31 @@
 use std::path::PathBuf;
 
 use chorus_base::error::{Error, Result};
+use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::{RemoveParams, RemoveResult};
 use chorus_proto::methods::trash::TrashKind;
-use chorus_store::trash;
 use chorus_store::trash::EntryMetadata;
+use chorus_store::{Catalog, trash};
 
 use super::{abbreviate, audit_row_of_change, find_by_prefix, load_memory, to_entries};
-use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash};
+use crate::ops::agent::AgentResolver;
+use crate::ops::{run_blocking, trash as ops_trash};
 
 /// Moves a memory to the trash.
 ///
 /// # Errors
 /// `agent_not_found`, `not_found`, `ambiguous`, `disk_full`, `storage_failed`; the memory is unchanged then.
-pub async fn remove(ops: &Ops, params: RemoveParams) -> Result<RemoveResult> {
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+pub async fn remove(
+    agents: &AgentResolver,
+    catalog: &Catalog,
+    clock: &Clock,
+    params: RemoveParams,
+) -> Result<RemoveResult> {
+    let agent = agents.resolve(params.agent.as_deref()).await?;
     // Serialises removals and restores from the trash.
-    let _one_at_a_time = ops.agents_lock.lock().await;
-    let memory = load_memory(ops, &agent).await?;
+    let _one_at_a_time = agents.lock.lock().await;
+    let memory = load_memory(&catalog.memories, &agent).await?;
     let shown: String = params.id.chars().take(80).collect();
     let row = match find_by_prefix(&memory.rows, &params.id)[..] {
         [row] => row.clone(),
@@ -35,19 +42,18 @@ pub async fn remove(ops: &Ops, params: RemoveParams) -> Result<RemoveResult> {
                 .hint(format!("one of: {}", ids.join(", "))));
         }
     };
-    let entry = to_entries(ops, &agent, &memory, vec![row.clone()]).await?.pop();
+    let entry = to_entries(&catalog.sessions, &agent, &memory, vec![row.clone()]).await?.pop();
     let entry = entry.ok_or_else(|| Error::internal("an entry is not shown"))?;
-    let catalog = &ops.store.catalog;
     let note = EntryMetadata {
         kind: TrashKind::Memory,
         agent_id: row.agent,
         name: abbreviate(&row.text),
-        deleted_at: ops.clock.now(),
+        deleted_at: clock.now(),
         from: PathBuf::new(),
         session: None,
         memory: Some(row.clone()),
     };
-    let home = ops.home.clone();
+    let home = agents.home.clone();
     let trashed = run_blocking(move || {
         trash::create_without_content(&home, &note).map_err(|e| Error::io("cannot write to the trash", &e))
     });
@@ -56,7 +62,7 @@ pub async fn remove(ops: &Ops, params: RemoveParams) -> Result<RemoveResult> {
     // The copy in the trash exists by now, so the removal can go ahead, and the audit log records nothing that does not
     // happen.
     let removed = async {
-        catalog.audit.append(audit_row_of_change(ops, &agent, "remove", (Some(&row.text), None))).await?;
+        catalog.audit.append(audit_row_of_change(&agent, "remove", (Some(&row.text), None), clock.now())).await?;
         catalog.memories.delete(vec![row.id]).await
     };
     if let Err(failure) = removed.await {

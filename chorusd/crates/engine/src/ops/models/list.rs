@@ -1,11 +1,12 @@
 //! The operation `models.list`.
 
 use chorus_base::error::Result;
+use chorus_llm::Models;
 use chorus_proto::methods::models::{ModelsParams, ModelsResult};
 
-use crate::ops::Ops;
+use crate::ops::settings::EffectiveConfig;
 
 /// Returns the result of the last discovery.
-pub async fn list(ops: &Ops, _: ModelsParams) -> Result<ModelsResult> {
-    Ok(super::to_result(ops, ops.models.available()))
+pub async fn list(models: &Models, config: &EffectiveConfig, _: ModelsParams) -> Result<ModelsResult> {
+    Ok(super::to_result(models, config, models.available()))
 }

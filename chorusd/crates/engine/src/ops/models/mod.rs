@@ -6,13 +6,12 @@ pub mod validate;
 use chorus_llm::{DiscoveryStatus, ModelCatalog, ModelInfo, ModelRef, Models, ProviderModels};
 use chorus_proto::methods::models::{Discovery, Model, ModelProvider, ModelsResult};
 
-use crate::ops::Ops;
+use crate::ops::settings::EffectiveConfig;
 
 /// Converts the model catalog into its form in the protocol.
-fn to_result(ops: &Ops, available: ModelCatalog) -> ModelsResult {
-    let models = &ops.models;
+fn to_result(models: &Models, config: &EffectiveConfig, available: ModelCatalog) -> ModelsResult {
     ModelsResult {
-        default_model: ops.defaults().default_model.clone(),
+        default_model: config.current().default_model.clone(),
         aliases: models.aliases().clone(),
         providers: available.providers.into_iter().map(|found| to_provider(models, found)).collect(),
     }

@@ -2,16 +2,18 @@
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::permissions::{CheckParams, Verdict};
+use chorus_sandbox::Sandbox;
 
 use super::usable_profile;
-use crate::ops::{Ops, resolve, run_blocking};
+use crate::ops::agent::AgentResolver;
+use crate::ops::run_blocking;
 use crate::tools::{normalize_file_action, sandbox_policy, workspace_paths};
 
 /// Judges an action by the agent's profile, taking into account whether commands can be confined.
 ///
 /// # Errors
 /// `agent_not_found`, `invalid_config`, and `invalid_params` for a malformed action.
-pub async fn check(ops: &Ops, params: CheckParams) -> Result<Verdict> {
+pub async fn check(agents: &AgentResolver, sandbox: &Sandbox, params: CheckParams) -> Result<Verdict> {
     let named = params
         .action
         .strip_prefix("tool:")
@@ -22,7 +24,7 @@ pub async fn check(ops: &Ops, params: CheckParams) -> Result<Verdict> {
         return Err(Error::invalid(format!("{shown:?} is no action"))
             .hint("for example \"tool:bash:git status\", \"tool:view:README.md\" or \"tool:git:push origin main\""));
     }
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let agent = agents.resolve(params.agent.as_deref()).await?;
     let profile = usable_profile(&agent.settings)?.clone();
     let dir = agent.settings.dir.join("workspace");
     // Off the async threads, because parsing a long command takes a while.
@@ -32,6 +34,6 @@ pub async fn check(ops: &Ops, params: CheckParams) -> Result<Verdict> {
         Ok((profile.judge_in_workspace(&action, &workspace_paths(&dir)), action))
     })
     .await?;
-    sandbox_policy::require_sandbox_or_approval(&mut verdict, &action, &ops.sandbox).await;
+    sandbox_policy::require_sandbox_or_approval(&mut verdict, &action, sandbox).await;
     Ok(verdict)
 }

@@ -1,14 +1,15 @@
 //! The operation `permissions.list`.
 
 use chorus_base::error::Result;
+use chorus_config::Config;
 use chorus_proto::methods::permissions::{ListParams, ListResult};
 
 use super::profile_info;
-use crate::ops::{Ops, agent};
+use crate::ops::agent::AgentResolver;
 
 /// Lists the presets and the configured profiles, with the agents that use them.
-pub async fn list(ops: &Ops, _: ListParams) -> Result<ListResult> {
-    agent::reload_all(ops, ops.agents.all()).await?;
-    let profiles = ops.config.profiles.iter().map(|(name, profile)| profile_info(ops, name, profile)).collect();
+pub async fn list(agents: &AgentResolver, config: &Config, _: ListParams) -> Result<ListResult> {
+    agents.all().await?;
+    let profiles = config.profiles.iter().map(|(name, profile)| profile_info(&agents.index, name, profile)).collect();
     Ok(ListResult { profiles })
 }

@@ -12,7 +12,7 @@ use chorus_permissions::{Profile, Profiles};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::permissions::ProfileInfo;
 
-use super::Ops;
+use crate::agent::agent_index::AgentIndex;
 
 /// Returns the profile of an agent, or `invalid_config` if its permissions cannot be used.
 pub fn usable_profile(facts: &AgentSettings) -> Result<&Arc<Profile>> {
@@ -24,8 +24,8 @@ pub fn usable_profile(facts: &AgentSettings) -> Result<&Arc<Profile>> {
 }
 
 /// Converts a profile into its form in lists.
-fn profile_info(ops: &Ops, name: &str, profile: &Profile) -> ProfileInfo {
-    let agents = ops.agents.all();
+fn profile_info(agents: &AgentIndex, name: &str, profile: &Profile) -> ProfileInfo {
+    let agents = agents.all();
     let agents = agents.iter().filter(|agent| agent.permissions.as_str() == Some(name));
     let spec = profile.spec();
     ProfileInfo {

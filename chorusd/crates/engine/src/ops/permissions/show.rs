@@ -2,19 +2,20 @@
 
 use chorus_base::closest_match;
 use chorus_base::error::{Error, Result};
+use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::permissions::{ShowParams, ShowResult};
 
 use super::profile_info;
-use crate::ops::{Ops, agent};
+use crate::ops::agent::AgentResolver;
 
 /// Shows one profile.
-pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult> {
-    let profiles = &ops.config.profiles;
+pub async fn show(agents: &AgentResolver, config: &Config, params: ShowParams) -> Result<ShowResult> {
+    let profiles = &config.profiles;
     let Some(profile) = profiles.get(&params.name) else {
         let shown: String = params.name.chars().take(80).collect();
         let failure = Error::new(ErrorKind::NotFound, format!("there is no permission profile {shown:?}"));
-        if ops.agents.by_name(&params.name).is_some() {
+        if agents.index.by_name(&params.name).is_some() {
             return Err(failure.hint(format!("of an agent: chorusctl agent config {} permissions", params.name)));
         }
         let names: Vec<&str> = profiles.iter().map(|(name, _)| name).collect();
@@ -23,6 +24,6 @@ pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult> {
             None => failure.hint(format!("profiles: {}", names.join(", "))),
         });
     };
-    agent::reload_all(ops, ops.agents.all()).await?;
-    Ok(ShowResult { info: profile_info(ops, &params.name, profile), profile: profile.spec().to_json() })
+    agents.all().await?;
+    Ok(ShowResult { info: profile_info(&agents.index, &params.name, profile), profile: profile.spec().to_json() })
 }

@@ -5,35 +5,46 @@ use std::sync::Arc;
 use chorus_base::error::Result;
 use chorus_base::sync::RwLock;
 use chorus_config::{Config, RUNTIME_SETTINGS};
-use chorus_store::Store;
+use chorus_store::catalog::SettingTable;
 
 /// The effective configuration.
 #[derive(Debug)]
-pub struct EffectiveConfig(RwLock<Arc<Config>>);
+pub struct EffectiveConfig {
+    at_start: Arc<Config>,
+    settings: SettingTable,
+    current: RwLock<Arc<Config>>,
+}
 
 impl EffectiveConfig {
-    /// Applies the settings in `store` to `config`. An invalid setting is ignored and logged.
-    pub async fn load(store: &Store, config: &Config) -> Result<Self> {
-        Ok(Self(RwLock::new(Arc::new(apply_settings(store, config).await?))))
+    /// Applies the settings to the configuration as read at the start. An invalid setting is ignored and logged.
+    pub async fn load(settings: SettingTable, at_start: Arc<Config>) -> Result<Self> {
+        let current = RwLock::new(Arc::new(apply_settings(&settings, &at_start).await?));
+        Ok(Self { at_start, settings, current })
     }
 
-    /// Applies the settings in `store` again.
-    pub async fn reload(&self, store: &Store, config: &Config) -> Result<()> {
-        let new = Arc::new(apply_settings(store, config).await?);
-        *self.0.write() = new;
+    /// Applies the settings again.
+    pub async fn reload(&self) -> Result<()> {
+        let new = Arc::new(apply_settings(&self.settings, &self.at_start).await?);
+        *self.current.write() = new;
         Ok(())
+    }
+
+    /// Returns the configuration as read at the start, without the settings.
+    #[must_use]
+    pub fn at_start(&self) -> &Config {
+        &self.at_start
     }
 
     #[must_use]
     pub fn current(&self) -> Arc<Config> {
-        self.0.read().clone()
+        self.current.read().clone()
     }
 }
 
-async fn apply_settings(store: &Store, config: &Config) -> Result<Config> {
+async fn apply_settings(settings: &SettingTable, config: &Config) -> Result<Config> {
     let mut config = config.clone();
     for (name, _) in RUNTIME_SETTINGS {
-        let Some(value) = store.catalog.settings.get(name).await? else { continue };
+        let Some(value) = settings.get(name).await? else { continue };
         match config.with_setting(name, &value) {
             Ok(with) => config = with,
             Err(problem) => tracing::warn!(setting = name, "a setting is left out: it {problem}"),

@@ -45,7 +45,7 @@ pub async fn set_as(ops: &Ops, params: SetParams, by: &Requester) -> Result<SetR
     let old = ops.store.catalog.settings.get(name).await?;
     // One commit: neither the change nor its audit row is stored without the other.
     ops.store.catalog.settings.set_audited(name, audit_row(ops, by, name, old.clone(), value.clone())).await?;
-    ops.effective_config.reload(&ops.store, &ops.config).await?;
+    ops.effective_config.reload().await?;
     apply_to_agents(ops).await?;
     tracing::info!(setting = name, old, new = value, "setting changed");
     let config = ops.defaults();
@@ -100,7 +100,7 @@ async fn apply_to_agents(ops: &Ops) -> Result<()> {
         let timed = facts.idle_timeout != entry.settings.idle_timeout;
         let id = facts.id;
         ops.agents.insert(AgentEntry { settings: facts, config_problem: problem, ..new });
-        deny_outdated(ops, &entry).await;
+        deny_outdated(&ops.agents, &ops.approvals, &entry).await;
         if timed
             && ops.registry.context_info(id).is_some()
             && let Err(failure) = ops.registry.ask(id, AgentCommand::UpdateIdleTimeout).await

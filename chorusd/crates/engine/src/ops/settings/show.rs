@@ -3,11 +3,11 @@
 use chorus_base::error::Result;
 use chorus_proto::methods::settings::{ShowParams, ShowResult};
 
-use crate::ops::Ops;
+use super::EffectiveConfig;
 
 /// Shows every key with its value and its origin.
-pub async fn show(ops: &Ops, _: ShowParams) -> Result<ShowResult> {
-    let config = ops.defaults();
+pub async fn show(config: &EffectiveConfig, _: ShowParams) -> Result<ShowResult> {
+    let config = config.current();
     let settings = config.to_entries().into_iter().map(|(key, value)| super::to_setting(&config, key, value)).collect();
     Ok(ShowResult { settings })
 }

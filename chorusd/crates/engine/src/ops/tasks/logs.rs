@@ -7,12 +7,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
+use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::tasks::{LogsParams, LogsResult, TaskStatus};
+use chorus_store::catalog::TaskTable;
 use tokio::time::{Instant, timeout_at};
 
 use super::{find_task, single_task};
-use crate::ops::{Ops, run_blocking};
+use crate::ops::agent::AgentResolver;
+use crate::ops::run_blocking;
+use crate::tasks::Tasks;
 
 /// The limit on the bytes of a page. In JSON each may become six.
 const MAX_PAGE_BYTES: usize = 256 << 10;
@@ -24,13 +28,19 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// `not_found` if there is no such task, or its log was deleted; `storage_failed`.
-pub async fn logs(ops: &Ops, params: LogsParams) -> Result<LogsResult> {
+pub async fn logs(
+    agents: &AgentResolver,
+    table: &TaskTable,
+    tasks: &Tasks,
+    config: &Config,
+    params: LogsParams,
+) -> Result<LogsResult> {
     let offset = params.offset.unwrap_or(0);
-    let most = MAX_PAGE_BYTES.min(ops.config.max_frame / 8).max(4);
+    let most = MAX_PAGE_BYTES.min(config.max_frame / 8).max(4);
     let until = Instant::now() + WAIT_TIMEOUT;
     loop {
         // The status is read before the log, so that the log of an ended task is complete.
-        let task = single_task(ops, find_task(ops, &params.id).await?).await?;
+        let task = single_task(agents, find_task(table, &params.id).await?).await?;
         let runs = task.status == TaskStatus::Running;
         let path = task.log_path.clone();
         let page = run_blocking(move || read_page(Path::new(&path), offset, most, runs)).await?;
@@ -39,7 +49,7 @@ pub async fn logs(ops: &Ops, params: LogsParams) -> Result<LogsResult> {
             let next = (runs || page.has_more).then_some(offset.saturating_add(page.consumed));
             return Ok(LogsResult { task, data: page.data, next });
         }
-        let _ = timeout_at(until, ops.tasks.wait_for_output(&task.id, offset.saturating_add(page.available))).await;
+        let _ = timeout_at(until, tasks.wait_for_output(&task.id, offset.saturating_add(page.available))).await;
     }
 }
 

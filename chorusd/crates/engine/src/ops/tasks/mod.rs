@@ -13,15 +13,15 @@ use std::path::PathBuf;
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::tasks::Task;
-use chorus_store::catalog::TaskRow;
+use chorus_store::catalog::{TaskRow, TaskTable};
 use uuid::Uuid;
 
-use super::Ops;
+use super::agent::AgentResolver;
 pub use running_tasks_sync::RunningTasksSync;
 
 /// Finds the task with this id.
-async fn find_task(ops: &Ops, id: &str) -> Result<TaskRow> {
-    let row = ops.store.catalog.tasks.get(id.to_owned()).await?;
+async fn find_task(table: &TaskTable, id: &str) -> Result<TaskRow> {
+    let row = table.get(id.to_owned()).await?;
     let shown: String = id.chars().take(40).collect();
     row.ok_or_else(|| {
         Error::new(ErrorKind::NotFound, format!("there is no task {shown:?}"))
@@ -30,19 +30,19 @@ async fn find_task(ops: &Ops, id: &str) -> Result<TaskRow> {
 }
 
 /// Converts rows into tasks with the current names of their agents and the current paths of their logs.
-async fn to_tasks(ops: &Ops, rows: Vec<TaskRow>) -> Result<Vec<Task>> {
+async fn to_tasks(agents: &AgentResolver, rows: Vec<TaskRow>) -> Result<Vec<Task>> {
     let mut places: HashMap<Uuid, (String, PathBuf)> = HashMap::new();
     let mut gone = Vec::new();
     for row in &rows {
-        match ops.agents.by_id(row.agent) {
+        match agents.index.by_id(row.agent) {
             Some(entry) => _ = places.insert(row.agent, (entry.settings.name.clone(), entry.settings.dir.clone())),
             None if !gone.contains(&row.agent) => gone.push(row.agent),
             None => {}
         }
     }
     if !gone.is_empty() {
-        for agent in ops.store.catalog.agents.list_by_id(gone).await? {
-            places.insert(agent.id, (agent.name, ops.home.join(agent.dir)));
+        for agent in agents.table.list_by_id(gone).await? {
+            places.insert(agent.id, (agent.name, agents.home.join(agent.dir)));
         }
     }
     Ok(rows.into_iter().map(|row| to_task(row, &places)).collect())
@@ -68,6 +68,6 @@ fn to_task(row: TaskRow, places: &HashMap<Uuid, (String, PathBuf)>) -> Task {
 }
 
 /// Converts one row as [`to_tasks`] does.
-async fn single_task(ops: &Ops, row: TaskRow) -> Result<Task> {
-    to_tasks(ops, vec![row]).await?.pop().ok_or_else(|| Error::internal("a task was lost on its way"))
+async fn single_task(agents: &AgentResolver, row: TaskRow) -> Result<Task> {
+    to_tasks(agents, vec![row]).await?.pop().ok_or_else(|| Error::internal("a task was lost on its way"))
 }

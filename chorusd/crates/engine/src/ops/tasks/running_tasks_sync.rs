@@ -13,7 +13,6 @@ use uuid::Uuid;
 
 use crate::ops::Ops;
 use crate::ops::agent::config::write_running_tasks;
-use crate::ops::agent::reload_locked;
 
 /// Agents whose `running_tasks` in agent.json may be outdated.
 #[derive(Debug, Default)]
@@ -53,7 +52,7 @@ pub async fn sync_changed(ops: &Ops) {
 async fn sync_agent(ops: &Ops, agent: Uuid) -> Result<()> {
     let _one_at_a_time = ops.agents_lock.lock().await;
     let Some(entry) = ops.agents.by_id(agent) else { return Ok(()) };
-    let entry = reload_locked(ops, entry).await?;
+    let entry = ops.agent_resolver.reload_locked(entry).await?;
     if let Some(problem) = &entry.config_problem {
         tracing::debug!(agent = %entry.settings.name, problem, "agent.json is left as it is");
         return Ok(());

@@ -6,7 +6,7 @@ use chorus_proto::ErrorKind;
 use chorus_store::catalog::AuditDecision;
 use serde_json::Value;
 
-use crate::ops::agent::{config, reload_locked};
+use crate::ops::agent::config;
 use crate::ops::approvals::deny_outdated;
 use crate::ops::{Ops, run_blocking};
 use crate::tools::{SelfEdit, ToolCaller};
@@ -39,7 +39,7 @@ pub(super) async fn self_edit(ops: &Ops, asker: ToolCaller, edit: SelfEdit) -> R
         lock = ops.agents_lock.lock() => lock,
     };
     let gone = || Error::agent_destroyed();
-    let agent = reload_locked(ops, ops.agents.by_id(asker.agent).ok_or_else(gone)?).await?;
+    let agent = ops.agent_resolver.reload_locked(ops.agents.by_id(asker.agent).ok_or_else(gone)?).await?;
     let row = AuditDecision {
         at: ops.clock.now(),
         agent: asker.agent,
@@ -53,7 +53,7 @@ pub(super) async fn self_edit(ops: &Ops, asker: ToolCaller, edit: SelfEdit) -> R
         new: None,
     };
     config::set_key(ops, &agent, key.into(), value, Some(row)).await?;
-    deny_outdated(ops, &agent).await;
+    deny_outdated(&ops.agents, &ops.approvals, &agent).await;
     tracing::info!(agent = %agent.settings.name, key, "the agent changed itself");
     Ok(())
 }

@@ -80,7 +80,7 @@ async fn restore_agent(ops: &Ops, entry: &TrashItem, note: &EntryMetadata) -> Re
     }
     discard_entry(entry).await;
     let back = ops.agents.insert(agent_entry(&ops.home, &dir, &config, stamp));
-    discord_channel::sync_if_changed(ops, None, &back);
+    discord_channel::sync_if_changed(&ops.discord, None, &back);
     // Sessions may have been changed in the trash; sync them before the first request.
     catalog_sync::try_sync_sessions(ops, &back.settings).await;
     Ok(wire_types::changed_agent(ops, &back).await)
@@ -158,7 +158,7 @@ async fn restore_memory(ops: &Ops, entry: &TrashItem, row: MemoryRow) -> Result<
     let catalog = &ops.store.catalog;
     let remembered = async {
         let RememberOutcome::New(id) = catalog.memories.insert(row.clone()).await? else { return Err(known()) };
-        let by_hand = ops_memory::audit_row_of_change(ops, &agent, "restore", (None, Some(&row.text)));
+        let by_hand = ops_memory::audit_row_of_change(&agent, "restore", (None, Some(&row.text)), ops.clock.now());
         if let Err(failure) = catalog.audit.append(by_hand).await {
             catalog.memories.delete(vec![id]).await?;
             return Err(failure);
@@ -173,7 +173,7 @@ async fn restore_memory(ops: &Ops, entry: &TrashItem, row: MemoryRow) -> Result<
         }
     };
     discard_entry(moving).await;
-    ops_memory::to_entry(ops, &agent, MemoryRow { id, ..row }).await
+    ops_memory::to_entry(&ops.store.catalog, &agent, MemoryRow { id, ..row }).await
 }
 
 fn already_exists(what: String) -> Error {

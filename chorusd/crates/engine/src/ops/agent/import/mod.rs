@@ -103,7 +103,11 @@ pub async fn commit(
     warnings.extend(shared);
     let memories = added.len() as u64;
     for text in added {
-        ops.store.catalog.audit.append(audit_row_of_change(ops, &new, "import", (None, Some(&text)))).await?;
+        ops.store
+            .catalog
+            .audit
+            .append(audit_row_of_change(&new, "import", (None, Some(&text)), ops.clock.now()))
+            .await?;
     }
     let agent = wire_types::changed_agent(ops, &new).await;
     Ok(ImportCommitResult { agent, sessions, corrupt, memories, new_id, new_session_ids, warnings })

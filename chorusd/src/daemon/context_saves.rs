@@ -1,0 +1,45 @@
+//! Saves the live contexts when the daemon stops, and after a stop that did not come to it.
+
+use chorus_agent_core::event::AgentCommand;
+use chorus_base::sync::Mutex;
+use chorus_engine::ops::Ops;
+use chorus_proto::Trigger;
+use futures_util::StreamExt as _;
+
+/// The limit on contexts that are saved concurrently when the daemon stops.
+const MAX_CONCURRENT_SAVES: usize = 16;
+
+/// Saves every context that has unsaved messages; the contexts stay live in the journal. Returns false if some could
+/// not be saved; the next start saves those.
+pub(super) async fn save_contexts(ops: &Ops) -> bool {
+    let unsaved = ops.registry.unsaved_agents();
+    let count = unsaved.len();
+    let failed = Mutex::new(0_usize);
+    futures_util::stream::iter(unsaved)
+        .for_each_concurrent(MAX_CONCURRENT_SAVES, |agent| {
+            let failed = &failed;
+            async move {
+                let verb = AgentCommand::SaveIfUnsaved { trigger: Trigger::Shutdown, end: false };
+                if let Err(failure) = ops.registry.ask(agent, verb).await {
+                    tracing::warn!(%agent, %failure, "a context was not saved; the journal has it");
+                    *failed.lock() += 1;
+                }
+            }
+        })
+        .await;
+    let failed = failed.into_inner();
+    if count > 0 {
+        tracing::info!(saved = count - failed, failed, "contexts saved");
+    }
+    failed == 0
+}
+
+/// Saves and ends every context, so that all agents start idle.
+pub(super) async fn save_and_clear_all(ops: &Ops) {
+    for agent in ops.registry.live_agents() {
+        let verb = AgentCommand::SaveIfUnsaved { trigger: Trigger::Shutdown, end: true };
+        if let Err(failure) = ops.registry.ask(agent, verb).await {
+            tracing::warn!(%agent, %failure, "a context was not put away; it stays live");
+        }
+    }
+}
