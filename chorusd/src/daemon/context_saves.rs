@@ -1,7 +1,7 @@
 //! Saves the live contexts when the daemon stops, and after a stop that did not come to it.
 
-use chorus_agent_core::event::AgentCommand;
 use chorus_base::sync::Mutex;
+use chorus_engine::agent::command;
 use chorus_engine::ops::Ops;
 use chorus_proto::Trigger;
 use futures_util::StreamExt as _;
@@ -19,8 +19,8 @@ pub(super) async fn save_contexts(ops: &Ops) -> bool {
         .for_each_concurrent(MAX_CONCURRENT_SAVES, |agent| {
             let failed = &failed;
             async move {
-                let verb = AgentCommand::SaveIfUnsaved { trigger: Trigger::Shutdown, end: false };
-                if let Err(failure) = ops.registry.ask(agent, verb).await {
+                let save = command::save_if_unsaved(Trigger::Shutdown, false);
+                if let Err(failure) = ops.registry.ask(agent, save).await {
                     tracing::warn!(%agent, %failure, "a context was not saved; the journal has it");
                     *failed.lock() += 1;
                 }
@@ -37,8 +37,8 @@ pub(super) async fn save_contexts(ops: &Ops) -> bool {
 /// Saves and ends every context, so that all agents start idle.
 pub(super) async fn save_and_clear_all(ops: &Ops) {
     for agent in ops.registry.live_agents() {
-        let verb = AgentCommand::SaveIfUnsaved { trigger: Trigger::Shutdown, end: true };
-        if let Err(failure) = ops.registry.ask(agent, verb).await {
+        let save = command::save_if_unsaved(Trigger::Shutdown, true);
+        if let Err(failure) = ops.registry.ask(agent, save).await {
             tracing::warn!(%agent, %failure, "a context was not put away; it stays live");
         }
     }

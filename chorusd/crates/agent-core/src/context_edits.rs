@@ -5,7 +5,7 @@ use chorus_proto::{ErrorKind, WorkingSet};
 
 use super::context::{Context, with_pinned_fact};
 use super::effect::{ContextEdit, ContextHead, Edit, Effect};
-use super::event::{CommandOutcome, RequestMeta};
+use super::event::{CommandOutcome, RequestMeta, RewoundContext};
 use super::state::{ExclusiveOp, State, context_from_head, deadline_of_request, empty_context_error};
 
 impl State {
@@ -108,7 +108,8 @@ impl State {
         // A context without messages does not expire.
         context.deadline = deadline_of_request(asked).filter(|_| context.totals.messages > 0);
         context.last_activity_at = asked.now;
-        let reply = CommandOutcome::Rewound { moved_messages: moved, messages: context.totals.messages };
+        let reply =
+            CommandOutcome::Rewound(RewoundContext { moved_messages: moved, messages: context.totals.messages });
         let begin = self.head_for_edit(asked);
         self.record_edit(asked, begin, context, what, reply, effects);
     }

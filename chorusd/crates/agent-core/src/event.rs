@@ -245,52 +245,75 @@ pub struct ToolEnded {
     pub fatal: Option<Error>,
 }
 
+/// A page of a context.
+#[derive(Debug)]
+pub struct ContextPage {
+    pub messages: Vec<StoredMessage>,
+    pub working_set: Box<WorkingSet>,
+    pub info: Option<ContextInfo>,
+    pub next: Option<u64>,
+}
+
+/// The session that a save wrote.
+#[derive(Debug)]
+pub struct SavedContext {
+    pub session: Box<Session>,
+    pub cleared: bool,
+    /// Whether a model's summary is being made.
+    pub summary_pending: bool,
+    /// A warning for the user.
+    pub warning: Option<String>,
+}
+
+/// The session that holds a context, which may now be compacted.
+#[derive(Debug)]
+pub struct CompactionSave {
+    pub context: ContextNo,
+    /// Index of the first message in the window.
+    pub window_start: usize,
+    pub session: Box<Session>,
+    /// Whether a model's summary is being made.
+    pub summary_pending: bool,
+}
+
+/// The context that replaced the live one.
+#[derive(Debug)]
+pub struct RestoredContext {
+    pub messages: u64,
+    pub saved_first: Option<Box<Session>>,
+}
+
+/// The context after a compaction was made or undone, with the receipt of that compaction.
+#[derive(Debug)]
+pub struct CompactedContext {
+    pub receipt: Box<Receipt>,
+    pub messages: u64,
+}
+
+/// How many messages were dropped or brought back, and how many there are now.
+#[derive(Debug)]
+pub struct RewoundContext {
+    pub moved_messages: u64,
+    pub messages: u64,
+}
+
 /// The result of an [`AgentCommand`].
 #[derive(Debug)]
 pub enum CommandOutcome {
     Appended(AppendResult),
-    Page {
-        messages: Vec<StoredMessage>,
-        working_set: Box<WorkingSet>,
-        info: Option<ContextInfo>,
-        next: Option<u64>,
-    },
+    Page(ContextPage),
     Window(Box<CallModel>),
-    Saved {
-        session: Box<Session>,
-        cleared: bool,
-        /// Whether a model's summary is being made.
-        summary_pending: bool,
-        /// A warning for the user.
-        warning: Option<String>,
-    },
-    /// The session holds this context, which may now be compacted.
-    SavedForCompaction {
-        context: ContextNo,
-        /// Index of the first message in the window.
-        window_start: usize,
-        session: Box<Session>,
-        /// Whether a model's summary is being made.
-        summary_pending: bool,
-    },
+    Saved(SavedContext),
+    SavedForCompaction(CompactionSave),
     Cleared(Box<ClearResult>),
-    Restored {
-        messages: u64,
-        saved_first: Option<Box<Session>>,
-    },
+    Restored(RestoredContext),
     SavedIfUnsaved(Option<Box<Session>>),
     /// A turn runs, so the context did not expire.
     TurnRunning,
     /// A fresh context continues from the live one, which was saved.
-    Compacted {
-        receipt: Box<Receipt>,
-        messages: u64,
-    },
-    /// The receipt of the compaction that was undone, and how many messages there are.
-    Uncompacted {
-        receipt: Box<Receipt>,
-        messages: u64,
-    },
+    Compacted(CompactedContext),
+    /// The last compaction was undone.
+    Uncompacted(CompactedContext),
     /// The context that was to be compacted has changed since it was saved.
     ContextMovedOn {
         /// Whether another context has taken its place.
@@ -298,11 +321,7 @@ pub enum CommandOutcome {
     },
     Materialised,
     Pinned(Box<WorkingSet>),
-    /// How many messages were dropped or brought back, and how many there are now.
-    Rewound {
-        moved_messages: u64,
-        messages: u64,
-    },
+    Rewound(RewoundContext),
     Sent(Box<SendResult>),
     /// The turn that is being ended, if there was one.
     Cancelled(Option<Uuid>),

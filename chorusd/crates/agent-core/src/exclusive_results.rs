@@ -11,7 +11,7 @@ use serde_json::json;
 use super::AgentSettings;
 use super::context::Context;
 use super::effect::Effect;
-use super::event::{CommandOutcome, WrittenSession};
+use super::event::{CommandOutcome, CompactedContext, CompactionSave, RestoredContext, SavedContext, WrittenSession};
 use super::state::{AfterSave, ExclusiveOp, State};
 
 impl State {
@@ -32,7 +32,12 @@ impl State {
             AfterSave::Reply => {
                 effects.push(Effect::Reply(
                     request,
-                    Ok(CommandOutcome::Saved { session, cleared: false, summary_pending: pending, warning }),
+                    Ok(CommandOutcome::Saved(SavedContext {
+                        session,
+                        cleared: false,
+                        summary_pending: pending,
+                        warning,
+                    })),
                 ));
             }
             AfterSave::Compact => {
@@ -41,17 +46,17 @@ impl State {
                 let context = context.map_or(ContextNo(0), |context| context.number);
                 effects.push(Effect::Reply(
                     request,
-                    Ok(CommandOutcome::SavedForCompaction {
+                    Ok(CommandOutcome::SavedForCompaction(CompactionSave {
                         context,
                         window_start: view,
                         session,
                         summary_pending: pending,
-                    }),
+                    })),
                 ));
             }
             AfterSave::Clear => self.end_context(
                 request,
-                CommandOutcome::Saved { session, cleared: true, summary_pending: pending, warning },
+                CommandOutcome::Saved(SavedContext { session, cleared: true, summary_pending: pending, warning }),
                 None,
                 effects,
             ),
@@ -109,8 +114,8 @@ impl State {
             self.next_record = by.next_record;
         }
         let reply = match by.receipt {
-            Some(receipt) => CommandOutcome::Compacted { receipt, messages },
-            None => CommandOutcome::Restored { messages, saved_first },
+            Some(receipt) => CommandOutcome::Compacted(CompactedContext { receipt, messages }),
+            None => CommandOutcome::Restored(RestoredContext { messages, saved_first }),
         };
         effects.push(Effect::Reply(request, result.map(|()| reply)));
     }

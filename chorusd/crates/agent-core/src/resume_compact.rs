@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::compaction::{Compaction, CompactionMode};
 use super::context::Context;
 use super::effect::{ContextEdit, ContextHead, Effect};
-use super::event::{CommandOutcome, CompactionTarget, RequestId, RequestMeta, Resume};
+use super::event::{CommandOutcome, CompactedContext, CompactionTarget, RequestId, RequestMeta, Resume};
 use super::exclusive_ops::new_head;
 use super::state::{AfterSave, AppendOwner, ExclusiveOp, PendingAppend, Replacement, State, context_from_head};
 use super::turn::EventTime;
@@ -122,7 +122,10 @@ impl State {
             return;
         };
         context.last_activity_at = asked.now;
-        let reply = CommandOutcome::Uncompacted { receipt: Box::new(receipt), messages: context.totals.messages };
+        let reply = CommandOutcome::Uncompacted(CompactedContext {
+            receipt: Box::new(receipt),
+            messages: context.totals.messages,
+        });
         let begin = self.head_for_edit(asked);
         self.record_edit(asked, begin, context, ContextEdit::Uncompact, reply, effects);
     }

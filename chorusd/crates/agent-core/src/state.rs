@@ -21,7 +21,7 @@ use super::compaction::Compaction;
 use super::context::{Context, Deadline, PageBudget, PageRange, read_page};
 use super::effect::{Append, ContextHead, Effect, TurnMarker};
 use super::event::{
-    AgentCommand, AppendOutcome, CommandOutcome, Event, Request, RequestId, RequestMeta, Restore, Resume,
+    AgentCommand, AppendOutcome, CommandOutcome, ContextPage, Event, Request, RequestId, RequestMeta, Restore, Resume,
 };
 use super::interruption::Interruption;
 use super::partial_load::PartialLoad;
@@ -378,12 +378,12 @@ impl State {
             return Err(failure.clone());
         }
         let Some(context) = &self.context else {
-            return Ok(CommandOutcome::Page {
+            return Ok(CommandOutcome::Page(ContextPage {
                 messages: Vec::new(),
                 working_set: Box::default(),
                 info: None,
                 next: None,
-            });
+            }));
         };
         let first = context.first_in_memory();
         let pick = match pick {
@@ -393,7 +393,7 @@ impl State {
         let (messages, next) = read_page(&context.messages, pick, room);
         let next = next.map(|next| first + next);
         let working_set = Box::new(context.working_set.clone());
-        Ok(CommandOutcome::Page { messages, working_set, info: Some(context.info()), next })
+        Ok(CommandOutcome::Page(ContextPage { messages, working_set, info: Some(context.info()), next }))
     }
 
     fn on_appended(&mut self, result: Result<AppendOutcome>, effects: &mut Vec<Effect>) {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{Fixture, only_draft, only_reply, restore_command, save_command, test_error};
 use crate::effect::{Effect, SessionDraft};
-use crate::event::{AgentCommand, CommandOutcome, Event};
+use crate::event::{AgentCommand, CommandOutcome, Event, RewoundContext};
 
 fn expire_command(bench: &Fixture) -> AgentCommand {
     let deadline = bench.state.context().and_then(|context| context.deadline);
@@ -109,7 +109,7 @@ fn a_rewind_drops_turns_and_can_be_taken_back() {
     assert!(matches!(&effects[..], [Effect::RecordEdit(change)] if change.totals.messages == 1 && change.saved == 1));
     assert!(matches!(
         only_reply(bench.handle(Event::EditRecorded(Ok(())))),
-        Ok(CommandOutcome::Rewound { moved_messages: 2, messages: 1 })
+        Ok(CommandOutcome::Rewound(RewoundContext { moved_messages: 2, messages: 1 }))
     ));
     assert_eq!(bench.texts(), ["one"]);
     bench.ask(AgentCommand::Unrewind);

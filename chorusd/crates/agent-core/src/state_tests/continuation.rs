@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Fixture, only_draft, only_reply, stored};
 use crate::effect::Effect;
-use crate::event::{AgentCommand, CommandOutcome, CompactionTarget, Event, Resume};
+use crate::event::{AgentCommand, CommandOutcome, CompactedContext, CompactionTarget, Event, RestoredContext, Resume};
 
 fn resume_command(session: u128, compacts: Option<u64>) -> AgentCommand {
     AgentCommand::Resume(Box::new(Resume {
@@ -46,7 +46,9 @@ fn what_goes_on_while_a_compaction_is_prepared_is_not_left_behind() {
     let [Effect::ReplaceWithMessages { new, working_set, .. }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!((new.parent, working_set.pinned_facts.len()), (Some(Uuid::from_u128(77)), 1));
     match only_reply(bench.handle(Event::ContextReplaced(Ok(())))) {
-        Ok(CommandOutcome::Compacted { receipt, messages: 1 }) => assert_eq!(receipt.pins, ["younger than the save"]),
+        Ok(CommandOutcome::Compacted(CompactedContext { receipt, messages: 1 })) => {
+            assert_eq!(receipt.pins, ["younger than the save"])
+        }
         other => panic!("{other:?}"),
     }
     assert_eq!(bench.texts(), ["I am ready."]);
@@ -61,7 +63,10 @@ fn what_is_unsaved_is_saved_before_a_resume_and_its_cost_goes_with_the_next_save
     let effects = bench.complete_write(&first);
     assert!(matches!(effects[..], [Effect::ReplaceWithMessages { .. }]), "{effects:?}");
     let answer = only_reply(bench.handle(Event::ContextReplaced(Ok(()))));
-    assert!(matches!(answer, Ok(CommandOutcome::Restored { messages: 1, saved_first: Some(_) })), "{answer:?}");
+    assert!(
+        matches!(answer, Ok(CommandOutcome::Restored(RestoredContext { messages: 1, saved_first: Some(_) }))),
+        "{answer:?}"
+    );
     // The records are the working set, the cost and the message.
     let effects = bench.append("two");
     assert!(matches!(&effects[..], [Effect::Append(append)] if append.first_record == 3), "{effects:?}");

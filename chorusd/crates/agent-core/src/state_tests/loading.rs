@@ -47,7 +47,7 @@ fn read_page_command(pick: PageRange) -> AgentCommand {
 /// Returns the texts of the page in the only reply, and where the next page begins.
 fn only_page(effects: Vec<Effect>) -> (Vec<String>, Option<u64>) {
     match only_reply(effects) {
-        Ok(CommandOutcome::Page { messages, next, info, .. }) => {
+        Ok(CommandOutcome::Page(ContextPage { messages, next, info, .. })) => {
             assert!(info.is_some());
             (messages.iter().map(|message| message.to_message().unwrap().content).collect(), next)
         }

@@ -22,7 +22,10 @@ use uuid::Uuid;
 use super::AgentSettings;
 use super::context::{Deadline, PageBudget, PageRange, complete_calls_prefix};
 use super::effect::{Effect, SessionDraft};
-use super::event::{AgentCommand, AppendOutcome, CommandOutcome, Event, Request, RequestId, RequestMeta, Restore};
+use super::event::{
+    AgentCommand, AppendOutcome, CommandOutcome, ContextPage, Event, Request, RequestId, RequestMeta, Restore,
+    RestoredContext, SavedContext,
+};
 use super::state::State;
 
 /// A state machine with the inputs that it needs.
@@ -89,7 +92,7 @@ impl Fixture {
             pick: PageRange::Last(u64::MAX),
             budget: PageBudget::from_max_frame(usize::MAX),
         })) {
-            Ok(CommandOutcome::Page { messages, .. }) => {
+            Ok(CommandOutcome::Page(ContextPage { messages, .. })) => {
                 messages.iter().map(|message| message.to_message().unwrap().content).collect()
             }
             other => panic!("{other:?}"),
@@ -195,7 +198,10 @@ fn a_save_waits_for_the_appends_before_it_and_keeps_those_after_it_out() {
     let draft = only_draft(effects);
     assert_eq!((draft.totals.messages, draft.trigger), (1, Trigger::ManualSave));
     assert!(!bench.state.accepts_requests());
-    assert!(matches!(only_reply(bench.complete_write(&draft)), Ok(CommandOutcome::Saved { cleared: false, .. })));
+    assert!(matches!(
+        only_reply(bench.complete_write(&draft)),
+        Ok(CommandOutcome::Saved(SavedContext { cleared: false, .. }))
+    ));
     assert!(bench.state.accepts_requests());
     assert_eq!(bench.state.context().unwrap().unsaved(), 0);
     assert_eq!(bench.texts(), ["one"]);
@@ -225,7 +231,7 @@ fn save_and_clear_ends_the_context() {
     assert!(matches!(bench.complete_write(&draft)[..], [Effect::EndContext(ContextNo(101))]));
     assert!(matches!(
         only_reply(bench.handle(Event::ContextEnded(Ok(())))),
-        Ok(CommandOutcome::Saved { cleared: true, .. })
+        Ok(CommandOutcome::Saved(SavedContext { cleared: true, .. }))
     ));
     assert!(bench.state.is_empty());
 }
@@ -286,7 +292,7 @@ fn restore_saves_what_is_unsaved_first() {
     };
     assert_eq!((*session, new.parent, totals.messages), (Uuid::from_u128(5), Some(Uuid::from_u128(5)), 2));
     match only_reply(bench.handle(Event::ContextReplaced(Ok(())))) {
-        Ok(CommandOutcome::Restored { messages: 2, saved_first: Some(_) }) => {}
+        Ok(CommandOutcome::Restored(RestoredContext { messages: 2, saved_first: Some(_) })) => {}
         other => panic!("{other:?}"),
     }
     assert_eq!(bench.texts(), ["old", "answer"]);

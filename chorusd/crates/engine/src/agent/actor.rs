@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::command::{CommandReply, HoldGuard};
 use super::eviction::{self, EVICT_AFTER};
 use super::journal_records::{
     from_journal_outcome, to_journal_append, to_journal_edit, to_journal_head, to_journal_marker, to_json_bytes,
@@ -36,25 +37,17 @@ use super::{context_loader, expiry_notice, model_call, session_save, workspace_c
 
 /// A command on its way to an actor.
 #[derive(Debug)]
-pub struct Envelope {
+pub(super) struct Envelope {
     /// Boxed, because a mailbox reserves space for some envelopes even while it is empty.
-    pub command: Box<AgentCommand>,
+    pub(super) command: Box<AgentCommand>,
     /// Set by a caller that has already removed the agent from the index.
-    pub settings: Option<Arc<AgentSettings>>,
-    pub reply: oneshot::Sender<Result<CommandReply>>,
-}
-
-/// The outcome of a command. For [`AgentCommand::Hold`] it also has the guard: the agent is unlocked when it is
-/// dropped.
-#[derive(Debug)]
-pub struct CommandReply {
-    pub reply: CommandOutcome,
-    pub hold: Option<oneshot::Sender<()>>,
+    pub(super) settings: Option<Arc<AgentSettings>>,
+    pub(super) reply: oneshot::Sender<Result<CommandReply>>,
 }
 
 /// The actor of one agent.
 #[derive(Debug)]
-pub struct Actor {
+pub(super) struct Actor {
     agent: Uuid,
     /// The agent's name at the last request.
     name: String,
@@ -83,7 +76,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    pub fn new(agent: Uuid, mailbox: mpsc::Receiver<Envelope>, registry: Arc<Registry>) -> Self {
+    pub(super) fn new(agent: Uuid, mailbox: mpsc::Receiver<Envelope>, registry: Arc<Registry>) -> Self {
         Self {
             agent,
             name: String::new(),
@@ -105,7 +98,7 @@ impl Actor {
     }
 
     /// Runs until the agent has nothing in progress and no context. `head` is the context to load first.
-    pub async fn run(mut self, head: Option<ContextRow>) {
+    pub(super) async fn run(mut self, head: Option<ContextRow>) {
         self.last_request_at = self.registry.clock.ticks();
         self.registry.eviction_timers.set(self.agent, Some(self.last_request_at.after(EVICT_AFTER)));
         if let Some(head) = head {
@@ -157,7 +150,7 @@ impl Actor {
         let ticks = self.registry.clock.ticks();
         if matches!(*letter.command, AgentCommand::Evict) {
             self.check_eviction(ticks);
-            let _ = letter.reply.send(Ok(CommandReply { reply: CommandOutcome::Done, hold: None }));
+            let _ = letter.reply.send(Ok(CommandReply { outcome: CommandOutcome::Done, hold: None }));
             return;
         }
         if matches!(*letter.command, AgentCommand::Send(_)) && self.registry.is_closing() {
@@ -440,11 +433,11 @@ impl Actor {
         let Some(reply) = self.replies.remove(&request) else { return };
         let mut hold = None;
         if matches!(result, Ok(CommandOutcome::Held)) {
-            let (guard, dropped) = oneshot::channel::<()>();
+            let (guard, dropped) = HoldGuard::new();
             hold = Some(guard);
             self.running.push(dropped.map(|_| Event::HoldReleased).boxed());
         }
         // If the caller is gone, the command was carried out all the same.
-        let _ = reply.send(result.map(|reply| CommandReply { reply, hold }));
+        let _ = reply.send(result.map(|outcome| CommandReply { outcome, hold }));
     }
 }

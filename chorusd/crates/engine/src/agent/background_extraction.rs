@@ -9,7 +9,6 @@ use chorus_agent_core::AgentSettings;
 use chorus_agent_core::compaction::CompactionPlan;
 use chorus_agent_core::compaction_notes::ExtractionResult;
 use chorus_agent_core::effect::CallModel;
-use chorus_agent_core::event::AgentCommand;
 use chorus_base::sync::Mutex;
 use chorus_llm::ModelRef;
 use chorus_proto::WorkingSet;
@@ -17,6 +16,7 @@ use chorus_session::message::{ContextNo, StoredMessage, Totals};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::command;
 use super::note_extraction::{Extraction, ExtractionOutcome, MIN_CHARS};
 use super::registry::Registry;
 use super::turn_priority::MAX_PREEMPTIONS;
@@ -79,7 +79,7 @@ pub(super) fn spawn_extraction(registry: &Arc<Registry>, leaving: ExtractionJob)
     let all = registry.clone();
     registry.spawn(async move {
         let Some(written) = run_extraction(&all, leaving, &stop).await else { return };
-        if let Err(failure) = all.ask(agent, AgentCommand::ApplyExtraction(Box::new(written))).await {
+        if let Err(failure) = all.ask(agent, command::apply_extraction(written)).await {
             tracing::warn!(agent = %name, %failure, "what a model has written down is not kept");
         }
     });

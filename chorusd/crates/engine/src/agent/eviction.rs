@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_agent_core::context::Context;
-use chorus_agent_core::event::AgentCommand;
 use tokio_util::sync::CancellationToken;
 
+use super::command;
 use super::registry::Registry;
 use crate::lifecycle::malloc_trim;
 
@@ -36,7 +36,7 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
         let agents = registry.eviction_timers.take_due(registry.clock.ticks());
         for (agent, _) in &agents {
             // If the actor is busy, it has had a request and need not be asked.
-            let _ = registry.ask(*agent, AgentCommand::Evict).await;
+            let _ = registry.ask(*agent, command::evict()).await;
         }
         if !agents.is_empty() {
             malloc_trim::schedule_trim(&registry.store);

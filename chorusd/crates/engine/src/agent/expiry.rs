@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use chorus_agent_core::event::{AgentCommand, CommandOutcome};
 use chorus_base::Ticks;
 use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
@@ -14,7 +13,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::actor::CommandReply;
+use super::command::{self, ExpiryOutcome};
 use super::registry::Registry;
 use crate::lifecycle::malloc_trim;
 
@@ -188,9 +187,9 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
 }
 
 async fn expire_context(registry: &Arc<Registry>, agent: Uuid, due: Ticks) {
-    match registry.ask(agent, AgentCommand::Expire { due }).await {
-        Ok(CommandReply { reply: CommandOutcome::TurnRunning, .. }) => {}
-        Ok(_) => return,
+    match registry.ask(agent, command::expire(due)).await {
+        Ok(ExpiryOutcome::TurnRunning) => {}
+        Ok(ExpiryOutcome::Settled) => return,
         Err(failure) => tracing::warn!(%agent, %failure, "an idle context was not put away; it is tried again"),
     }
     registry.idle_timers.rearm(agent, due, registry.clock.ticks().after(EXPIRY_RETRY_INTERVAL));

@@ -5,6 +5,7 @@
 pub mod actor;
 pub mod agent_index;
 mod background_extraction;
+pub mod command;
 mod context_loader;
 mod context_overflow_hint;
 mod docs_dir;

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use chorus_agent_core::AgentSettings;
 use chorus_agent_core::context::{Context, Deadline};
-use chorus_agent_core::event::AgentCommand;
 use chorus_agent_core::window::WindowBudget;
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
@@ -26,9 +25,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::actor::{Actor, CommandReply, Envelope};
+use super::actor::{Actor, Envelope};
 use super::agent_index::AgentIndex;
 use super::background_extraction::RunningExtractions;
+use super::command::{self, Command};
 use super::expiry::{DeadlineTimers, RESTART_GRACE};
 use super::journal_trim::{self, TrimQueue};
 use super::prompt_size::{self, ConversationSize};
@@ -143,7 +143,7 @@ impl Registry {
         let open: Vec<Uuid> =
             self.inner.lock().live.values().filter(|head| head.turn.is_some()).map(|head| head.agent).collect();
         for agent in open {
-            if let Err(failure) = self.ask(agent, AgentCommand::Wake).await {
+            if let Err(failure) = self.ask(agent, command::wake()).await {
                 tracing::warn!(%agent, %failure, "a turn that was cut off is not closed");
             }
         }
@@ -155,7 +155,7 @@ impl Registry {
         // Agents that become active from here on check the flag.
         let active: Vec<Uuid> = self.inner.lock().actors.keys().copied().collect();
         let told = active.into_iter().map(|agent| async move {
-            if let Err(failure) = self.ask(agent, AgentCommand::EndTurns).await {
+            if let Err(failure) = self.ask(agent, command::end_turns()).await {
                 tracing::warn!(%agent, %failure, "a turn is not told to end before its context is saved");
             }
         });
@@ -181,27 +181,24 @@ impl Registry {
     ///
     /// # Errors
     /// `busy` if too many requests wait, else the error of the command itself.
-    pub async fn ask(self: &Arc<Self>, agent: Uuid, verb: AgentCommand) -> Result<CommandReply> {
-        self.send_command(agent, verb, None).await
+    pub async fn ask<R>(self: &Arc<Self>, agent: Uuid, command: Command<R>) -> Result<R> {
+        self.send_command(agent, command, None).await
     }
 
     /// Sends a command to an agent that is no longer in the index.
-    pub async fn ask_with_settings(
-        self: &Arc<Self>,
-        facts: Arc<AgentSettings>,
-        verb: AgentCommand,
-    ) -> Result<CommandReply> {
-        self.send_command(facts.id, verb, Some(facts)).await
+    pub async fn ask_with_settings<R>(self: &Arc<Self>, facts: Arc<AgentSettings>, command: Command<R>) -> Result<R> {
+        self.send_command(facts.id, command, Some(facts)).await
     }
 
-    async fn send_command(
+    async fn send_command<R>(
         self: &Arc<Self>,
         agent: Uuid,
-        verb: AgentCommand,
+        command: Command<R>,
         facts: Option<Arc<AgentSettings>>,
-    ) -> Result<CommandReply> {
+    ) -> Result<R> {
+        let Command { command, take_reply } = command;
         let (reply, answer) = oneshot::channel();
-        let letter = Envelope { command: Box::new(verb), settings: facts, reply };
+        let letter = Envelope { command: Box::new(command), settings: facts, reply };
         match self.post_envelope(agent, letter) {
             Err(TrySendError::Closed(letter)) => {
                 self.respawn(agent).await?;
@@ -210,7 +207,8 @@ impl Registry {
             posted => posted,
         }
         .map_err(|_| Error::busy())?;
-        answer.await.unwrap_or_else(|_| Err(Error::stopping()))
+        let reply = answer.await.unwrap_or_else(|_| Err(Error::stopping()))?;
+        take_reply(reply).ok_or_else(|| Error::internal("an agent gave the answer to another question"))
     }
 
     fn post_envelope(self: &Arc<Self>, agent: Uuid, letter: Envelope) -> Result<(), TrySendError<Envelope>> {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use chorus_agent_core::event::{AgentCommand, Restore};
+use chorus_agent_core::event::Restore;
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::doctor::Salvaged;
 use chorus_proto::session::SESSION_SCHEMA;
@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use super::session::get;
 use super::{Ops, run_blocking};
+use crate::agent::command;
 use crate::agent::session_save::{SessionTarget, write_session};
 
 /// The tag of salvaged sessions.
@@ -168,7 +169,7 @@ async fn salvage_context(
     };
     if messages.is_empty() {
         if broken {
-            ops.registry.ask(agent, AgentCommand::Clear { save: false }).await?;
+            ops.registry.ask(agent, command::clear(false)).await?;
         }
         return Ok(());
     }
@@ -185,7 +186,7 @@ async fn salvage_context(
         ops.store.journal.delete_unchained(outside).await?;
     }
     let restore = |discard| {
-        AgentCommand::Restore(Box::new(Restore {
+        command::restore(Restore {
             session: session.header.id,
             session_id: session.header.session_id.clone(),
             messages: messages.clone(),
@@ -193,7 +194,7 @@ async fn salvage_context(
             working_set: working_set.clone(),
             restoration: session.header.restoration_tokens,
             discard,
-        }))
+        })
     };
     // A live context that is complete in memory is saved first; an incomplete one cannot be saved, and is discarded.
     if ops.registry.ask(agent, restore(false)).await.is_err() {

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::atomic::AtomicI64;
 
-use chorus_agent_core::event::CommandOutcome;
 use chorus_base::{Durability, Ticks, new_id};
 use chorus_clock::TimeSource;
 use chorus_config::Config;
@@ -24,11 +23,8 @@ use crate::usage::UsageTracker;
 
 async fn append(registry: &Arc<Registry>, facts: &Arc<AgentSettings>, text: &str) -> Result<u64> {
     let message = NewMessage::text(Role::User, text).complete(|| new_id().to_string(), registry.clock.now());
-    let verb = AgentCommand::Append { messages: vec![StoredMessage::new(&message).unwrap()], key: None };
-    match registry.ask_with_settings(facts.clone(), verb).await?.reply {
-        CommandOutcome::Appended(answer) => Ok(answer.messages),
-        other => panic!("{other:?}"),
-    }
+    let append = command::append(vec![StoredMessage::new(&message).unwrap()], None);
+    Ok(registry.ask_with_settings(facts.clone(), append).await?.messages)
 }
 
 /// Creates a registry in `home`, and an agent.
@@ -91,8 +87,7 @@ async fn a_context_left_alone_leaves_memory_and_comes_back() {
     let time = Arc::new(AtomicI64::new(0));
     let (registry, facts) = test_registry(home.path(), Clock::new(ManualTime(time.clone())));
     let rest = async || {
-        let answer = registry.ask(facts.id, AgentCommand::Evict).await;
-        assert!(matches!(answer.unwrap().reply, CommandOutcome::Done));
+        registry.ask(facts.id, command::evict()).await.unwrap();
         // The actor replies before it retires.
         tokio::task::yield_now().await;
         !registry.inner.lock().actors.contains_key(&facts.id)

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use chorus_agent_core::event::AgentCommand;
 use chorus_base::closest_match;
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{FileSnapshot, move_dir};
@@ -16,6 +15,7 @@ use serde_json::{Map, Value};
 use super::init::write_config;
 use super::{AGENTS_DIR, agent_entry, agent_row, discord_channel, ensure_may_grant};
 use crate::agent::agent_index::AgentEntry;
+use crate::agent::command;
 use crate::ops::approvals::deny_outdated;
 use crate::ops::{Ops, resolve, run_blocking, wire_types};
 
@@ -181,7 +181,7 @@ pub async fn set_key(
     let (new, config, old) = done?;
     if key == "idle_timeout"
         && ops.registry.context_info(agent.settings.id).is_some()
-        && let Err(failure) = ops.registry.ask(agent.settings.id, AgentCommand::UpdateIdleTimeout).await
+        && let Err(failure) = ops.registry.ask(agent.settings.id, command::update_idle_timeout()).await
     {
         tracing::warn!(agent = %agent.settings.name, %failure, "the new idle timeout holds from the next message on");
     }
@@ -318,7 +318,7 @@ async fn rename_agent(ops: &Ops, agent: &Arc<AgentEntry>, name: &str) -> Result<
     }
     // Nothing may write into the directory while it moves: neither the agent nor an import or a tag.
     let _no_writers = ops.sessions_lock.write().await;
-    let held = ops.registry.ask(agent.settings.id, AgentCommand::Hold { ends_turn: false }).await?;
+    let held = ops.registry.ask(agent.settings.id, command::hold(false)).await?;
     let draft = draft_config(ops, agent, vec![("name", name.into())]).await?;
     let (config, before) = (draft.config, draft.previous_file);
     // The directory moves first. If the rename is interrupted then, the next start recognises it by the directory's

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_agent_core::AgentSettings;
-use chorus_agent_core::event::{AgentCommand, CommandOutcome};
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::agent::{DestroyParams, DestroyResult};
 use chorus_proto::methods::trash::TrashKind;
@@ -22,6 +21,7 @@ use uuid::Uuid;
 use super::config::clear_running_tasks;
 use super::discord_channel;
 use crate::agent::agent_index::AgentEntry;
+use crate::agent::command;
 use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash, wire_types};
 use crate::tasks::EndedTask;
 
@@ -117,7 +117,7 @@ async fn notify_of_ended_tasks(ops: &Ops, facts: &Arc<AgentSettings>, ended: Vec
     let live = ops.registry.context_info(facts.id).is_some();
     let append = |_, message, key| -> BoxFuture<'static, Result<()>> {
         let (registry, facts) = (ops.registry.clone(), facts.clone());
-        let verb = AgentCommand::Append { messages: vec![message], key: Some(key) };
+        let verb = command::append(vec![message], Some(key));
         Box::pin(async move { if live { registry.ask_with_settings(facts, verb).await.map(drop) } else { Ok(()) } })
     };
     ops.tasks.notify_agents_with(ended, append).await;
@@ -135,7 +135,7 @@ async fn remove_agent(
     }
     // The context ends only after everything else has succeeded, so that it can be kept until then.
     let saved = save_context(ops, &facts, false).await?;
-    let _held = ops.registry.ask_with_settings(facts.clone(), AgentCommand::Hold { ends_turn: true }).await?;
+    let _held = ops.registry.ask_with_settings(facts.clone(), command::hold(true)).await?;
     let from = facts.dir.clone();
     let trashed = if params.keep_files { None } else { Some(move_to_trash(ops, &facts).await?) };
     let dir = trashed.as_ref().map_or_else(|| from.clone(), TrashItem::settled_content);
@@ -190,11 +190,7 @@ async fn save_context(ops: &Ops, facts: &Arc<AgentSettings>, end: bool) -> Resul
     if ops.registry.context_info(facts.id).is_none() {
         return Ok(None);
     }
-    let verb = AgentCommand::SaveIfUnsaved { trigger: Trigger::Destroy, end };
-    match ops.registry.ask_with_settings(facts.clone(), verb).await?.reply {
-        CommandOutcome::SavedIfUnsaved(session) => Ok(session.map(|session| *session)),
-        _ => Err(Error::internal("an agent gave the answer to another question")),
-    }
+    ops.registry.ask_with_settings(facts.clone(), command::save_if_unsaved(Trigger::Destroy, end)).await
 }
 
 /// Materialises the messages of other agents' live contexts that refer to this agent's sessions, before the files are
@@ -203,7 +199,7 @@ async fn materialise_references(ops: &Ops, going: Uuid) -> Result<()> {
     for (agent, session) in ops.registry.agents_referring_to(|_| true) {
         let owner = ops.store.catalog.sessions.get(session).await?.map(|row| row.header.agent_id);
         if agent != going && owner == Some(going) {
-            ops.registry.ask(agent, AgentCommand::Materialise(session)).await?;
+            ops.registry.ask(agent, command::materialise(session)).await?;
         }
     }
     Ok(())

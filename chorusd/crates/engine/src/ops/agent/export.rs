@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chorus_agent_core::AgentSettings;
-use chorus_agent_core::event::{AgentCommand, CommandOutcome};
 use chorus_base::error::{Error, Result};
 use chorus_config::agent::render;
 use chorus_proto::methods::agent_transfer::{ExportBeginParams, ExportBeginResult, ExportReadParams, ExportReadResult};
@@ -18,6 +17,7 @@ use serde_json::Value;
 
 use super::config::effective_config;
 use super::workspace_bundle;
+use crate::agent::command;
 use crate::agent_archive::{self, ArchiveWriter, ExportedAgent, Manifest};
 use crate::ops::import_sink::create_spool;
 use crate::ops::session::import::OnProgress;
@@ -120,10 +120,8 @@ async fn save_unsaved(ops: &Ops, facts: &AgentSettings) -> Result<Option<Session
     if ops.registry.context_info(facts.id).is_none_or(|context| context.unsaved == 0) {
         return Ok(None);
     }
-    let verb = AgentCommand::Save { description: None, tags: Vec::new(), clear: false };
-    match ops.registry.ask(facts.id, verb).await.map(|answer| answer.reply) {
-        Ok(CommandOutcome::Saved { session, .. }) => Ok(Some(*session)),
-        Ok(_) => Err(Error::internal("an agent gave the answer to another question")),
+    match ops.registry.ask(facts.id, command::save(None, Vec::new(), false)).await {
+        Ok(saved) => Ok(Some(*saved.session)),
         // Another request has saved them in between.
         Err(failure) if failure.kind == ErrorKind::NothingToSave => Ok(None),
         Err(failure) => Err(failure),

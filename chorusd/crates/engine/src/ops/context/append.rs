@@ -1,14 +1,13 @@
 //! The operation `context.append`.
 
 use chorus_agent_core::context::PageBudget;
-use chorus_agent_core::event::{AgentCommand, CommandOutcome};
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
 use chorus_proto::methods::context::{AppendParams, AppendResult};
 use chorus_proto::{ErrorKind, NewMessage, Role};
 use chorus_session::message::StoredMessage;
 
-use super::wrong_reply;
+use crate::agent::command;
 use crate::ops::redact_import::ImportRedactor;
 use crate::ops::{Ops, resolve};
 
@@ -27,11 +26,8 @@ pub async fn append(ops: &Ops, params: AppendParams) -> Result<AppendResult> {
     let mut messages = StoredMessage::from_messages(&messages).map_err(unfit)?;
     let secrets = redact_messages(ops, &mut messages, params.redact).map_err(unfit)?;
     messages.iter().try_for_each(|message| check_length(message, ops.config.max_frame))?;
-    let verb = AgentCommand::Append { messages, key: params.key };
-    match ops.registry.ask(agent.settings.id, verb).await?.reply {
-        CommandOutcome::Appended(answer) => Ok(AppendResult { secrets_found: Some(secrets), ..answer }),
-        _ => Err(wrong_reply()),
-    }
+    let result = ops.registry.ask(agent.settings.id, command::append(messages, params.key)).await?;
+    Ok(AppendResult { secrets_found: Some(secrets), ..result })
 }
 
 /// Counts the secrets in `messages`; with `redact`, replaces them.

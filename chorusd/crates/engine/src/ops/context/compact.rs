@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use chorus_agent_core::compaction::tokens_with_working_set;
-use chorus_agent_core::event::{AgentCommand, CommandOutcome, CompactionTarget, Resume};
+use chorus_agent_core::event::{CompactedContext, CompactionTarget, Resume};
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::continuation::{CompactParams, CompactResult};
 use chorus_proto::{ErrorKind, ItemSource, Receipt, Session};
 use chorus_session::message::ContextNo;
 
 use super::continuation_source::{CONTEXT_UNCHANGED_HINT, CarryOver, ContinuationSource, ModelNotes, OpeningMessage};
-use super::wrong_reply;
 use crate::agent::agent_index::AgentEntry;
+use crate::agent::command::{self, CompactionOutcome};
 use crate::ops::{Ops, resolve, wire_types};
 
 /// The time to wait for the model's summary; after that the extractive one is used.
@@ -35,18 +35,14 @@ pub async fn compact(ops: &Ops, params: CompactParams) -> Result<CompactResult> 
     }
     let (mut last, mut written) = (String::new(), None);
     for attempt in 0..MAX_ATTEMPTS {
-        let reply = ops.registry.ask(agent.settings.id, AgentCommand::SaveForCompaction).await?.reply;
-        let CommandOutcome::SavedForCompaction { context, window_start: view, session, summary_pending: pending } =
-            reply
-        else {
-            return Err(wrong_reply());
-        };
+        let saved = ops.registry.ask(agent.settings.id, command::save_for_compaction()).await?;
         let first = attempt == 0;
-        if pending && first {
-            ops.summaries.wait_until_done(session.header.id, SUMMARY_TIMEOUT).await;
+        if saved.summary_pending && first {
+            ops.summaries.wait_until_done(saved.session.header.id, SUMMARY_TIMEOUT).await;
         }
-        last = session.header.session_id.clone();
-        if let Some(result) = continue_from_save(ops, &agent, (context, view, *session), &mut written).await? {
+        last = saved.session.header.session_id.clone();
+        let saved = (saved.context, saved.window_start, *saved.session);
+        if let Some(result) = continue_from_save(ops, &agent, saved, &mut written).await? {
             return Ok(result);
         }
     }
@@ -85,18 +81,18 @@ async fn continue_from_save(
         messages: row.header.message_count,
         receipt: build_receipt(&parent, &opening, kept),
     };
-    let verb = AgentCommand::Resume(Box::new(Resume {
+    let compact = command::compact(Resume {
         session: id,
         session_id: row.header.session_id.clone(),
         working_set: parent.working_set(),
         acknowledgement: opening.message,
         restoration: opening.cost,
         compaction: Some(compacts),
-    }));
-    let (receipt, messages) = match ops.registry.ask(agent.settings.id, verb).await?.reply {
-        CommandOutcome::Compacted { receipt, messages } => (*receipt, messages),
-        CommandOutcome::ContextMovedOn { replaced: false } => return Ok(None),
-        CommandOutcome::ContextMovedOn { replaced: true } => {
+    });
+    let CompactedContext { receipt, messages } = match ops.registry.ask(agent.settings.id, compact).await? {
+        CompactionOutcome::Compacted(compacted) => compacted,
+        CompactionOutcome::ContextMovedOn { replaced: false } => return Ok(None),
+        CompactionOutcome::ContextMovedOn { replaced: true } => {
             let session = &row.header.session_id;
             return Err(Error::new(
                 ErrorKind::Interrupted,
@@ -104,7 +100,6 @@ async fn continue_from_save(
             )
             .hint(format!("`chorusctl --agent {name} context resume {session}` goes on from it")));
         }
-        _ => return Err(wrong_reply()),
     };
     Ok(Some(CompactResult {
         session: Some(wire_types::session(ops, row).await?),
@@ -112,7 +107,7 @@ async fn continue_from_save(
         saved_first: None,
         acknowledgement: Some(opening.text),
         generated: opening.generated,
-        receipt,
+        receipt: *receipt,
         warnings: parent.warnings,
     }))
 }
@@ -139,16 +134,14 @@ fn build_receipt(parent: &ContinuationSource, opening: &OpeningMessage, kept: Ca
 }
 
 async fn undo_compaction(ops: &Ops, agent: &AgentEntry) -> Result<CompactResult> {
-    match ops.registry.ask(agent.settings.id, AgentCommand::Uncompact).await?.reply {
-        CommandOutcome::Uncompacted { receipt, messages } => Ok(CompactResult {
-            session: None,
-            messages,
-            saved_first: None,
-            acknowledgement: None,
-            generated: false,
-            receipt: *receipt,
-            warnings: Vec::new(),
-        }),
-        _ => Err(wrong_reply()),
-    }
+    let uncompacted = ops.registry.ask(agent.settings.id, command::uncompact()).await?;
+    Ok(CompactResult {
+        session: None,
+        messages: uncompacted.messages,
+        saved_first: None,
+        acknowledgement: None,
+        generated: false,
+        receipt: *uncompacted.receipt,
+        warnings: Vec::new(),
+    })
 }

@@ -14,10 +14,3 @@ pub mod session_prefix;
 pub mod show;
 mod show_window;
 pub mod unpin;
-
-use chorus_base::error::Error;
-
-/// The error for a reply of the actor that does not match its command.
-pub(super) fn wrong_reply() -> Error {
-    Error::internal("an agent gave the answer to another question")
-}

@@ -1,11 +1,10 @@
 //! The operation `context.pin`.
 
-use chorus_agent_core::event::{AgentCommand, CommandOutcome};
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
 use chorus_proto::methods::context::{PinParams, PinResult};
 
-use super::wrong_reply;
+use crate::agent::command;
 use crate::ops::{Ops, resolve};
 
 /// The limit on a fact in bytes; pinned facts are part of every window.
@@ -20,14 +19,7 @@ pub async fn pin(ops: &Ops, params: PinParams) -> Result<PinResult> {
         );
     }
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
-    let verb = AgentCommand::Pin { id: new_id().to_string(), text: text.to_owned() };
-    to_pin_result(ops.registry.ask(agent.settings.id, verb).await?.reply)
-}
-
-/// Returns the pinned facts from the actor's reply.
-pub(super) fn to_pin_result(reply: CommandOutcome) -> Result<PinResult> {
-    match reply {
-        CommandOutcome::Pinned(set) => Ok(PinResult { pinned_facts: set.pinned_facts }),
-        _ => Err(wrong_reply()),
-    }
+    let pin = command::pin(new_id().to_string(), text.to_owned());
+    let pinned_facts = ops.registry.ask(agent.settings.id, pin).await?.pinned_facts;
+    Ok(PinResult { pinned_facts })
 }

@@ -1,12 +1,11 @@
 //! The operation `context.restore`.
 
-use chorus_agent_core::event::CommandOutcome;
+use chorus_agent_core::event::RestoredContext;
 use chorus_base::error::Result;
 use chorus_base::requester::Requester;
 use chorus_proto::methods::context::{RestoreParams, RestoreResult};
 
 use super::session_prefix::SessionPrefix;
-use super::wrong_reply;
 use crate::ops::workspace_restore::CheckpointFiles;
 use crate::ops::{Ops, resolve, wire_types};
 
@@ -31,11 +30,8 @@ pub async fn restore_as(ops: &Ops, params: RestoreParams, by: &Requester) -> Res
         true => Some(CheckpointFiles::prepare(ops, &agent.settings, &row.header).await?),
         false => None,
     };
-    let verb = taken.into_command(&row, params.discard);
-    let CommandOutcome::Restored { messages, saved_first } = ops.registry.ask(agent.settings.id, verb).await?.reply
-    else {
-        return Err(wrong_reply());
-    };
+    let restore = taken.into_command(&row, params.discard);
+    let RestoredContext { messages, saved_first } = ops.registry.ask(agent.settings.id, restore).await?;
     // Not awaited: only retention uses the time of last use.
     drop(ops.store.catalog.sessions.touch(row.header.id, ops.clock.now()));
     let mut files_commit = None;

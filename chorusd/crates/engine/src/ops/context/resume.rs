@@ -1,12 +1,12 @@
 //! The operation `context.resume`.
 
-use chorus_agent_core::event::{AgentCommand, CommandOutcome, Resume};
+use chorus_agent_core::event::{RestoredContext, Resume};
 use chorus_base::error::Result;
 use chorus_base::requester::Requester;
 use chorus_proto::methods::continuation::{ResumeParams, ResumeResult};
 
 use super::continuation_source::ContinuationSource;
-use super::wrong_reply;
+use crate::agent::command;
 use crate::ops::{Ops, resolve, wire_types};
 
 /// Begins a new context that continues from a session by its summary and working set. Unsaved messages of the live
@@ -25,22 +25,19 @@ pub async fn resume_as(ops: &Ops, params: ResumeParams, by: &Requester) -> Resul
     // A session of another agent causes a warning instead of an error, because none of its messages is copied.
     let row = resolve::session_as(ops, by, &agent, true, &params.session).await?;
     // Checked first, because a running turn would refuse the command after the acknowledgement has cost money.
-    ops.registry.ask(agent.settings.id, AgentCommand::CheckReplaceable).await?;
+    ops.registry.ask(agent.settings.id, command::check_replaceable()).await?;
     let parent = ContinuationSource::read(ops, &agent.settings, &row).await?;
     let opening = parent.opening_message(ops, &agent.settings, true).await?;
     let id = row.header.id;
-    let verb = AgentCommand::Resume(Box::new(Resume {
+    let resume = command::resume(Resume {
         session: id,
         session_id: row.header.session_id.clone(),
         working_set: parent.working_set(),
         acknowledgement: opening.message,
         restoration: opening.cost,
         compaction: None,
-    }));
-    let CommandOutcome::Restored { messages, saved_first } = ops.registry.ask(agent.settings.id, verb).await?.reply
-    else {
-        return Err(wrong_reply());
-    };
+    });
+    let RestoredContext { messages, saved_first } = ops.registry.ask(agent.settings.id, resume).await?;
     // Not awaited: only retention uses the time of last use.
     drop(ops.store.catalog.sessions.touch(id, ops.clock.now()));
     Ok(ResumeResult {

@@ -1,10 +1,9 @@
 //! The operation `context.rewind`.
 
-use chorus_agent_core::event::{AgentCommand, CommandOutcome};
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::context::{RewindParams, RewindResult};
 
-use super::wrong_reply;
+use crate::agent::command;
 use crate::ops::{Ops, resolve};
 
 /// Drops the last user turns from the live context; `undo` brings back what the last rewind dropped.
@@ -13,18 +12,16 @@ use crate::ops::{Ops, resolve};
 /// `nothing_to_save` for an empty context, `invalid_params`, `denied` if there is nothing to undo.
 pub async fn rewind(ops: &Ops, params: RewindParams) -> Result<RewindResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
-    let verb = match (params.undo, params.n) {
-        (true, None) => AgentCommand::Unrewind,
+    let rewind = match (params.undo, params.n) {
+        (true, None) => command::unrewind(),
         (true, Some(_)) => {
             return Err(Error::invalid("`undo` takes the last rewind back whole").hint("leave the number out"));
         }
         (false, Some(0)) => {
             return Err(Error::invalid("at least one turn").hint("without a number the last one is dropped"));
         }
-        (false, turns) => AgentCommand::Rewind { turns: turns.unwrap_or(1) },
+        (false, turns) => command::rewind(turns.unwrap_or(1)),
     };
-    match ops.registry.ask(agent.settings.id, verb).await?.reply {
-        CommandOutcome::Rewound { moved_messages: moved, messages } => Ok(RewindResult { moved, messages }),
-        _ => Err(wrong_reply()),
-    }
+    let rewound = ops.registry.ask(agent.settings.id, rewind).await?;
+    Ok(RewindResult { moved: rewound.moved_messages, messages: rewound.messages })
 }

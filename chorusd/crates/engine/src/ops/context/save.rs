@@ -1,10 +1,9 @@
 //! The operation `context.save`.
 
-use chorus_agent_core::event::{AgentCommand, CommandOutcome};
 use chorus_base::error::Result;
 use chorus_proto::methods::context::{SaveParams, SaveResult};
 
-use super::wrong_reply;
+use crate::agent::command;
 use crate::ops::session::tag::parse_tags;
 use crate::ops::{Ops, resolve};
 
@@ -16,15 +15,12 @@ pub async fn save(ops: &Ops, params: SaveParams) -> Result<SaveResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let tags = parse_tags(params.tag)?;
     let description = params.description.filter(|text| !text.trim().is_empty());
-    let verb = AgentCommand::Save { description, tags, clear: params.clear };
-    match ops.registry.ask(agent.settings.id, verb).await?.reply {
+    let saved = ops.registry.ask(agent.settings.id, command::save(description, tags, params.clear)).await?;
+    Ok(SaveResult {
+        session: *saved.session,
+        cleared: saved.cleared,
         // The file has an extractive summary already; a model's summary replaces it later.
-        CommandOutcome::Saved { session, cleared, summary_pending: pending, warning } => Ok(SaveResult {
-            session: *session,
-            cleared,
-            summary_pending: pending,
-            warnings: warning.into_iter().collect(),
-        }),
-        _ => Err(wrong_reply()),
-    }
+        summary_pending: saved.summary_pending,
+        warnings: saved.warning.into_iter().collect(),
+    })
 }

@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use chorus_agent_core::context::complete_calls_prefix;
-use chorus_agent_core::event::{AgentCommand, Restore};
+use chorus_agent_core::event::{Restore, RestoredContext};
 use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, Item, ItemSource, WorkingSet};
 use chorus_session::message::StoredMessage;
 use chorus_store::catalog::SessionRow;
 use serde::Deserialize;
 
+use crate::agent::command::{self, Command};
 use crate::ops::Ops;
 use crate::ops::session::get::{changed_warning, read_session_file};
 
@@ -60,8 +61,8 @@ impl SessionPrefix {
 
     /// Returns the command that replaces the live context by these messages of the session in `row`.
     #[must_use]
-    pub fn into_command(self, row: &SessionRow, discard: bool) -> AgentCommand {
-        AgentCommand::Restore(Box::new(Restore {
+    pub fn into_command(self, row: &SessionRow, discard: bool) -> Command<RestoredContext> {
+        command::restore(Restore {
             session: row.header.id,
             session_id: row.header.session_id.clone(),
             messages: self.messages,
@@ -69,7 +70,7 @@ impl SessionPrefix {
             working_set: self.working_set,
             restoration: row.header.restoration_tokens,
             discard,
-        }))
+        })
     }
 }
 

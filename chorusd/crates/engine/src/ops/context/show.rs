@@ -1,15 +1,15 @@
 //! The operation `context.show`.
 
 use chorus_agent_core::context::{PageBudget, PageRange};
-use chorus_agent_core::event::{AgentCommand, CommandOutcome};
+use chorus_agent_core::event::ContextPage;
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::context::{ShowParams, ShowResult};
 use chorus_proto::{ContextInfo, WorkingSet};
 use chorus_session::message::StoredMessage;
 
 use super::show_window::describe_window;
-use super::wrong_reply;
 use crate::agent::agent_index::AgentEntry;
+use crate::agent::command;
 use crate::ops::{Ops, context_meter, resolve};
 
 /// Returns a page of the live context, which is empty for an idle agent.
@@ -40,22 +40,12 @@ pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<StoredMess
     if ops.registry.context_info(agent.settings.id).is_none() {
         return Ok(empty);
     }
-    match ops
-        .registry
-        .ask(
-            agent.settings.id,
-            AgentCommand::ReadPage { pick, budget: PageBudget::from_max_frame(ops.config.max_frame) },
-        )
-        .await?
-        .reply
-    {
-        CommandOutcome::Page { messages, working_set, info, next } => {
-            let meter = context_meter::measure(ops, std::slice::from_ref(&agent)).await?.remove(&agent.settings.id);
-            let context = info.map(|info| ContextInfo { meter, ..info });
-            Ok(ShowResult { messages, working_set: *working_set, context, next, ..empty })
-        }
-        _ => Err(wrong_reply()),
-    }
+    let budget = PageBudget::from_max_frame(ops.config.max_frame);
+    let page = ops.registry.ask(agent.settings.id, command::read_page(pick, budget)).await?;
+    let ContextPage { messages, working_set, info, next } = page;
+    let meter = context_meter::measure(ops, std::slice::from_ref(&agent)).await?.remove(&agent.settings.id);
+    let context = info.map(|info| ContextInfo { meter, ..info });
+    Ok(ShowResult { messages, working_set: *working_set, context, next, ..empty })
 }
 
 /// Returns the window of the next model call instead of a page.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use chorus_agent_core::compaction::CompactionMode;
 use chorus_agent_core::effect::CallModel;
-use chorus_agent_core::event::{AgentCommand, CommandOutcome};
 use chorus_agent_core::state::State;
 use chorus_agent_core::window::{Repair, ShortenedMessage};
 use chorus_base::error::{Error, Result};
@@ -15,8 +14,8 @@ use chorus_proto::{
 };
 use chorus_session::token_estimate::{MessageSize, tokens_of_piece};
 
-use super::wrong_reply;
 use crate::agent::agent_index::AgentEntry;
+use crate::agent::command;
 use crate::agent::memory_prompt;
 use crate::agent::model_limits::ModelLimits;
 use crate::agent::prompt::Prompt;
@@ -34,10 +33,7 @@ pub(super) async fn describe_window(ops: &Ops, agent: &AgentEntry) -> Result<Win
     let facts = &agent.settings;
     let call = match ops.registry.context_info(facts.id) {
         None => State::default().next_call(facts),
-        Some(_) => match ops.registry.ask(facts.id, AgentCommand::Window).await?.reply {
-            CommandOutcome::Window(call) => *call,
-            _ => return Err(wrong_reply()),
-        },
+        Some(_) => ops.registry.ask(facts.id, command::window()).await?,
     };
     let target = call.settings.model.as_deref().and_then(|model| ops.models.resolve(model).ok());
     let longest = target.as_ref().map(|target| ops.models.max_reply_tokens(target, facts.window.tokens));

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
 use chorus_agent_core::context::PageBudget;
-use chorus_agent_core::event::{AgentCommand, CommandOutcome};
 use chorus_agent_core::turn::TurnRequest;
 use chorus_agent_core::turn_sink::{TurnListener, TurnSink};
 use chorus_base::error::{Error, Result};
@@ -16,8 +15,8 @@ use chorus_session::message::StoredMessage;
 use uuid::Uuid;
 
 use crate::agent::agent_index::AgentEntry;
+use crate::agent::command;
 use crate::ops::context::append::{check_key, check_length};
-use crate::ops::context::wrong_reply;
 use crate::ops::{Ops, resolve};
 
 /// The source of a message, and the requester on whose behalf its turn runs. Front ends set it; no field of a request
@@ -108,7 +107,7 @@ async fn run_send(
         sink: voice.clone(),
         requester: origin.requester,
     };
-    let asked = ops.registry.ask(agent.settings.id, AgentCommand::Send(Box::new(send)));
+    let asked = ops.registry.ask(agent.settings.id, command::send(send));
     let mut asked = std::pin::pin!(asked);
     let answer = loop {
         tokio::select! {
@@ -118,10 +117,7 @@ async fn run_send(
         }
     };
     voice.close();
-    match answer?.reply {
-        CommandOutcome::Sent(result) => Ok(*result),
-        _ => Err(wrong_reply()),
-    }
+    answer
 }
 
 /// Returns the reason why an agent's model cannot accept an attachment; `None` if it can, or if the turn itself reports

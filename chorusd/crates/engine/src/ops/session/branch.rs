@@ -1,11 +1,10 @@
 //! The operation `session.branch`.
 
-use chorus_agent_core::event::CommandOutcome;
+use chorus_agent_core::event::RestoredContext;
 use chorus_base::error::Result;
 use chorus_proto::methods::session_tree::{BranchParams, BranchResult};
 
 use crate::ops::context::session_prefix::SessionPrefix;
-use crate::ops::context::wrong_reply;
 use crate::ops::{Ops, resolve, wire_types};
 
 /// Continues from a session, or from its first messages, as the live context of the agent or of the one that `as`
@@ -23,11 +22,8 @@ pub async fn branch(ops: &Ops, params: BranchParams) -> Result<BranchResult> {
     let row = resolve::session(ops, &of, params.agent.is_some() && !params.own, &params.session).await?;
     let mut taken = SessionPrefix::read(ops, &row, params.at).await?;
     let warnings = std::mem::take(&mut taken.warnings);
-    let verb = taken.into_command(&row, false);
-    let CommandOutcome::Restored { messages, saved_first } = ops.registry.ask(goes_on.settings.id, verb).await?.reply
-    else {
-        return Err(wrong_reply());
-    };
+    let restore = taken.into_command(&row, false);
+    let RestoredContext { messages, saved_first } = ops.registry.ask(goes_on.settings.id, restore).await?;
     // Not awaited: only retention uses the time of last use.
     drop(ops.store.catalog.sessions.touch(row.header.id, ops.clock.now()));
     Ok(BranchResult {

@@ -1,6 +1,5 @@
 //! The operation `session.delete`.
 
-use chorus_agent_core::event::AgentCommand;
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{DeleteParams, DeleteResult};
@@ -9,6 +8,7 @@ use chorus_store::catalog::SessionRow;
 use chorus_store::trash;
 use chorus_store::trash::{EntryMetadata, SessionMetadata, TrashItem};
 
+use crate::agent::command;
 use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash, wire_types};
 
 /// Moves a session to the trash.
@@ -49,7 +49,7 @@ pub async fn move_to_trash<Remove: Future<Output = Result<()>>>(
 ) -> Result<Option<TrashItem>> {
     let id = row.header.id;
     for (agent, session) in ops.registry.agents_referring_to(|session| session == id) {
-        ops.registry.ask(agent, AgentCommand::Materialise(session)).await?;
+        ops.registry.ask(agent, command::materialise(session)).await?;
     }
     let path = wire_types::session_path(ops, &row.header).await?;
     let note = EntryMetadata {

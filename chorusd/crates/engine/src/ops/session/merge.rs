@@ -2,7 +2,7 @@
 
 use chorus_agent_core::AgentSettings;
 use chorus_agent_core::context::{PageBudget, PageRange, complete_calls_prefix, read_page};
-use chorus_agent_core::event::{AgentCommand, CommandOutcome, Restore};
+use chorus_agent_core::event::{Restore, RestoredContext};
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
 use chorus_proto::methods::session_tree::{MergeParams, MergeResult};
@@ -14,9 +14,9 @@ use chorus_session::{SessionFile, summary};
 use chorus_store::catalog::SessionRow;
 
 use super::get::read_session_file;
+use crate::agent::command;
 use crate::agent::opening_message::request_opening;
 use crate::ops::context::session_prefix::drop_later_items;
-use crate::ops::context::wrong_reply;
 use crate::ops::{Ops, resolve, run_blocking, wire_types};
 use crate::usage::CallKind;
 
@@ -38,7 +38,7 @@ pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
     let a = resolve::session(ops, &agent, said, &params.a).await?;
     let b = resolve::session(ops, &agent, said, &params.b).await?;
     // Checked first, because a running turn would refuse the command after the report has cost money.
-    ops.registry.ask(agent.settings.id, AgentCommand::CheckReplaceable).await?;
+    ops.registry.ask(agent.settings.id, command::check_replaceable()).await?;
     let (files, warnings) = read_both(ops, &agent.settings, [&a, &b]).await?;
     let merged = run_blocking(move || merge_files(files)).await?;
     let (message, text, generated) = merged.write_report(ops, &agent.settings).await?;
@@ -52,7 +52,7 @@ pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
     };
     let a = ops.store.catalog.sessions.get(a.header.id).await?.ok_or_else(gone)?;
     read_session_file(ops, &a).await?;
-    let verb = AgentCommand::Restore(Box::new(Restore {
+    let restore = command::restore(Restore {
         session: a.header.id,
         session_id: a.header.session_id.clone(),
         messages: merged.common,
@@ -60,11 +60,8 @@ pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
         working_set: merged.working_set,
         restoration: TokenPair::default(),
         discard: false,
-    }));
-    let CommandOutcome::Restored { messages, saved_first } = ops.registry.ask(agent.settings.id, verb).await?.reply
-    else {
-        return Err(wrong_reply());
-    };
+    });
+    let RestoredContext { messages, saved_first } = ops.registry.ask(agent.settings.id, restore).await?;
     for row in [&a, &b] {
         // Not awaited: only retention uses the time of last use.
         drop(ops.store.catalog.sessions.touch(row.header.id, ops.clock.now()));

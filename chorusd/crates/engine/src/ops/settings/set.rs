@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
-use chorus_agent_core::event::AgentCommand;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_config::agent::AgentConfig;
@@ -14,6 +13,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::agent::agent_index::AgentEntry;
+use crate::agent::command;
 use crate::ops::approvals::deny_outdated;
 use crate::ops::{Ops, agent};
 
@@ -103,7 +103,7 @@ async fn apply_to_agents(ops: &Ops) -> Result<()> {
         deny_outdated(&ops.agents, &ops.approvals, &entry).await;
         if timed
             && ops.registry.context_info(id).is_some()
-            && let Err(failure) = ops.registry.ask(id, AgentCommand::UpdateIdleTimeout).await
+            && let Err(failure) = ops.registry.ask(id, command::update_idle_timeout()).await
         {
             tracing::warn!(agent = %entry.settings.name, %failure, "the new idle timeout holds from the next message on");
         }

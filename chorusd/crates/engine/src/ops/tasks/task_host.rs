@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use chorus_agent_core::event::AgentCommand;
 use chorus_base::error::Result;
 use chorus_proto::EventType;
 use chorus_session::message::StoredMessage;
@@ -10,6 +9,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::agent::command;
 use crate::ops::Ops;
 use crate::tasks::TaskHost;
 
@@ -24,8 +24,8 @@ impl TaskHost for Ops {
 
     fn append_message(&self, agent: Uuid, message: StoredMessage, key: String) -> BoxFuture<'static, Result<()>> {
         let registry = self.registry.clone();
-        let verb = AgentCommand::Append { messages: vec![message], key: Some(key) };
-        Box::pin(async move { registry.ask(agent, verb).await.map(drop) })
+        let append = command::append(vec![message], Some(key));
+        Box::pin(async move { registry.ask(agent, append).await.map(drop) })
     }
 
     fn sync_running_tasks(&self, agent: Uuid) {

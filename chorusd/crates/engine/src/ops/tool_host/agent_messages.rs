@@ -5,7 +5,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use chorus_agent_core::event::AgentCommand;
 use chorus_agent_core::turn::TurnRequest;
 use chorus_agent_core::turn_sink::{TurnListener, TurnSink};
 use chorus_base::error::{Error, Result};
@@ -18,6 +17,7 @@ use chorus_session::message::StoredMessage;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
+use crate::agent::command;
 use crate::ops::context::append::check_length;
 use crate::ops::send::ensure_can_begin;
 use crate::ops::{Ops, resolve};
@@ -145,7 +145,7 @@ pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, messa
     let (registry, from, id) = (ops.registry.clone(), asker.agent_name, agent.settings.id);
     let name = to.clone();
     let mut turn = tokio::spawn(async move {
-        let ended = registry.ask(id, AgentCommand::Send(Box::new(send))).await;
+        let ended = registry.ask(id, command::send(send)).await;
         drop(counted);
         if let Err(failure) = &ended {
             tracing::info!(agent = %name, %from, %failure, "a turn that another agent asked for brought no answer");
