@@ -34,6 +34,7 @@ use chorus_engine::lifecycle::{
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::agent::AgentResolver;
 use chorus_engine::ops::agent::use_::CHOSEN_AGENT;
+use chorus_engine::ops::context_meter::ContextMeter;
 use chorus_engine::ops::settings::EffectiveConfig;
 use chorus_engine::tasks::RecoveredTasks;
 use chorus_engine::tools::{ToolHost, ToolServices};
@@ -220,6 +221,12 @@ impl Daemon {
         let config = Arc::new(config);
         let effective_config = Arc::new(EffectiveConfig::load(store.catalog.settings.clone(), config.clone()).await?);
         let discord = Arc::new(ops::discord::DiscordHandle::new(config.discord.is_configured()));
+        let context_meter = ContextMeter {
+            registry: registry.clone(),
+            memories: store.catalog.memories.clone(),
+            models: models.clone(),
+            usage: usage.clone(),
+        };
         let agents_lock = Arc::<tokio::sync::Mutex<()>>::default();
         let agent_resolver = AgentResolver {
             index: agents.clone(),
@@ -233,6 +240,7 @@ impl Daemon {
         let ops = Arc::new(Ops {
             effective_config,
             agent_resolver,
+            context_meter,
             store,
             registry,
             summaries,

@@ -58,7 +58,7 @@ routes! {
     inline daemon::Status => status::status;
     inline agent::List => agent::list::list;
     inline agent::Show => agent::show::show;
-    inline context::Show => context::show::show;
+    inline context::Show => context::show::show(agent_resolver, registry, context_meter, config);
     inline context::History => context::history::history;
     inline session::Get => session::get::get;
     inline session_tree::Tree => session::tree::tree;
@@ -82,14 +82,14 @@ routes! {
     inline memory::List => memory::list::list(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline memory::Search => memory::search::search(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline daemon::Stop => status::stop;
-    inline context::Append => context::append::append;
-    inline context::Rewind => context::rewind::rewind;
-    inline context::Pin => context::pin::pin;
-    inline context::Unpin => context::unpin::unpin;
+    inline context::Append => context::append::append(agent_resolver, registry, redactor, clock, config);
+    inline context::Rewind => context::rewind::rewind(agent_resolver, registry);
+    inline context::Pin => context::pin::pin(agent_resolver, registry);
+    inline context::Unpin => context::unpin::unpin(agent_resolver, registry);
     inline events::List => events::list::list(store.journal);
-    inline context::Save => context::save::save;
-    inline context::Clear => context::clear::clear;
-    inline send::Cancel => send::cancel::cancel;
+    inline context::Save => context::save::save(agent_resolver, registry);
+    inline context::Clear => context::clear::clear(agent_resolver, registry);
+    inline send::Cancel => send::cancel::cancel(agent_resolver, registry);
     // These run to their end even if the client disconnects in the middle.
     spawned agent::Init => agent::init::init;
     spawned agent::Destroy => agent::destroy::destroy;
@@ -99,7 +99,7 @@ routes! {
     spawned models::Validate => models::validate::validate(models, effective_config);
     spawned agent::Use => agent::use_::use_;
     spawned agent::Config => agent::config::config;
-    spawned settings::Set => settings::set::set;
+    spawned settings::Set => settings::set::set(effective_config, agent_resolver, models, registry, clock);
     spawned continuation::Resume => context::resume::resume;
     spawned continuation::Compact => context::compact::compact;
     spawned session::Delete => session::delete::delete;

@@ -37,7 +37,8 @@ pub(super) async fn save(call: &Invocation) -> Result<Response> {
         description: call.args.text("description").map(str::to_owned),
         ..SaveParams::default()
     };
-    let saved = with_expected_agent(agent.settings.id, save::save(by.ops(), params)).await?;
+    let saved = save::save(&by.ops().agent_resolver, &by.ops().registry, params);
+    let saved = with_expected_agent(agent.settings.id, saved).await?;
     let below = warning_lines(by, &saved.warnings);
     let text = saved_text(by, &saved.session, saved.summary_pending) + &below;
     let summary_of = saved.summary_pending.then_some((saved.session.header.id, below));
@@ -94,8 +95,9 @@ pub(super) async fn clear_confirmed(by: &Caller, agent: Uuid, save: bool) -> Res
     by.resolve_agent(Some(&entry.settings.name))?;
     by.audit(&entry, "context.clear", Right::Change).await?;
     let name = entry.settings.name.clone();
-    let gone =
-        with_expected_agent(agent, clear::clear(by.ops(), ClearParams { agent: Some(name.clone()), save })).await?;
+    let params = ClearParams { agent: Some(name.clone()), save };
+    let cleared = clear::clear(&by.ops().agent_resolver, &by.ops().registry, params);
+    let gone = with_expected_agent(agent, cleared).await?;
     let saved = gone
         .saved
         .as_ref()
@@ -166,7 +168,9 @@ pub(super) async fn rewind(call: &Invocation) -> Result<Response> {
     let agent = audited_agent(call, "context.rewind").await?;
     let undo = call.args.flag("undo");
     let params = RewindParams { agent: Some(agent.settings.name.clone()), n: call.args.number("turns"), undo };
-    let done = with_expected_agent(agent.settings.id, rewind::rewind(call.caller.ops(), params)).await?;
+    let ops = call.caller.ops();
+    let rewound = rewind::rewind(&ops.agent_resolver, &ops.registry, params);
+    let done = with_expected_agent(agent.settings.id, rewound).await?;
     let moved = pluralize(done.moved, "message");
     let text = if undo { format!("{moved} came back") } else { format!("{moved} dropped; `undo` brings them back") };
     Ok(Response::new(format!("{text}. {} live now.", pluralize(done.messages, "message"))))

@@ -33,7 +33,9 @@ async fn show_or_set(call: &Invocation, option: &str, name: &str, key: &str) -> 
         }
     };
     let params = SetParams { key: name.to_owned(), value: Value::from(value) };
-    let done = ops.store.escalate_fatal(set::set_as(ops, params, &call.caller.member.requester).await)?;
+    let (config, agents, by) = (&ops.effective_config, &ops.agent_resolver, &call.caller.member.requester);
+    let set = set::set_as(config, agents, &ops.models, &ops.registry, &ops.clock, (params, by));
+    let done = ops.store.escalate_fatal(set.await)?;
     let was =
         done.old.map_or_else(String::new, |old| format!(" What was set before: {}.", inline_code(call, &old, 200)));
     let without = done.overridden_by.map_or_else(String::new, |variable| {

@@ -156,7 +156,7 @@ async fn send_once(
             () = &mut noted, if !is_noted => is_noted = true,
             turn = wait_for_edit_in_queue(changes, &mut stages), if may_change => {
                 let taken = match turn {
-                    Some(turn) => cancel_queued(ops, claim.agent, turn).await.unwrap_or(false),
+                    Some(turn) => cancel_queued(&ops.registry, claim.agent, turn).await.unwrap_or(false),
                     None => false,
                 };
                 if taken {

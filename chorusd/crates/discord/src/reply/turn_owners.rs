@@ -83,7 +83,7 @@ pub(crate) async fn stop_turn(bridge: &DiscordApp, turn: Uuid, by: &Requester, a
                 .await?;
         }
         let params = CancelParams { agent: Some(entry.settings.name.clone()), turn_id: Some(turn) };
-        with_expected_agent(agent, cancel::cancel(&bridge.ops, params)).await
+        with_expected_agent(agent, cancel::cancel(&bridge.ops.agent_resolver, &bridge.ops.registry, params)).await
     };
     let cancelled = cancelled.await;
     if !matches!(&cancelled, Ok(cancelled) if cancelled.turn_id.is_some()) {

@@ -8,7 +8,7 @@ pub mod backup;
 mod catalog_rebuild;
 pub mod catalog_sync;
 pub mod context;
-mod context_meter;
+pub mod context_meter;
 pub mod discord;
 pub mod doctor;
 pub mod events;
@@ -72,6 +72,7 @@ pub struct Ops {
     pub redactor: Arc<Redactor>,
     pub agents: Arc<AgentIndex>,
     pub agent_resolver: agent::AgentResolver,
+    pub context_meter: context_meter::ContextMeter,
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,
     pub clock: Clock,

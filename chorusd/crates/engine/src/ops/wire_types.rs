@@ -11,7 +11,7 @@ use chorus_store::catalog::{AgentRow, SessionRow};
 use chorus_store::session_files;
 use uuid::Uuid;
 
-use super::{Ops, context_meter};
+use super::Ops;
 use crate::agent::agent_index::AgentEntry;
 use crate::usage::Spending;
 
@@ -99,7 +99,7 @@ pub async fn agents(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<Vec<Agent>
         [one] => ops.registry.context_info(one.settings.id).map(|info| (one.settings.id, info)).into_iter().collect(),
         _ => ops.registry.context_infos(),
     };
-    let mut meters = context_meter::measure(ops, entries).await?;
+    let mut meters = ops.context_meter.measure(entries).await?;
     Ok(entries
         .iter()
         .zip(last)

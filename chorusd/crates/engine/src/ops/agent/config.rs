@@ -92,7 +92,7 @@ async fn set_as(
     if key == "permissions" {
         let unsaid = value.is_null() || value.as_str() == Some("");
         let granted = if unsaid { ops.defaults().defaults.permissions.clone().into() } else { value.clone() };
-        ensure_may_grant(ops, by, &granted)?;
+        ensure_may_grant(&ops.config, by, &granted)?;
     }
     let noted =
         (*by != Requester::Owner || AUDITED_KEYS.contains(&&*key)).then(|| audit_row_of_change(ops, &agent, by, &key));

@@ -33,7 +33,7 @@ pub async fn init_as(ops: &Ops, params: InitParams, by: &Requester, guild: Optio
     check_name(&params.name)?;
     let mut overrides = build_overrides(&params, &ops.config.profiles)?;
     if let Some(permissions) = overrides.get("permissions").filter(|permissions| !permissions.is_null()) {
-        ensure_may_grant(ops, by, permissions)?;
+        ensure_may_grant(&ops.config, by, permissions)?;
     }
     if let Some(model) = params.model.as_deref().filter(|model| !model.is_empty()) {
         ops.models.check_assignable(model)?;

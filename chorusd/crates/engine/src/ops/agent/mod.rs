@@ -18,13 +18,13 @@ use chorus_agent_core::window::WindowBudget;
 use chorus_agent_core::{AgentSettings, UsageLimits};
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_config::Config;
 use chorus_config::agent::AgentConfig;
 use chorus_proto::{AgentStatus, ErrorKind};
 use chorus_store::catalog::AgentRow;
 use serde_json::Value;
 
 use crate::agent::agent_index::AgentEntry;
-use crate::ops::Ops;
 pub use resolver::AgentResolver;
 
 /// The directory of active agents, relative to the home.
@@ -77,8 +77,8 @@ pub fn agent_row(dir: &str, config: &AgentConfig, stamp: String) -> AgentRow {
 }
 
 /// Checks that `by` may grant these permissions to agents; otherwise fails with `denied` and names what they may grant.
-pub(in crate::ops) fn ensure_may_grant(ops: &Ops, by: &Requester, permissions: &Value) -> Result<()> {
-    ops.config.grants.check_grant(by, permissions).map_err(|why| {
+pub(in crate::ops) fn ensure_may_grant(config: &Config, by: &Requester, permissions: &Value) -> Result<()> {
+    config.grants.check_grant(by, permissions).map_err(|why| {
         Error::new(ErrorKind::Denied, why)
             .hint("`[permission_grants]` of the configuration says which role grants what")
     })

@@ -1,38 +1,51 @@
 //! The operation `context.append`.
 
+use std::sync::Arc;
+
 use chorus_agent_core::context::PageBudget;
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
+use chorus_clock::Clock;
+use chorus_config::Config;
 use chorus_proto::methods::context::{AppendParams, AppendResult};
 use chorus_proto::{ErrorKind, NewMessage, Role};
+use chorus_redact::Redactor;
 use chorus_session::message::StoredMessage;
 
 use crate::agent::command;
+use crate::agent::registry::Registry;
+use crate::ops::agent::AgentResolver;
 use crate::ops::redact_import::ImportRedactor;
-use crate::ops::{Ops, resolve};
 
 /// The limit on an idempotency key in bytes.
 const MAX_KEY_BYTES: usize = 256;
 
 /// Appends messages to the live context: all of them, or none.
-pub async fn append(ops: &Ops, params: AppendParams) -> Result<AppendResult> {
+pub async fn append(
+    agents: &AgentResolver,
+    registry: &Arc<Registry>,
+    redactor: &Redactor,
+    clock: &Clock,
+    config: &Config,
+    params: AppendParams,
+) -> Result<AppendResult> {
     let given = build_messages(params.text, params.role, params.messages)?;
     check_key(params.key.as_deref())?;
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
-    let now = ops.clock.now();
+    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let now = clock.now();
     let new_id = || new_id().to_string();
     let messages: Vec<_> = given.into_iter().map(|message| message.complete(new_id, now)).collect();
     let unfit = |e| Error::invalid(format!("a message cannot be kept: {e}"));
     let mut messages = StoredMessage::from_messages(&messages).map_err(unfit)?;
-    let secrets = redact_messages(ops, &mut messages, params.redact).map_err(unfit)?;
-    messages.iter().try_for_each(|message| check_length(message, ops.config.max_frame))?;
-    let result = ops.registry.ask(agent.settings.id, command::append(messages, params.key)).await?;
+    let secrets = redact_messages(redactor, &mut messages, params.redact).map_err(unfit)?;
+    messages.iter().try_for_each(|message| check_length(message, config.max_frame))?;
+    let result = registry.ask(agent.settings.id, command::append(messages, params.key)).await?;
     Ok(AppendResult { secrets_found: Some(secrets), ..result })
 }
 
 /// Counts the secrets in `messages`; with `redact`, replaces them.
-fn redact_messages(ops: &Ops, messages: &mut [StoredMessage], redact: bool) -> serde_json::Result<u64> {
-    let search = ImportRedactor { redactor: &ops.redactor, redact };
+fn redact_messages(redactor: &Redactor, messages: &mut [StoredMessage], redact: bool) -> serde_json::Result<u64> {
+    let search = ImportRedactor { redactor, redact };
     let mut found = 0;
     for stored in messages {
         let json = std::str::from_utf8(stored.json()).unwrap_or_default();

@@ -1,8 +1,11 @@
 //! The operation `context.show`.
 
+use std::sync::Arc;
+
 use chorus_agent_core::context::{PageBudget, PageRange};
 use chorus_agent_core::event::ContextPage;
 use chorus_base::error::{Error, Result};
+use chorus_config::Config;
 use chorus_proto::methods::context::{ShowParams, ShowResult};
 use chorus_proto::{ContextInfo, WorkingSet};
 use chorus_session::message::StoredMessage;
@@ -10,16 +13,30 @@ use chorus_session::message::StoredMessage;
 use super::show_window::describe_window;
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
-use crate::ops::{Ops, context_meter, resolve};
+use crate::agent::registry::Registry;
+use crate::ops::agent::AgentResolver;
+use crate::ops::context_meter::ContextMeter;
 
 /// Returns a page of the live context, which is empty for an idle agent.
 ///
 /// # Errors
 /// `invalid_params`, `agent_not_found`; `corrupt_session` if the context cannot be read back.
-pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<StoredMessage>> {
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+pub async fn show(
+    agents: &AgentResolver,
+    registry: &Arc<Registry>,
+    meter: &ContextMeter,
+    config: &Config,
+    params: ShowParams,
+) -> Result<ShowResult<StoredMessage>> {
+    let agent = agents.resolve(params.agent.as_deref()).await?;
     if params.window {
-        return show_window(ops, &agent, &params).await;
+        if params.last.is_some() || params.offset.is_some() || params.limit.is_some() {
+            return Err(Error::invalid("`window` does not go with `last`, `offset` or `limit`")
+                .hint("give `window` alone: it shows all of the next request"));
+        }
+        let context = registry.context_info(agent.settings.id);
+        let window = describe_window(meter, config.max_frame, &agent).await?;
+        return Ok(ShowResult { context, window: Some(Box::new(window)), ..empty_result(&agent) });
     }
     let pick = match (params.last, params.offset, params.limit) {
         (Some(last), None, None) => PageRange::Last(last),
@@ -29,37 +46,26 @@ pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult<StoredMess
                 .hint("give `last` alone, or a page by `offset` and `limit`"));
         }
     };
-    let empty = ShowResult {
+    let empty = empty_result(&agent);
+    if registry.context_info(agent.settings.id).is_none() {
+        return Ok(empty);
+    }
+    let budget = PageBudget::from_max_frame(config.max_frame);
+    let page = registry.ask(agent.settings.id, command::read_page(pick, budget)).await?;
+    let ContextPage { messages, working_set, info, next } = page;
+    let meter = meter.measure(std::slice::from_ref(&agent)).await?.remove(&agent.settings.id);
+    let context = info.map(|info| ContextInfo { meter, ..info });
+    Ok(ShowResult { messages, working_set: *working_set, context, next, ..empty })
+}
+
+/// Returns the result for an agent without a context.
+fn empty_result(agent: &AgentEntry) -> ShowResult<StoredMessage> {
+    ShowResult {
         agent_name: agent.settings.name.clone(),
         messages: Vec::new(),
         working_set: WorkingSet::default(),
         context: None,
         next: None,
         window: None,
-    };
-    if ops.registry.context_info(agent.settings.id).is_none() {
-        return Ok(empty);
     }
-    let budget = PageBudget::from_max_frame(ops.config.max_frame);
-    let page = ops.registry.ask(agent.settings.id, command::read_page(pick, budget)).await?;
-    let ContextPage { messages, working_set, info, next } = page;
-    let meter = context_meter::measure(ops, std::slice::from_ref(&agent)).await?.remove(&agent.settings.id);
-    let context = info.map(|info| ContextInfo { meter, ..info });
-    Ok(ShowResult { messages, working_set: *working_set, context, next, ..empty })
-}
-
-/// Returns the window of the next model call instead of a page.
-async fn show_window(ops: &Ops, agent: &AgentEntry, params: &ShowParams) -> Result<ShowResult<StoredMessage>> {
-    if params.last.is_some() || params.offset.is_some() || params.limit.is_some() {
-        return Err(Error::invalid("`window` does not go with `last`, `offset` or `limit`")
-            .hint("give `window` alone: it shows all of the next request"));
-    }
-    Ok(ShowResult {
-        agent_name: agent.settings.name.clone(),
-        messages: Vec::new(),
-        working_set: WorkingSet::default(),
-        context: ops.registry.context_info(agent.settings.id),
-        next: None,
-        window: Some(Box::new(describe_window(ops, agent).await?)),
-    })
 }

@@ -20,7 +20,8 @@ use crate::agent::memory_prompt;
 use crate::agent::model_limits::ModelLimits;
 use crate::agent::prompt::Prompt;
 use crate::agent::request_builder::{BuildOutcome, build_request};
-use crate::ops::{Ops, run_blocking};
+use crate::ops::context_meter::ContextMeter;
+use crate::ops::run_blocking;
 
 /// Bytes of a reply that surround a window.
 const REPLY_OVERHEAD_BYTES: usize = 16 << 10;
@@ -29,27 +30,26 @@ const REPLY_OVERHEAD_BYTES: usize = 16 << 10;
 ///
 /// # Errors
 /// `corrupt_session` if the context cannot be read back; `frame_too_long`; a database error.
-pub(super) async fn describe_window(ops: &Ops, agent: &AgentEntry) -> Result<Window> {
+pub(super) async fn describe_window(meter: &ContextMeter, max_frame: usize, agent: &AgentEntry) -> Result<Window> {
     let facts = &agent.settings;
-    let call = match ops.registry.context_info(facts.id) {
+    let call = match meter.registry.context_info(facts.id) {
         None => State::default().next_call(facts),
-        Some(_) => ops.registry.ask(facts.id, command::window()).await?,
+        Some(_) => meter.registry.ask(facts.id, command::window()).await?,
     };
-    let target = call.settings.model.as_deref().and_then(|model| ops.models.resolve(model).ok());
-    let longest = target.as_ref().map(|target| ops.models.max_reply_tokens(target, facts.window.tokens));
+    let target = call.settings.model.as_deref().and_then(|model| meter.models.resolve(model).ok());
+    let longest = target.as_ref().map(|target| meter.models.max_reply_tokens(target, facts.window.tokens));
     let accepts = match &target {
         Some(target) => {
-            ModelLimits::for_target(&ops.models, target, ops.usage.calibration_ratio(&target.to_string()).await?)
+            ModelLimits::for_target(&meter.models, target, meter.usage.calibration_ratio(&target.to_string()).await?)
         }
         None => ModelLimits::default(),
     };
-    let remembered =
-        memory_prompt::load_memory_blocks(&ops.store.catalog.memories, vec![memory_prompt::memory_scope(facts)])
-            .await?
-            .pop()
-            .flatten();
+    let remembered = memory_prompt::load_memory_blocks(&meter.memories, vec![memory_prompt::memory_scope(facts)])
+        .await?
+        .pop()
+        .flatten();
     let model = target.map(|target| target.to_string());
-    let (max_frame, name) = (ops.config.max_frame, facts.name.clone());
+    let name = facts.name.clone();
     run_blocking(move || {
         let messages = call.settings.window.messages;
         let tight = call.reduced;

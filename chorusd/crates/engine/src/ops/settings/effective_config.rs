@@ -11,7 +11,7 @@ use chorus_store::catalog::SettingTable;
 #[derive(Debug)]
 pub struct EffectiveConfig {
     at_start: Arc<Config>,
-    settings: SettingTable,
+    pub(super) settings: SettingTable,
     current: RwLock<Arc<Config>>,
 }
 
