@@ -35,6 +35,7 @@ use chorus_engine::ops::Ops;
 use chorus_engine::ops::agent::AgentResolver;
 use chorus_engine::ops::agent::use_::CHOSEN_AGENT;
 use chorus_engine::ops::context_meter::ContextMeter;
+use chorus_engine::ops::session::SessionReader;
 use chorus_engine::ops::settings::EffectiveConfig;
 use chorus_engine::tasks::RecoveredTasks;
 use chorus_engine::tools::{ToolHost, ToolServices};
@@ -228,7 +229,7 @@ impl Daemon {
             usage: usage.clone(),
         };
         let agents_lock = Arc::<tokio::sync::Mutex<()>>::default();
-        let agent_resolver = AgentResolver {
+        let agent_resolver = Arc::new(AgentResolver {
             index: agents.clone(),
             table: store.catalog.agents.clone(),
             home: places.home.clone(),
@@ -236,10 +237,17 @@ impl Daemon {
             approvals: approvals.clone(),
             discord: discord.clone(),
             lock: agents_lock.clone(),
+        });
+        let sessions = SessionReader {
+            table: store.catalog.sessions.clone(),
+            agents: agent_resolver.clone(),
+            store: store.clone(),
+            history_numbers: ops::shown_history::HistoryNumbers::default(),
         };
         let ops = Arc::new(Ops {
             effective_config,
             agent_resolver,
+            sessions,
             context_meter,
             store,
             registry,
@@ -262,7 +270,6 @@ impl Daemon {
             stop: CancellationToken::new(),
             agents_lock,
             sessions_lock,
-            history_numbers: ops::shown_history::HistoryNumbers::default(),
             running_tasks_sync: ops::tasks::RunningTasksSync::default(),
             transcript_uploads: ops::transfers::Transfers::default(),
             agent_uploads: ops::transfers::Transfers::default(),

@@ -32,12 +32,15 @@ async fn page_response(by: &Caller, agent: &AgentEntry, number: u64) -> Result<R
         limit: Some(super::HISTORY_PAGE_SIZE),
         ..HistoryParams::default()
     };
-    let who = &by.member.requester;
-    let mut found =
-        with_expected_agent(agent.settings.id, history::history_as(by.ops(), params(number.max(1)), who)).await?;
+    let (ops, who) = (by.ops(), &by.member.requester);
+    let page = |number| {
+        let page = history::history_as(&ops.agent_resolver, &ops.sessions, &ops.clock, params(number), who);
+        with_expected_agent(agent.settings.id, page)
+    };
+    let mut found = page(number.max(1)).await?;
     if found.page > found.pages {
         // Sessions were deleted since the page was shown.
-        found = with_expected_agent(agent.settings.id, history::history_as(by.ops(), params(found.pages), who)).await?;
+        found = page(found.pages).await?;
     }
     let name = inline_text(by, &agent.settings.name, 64);
     if found.sessions.is_empty() {

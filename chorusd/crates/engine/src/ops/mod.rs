@@ -71,7 +71,8 @@ pub struct Ops {
     /// Finds the daemon's own keys and secrets of others.
     pub redactor: Arc<Redactor>,
     pub agents: Arc<AgentIndex>,
-    pub agent_resolver: agent::AgentResolver,
+    pub agent_resolver: Arc<agent::AgentResolver>,
+    pub sessions: session::SessionReader,
     pub context_meter: context_meter::ContextMeter,
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,
@@ -92,7 +93,6 @@ pub struct Ops {
     /// Hold the write lock to delete a session or move an agent's directory. Hold the read lock to restore a session or
     /// write its file, so that it cannot be deleted meanwhile.
     pub sessions_lock: Arc<RwLock<()>>,
-    pub history_numbers: shown_history::HistoryNumbers,
     /// Writes `running_tasks` of agent.json files when background tasks start or end.
     pub running_tasks_sync: tasks::RunningTasksSync,
     /// Spool files of transcripts that are being imported, of agents that are being imported, and of agents that are

@@ -1,14 +1,10 @@
-//! Resolves the names and selectors in requests to agents and sessions.
+//! Resolves the names of agents in requests.
 
 use std::sync::Arc;
 
 use chorus_base::closest_match;
 use chorus_base::error::{Error, Result};
-use chorus_base::requester::Requester;
 use chorus_proto::ErrorKind;
-use chorus_session::Selector;
-use chorus_session::selector::MIN_PREFIX;
-use chorus_store::catalog::SessionRow;
 use uuid::Uuid;
 
 use super::Ops;
@@ -75,89 +71,4 @@ fn join_names(names: &[String]) -> String {
         text.push_str(&format!(" and {} more", names.len() - MAX_NAMES));
     }
     text
-}
-
-/// Returns the session that `text` selects for `agent`. A session of another agent is found by its name or UUID, and
-/// may be used only if the caller named the agent (`agent_said`), so that nothing is mixed up by mistake.
-///
-/// # Errors
-/// `session_not_found`, `ambiguous` with the candidates, `denied` for a session of another agent.
-pub async fn session(ops: &Ops, agent: &AgentEntry, agent_said: bool, text: &str) -> Result<SessionRow> {
-    session_as(ops, &Requester::Owner, agent, agent_said, text).await
-}
-
-/// Like [`session`], on behalf of `by`: numbers refer to the history that `by` was shown. Members in channels find only
-/// sessions of the agent itself; for others the error does not reveal whether they exist.
-pub async fn session_as(
-    ops: &Ops,
-    by: &Requester,
-    agent: &AgentEntry,
-    agent_said: bool,
-    text: &str,
-) -> Result<SessionRow> {
-    let own = agent.settings.id;
-    let owner = *by == Requester::Owner;
-    let row = match Selector::parse(text) {
-        Selector::Latest(n) => ops.store.catalog.sessions.nth_newest(own, n).await?,
-        Selector::Id(id) => ops.store.catalog.sessions.get(id).await?,
-        Selector::Number(number, digits) => match ops.history_numbers.find(by, own, number) {
-            Some(id) => ops.store.catalog.sessions.get(id).await?,
-            None if digits.len() >= MIN_PREFIX => session_by_text(ops, own, owner, &digits).await?,
-            None => {
-                return Err(Error::new(
-                    ErrorKind::SessionNotFound,
-                    format!("no history of {} with a number {digits} was shown", agent.settings.name),
-                )
-                .hint("run `chorusctl context history` first, or use the name of the session"));
-            }
-        },
-        Selector::Text(text) => session_by_text(ops, own, owner, &text).await?,
-    };
-    let shown: String = text.chars().take(80).collect();
-    let row = row.filter(|row| owner || row.header.agent_id == own).ok_or_else(|| {
-        Error::new(ErrorKind::SessionNotFound, format!("{} has no session {shown:?}", agent.settings.name))
-            .hint("`chorusctl context history` shows them")
-    })?;
-    if row.header.agent_id != own && !agent_said {
-        return Err(Error::new(
-            ErrorKind::Denied,
-            format!("the session {} is one of {}", row.header.session_id, row.header.agent_name),
-        )
-        .hint("name the agent that is to use it: --agent NAME"));
-    }
-    Ok(row)
-}
-
-/// Finds a session by its exact name, then by a unique prefix. The agent's own sessions come before those of others,
-/// which are considered only if `others`.
-async fn session_by_text(ops: &Ops, own: Uuid, others: bool, text: &str) -> Result<Option<SessionRow>> {
-    let catalog = &ops.store.catalog;
-    let looked_in = &[Some(own), None][..if others { 2 } else { 1 }];
-    for &agent in looked_in {
-        let named = catalog.sessions.list_named(agent, text.to_owned()).await?;
-        if !named.is_empty() {
-            return ensure_unique(text, named);
-        }
-    }
-    if text.chars().count() < MIN_PREFIX {
-        return Ok(None);
-    }
-    for &agent in looked_in {
-        let beginning = catalog.sessions.list_with_prefix(agent, text.to_owned()).await?;
-        if !beginning.is_empty() {
-            return ensure_unique(text, beginning);
-        }
-    }
-    Ok(None)
-}
-
-fn ensure_unique(text: &str, mut rows: Vec<SessionRow>) -> Result<Option<SessionRow>> {
-    if rows.len() == 1 {
-        return Ok(rows.pop());
-    }
-    let candidates: Vec<String> =
-        rows.iter().map(|row| format!("{} ({})", row.header.session_id, row.header.id)).collect();
-    let shown: String = text.chars().take(80).collect();
-    Err(Error::new(ErrorKind::Ambiguous, format!("{shown:?} is the beginning of {} sessions", rows.len()))
-        .hint(format!("one of: {}", candidates.join(", "))))
 }

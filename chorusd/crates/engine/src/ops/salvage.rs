@@ -17,7 +17,6 @@ use chorus_store::recovery::{Incident, SalvagedJournal, list_incidents, salvage_
 use chorus_store::{DB_DIR, JOURNAL_FILE, integrity, session_files};
 use uuid::Uuid;
 
-use super::session::get;
 use super::{Ops, run_blocking};
 use crate::agent::command;
 use crate::agent::session_save::{SessionTarget, write_session};
@@ -208,7 +207,7 @@ async fn salvage_context(
 async fn session_prefix(ops: &Ops, id: Uuid, count: u64) -> Result<Vec<StoredMessage>> {
     let row = ops.store.catalog.sessions.get(id).await?;
     let row = row.ok_or_else(|| Error::internal(format!("the session {id} is not in the catalog")))?;
-    let (mut file, _) = get::read_session_file(ops, &row).await?;
+    let (mut file, _) = ops.sessions.read_file(&row).await?;
     file.messages.truncate(usize::try_from(count).unwrap_or(usize::MAX));
     Ok(file.messages)
 }

@@ -1,88 +1,16 @@
 //! Converts catalog rows and index entries into the types of the protocol.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use chorus_base::error::Result;
 use chorus_config::agent::AgentConfig;
-use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, Session, SessionHeader, SessionRef, TodayUsage};
+use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, SessionRef, TodayUsage};
 use chorus_store::catalog::{AgentRow, SessionRow};
-use chorus_store::session_files;
 use uuid::Uuid;
 
 use super::Ops;
 use crate::agent::agent_index::AgentEntry;
 use crate::usage::Spending;
-
-/// Converts rows into sessions with their short ids, and checks whether their files exist.
-pub async fn sessions(ops: &Ops, rows: Vec<SessionRow>) -> Result<Vec<Session>> {
-    let short = ops.store.catalog.sessions.short_ids(rows.iter().map(|row| row.header.id).collect()).await?;
-    sessions_with_short_ids(ops, rows, short).await
-}
-
-/// Like [`sessions`], with short ids that are known already.
-pub async fn sessions_with_short_ids(ops: &Ops, rows: Vec<SessionRow>, short: Vec<String>) -> Result<Vec<Session>> {
-    let dirs = agent_dirs(ops, rows.iter().map(|row| row.header.agent_id)).await?;
-    Ok(rows
-        .into_iter()
-        .zip(short)
-        .map(|(row, short_id)| {
-            let path = dirs
-                .get(&row.header.agent_id)
-                .map(|dir| session_files::path_of(dir, &row.header.session_id))
-                .unwrap_or_default();
-            let available = row.corrupt.is_none() && path.is_file();
-            Session {
-                header: row.header,
-                short_id,
-                file_path: path.to_string_lossy().into_owned(),
-                available,
-                corrupt: row.corrupt,
-            }
-        })
-        .collect())
-}
-
-/// Converts one row as [`sessions`] does.
-pub async fn session(ops: &Ops, row: SessionRow) -> Result<Session> {
-    let mut sessions = sessions(ops, vec![row]).await?;
-    sessions.pop().ok_or_else(|| chorus_base::error::Error::internal("a session was lost on its way"))
-}
-
-/// Returns the directories of agents, including destroyed ones.
-async fn agent_dirs(ops: &Ops, ids: impl Iterator<Item = Uuid>) -> Result<HashMap<Uuid, PathBuf>> {
-    let mut dirs = HashMap::new();
-    let mut others = Vec::new();
-    for id in ids {
-        if dirs.contains_key(&id) || others.contains(&id) {
-            continue;
-        }
-        match ops.agents.by_id(id) {
-            Some(entry) => {
-                dirs.insert(id, entry.settings.dir.clone());
-            }
-            None => others.push(id),
-        }
-    }
-    if !others.is_empty() {
-        for row in ops.store.catalog.agents.list_by_id(others).await? {
-            dirs.insert(row.id, ops.home.join(row.dir));
-        }
-    }
-    Ok(dirs)
-}
-
-/// Returns the directory of the agent that owns a session.
-pub async fn session_agent_dir(ops: &Ops, session: &SessionHeader) -> Result<PathBuf> {
-    let id = session.agent_id;
-    Ok(agent_dirs(ops, std::iter::once(id)).await?.remove(&id).unwrap_or_default())
-}
-
-/// Returns the path of a session's file.
-pub async fn session_path(ops: &Ops, session: &SessionHeader) -> Result<PathBuf> {
-    Ok(session_files::path_of(&session_agent_dir(ops, session).await?, &session.session_id))
-}
 
 /// Converts entries into agents, each with its live context and its newest session.
 pub async fn agents(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<Vec<Agent>> {

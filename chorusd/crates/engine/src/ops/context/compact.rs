@@ -12,7 +12,7 @@ use chorus_session::message::ContextNo;
 use super::continuation_source::{CONTEXT_UNCHANGED_HINT, CarryOver, ContinuationSource, ModelNotes, OpeningMessage};
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::command::{self, CompactionOutcome};
-use crate::ops::{Ops, resolve, wire_types};
+use crate::ops::{Ops, resolve};
 
 /// The time to wait for the model's summary; after that the extractive one is used.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -102,7 +102,7 @@ async fn continue_from_save(
         }
     };
     Ok(Some(CompactResult {
-        session: Some(wire_types::session(ops, row).await?),
+        session: Some(ops.sessions.describe(row).await?),
         messages,
         saved_first: None,
         acknowledgement: Some(opening.text),

@@ -20,8 +20,7 @@ use uuid::Uuid;
 
 use crate::agent::note_extraction::{Extraction, ExtractionOutcome};
 use crate::agent::opening_message::request_acknowledgement;
-use crate::ops::session::get::read_session_file;
-use crate::ops::{Ops, run_blocking, wire_types};
+use crate::ops::{Ops, run_blocking};
 
 /// The limit on the newest messages that are searched for decisions, tasks and files.
 const MAX_SEARCHED_MESSAGES: u64 = 2000;
@@ -106,7 +105,7 @@ impl ContinuationSource {
         if row.header.agent_id != agent.id {
             warnings.push(format!("the session {name} is one of {}", row.header.agent_name));
         }
-        let (header, messages) = match read_session_file(ops, row).await {
+        let (header, messages) = match ops.sessions.read_file(row).await {
             Ok((_, true)) if whole => {
                 let changed = format!("the file of {name} was changed since it was saved");
                 return Err(Error::new(ErrorKind::CorruptSession, changed));
@@ -223,7 +222,7 @@ fn is_unreadable(failure: &Error) -> bool {
 /// Returns true if a session is in the catalog and has its file.
 async fn has_file(ops: &Ops, session: Uuid) -> Result<bool> {
     let Some(row) = ops.store.catalog.sessions.get(session).await? else { return Ok(false) };
-    Ok(wire_types::session_path(ops, &row.header).await?.is_file())
+    Ok(ops.sessions.path(&row.header).await?.is_file())
 }
 
 type ExtendedHeader = (SessionHeader, WorkingSet, (Option<String>, Option<String>));

@@ -2,13 +2,15 @@
 
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_clock::Clock;
 use chorus_proto::methods::context::{HistoryParams, HistoryResult};
 use chorus_store::catalog::SessionQuery;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use crate::ops::{Ops, resolve, wire_types};
+use crate::ops::agent::AgentResolver;
+use crate::ops::session::SessionReader;
 
 /// The default number of sessions in a page.
 const DEFAULT_PAGE: u64 = 10;
@@ -17,15 +19,26 @@ const DEFAULT_PAGE: u64 = 10;
 const MAX_PAGE: u64 = 1000;
 
 /// Lists saved sessions, newest first, and remembers their numbers.
-pub async fn history(ops: &Ops, params: HistoryParams) -> Result<HistoryResult> {
-    history_as(ops, params, &Requester::Owner).await
+pub async fn history(
+    agents: &AgentResolver,
+    sessions: &SessionReader,
+    clock: &Clock,
+    params: HistoryParams,
+) -> Result<HistoryResult> {
+    history_as(agents, sessions, clock, params, &Requester::Owner).await
 }
 
 /// Like [`history`]; the numbers are remembered for `by`.
-pub async fn history_as(ops: &Ops, params: HistoryParams, by: &Requester) -> Result<HistoryResult> {
+pub async fn history_as(
+    agents: &AgentResolver,
+    sessions: &SessionReader,
+    clock: &Clock,
+    params: HistoryParams,
+    by: &Requester,
+) -> Result<HistoryResult> {
     let agent = match params.all_agents {
         true => None,
-        false => Some(resolve::agent(ops, params.agent.as_deref()).await?.settings.id),
+        false => Some(agents.resolve(params.agent.as_deref()).await?.settings.id),
     };
     let limit = params.limit.unwrap_or(DEFAULT_PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
@@ -35,18 +48,18 @@ pub async fn history_as(ops: &Ops, params: HistoryParams, by: &Requester) -> Res
     if page == 0 {
         return Err(Error::invalid("pages are counted from 1").hint("the answer says how many there are in `pages`"));
     }
-    let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
+    let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
     let offset = (page - 1).saturating_mul(limit);
     let listing = SessionQuery { agent, since, tag: params.tag, offset, limit };
-    let (rows, short, total) = ops.store.catalog.sessions.list_with_short_ids(listing).await?;
-    ops.history_numbers.record_page(
+    let (rows, short, total) = sessions.table.list_with_short_ids(listing).await?;
+    sessions.history_numbers.record_page(
         by,
         agent,
         offset.saturating_add(1),
         rows.iter().map(|row| row.header.id).collect(),
     );
     Ok(HistoryResult {
-        sessions: wire_types::sessions_with_short_ids(ops, rows, short).await?,
+        sessions: sessions.describe_with_short_ids(rows, short).await?,
         total,
         page,
         pages: total.div_ceil(limit).max(1),

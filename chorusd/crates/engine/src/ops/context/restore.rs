@@ -7,7 +7,7 @@ use chorus_proto::methods::context::{RestoreParams, RestoreResult};
 
 use super::session_prefix::SessionPrefix;
 use crate::ops::workspace_restore::CheckpointFiles;
-use crate::ops::{Ops, resolve, wire_types};
+use crate::ops::{Ops, resolve};
 
 /// Restores a session's messages as the live context. Unsaved messages of the live context are saved first unless
 /// `discard` is set. With `files` the workspace is restored to the session's checkpoint as well.
@@ -23,8 +23,8 @@ pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> 
 pub async fn restore_as(ops: &Ops, params: RestoreParams, by: &Requester) -> Result<RestoreResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let _no_deletes = ops.sessions_lock.read().await;
-    let row = resolve::session_as(ops, by, &agent, params.agent.is_some() && !params.own, &params.session).await?;
-    let mut taken = SessionPrefix::read(ops, &row, params.at).await?;
+    let row = ops.sessions.resolve_as(by, &agent, params.agent.is_some() && !params.own, &params.session).await?;
+    let mut taken = SessionPrefix::read(&ops.sessions, &row, params.at).await?;
     let mut warnings = std::mem::take(&mut taken.warnings);
     let files = match params.files {
         true => Some(CheckpointFiles::prepare(ops, &agent.settings, &row.header).await?),
@@ -45,7 +45,7 @@ pub async fn restore_as(ops: &Ops, params: RestoreParams, by: &Requester) -> Res
         }
     }
     Ok(RestoreResult {
-        session: wire_types::session(ops, row).await?,
+        session: ops.sessions.describe(row).await?,
         messages,
         saved_first: saved_first.map(|session| *session),
         files_commit,

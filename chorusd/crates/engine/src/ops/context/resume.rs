@@ -7,7 +7,7 @@ use chorus_proto::methods::continuation::{ResumeParams, ResumeResult};
 
 use super::continuation_source::ContinuationSource;
 use crate::agent::command;
-use crate::ops::{Ops, resolve, wire_types};
+use crate::ops::{Ops, resolve};
 
 /// Begins a new context that continues from a session by its summary and working set. Unsaved messages of the live
 /// context are saved first. Problems with the session are reported as warnings as long as something of it is usable.
@@ -23,7 +23,7 @@ pub async fn resume(ops: &Ops, params: ResumeParams) -> Result<ResumeResult> {
 pub async fn resume_as(ops: &Ops, params: ResumeParams, by: &Requester) -> Result<ResumeResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     // A session of another agent causes a warning instead of an error, because none of its messages is copied.
-    let row = resolve::session_as(ops, by, &agent, true, &params.session).await?;
+    let row = ops.sessions.resolve_as(by, &agent, true, &params.session).await?;
     // Checked first, because a running turn would refuse the command after the acknowledgement has cost money.
     ops.registry.ask(agent.settings.id, command::check_replaceable()).await?;
     let parent = ContinuationSource::read(ops, &agent.settings, &row).await?;
@@ -41,7 +41,7 @@ pub async fn resume_as(ops: &Ops, params: ResumeParams, by: &Requester) -> Resul
     // Not awaited: only retention uses the time of last use.
     drop(ops.store.catalog.sessions.touch(id, ops.clock.now()));
     Ok(ResumeResult {
-        session: wire_types::session(ops, row).await?,
+        session: ops.sessions.describe(row).await?,
         messages,
         saved_first: saved_first.map(|session| *session),
         acknowledgement: opening.text,

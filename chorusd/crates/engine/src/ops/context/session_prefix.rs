@@ -11,8 +11,8 @@ use chorus_store::catalog::SessionRow;
 use serde::Deserialize;
 
 use crate::agent::command::{self, Command};
-use crate::ops::Ops;
-use crate::ops::session::get::{changed_warning, read_session_file};
+use crate::ops::session::SessionReader;
+use crate::ops::session::get::changed_warning;
 
 /// The first messages of a session, or all of them.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ impl SessionPrefix {
     /// # Errors
     /// `session_not_found`, `corrupt_session`; `invalid_params` if it has fewer messages, `nothing_to_save` if none is
     /// left.
-    pub async fn read(ops: &Ops, row: &SessionRow, at: Option<u64>) -> Result<Self> {
-        let (file, changed) = read_session_file(ops, row).await?;
+    pub async fn read(sessions: &SessionReader, row: &SessionRow, at: Option<u64>) -> Result<Self> {
+        let (file, changed) = sessions.read_file(row).await?;
         let name = &row.header.session_id;
         let mut warnings = Vec::new();
         if changed {

@@ -10,8 +10,8 @@ use chorus_store::catalog::{AuditDecision, SessionQuery};
 use uuid::Uuid;
 
 use crate::agent::agent_index::AgentEntry;
+use crate::ops::Ops;
 use crate::ops::events::subscribe::{SubscriptionItem, subscribe};
-use crate::ops::{Ops, wire_types};
 
 /// The setting with the hashes of the commands that are registered in each server.
 const REGISTERED_COMMANDS: &str = "discord_commands";
@@ -38,7 +38,7 @@ pub async fn set_registered_hash(ops: &Ops, server: &str, hash: Option<String>) 
 pub async fn newest_sessions(ops: &Ops, agent: Uuid, limit: u64) -> Result<Vec<Session>> {
     let listing = SessionQuery { agent: Some(agent), since: None, tag: None, offset: 0, limit };
     let (rows, short, _) = ops.store.catalog.sessions.list_with_short_ids(listing).await?;
-    wire_types::sessions_with_short_ids(ops, rows, short).await
+    ops.sessions.describe_with_short_ids(rows, short).await
 }
 
 /// Waits until no summary of a session is in progress, and returns the session. `None` if the daemon stops.
@@ -56,7 +56,7 @@ pub async fn wait_for_summary(ops: &Ops, session: Uuid) -> Result<Option<Session
         }
     }
     match ops.store.catalog.sessions.get(session).await? {
-        Some(row) => wire_types::session(ops, row).await.map(Some),
+        Some(row) => ops.sessions.describe(row).await.map(Some),
         None => Ok(None),
     }
 }

@@ -9,7 +9,7 @@ use chorus_store::trash;
 use chorus_store::trash::{EntryMetadata, SessionMetadata, TrashItem};
 
 use crate::agent::command;
-use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash, wire_types};
+use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash};
 
 /// Moves a session to the trash.
 ///
@@ -17,11 +17,11 @@ use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash, wire_types};
 /// `session_not_found`, `ambiguous`, `denied`, `disk_full`, `storage_failed`; the session is unchanged then.
 pub async fn delete(ops: &Ops, params: DeleteParams) -> Result<DeleteResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
-    let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
+    let row = ops.sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await?;
     let _no_restores = ops.sessions_lock.write().await;
     let _no_changes = ops.store.files.change_lock.lock().await;
     let row = reload_row(ops, row).await?;
-    let shown = wire_types::session(ops, row.clone()).await?;
+    let shown = ops.sessions.describe(row.clone()).await?;
     let id = row.header.id;
     let trashed = move_to_trash(ops, &row, || ops.store.catalog.sessions.delete(id)).await?;
     tracing::info!(agent = %row.header.agent_name, session = %row.header.session_id, "session deleted");
@@ -51,7 +51,7 @@ pub async fn move_to_trash<Remove: Future<Output = Result<()>>>(
     for (agent, session) in ops.registry.agents_referring_to(|session| session == id) {
         ops.registry.ask(agent, command::materialise(session)).await?;
     }
-    let path = wire_types::session_path(ops, &row.header).await?;
+    let path = ops.sessions.path(&row.header).await?;
     let note = EntryMetadata {
         kind: TrashKind::Session,
         agent_id: row.header.agent_id,

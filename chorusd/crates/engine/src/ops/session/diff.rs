@@ -5,35 +5,44 @@ use std::collections::VecDeque;
 use chorus_agent_core::context::{PageBudget, fit_message};
 use chorus_base::error::Result;
 use chorus_base::sync::Mutex;
+use chorus_config::Config;
 use chorus_proto::methods::session_tree::{DiffLine, DiffParams, DiffResult, Side};
 use chorus_session::content_eq::has_same_content;
 use chorus_session::message::StoredMessage;
 use chorus_store::index_cache::{IndexedFile, MessageReader};
 
-use super::get::{corrupt_error, open_messages};
-use crate::ops::{Ops, resolve, run_blocking, wire_types};
+use super::get::corrupt_error;
+use crate::ops::agent::AgentResolver;
+use crate::ops::run_blocking;
+use crate::ops::session::SessionReader;
 
 /// Finds where two sessions diverge, and returns a page of the messages after that.
-pub async fn diff(ops: &Ops, params: DiffParams) -> Result<DiffResult<StoredMessage>> {
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+pub async fn diff(
+    agents: &AgentResolver,
+    sessions: &SessionReader,
+    overlaps: &SessionOverlaps,
+    config: &Config,
+    params: DiffParams,
+) -> Result<DiffResult<StoredMessage>> {
+    let agent = agents.resolve(params.agent.as_deref()).await?;
     let said = params.agent.is_some() && !params.own;
-    let a = resolve::session(ops, &agent, said, &params.a).await?;
-    let b = resolve::session(ops, &agent, said, &params.b).await?;
+    let a = sessions.resolve(&agent, said, &params.a).await?;
+    let b = sessions.resolve(&agent, said, &params.b).await?;
     let both = [
-        NamedSession { name: a.header.session_id.clone(), paged: open_messages(ops, &a).await? },
-        NamedSession { name: b.header.session_id.clone(), paged: open_messages(ops, &b).await? },
+        NamedSession { name: a.header.session_id.clone(), paged: sessions.open_messages(&a).await? },
+        NamedSession { name: b.header.session_id.clone(), paged: sessions.open_messages(&b).await? },
     ];
     let of = both.each_ref().map(|side| side.paged.index.sha256.clone());
-    let known = ops.session_overlaps.find(&of);
+    let known = overlaps.find(&of);
     let (offset, limit) = (params.offset.unwrap_or(0), params.limit.unwrap_or(u64::MAX));
-    let room = PageBudget::from_max_frame(ops.config.max_frame);
+    let room = PageBudget::from_max_frame(config.max_frame);
     let (common, (lines, next)) = run_blocking(move || {
         let common = known.map_or_else(|| count_common(&both), Ok)?;
         Ok((common, read_page(&both, common, (offset, limit), room)?))
     })
     .await?;
-    ops.session_overlaps.remember(of, common);
-    Ok(DiffResult { a: wire_types::session(ops, a).await?, b: wire_types::session(ops, b).await?, common, lines, next })
+    overlaps.remember(of, common);
+    Ok(DiffResult { a: sessions.describe(a).await?, b: sessions.describe(b).await?, common, lines, next })
 }
 
 /// The limit on remembered pairs of sessions.

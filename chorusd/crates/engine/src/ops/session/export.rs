@@ -3,6 +3,8 @@
 use std::io;
 
 use chorus_base::error::{Error, Result};
+use chorus_clock::Clock;
+use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::export::{ReadParams, ReadResult, SelectParams, SelectResult};
 use chorus_session::export::{ChunkWriter, Export, ParentSession};
@@ -13,10 +15,12 @@ use chorus_store::index_cache::IndexedFile;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::export_offsets::ExportPosition;
-use super::get::{corrupt_error, open_messages};
+use super::export_offsets::{ExportPosition, ExportPositions};
+use super::get::corrupt_error;
+use crate::ops::agent::AgentResolver;
 use crate::ops::context::history::parse_since;
-use crate::ops::{Ops, resolve as of_name, run_blocking, wire_types};
+use crate::ops::run_blocking;
+use crate::ops::session::SessionReader;
 
 /// The limit on sessions in a page, far below what fits in a frame.
 const MAX_PAGE: u64 = 1000;
@@ -25,36 +29,47 @@ const MAX_PAGE: u64 = 1000;
 const MAX_PIECE_BYTES: usize = 4 << 20;
 
 /// Returns a page of the selected sessions.
-pub async fn select(ops: &Ops, params: SelectParams) -> Result<SelectResult> {
+pub async fn select(
+    agents: &AgentResolver,
+    sessions: &SessionReader,
+    clock: &Clock,
+    params: SelectParams,
+) -> Result<SelectResult> {
     let offset = params.offset.unwrap_or(0);
     if params.session.is_empty() {
-        return select_of_agents(ops, params, offset).await;
+        return select_of_agents(agents, sessions, clock, params, offset).await;
     }
     if params.all_agents || params.since.is_some() {
         return Err(Error::invalid("`session` goes with neither `all_agents` nor `since`"));
     }
-    let agent = of_name::agent(ops, params.agent.as_deref()).await?;
+    let agent = agents.resolve(params.agent.as_deref()).await?;
     let mut rows = Vec::new();
     let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
     for session in params.session.iter().skip(skipped).take(MAX_PAGE as usize) {
-        rows.push(of_name::session(ops, &agent, params.agent.is_some(), session).await?);
+        rows.push(sessions.resolve(&agent, params.agent.is_some(), session).await?);
     }
     let end = offset.saturating_add(rows.len() as u64);
     let next = (end < params.session.len() as u64 && !rows.is_empty()).then_some(end);
-    Ok(SelectResult { sessions: wire_types::sessions(ops, rows).await?, next })
+    Ok(SelectResult { sessions: sessions.describe_all(rows).await?, next })
 }
 
-async fn select_of_agents(ops: &Ops, params: SelectParams, offset: u64) -> Result<SelectResult> {
+async fn select_of_agents(
+    agents: &AgentResolver,
+    sessions: &SessionReader,
+    clock: &Clock,
+    params: SelectParams,
+    offset: u64,
+) -> Result<SelectResult> {
     let agent = match params.all_agents {
         true => None,
-        false => Some(of_name::agent(ops, params.agent.as_deref()).await?.settings.id),
+        false => Some(agents.resolve(params.agent.as_deref()).await?.settings.id),
     };
-    let since = params.since.as_deref().map(|text| parse_since(text, ops.clock.now())).transpose()?;
+    let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
     let listing = SessionQuery { agent, since, tag: None, offset, limit: MAX_PAGE };
-    let (rows, total) = ops.store.catalog.sessions.list(listing).await?;
+    let (rows, total) = sessions.table.list(listing).await?;
     let end = offset.saturating_add(rows.len() as u64);
     let next = (end < total && !rows.is_empty()).then_some(end);
-    Ok(SelectResult { sessions: wire_types::sessions(ops, rows).await?, next })
+    Ok(SelectResult { sessions: sessions.describe_all(rows).await?, next })
 }
 
 /// Returns a piece of a session as text.
@@ -62,30 +77,36 @@ async fn select_of_agents(ops: &Ops, params: SelectParams, offset: u64) -> Resul
 /// # Errors
 /// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `invalid_params`, `conflict` if the session has
 /// changed since the piece that the fingerprint came with.
-pub async fn read(ops: &Ops, params: ReadParams) -> Result<ReadResult> {
+pub async fn read(
+    agents: &AgentResolver,
+    sessions: &SessionReader,
+    positions: &ExportPositions,
+    config: &Config,
+    params: ReadParams,
+) -> Result<ReadResult> {
     let row = match Uuid::try_parse(&params.session) {
         // An id from `select` is accepted for any agent, because reading does not copy anything to another agent.
-        Ok(id) if params.session.len() == 36 => ops.store.catalog.sessions.get(id).await?,
+        Ok(id) if params.session.len() == 36 => sessions.table.get(id).await?,
         _ => None,
     };
     let row = match row {
         Some(row) => row,
         None => {
-            let agent = of_name::agent(ops, params.agent.as_deref()).await?;
-            of_name::session(ops, &agent, params.agent.is_some(), &params.session).await?
+            let agent = agents.resolve(params.agent.as_deref()).await?;
+            sessions.resolve(&agent, params.agent.is_some(), &params.session).await?
         }
     };
-    let paged = open_messages(ops, &row).await?;
-    let parent = find_parent(ops, &paged.index).await?;
+    let paged = sessions.open_messages(&row).await?;
+    let parent = find_parent(sessions, &paged.index).await?;
     let fingerprint = text_fingerprint(&paged.index, parent.as_ref());
     if params.fingerprint.is_some_and(|before| before != fingerprint) {
         let failure = Error::new(ErrorKind::Conflict, "the session changed while it was exported");
         return Err(failure.hint("try again, from the beginning"));
     }
     let offset = params.offset.unwrap_or(0);
-    let room = (ops.config.max_frame / 2).min(MAX_PIECE_BYTES);
+    let room = (config.max_frame / 2).min(MAX_PIECE_BYTES);
     let of = (fingerprint.clone(), params.form);
-    let begun = ops.export_positions.before(&of, offset);
+    let begun = positions.before(&of, offset);
     let name = row.header.session_id.clone();
     let (data, next, reached) = run_blocking(move || {
         let text = Export { header: &paged.index.header, parent: parent.as_ref(), form: params.form };
@@ -97,8 +118,8 @@ pub async fn read(ops: &Ops, params: ReadParams) -> Result<ReadResult> {
         Ok((data, next, reached))
     })
     .await?;
-    ops.export_positions.remember(of, reached);
-    Ok(ReadResult { session: wire_types::session(ops, row).await?, data, next, fingerprint: Some(fingerprint) })
+    positions.remember(of, reached);
+    Ok(ReadResult { session: sessions.describe(row).await?, data, next, fingerprint: Some(fingerprint) })
 }
 
 /// Writes a text from a position on, until the piece is full or the text ends. Returns the last position before that.
@@ -159,10 +180,10 @@ fn text_fingerprint(file: &SessionIndex, parent: Option<&ParentSession>) -> Stri
 }
 
 /// Returns the parent of the session, if it is still known.
-async fn find_parent(ops: &Ops, file: &SessionIndex) -> Result<Option<ParentSession>> {
+async fn find_parent(sessions: &SessionReader, file: &SessionIndex) -> Result<Option<ParentSession>> {
     let Some(id) = file.header.parent_id else { return Ok(None) };
-    let Some(row) = ops.store.catalog.sessions.get(id).await? else { return Ok(None) };
-    let path = wire_types::session_path(ops, &row.header).await?;
+    let Some(row) = sessions.table.get(id).await? else { return Ok(None) };
+    let path = sessions.path(&row.header).await?;
     Ok(Some(ParentSession {
         queries: row.header.query_count,
         tokens: row.header.token_estimate,

@@ -2,29 +2,38 @@
 
 use chorus_agent_core::context::{PageBudget, PageBuilder};
 use chorus_base::error::{Error, Result};
+use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{GetParams, GetResult};
+use chorus_session::FormatError;
 use chorus_session::message::StoredMessage;
-use chorus_session::{FormatError, SessionFile};
 use chorus_store::catalog::SessionRow;
 use chorus_store::index_cache::IndexedFile;
-use chorus_store::session_files;
 
-use crate::ops::{Ops, resolve, run_blocking, wire_types};
+use crate::agent::summaries::Summaries;
+use crate::ops::agent::AgentResolver;
+use crate::ops::run_blocking;
+use crate::ops::session::SessionReader;
 
 /// Returns a saved session with a page of its messages.
-pub async fn get(ops: &Ops, params: GetParams) -> Result<GetResult<StoredMessage>> {
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
-    let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
-    let summary_pending = ops.summaries.is_in_flight(row.header.id);
+pub async fn get(
+    agents: &AgentResolver,
+    sessions: &SessionReader,
+    summaries: &Summaries,
+    config: &Config,
+    params: GetParams,
+) -> Result<GetResult<StoredMessage>> {
+    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let row = sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await?;
+    let summary_pending = summaries.is_in_flight(row.header.id);
     // The row is read after `summary_pending`: if no summary is in progress, the row has the final one.
-    let row = ops.store.catalog.sessions.get(row.header.id).await?.unwrap_or(row);
-    let paged = open_messages(ops, &row).await?;
+    let row = sessions.table.get(row.header.id).await?.unwrap_or(row);
+    let paged = sessions.open_messages(&row).await?;
     let warnings = if paged.index.sha256 == row.sha256 { Vec::new() } else { vec![changed_warning(&row)] };
     let (offset, limit) = (params.offset.unwrap_or(0), params.limit.unwrap_or(u64::MAX));
-    let (name, room) = (row.header.session_id.clone(), PageBudget::from_max_frame(ops.config.max_frame));
+    let (name, room) = (row.header.session_id.clone(), PageBudget::from_max_frame(config.max_frame));
     let (messages, next) = run_blocking(move || read_page(&paged, &name, (offset, limit), room)).await?;
-    Ok(GetResult { session: wire_types::session(ops, row).await?, messages, next, summary_pending, warnings })
+    Ok(GetResult { session: sessions.describe(row).await?, messages, next, summary_pending, warnings })
 }
 
 /// Returns the messages of a page, selected as in [`chorus_agent_core::context::read_page`], and the offset of the next one.
@@ -51,26 +60,6 @@ fn read_page(
 /// Returns the warning that the messages of a session differ from those that were saved.
 pub fn changed_warning(row: &SessionRow) -> String {
     format!("the file of {} was changed since it was saved", row.header.session_id)
-}
-
-/// Opens the file of a session for reading messages from any position. Fails like [`read_session_file`].
-pub async fn open_messages(ops: &Ops, row: &SessionRow) -> Result<IndexedFile> {
-    let path = wire_types::session_path(ops, &row.header).await?;
-    let store = ops.store.clone();
-    let opened = run_blocking(move || store.files.index_cache.open(&path)).await?;
-    opened.map_err(|e| corrupt_error(&row.header.session_id, &e))
-}
-
-/// Reads the file of a session. Returns true as well if its messages were changed since it was saved.
-///
-/// # Errors
-/// `session_not_found` if the file is missing, `corrupt_session` if it is not a valid session file.
-pub async fn read_session_file(ops: &Ops, row: &SessionRow) -> Result<(SessionFile, bool)> {
-    let path = wire_types::session_path(ops, &row.header).await?;
-    let found = run_blocking(move || session_files::read(&path)).await?;
-    let file = found.file.map_err(|e| corrupt_error(&row.header.session_id, &e))?;
-    let changed = file.sha256 != row.sha256;
-    Ok((file, changed))
 }
 
 /// Returns the error for an invalid file of the session `name`.

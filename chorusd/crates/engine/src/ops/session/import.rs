@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::agent::session_save::{SessionTarget, write_session};
 use crate::ops::import_sink::{ImportedSession, SessionCollector, create_spool};
 use crate::ops::transfers::{TranscriptUpload, Transfer};
-use crate::ops::{Ops, resolve, run_blocking, wire_types};
+use crate::ops::{Ops, resolve, run_blocking};
 
 /// The number of skipped lines that an error names if nothing could be imported.
 const MAX_NAMED_SKIPS: usize = 3;
@@ -127,7 +127,7 @@ pub async fn commit(
             // A rename may have moved the files of the first sessions meanwhile.
             let _stays = ops.sessions_lock.read().await;
             for session in &mut sessions {
-                if let Ok(path) = wire_types::session_path(ops, &session.header).await {
+                if let Ok(path) = ops.sessions.path(&session.header).await {
                     session.file_path = path.to_string_lossy().into_owned();
                 }
             }
@@ -172,7 +172,7 @@ async fn delete_imported(ops: &Ops, sessions: Vec<Session>) {
     for Session { header, file_path, .. } in sessions {
         // The agent's directory may have been renamed since.
         let _stays = ops.sessions_lock.read().await;
-        let path = wire_types::session_path(ops, &header).await.unwrap_or_else(|_| file_path.into());
+        let path = ops.sessions.path(&header).await.unwrap_or_else(|_| file_path.into());
         let _ = ops.store.catalog.sessions.undo_insert(header).await;
         let _ = run_blocking(move || {
             let _ = std::fs::remove_file(&path);

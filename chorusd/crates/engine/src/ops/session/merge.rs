@@ -13,11 +13,10 @@ use chorus_session::summary::{Branch, ConversationSample, branches_prompt, colle
 use chorus_session::{SessionFile, summary};
 use chorus_store::catalog::SessionRow;
 
-use super::get::read_session_file;
 use crate::agent::command;
 use crate::agent::opening_message::request_opening;
 use crate::ops::context::session_prefix::drop_later_items;
-use crate::ops::{Ops, resolve, run_blocking, wire_types};
+use crate::ops::{Ops, resolve, run_blocking};
 use crate::usage::CallKind;
 
 /// The limit on the newest messages of a branch that are searched for decisions, tasks and files.
@@ -35,8 +34,8 @@ const MAX_TRANSCRIPT_BYTES: usize = 48 << 10;
 pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
     let said = params.agent.is_some() && !params.own;
-    let a = resolve::session(ops, &agent, said, &params.a).await?;
-    let b = resolve::session(ops, &agent, said, &params.b).await?;
+    let a = ops.sessions.resolve(&agent, said, &params.a).await?;
+    let b = ops.sessions.resolve(&agent, said, &params.b).await?;
     // Checked first, because a running turn would refuse the command after the report has cost money.
     ops.registry.ask(agent.settings.id, command::check_replaceable()).await?;
     let (files, warnings) = read_both(ops, &agent.settings, [&a, &b]).await?;
@@ -51,7 +50,7 @@ pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
             .hint("if it is in `chorusctl trash list`, restore it there and merge again")
     };
     let a = ops.store.catalog.sessions.get(a.header.id).await?.ok_or_else(gone)?;
-    read_session_file(ops, &a).await?;
+    ops.sessions.read_file(&a).await?;
     let restore = command::restore(Restore {
         session: a.header.id,
         session_id: a.header.session_id.clone(),
@@ -67,8 +66,8 @@ pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
         drop(ops.store.catalog.sessions.touch(row.header.id, ops.clock.now()));
     }
     Ok(MergeResult {
-        a: wire_types::session(ops, a).await?,
-        b: wire_types::session(ops, b).await?,
+        a: ops.sessions.describe(a).await?,
+        b: ops.sessions.describe(b).await?,
         common,
         messages,
         account: text,
@@ -92,7 +91,7 @@ async fn read_both(
         if row.header.agent_id != agent.id {
             warnings.push(format!("the session {name} is one of {}", row.header.agent_name));
         }
-        let (file, changed) = read_session_file(ops, row).await?;
+        let (file, changed) = ops.sessions.read_file(row).await?;
         if changed {
             warnings.push(format!("the file of {name} was changed since it was saved"));
         }

@@ -10,6 +10,9 @@ pub mod get;
 pub mod import;
 pub mod merge;
 pub mod purge;
+mod reader;
 pub mod tag;
 pub mod tree;
 pub mod untag;
+
+pub use reader::SessionReader;

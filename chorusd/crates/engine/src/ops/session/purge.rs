@@ -16,7 +16,7 @@ use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash};
 /// still hold of it. Live contexts that were restored from it continue, and are named in the result.
 pub async fn purge(ops: &Arc<Ops>, params: PurgeParams) -> Result<PurgeResult> {
     let agent = resolve::agent(ops, params.agent.as_deref()).await?;
-    let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await;
+    let row = ops.sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await;
     let _no_restores = ops.sessions_lock.write().await;
     let _no_changes = ops.store.files.change_lock.lock().await;
     let result = match row {

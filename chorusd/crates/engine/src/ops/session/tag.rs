@@ -3,8 +3,11 @@
 use chorus_base::error::{Error, Result};
 use chorus_proto::SessionHeader;
 use chorus_proto::methods::session::{TagParams, TagResult};
+use chorus_store::Store;
+use tokio::sync::RwLock;
 
-use crate::ops::{Ops, resolve, wire_types};
+use crate::ops::agent::AgentResolver;
+use crate::ops::session::SessionReader;
 
 /// The limit on a tag in bytes.
 const MAX_TAG_BYTES: usize = 64;
@@ -12,9 +15,15 @@ const MAX_TAG_BYTES: usize = 64;
 const TAG_HINT: &str = "for example `postgres` or `to review`";
 
 /// Adds tags to a session; existing ones keep their position.
-pub async fn tag(ops: &Ops, params: TagParams) -> Result<TagResult> {
+pub async fn tag(
+    agents: &AgentResolver,
+    sessions: &SessionReader,
+    lock: &RwLock<()>,
+    store: &Store,
+    params: TagParams,
+) -> Result<TagResult> {
     let added = parse_tags(params.tag.clone())?;
-    change_tags(ops, params, move |header| {
+    change_tags(agents, sessions, lock, store, params, move |header| {
         for tag in &added {
             if !header.tags.contains(tag) {
                 header.tags.push(tag.clone());
@@ -26,19 +35,22 @@ pub async fn tag(ops: &Ops, params: TagParams) -> Result<TagResult> {
 
 /// Changes a session's tags. Fails like [`tag`].
 pub async fn change_tags(
-    ops: &Ops,
+    agents: &AgentResolver,
+    sessions: &SessionReader,
+    lock: &RwLock<()>,
+    store: &Store,
     params: TagParams,
     change: impl Fn(&mut SessionHeader) + Send + 'static,
 ) -> Result<TagResult> {
     if params.tag.is_empty() {
         return Err(Error::invalid("no tag was named").hint(TAG_HINT));
     }
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
-    let row = resolve::session(ops, &agent, params.agent.is_some() && !params.own, &params.session).await?;
-    let _stays = ops.sessions_lock.read().await;
-    let dir = wire_types::session_agent_dir(ops, &row.header).await?;
-    let row = ops.store.update_session_header(row.header.id, dir, change).await?;
-    Ok(TagResult { session: wire_types::session(ops, row).await? })
+    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let row = sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await?;
+    let _stays = lock.read().await;
+    let dir = sessions.agent_dir(&row.header).await?;
+    let row = store.update_session_header(row.header.id, dir, change).await?;
+    Ok(TagResult { session: sessions.describe(row).await? })
 }
 
 /// Trims tags and removes duplicates, keeping their order.

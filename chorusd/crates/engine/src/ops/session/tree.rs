@@ -2,13 +2,17 @@
 
 use chorus_agent_core::context::PageBudget;
 use chorus_base::error::Result;
+use chorus_config::Config;
 use chorus_proto::Trigger;
 use chorus_proto::methods::session_tree::{TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
 use chorus_session::tree::{Leaf, Node, Tree, arrange};
 use chorus_store::catalog::{LineageRow, SessionName};
 use uuid::Uuid;
 
-use crate::ops::{Ops, resolve, run_blocking};
+use crate::agent::registry::Registry;
+use crate::ops::agent::AgentResolver;
+use crate::ops::run_blocking;
+use crate::ops::session::SessionReader;
 
 /// The limit on sessions in a page.
 const MAX_PAGE: u64 = 5000;
@@ -17,11 +21,17 @@ const MAX_PAGE: u64 = 5000;
 const MAX_SUMMARY_CHARS: usize = 300;
 
 /// Returns the sessions of an agent as a tree. It uses only the catalog and reads no files.
-pub async fn tree(ops: &Ops, params: TreeParams) -> Result<TreeResult> {
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
-    let info = ops.registry.context_info(agent.settings.id);
+pub async fn tree(
+    agents: &AgentResolver,
+    sessions: &SessionReader,
+    registry: &Registry,
+    config: &Config,
+    params: TreeParams,
+) -> Result<TreeResult> {
+    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let info = registry.context_info(agent.settings.id);
     let leaf = info.as_ref().map(|info| Leaf { parent: info.parent_id, started_at: info.started_at });
-    let rows = ops.store.catalog.sessions.lineage(agent.settings.id).await?;
+    let rows = sessions.table.lineage(agent.settings.id).await?;
     let (rows, tree) = run_blocking(move || {
         let nodes: Vec<Node> = rows.iter().map(to_node).collect();
         let tree = arrange(&nodes, leaf);
@@ -33,12 +43,11 @@ pub async fn tree(ops: &Ops, params: TreeParams) -> Result<TreeResult> {
     let offset = params.offset.unwrap_or(0).min(total);
     let limit = params.limit.unwrap_or(MAX_PAGE).min(MAX_PAGE);
     let page = places.iter().skip(to_index(offset)).take(to_index(limit));
-    let short = ops.store.catalog.sessions.short_ids(page.clone().map(|place| rows[place.node].id).collect()).await?;
+    let short = sessions.table.short_ids(page.clone().map(|place| rows[place.node].id).collect()).await?;
     // Roots and gaps describe the whole tree, so only the first page has them.
-    let (roots, gaps) = if offset == 0 { (roots, describe_gaps(ops, gaps).await?) } else { Default::default() };
-    let mut room = PageBudget::from_max_frame(ops.config.max_frame)
-        .page_bytes
-        .saturating_sub(approx_bytes_of_links(&roots, &gaps));
+    let (roots, gaps) = if offset == 0 { (roots, describe_gaps(sessions, gaps).await?) } else { Default::default() };
+    let mut room =
+        PageBudget::from_max_frame(config.max_frame).page_bytes.saturating_sub(approx_bytes_of_links(&roots, &gaps));
     let mut sessions = Vec::with_capacity(short.len());
     for (place, short_id) in page.zip(short) {
         let session = TreeSession {
@@ -112,8 +121,8 @@ fn approx_bytes_of_links(roots: &[Uuid], gaps: &[TreeGap]) -> usize {
 }
 
 /// Describes parents that are not sessions of this agent; another agent may have them.
-async fn describe_gaps(ops: &Ops, gaps: Vec<Uuid>) -> Result<Vec<TreeGap>> {
-    let mut others = ops.store.catalog.sessions.names(gaps.clone()).await?;
+async fn describe_gaps(sessions: &SessionReader, gaps: Vec<Uuid>) -> Result<Vec<TreeGap>> {
+    let mut others = sessions.table.names(gaps.clone()).await?;
     let gap = |id| {
         let other = others.remove(&id).map(|SessionName { agent_name, session_id }| (agent_name, session_id));
         let (agent_name, session_id) = other.unzip();

@@ -110,7 +110,7 @@ async fn restore_session(ops: &Ops, entry: &TrashItem, note: &EntryMetadata, of:
     match add_session_row(ops, facts, &note.name, of, target.clone()).await {
         Ok(row) => {
             discard_entry(entry).await;
-            wire_types::session(ops, row).await
+            ops.sessions.describe(row).await
         }
         Err(failure) => {
             move_back(entry, target).await;

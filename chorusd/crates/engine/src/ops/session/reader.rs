@@ -1,0 +1,206 @@
+//! Finds the saved sessions that requests name, and reads them.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chorus_base::error::{Error, Result};
+use chorus_base::requester::Requester;
+use chorus_proto::{ErrorKind, Session, SessionHeader};
+use chorus_session::selector::MIN_PREFIX;
+use chorus_session::{Selector, SessionFile};
+use chorus_store::catalog::{SessionRow, SessionTable};
+use chorus_store::index_cache::IndexedFile;
+use chorus_store::{Store, session_files};
+use uuid::Uuid;
+
+use super::get::corrupt_error;
+use crate::agent::agent_index::AgentEntry;
+use crate::ops::agent::AgentResolver;
+use crate::ops::run_blocking;
+use crate::ops::shown_history::HistoryNumbers;
+
+/// Finds and reads the saved sessions of this home.
+#[derive(Debug)]
+pub struct SessionReader {
+    pub table: SessionTable,
+    pub agents: Arc<AgentResolver>,
+    pub store: Arc<Store>,
+    /// The numbers of the sessions that requesters were shown last.
+    pub history_numbers: HistoryNumbers,
+}
+
+impl SessionReader {
+    /// Returns the session that `text` selects for `agent`. A session of another agent is found by its name or UUID, and
+    /// may be used only if the caller named the agent (`agent_said`), so that nothing is mixed up by mistake.
+    ///
+    /// # Errors
+    /// `session_not_found`, `ambiguous` with the candidates, `denied` for a session of another agent.
+    pub async fn resolve(&self, agent: &AgentEntry, agent_said: bool, text: &str) -> Result<SessionRow> {
+        self.resolve_as(&Requester::Owner, agent, agent_said, text).await
+    }
+
+    /// Like [`SessionReader::resolve`], on behalf of `by`: numbers refer to the history that `by` was shown. Members in
+    /// channels find only sessions of the agent itself; for others the error does not reveal whether they exist.
+    pub async fn resolve_as(
+        &self,
+        by: &Requester,
+        agent: &AgentEntry,
+        agent_said: bool,
+        text: &str,
+    ) -> Result<SessionRow> {
+        let own = agent.settings.id;
+        let owner = *by == Requester::Owner;
+        let row = match Selector::parse(text) {
+            Selector::Latest(n) => self.table.nth_newest(own, n).await?,
+            Selector::Id(id) => self.table.get(id).await?,
+            Selector::Number(number, digits) => match self.history_numbers.find(by, own, number) {
+                Some(id) => self.table.get(id).await?,
+                None if digits.len() >= MIN_PREFIX => self.find_by_text(own, owner, &digits).await?,
+                None => {
+                    return Err(Error::new(
+                        ErrorKind::SessionNotFound,
+                        format!("no history of {} with a number {digits} was shown", agent.settings.name),
+                    )
+                    .hint("run `chorusctl context history` first, or use the name of the session"));
+                }
+            },
+            Selector::Text(text) => self.find_by_text(own, owner, &text).await?,
+        };
+        let shown: String = text.chars().take(80).collect();
+        let row = row.filter(|row| owner || row.header.agent_id == own).ok_or_else(|| {
+            Error::new(ErrorKind::SessionNotFound, format!("{} has no session {shown:?}", agent.settings.name))
+                .hint("`chorusctl context history` shows them")
+        })?;
+        if row.header.agent_id != own && !agent_said {
+            return Err(Error::new(
+                ErrorKind::Denied,
+                format!("the session {} is one of {}", row.header.session_id, row.header.agent_name),
+            )
+            .hint("name the agent that is to use it: --agent NAME"));
+        }
+        Ok(row)
+    }
+
+    /// Finds a session by its exact name, then by a unique prefix. The agent's own sessions come before those of others,
+    /// which are considered only if `others`.
+    async fn find_by_text(&self, own: Uuid, others: bool, text: &str) -> Result<Option<SessionRow>> {
+        let looked_in = &[Some(own), None][..if others { 2 } else { 1 }];
+        for &agent in looked_in {
+            let named = self.table.list_named(agent, text.to_owned()).await?;
+            if !named.is_empty() {
+                return ensure_unique(text, named);
+            }
+        }
+        if text.chars().count() < MIN_PREFIX {
+            return Ok(None);
+        }
+        for &agent in looked_in {
+            let beginning = self.table.list_with_prefix(agent, text.to_owned()).await?;
+            if !beginning.is_empty() {
+                return ensure_unique(text, beginning);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Converts rows into sessions with their short ids, and checks whether their files exist.
+    pub async fn describe_all(&self, rows: Vec<SessionRow>) -> Result<Vec<Session>> {
+        let short = self.table.short_ids(rows.iter().map(|row| row.header.id).collect()).await?;
+        self.describe_with_short_ids(rows, short).await
+    }
+
+    /// Like [`SessionReader::describe_all`], with short ids that are known already.
+    pub async fn describe_with_short_ids(&self, rows: Vec<SessionRow>, short: Vec<String>) -> Result<Vec<Session>> {
+        let dirs = self.agent_dirs(rows.iter().map(|row| row.header.agent_id)).await?;
+        Ok(rows
+            .into_iter()
+            .zip(short)
+            .map(|(row, short_id)| {
+                let path = dirs
+                    .get(&row.header.agent_id)
+                    .map(|dir| session_files::path_of(dir, &row.header.session_id))
+                    .unwrap_or_default();
+                let available = row.corrupt.is_none() && path.is_file();
+                Session {
+                    header: row.header,
+                    short_id,
+                    file_path: path.to_string_lossy().into_owned(),
+                    available,
+                    corrupt: row.corrupt,
+                }
+            })
+            .collect())
+    }
+
+    /// Converts one row as [`SessionReader::describe_all`] does.
+    pub async fn describe(&self, row: SessionRow) -> Result<Session> {
+        let mut sessions = self.describe_all(vec![row]).await?;
+        sessions.pop().ok_or_else(|| Error::internal("a session was lost on its way"))
+    }
+
+    /// Returns the directories of agents, including destroyed ones.
+    async fn agent_dirs(&self, ids: impl Iterator<Item = Uuid>) -> Result<HashMap<Uuid, PathBuf>> {
+        let mut dirs = HashMap::new();
+        let mut others = Vec::new();
+        for id in ids {
+            if dirs.contains_key(&id) || others.contains(&id) {
+                continue;
+            }
+            match self.agents.index.by_id(id) {
+                Some(entry) => {
+                    dirs.insert(id, entry.settings.dir.clone());
+                }
+                None => others.push(id),
+            }
+        }
+        if !others.is_empty() {
+            for row in self.agents.table.list_by_id(others).await? {
+                dirs.insert(row.id, self.agents.home.join(row.dir));
+            }
+        }
+        Ok(dirs)
+    }
+
+    /// Returns the directory of the agent that owns a session.
+    pub async fn agent_dir(&self, session: &SessionHeader) -> Result<PathBuf> {
+        let id = session.agent_id;
+        Ok(self.agent_dirs(std::iter::once(id)).await?.remove(&id).unwrap_or_default())
+    }
+
+    /// Returns the path of a session's file.
+    pub async fn path(&self, session: &SessionHeader) -> Result<PathBuf> {
+        Ok(session_files::path_of(&self.agent_dir(session).await?, &session.session_id))
+    }
+
+    /// Opens the file of a session for reading messages from any position. Fails like [`SessionReader::read_file`].
+    pub async fn open_messages(&self, row: &SessionRow) -> Result<IndexedFile> {
+        let path = self.path(&row.header).await?;
+        let store = self.store.clone();
+        let opened = run_blocking(move || store.files.index_cache.open(&path)).await?;
+        opened.map_err(|e| corrupt_error(&row.header.session_id, &e))
+    }
+
+    /// Reads the file of a session. Returns true as well if its messages were changed since it was saved.
+    ///
+    /// # Errors
+    /// `session_not_found` if the file is missing, `corrupt_session` if it is not a valid session file.
+    pub async fn read_file(&self, row: &SessionRow) -> Result<(SessionFile, bool)> {
+        let path = self.path(&row.header).await?;
+        let found = run_blocking(move || session_files::read(&path)).await?;
+        let file = found.file.map_err(|e| corrupt_error(&row.header.session_id, &e))?;
+        let changed = file.sha256 != row.sha256;
+        Ok((file, changed))
+    }
+}
+
+fn ensure_unique(text: &str, mut rows: Vec<SessionRow>) -> Result<Option<SessionRow>> {
+    if rows.len() == 1 {
+        return Ok(rows.pop());
+    }
+    let candidates: Vec<String> =
+        rows.iter().map(|row| format!("{} ({})", row.header.session_id, row.header.id)).collect();
+    let shown: String = text.chars().take(80).collect();
+    Err(Error::new(ErrorKind::Ambiguous, format!("{shown:?} is the beginning of {} sessions", rows.len()))
+        .hint(format!("one of: {}", candidates.join(", "))))
+}
