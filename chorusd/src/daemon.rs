@@ -37,6 +37,7 @@ use chorus_engine::ops::agent::use_::CHOSEN_AGENT;
 use chorus_engine::ops::context_meter::ContextMeter;
 use chorus_engine::ops::session::SessionReader;
 use chorus_engine::ops::settings::EffectiveConfig;
+use chorus_engine::ops::status::DaemonState;
 use chorus_engine::tasks::RecoveredTasks;
 use chorus_engine::tools::{ToolHost, ToolServices};
 use chorus_engine::usage::UsageTracker;
@@ -228,7 +229,6 @@ impl Daemon {
             models: models.clone(),
             usage: usage.clone(),
         };
-        let agents_lock = Arc::<tokio::sync::Mutex<()>>::default();
         let agent_resolver = Arc::new(AgentResolver {
             index: agents.clone(),
             table: store.catalog.agents.clone(),
@@ -236,7 +236,7 @@ impl Daemon {
             config: effective_config.clone(),
             approvals: approvals.clone(),
             discord: discord.clone(),
-            lock: agents_lock.clone(),
+            lock: tokio::sync::Mutex::default(),
         });
         let sessions = SessionReader {
             table: store.catalog.sessions.clone(),
@@ -244,6 +244,7 @@ impl Daemon {
             store: store.clone(),
             history_numbers: ops::shown_history::HistoryNumbers::default(),
         };
+        let started_at = clock.now();
         let ops = Arc::new(Ops {
             effective_config,
             agent_resolver,
@@ -260,20 +261,19 @@ impl Daemon {
             agents,
             models,
             usage,
-            started_at: clock.now(),
             clock,
             config,
             home: places.home.clone(),
-            socket: socket::SocketPath::new(places.socket.clone()),
-            started,
-            connections: AtomicU64::new(0),
-            stop: CancellationToken::new(),
-            agents_lock,
+            daemon: DaemonState {
+                socket: socket::SocketPath::new(places.socket.clone()),
+                started_at,
+                started,
+                connections: AtomicU64::new(0),
+                stop: CancellationToken::new(),
+            },
             sessions_lock,
             running_tasks_sync: ops::tasks::RunningTasksSync::default(),
-            transcript_uploads: ops::transfers::Transfers::default(),
-            agent_uploads: ops::transfers::Transfers::default(),
-            agent_downloads: ops::transfers::Transfers::default(),
+            transfers: ops::transfers::AllTransfers::default(),
             backups: ops::backup::Backups::default(),
             session_overlaps: ops::session::diff::SessionOverlaps::default(),
             export_positions: ops::session::export_offsets::ExportPositions::default(),
@@ -331,7 +331,7 @@ impl Daemon {
         let places = instance_watch::SocketPaths {
             requested: asked.to_owned(),
             fallback: self.ops.home.join(HOME_SOCKET),
-            current: self.ops.socket.clone(),
+            current: self.ops.daemon.socket.clone(),
         };
         let watch = InstanceWatch::start(lock, &bound, places, moved, self.on_fatal.clone())?;
         let listening = bound.listen()?;
@@ -358,7 +358,7 @@ impl Daemon {
         let discord = Discord::start(&self.ops);
         tokio::select! {
             Some(signal) = stops.recv() => tracing::info!(signal, "stopping"),
-            () = self.ops.stop.cancelled() => tracing::info!("stopping on request"),
+            () = self.ops.daemon.stop.cancelled() => tracing::info!("stopping on request"),
             () = self.fatal.cancelled() => return Err(self.fatal_failure()),
         }
         systemd_notify::notify_stopping("saving every conversation");

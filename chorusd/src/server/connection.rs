@@ -92,9 +92,7 @@ enum ConnectionEvent {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.writer.close();
-        self.ops.transcript_uploads.close_connection(self.caller.connection);
-        self.ops.agent_uploads.close_connection(self.caller.connection);
-        self.ops.agent_downloads.close_connection(self.caller.connection);
+        self.ops.transfers.close_connection(self.caller.connection);
         self.ops.backups.close_connection(self.caller.connection);
     }
 }

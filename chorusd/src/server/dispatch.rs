@@ -54,7 +54,7 @@ pub(super) enum ToClient {
 routes! {
     // These change nothing, or they are done by somebody else once they are requested (an actor, a task): they may be dropped when
     // the client disconnects.
-    inline daemon::Hello => status::hello;
+    inline daemon::Hello => status::hello(home);
     inline daemon::Status => status::status;
     inline agent::List => agent::list::list;
     inline agent::Show => agent::show::show;
@@ -74,14 +74,14 @@ routes! {
     inline approvals::List => approvals::list::list(agent_resolver, approvals, store.catalog.approvals, config);
     inline audit::Audit => audit::audit(agents, store.catalog.audit, clock);
     inline audit::Verify => audit::verify::verify(store);
-    inline trash::List => trash::list::list;
+    inline trash::List => trash::list::list(home);
     inline tasks::List => tasks::list::list(agent_resolver, store.catalog.tasks, config);
     inline tasks::Show => tasks::show::show(agent_resolver, store.catalog.tasks);
     inline tasks::Logs => tasks::logs::logs(agent_resolver, store.catalog.tasks, tasks, config);
     inline tasks::Stop => tasks::stop::stop(agent_resolver, store.catalog.tasks, tasks);
     inline memory::List => memory::list::list(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline memory::Search => memory::search::search(agent_resolver, store.catalog.memories, store.catalog.sessions);
-    inline daemon::Stop => status::stop;
+    inline daemon::Stop => status::stop(daemon);
     inline context::Append => context::append::append(agent_resolver, registry, redactor, clock, config);
     inline context::Rewind => context::rewind::rewind(agent_resolver, registry);
     inline context::Pin => context::pin::pin(agent_resolver, registry);

@@ -86,9 +86,9 @@ impl Server {
             };
             let (ops, room, stop, most) = (self.ops.clone(), room.clone(), self.stop.clone(), most.clone());
             self.connections.spawn(async move {
-                most.fetch_max(ops.connections.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+                most.fetch_max(ops.daemon.connections.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
                 serve(stream, ops.clone(), next, room, stop).await;
-                let left = ops.connections.fetch_sub(1, Ordering::Relaxed) - 1;
+                let left = ops.daemon.connections.fetch_sub(1, Ordering::Relaxed) - 1;
                 drop(permit);
                 if has_half_closed(left, &most) {
                     malloc_trim::schedule_trim(&ops.store);

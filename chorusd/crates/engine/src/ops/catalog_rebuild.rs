@@ -24,7 +24,7 @@ const MAX_CONCURRENT_READS: usize = 4;
 pub(super) async fn rebuild_catalog(ops: &Ops) -> Result<Rebuilt> {
     let begun = Instant::now();
     // Keeps agents from being created, renamed or destroyed.
-    let _alone = ops.agents_lock.lock().await;
+    let _alone = ops.agent_resolver.lock.lock().await;
     catalog_sync::sync_agents(ops).await?;
     let mark = ops.store.catalog.sessions.newest_rowid().await?;
     let entries = ops.agents.all();

@@ -40,7 +40,7 @@ pub async fn sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) -> Result<Sync
     let changed = {
         // Computed from the uptime, because the clock may have been set since the start.
         let now = SystemTime::now();
-        let started = now.checked_sub(ops.started.elapsed()).unwrap_or(now);
+        let started = now.checked_sub(ops.daemon.started.elapsed()).unwrap_or(now);
         run_blocking(move || changed_files(&dir, &known, started))
     }
     .await?;

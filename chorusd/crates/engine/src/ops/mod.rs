@@ -34,8 +34,6 @@ pub mod workspace_restore;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::time::Instant;
 
 use chorus_base::error::{Error, Result};
 use chorus_clock::Clock;
@@ -44,9 +42,7 @@ use chorus_llm::Models;
 use chorus_redact::Redactor;
 use chorus_sandbox::Sandbox;
 use chorus_store::Store;
-use jiff::Timestamp;
-use tokio::sync::{Mutex, RwLock};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::RwLock;
 use uuid::Uuid;
 
 use crate::KeyedMutex;
@@ -57,7 +53,8 @@ use crate::approvals::Approvals;
 use crate::tasks::Tasks;
 use crate::usage::UsageTracker;
 
-/// The services and shared state that operations use.
+/// The services and shared state that operations use. The composition root builds it; an operation that is listed with
+/// its services in the table of routes does not see it.
 #[derive(Debug)]
 pub struct Ops {
     pub store: Arc<Store>,
@@ -81,25 +78,13 @@ pub struct Ops {
     pub config: Arc<Config>,
     pub effective_config: Arc<settings::EffectiveConfig>,
     pub home: PathBuf,
-    pub socket: crate::lifecycle::socket::SocketPath,
-    pub started_at: Timestamp,
-    pub started: Instant,
-    /// The number of open connections.
-    pub connections: AtomicU64,
-    /// Cancel it to stop the daemon.
-    pub stop: CancellationToken,
-    /// Serialises creating, renaming and destroying agents.
-    pub agents_lock: Arc<Mutex<()>>,
+    pub daemon: status::DaemonState,
     /// Hold the write lock to delete a session or move an agent's directory. Hold the read lock to restore a session or
     /// write its file, so that it cannot be deleted meanwhile.
     pub sessions_lock: Arc<RwLock<()>>,
     /// Writes `running_tasks` of agent.json files when background tasks start or end.
     pub running_tasks_sync: tasks::RunningTasksSync,
-    /// Spool files of transcripts that are being imported, of agents that are being imported, and of agents that are
-    /// being exported.
-    pub transcript_uploads: transfers::Transfers<transfers::TranscriptUpload>,
-    pub agent_uploads: transfers::Transfers<()>,
-    pub agent_downloads: transfers::Transfers<()>,
+    pub transfers: transfers::AllTransfers,
     /// Backups that are being made.
     pub backups: backup::Backups,
     /// The state of the Discord connection, and the channel operations that it offers.

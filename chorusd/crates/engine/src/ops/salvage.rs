@@ -32,7 +32,7 @@ const SALVAGED_TAG: &str = "salvaged";
 /// The catalog cannot be read, or the disk cannot store the copies. What was salvaged until then stays.
 pub async fn salvage(ops: &Ops) -> Result<Salvaged> {
     // Keeps agents from being created, renamed or destroyed.
-    let _alone = ops.agents_lock.lock().await;
+    let _alone = ops.agent_resolver.lock.lock().await;
     let mut done = Salvaged::default();
     let db = ops.home.join(DB_DIR);
     let of = db.clone();

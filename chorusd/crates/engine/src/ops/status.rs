@@ -1,9 +1,10 @@
 //! `hello`, `status`, `daemon.stop`.
 
 use std::cmp::Reverse;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use chorus_base::error::Result;
 use chorus_proto::PROTOCOL;
@@ -11,10 +12,13 @@ use chorus_proto::methods::daemon::{
     AgentTotals, DaemonInfo, DiscordInfo, DiscordState, HelloParams, HelloResult, ModelCounts, SandboxInfo,
     StatusParams, StatusResult, StopParams, StopResult, TaskCounts,
 };
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
 
 use super::discord::{ConnectionState, delivery_problems, guild_allowlist};
 use super::{Ops, resolve, wire_types};
 use crate::agent::agent_index::AgentEntry;
+use crate::lifecycle::socket::SocketPath;
 
 /// The time that a status waits for the probe of the sandbox, which happens once.
 const SANDBOX_PROBE_TIMEOUT: Duration = Duration::from_millis(300);
@@ -22,14 +26,26 @@ const SANDBOX_PROBE_TIMEOUT: Duration = Duration::from_millis(300);
 /// The version of this release.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// The state of the daemon as a whole.
+#[derive(Debug)]
+pub struct DaemonState {
+    pub socket: SocketPath,
+    pub started_at: Timestamp,
+    pub started: Instant,
+    /// The number of open connections.
+    pub connections: AtomicU64,
+    /// Cancel it to stop the daemon.
+    pub stop: CancellationToken,
+}
+
 /// Identifies the daemon.
-pub async fn hello(ops: &Ops, _: HelloParams) -> Result<HelloResult> {
+pub async fn hello(home: &Path, _: HelloParams) -> Result<HelloResult> {
     Ok(HelloResult {
         protocol: PROTOCOL,
         server: "chorusd".into(),
         version: VERSION.into(),
         pid: std::process::id(),
-        home: ops.home.to_string_lossy().into_owned(),
+        home: home.to_string_lossy().into_owned(),
     })
 }
 
@@ -49,12 +65,12 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
         daemon: DaemonInfo {
             version: VERSION.into(),
             pid: std::process::id(),
-            started_at: ops.started_at,
-            uptime_s: ops.started.elapsed().as_secs(),
+            started_at: ops.daemon.started_at,
+            uptime_s: ops.daemon.started.elapsed().as_secs(),
             home: ops.home.to_string_lossy().into_owned(),
-            socket: ops.socket.get().to_string_lossy().into_owned(),
+            socket: ops.daemon.socket.get().to_string_lossy().into_owned(),
             protocol: PROTOCOL,
-            connections: ops.connections.load(Ordering::Relaxed),
+            connections: ops.daemon.connections.load(Ordering::Relaxed),
             rss_bytes: rss_bytes(),
             sandbox: sandbox_info(ops).await,
         },
@@ -134,8 +150,8 @@ async fn sandbox_info(ops: &Ops) -> Option<SandboxInfo> {
 }
 
 /// Stops the daemon.
-pub async fn stop(ops: &Ops, _: StopParams) -> Result<StopResult> {
-    ops.stop.cancel();
+pub async fn stop(daemon: &DaemonState, _: StopParams) -> Result<StopResult> {
+    daemon.stop.cancel();
     Ok(StopResult { pid: std::process::id() })
 }
 

@@ -29,6 +29,26 @@ pub struct TranscriptUpload {
     pub file: String,
 }
 
+/// The transfers of all kinds.
+#[derive(Debug, Default)]
+pub struct AllTransfers {
+    /// Transcripts that are being imported.
+    pub transcript_uploads: Transfers<TranscriptUpload>,
+    /// Agents that are being imported.
+    pub agent_uploads: Transfers<()>,
+    /// Agents that are being exported.
+    pub agent_downloads: Transfers<()>,
+}
+
+impl AllTransfers {
+    /// Drops the transfers of a connection that has ended.
+    pub fn close_connection(&self, connection: u64) {
+        self.transcript_uploads.close_connection(connection);
+        self.agent_uploads.close_connection(connection);
+        self.agent_downloads.close_connection(connection);
+    }
+}
+
 /// All transfers of one kind, by connection and number.
 #[derive(Debug)]
 pub struct Transfers<T>(Mutex<TransfersState<T>>);

@@ -57,7 +57,7 @@ async fn set_as(
     agent: &AgentEntry,
     by: &Requester,
 ) -> Result<ConfigResult> {
-    let _one_at_a_time = ops.agents_lock.lock().await;
+    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
     // The agent may have been renamed or destroyed since, and its directory may belong to another agent now.
     let agent = ops.agents.by_id(agent.settings.id).ok_or_else(|| resolve::unknown_agent_error(&ops.agents, &name))?;
     let agent = ops.agent_resolver.reload_locked(agent).await?;

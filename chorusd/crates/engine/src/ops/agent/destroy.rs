@@ -62,7 +62,7 @@ async fn destroy_locked(ops: &Ops, params: DestroyParams) -> Result<(DestroyResu
         return Err(Error::invalid("`keep_files` does not go with `purge`")
             .hint("give one of them: files are kept, or deleted for good"));
     }
-    let _one_at_a_time = ops.agents_lock.lock().await;
+    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
     let _no_restores = ops.sessions_lock.write().await;
     let agent = resolve::agent(ops, Some(&params.name)).await?;
     let shown = wire_types::agent(ops, &agent).await?;
@@ -176,7 +176,7 @@ async fn clean_up(
     if !params.purge {
         return (Some(content), Vec::new());
     }
-    match ops_trash::delete_entry(ops, entry).await {
+    match ops_trash::delete_entry(&ops.agents, &ops.store.catalog.memories, entry).await {
         Ok(()) => (None, Vec::new()),
         Err(failure) => {
             tracing::warn!(agent = %facts.name, %failure, "a purge is incomplete");

@@ -214,7 +214,7 @@ pub(super) async fn leave_channels(
 
 /// Removes the channel from the agent.json of an agent that does not exist any more.
 async fn clear_channel_keys(ops: &Ops, name: &str, dir: &Path) -> Result<()> {
-    let _one_at_a_time = ops.agents_lock.lock().await;
+    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
     // The directory may have been revived since.
     if ops.agents.by_name(name).is_some() {
         return Ok(());
@@ -378,7 +378,7 @@ pub(super) async fn bind_channel(ops: &Ops, agent: &Arc<AgentEntry>, bound: &Cha
 
 /// Unbinds a channel that was deleted in Discord; its agent continues without one. Returns the agent's name.
 pub async fn detach_channel(ops: &Ops, channel: u64) -> Result<Option<String>> {
-    let _one_at_a_time = ops.agents_lock.lock().await;
+    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
     let mut whose = None;
     if let Some(agent) = ops.agents.by_channel(channel) {
         let agent = ops.agent_resolver.reload_locked(agent).await?;
@@ -406,7 +406,7 @@ pub async fn record_guild(ops: &Ops, channel: u64, guild: u64) -> Result<()> {
     if !ops.agents.by_channel(channel).is_some_and(|agent| differs(&agent)) {
         return Ok(());
     }
-    let _one_at_a_time = ops.agents_lock.lock().await;
+    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
     let Some(agent) = ops.agents.by_channel(channel) else { return Ok(()) };
     let agent = ops.agent_resolver.reload_locked(agent).await?;
     if agent.channel() != Some(channel) || !differs(&agent) {

@@ -93,7 +93,7 @@ pub async fn begin(
     .await?;
     warnings.extend(left_out);
     tracing::info!(agent = %name, size, sessions, "agent exported");
-    let export = ops.agent_downloads.open(connection, (), file)?;
+    let export = ops.transfers.agent_downloads.open(connection, (), file)?;
     Ok(ExportBeginResult { export, size, agent_name: name, sessions, memories: count, saved, warnings })
 }
 
@@ -102,7 +102,7 @@ pub async fn read(ops: &std::sync::Arc<Ops>, connection: u64, params: ExportRead
     let ops = ops.clone();
     let room = CHUNK_BYTES.min(ops.config.max_frame / 2);
     run_blocking(move || {
-        ops.agent_downloads.with_transfer(connection, params.export, |spool| {
+        ops.transfers.agent_downloads.with_transfer(connection, params.export, |spool| {
             let failed = |e: std::io::Error| Error::io("cannot read an export", &e);
             let size = spool.file.metadata().map_err(failed)?.len();
             let offset = params.offset.unwrap_or(0).min(size);

@@ -75,7 +75,7 @@ async fn init_locked(
     room: &NewAgentChannel,
     by: &Requester,
 ) -> Result<InitResult> {
-    let _one_at_a_time = ops.agents_lock.lock().await;
+    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
     ensure_name_free(ops, name, by)?;
     let dir = format!("{AGENTS_DIR}/{name}");
     let target = ops.home.join(&dir);

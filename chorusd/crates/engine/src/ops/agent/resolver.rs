@@ -30,7 +30,7 @@ pub struct AgentResolver {
     pub approvals: Arc<Approvals>,
     pub discord: Arc<DiscordHandle>,
     /// Serialises creating, renaming and destroying agents.
-    pub lock: Arc<Mutex<()>>,
+    pub lock: Mutex<()>,
 }
 
 impl AgentResolver {

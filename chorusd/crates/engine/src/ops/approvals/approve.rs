@@ -41,7 +41,7 @@ pub async fn approve_as(ops: &Ops, params: ApproveParams, by: &Answerer) -> Resu
     }
     // Before the approval is claimed: an operation that destroys the agent holds this lock while it waits for the turn,
     // and so for the approval.
-    let one_at_a_time = if params.always { Some(ops.agents_lock.lock().await) } else { None };
+    let one_at_a_time = if params.always { Some(ops.agent_resolver.lock.lock().await) } else { None };
     let claim = ops.approvals.claim(&params.id, by, params.hash.as_deref()).await?;
     if params.always {
         let done = approve_always(ops, claim, &by.requester).await;

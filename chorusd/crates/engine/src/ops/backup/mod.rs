@@ -49,7 +49,7 @@ async fn make_backup<S: BackupSink>(ops: &Ops, of: HomeIdentity, sink: S, progre
     let db = ops.home.join(DB_DIR);
     let copies = ops.store.begin_snapshots(&db).await?;
     let (collector, late, copied) = {
-        let _agents_stay = ops.agents_lock.lock().await;
+        let _agents_stay = ops.agent_resolver.lock.lock().await;
         let _sessions_stay = ops.sessions_lock.write().await;
         let _files_stay = ops.store.files.change_lock.lock().await;
         let copied = copies.finish().await?;

@@ -151,7 +151,7 @@ impl ContinuationSource {
             single_attempt: false,
         };
         let in_vain = |why| ModelNotes { fallback: Some(why), ..ModelNotes::default() };
-        let ExtractionNotes { found, fallback } = match extraction.run(ops.stop.child_token()).await {
+        let ExtractionNotes { found, fallback } = match extraction.run(ops.daemon.stop.child_token()).await {
             ExtractionOutcome::Skipped => return ModelNotes::default(),
             ExtractionOutcome::Failed(why) => return in_vain(why),
             ExtractionOutcome::Extracted(notes) => *notes,
@@ -203,7 +203,9 @@ impl ContinuationSource {
     /// generated one.
     pub(super) async fn opening_message(&self, ops: &Ops, facts: &AgentSettings, ask: bool) -> Result<OpeningMessage> {
         let (said, cost) = match ask {
-            true => request_acknowledgement(&ops.registry, facts, &self.background, ops.stop.child_token()).await,
+            true => {
+                request_acknowledgement(&ops.registry, facts, &self.background, ops.daemon.stop.child_token()).await
+            }
             false => (None, TokenPair::default()),
         };
         let generated = said.is_none();

@@ -36,7 +36,7 @@ pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
         checks.extend(audit::checks(ops).await?);
         checks.push(permission_rules::check_rules(ops).await?);
     }
-    let (home, socket) = (ops.home.clone(), ops.socket.get());
+    let (home, socket) = (ops.home.clone(), ops.daemon.socket.get());
     checks.extend(
         run_blocking(move || {
             Ok([home::check_permissions(&home), home::check_space(&home), home::check_socket(&socket, &home)])

@@ -38,7 +38,7 @@ pub async fn begin(ops: &Ops, connection: u64, params: BeginParams) -> Result<Be
         format: params.from,
         file: params.file.unwrap_or_else(|| "the file".into()),
     };
-    Ok(BeginResult { import: ops.transcript_uploads.open(connection, transcript, spool)? })
+    Ok(BeginResult { import: ops.transfers.transcript_uploads.open(connection, transcript, spool)? })
 }
 
 /// Receives the next bytes.
@@ -51,7 +51,8 @@ pub async fn add(ops: &Arc<Ops>, connection: u64, params: AddParams) -> Result<A
         _ => return Err(Error::invalid("give either `data` or `data_base64`")),
     };
     let ops = ops.clone();
-    let received = run_blocking(move || ops.transcript_uploads.append(connection, params.import, &bytes)).await?;
+    let received =
+        run_blocking(move || ops.transfers.transcript_uploads.append(connection, params.import, &bytes)).await?;
     Ok(AddResult { received })
 }
 
@@ -67,7 +68,7 @@ pub async fn commit(
     mut progress: OnProgress,
 ) -> Result<CommitResult> {
     let Transfer { description: TranscriptUpload { agent, format, file }, file: mut spool, received } =
-        ops.transcript_uploads.remove(connection, params.import)?;
+        ops.transfers.transcript_uploads.remove(connection, params.import)?;
     let name = settings_of(ops, agent)?.name.clone();
     let (done, mut complete) = mpsc::channel(2);
     let (dir, now) = (ops.home.join("db"), ops.clock.now());

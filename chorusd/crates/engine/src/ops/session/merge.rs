@@ -172,7 +172,7 @@ impl MergedBranches {
             branches_prompt([(&a.name, &self.remaining[0]), (&b.name, &self.remaining[1])], MAX_TRANSCRIPT_BYTES);
         let told = match asked {
             Some(asked) => {
-                let stop = ops.stop.child_token();
+                let stop = ops.daemon.stop.child_token();
                 let (said, _) = request_opening(&ops.registry, facts, (CallKind::MergeReport, asked), stop).await;
                 said.as_deref().and_then(summary::sanitize_merge_report)
             }

@@ -59,11 +59,12 @@ async fn find_in_trash(ops: &Ops, agent: Uuid, text: &str) -> Result<Option<(Uui
         let id = note.session?.id;
         (note.agent_id == agent && (note.name == text || id.to_string() == text)).then_some((id, note.name))
     };
-    Ok(ops_trash::list_entries(ops).await?.into_iter().find_map(meant))
+    Ok(ops_trash::list_entries(&ops.home).await?.into_iter().find_map(meant))
 }
 
 async fn delete_trash_copies(ops: &Ops, id: Uuid) -> Result<()> {
-    let copies: Vec<_> = ops_trash::list_entries(ops).await?.into_iter().filter(|entry| entry.is_session(id)).collect();
+    let copies: Vec<_> =
+        ops_trash::list_entries(&ops.home).await?.into_iter().filter(|entry| entry.is_session(id)).collect();
     run_blocking(move || {
         let removed = copies.iter().try_for_each(trash::delete_entry);
         removed.map_err(|e| {

@@ -50,7 +50,7 @@ pub async fn sync_changed(ops: &Ops) {
 }
 
 async fn sync_agent(ops: &Ops, agent: Uuid) -> Result<()> {
-    let _one_at_a_time = ops.agents_lock.lock().await;
+    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
     let Some(entry) = ops.agents.by_id(agent) else { return Ok(()) };
     let entry = ops.agent_resolver.reload_locked(entry).await?;
     if let Some(problem) = &entry.config_problem {

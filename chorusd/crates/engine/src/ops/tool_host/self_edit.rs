@@ -36,7 +36,7 @@ pub(super) async fn self_edit(ops: &Ops, asker: ToolCaller, edit: SelfEdit) -> R
         () = asker.cancel.cancelled() => {
             return Err(Error::new(ErrorKind::Interrupted, "the turn ended before it was changed"));
         }
-        lock = ops.agents_lock.lock() => lock,
+        lock = ops.agent_resolver.lock.lock() => lock,
     };
     let gone = || Error::agent_destroyed();
     let agent = ops.agent_resolver.reload_locked(ops.agents.by_id(asker.agent).ok_or_else(gone)?).await?;

@@ -12,16 +12,16 @@ use crate::ops::Ops;
 /// `invalid_params`, `storage_failed`; entries that were deleted before stay deleted.
 pub async fn empty(ops: &Ops, params: EmptyParams) -> Result<EmptyResult> {
     let before = params.older_than.as_deref().map(|text| parse_cutoff(text, ops.clock.now())).transpose()?;
-    let _one_at_a_time = ops.agents_lock.lock().await;
+    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
     let _no_restores = ops.sessions_lock.write().await;
     super::recovery::recover_unfinished(ops).await?;
     let mut gone = Vec::new();
-    for entry in super::list_entries(ops).await? {
+    for entry in super::list_entries(&ops.home).await? {
         if before.is_some_and(|before| entry.deleted_at > before) {
             continue;
         }
         gone.push(super::to_trash_entry(&entry));
-        super::delete_entry(ops, entry).await?;
+        super::delete_entry(&ops.agents, &ops.store.catalog.memories, entry).await?;
     }
     tracing::info!(entries = gone.len(), "trash emptied");
     Ok(EmptyResult { entries: gone })

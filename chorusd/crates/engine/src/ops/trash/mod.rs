@@ -5,18 +5,22 @@ pub mod list;
 pub mod recovery;
 pub mod restore;
 
+use std::path::Path;
+
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::trash::{TrashEntry, TrashKind};
 use chorus_session::selector::MIN_PREFIX;
+use chorus_store::catalog::MemoryTable;
 use chorus_store::trash;
 use chorus_store::trash::TrashItem;
 
-use super::{Ops, run_blocking};
+use super::run_blocking;
+use crate::agent::agent_index::AgentIndex;
 
 /// Returns the entries of the trash, newest first.
-pub async fn list_entries(ops: &Ops) -> Result<Vec<TrashItem>> {
-    let home = ops.home.clone();
+pub async fn list_entries(home: &Path) -> Result<Vec<TrashItem>> {
+    let home = home.to_owned();
     run_blocking(move || trash::list(&home).map_err(|e| Error::io("cannot read the trash", &e))).await
 }
 
@@ -25,15 +29,13 @@ pub async fn list_entries(ops: &Ops) -> Result<Vec<TrashItem>> {
 ///
 /// # Errors
 /// An error of the disk or the database; the rest of the entry stays visible in the trash then.
-pub async fn delete_entry(ops: &Ops, entry: TrashItem) -> Result<()> {
-    let failed = |dir: &std::path::Path, e: &std::io::Error| {
-        Error::io(format_args!("cannot delete all of {}", dir.display()), e)
-    };
+pub async fn delete_entry(agents: &AgentIndex, memories: &MemoryTable, entry: TrashItem) -> Result<()> {
+    let failed = |dir: &Path, e: &std::io::Error| Error::io(format_args!("cannot delete all of {}", dir.display()), e);
     // From here on recovery after a crash completes the deletion.
     let entry = run_blocking(move || trash::begin_delete(&entry).map_err(|e| failed(&entry.dir, &e))).await?;
     let agent = entry.metadata.as_ref().filter(|note| note.kind == TrashKind::Agent).map(|note| note.agent_id);
-    if let Some(agent) = agent.filter(|agent| ops.agents.by_id(*agent).is_none())
-        && let Err(failure) = ops.store.catalog.memories.delete_own(agent).await
+    if let Some(agent) = agent.filter(|agent| agents.by_id(*agent).is_none())
+        && let Err(failure) = memories.delete_own(agent).await
     {
         let _ = run_blocking(move || trash::settle(&entry).map_err(|e| failed(&entry.dir, &e))).await;
         return Err(failure);

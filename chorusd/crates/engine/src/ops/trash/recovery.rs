@@ -48,9 +48,9 @@ pub async fn recover_unfinished(ops: &Ops) -> Result<()> {
 
 /// Recovers every entry, since earlier versions did not hide entries.
 pub async fn recover_all(ops: &Ops) -> Result<()> {
-    for entry in super::list_entries(ops).await? {
+    for entry in super::list_entries(&ops.home).await? {
         // Locked for each entry, so that other requests do not wait long.
-        let _one_at_a_time = ops.agents_lock.lock().await;
+        let _one_at_a_time = ops.agent_resolver.lock.lock().await;
         let _no_restores = ops.sessions_lock.write().await;
         if entry.dir.is_dir() {
             recover_entry(ops, entry).await;
@@ -67,7 +67,7 @@ async fn recover_entry(ops: &Ops, entry: TrashItem) {
         match fate {
             Resolution::Show if was == Stage::Settled => return Ok(None),
             Resolution::Show => drop(super::make_visible(entry).await),
-            Resolution::Delete => super::delete_entry(ops, entry).await?,
+            Resolution::Delete => super::delete_entry(&ops.agents, &ops.store.catalog.memories, entry).await?,
             Resolution::Discard => {
                 let discarded = run_blocking(move || {
                     trash::remove_if_empty(&entry);

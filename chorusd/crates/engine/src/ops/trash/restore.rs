@@ -23,10 +23,10 @@ use crate::ops::{Ops, catalog_sync, memory as ops_memory, run_blocking, wire_typ
 /// # Errors
 /// `not_found`, `ambiguous`, `already_exists` if the name is taken; the entry stays in the trash then.
 pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> {
-    let _one_at_a_time = ops.agents_lock.lock().await;
+    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
     let _no_deletes = ops.sessions_lock.write().await;
     super::recovery::recover_unfinished(ops).await?;
-    let entry = super::find_entry(super::list_entries(ops).await?, &params.id)?;
+    let entry = super::find_entry(super::list_entries(&ops.home).await?, &params.id)?;
     let Some(note) = entry.metadata.clone() else {
         return Err(Error::new(ErrorKind::Unsupported, format!("nobody knows what {} was", entry.id))
             .hint(format!("look into {}", entry.dir.display())));

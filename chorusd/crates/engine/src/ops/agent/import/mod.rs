@@ -32,7 +32,7 @@ use crate::ops::{Ops, catalog_sync, run_blocking, wire_types};
 pub async fn begin(ops: &Ops, connection: u64, _: ImportBeginParams) -> Result<ImportBeginResult> {
     let dir = ops.home.join("db");
     let file = run_blocking(move || create_spool(&dir).map_err(|e| Error::io("cannot begin an import", &e))).await?;
-    Ok(ImportBeginResult { import: ops.agent_uploads.open(connection, (), file)? })
+    Ok(ImportBeginResult { import: ops.transfers.agent_uploads.open(connection, (), file)? })
 }
 
 /// Receives the next bytes of the archive.
@@ -41,7 +41,7 @@ pub async fn add(ops: &Arc<Ops>, connection: u64, params: ImportAddParams) -> Re
         Error::invalid(format!("`data_base64` is not base64: {e}")).hint("the standard alphabet, with padding")
     })?;
     let ops = ops.clone();
-    let received = run_blocking(move || ops.agent_uploads.append(connection, params.import, &bytes)).await?;
+    let received = run_blocking(move || ops.transfers.agent_uploads.append(connection, params.import, &bytes)).await?;
     Ok(ImportAddResult { received })
 }
 
@@ -56,7 +56,7 @@ pub async fn commit(
     params: ImportCommitParams,
     mut progress: OnProgress,
 ) -> Result<ImportCommitResult> {
-    let spool = ops.agent_uploads.remove(connection, params.import)?;
+    let spool = ops.transfers.agent_uploads.remove(connection, params.import)?;
     let received = spool.received;
     let archive = run_blocking(move || {
         Archive::open(spool.file, |read| progress(read, received)).map_err(contents::archive_error)
@@ -69,7 +69,7 @@ pub async fn commit(
     });
     let (archive, mut plan) = planned.await?;
     // The lock also keeps an init from deleting the staging directory as the leftover of another.
-    let _one_at_a_time = ops.agents_lock.lock().await;
+    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
     let dir = format!("{AGENTS_DIR}/{}", plan.config.name);
     let target = ops.home.join(&dir);
     if ops.agents.by_name(&plan.config.name).is_some() || target.symlink_metadata().is_ok() {
