@@ -1,6 +1,12 @@
-//! Bench: 10,000 contexts expire in the same second while another client keeps appending.
+//! Bench: 10,000 contexts expire in the same second while another client keeps appending. The floor of it only writes
+//! as many files, with as many threads and syncs as the daemon.
 
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use chorus_proto::Client;
@@ -13,6 +19,9 @@ use chorus_tests::{DEADLINE, Daemon, home, wait_until};
 const CONTEXTS: usize = 10_000;
 const CLIENTS: usize = 16;
 const TARGET: Duration = Duration::from_secs(5);
+/// As in the daemon: threads that write files, and files for which the file system is synced once.
+const WRITERS: usize = 2;
+const FILES_PER_SYNC: usize = 256;
 
 fn append_timed(client: &mut Client, agent: &str) -> Duration {
     let text = "The nightly import dropped every row whose country was empty. ".repeat(10);
@@ -59,8 +68,18 @@ fn main() {
         stop.store(true, Ordering::Relaxed);
         (first, done, appending.join().expect("the appends"))
     });
-    let name = format!("{CONTEXTS} contexts put away, saved durably");
+    let name = format!("{CONTEXTS} contexts saved and cleared");
     print_report(Measurement { name, floor: TARGET, ours: done - first, target: 1.0 });
+    drop(daemon);
+    rustix::fs::sync();
+    let dirs: Vec<_> = (1..=CONTEXTS).map(|n| home.sessions_dir(&format!("agent-{n}"))).collect();
+    let body = fs::read(session_file(&dirs[0])).expect("a session");
+    print_report(Measurement {
+        name: "the same, over writing files alone".into(),
+        floor: write_files(&dirs, &body),
+        ours: done - first,
+        target: f64::INFINITY,
+    });
     let (before, during): (Vec<_>, Vec<_>) = appended.into_iter().partition(|(at, _)| *at < first);
     let p50 = |took: Vec<(Instant, Duration)>| median(took.into_iter().map(|(_, one)| one).collect());
     print_report(Measurement {
@@ -69,6 +88,48 @@ fn main() {
         ours: p50(during),
         target: 3.0,
     });
+}
+
+fn session_file(dir: &Path) -> PathBuf {
+    fs::read_dir(dir).expect("a directory").next().expect("a session").expect("its name").path()
+}
+
+/// Writes `body` to a new file in each directory, and returns the time until all are durable under their names. As in
+/// the daemon, one sync makes the files durable that were renamed before it, and the contents of those that are renamed
+/// after it.
+fn write_files(dirs: &[PathBuf], body: &[u8]) -> Duration {
+    let (written, files) = mpsc::sync_channel(FILES_PER_SYNC);
+    time(|| {
+        std::thread::scope(|scope| {
+            for part in 0..WRITERS {
+                let written = written.clone();
+                scope.spawn(move || {
+                    for dir in dirs.iter().skip(part).step_by(WRITERS) {
+                        written.send((write_new(&dir.join(".floor"), body), dir)).expect("a thread that renames");
+                    }
+                });
+            }
+            drop(written);
+            rename_durably(&files);
+        });
+    })
+}
+
+fn write_new(path: &Path, body: &[u8]) -> File {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).expect("a new file");
+    file.write_all(body).expect("written");
+    file
+}
+
+fn rename_durably(files: &Receiver<(File, &PathBuf)>) {
+    while let Ok(first) = files.recv() {
+        let batch: Vec<_> = std::iter::once(first).chain(files.iter().take(FILES_PER_SYNC - 1)).collect();
+        rustix::fs::syncfs(&batch[0].0).expect("synced");
+        for (_, dir) in &batch {
+            fs::rename(dir.join(".floor"), dir.join("floor.json")).expect("renamed");
+        }
+    }
+    rustix::fs::sync();
 }
 
 /// Returns when the first context was saved, and when all were.

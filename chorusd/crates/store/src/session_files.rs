@@ -202,7 +202,10 @@ impl WrittenFile {
 }
 
 /// Writes a temporary file beside `target`.
-fn stage_file(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>) -> Result<StagedFile> {
+pub(super) fn stage_file(
+    target: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<String>,
+) -> Result<StagedFile> {
     let dir = target.parent().unwrap_or(Path::new("."));
     let temporary = dir.join(format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4()));
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);

@@ -114,7 +114,8 @@ impl DeadlineTimers {
         self.inner.lock().due(agent)
     }
 
-    /// Removes the timers that are due and returns their agents, each with its deadline.
+    /// Removes the timers that are due and returns their agents, each with its deadline, in the order of their ids: both
+    /// databases have indexes by agent, and neighbours in them share pages.
     #[must_use]
     pub fn take_due(&self, now: Ticks) -> Vec<(Uuid, Ticks)> {
         let mut inner = self.inner.lock();
@@ -126,6 +127,7 @@ impl DeadlineTimers {
                 due.push((agent, timer.due));
             }
         }
+        due.sort_unstable();
         due
     }
 
