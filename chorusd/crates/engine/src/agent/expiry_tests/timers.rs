@@ -46,9 +46,17 @@ fn ten_thousand_timers_of_one_instant_ring_together() {
         timers.set(agent(n), Some(Ticks(5)));
     }
     assert!(timers.take_due(Ticks(4)).is_empty());
-    let due = timers.take_due(Ticks(5));
-    assert!(due.len() == 10_000 && due.is_sorted());
+    assert_eq!(timers.take_due(Ticks(5)).len(), 10_000);
     assert!(timers.take_due(Ticks(6)).is_empty());
+}
+
+#[test]
+fn timers_that_are_due_come_in_the_order_of_the_agents() {
+    let timers = DeadlineTimers::default();
+    for (n, due) in [(3, 5), (1, 6), (2, 4), (4, 8)] {
+        timers.set(agent(n), Some(Ticks(due)));
+    }
+    assert_eq!(timers.take_due(Ticks(7)), [(agent(1), Ticks(6)), (agent(2), Ticks(4)), (agent(3), Ticks(5))]);
 }
 
 #[test]
