@@ -99,7 +99,7 @@ fn run_batches(files: &Receiver<QueuedFile>) {
 /// Files that have their final names, which are not synced yet.
 #[derive(Default)]
 struct RenamedFiles {
-    /// A file that was open before all of them were written: a sync through it reports every error since.
+    /// A file that has been open since the first of consecutive batches: a sync through it reports every error since.
     open_file: Option<File>,
     outcomes: Vec<(Result<WrittenFile>, Callback)>,
 }
