@@ -169,7 +169,7 @@ mod tests {
     use crate::session_files::stage_file;
 
     /// Stages a file; its outcome goes to `outcomes`.
-    fn stage(target: &Path, outcomes: &mpsc::Sender<Result<WrittenFile>>) -> QueuedFile {
+    fn stage(target: &Path, outcomes: &SyncSender<Result<WrittenFile>>) -> QueuedFile {
         let staged = stage_file(target, |out| out.write_all(b"{}").map(|()| String::new())).unwrap();
         let outcomes = outcomes.clone();
         (staged, Box::new(move |outcome| outcomes.send(outcome).unwrap()))
@@ -179,7 +179,7 @@ mod tests {
     fn a_sync_completes_the_batch_before_and_renames_the_next() {
         let dir = tempfile::tempdir().unwrap();
         let ([first, second], (reply, outcomes)) =
-            (["first", "second"].map(|name| dir.path().join(name)), mpsc::channel());
+            (["first", "second"].map(|name| dir.path().join(name)), mpsc::sync_channel(4));
         let renamed = RenamedFiles::default().sync_and_rename(vec![stage(&first, &reply)]);
         assert!(first.exists() && outcomes.try_recv().is_err(), "its name is not durable yet");
         let renamed = renamed.sync_and_rename(vec![stage(&second, &reply)]);
@@ -192,7 +192,8 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_renamed_takes_no_other_with_it() {
         let dir = tempfile::tempdir().unwrap();
-        let (taken, free, (reply, outcomes)) = (dir.path().join("taken"), dir.path().join("free"), mpsc::channel());
+        let (taken, free, (reply, outcomes)) =
+            (dir.path().join("taken"), dir.path().join("free"), mpsc::sync_channel(4));
         std::fs::create_dir(&taken).unwrap();
         let renamed = RenamedFiles::default().sync_and_rename(vec![stage(&taken, &reply), stage(&free, &reply)]);
         assert!(renamed.sync_and_rename(Vec::new()).is_empty());
