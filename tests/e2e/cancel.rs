@@ -6,27 +6,27 @@ use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Response;
 
-use crate::send::{MODELS, Rig, cancel, hear, record, send};
+use crate::send::{MODELS, cancel, hear, listen, record, send, start_fixture, start_with_model};
 
 #[test]
 fn what_came_is_kept_and_the_next_turn_works() {
     for model in MODELS {
-        let rig = Rig::on(model);
-        let mut client = rig.client();
-        let mut listener = rig.listener();
-        rig.answer(Response::text(["Half a "]).gate("never").then_text("sentence."));
-        let turn = rig.send_beside("Talk.");
+        let fixture = start_with_model(model);
+        let mut client = fixture.client();
+        let mut listener = listen(&fixture);
+        fixture.answer(Response::text(["Half a "]).gate("never").then_text("sentence."));
+        let turn = fixture.spawn_send("a", "Talk.");
         hear(&mut listener, "Half a ");
         let ended = cancel(&mut client).expect("a turn was running");
         assert_eq!(expect_error_kind(turn.join().expect("the client")), ErrorKind::Interrupted);
-        rig.server.wait_for_hang_ups(1);
+        fixture.models().wait_for_hang_ups(1);
         assert_eq!(record(&mut client)[1], (Role::Assistant, "Half a ".to_owned()));
         assert!(client.messages("a")[1].interrupted);
-        let shown = chorusctl(&rig.home, ["context", "show"]).expect_success();
+        let shown = chorusctl(&fixture.home, ["context", "show"]).expect_success();
         assert!(shown.contains("· cut off"), "{shown}");
-        let told = &rig.wait_for(EventType::TurnInterrupted, 1)[0].data;
+        let told = &fixture.wait_for_events(EventType::TurnInterrupted, 1)[0].data;
         assert_eq!(told["turn_id"], ended.to_string());
-        rig.say("Whole.");
+        fixture.reply("Whole.");
         assert_eq!(send(&mut client, "Again.").expect("a turn").reply, "Whole.");
         assert!(!client.messages("a")[3].interrupted);
         assert_eq!(cancel(&mut client), None);
@@ -35,45 +35,45 @@ fn what_came_is_kept_and_the_next_turn_works() {
 
 #[test]
 fn anybody_ends_a_turn_from_the_command_line_and_sees_that_it_runs() {
-    let rig = Rig::new();
-    let mut client = rig.client();
+    let fixture = start_fixture();
+    let mut client = fixture.client();
     assert_eq!(client.agent_status("a").turn, None);
-    let none = chorusctl(&rig.home, ["cancel", "a"]);
+    let none = chorusctl(&fixture.home, ["cancel", "a"]);
     assert_eq!(none.status, 5, "{}", none.stderr);
     for (gate, cancel) in [("first", &["cancel", "a"][..]), ("second", &["--agent", "a", "send", "--cancel"])] {
-        rig.answer(Response::text(["Half a "]).gate(gate).then_text("sentence."));
-        let turn = rig.send_beside("Talk.");
-        rig.server.wait_for_gate(gate);
-        let waits = rig.send_beside("Another.");
+        fixture.answer(Response::text(["Half a "]).gate(gate).then_text("sentence."));
+        let turn = fixture.spawn_send("a", "Talk.");
+        fixture.models().wait_for_gate(gate);
+        let waits = fixture.spawn_send("a", "Another.");
         let queued = || client.agent_status("a").turn.filter(|turn| turn.waiting == 1);
         let shown = chorus_tests::wait_until("the second turn", chorus_tests::DEADLINE, queued);
         assert_eq!(shown.step, 1);
-        let table = chorusctl(&rig.home, ["status"]).expect_success();
+        let table = chorusctl(&fixture.home, ["status"]).expect_success();
         assert!(table.contains("TURN") && table.contains("step 1, ") && table.contains("1 waiting"), "{table}");
-        rig.say("The other.");
-        let said = chorusctl(&rig.home, cancel.iter().copied()).expect_success();
+        fixture.reply("The other.");
+        let said = chorusctl(&fixture.home, cancel.iter().copied()).expect_success();
         assert!(said.contains(&shown.turn_id.to_string()), "{said}");
         assert_eq!(expect_error_kind(turn.join().expect("the client")), ErrorKind::Interrupted);
         assert_eq!(waits.join().expect("the client").expect("it waited, and goes on").reply, "The other.");
     }
-    let json = chorusctl(&rig.home, ["--json", "cancel", "a"]);
+    let json = chorusctl(&fixture.home, ["--json", "cancel", "a"]);
     assert_eq!((json.status, json.stdout.trim()), (5, r#"{"turn_id":null}"#));
     assert_eq!(client.agent_status("a").turn, None);
 }
 
 #[test]
 fn what_would_take_the_context_away_is_busy_meanwhile() {
-    let rig = Rig::new();
-    let mut client = rig.client();
-    rig.answer(Response::text(["A"]).gate("end").then_text("B"));
-    let turn = rig.send_beside("Go.");
-    rig.server.wait_for_gate("end");
+    let fixture = start_fixture();
+    let mut client = fixture.client();
+    fixture.answer(Response::text(["A"]).gate("end").then_text("B"));
+    let turn = fixture.spawn_send("a", "Go.");
+    fixture.models().wait_for_gate("end");
     let agent = || Some("a".to_owned());
     let clear = client.call::<Clear>(&ClearParams { agent: agent(), save: false });
     assert_eq!(expect_error_kind(clear), ErrorKind::Busy);
     let rewind = client.call::<Rewind>(&RewindParams { agent: agent(), n: None, undo: false });
     assert_eq!(expect_error_kind(rewind), ErrorKind::Busy);
-    rig.server.open_gate("end");
+    fixture.models().open_gate("end");
     assert_eq!(turn.join().expect("the client").expect("a turn").reply, "AB");
     client.call::<Clear>(&ClearParams { agent: agent(), save: false }).expect("cleared");
 }

@@ -9,18 +9,6 @@ use chorus_tests::{Daemon, RawConnection};
 
 use crate::home;
 
-/// All kept events after number `after`.
-pub fn events(client: &mut Client, after: u64) -> Vec<Event> {
-    let mut all = Vec::new();
-    let mut after = Some(after);
-    while after.is_some() {
-        let page = client.call::<List>(&ListParams { after, limit: None }).expect("events.list");
-        all.extend(page.events);
-        after = page.next;
-    }
-    all
-}
-
 fn next(client: &mut Client) -> Event {
     let (method, params) = client.next_notification().expect("a notification");
     assert_eq!(method, "event");
@@ -51,7 +39,7 @@ fn numbers_go_on_over_restarts_without_gaps() {
     client.save("a", "both");
     daemon.terminate();
     let daemon = Daemon::start(&home);
-    let found = events(&mut daemon.client(), 0);
+    let found = daemon.client().events(0);
     let numbers: Vec<u64> = found.iter().map(|event| event.seq).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
     let kinds: Vec<_> = found.iter().map(|event| event.kind).collect();

@@ -1,7 +1,7 @@
 //! Short forms of the calls that nearly every test makes.
 
-use chorus_proto::methods::{agent, context, daemon, session};
-use chorus_proto::{Agent, CallError, Client, ErrorKind, Message, NewMessage, Role, Session};
+use chorus_proto::methods::{agent, context, daemon, events, session};
+use chorus_proto::{Agent, CallError, Client, ErrorKind, Event, Message, NewMessage, Role, Session};
 
 /// Short forms of requests; they panic if the daemon answers with an error.
 pub trait ClientExt {
@@ -16,6 +16,8 @@ pub trait ClientExt {
     fn history(&mut self, agent: &str) -> Vec<Session>;
     fn get_session(&mut self, agent: &str, selector: &str) -> (Session, Vec<Message>);
     fn restore(&mut self, agent: &str, selector: &str) -> context::RestoreResult;
+    /// All kept events after number `after`.
+    fn events(&mut self, after: u64) -> Vec<Event>;
 }
 
 impl ClientExt for Client {
@@ -112,6 +114,17 @@ impl ClientExt for Client {
         let params =
             context::RestoreParams { agent: Some(agent.into()), session: selector.into(), ..Default::default() };
         self.call::<context::Restore>(&params).expect("context.restore")
+    }
+
+    fn events(&mut self, after: u64) -> Vec<Event> {
+        let mut all = Vec::new();
+        let mut after = Some(after);
+        while after.is_some() {
+            let page = self.call::<events::List>(&events::ListParams { after, limit: None }).expect("events.list");
+            all.extend(page.events);
+            after = page.next;
+        }
+        all
     }
 }
 

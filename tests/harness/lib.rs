@@ -11,6 +11,7 @@ pub mod daemon;
 pub mod discord;
 pub mod export_checks;
 pub mod fake_daemon;
+pub mod fixture;
 pub mod frozen_disk;
 pub mod fuzz;
 pub mod gate;
@@ -33,6 +34,7 @@ pub mod wait;
 
 pub use ctl::Output;
 pub use daemon::Daemon;
+pub use fixture::{Fixture, RunningTurn};
 pub use gate::Gate;
 pub use home::{Bins, Home};
 pub use in_process::InProcessDaemon;

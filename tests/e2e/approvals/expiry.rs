@@ -8,10 +8,12 @@ use chorus_proto::methods::send::{Cancel, CancelParams, Send, SendParams};
 use chorus_proto::{ErrorKind, Trigger};
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::model_server::{ModelServer, Response};
-use chorus_tests::{DEADLINE, Daemon, InProcessDaemon, ManualClock, wait_until};
+use chorus_tests::{DEADLINE, InProcessDaemon, ManualClock, wait_until};
 use jiff::Timestamp;
 
-use super::{Rig, agent, approve, audit, calls_of, config, list, open, results};
+use super::{
+    agent, approve, ask, ask_for_two_agents, audit, calls_of, config, decisions, list, open, results, start_fixture,
+};
 use crate::context::idle::timeout::notices;
 use crate::home;
 
@@ -52,48 +54,45 @@ fn what_nobody_answers_in_time_is_denied_and_no_idle_timer_fires_meanwhile() {
 
 #[test]
 fn a_turn_that_is_cancelled_takes_its_questions_with_it() {
-    let rig = Rig::new();
-    let (asked, turn) = rig.asked(3);
-    let mut client = rig.client();
+    let fixture = start_fixture();
+    let (asked, turn) = ask(&fixture, 3);
+    let mut client = fixture.client();
     client.call::<Cancel>(&CancelParams { agent: Some("a".into()), turn_id: None }).expect("cancelled");
     assert_eq!(expect_error_kind(turn.join().expect("the client")), ErrorKind::Interrupted);
     assert!(list(&mut client).is_empty());
     for asked in &asked {
         assert_eq!(expect_error_kind(approve(&mut client, &asked.id)), ErrorKind::Conflict);
     }
-    let results = rig.results("a");
+    let results = results(&mut fixture.client(), "a");
     assert!(results.len() == 3 && results.iter().all(|(is_error, _)| *is_error), "{results:?}");
     assert!(results[0].1.contains("the turn ended") && results[2].1.contains("was cancelled"), "{results:?}");
-    assert_eq!(rig.decisions(), ["ask", "withdrawn"]);
+    assert_eq!(decisions(&fixture), ["ask", "withdrawn"]);
 }
 
 #[test]
 fn a_stop_while_somebody_is_asked_saves_and_ends_in_time() {
-    let rig = Rig::new();
-    let (asked, turn) = rig.asked(2);
-    let Rig { server, home, daemon } = rig;
+    let mut fixture = start_fixture();
+    let (asked, turn) = ask(&fixture, 2);
     let begun = Instant::now();
-    assert!(daemon.terminate().success());
+    assert!(fixture.stop().success());
     assert!(begun.elapsed() < Duration::from_secs(10));
     assert!(turn.join().expect("the client").is_err());
-    let daemon = Daemon::start(&home);
-    let mut client = daemon.client();
+    fixture.start();
+    let mut client = fixture.client();
     let sessions = client.history("a");
     assert_eq!((sessions.len(), sessions[0].header.trigger), (1, Trigger::Shutdown));
     assert_eq!(results(&mut client, "a").len(), 2, "each call has its result");
     assert_eq!(expect_error_kind(approve(&mut client, &asked[0].id)), ErrorKind::Conflict);
-    drop(server);
 }
 
 #[test]
 fn after_a_crash_what_was_asked_is_denied_and_the_call_has_its_result() {
-    let rig = Rig::new();
-    let (asked, turn) = rig.asked(1);
-    let Rig { server, home, daemon } = rig;
-    daemon.kill9();
+    let mut fixture = start_fixture();
+    let (asked, turn) = ask(&fixture, 1);
+    fixture.kill();
     assert!(turn.join().expect("the client").is_err());
-    let daemon = Daemon::start(&home);
-    let mut client = daemon.client();
+    fixture.start();
+    let mut client = fixture.client();
     assert!(list(&mut client).is_empty());
     let refused = approve(&mut client, &asked[0].id);
     assert!(matches!(&refused, Err(error) if error.to_string().contains("started anew")), "{refused:?}");
@@ -103,47 +102,51 @@ fn after_a_crash_what_was_asked_is_denied_and_the_call_has_its_result() {
     let rows = audit(&mut client);
     let last = rows.last().expect("a row");
     assert_eq!((&*last.decision, &*last.rule), ("withdrawn", "the daemon was started anew"));
-    drop(server);
 }
 
 #[test]
 fn other_permissions_close_what_was_asked_under_the_old_ones() {
-    let rig = Rig::new();
-    let (turn, other) = rig.both_asked(2);
-    let (of_b, asked): (Vec<_>, Vec<_>) = open(&mut rig.client(), 2).into_iter().partition(|asked| asked.agent == "b");
+    let fixture = start_fixture();
+    let (turn, other) = ask_for_two_agents(&fixture, 2);
+    let (of_b, asked): (Vec<_>, Vec<_>) =
+        open(&mut fixture.client(), 2).into_iter().partition(|asked| asked.agent == "b");
     let set = |key: &str, value: &str| {
         let params = ConfigParams { name: "a".into(), key: Some(key.into()), value: Some(value.into()) };
-        rig.client().call::<Config>(&params).expect("set");
+        fixture.client().call::<Config>(&params).expect("set");
     };
     set("idle_timeout", "2h");
     set("permissions", "asking");
-    assert_eq!(list(&mut rig.client()).len(), 2, "they are the same as before");
+    assert_eq!(list(&mut fixture.client()).len(), 2, "they are the same as before");
     set("permissions", "locked");
     assert_eq!(turn.join().expect("the client").expect("a turn").reply, "Done.");
-    let results = rig.results("a");
+    let results = results(&mut fixture.client(), "a");
     // What comes behind it is judged by the new ones.
     assert!(results[0].0 && results[0].1.contains("were changed") && !results[1].0, "{results:?}");
     for asked in &asked {
-        assert_eq!(expect_error_kind(approve(&mut rig.client(), &asked.id)), ErrorKind::Conflict);
+        assert_eq!(expect_error_kind(approve(&mut fixture.client(), &asked.id)), ErrorKind::Conflict);
     }
-    assert_eq!(list(&mut rig.client()), of_b);
-    approve(&mut rig.client(), &of_b[0].id).expect("heard");
+    assert_eq!(list(&mut fixture.client()), of_b);
+    approve(&mut fixture.client(), &of_b[0].id).expect("heard");
     other.join().expect("the client").expect("a turn");
-    assert_eq!(rig.decisions()[2..], ["changed", "changed", "withdrawn", "allow", "approved"]);
+    assert_eq!(decisions(&fixture)[2..], ["changed", "changed", "withdrawn", "allow", "approved"]);
 }
 
 #[test]
 fn an_edit_of_agent_json_closes_it_before_anybody_can_answer() {
     for always in [false, true] {
-        let rig = Rig::new();
-        let (asked, turn) = rig.asked(1);
-        let path = rig.home.agent_dir("a").join("agent.json");
+        let fixture = start_fixture();
+        let (asked, turn) = ask(&fixture, 1);
+        let path = fixture.home.agent_dir("a").join("agent.json");
         let text = std::fs::read_to_string(&path).expect("agent.json");
         std::fs::write(&path, text.replace("\"asking\"", "\"locked\"")).expect("written");
         let params = ApproveParams { id: asked[0].id.clone(), always, ..Default::default() };
-        assert_eq!(expect_error_kind(rig.client().call::<Approve>(&params)), ErrorKind::Conflict);
+        assert_eq!(expect_error_kind(fixture.client().call::<Approve>(&params)), ErrorKind::Conflict);
         turn.join().expect("the client").expect("a turn");
-        assert!(rig.results("a")[0].1.contains("were changed"), "{:?}", rig.results("a"));
-        assert_eq!(rig.decisions(), ["ask", "withdrawn"]);
+        assert!(
+            results(&mut fixture.client(), "a")[0].1.contains("were changed"),
+            "{:?}",
+            results(&mut fixture.client(), "a")
+        );
+        assert_eq!(decisions(&fixture), ["ask", "withdrawn"]);
     }
 }

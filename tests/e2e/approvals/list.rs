@@ -6,13 +6,13 @@ use chorus_tests::client_ext::expect_error_kind;
 use chorus_tests::ctl::chorusctl;
 use serde_json::Value;
 
-use super::{Rig, approve, open};
+use super::{approve, ask, open, start_fixture};
 
 #[test]
 fn pages_have_all_and_the_command_line_joins_them() {
-    let rig = Rig::new();
-    let mut client = rig.client();
-    let (_, turn) = rig.asked(3);
+    let fixture = start_fixture();
+    let mut client = fixture.client();
+    let (_, turn) = ask(&fixture, 3);
     for _ in 0..2 {
         let asked = open(&mut client, 1).remove(0);
         approve(&mut client, &asked.id).expect("heard");
@@ -29,14 +29,14 @@ fn pages_have_all_and_the_command_line_joins_them() {
     assert_eq!((pages, statuses), (2, vec![Status::Approved, Status::Approved, Status::Open]));
     let none = ListParams { limit: Some(0), ..Default::default() };
     assert_eq!(expect_error_kind(client.call::<List>(&none)), ErrorKind::InvalidParams);
-    let json = chorusctl(&rig.home, ["--json", "approvals", "list", "--all"]).expect_json();
+    let json = chorusctl(&fixture.home, ["--json", "approvals", "list", "--all"]).expect_json();
     let ids: Vec<&str> =
         json["approvals"].as_array().expect("a list").iter().filter_map(|one| one["id"].as_str()).collect();
     assert_eq!(ids, found.iter().map(|approval| approval.id.as_str()).collect::<Vec<_>>());
-    let lines = chorusctl(&rig.home, ["--format", "jsonl", "approvals", "list", "--all"]).expect_success();
+    let lines = chorusctl(&fixture.home, ["--format", "jsonl", "approvals", "list", "--all"]).expect_success();
     let first: Value = serde_json::from_str(lines.lines().next().expect("a line")).expect("JSON");
     assert_eq!((lines.lines().count(), &first["id"]), (3, &Value::from(ids[0])));
-    let text = chorusctl(&rig.home, ["approvals", "list", "--all"]).expect_success();
+    let text = chorusctl(&fixture.home, ["approvals", "list", "--all"]).expect_success();
     assert!(found.iter().all(|approval| text.contains(&approval.id)), "{text}");
     approve(&mut client, &found[2].id).expect("heard");
     turn.join().expect("the client").expect("a turn");

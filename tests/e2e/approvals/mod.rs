@@ -16,11 +16,12 @@ use chorus_proto::methods::approvals::{
     Approval, Approve, ApproveParams, ApproveResult, Deny, DenyParams, List, ListParams,
 };
 use chorus_proto::methods::audit::{Audit, AuditParams, AuditRow};
-use chorus_proto::methods::send::{Send, SendParams, SendResult};
+use chorus_proto::methods::send::SendResult;
 use chorus_proto::{CallError, Client, Role};
+use chorus_tests::Fixture;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::{ModelServer, Response};
-use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
+use chorus_tests::{DEADLINE, wait_until};
 use serde_json::json;
 
 use crate::home;
@@ -32,78 +33,48 @@ const ASKING: &str = "[permissions.asking]\nask = [\"tool:list_models:.*\"]\nall
 /// How a turn beside the test ends.
 type Turn = JoinHandle<Result<SendResult, CallError>>;
 
-/// A daemon with a model, and agents that are asked about `list_models`.
-pub struct Rig {
-    pub server: ModelServer,
-    pub home: Home,
-    pub daemon: Daemon,
+/// Starts a daemon with a model, and the agent `a`, which is asked about `list_models`.
+pub fn start_fixture() -> Fixture {
+    start_fixture_of("asking")
 }
 
-impl Rig {
-    pub fn new() -> Self {
-        Self::of("asking")
-    }
+/// Gives `a` other permissions.
+pub fn start_fixture_of(permissions: &str) -> Fixture {
+    let fixture = Fixture::builder(home()).models().tables(ASKING).start();
+    fixture.create_agent("a", Some(permissions));
+    fixture
+}
 
-    /// `a` has these permissions.
-    pub fn of(permissions: &str) -> Self {
-        let (server, home) = (ModelServer::start(), home());
-        let daemon = Daemon::start_with(&home, &config(&server, ""));
-        let rig = Self { server, home, daemon };
-        agent_of(&mut rig.client(), "a", permissions);
-        rig
-    }
+/// The model's next answers: so many calls at once, then a word.
+pub fn queue_calls(fixture: &Fixture, calls: usize) {
+    fixture.models().anthropic().queue(calls_of(calls));
+    fixture.models().anthropic().queue(Response::text(["Done."]));
+}
 
-    pub fn agent(&self, name: &str) {
-        agent(&mut self.client(), name);
-    }
+/// A turn of `a` that wants so many answers, one after the other, and waits for the first.
+pub fn ask(fixture: &Fixture, count: usize) -> (Vec<Approval>, Turn) {
+    queue_calls(fixture, count);
+    let turn = fixture.spawn_send("a", "Which are there?");
+    (open(&mut fixture.client(), 1), turn)
+}
 
-    pub fn client(&self) -> Client {
-        self.daemon.client()
-    }
+/// A turn of `a` that wants so many answers, and one of a new agent `b` that wants one.
+pub fn ask_for_two_agents(fixture: &Fixture, count: usize) -> (Turn, Turn) {
+    agent(&mut fixture.client(), "b");
+    let mut client = fixture.client();
+    fixture.models().anthropic().queue(calls_of(count));
+    let one = fixture.spawn_send("a", "Which are there?");
+    open(&mut client, 1);
+    fixture.models().anthropic().queue(calls_of(1));
+    let other = fixture.spawn_send("b", "And of b?");
+    open(&mut client, 2);
+    fixture.models().anthropic().set_fallback(Response::text(["Done."]));
+    (one, other)
+}
 
-    /// The model's next answers: so many calls at once, then a word.
-    pub fn script(&self, calls: usize) {
-        self.server.anthropic().queue(calls_of(calls));
-        self.server.anthropic().queue(Response::text(["Done."]));
-    }
-
-    /// A turn that goes on beside the test.
-    pub fn send_beside(&self, agent: &str, text: &str) -> Turn {
-        let mut client = self.client();
-        let params = SendParams { agent: Some(agent.into()), text: text.into(), ..Default::default() };
-        std::thread::spawn(move || client.call::<Send>(&params))
-    }
-
-    /// A turn of `a` that wants so many answers, one after the other, and waits for the first.
-    pub fn asked(&self, count: usize) -> (Vec<Approval>, Turn) {
-        self.script(count);
-        let turn = self.send_beside("a", "Which are there?");
-        (open(&mut self.client(), 1), turn)
-    }
-
-    /// A turn of `a` that wants so many answers, and one of a new agent `b` that wants one.
-    pub fn both_asked(&self, count: usize) -> (Turn, Turn) {
-        self.agent("b");
-        let mut client = self.client();
-        self.server.anthropic().queue(calls_of(count));
-        let one = self.send_beside("a", "Which are there?");
-        open(&mut client, 1);
-        self.server.anthropic().queue(calls_of(1));
-        let other = self.send_beside("b", "And of b?");
-        open(&mut client, 2);
-        self.server.anthropic().set_fallback(Response::text(["Done."]));
-        (one, other)
-    }
-
-    /// Results in the record of an agent: whether each is an error, and what it says.
-    pub fn results(&self, agent: &str) -> Vec<(bool, String)> {
-        results(&mut self.client(), agent)
-    }
-
-    /// The decisions in the audit log.
-    pub fn decisions(&self) -> Vec<String> {
-        audit(&mut self.client()).into_iter().map(|row| row.decision).collect()
-    }
+/// The decisions in the audit log.
+pub fn decisions(fixture: &Fixture) -> Vec<String> {
+    audit(&mut fixture.client()).into_iter().map(|row| row.decision).collect()
 }
 
 pub fn config(server: &ModelServer, top: &str) -> String {

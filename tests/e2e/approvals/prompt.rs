@@ -1,25 +1,26 @@
 //! The question at a terminal, of `send` and of `chat`.
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_tests::Fixture;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, InteractiveCommand, wait_until};
 use serde_json::json;
 
-use super::{ACTION, Rig, approve, calls_of, list};
+use super::{ACTION, approve, calls_of, decisions, list, queue_calls, results, start_fixture};
 
 const QUESTION: &str = "approve? [y] once, [a] always exactly this, [N] no: ";
 
-fn send(rig: &Rig) -> InteractiveCommand {
-    let mut command = rig.home.command(rig.home.bins.chorusctl);
+fn send(fixture: &Fixture) -> InteractiveCommand {
+    let mut command = fixture.home.command(fixture.home.bins.chorusctl);
     command.args(["--agent", "a", "send", "Which are there?"]);
     InteractiveCommand::on_terminal(&command)
 }
 
 /// A turn at a terminal, at its question.
-fn asked(rig: &Rig) -> InteractiveCommand {
-    rig.script(1);
-    let running = send(rig);
+fn asked(fixture: &Fixture) -> InteractiveCommand {
+    queue_calls(fixture, 1);
+    let running = send(fixture);
     running.stdout.wait_for(QUESTION);
     running
 }
@@ -31,8 +32,8 @@ fn end(mut running: InteractiveCommand) -> (i32, String) {
 
 #[test]
 fn the_whole_action_is_shown_and_y_does_it_once() {
-    let rig = Rig::new();
-    let mut running = asked(&rig);
+    let fixture = start_fixture();
+    let mut running = asked(&fixture);
     let shown = running.stdout.text();
     assert!(shown.contains("a asks; ") && shown.contains("left to answer"), "{shown}");
     assert!(shown.contains(&format!("  │ {ACTION}\r\n")) && shown.contains("because: ask[0]"), "{shown}");
@@ -41,40 +42,40 @@ fn the_whole_action_is_shown_and_y_does_it_once() {
     let (status, out) = end(running);
     assert_eq!(status, 0, "{out}");
     assert!(!out.contains("elsewhere"), "{out}");
-    assert!(!rig.results("a")[0].0);
-    assert_eq!(rig.decisions(), ["ask", "approved"]);
+    assert!(!results(&mut fixture.client(), "a")[0].0);
+    assert_eq!(decisions(&fixture), ["ask", "approved"]);
 }
 
 #[test]
 fn nothing_is_no_and_so_is_the_end_of_the_input() {
     for keys in ["\r", "n\r", "\u{4}"] {
-        let rig = Rig::new();
-        let mut running = asked(&rig);
+        let fixture = start_fixture();
+        let mut running = asked(&fixture);
         running.type_and_wait(keys, "Done.");
         assert_eq!(end(running).0, 0);
-        assert_eq!(rig.decisions(), ["ask", "refused"], "{keys:?}");
+        assert_eq!(decisions(&fixture), ["ask", "refused"], "{keys:?}");
     }
 }
 
 #[test]
 fn a_is_always_and_says_what_it_changed() {
-    let rig = Rig::new();
-    let mut running = asked(&rig);
+    let fixture = start_fixture();
+    let mut running = asked(&fixture);
     let shown = running.type_and_wait("a\r", "Done.");
     assert!(shown.contains("from now on a may do exactly this without asking"), "{shown}");
     assert!(shown.contains("made from asking"), "{shown}");
     assert_eq!(end(running).0, 0);
-    rig.script(1);
-    let (status, out) = end(send(&rig));
+    queue_calls(&fixture, 1);
+    let (status, out) = end(send(&fixture));
     assert!(status == 0 && out.contains("Done.") && !out.contains("approve?"), "{out}");
 }
 
 #[test]
 fn an_answer_from_elsewhere_takes_the_question_back() {
-    let rig = Rig::new();
-    let running = asked(&rig);
-    let id = list(&mut rig.client()).remove(0).id;
-    chorusctl(&rig.home, ["approvals", "approve", &id]).expect_success();
+    let fixture = start_fixture();
+    let running = asked(&fixture);
+    let id = list(&mut fixture.client()).remove(0).id;
+    chorusctl(&fixture.home, ["approvals", "approve", &id]).expect_success();
     let (status, out) = end(running);
     assert_eq!(status, 0, "{out}");
     assert!(out.contains("approved elsewhere, by owner\r\n") && out.contains("Done."), "{out}");
@@ -82,37 +83,37 @@ fn an_answer_from_elsewhere_takes_the_question_back() {
 
 #[test]
 fn ctrl_c_at_the_question_ends_the_turn() {
-    let rig = Rig::new();
-    let mut running = asked(&rig);
+    let fixture = start_fixture();
+    let mut running = asked(&fixture);
     running.type_text("\u{3}");
     let (status, out) = end(running);
     assert_eq!(status, 1, "{out}");
     assert!(out.contains("the turn was cancelled"), "{out}");
-    assert_eq!(rig.decisions(), ["ask", "withdrawn"]);
+    assert_eq!(decisions(&fixture), ["ask", "withdrawn"]);
 }
 
 #[test]
 fn questions_come_one_after_the_other_and_what_is_said_meanwhile_waits() {
-    let rig = Rig::new();
-    rig.script(2);
-    let mut running = send(&rig);
+    let fixture = start_fixture();
+    queue_calls(&fixture, 2);
+    let mut running = send(&fixture);
     running.stdout.wait_for(QUESTION);
     let shown = running.type_and_wait("y\r", QUESTION);
     assert!(!shown.contains("Done."), "{shown}");
     running.type_and_wait("n\r", "Done.");
     assert_eq!(end(running).0, 0);
-    assert_eq!(rig.decisions(), ["ask", "approved", "ask", "refused"]);
+    assert_eq!(decisions(&fixture), ["ask", "approved", "ask", "refused"]);
 }
 
 #[test]
 fn where_it_cannot_be_for_ever_that_is_not_offered() {
-    let rig = Rig::new();
+    let fixture = start_fixture();
     let rules: Vec<String> = (0..999).map(|n| format!("tool:view:{n}")).collect();
     let permissions = json!({"ask": ["tool:list_models:.*"], "allow": rules});
     let params = ConfigParams { name: "a".into(), key: Some("permissions".into()), value: Some(permissions) };
-    rig.client().call::<Config>(&params).expect("set");
-    rig.script(1);
-    let mut running = send(&rig);
+    fixture.client().call::<Config>(&params).expect("set");
+    queue_calls(&fixture, 1);
+    let mut running = send(&fixture);
     running.stdout.wait_for("approve? [y] once, [N] no: ");
     running.type_and_wait("a\r", "it cannot be approved for ever: the profile has 1000 rules");
     running.type_and_wait("y\r", "Done.");
@@ -121,21 +122,21 @@ fn where_it_cannot_be_for_ever_that_is_not_offered() {
 
 #[test]
 fn without_a_terminal_it_says_that_it_waits_and_how_to_answer() {
-    let rig = Rig::new();
-    rig.script(1);
-    let mut command = rig.home.command(rig.home.bins.chorusctl);
+    let fixture = start_fixture();
+    queue_calls(&fixture, 1);
+    let mut command = fixture.home.command(fixture.home.bins.chorusctl);
     command.args(["--agent", "a", "send", "Which are there?"]);
     let mut running = InteractiveCommand::piped(command);
     running.close_input();
     running.stderr.wait_for("chorusctl approvals approve ");
-    let id = list(&mut rig.client()).remove(0).id;
+    let id = list(&mut fixture.client()).remove(0).id;
     assert!(
         running
             .stderr
             .text()
             .contains(&format!("hint: chorusctl approvals approve {id}, or chorusctl approvals deny {id}"))
     );
-    approve(&mut rig.client(), &id).expect("heard");
+    approve(&mut fixture.client(), &id).expect("heard");
     let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out), (Some(0), "Done.\n"), "{err}");
     assert!(err.contains(&format!("{id}: approved, by owner")), "{err}");
@@ -143,15 +144,15 @@ fn without_a_terminal_it_says_that_it_waits_and_how_to_answer() {
 
 #[test]
 fn pieces_for_scripts_have_the_question_and_its_answer() {
-    let rig = Rig::new();
-    rig.script(1);
-    let mut command = rig.home.command(rig.home.bins.chorusctl);
+    let fixture = start_fixture();
+    queue_calls(&fixture, 1);
+    let mut command = fixture.home.command(fixture.home.bins.chorusctl);
     command.args(["--agent", "a", "--format", "jsonl", "send", "Which are there?"]);
     let mut running = InteractiveCommand::piped(command);
     running.close_input();
     running.stdout.wait_for("\"ask\"");
-    let asked = list(&mut rig.client()).remove(0);
-    approve(&mut rig.client(), &asked.id).expect("heard");
+    let asked = list(&mut fixture.client()).remove(0);
+    approve(&mut fixture.client(), &asked.id).expect("heard");
     let (status, out, err) = running.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{err}");
     let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -163,10 +164,10 @@ fn pieces_for_scripts_have_the_question_and_its_answer() {
 
 #[test]
 fn a_conversation_asks_and_goes_on() {
-    let rig = Rig::new();
-    rig.server.anthropic().queue(calls_of(1));
-    rig.server.anthropic().queue(Response::text(["Two of them."]));
-    let mut command = rig.home.command(rig.home.bins.chorusctl);
+    let fixture = start_fixture();
+    fixture.models().anthropic().queue(calls_of(1));
+    fixture.models().anthropic().queue(Response::text(["Two of them."]));
+    let mut command = fixture.home.command(fixture.home.bins.chorusctl);
     command.args(["--agent", "a", "chat"]);
     let mut running = InteractiveCommand::on_terminal(&command);
     let prompt = "a> \r\u{1b}[3C\u{1b}[?2026l";
@@ -177,5 +178,5 @@ fn a_conversation_asks_and_goes_on() {
     running.type_text("\u{4}");
     let (status, out, _) = running.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{out}");
-    wait_until("the log", DEADLINE, || (rig.decisions() == ["ask", "approved"]).then_some(()));
+    wait_until("the log", DEADLINE, || (decisions(&fixture) == ["ask", "approved"]).then_some(()));
 }

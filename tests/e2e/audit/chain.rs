@@ -2,30 +2,31 @@
 
 use chorus_proto::methods::audit::{Verify, VerifyParams, VerifyResult};
 use chorus_tests::Daemon;
+use chorus_tests::Fixture;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use rusqlite::types::ValueRef;
 use sha2::{Digest as _, Sha256};
 
-use crate::approvals::{Rig, audit, in_catalog};
+use crate::approvals::{audit, in_catalog, queue_calls, results, start_fixture_of};
 use crate::home;
 
 /// So many decisions.
-pub fn decided(count: usize) -> Rig {
-    let rig = Rig::of("open");
-    rig.script(count);
-    rig.send_beside("a", "Which are there?").join().expect("the client").expect("a turn");
-    rig
+pub fn decided(count: usize) -> Fixture {
+    let fixture = start_fixture_of("open");
+    queue_calls(&fixture, count);
+    fixture.spawn_send("a", "Which are there?").join().expect("the client").expect("a turn");
+    fixture
 }
 
-pub fn verify(rig: &Rig) -> VerifyResult {
-    rig.client().call::<Verify>(&VerifyParams {}).expect("audit.verify")
+pub fn verify(fixture: &Fixture) -> VerifyResult {
+    fixture.client().call::<Verify>(&VerifyParams {}).expect("audit.verify")
 }
 
 #[test]
 fn another_program_can_verify_it_by_the_page() {
-    let rig = decided(3);
-    let database = rusqlite::Connection::open(rig.home.path.join("db/chorus.db")).expect("the catalog");
+    let fixture = decided(3);
+    let database = rusqlite::Connection::open(fixture.home.path.join("db/chorus.db")).expect("the catalog");
     let columns = "id, at, agent_id, agent_name, turn_id, action, decision, rule, user, old, new, hash";
     let mut statement = database.prepare(&format!("SELECT {columns} FROM audit_log ORDER BY id")).expect("a query");
     let mut rows = statement.query([]).expect("rows");
@@ -56,14 +57,14 @@ fn another_program_can_verify_it_by_the_page() {
     }
     assert_eq!(count, 3);
     let newest: String = before.iter().map(|byte| format!("{byte:02x}")).collect();
-    let verified = verify(&rig);
+    let verified = verify(&fixture);
     assert_eq!((verified.rows, verified.intact, verified.head), (3, true, Some(newest)));
 }
 
 #[test]
 fn any_change_is_found_where_it_is() {
-    let rig = decided(4);
-    in_catalog(&rig.home.path, "CREATE TABLE kept AS SELECT * FROM audit_log");
+    let fixture = decided(4);
+    in_catalog(&fixture.home.path, "CREATE TABLE kept AS SELECT * FROM audit_log");
     for (change, at) in [
         ("UPDATE audit_log SET decision = 'deny' WHERE id = 2", Some(2)),
         ("UPDATE audit_log SET action = action || ' ' WHERE id = 1", Some(1)),
@@ -81,36 +82,35 @@ fn any_change_is_found_where_it_is() {
         ("DELETE FROM audit_log WHERE id > 2", None),
         ("DELETE FROM audit_log", None),
     ] {
-        assert!(verify(&rig).intact);
-        in_catalog(&rig.home.path, change);
-        let found = verify(&rig);
+        assert!(verify(&fixture).intact);
+        in_catalog(&fixture.home.path, change);
+        let found = verify(&fixture);
         assert_eq!((found.intact, found.broken_at), (false, at), "{change}: {found:?}");
-        in_catalog(&rig.home.path, "DELETE FROM audit_log; INSERT INTO audit_log SELECT * FROM kept");
+        in_catalog(&fixture.home.path, "DELETE FROM audit_log; INSERT INTO audit_log SELECT * FROM kept");
     }
 }
 
 #[test]
 fn what_does_not_fit_is_said_by_verify_and_by_doctor() {
-    let rig = decided(4);
+    let fixture = decided(4);
     for change in ["UPDATE audit_log SET user = '' WHERE id = 3", "DELETE FROM audit_log WHERE id > 2"] {
-        in_catalog(&rig.home.path, change);
-        let said = chorusctl(&rig.home, ["audit", "verify"]);
+        in_catalog(&fixture.home.path, change);
+        let said = chorusctl(&fixture.home, ["audit", "verify"]);
         said.expect_failure_with_hint(1);
-        let json = chorusctl(&rig.home, ["--json", "audit", "verify"]);
+        let json = chorusctl(&fixture.home, ["--json", "audit", "verify"]);
         assert!(json.status == 1 && json.stdout.contains("\"intact\":false"), "{}", json.stdout);
-        let doctor = chorusctl(&rig.home, ["doctor"]);
+        let doctor = chorusctl(&fixture.home, ["doctor"]);
         assert!(doctor.status == 1 && doctor.stdout.contains("audit log"), "{}", doctor.stdout);
     }
 }
 
 #[test]
 fn rows_that_are_missing_at_a_start_are_told_for_ever() {
-    let rig = decided(4);
-    let Rig { home, daemon, .. } = rig;
-    assert!(daemon.terminate().success());
-    in_catalog(&home.path, "DELETE FROM audit_log WHERE id > 2");
-    let daemon = Daemon::start(&home);
-    let rows = audit(&mut daemon.client());
+    let mut fixture = decided(4);
+    assert!(fixture.stop().success());
+    in_catalog(&fixture.home.path, "DELETE FROM audit_log WHERE id > 2");
+    fixture.start();
+    let rows = audit(&mut fixture.client());
     assert_eq!((rows.len(), &*rows[2].decision), (3, "lost"));
     assert!(
         rows[2].rule.contains("row 4 with the hash") && rows[2].rule.contains("ends with row 2"),
@@ -118,10 +118,10 @@ fn rows_that_are_missing_at_a_start_are_told_for_ever() {
         rows[2].rule
     );
     // Once: the start after it has nothing to add.
-    daemon.kill9();
-    let daemon = Daemon::start(&home);
-    assert_eq!(audit(&mut daemon.client()).len(), 3);
-    assert!(daemon.client().call::<Verify>(&VerifyParams {}).expect("a walk").intact);
+    fixture.kill();
+    fixture.start();
+    assert_eq!(audit(&mut fixture.client()).len(), 3);
+    assert!(fixture.client().call::<Verify>(&VerifyParams {}).expect("a walk").intact);
 }
 
 #[test]
@@ -136,18 +136,18 @@ fn an_empty_log_is_whole() {
 
 #[test]
 fn a_newest_row_without_a_hash_denies_and_says_what_to_do() {
-    let rig = decided(2);
-    in_catalog(&rig.home.path, "UPDATE audit_log SET hash = x'00ff' WHERE id = 2");
-    rig.script(1);
-    rig.send_beside("a", "And now?").join().expect("the client").expect("the turn goes on");
-    let (is_error, said) = rig.results("a").pop().expect("a result");
+    let fixture = decided(2);
+    in_catalog(&fixture.home.path, "UPDATE audit_log SET hash = x'00ff' WHERE id = 2");
+    queue_calls(&fixture, 1);
+    fixture.spawn_send("a", "And now?").join().expect("the client").expect("the turn goes on");
+    let (is_error, said) = results(&mut fixture.client(), "a").pop().expect("a result");
     assert!(is_error, "{said}");
     for part in
         ["cannot be written down", "row 2 of the audit log was changed: its hash has 2 bytes", "chorusctl audit verify"]
     {
         assert!(said.contains(part), "{said}");
     }
-    let refused = chorusctl(&rig.home, ["settings", "set", "idle_timeout", "50m"]);
+    let refused = chorusctl(&fixture.home, ["settings", "set", "idle_timeout", "50m"]);
     assert!(refused.expect_failure_with_hint(1).contains("chorusctl doctor"), "{}", refused.stderr);
-    assert_eq!(verify(&rig).broken_at, Some(2));
+    assert_eq!(verify(&fixture).broken_at, Some(2));
 }

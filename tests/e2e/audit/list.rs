@@ -3,27 +3,28 @@
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{Destroy, DestroyParams};
 use chorus_proto::methods::audit::{Audit, AuditParams};
+use chorus_tests::Fixture;
 use chorus_tests::client_ext::expect_error_kind;
 use chorus_tests::ctl::chorusctl;
 use serde_json::Value;
 
-use crate::approvals::{Rig, agent_of, audit, in_catalog};
+use crate::approvals::{agent_of, audit, in_catalog, queue_calls, start_fixture, start_fixture_of};
 
 /// Three calls of `a` and one of `b`, all allowed.
-fn some() -> Rig {
-    let rig = Rig::of("open");
-    agent_of(&mut rig.client(), "b", "open");
+fn some() -> Fixture {
+    let fixture = start_fixture_of("open");
+    agent_of(&mut fixture.client(), "b", "open");
     for (agent, calls) in [("a", 3), ("b", 1)] {
-        rig.script(calls);
-        rig.send_beside(agent, "Which are there?").join().expect("the client").expect("a turn");
+        queue_calls(&fixture, calls);
+        fixture.spawn_send(agent, "Which are there?").join().expect("the client").expect("a turn");
     }
-    rig
+    fixture
 }
 
 #[test]
 fn it_lists_the_newest_last_and_only_what_was_asked_for() {
-    let rig = some();
-    let mut client = rig.client();
+    let fixture = some();
+    let mut client = fixture.client();
     let mut rows = |params: AuditParams| -> Vec<u64> {
         client.call::<Audit>(&params).expect("audit").rows.into_iter().map(|row| row.id).collect()
     };
@@ -43,8 +44,8 @@ fn it_lists_the_newest_last_and_only_what_was_asked_for() {
 
 #[test]
 fn what_the_owner_sets_of_an_agent_is_written_down_before_it_is_so() {
-    let rig = Rig::new();
-    let set = |key: &str, value: &str| chorusctl(&rig.home, ["agent", "config", "a", key, value]);
+    let fixture = start_fixture();
+    let set = |key: &str, value: &str| chorusctl(&fixture.home, ["agent", "config", "a", key, value]);
     for (key, value) in [
         ("permissions", "open"),
         ("model", "local/large"),
@@ -54,7 +55,7 @@ fn what_the_owner_sets_of_an_agent_is_written_down_before_it_is_so() {
     ] {
         set(key, value).expect_success();
     }
-    let rows = audit(&mut rig.client());
+    let rows = audit(&mut fixture.client());
     let told: Vec<_> = rows.iter().map(|row| (&*row.action, row.old.as_deref(), row.new.as_deref())).collect();
     let prompt = rows[2].old.clone();
     assert_eq!(
@@ -68,38 +69,38 @@ fn what_the_owner_sets_of_an_agent_is_written_down_before_it_is_so() {
     let by: Vec<_> = rows.iter().map(|row| (&*row.decision, &*row.user, &*row.rule, row.turn_id)).collect();
     assert_eq!(by, [("changed", "owner", "agent config", None); 3]);
     in_catalog(
-        &rig.home.path,
+        &fixture.home.path,
         "CREATE TRIGGER full BEFORE INSERT ON audit_log BEGIN SELECT RAISE(ABORT, 'no room'); END;",
     );
     assert_ne!(set("permissions", "locked").status, 0);
     set("idle_timeout", "3h").expect_success();
-    assert_eq!(chorusctl(&rig.home, ["agent", "config", "a", "permissions"]).expect_success().trim(), "open");
+    assert_eq!(chorusctl(&fixture.home, ["agent", "config", "a", "permissions"]).expect_success().trim(), "open");
 }
 
 #[test]
 fn the_command_line_shows_them_and_destroyed_agents_too() {
-    let rig = some();
-    rig.client().call::<Destroy>(&DestroyParams { name: "b".into(), ..Default::default() }).expect("destroyed");
-    let text = chorusctl(&rig.home, ["--agent", "b", "audit"]).expect_success();
+    let fixture = some();
+    fixture.client().call::<Destroy>(&DestroyParams { name: "b".into(), ..Default::default() }).expect("destroyed");
+    let text = chorusctl(&fixture.home, ["--agent", "b", "audit"]).expect_success();
     assert!(text.contains("allow") && text.contains("  b  tool:list_models:") && text.contains("for owner"), "{text}");
-    let json = chorusctl(&rig.home, ["--json", "audit", "--limit", "3"]).expect_json();
+    let json = chorusctl(&fixture.home, ["--json", "audit", "--limit", "3"]).expect_json();
     let ids: Vec<&Value> = json["rows"].as_array().expect("rows").iter().map(|row| &row["id"]).collect();
     assert_eq!((ids, &json["next"]), (vec![&Value::from(2), &Value::from(3), &Value::from(4)], &Value::Null));
-    let lines = chorusctl(&rig.home, ["--format", "jsonl", "audit"]).expect_success();
+    let lines = chorusctl(&fixture.home, ["--format", "jsonl", "audit"]).expect_success();
     assert_eq!(lines.lines().count(), 4);
-    assert_eq!(chorusctl(&rig.home, ["audit", "--limit", "0"]).status, 2);
-    let verified = chorusctl(&rig.home, ["audit", "verify"]).expect_success();
+    assert_eq!(chorusctl(&fixture.home, ["audit", "--limit", "0"]).status, 2);
+    let verified = chorusctl(&fixture.home, ["audit", "verify"]).expect_success();
     assert!(verified.starts_with("4 rows, each fits the one before it; the newest is "), "{verified}");
 }
 
 #[test]
 fn a_name_stands_for_every_agent_that_had_it() {
-    let rig = some();
-    let mut client = rig.client();
+    let fixture = some();
+    let mut client = fixture.client();
     client.call::<Destroy>(&DestroyParams { name: "b".into(), ..Default::default() }).expect("destroyed");
     agent_of(&mut client, "b", "open");
-    rig.script(2);
-    rig.send_beside("b", "Which are there?").join().expect("the client").expect("a turn");
+    queue_calls(&fixture, 2);
+    fixture.spawn_send("b", "Which are there?").join().expect("the client").expect("a turn");
     let params = AuditParams { agent: Some("b".into()), ..AuditParams::default() };
     let rows = client.call::<Audit>(&params).expect("audit").rows;
     assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), [4, 5, 6]);

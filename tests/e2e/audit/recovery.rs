@@ -4,50 +4,47 @@ use std::fs;
 
 use chorus_proto::methods::audit::{Verify, VerifyParams};
 use chorus_proto::methods::context::{Clear, ClearParams};
-use chorus_tests::Daemon;
 use chorus_tests::ctl::chorusctl;
 
 use super::chain::decided;
-use crate::approvals::{Rig, audit};
+use crate::approvals::{audit, queue_calls};
 
 #[test]
 fn a_rebuild_and_a_crash_keep_it() {
-    let Rig { home, daemon, .. } = decided(3);
-    let before = audit(&mut daemon.client());
-    chorusctl(&home, ["doctor", "--rebuild"]).expect_success();
-    assert_eq!(audit(&mut daemon.client()), before);
-    daemon.kill9();
-    chorusctl(&home, ["--no-autostart", "doctor", "--rebuild"]).expect_success();
-    let daemon = Daemon::start(&home);
-    assert_eq!(audit(&mut daemon.client()), before);
+    let mut fixture = decided(3);
+    let before = audit(&mut fixture.client());
+    chorusctl(&fixture.home, ["doctor", "--rebuild"]).expect_success();
+    assert_eq!(audit(&mut fixture.client()), before);
+    fixture.kill();
+    chorusctl(&fixture.home, ["--no-autostart", "doctor", "--rebuild"]).expect_success();
+    fixture.start();
+    assert_eq!(audit(&mut fixture.client()), before);
 }
 
 #[test]
 fn out_of_a_damaged_catalog_come_the_rows_that_the_copy_lacks() {
     for keep_copy in [true, false] {
-        let Rig { home, daemon, server } = decided(2);
+        let mut fixture = decided(2);
         // Nothing to save, and so no summary that a model would be asked for.
         let clear = ClearParams { agent: Some("a".into()), save: false };
-        daemon.client().call::<Clear>(&clear).expect("cleared");
+        fixture.client().call::<Clear>(&clear).expect("cleared");
         // The copy of this stop has two rows.
-        assert!(daemon.terminate().success());
-        let rig = Rig { daemon: Daemon::start(&home), home, server };
-        rig.script(3);
-        rig.send_beside("a", "And now?").join().expect("the client").expect("a turn");
-        let before = audit(&mut rig.client());
+        assert!(fixture.stop().success());
+        fixture.start();
+        queue_calls(&fixture, 3);
+        fixture.spawn_send("a", "And now?").join().expect("the client").expect("a turn");
+        let before = audit(&mut fixture.client());
         assert_eq!(before.len(), 5);
-        let Rig { home, daemon, server } = rig;
-        daemon.kill9();
+        fixture.kill();
         if !keep_copy {
-            fs::remove_file(home.path.join("db/chorus.db.bak")).expect("removed");
+            fs::remove_file(fixture.home.path.join("db/chorus.db.bak")).expect("removed");
         }
-        damage(&home.path.join("db/chorus.db"));
-        let said = chorusctl(&home, ["doctor", "--rebuild"]).expect_success();
+        damage(&fixture.home.path.join("db/chorus.db"));
+        let said = chorusctl(&fixture.home, ["doctor", "--rebuild"]).expect_success();
         assert!(said.contains("is kept as"), "{said}");
-        let daemon = Daemon::start(&home);
-        assert_eq!(audit(&mut daemon.client()), before, "with a copy: {keep_copy}");
-        assert!(daemon.client().call::<Verify>(&VerifyParams {}).expect("a walk").intact);
-        drop(server);
+        fixture.start();
+        assert_eq!(audit(&mut fixture.client()), before, "with a copy: {keep_copy}");
+        assert!(fixture.client().call::<Verify>(&VerifyParams {}).expect("a walk").intact);
     }
 }
 

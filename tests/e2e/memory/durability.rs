@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{Memory as _, shared};
 use crate::home;
-use crate::tools::self_edit::Rig;
+use crate::tools::self_edit::{catalog_rows, expect_tool, expect_tool_error, start_fixture};
 
 #[test]
 fn what_was_answered_is_there_after_a_kill() {
@@ -46,17 +46,17 @@ fn of_many_that_say_the_same_at_once_one_is_added() {
 
 #[test]
 fn a_call_of_the_tool_is_known_by_its_message_and_the_session_that_holds_it() {
-    let rig = Rig::new("open");
-    let said = rig.done("remember", json!({"text": "Shearing is in May."}));
+    let fixture = start_fixture("open");
+    let said = expect_tool(&fixture, "remember", json!({"text": "Shearing is in May."}));
     assert!(said.starts_with("it is remembered"), "{said}");
-    let again = rig.done("remember", json!({"text": " Shearing is in May. "}));
+    let again = expect_tool(&fixture, "remember", json!({"text": " Shearing is in May. "}));
     assert!(again.contains("already"), "{again}");
     let key = format!("ghp_{}", "9fQ2xLm7Rt4KpZ8vWc3BnY6sDh1JgT5aEuXo");
-    rig.done("remember", json!({"text": format!("the key is {key}")}));
-    rig.fails("remember", json!({"text": "x", "path": "../b"}));
-    let why = rig.fails("remember", json!({"text": "x", "project": true}));
+    expect_tool(&fixture, "remember", json!({"text": format!("the key is {key}")}));
+    expect_tool_error(&fixture, "remember", json!({"text": "x", "path": "../b"}));
+    let why = expect_tool_error(&fixture, "remember", json!({"text": "x", "project": true}));
     assert!(why.contains("no project"), "{why}");
-    let mut client = rig.client();
+    let mut client = fixture.client();
     let list = client.remembered("a").entries;
     assert_eq!(list.len(), 2, "{list:?}");
     assert!(!list[0].text.contains(&key), "{}", list[0].text);
@@ -70,12 +70,12 @@ fn a_call_of_the_tool_is_known_by_its_message_and_the_session_that_holds_it() {
 
 #[test]
 fn it_is_asked_about_sharing_with_others_by_its_own_action() {
-    let rig = Rig::new("standard");
-    rig.client().works_on("a", "farm");
-    rig.fails("remember", json!({"text": "All may know.", "project": true}));
-    let rows = rig.rows("SELECT id FROM audit_log WHERE action = 'tool:remember:project:All may know.'");
+    let fixture = start_fixture("standard");
+    fixture.client().works_on("a", "farm");
+    expect_tool_error(&fixture, "remember", json!({"text": "All may know.", "project": true}));
+    let rows = catalog_rows(&fixture, "SELECT id FROM audit_log WHERE action = 'tool:remember:project:All may know.'");
     assert!(!rows.is_empty());
-    assert_eq!(rig.client().remembered("a").total, 0);
+    assert_eq!(fixture.client().remembered("a").total, 0);
 }
 
 #[test]

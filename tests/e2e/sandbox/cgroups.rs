@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::daemon::SandboxInfo;
 use chorus_proto::methods::send::{Cancel, CancelParams};
-use chorus_tests::{DEADLINE, Daemon, Need, skip_without, wait_until};
+use chorus_tests::Fixture;
+use chorus_tests::{DEADLINE, Need, skip_without, wait_until};
 use serde_json::json;
 
-use super::{Rig, gone, mark, running};
+use super::{each_sandbox, gone, mark, run_command, running, sandbox_info, spawn_bash, start_fixture, wait_for_file};
 
 /// The directories of the groups of Chorus that a process is in.
 fn groups(pid: u32) -> Vec<PathBuf> {
@@ -30,10 +31,10 @@ fn limits(groups: &[PathBuf]) -> (Option<String>, Option<String>) {
 }
 
 /// Starts a command that goes on until it is ended, and gives the groups it is in, which bound what they are said to.
-fn begun(rig: &Rig, mark: &str) -> (std::thread::JoinHandle<bool>, Vec<PathBuf>) {
+fn begun(fixture: &Fixture, mark: &str) -> (std::thread::JoinHandle<bool>, Vec<PathBuf>) {
     let command = format!("(setsid sleep {mark} &); echo x > begun; sleep {mark}; sleep {mark}");
-    let turn = rig.begin(&json!({"command": command}));
-    rig.made("begun");
+    let turn = spawn_bash(fixture, &json!({"command": command}));
+    wait_for_file(fixture, "begun");
     let sleeping = |pid: &u32| {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         name.trim() == "sleep"
@@ -45,7 +46,7 @@ fn begun(rig: &Rig, mark: &str) -> (std::thread::JoinHandle<bool>, Vec<PathBuf>)
     let found: Vec<_> = pids.iter().map(|pid| groups(*pid)).collect();
     assert_eq!(found[0], found[1], "also whoever has left its session");
     let (memory, processes) = limits(&found[0]);
-    let SandboxInfo { memory: said, missing, .. } = rig.reached();
+    let SandboxInfo { memory: said, missing, .. } = sandbox_info(fixture);
     assert_eq!(memory.as_deref(), (said == "cgroup").then_some("4294967296"), "{found:?}");
     assert_eq!(said == "rlimit", missing.iter().any(|missing| missing.contains("memory is bounded for each process")));
     assert!(processes.is_none_or(|most| most == "4096"));
@@ -59,12 +60,12 @@ fn removed(groups: &[PathBuf]) {
 
 #[test]
 fn a_command_has_groups_of_its_own_that_go_with_it() {
-    for rig in Rig::each() {
-        assert_eq!(rig.run("echo on").ok(), "on\n");
+    for fixture in each_sandbox() {
+        assert_eq!(run_command(&fixture, "echo on").ok(), "on\n");
         let mark = mark();
-        let (turn, groups) = begun(&rig, &mark);
+        let (turn, groups) = begun(&fixture, &mark);
         let params = CancelParams { agent: Some("a".into()), turn_id: None };
-        rig.client().call::<Cancel>(&params).expect("send.cancel").turn_id.expect("a turn");
+        fixture.client().call::<Cancel>(&params).expect("send.cancel").turn_id.expect("a turn");
         assert!(!turn.join().expect("a client"));
         gone(&mark);
         if groups.is_empty() {
@@ -84,11 +85,10 @@ fn a_command_has_groups_of_its_own_that_go_with_it() {
 
 #[test]
 fn groups_that_a_crash_leaves_go_at_the_next_start() {
-    for rig in Rig::each() {
+    for mut fixture in each_sandbox() {
         let mark = mark();
-        let (turn, groups) = begun(&rig, &mark);
-        let Rig { daemon, home, server } = rig;
-        daemon.kill9();
+        let (turn, groups) = begun(&fixture, &mark);
+        fixture.kill();
         gone(&mark);
         assert!(!turn.join().expect("a client"));
         if groups.is_empty() {
@@ -96,15 +96,14 @@ fn groups_that_a_crash_leaves_go_at_the_next_start() {
             continue;
         }
         assert!(groups.iter().all(|dir| dir.is_dir()), "{groups:?}");
-        let daemon = Daemon::start(&home);
+        fixture.start();
         removed(&groups);
-        drop((daemon, home, server));
     }
 }
 
 #[test]
 fn without_a_namespace_a_group_bounds_the_processes() {
-    let reached = Rig::start("none", "any", &[]).reached();
+    let reached = sandbox_info(&start_fixture("none", "any", &[]));
     if reached.processes != "cgroup" {
         skip_without(Need::Cgroups, "no control group for processes can be made here");
     }

@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use chorus_proto::methods::send::{Cancel, CancelParams};
 use serde_json::json;
 
-use super::{Rig, gone, mark, running};
+use super::{call_bash, each_sandbox, gone, mark, run_command, running, spawn_bash, start_sandbox, wait_for_file};
 
 #[test]
 fn what_a_command_leaves_behind_ends_with_it_and_holds_up_nothing() {
-    for rig in Rig::each() {
+    for fixture in each_sandbox() {
         let mark = mark();
         let begun = Instant::now();
         // Twice forked, in a session of its own, deaf, with the pipe in its hands.
         let left = format!(
             "(setsid bash -c \"trap '' TERM HUP; sleep {mark} & sleep {mark}; sleep {mark}\" &) ; nohup sleep {mark} & echo on"
         );
-        let told = rig.run(&left).ok();
+        let told = run_command(&fixture, &left).ok();
         assert!(told.contains("on\n") && begun.elapsed() < Duration::from_secs(10), "{told}");
         gone(&mark);
     }
@@ -26,15 +26,15 @@ fn what_a_command_leaves_behind_ends_with_it_and_holds_up_nothing() {
 
 #[test]
 fn a_turn_that_is_cancelled_leaves_no_process() {
-    for rig in Rig::each() {
+    for fixture in each_sandbox() {
         let mark = mark();
         let command = format!("trap '' TERM; (setsid sleep {mark} &); echo x > begun; sleep {mark}; sleep {mark}");
-        let turn = rig.begin(&json!({"command": command}));
-        rig.made("begun");
+        let turn = spawn_bash(&fixture, &json!({"command": command}));
+        wait_for_file(&fixture, "begun");
         assert!(!running(&mark).is_empty());
         let begun = Instant::now();
         let params = CancelParams { agent: Some("a".into()), turn_id: None };
-        rig.client().call::<Cancel>(&params).expect("send.cancel").turn_id.expect("a turn");
+        fixture.client().call::<Cancel>(&params).expect("send.cancel").turn_id.expect("a turn");
         assert!(turn.join().expect("a client").is_err());
         gone(&mark);
         assert!(begun.elapsed() < Duration::from_secs(10));
@@ -43,33 +43,32 @@ fn a_turn_that_is_cancelled_leaves_no_process() {
 
 #[test]
 fn a_daemon_that_is_killed_leaves_no_process() {
-    for rig in Rig::each() {
+    for mut fixture in each_sandbox() {
         let mark = mark();
         let command = format!("trap '' TERM HUP; (setsid sleep {mark} &); echo x > begun; sleep {mark}; sleep {mark}");
-        let turn = rig.begin(&json!({"command": command}));
-        rig.made("begun");
+        let turn = spawn_bash(&fixture, &json!({"command": command}));
+        wait_for_file(&fixture, "begun");
         assert!(!running(&mark).is_empty());
-        let Rig { daemon, home, server } = rig;
-        daemon.kill9();
+        fixture.kill();
         gone(&mark);
         assert!(turn.join().expect("a client").is_err());
-        drop((home, server));
     }
 }
 
 #[test]
 fn a_stop_ends_commands_and_saves() {
-    for rig in Rig::each() {
+    for mut fixture in each_sandbox() {
         let mark = mark();
-        let turn = rig.begin(&json!({"command": format!("trap '' TERM; echo x > begun; sleep {mark}; sleep {mark}")}));
-        rig.made("begun");
+        let turn = spawn_bash(
+            &fixture,
+            &json!({"command": format!("trap '' TERM; echo x > begun; sleep {mark}; sleep {mark}")}),
+        );
+        wait_for_file(&fixture, "begun");
         let begun = Instant::now();
-        let Rig { daemon, home, server } = rig;
-        assert!(daemon.terminate().success());
+        assert!(fixture.stop().success());
         assert!(begun.elapsed() < Duration::from_secs(10));
         gone(&mark);
         assert!(turn.join().expect("a client").is_err());
-        drop((home, server));
     }
 }
 
@@ -86,17 +85,17 @@ fn a_bubblewrap_that_is_killed_while_it_sets_up_leaves_no_process_and_holds_up_n
     fs::write(&file, script).expect("a script");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("a program");
     let path = format!("{}:{path}", folder.path().display());
-    let Some(rig) = Rig::by("bubblewrap", &[("PATH", &path)]) else { return };
-    assert_eq!(rig.run("echo on").ok(), "on\n");
+    let Some(fixture) = start_sandbox("bubblewrap", &[("PATH", &path)]) else { return };
+    assert_eq!(run_command(&fixture, "echo on").ok(), "on\n");
     fs::write(&killed, "").expect("a sign");
     let begun = Instant::now();
-    let told = rig.run("echo never");
+    let told = run_command(&fixture, "echo never");
     assert!(told.is_error && told.text.contains("ended from outside"), "{told:?}");
     assert!(begun.elapsed() < Duration::from_secs(10));
     gone(&mark);
     // In the background too.
-    rig.call(&json!({"command": "echo never", "background": true}));
+    call_bash(&fixture, &json!({"command": "echo never", "background": true}));
     gone(&mark);
     fs::remove_file(&killed).expect("no sign");
-    assert_eq!(rig.run("echo on").ok(), "on\n");
+    assert_eq!(run_command(&fixture, "echo on").ok(), "on\n");
 }

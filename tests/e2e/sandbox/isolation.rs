@@ -11,7 +11,7 @@ use chorus_proto::methods::agent::InitParams;
 use chorus_tests::{Need, skip_without};
 use serde_json::json;
 
-use super::{Rig, WAYS};
+use super::{WAYS, each_sandbox, run_command, sandbox_info, start_fixture, start_sandbox};
 
 /// Tells `open`, or the error, for a socket by path or, with `@`, by abstract name.
 fn connect(name: &str) -> String {
@@ -43,40 +43,49 @@ fn sockets_keys_and_other_agents_are_not_there() {
             ("XDG_RUNTIME_DIR", "/run/user/0"),
             ("MY_API_KEY", "sk-secret-123456"),
         ];
-        let Some(rig) = Rig::by(way, &environment) else { continue };
-        rig.agent("other", "any");
-        let home = rig.home.path.display();
-        fs::write(rig.home.agent_dir("other").join("workspace/note"), "private").expect("a note");
-        let user = &rig.home.user_home;
+        let Some(fixture) = start_sandbox(way, &environment) else { continue };
+        fixture.create_agent("other", Some("any"));
+        let home = fixture.home.path.display();
+        fs::write(fixture.home.agent_dir("other").join("workspace/note"), "private").expect("a note");
+        let user = &fixture.home.user_home;
         for file in [".ssh/id_ed25519", ".aws/credentials", ".cargo/credentials.toml", ".netrc", ".cargo/bin/tool"] {
             let path = user.join(file);
             fs::create_dir_all(path.parent().expect("a directory")).expect("made");
             fs::write(path, "sk-key-of-mine").expect("a key");
         }
         assert_eq!(
-            rig.run(&connect(rig.home.socket().to_str().expect("a path"))).ok().trim(),
+            run_command(&fixture, &connect(fixture.home.socket().to_str().expect("a path"))).ok().trim(),
             "No such file or directory"
         );
         for socket in [&ssh, &bus] {
-            assert_eq!(rig.run(&connect(socket.to_str().expect("a path"))).ok().trim(), "No such file or directory");
+            assert_eq!(
+                run_command(&fixture, &connect(socket.to_str().expect("a path"))).ok().trim(),
+                "No such file or directory"
+            );
         }
-        let environment = rig.run("env; cat /proc/[0-9]*/environ | tr '\\0' '\\n'").text;
+        let environment = run_command(&fixture, "env; cat /proc/[0-9]*/environ | tr '\\0' '\\n'").text;
         for secret in ["SSH_AUTH_SOCK", "DBUS_SESSION", "sk-secret", "XDG_RUNTIME", "CHORUS"] {
             assert!(!environment.contains(secret), "{way}: {environment}");
         }
         assert!(environment.contains("GIT_CONFIG_VALUE_0=explicit"), "{environment}");
         // Of Chorus's home only the way to the workspace is left.
-        let found =
-            rig.run(&format!("cd {home} && find . -path './agents/a/workspace/*' -prune -o -print | sort")).ok();
+        let found = run_command(
+            &fixture,
+            &format!("cd {home} && find . -path './agents/a/workspace/*' -prune -o -print | sort"),
+        )
+        .ok();
         assert_eq!(found.lines().collect::<Vec<_>>(), [".", "./agents", "./agents/a", "./agents/a/workspace"], "{way}");
         // Of the user's home only the toolchains are.
-        let found = rig.run(&format!("find {} -type f; ls -A ~", user.display())).ok();
+        let found = run_command(&fixture, &format!("find {} -type f; ls -A ~", user.display())).ok();
         let tool = format!("{}/.cargo/bin/tool", user.display());
         assert_eq!(found.lines().collect::<Vec<_>>(), [tool.as_str(), ".cargo"], "{way}");
         for gone in ["/root/.ssh", "/run", "/home/*", "/mnt", "/srv", "/boot", "/var/lib/postgresql", "/sys/kernel"] {
-            assert!(rig.run(&format!("ls -d {gone}")).is_error, "{way}: {gone}");
+            assert!(run_command(&fixture, &format!("ls -d {gone}")).is_error, "{way}: {gone}");
         }
-        assert!(rig.run("cat /etc/shadow").is_error && rig.run("cat /dev/sda /dev/vda /dev/mem /proc/kcore").is_error);
+        assert!(
+            run_command(&fixture, "cat /etc/shadow").is_error
+                && run_command(&fixture, "cat /dev/sda /dev/vda /dev/mem /proc/kcore").is_error
+        );
     }
 }
 
@@ -95,12 +104,13 @@ fn what_only_root_could_read_is_not_there() {
         mode_of(&at(dir).join("key"), if dir == "shut" { 0o644 } else { 0o640 });
         fs::write(at(dir).join("note"), "for all").expect("a note");
     }
-    for rig in Rig::each() {
+    for fixture in each_sandbox() {
         let shown = place.path().display();
-        let found = rig.run(&format!("cd {shown}; cat note open/note; cat key shut/* open/key; ls -A shut"));
+        let found =
+            run_command(&fixture, &format!("cd {shown}; cat note open/note; cat key shut/* open/key; ls -A shut"));
         assert!(found.text.starts_with("for allfor all") && !found.text.contains("of root"), "{found:?}");
         let left = "-type f ! -perm -004 -o -type d ! -perm -001 -readable ! -empty";
-        assert_eq!(rig.run(&format!("find /etc /usr/local {shown} {left}")).text, "[exit status 0]");
+        assert_eq!(run_command(&fixture, &format!("find /etc /usr/local {shown} {left}")).text, "[exit status 0]");
     }
 }
 
@@ -127,23 +137,23 @@ fn what_is_to_be_hidden_may_go_while_a_command_is_started() {
     fs::write(&program, format!("#!/bin/sh\n{script}")).expect("a program");
     mode_of(&program, 0o755);
     let path = format!("{}:{path}", tools.path().display());
-    let Some(rig) = Rig::by("bubblewrap", &[("PATH", &path)]) else { return };
+    let Some(fixture) = start_sandbox("bubblewrap", &[("PATH", &path)]) else { return };
     let try_to = format!("cat '{}'; echo ran", key.display());
-    let told = rig.run(&try_to).ok();
+    let told = run_command(&fixture, &try_to).ok();
     assert!(told.ends_with("ran\n") && !told.contains("of root"), "{told}");
     fs::write(&gate, "").expect("a gate");
-    let told = rig.run(&try_to).ok();
+    let told = run_command(&fixture, &try_to).ok();
     assert!(told.ends_with("ran\n") && !key.exists(), "{told}");
 }
 
 #[test]
 fn what_git_is_told_to_run_reaches_no_more_than_bash() {
-    for rig in Rig::each() {
-        let key = rig.home.user_home.join(".ssh/id_ed25519");
+    for fixture in each_sandbox() {
+        let key = fixture.home.user_home.join(".ssh/id_ed25519");
         fs::create_dir_all(key.parent().expect("a directory")).expect("made");
         fs::write(&key, "sk-key-of-mine").expect("a key");
-        let theft = format!("cat {} {}/agent.json; ls /run", key.display(), rig.home.agent_dir("a").display());
-        let dir = rig.workspace();
+        let theft = format!("cat {} {}/agent.json; ls /run", key.display(), fixture.home.agent_dir("a").display());
+        let dir = fixture.workspace("a");
         let program = format!("#!/bin/sh\n{{ {theft}; }} > '{}'/$1 2>&1; cat\n", dir.display());
         fs::write(dir.join("thief"), program).expect("a program");
         mode_of(&dir.join("thief"), 0o755);
@@ -154,7 +164,7 @@ fn what_git_is_told_to_run_reaches_no_more_than_bash() {
              git -c core.hooksPath=.git/hooks -c user.name=a -c user.email=a@b commit -qm x",
             dir.display()
         );
-        rig.run(&git).ok();
+        run_command(&fixture, &git).ok();
         for ran in ["filtered", "hooked"] {
             let said = fs::read_to_string(dir.join(ran)).expect("it ran");
             assert_eq!(said.matches("No such file or directory").count(), 3, "{ran}: {said}");
@@ -164,17 +174,16 @@ fn what_git_is_told_to_run_reaches_no_more_than_bash() {
 
 #[test]
 fn the_socket_is_out_of_reach_wherever_it_lies() {
-    for rig in Rig::each() {
+    for mut fixture in each_sandbox() {
         // In the one place that every command sees.
-        let socket = rig.workspace().join("daemon.sock");
-        let other = rig.home.temp_dir().join("other");
-        let mut command = rig.home.command(rig.home.bins.chorusd);
+        let socket = fixture.workspace("a").join("daemon.sock");
+        let other = fixture.home.temp_dir().join("other");
+        let mut command = fixture.home.command(fixture.home.bins.chorusd);
         command
-            .env("CHORUS_SANDBOX", rig.reached().way)
+            .env("CHORUS_SANDBOX", sandbox_info(&fixture).way)
             .env("CHORUS_SOCKET", &socket)
-            .env("CHORUS_HOME", &rig.home.path);
-        let Rig { server, home, daemon } = rig;
-        daemon.terminate();
+            .env("CHORUS_HOME", &fixture.home.path);
+        fixture.stop();
         let mut child = command.stdout(std::process::Stdio::null()).spawn().expect("chorusd");
         let mut client = chorus_tests::wait_until("the daemon", chorus_tests::DEADLINE, || {
             chorus_proto::Client::connect(&socket).ok()
@@ -184,8 +193,8 @@ fn the_socket_is_out_of_reach_wherever_it_lies() {
         use chorus_tests::client_ext::ClientExt as _;
         use chorus_tests::model_server::Response;
         let call = json!({"command": connect(socket.to_str().expect("a path"))});
-        server.anthropic().queue(Response::tool_call("c", "bash", &call));
-        server.anthropic().queue(Response::text(["Done."]));
+        fixture.models().anthropic().queue(Response::tool_call("c", "bash", &call));
+        fixture.models().anthropic().queue(Response::text(["Done."]));
         let params = SendParams { agent: Some("a".into()), text: "Go.".into(), ..Default::default() };
         client.call::<Send>(&params).expect("a turn");
         let told = client.messages("a").into_iter().rfind(|message| message.role == chorus_proto::Role::ToolResult);
@@ -193,25 +202,26 @@ fn the_socket_is_out_of_reach_wherever_it_lies() {
         assert!(!told.contains("open") && told.contains("[exit status 0]"), "{told}");
         chorus_tests::process::kill(child.id());
         child.wait().expect("its end");
-        drop((home, other, InitParams::default()));
+        drop((other, InitParams::default()));
     }
 }
 
 #[test]
 fn processes_and_terminals_of_others_are_not_there() {
-    for rig in Rig::each() {
-        let seen = rig.run("ls /proc | grep -c '^[0-9]'; cat /proc/1/comm; kill -9 1; ls /proc/self/fd; true");
+    for fixture in each_sandbox() {
+        let seen =
+            run_command(&fixture, "ls /proc | grep -c '^[0-9]'; cat /proc/1/comm; kill -9 1; ls /proc/self/fd; true");
         let lines: Vec<_> = seen.text.lines().collect();
         assert!(lines[0].parse::<u32>().expect("a number") < 8, "{seen:?}");
         assert!(["exe", ".chorus-inside"].contains(&lines[1]), "{seen:?}");
         // None but the streams and the one that lists.
         assert_eq!(lines[lines.len() - 5..], ["0", "1", "2", "3", "[exit status 0]"], "{seen:?}");
-        assert!(rig.run("echo x > /dev/tty").is_error);
+        assert!(run_command(&fixture, "echo x > /dev/tty").is_error);
         // The first process holds the line to the daemon.
-        assert!(rig.run("cat /proc/1/mem || cat /proc/1/environ || readlink /proc/1/fd/0").is_error);
+        assert!(run_command(&fixture, "cat /proc/1/mem || cat /proc/1/environ || readlink /proc/1/fd/0").is_error);
         // To root these are files of its own.
         for file in ["/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/kernel/hostname"] {
-            assert!(rig.run(&format!("echo x > {file}")).is_error, "{file}");
+            assert!(run_command(&fixture, &format!("echo x > {file}")).is_error, "{file}");
         }
     }
 }
@@ -225,18 +235,18 @@ fn the_network_is_out_of_reach_unless_the_profile_has_it() {
     let _abstract = UnixListener::bind_addr(&address).expect("an abstract socket");
     let knock = format!("(exec 3<>/dev/tcp/127.0.0.1/{port}) && echo through");
     for way in WAYS {
-        let Some(rig) = Rig::by(way, &[]) else { continue };
-        assert!(!rig.run(&knock).text.contains("through"), "{way}");
+        let Some(fixture) = start_sandbox(way, &[]) else { continue };
+        assert!(!run_command(&fixture, &knock).text.contains("through"), "{way}");
         // What talks to itself works.
         let itself = "python3 -c \"\nimport socket\nl = socket.create_server(('127.0.0.1', 0))\n\
                       socket.create_connection(l.getsockname()); print('through')\"";
-        assert_eq!(rig.run(itself).ok(), "through\n", "{way}");
-        assert!(!rig.run(&connect(&format!("@{name}"))).text.contains("open"));
-        let rig = Rig::start(way, "net", &[]);
-        assert!(rig.run(&knock).ok().contains("through"), "{way}");
-        assert!(!rig.run("cat /etc/resolv.conf").is_error || !Path::new("/etc/resolv.conf").exists());
-        let reached = rig.reached();
-        let told = rig.run(&connect(&format!("@{name}")));
+        assert_eq!(run_command(&fixture, itself).ok(), "through\n", "{way}");
+        assert!(!run_command(&fixture, &connect(&format!("@{name}"))).text.contains("open"));
+        let fixture = start_fixture(way, "net", &[]);
+        assert!(run_command(&fixture, &knock).ok().contains("through"), "{way}");
+        assert!(!run_command(&fixture, "cat /etc/resolv.conf").is_error || !Path::new("/etc/resolv.conf").exists());
+        let reached = sandbox_info(&fixture);
+        let told = run_command(&fixture, &connect(&format!("@{name}")));
         let scoped = reached.landlock.is_some_and(|version| version >= 6);
         assert_eq!(told.text.contains("open"), !scoped, "{way}: {told:?} {reached:?}");
         assert!(scoped || reached.missing.iter().any(|missing| missing.contains("abstract")), "{reached:?}");
@@ -245,19 +255,20 @@ fn the_network_is_out_of_reach_unless_the_profile_has_it() {
 
 #[test]
 fn calls_that_open_sandboxes_are_refused_and_programs_go_on() {
-    for rig in Rig::each() {
+    for fixture in each_sandbox() {
         for refused in ["unshare -U true", "unshare -m true", "mount -t tmpfs x /tmp", "chroot / true", "dmesg"] {
-            assert!(rig.run(refused).is_error, "{refused}");
+            assert!(run_command(&fixture, refused).is_error, "{refused}");
         }
         let families = "python3 -c \"\nimport socket\nfor f, p in ((17, 0), (38, 0), (16, 9), (40, 0)):\n  \
                         try:\n    socket.socket(f, 3 if f == 16 else 1, p); print('open')\n  except OSError: print('shut')\"";
-        assert_eq!(rig.run(families).ok(), "shut\n".repeat(4));
-        let caps = rig.run("grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status").ok();
+        assert_eq!(run_command(&fixture, families).ok(), "shut\n".repeat(4));
+        let caps =
+            run_command(&fixture, "grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status").ok();
         let zeros = caps.lines().filter(|line| line.starts_with("Cap")).all(|line| line.ends_with("0000000000000000"));
         assert!(zeros && caps.contains("NoNewPrivs:\t1") && caps.contains("Seccomp:\t2"), "{caps}");
         // Threads and processes of all kinds can be had.
         let threads = "python3 -c \"import threading, subprocess\nt = threading.Thread(target=print, args=('t',)); t.start(); \
                        t.join(); subprocess.run(['true'], check=True)\"";
-        assert_eq!(rig.run(threads).ok(), "t\n");
+        assert_eq!(run_command(&fixture, threads).ok(), "t\n");
     }
 }

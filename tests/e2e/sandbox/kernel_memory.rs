@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use chorus_tests::Fixture;
 use chorus_tests::measure;
 
 use super::memory::{LIMIT, MOST, is_ended};
-use super::{Rig, WAYS, mark};
+use super::{WAYS, mark, run_command, sandbox_info, start_sandbox};
 
 /// The most that a probe may have at its end, in MiB: the limit, and what passes on a busy machine until the watch has
 /// counted often enough.
@@ -145,8 +146,8 @@ const PROBES: [(&str, &str); 8] = [
 
 #[test]
 fn what_the_kernel_keeps_for_a_command_is_part_of_its_limit() {
-    for rig in WAYS.into_iter().filter_map(|way| Rig::by(way, &[LIMIT])) {
-        let (reached, workspace) = (rig.reached(), rig.workspace());
+    for fixture in WAYS.into_iter().filter_map(|way| start_sandbox(way, &[LIMIT])) {
+        let (reached, workspace) = (sandbox_info(&fixture), fixture.workspace("a"));
         for (name, probe) in PROBES {
             let mark = mark();
             let many = if ["pipes", "sockets"].contains(&name) { MANY } else { "" };
@@ -154,7 +155,7 @@ fn what_the_kernel_keeps_for_a_command_is_part_of_its_limit() {
             fs::write(workspace.join("probe.py"), script).expect("the probe");
             fs::write(workspace.join("got"), "0").expect("its count");
             let command = format!("python3 probe.py {mark} {MOST}");
-            if !ends_or_is_unsupported(&rig, &command, &mark) {
+            if !ends_or_is_unsupported(&fixture, &command, &mark) {
                 measure::print_report(format_args!(
                     "{} by {}: {name}: not on this kernel",
                     reached.way, reached.memory
@@ -166,25 +167,25 @@ fn what_the_kernel_keeps_for_a_command_is_part_of_its_limit() {
             measure::print_report(format_args!("{} by {}: {name}: {got} MiB of {MOST}", reached.way, reached.memory));
             assert!(got < AT_MOST, "{} by {}: {name}: {got} MiB", reached.way, reached.memory);
         }
-        assert_eq!(rig.run("echo on").ok(), "on\n");
+        assert_eq!(run_command(&fixture, "echo on").ok(), "on\n");
     }
 }
 
 /// That a probe is ended, which is true, or else says that the kernel has nothing of the kind.
-fn ends_or_is_unsupported(rig: &Rig, command: &str, mark: &str) -> bool {
-    let told = rig.run(command);
+fn ends_or_is_unsupported(fixture: &Fixture, command: &str, mark: &str) -> bool {
+    let told = run_command(fixture, command);
     if told.text.contains("unsupported") {
         return false;
     }
-    is_ended(rig, &told, command, mark);
+    is_ended(fixture, &told, command, mark);
     true
 }
 
 #[test]
 fn memory_cannot_be_given_to_a_pipe() {
-    for rig in WAYS.into_iter().filter_map(|way| Rig::by(way, &[LIMIT])) {
+    for fixture in WAYS.into_iter().filter_map(|way| start_sandbox(way, &[LIMIT])) {
         let script = "import ctypes, errno\nc = ctypes.CDLL(None, use_errno=True)\n\
                       c.vmsplice(1, None, 0, 0)\nprint(ctypes.get_errno() == errno.ENOSYS)";
-        assert_eq!(rig.run(&format!("python3 -c '{script}'")).ok(), "True\n");
+        assert_eq!(run_command(&fixture, &format!("python3 -c '{script}'")).ok(), "True\n");
     }
 }

@@ -14,17 +14,11 @@ mod unconfined;
 mod workspace;
 
 use std::fs;
-use std::path::PathBuf;
-use std::thread::JoinHandle;
 
-use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::daemon::SandboxInfo;
 use chorus_proto::methods::daemon::{Status, StatusParams};
-use chorus_proto::methods::send::{Send, SendParams, SendResult};
-use chorus_proto::{CallError, Client, Role};
-use chorus_tests::client_ext::ClientExt as _;
-use chorus_tests::model_server::{ModelServer, Response};
-use chorus_tests::{Daemon, Home, Need, skip_without, wait_until};
+use chorus_tests::model_server::Response;
+use chorus_tests::{Fixture, Need, RunningTurn, skip_without, wait_until};
 use serde_json::{Value, json};
 
 use crate::home;
@@ -34,21 +28,14 @@ const WAYS: [&str; 2] = ["bubblewrap", "namespaces"];
 /// Commands may do everything, but for the network.
 const PROFILES: &str = "[permissions.any]\nallow = ['.*']\nbash = \"whole\"\n[permissions.net]\nallow = ['.*']\nbash = \"whole\"\nnetwork = true\n";
 
-/// A daemon that confines in one way, and the agent `a`, whose commands are all allowed.
-struct Rig {
-    server: ModelServer,
-    home: Home,
-    daemon: Daemon,
-}
-
 /// How a command ended, as the model reads it.
 #[derive(Debug)]
-struct Told {
+pub struct ToolOutput {
     text: String,
     is_error: bool,
 }
 
-impl Told {
+impl ToolOutput {
     /// What was printed by a command that succeeded.
     fn ok(self) -> String {
         let text = self.text.strip_suffix("[exit status 0]").unwrap_or_else(|| panic!("{}", self.text)).to_owned();
@@ -57,95 +44,68 @@ impl Told {
     }
 }
 
-impl Rig {
-    /// By each way that this machine has; says which it has not.
-    fn each() -> Vec<Self> {
-        WAYS.into_iter().filter_map(|way| Self::by(way, &[])).collect()
-    }
+/// By each way that this machine has; says which it has not.
+pub fn each_sandbox() -> Vec<Fixture> {
+    WAYS.into_iter().filter_map(|way| start_sandbox(way, &[])).collect()
+}
 
-    /// With more in the daemon's environment; `None` where the machine does not have the way.
-    fn by(way: &str, environment: &[(&str, &str)]) -> Option<Self> {
-        let rig = Self::start(way, "any", environment);
-        let reached = rig.reached();
-        if reached.way == way {
-            return Some(rig);
-        }
-        skip_without(Need::Sandbox, &format!("no sandbox by {way} here: {:?}", reached.missing));
-        None
+/// With more in the daemon's environment; `None` where the machine does not have the way.
+pub fn start_sandbox(way: &str, environment: &[(&str, &str)]) -> Option<Fixture> {
+    let fixture = start_fixture(way, "any", environment);
+    let reached = sandbox_info(&fixture);
+    if reached.way == way {
+        return Some(fixture);
     }
+    skip_without(Need::Sandbox, &format!("no sandbox by {way} here: {:?}", reached.missing));
+    None
+}
 
-    fn start(way: &str, profile: &str, environment: &[(&str, &str)]) -> Self {
-        Self::start_asking(way, profile, environment, "1s")
-    }
+pub fn start_fixture(way: &str, profile: &str, environment: &[(&str, &str)]) -> Fixture {
+    start_fixture_with_timeout(way, profile, environment, "1s")
+}
 
-    /// With another time for the answers to questions.
-    fn start_asking(way: &str, profile: &str, environment: &[(&str, &str)], timeout: &str) -> Self {
-        let (server, home) = (ModelServer::start(), home());
-        home.write_config(&format!("approval_timeout = \"{timeout}\"\n{}{PROFILES}", server.config_toml_with("")));
-        let mut command = home.command(home.bins.chorusd);
-        command.env("CHORUS_SANDBOX", way).envs(environment.iter().copied());
-        let daemon = Daemon::start_command(&home, command);
-        let rig = Self { server, home, daemon };
-        rig.agent("a", profile);
-        rig
-    }
+/// With another time for the answers to questions.
+pub fn start_fixture_with_timeout(way: &str, profile: &str, environment: &[(&str, &str)], timeout: &str) -> Fixture {
+    let builder = Fixture::builder(home()).models().keys(&format!("approval_timeout = \"{timeout}\"")).tables(PROFILES);
+    let builder = builder.model("anthropic/claude-test").env("CHORUS_SANDBOX", way);
+    let fixture = environment.iter().fold(builder, |builder, (name, value)| builder.env(name, value)).start();
+    fixture.create_agent("a", Some(profile));
+    fixture
+}
 
-    fn agent(&self, name: &str, profile: &str) {
-        let init = InitParams {
-            name: name.into(),
-            model: Some("anthropic/claude-test".into()),
-            permissions: Some(profile.into()),
-            ..Default::default()
-        };
-        self.client().call::<Init>(&init).expect("agent.init");
-    }
+pub fn sandbox_info(fixture: &Fixture) -> SandboxInfo {
+    wait_until("the sandbox to be known", chorus_tests::DEADLINE, || {
+        fixture.client().call::<Status>(&StatusParams::default()).expect("status").daemon.sandbox
+    })
+}
 
-    fn client(&self) -> Client {
-        self.daemon.client()
-    }
+/// Has the model call `bash` and waits for what it reads.
+pub fn run_command(fixture: &Fixture, command: &str) -> ToolOutput {
+    call_bash(fixture, &json!({"command": command}))
+}
 
-    fn reached(&self) -> SandboxInfo {
-        wait_until("the sandbox to be known", chorus_tests::DEADLINE, || {
-            self.client().call::<Status>(&StatusParams::default()).expect("status").daemon.sandbox
-        })
-    }
+pub fn call_bash(fixture: &Fixture, params: &Value) -> ToolOutput {
+    spawn_bash(fixture, params).join().expect("a client").expect("a turn");
+    last_result(fixture)
+}
 
-    fn workspace(&self) -> PathBuf {
-        self.home.agent_dir("a").join("workspace")
-    }
+/// The same beside the test.
+pub fn spawn_bash(fixture: &Fixture, params: &Value) -> RunningTurn {
+    fixture.models().anthropic().queue(Response::tool_call("c", "bash", params));
+    fixture.models().anthropic().queue(Response::text(["Done."]));
+    fixture.spawn_send("a", "Go.")
+}
 
-    /// Has the model call `bash` and waits for what it reads.
-    fn run(&self, command: &str) -> Told {
-        self.call(&json!({"command": command}))
-    }
+/// The last result in the record.
+pub fn last_result(fixture: &Fixture) -> ToolOutput {
+    let result = fixture.tool_results("a").pop().expect("a result");
+    ToolOutput { text: result.content, is_error: result.is_error }
+}
 
-    fn call(&self, params: &Value) -> Told {
-        self.begin(params).join().expect("a client").expect("a turn");
-        self.last()
-    }
-
-    /// The same beside the test.
-    fn begin(&self, params: &Value) -> JoinHandle<Result<SendResult, CallError>> {
-        self.server.anthropic().queue(Response::tool_call("c", "bash", params));
-        self.server.anthropic().queue(Response::text(["Done."]));
-        let mut client = self.client();
-        client.set_timeout(Some(chorus_tests::DEADLINE * 3)).expect("a time-out");
-        let params = SendParams { agent: Some("a".into()), text: "Go.".into(), ..Default::default() };
-        std::thread::spawn(move || client.call::<Send>(&params))
-    }
-
-    /// The last result in the record.
-    fn last(&self) -> Told {
-        let messages = self.client().messages("a");
-        let result = messages.into_iter().rfind(|message| message.role == Role::ToolResult).expect("a result");
-        Told { text: result.content, is_error: result.is_error }
-    }
-
-    /// Waits until the command has made this file in its workspace, and gives its text.
-    fn made(&self, name: &str) -> String {
-        let path = self.workspace().join(name);
-        wait_until(name, chorus_tests::DEADLINE, || fs::read_to_string(&path).ok().filter(|text| !text.is_empty()))
-    }
+/// Waits until the command has made this file in its workspace, and gives its text.
+pub fn wait_for_file(fixture: &Fixture, name: &str) -> String {
+    let path = fixture.workspace("a").join(name);
+    wait_until(name, chorus_tests::DEADLINE, || fs::read_to_string(&path).ok().filter(|text| !text.is_empty()))
 }
 
 /// The processes of this machine whose command line has `mark` in it.

@@ -7,19 +7,21 @@ use chorus_tests::ctl::chorusctl;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::json;
 
-use super::{Rig, WAYS};
+use super::{
+    WAYS, each_sandbox, last_result, run_command, sandbox_info, spawn_bash, start_fixture, start_fixture_with_timeout,
+};
 
 #[test]
 fn without_a_sandbox_every_command_is_asked_about_whatever_the_profile_allows() {
-    let rig = Rig::start("none", "any", &[]);
-    assert_eq!(rig.reached().way, "none");
-    let told = rig.run("echo ran > ran.txt");
+    let fixture = start_fixture("none", "any", &[]);
+    assert_eq!(sandbox_info(&fixture).way, "none");
+    let told = run_command(&fixture, "echo ran > ran.txt");
     assert!(told.is_error && told.text.contains("was not approved"), "{told:?}");
-    assert!(!rig.workspace().join("ran.txt").exists());
-    let shown = chorusctl(&rig.home, ["status"]).expect_success();
+    assert!(!fixture.workspace("a").join("ran.txt").exists());
+    let shown = chorusctl(&fixture.home, ["status"]).expect_success();
     assert!(shown.contains("sandbox none") && shown.contains("missing: commands see all that you see"), "{shown}");
     let found =
-        rig.client().call::<Doctor>(&DoctorParams { rebuild: false, ..DoctorParams::default() }).expect("doctor");
+        fixture.client().call::<Doctor>(&DoctorParams { rebuild: false, ..DoctorParams::default() }).expect("doctor");
     let check = found.checks.iter().find(|check| check.name == "sandbox").expect("a check");
     assert!(check.verdict == Verdict::Warn && check.hint.is_some(), "{check:?}");
     assert!(check.text.contains("every command is asked about"), "{check:?}");
@@ -27,15 +29,15 @@ fn without_a_sandbox_every_command_is_asked_about_whatever_the_profile_allows() 
 
 #[test]
 fn a_command_finds_nothing_in_its_home_that_another_left_there() {
-    let rig = Rig::start_asking("none", "any", &[], "20s");
+    let fixture = start_fixture_with_timeout("none", "any", &[], "20s");
     let approved = |command: &str| {
-        let turn = rig.begin(&json!({"command": command}));
+        let turn = spawn_bash(&fixture, &json!({"command": command}));
         let asked = wait_until("the question", DEADLINE, || {
-            rig.client().call::<List>(&ListParams::default()).expect("a list").approvals.pop()
+            fixture.client().call::<List>(&ListParams::default()).expect("a list").approvals.pop()
         });
-        rig.client().call::<Approve>(&ApproveParams { id: asked.id, ..Default::default() }).expect("approved");
+        fixture.client().call::<Approve>(&ApproveParams { id: asked.id, ..Default::default() }).expect("approved");
         turn.join().expect("a client").expect("a turn");
-        rig.last().ok()
+        last_result(&fixture).ok()
     };
     let left = approved("echo planted > ~/.npmrc; ls -A ~; stat -c %a ~; echo $HOME");
     let (listed, home) = left.trim_end().rsplit_once('\n').expect("lines");
@@ -49,13 +51,15 @@ fn a_command_finds_nothing_in_its_home_that_another_left_there() {
 
 #[test]
 fn the_level_is_shown() {
-    for rig in Rig::each() {
-        let way = rig.reached().way;
+    for fixture in each_sandbox() {
+        let way = sandbox_info(&fixture).way;
         assert!(WAYS.contains(&&*way));
-        let shown = chorusctl(&rig.home, ["status"]).expect_success();
+        let shown = chorusctl(&fixture.home, ["status"]).expect_success();
         assert!(shown.contains(&format!("sandbox {way}")), "{shown}");
-        let found =
-            rig.client().call::<Doctor>(&DoctorParams { rebuild: false, ..DoctorParams::default() }).expect("doctor");
+        let found = fixture
+            .client()
+            .call::<Doctor>(&DoctorParams { rebuild: false, ..DoctorParams::default() })
+            .expect("doctor");
         let check = found.checks.iter().find(|check| check.name == "sandbox").expect("a check");
         assert!(check.verdict == Verdict::Ok && check.text.contains("made by"), "{check:?}");
     }
@@ -63,10 +67,10 @@ fn the_level_is_shown() {
 
 #[test]
 fn without_a_sandbox_a_check_says_that_the_command_is_asked_about() {
-    let rig = Rig::start("none", "any", &[]);
+    let fixture = start_fixture("none", "any", &[]);
     let check = |action: &str| {
         let params = CheckParams { agent: Some("a".into()), action: action.into() };
-        rig.client().call::<Check>(&params).expect("a verdict")
+        fixture.client().call::<Check>(&params).expect("a verdict")
     };
     for action in ["tool:bash:ls", "tool:git:commit"] {
         let verdict = check(action);
@@ -77,6 +81,6 @@ fn without_a_sandbox_a_check_says_that_the_command_is_asked_about() {
         );
     }
     assert_eq!(check("tool:view:x").decision, Decision::Allow);
-    let said = chorusctl(&rig.home, ["permissions", "check", "a", "tool:bash:ls"]).expect_success();
+    let said = chorusctl(&fixture.home, ["permissions", "check", "a", "tool:bash:ls"]).expect_success();
     assert!(said.starts_with("ask ") && said.contains("cannot be confined"), "{said}");
 }

@@ -4,6 +4,7 @@ use std::fs;
 
 use chorus_proto::methods::context::{Show, ShowParams};
 use chorus_proto::{Attachment, Client, NewMessage, Role};
+use chorus_tests::Fixture;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use serde_json::json;
@@ -11,7 +12,7 @@ use serde_json::json;
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_tests::model_server::{ModelServer, Response};
 
-use super::{MODELS, Rig, record, send};
+use super::{MODELS, record, send, start_fixture, start_with_model, start_with_server};
 
 /// One red point.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0\x90wS\xde\0\0\0\x0cIDAT\
@@ -22,12 +23,12 @@ const BASE64: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nG
 #[test]
 fn an_image_goes_from_its_file_to_either_provider() {
     for model in MODELS {
-        let rig = Rig::on(model);
+        let fixture = start_with_model(model);
         // Whatever it is called.
         for name in ["point.png", "point.jpg"] {
-            fs::write(rig.home.user_home.join(name), PNG).expect("an image");
-            rig.say("A red point.");
-            let said = chorusctl(&rig.home, ["send", "What is this?", "--attach", name]).expect_success();
+            fs::write(fixture.home.user_home.join(name), PNG).expect("an image");
+            fixture.reply("A red point.");
+            let said = chorusctl(&fixture.home, ["send", "What is this?", "--attach", name]).expect_success();
             assert_eq!(said, "A red point.\n");
         }
         let due = if model == MODELS[0] {
@@ -35,7 +36,7 @@ fn an_image_goes_from_its_file_to_either_provider() {
         } else {
             json!({"type": "image_url", "image_url": {"url": format!("data:image/png;base64,{BASE64}")}})
         };
-        let request = rig.server.requests().pop().expect("a request");
+        let request = fixture.models().requests().pop().expect("a request");
         let images = request.text.matches(&due.to_string()[1..40]).count();
         assert_eq!(
             (images, request.text.matches(BASE64).count()),
@@ -45,35 +46,35 @@ fn an_image_goes_from_its_file_to_either_provider() {
         );
         // A picture of the request has its size alone.
         let params = ShowParams { agent: Some("a".into()), window: true, ..Default::default() };
-        let window = rig.client().call::<Show>(&params).expect("context.show").window.expect("a window");
+        let window = fixture.client().call::<Show>(&params).expect("context.show").window.expect("a window");
         let shown = &window.messages[0].message.attachments[0];
         assert_eq!((&shown.data, shown.size), (&None, Some(PNG.len() as u64)));
-        let kept = &rig.client().messages("a")[0].attachments[0];
+        let kept = &fixture.client().messages("a")[0].attachments[0];
         assert_eq!((kept.media_type.as_deref(), kept.size), (Some("image/png"), Some(PNG.len() as u64)));
     }
 }
 
 #[test]
 fn what_no_model_can_look_at_is_refused_before_anything_is_kept() {
-    let rig = Rig::new();
-    fs::write(rig.home.user_home.join("no.png"), "no image").expect("a file");
-    let refused = chorusctl(&rig.home, ["send", "Look!", "--attach", "no.png"]);
+    let fixture = start_fixture();
+    fs::write(fixture.home.user_home.join("no.png"), "no image").expect("a file");
+    let refused = chorusctl(&fixture.home, ["send", "Look!", "--attach", "no.png"]);
     let said = refused.expect_failure_with_hint(2);
     assert!(said.contains("no.png cannot be shown to anthropic/claude-test: its bytes are no PNG"), "{said}");
     let mut large = PNG.to_vec();
     large.resize(4 << 20, 0);
-    fs::write(rig.home.user_home.join("large.png"), &large).expect("a file");
-    let refused = chorusctl(&rig.home, ["send", "Look!", "--attach", "large.png"]);
+    fs::write(fixture.home.user_home.join("large.png"), &large).expect("a file");
+    let refused = chorusctl(&fixture.home, ["send", "Look!", "--attach", "large.png"]);
     let said = refused.expect_failure_with_hint(2);
     assert!(said.contains("large.png cannot be shown to anthropic/claude-test: it is larger than 3.8 MiB"), "{said}");
-    assert_eq!((record(&mut rig.client()), rig.server.requests().len()), (Vec::new(), 0));
+    assert_eq!((record(&mut fixture.client()), fixture.models().requests().len()), (Vec::new(), 0));
 }
 
 #[test]
 fn a_conversation_with_an_image_that_is_none_goes_on() {
     for model in MODELS {
-        let rig = Rig::on(model);
-        let mut client = rig.client();
+        let fixture = start_with_model(model);
+        let mut client = fixture.client();
         let broken = Attachment {
             name: "broken.png".into(),
             media_type: Some("image/png".into()),
@@ -84,9 +85,9 @@ fn a_conversation_with_an_image_that_is_none_goes_on() {
         };
         let message = NewMessage { attachments: vec![broken], ..NewMessage::text(Role::User, "Look!") };
         client.append_all("a", vec![message]);
-        rig.say("I cannot see it.");
+        fixture.reply("I cannot see it.");
         send(&mut client, "Well?").expect("a turn");
-        let body = &rig.server.requests()[0].text;
+        let body = &fixture.models().requests()[0].text;
         assert!(
             body.contains("[attached: broken.png, image/png; not shown: its bytes") && !body.contains("AAAA"),
             "{body}"
@@ -95,7 +96,7 @@ fn a_conversation_with_an_image_that_is_none_goes_on() {
 }
 
 /// Somebody shows the agent an image, and it is answered.
-fn show(rig: &Rig, client: &mut Client) {
+fn show(fixture: &Fixture, client: &mut Client) {
     let image = Attachment {
         name: "point.png".into(),
         media_type: Some("image/png".into()),
@@ -106,7 +107,7 @@ fn show(rig: &Rig, client: &mut Client) {
     };
     let message = NewMessage { attachments: vec![image], ..NewMessage::text(Role::User, "Look!") };
     client.append_all("a", vec![message]);
-    rig.say("I see.");
+    fixture.reply("I see.");
     send(client, "Well?").expect("a turn");
 }
 
@@ -117,17 +118,17 @@ fn a_conversation_with_an_image_goes_on_with_a_model_that_takes_none() {
     let server = ModelServer::start();
     let blind = json!({"id": "blind", "object": "model", "architecture": {"input_modalities": ["text"]}});
     server.set_openai_models(200, &json!({"object": "list", "data": [blind]}));
-    let rig = Rig::beside(server, MODELS[0], "");
-    let mut client = rig.client();
-    show(&rig, &mut client);
-    assert!(rig.server.requests()[0].text.contains(BASE64));
+    let fixture = start_with_server(server, MODELS[0], "");
+    let mut client = fixture.client();
+    show(&fixture, &mut client);
+    assert!(fixture.models().requests()[0].text.contains(BASE64));
     let params = ConfigParams { name: "a".into(), key: Some("model".into()), value: Some("local/blind".into()) };
     client.call::<Config>(&params).expect("another model");
     // That it takes none is in its list, which is asked for beside all else.
-    chorusctl(&rig.home, ["models", "validate"]).expect_success();
-    rig.server.openai().queue_text(["I only read of it."]);
+    chorusctl(&fixture.home, ["models", "validate"]).expect_success();
+    fixture.models().openai().queue_text(["I only read of it."]);
     send(&mut client, "And you?").expect("a turn");
-    let request = rig.server.requests().pop().expect("a request");
+    let request = fixture.models().requests().pop().expect("a request");
     assert!(request.text.contains(IN_WORDS) && !request.text.contains(BASE64), "{}", request.text);
     let params = ShowParams { agent: Some("a".into()), window: true, ..Default::default() };
     let window = client.call::<Show>(&params).expect("context.show").window.expect("a window");
@@ -140,14 +141,18 @@ fn a_conversation_with_an_image_goes_on_with_a_model_that_takes_none() {
 fn a_model_that_turns_out_to_take_no_images_is_told_of_them() {
     // ggml-org/llama.cpp#15377.
     let refused = r#"{"error":{"code":500,"message":"image input is not supported - hint: if this is unexpected, you may need to provide the mmproj","type":"server_error"}}"#;
-    let rig = Rig::on(MODELS[1]);
-    let mut client = rig.client();
-    rig.answer(Response::error(500, refused));
-    show(&rig, &mut client);
-    rig.say("Still here.");
+    let fixture = start_with_model(MODELS[1]);
+    let mut client = fixture.client();
+    fixture.answer(Response::error(500, refused));
+    show(&fixture, &mut client);
+    fixture.reply("Still here.");
     send(&mut client, "And now?").expect("a turn");
-    let seen: Vec<_> =
-        rig.server.requests().iter().map(|sent| (sent.text.contains(BASE64), sent.text.contains(IN_WORDS))).collect();
+    let seen: Vec<_> = fixture
+        .models()
+        .requests()
+        .iter()
+        .map(|sent| (sent.text.contains(BASE64), sent.text.contains(IN_WORDS)))
+        .collect();
     assert_eq!(seen, [(true, false), (false, true), (false, true)], "asked once with it");
     assert_eq!(client.messages("a")[0].attachments.len(), 1);
 }

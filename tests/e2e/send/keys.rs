@@ -8,7 +8,7 @@ use chorus_tests::DEADLINE;
 use chorus_tests::client_ext::expect_error_kind;
 use chorus_tests::model_server::Response;
 
-use super::{Rig, params, record};
+use super::{params, record, start_fixture};
 
 fn keyed(text: &str) -> SendParams {
     SendParams { key: Some("k1".into()), ..params(text) }
@@ -16,61 +16,61 @@ fn keyed(text: &str) -> SendParams {
 
 #[test]
 fn the_same_key_gives_the_first_answer_even_after_a_crash() {
-    let rig = Rig::new();
-    let mut client = rig.client();
-    rig.say("Once.");
+    let fixture = start_fixture();
+    let mut client = fixture.client();
+    fixture.reply("Once.");
     let first = client.call::<Send>(&keyed("Do it.")).expect("a turn");
     let again = client.call::<Send>(&keyed("Do it.")).expect("the first answer");
     assert_eq!((again.reply.as_str(), again.turn_id), ("Once.", first.turn_id));
-    let rig = rig.crash();
-    let again = rig.client().call::<Send>(&keyed("Do it.")).expect("the first answer");
+    let fixture = fixture.crash();
+    let again = fixture.client().call::<Send>(&keyed("Do it.")).expect("the first answer");
     assert_eq!(again.turn_id, first.turn_id);
-    assert_eq!(record(&mut rig.client()).len(), 2);
-    assert_eq!(rig.server.requests().len(), 1);
+    assert_eq!(record(&mut fixture.client()).len(), 2);
+    assert_eq!(fixture.models().requests().len(), 1);
 }
 
 #[test]
 fn the_same_key_waits_for_the_turn_that_runs() {
-    let rig = Rig::new();
-    rig.answer(Response::text(["On"]).gate("go").then_text("ce."));
+    let fixture = start_fixture();
+    fixture.answer(Response::text(["On"]).gate("go").then_text("ce."));
     let send = || {
-        let mut client = rig.client();
+        let mut client = fixture.client();
         std::thread::spawn(move || client.call::<Send>(&keyed("Do it.")).expect("a turn"))
     };
     let first = send();
-    rig.server.wait_for_gate("go");
+    fixture.models().wait_for_gate("go");
     let second = send();
-    rig.server.open_gate("go");
+    fixture.models().open_gate("go");
     let (first, second) = (first.join().expect("a client"), second.join().expect("a client"));
     assert_eq!((first.turn_id, first.reply.as_str()), (second.turn_id, "Once."));
-    assert_eq!((rig.server.requests().len(), record(&mut rig.client()).len()), (1, 2));
+    assert_eq!((fixture.models().requests().len(), record(&mut fixture.client()).len()), (1, 2));
 }
 
 #[test]
 fn a_turn_that_was_cut_off_is_not_run_again_by_its_key() {
-    let rig = Rig::new();
-    rig.answer(Response::text(["On"]).gate("never"));
-    let mut client = rig.client();
+    let fixture = start_fixture();
+    fixture.answer(Response::text(["On"]).gate("never"));
+    let mut client = fixture.client();
     let cut = std::thread::spawn(move || client.call::<Send>(&keyed("Do it.")));
-    rig.server.wait_for_gate("never");
-    let rig = rig.crash();
+    fixture.models().wait_for_gate("never");
+    let fixture = fixture.crash();
     assert!(cut.join().expect("a client").is_err());
-    assert_eq!(expect_error_kind(rig.client().call::<Send>(&keyed("Do it."))), ErrorKind::Interrupted);
-    assert_eq!((rig.server.requests().len(), record(&mut rig.client()).len()), (1, 1));
+    assert_eq!(expect_error_kind(fixture.client().call::<Send>(&keyed("Do it."))), ErrorKind::Interrupted);
+    assert_eq!((fixture.models().requests().len(), record(&mut fixture.client()).len()), (1, 1));
 }
 
 #[test]
 fn an_answer_that_was_given_is_given_again_where_no_turn_could_begin_any_more() {
-    let rig = Rig::new();
-    let mut client = rig.client();
+    let fixture = start_fixture();
+    let mut client = fixture.client();
     let set =
         |key: &str, value: &str| ConfigParams { name: "a".into(), key: Some(key.into()), value: Some(value.into()) };
-    rig.answer(Response::text(["Once."]).usage(12, 3));
+    fixture.answer(Response::text(["Once."]).usage(12, 3));
     let first = client.call::<Send>(&keyed("Do it.")).expect("a turn");
     client.call::<Config>(&set("daily_token_limit", "10")).expect("a cap");
     assert_eq!(client.call::<Send>(&keyed("Do it.")).expect("the first answer").turn_id, first.turn_id);
     client.call::<Config>(&set("model", "local/large")).expect("another model");
-    rig.server.set_openai_models(200, &serde_json::json!({"object": "list", "data": []}));
+    fixture.models().set_openai_models(200, &serde_json::json!({"object": "list", "data": []}));
     client.call::<Validate>(&ModelsParams {}).expect("models.validate");
     assert_eq!(client.call::<Send>(&keyed("Do it.")).expect("the first answer").turn_id, first.turn_id);
     assert_eq!(expect_error_kind(client.call::<Send>(&params("More."))), ErrorKind::ModelUnavailable);
@@ -78,10 +78,10 @@ fn an_answer_that_was_given_is_given_again_where_no_turn_could_begin_any_more() 
 
 #[test]
 fn who_comes_in_the_middle_of_an_answer_is_given_it_whole() {
-    let rig = Rig::new();
-    rig.answer(Response::text(["On"]).gate("go").then_text("ce."));
+    let fixture = start_fixture();
+    fixture.answer(Response::text(["On"]).gate("go").then_text("ce."));
     let streamed = |text: &'static str| {
-        let (mut client, params) = (rig.client(), SendParams { stream: true, ..keyed(text) });
+        let (mut client, params) = (fixture.client(), SendParams { stream: true, ..keyed(text) });
         let (say, said) = std::sync::mpsc::sync_channel(64);
         let sending = std::thread::spawn(move || {
             let mut heard = |progress: &serde_json::value::RawValue| -> Result<(), CallError> {
@@ -96,10 +96,10 @@ fn who_comes_in_the_middle_of_an_answer_is_given_it_whole() {
     let TurnEvent::Started { turn_id } = said.recv_timeout(DEADLINE).expect("a beginning") else {
         panic!("no beginning")
     };
-    rig.server.wait_for_gate("go");
+    fixture.models().wait_for_gate("go");
     let (said, second) = streamed("Do it.");
     assert_eq!(said.recv_timeout(DEADLINE), Ok(TurnEvent::Started { turn_id }), "so that it can be cancelled");
-    rig.server.open_gate("go");
+    fixture.models().open_gate("go");
     first.join().expect("a client").expect("a turn");
     second.join().expect("a client").expect("a turn");
     assert_eq!(said.iter().collect::<Vec<_>>(), [], "half an answer is none");

@@ -16,96 +16,44 @@ mod stop;
 mod text_files;
 pub mod tool_calls;
 
-use std::thread::JoinHandle;
-
-use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::events::{Subscribe, SubscribeParams};
 use chorus_proto::methods::send::{Cancel, CancelParams, Send, SendParams, SendResult};
 use chorus_proto::{CallError, Client, Event, EventType, Message, Role};
+use chorus_tests::Fixture;
 use chorus_tests::client_ext::ClientExt as _;
-use chorus_tests::model_server::{ModelServer, Response};
-use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
+use chorus_tests::model_server::ModelServer;
 
-use crate::events::events;
 use crate::home;
 
 /// The model of each wire format.
 pub const MODELS: [&str; 2] = ["anthropic/claude-test", "local/small"];
 
-/// A daemon with a model, and the agent `a`.
-pub struct Rig {
-    pub server: ModelServer,
-    pub home: Home,
-    pub daemon: Daemon,
-    pub model: &'static str,
+/// Starts a daemon with a model, and the agent `a`.
+pub fn start_fixture() -> Fixture {
+    start_with_model(MODELS[0])
 }
 
-impl Rig {
-    pub fn new() -> Self {
-        Self::on(MODELS[0])
-    }
+pub fn start_with_model(model: &str) -> Fixture {
+    start_with_keys(model, "")
+}
 
-    pub fn on(model: &'static str) -> Self {
-        Self::with(model, "")
-    }
+/// Adds keys to both providers.
+pub fn start_with_keys(model: &str, keys: &str) -> Fixture {
+    start_with_server(ModelServer::start(), model, keys)
+}
 
-    /// With more keys in both providers.
-    pub fn with(model: &'static str, keys: &str) -> Self {
-        Self::beside(ModelServer::start(), model, keys)
-    }
+/// Uses a server that was made ready before.
+pub fn start_with_server(server: ModelServer, model: &str, keys: &str) -> Fixture {
+    let fixture = Fixture::builder(home()).model_server(server, keys).model(model).start();
+    fixture.create_agent("a", None);
+    fixture
+}
 
-    /// Beside a server that was made ready before.
-    pub fn beside(server: ModelServer, model: &'static str, keys: &str) -> Self {
-        let home = home();
-        let daemon = Daemon::start_with(&home, &server.config_toml_with(keys));
-        let params = InitParams { name: "a".into(), model: Some(model.into()), ..Default::default() };
-        daemon.client().call::<Init>(&params).expect("agent.init");
-        Self { server, home, daemon, model }
-    }
-
-    pub fn client(&self) -> Client {
-        self.daemon.client()
-    }
-
-    /// The next answer of the agent's model.
-    pub fn answer(&self, answer: Response) {
-        match self.model {
-            model if model == MODELS[0] => self.server.anthropic().queue(answer),
-            _ => self.server.openai().queue(answer),
-        }
-    }
-
-    pub fn say(&self, text: &str) {
-        self.answer(Response::text([text]));
-    }
-
-    /// A turn that goes on beside the test.
-    pub fn send_beside(&self, text: &str) -> JoinHandle<Result<SendResult, CallError>> {
-        let (mut client, params) = (self.client(), params(text));
-        std::thread::spawn(move || client.call::<Send>(&params))
-    }
-
-    /// Waits until an event of this kind was told `count` times.
-    pub fn wait_for(&self, kind: EventType, count: usize) -> Vec<Event> {
-        let mut client = self.client();
-        let all = |client: &mut Client| -> Vec<_> {
-            events(client, 0).into_iter().filter(|event| event.kind == kind).collect()
-        };
-        wait_until(kind.as_str(), DEADLINE, || Some(all(&mut client)).filter(|found| found.len() >= count))
-    }
-
-    /// Who hears from now on what is said.
-    pub fn listener(&self) -> Client {
-        let mut listener = self.client();
-        listener.call::<Subscribe>(&SubscribeParams { after: None }).expect("events.subscribe");
-        listener
-    }
-
-    /// Ends the daemon at once and starts it again.
-    pub fn crash(self) -> Self {
-        self.daemon.kill9();
-        Self { daemon: Daemon::start(&self.home), ..self }
-    }
+/// Who hears from now on what is said.
+pub fn listen(fixture: &Fixture) -> Client {
+    let mut listener = fixture.client();
+    listener.call::<Subscribe>(&SubscribeParams { after: None }).expect("events.subscribe");
+    listener
 }
 
 /// Waits until this was said by the model.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::{Rig, send};
+use super::{send, start_fixture};
 
 const MARK: &str = "\"cache_control\":{\"type\":\"ephemeral\"}";
 
@@ -40,24 +40,24 @@ fn blocks(request: &RecordedRequest) -> (Vec<String>, Vec<usize>) {
 
 #[test]
 fn each_call_begins_with_the_one_before_it_and_is_marked_where_that_one_ended() {
-    let rig = Rig::new();
-    let mut client = rig.client();
-    std::fs::write(rig.home.agent_dir("a").join("docs/plan.md"), "Ship on Friday.\n").expect("a note");
+    let fixture = start_fixture();
+    let mut client = fixture.client();
+    std::fs::write(fixture.home.agent_dir("a").join("docs/plan.md"), "Ship on Friday.\n").expect("a note");
     let calls = |text: &str, ids: [&str; 2]| {
         let call = |answer: Response, id: &str| answer.then_call(id, "list_models", &json!({}));
         ids.into_iter().fold(Response::empty().thinking("Hm.", "sig").then_text(text), call)
     };
-    rig.answer(calls("I look.", ["c1", "c2"]));
-    rig.answer(calls("Again.", ["c3", "c4"]));
-    rig.say("Two.");
+    fixture.answer(calls("I look.", ["c1", "c2"]));
+    fixture.answer(calls("Again.", ["c3", "c4"]));
+    fixture.reply("Two.");
     send(&mut client, "Which models are there?").expect("a turn");
-    rig.say("Yes.");
+    fixture.reply("Yes.");
     send(&mut client, "Are you sure?").expect("a turn");
-    rig.answer(calls("Once more.", ["c5", "c6"]));
-    rig.say("Still two.");
+    fixture.answer(calls("Once more.", ["c5", "c6"]));
+    fixture.reply("Still two.");
     send(&mut client, "Really?").expect("a turn");
 
-    let requests = rig.server.requests();
+    let requests = fixture.models().requests();
     assert_eq!(requests.len(), 6);
     let first = blocks(&requests[0]);
     assert_eq!(first.1.len(), 3, "tools, system, and the question: {first:?}");
@@ -74,13 +74,13 @@ fn each_call_begins_with_the_one_before_it_and_is_marked_where_that_one_ended() 
 
 #[test]
 fn what_is_asked_once_is_not_kept() {
-    let rig = Rig::new();
-    let mut client = rig.client();
-    rig.say("Yes.");
+    let fixture = start_fixture();
+    let mut client = fixture.client();
+    fixture.reply("Yes.");
     send(&mut client, "Please move the invoice amounts to integer cents, in every table of billing.").expect("a turn");
-    rig.say("Cents\n\nThe amounts are in cents.");
+    fixture.reply("Cents\n\nThe amounts are in cents.");
     let params = chorus_proto::methods::context::SaveParams { agent: Some("a".into()), ..Default::default() };
     client.call::<chorus_proto::methods::context::Save>(&params).expect("saved");
-    let summary = rig.server.wait_for_requests(2).pop().expect("a request");
+    let summary = fixture.models().wait_for_requests(2).pop().expect("a request");
     assert!(summary.text.contains("transcript") && !summary.text.contains(MARK), "{}", summary.text);
 }

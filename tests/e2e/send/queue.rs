@@ -3,25 +3,26 @@
 use chorus_proto::methods::agent::{Config, ConfigParams, Destroy, DestroyParams};
 use chorus_proto::methods::send::{Cancel, CancelParams, Progress, SendParams, TurnEvent};
 use chorus_proto::{CallError, ErrorKind, EventType};
+use chorus_tests::Fixture;
 use chorus_tests::client_ext::expect_error_kind;
 use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 
-use super::{Rig, params, record};
+use super::{params, record, start_fixture};
 
 #[test]
 fn each_has_its_own_turn_in_the_order_of_arrival() {
-    let rig = Rig::new();
-    let mut client = rig.client();
-    rig.answer(Response::text(["first"]).gate("go"));
+    let fixture = start_fixture();
+    let mut client = fixture.client();
+    fixture.answer(Response::text(["first"]).gate("go"));
     for n in 0..5 {
-        rig.say(&format!("answer {n}"));
+        fixture.reply(&format!("answer {n}"));
     }
-    let first = rig.send_beside("zero");
-    rig.server.wait_for_gate("go");
-    let others: Vec<_> = (0..5).map(|n| rig.send_beside(&format!("message {n}"))).collect();
+    let first = fixture.spawn_send("a", "zero");
+    fixture.models().wait_for_gate("go");
+    let others: Vec<_> = (0..5).map(|n| fixture.spawn_send("a", &format!("message {n}"))).collect();
     assert_eq!(record(&mut client).len(), 1, "nothing comes between");
-    rig.server.open_gate("go");
+    fixture.models().open_gate("go");
     first.join().expect("the client").expect("a turn");
     for other in others {
         other.join().expect("the client").expect("a turn");
@@ -37,13 +38,13 @@ fn each_has_its_own_turn_in_the_order_of_arrival() {
 
 #[test]
 fn one_that_waits_goes_on_when_the_one_before_it_is_cancelled() {
-    let rig = Rig::new();
-    rig.answer(Response::empty().gate("never"));
-    rig.say("Second.");
-    let first = rig.send_beside("one");
-    rig.server.wait_for_gate("never");
-    let second = rig.send_beside("two");
-    let mut client = rig.client();
+    let fixture = start_fixture();
+    fixture.answer(Response::empty().gate("never"));
+    fixture.reply("Second.");
+    let first = fixture.spawn_send("a", "one");
+    fixture.models().wait_for_gate("never");
+    let second = fixture.spawn_send("a", "two");
+    let mut client = fixture.client();
     let params = CancelParams { agent: Some("a".into()), turn_id: None };
     let ended = client.call::<Cancel>(&params).expect("send.cancel").turn_id;
     assert!(ended.is_some() && first.join().expect("the client").is_err());
@@ -52,8 +53,8 @@ fn one_that_waits_goes_on_when_the_one_before_it_is_cancelled() {
 }
 
 /// A message beside the test, and what is told of it: its turn as soon as it waits.
-fn waiting(rig: &Rig, text: &str) -> (uuid::Uuid, std::thread::JoinHandle<ErrorKind>) {
-    let (mut client, params) = (rig.client(), SendParams { stream: true, ..params(text) });
+fn waiting(fixture: &Fixture, text: &str) -> (uuid::Uuid, std::thread::JoinHandle<ErrorKind>) {
+    let (mut client, params) = (fixture.client(), SendParams { stream: true, ..params(text) });
     let (say, said) = std::sync::mpsc::sync_channel(64);
     let sending = std::thread::spawn(move || {
         let mut heard = |progress: &serde_json::value::RawValue| -> Result<(), CallError> {
@@ -70,30 +71,30 @@ fn waiting(rig: &Rig, text: &str) -> (uuid::Uuid, std::thread::JoinHandle<ErrorK
 
 #[test]
 fn one_that_waits_is_taken_back_by_its_id_and_leaves_nothing() {
-    let rig = Rig::new();
-    rig.answer(Response::text(["Whole."]).gate("go"));
-    let first = rig.send_beside("one");
-    rig.server.wait_for_gate("go");
-    let (turn, second) = waiting(&rig, "two");
-    let mut client = rig.client();
+    let fixture = start_fixture();
+    fixture.answer(Response::text(["Whole."]).gate("go"));
+    let first = fixture.spawn_send("a", "one");
+    fixture.models().wait_for_gate("go");
+    let (turn, second) = waiting(&fixture, "two");
+    let mut client = fixture.client();
     let cancel = CancelParams { agent: Some("a".into()), turn_id: Some(turn) };
     assert_eq!(client.call::<Cancel>(&cancel).expect("send.cancel").turn_id, Some(turn));
     assert_eq!(second.join().expect("the client"), ErrorKind::Interrupted);
     assert_eq!(client.call::<Cancel>(&cancel).expect("send.cancel").turn_id, None, "it is gone");
-    rig.server.open_gate("go");
+    fixture.models().open_gate("go");
     first.join().expect("the client").expect("a turn");
     assert_eq!(record(&mut client).len(), 2);
-    assert_eq!(rig.server.requests().len(), 1);
+    assert_eq!(fixture.models().requests().len(), 1);
 }
 
 #[test]
 fn an_agent_that_is_destroyed_says_so_to_whoever_waits() {
-    let rig = Rig::new();
-    rig.answer(Response::text(["Half"]).gate("never"));
-    let first = rig.send_beside("one");
-    rig.server.wait_for_gate("never");
-    let (_, second) = waiting(&rig, "two");
-    let mut client = rig.client();
+    let fixture = start_fixture();
+    fixture.answer(Response::text(["Half"]).gate("never"));
+    let first = fixture.spawn_send("a", "one");
+    fixture.models().wait_for_gate("never");
+    let (_, second) = waiting(&fixture, "two");
+    let mut client = fixture.client();
     let rename = ConfigParams { name: "a".into(), key: Some("name".into()), value: Some("b".into()) };
     assert_eq!(expect_error_kind(client.call::<Config>(&rename)), ErrorKind::Busy, "its place stays in a turn");
     let params = DestroyParams { name: "a".into(), ..Default::default() };
@@ -101,6 +102,6 @@ fn an_agent_that_is_destroyed_says_so_to_whoever_waits() {
     assert_eq!(saved.header.message_count, 2);
     assert_eq!(expect_error_kind(first.join().expect("the client")), ErrorKind::Interrupted);
     assert_eq!(second.join().expect("the client"), ErrorKind::AgentNotFound);
-    let told = &rig.wait_for(EventType::TurnInterrupted, 1)[0].data;
+    let told = &fixture.wait_for_events(EventType::TurnInterrupted, 1)[0].data;
     assert_eq!(told["reason"], "the agent was destroyed in the middle of the turn");
 }

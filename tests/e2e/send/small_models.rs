@@ -2,23 +2,24 @@
 
 use chorus_llm::models;
 use chorus_proto::ToolsShown;
+use chorus_tests::Fixture;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::ModelServer;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
-use super::{Rig, send};
+use super::{send, start_with_server};
 
 /// A daemon whose model takes so many tokens, and knows it.
-fn taking(window: u64) -> Rig {
+fn taking(window: u64) -> Fixture {
     let server = ModelServer::start();
     // As vLLM lists it.
     let listed = json!({"id": "m", "object": "model", "created": 1, "owned_by": "vllm", "max_model_len": window});
     server.set_openai_models(200, &json!({"object": "list", "data": [listed]}));
-    let rig = Rig::beside(server, "local/m", "");
-    wait_until("discovery", DEADLINE, || rig.home.path.join(models::MODEL_CATALOG_FILE).exists().then_some(()));
-    rig
+    let fixture = start_with_server(server, "local/m", "");
+    wait_until("discovery", DEADLINE, || fixture.home.path.join(models::MODEL_CATALOG_FILE).exists().then_some(()));
+    fixture
 }
 
 /// Tokens of a request and of the longest answer to it, about: four bytes are one.
@@ -42,14 +43,14 @@ fn a_model_that_takes_little_is_shown_few_tools_and_answers() {
         (4096, 5, Some(ToolsShown::Few), "/4.0k, few tools"),
         (8192, 15, None, "/8.1k"),
     ] {
-        let rig = taking(window);
-        let mut client = rig.client();
+        let fixture = taking(window);
+        let mut client = fixture.client();
         for n in 0..20 {
-            rig.say(&format!("I have counted {n} sheep in the field behind the house. "));
+            fixture.reply(&format!("I have counted {n} sheep in the field behind the house. "));
             let reply = send(&mut client, &format!("Count them: {n} of the sheep are black.")).expect("a turn").reply;
             assert!(reply.contains("sheep"), "{reply}");
         }
-        let request = rig.server.requests().pop().expect("a request");
+        let request = fixture.models().requests().pop().expect("a request");
         let shown = request.body["tools"].as_array().map_or(0, Vec::len);
         assert!(if cut.is_some() { shown == tools } else { shown >= tools }, "{window}: {shown} tools");
         assert!(tokens(&request.body) <= window + window / 20, "{window}: {}", tokens(&request.body));
@@ -57,7 +58,7 @@ fn a_model_that_takes_little_is_shown_few_tools_and_answers() {
         assert!(messages > 2, "{window}: {messages} messages of the conversation are shown");
         let meter = client.agent_status("a").context.expect("a context").meter.expect("a meter");
         assert_eq!((meter.window, meter.tools), (Some(window), cut));
-        let text = chorusctl(&rig.home, ["status"]).expect_success();
+        let text = chorusctl(&fixture.home, ["status"]).expect_success();
         assert!(text.contains(said), "{text}");
     }
 }

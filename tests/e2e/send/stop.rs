@@ -5,36 +5,34 @@ use std::time::{Duration, Instant};
 use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_proto::{Role, Trigger};
-use chorus_tests::Daemon;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::Response;
 
-use super::{MODELS, Rig, params};
+use super::{MODELS, params, start_fixture};
 
 #[test]
 fn ten_agents_in_mid_turn_are_all_saved() {
-    let rig = Rig::new();
-    let mut client = rig.client();
-    rig.server.anthropic().set_fallback(Response::text(["Half a word"]).gate("never"));
+    let mut fixture = start_fixture();
+    let mut client = fixture.client();
+    fixture.models().anthropic().set_fallback(Response::text(["Half a word"]).gate("never"));
     let names: Vec<String> = (0..10).map(|n| format!("agent-{n}")).collect();
     let mut turns = Vec::new();
     for name in &names {
         let init = InitParams { name: name.clone(), model: Some(MODELS[0].into()), ..Default::default() };
         client.call::<Init>(&init).expect("agent.init");
-        let (mut client, sent) = (rig.client(), SendParams { agent: Some(name.clone()), ..params("Talk.") });
+        let (mut client, sent) = (fixture.client(), SendParams { agent: Some(name.clone()), ..params("Talk.") });
         turns.push(std::thread::spawn(move || client.call::<Send>(&sent)));
     }
-    let calls = rig.server.wait_for_requests(10).len();
-    let Rig { server, home, daemon, .. } = rig;
+    let calls = fixture.models().wait_for_requests(10).len();
     let begun = Instant::now();
-    daemon.terminate();
+    fixture.stop();
     assert!(begun.elapsed() < Duration::from_secs(10));
     for turn in turns {
         assert!(turn.join().expect("a client").is_err());
     }
-    assert_eq!(server.requests().len(), calls, "no model is called on the way out");
-    let daemon = Daemon::start(&home);
-    let mut client = daemon.client();
+    assert_eq!(fixture.models().requests().len(), calls, "no model is called on the way out");
+    fixture.start();
+    let mut client = fixture.client();
     for name in &names {
         let sessions = client.history(name);
         assert_eq!(sessions.len(), 1, "{name}");

@@ -10,7 +10,7 @@ use chorus_tests::model_server::Response;
 
 use super::{parted, say, tree};
 use crate::home;
-use crate::tools::self_edit::Rig;
+use crate::tools::self_edit::start_fixture;
 
 fn merge(client: &mut Client, a: &Session, b: &Session) -> Result<MergeResult, CallError> {
     let (a, b) = (a.short_id.clone(), b.short_id.clone());
@@ -88,10 +88,10 @@ fn both_lines_are_told_of_and_what_they_know_is_united() {
 
 #[test]
 fn an_account_is_the_models_where_there_is_one_and_contradictions_are_listed_all_the_same() {
-    let rig = Rig::new("standard");
-    let mut client = rig.client();
+    let fixture = start_fixture("standard");
+    let mut client = fixture.client();
     // Summaries are asked for, too.
-    rig.server.anthropic().set_fallback(Response::text(["Line one chose Postgres, line two Redis."]));
+    fixture.models().anthropic().set_fallback(Response::text(["Line one chose Postgres, line two Redis."]));
     let (one, other) = disputed(&mut client);
     let done = merge(&mut client, &one, &other).expect("merged");
     assert!(
@@ -100,7 +100,7 @@ fn an_account_is_the_models_where_there_is_one_and_contradictions_are_listed_all
         done.account
     );
     assert!(done.account.contains("8080") && client.messages("a")[2].generated);
-    let requests = rig.server.requests();
+    let requests = fixture.models().requests();
     let mut asked = requests.iter().map(|request| request.body.to_string());
     let asked = asked.find(|body| body.contains("two lines of work")).expect("the model was asked");
     assert!(
@@ -108,7 +108,7 @@ fn an_account_is_the_models_where_there_is_one_and_contradictions_are_listed_all
         "{asked}"
     );
     // One that fails costs nothing but its words.
-    rig.server.anthropic().set_fallback(Response::error(400, "{}"));
+    fixture.models().anthropic().set_fallback(Response::error(400, "{}"));
     let done = merge(&mut client, &one, &other).expect("merged");
     assert!(done.generated && done.account.contains("Decisions: "), "{}", done.account);
 }

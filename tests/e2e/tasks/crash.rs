@@ -9,32 +9,34 @@ use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::process::is_running;
 use chorus_tests::{DEADLINE, Home, wait_until};
 
-use super::{GATE, Rig, list};
+use super::{
+    GATE, crash, list, show_task, start_fixture, start_task, wait_for_end, wait_for_notices, wait_for_running_tasks,
+};
 
 #[test]
 fn what_ran_is_lost_nothing_of_it_is_left_and_its_agent_hears_that_once() {
-    let rig = Rig::new();
-    let id = rig.start(&format!("echo begun; sleep 300 & {GATE}"));
-    let done = rig.start("true");
-    rig.ended(&done);
-    rig.heard("a", 1);
-    rig.listed("a", 1);
-    let pid = rig.task(&id).pid;
-    let rig = rig.crash(|_| ());
-    let task = rig.task(&id);
+    let mut fixture = start_fixture();
+    let id = start_task(&fixture, &format!("echo begun; sleep 300 & {GATE}"));
+    let done = start_task(&fixture, "true");
+    wait_for_end(&fixture, &done);
+    wait_for_notices(&fixture, "a", 1);
+    wait_for_running_tasks(&fixture, "a", 1);
+    let pid = show_task(&fixture, &id).pid;
+    crash(&mut fixture, |_| ());
+    let task = show_task(&fixture, &id);
     assert_eq!((task.status, task.exit_code), (TaskStatus::Lost, None));
     assert!(task.ended_at.is_some());
     wait_until("the end of what was left over", DEADLINE, || (!is_running(pid)).then_some(()));
-    let heard = rig.heard("a", 2);
+    let heard = wait_for_notices(&fixture, "a", 2);
     assert!(heard[1].content.starts_with(&format!("The background task {id} is lost: ")), "{}", heard[1].content);
     assert!(heard[1].content.ends_with("| begun"), "{}", heard[1].content);
-    assert_eq!(rig.wait_for(EventType::TaskFinished, 2)[1].data["status"], "lost");
-    rig.listed("a", 0);
-    let rig = rig.crash(|_| ());
-    let next = rig.start("true");
-    rig.ended(&next);
-    assert_eq!(rig.heard("a", 3).len(), 3, "what was told is not told again");
-    assert_eq!(rig.task(&done).status, TaskStatus::Completed);
+    assert_eq!(fixture.wait_for_events(EventType::TaskFinished, 2)[1].data["status"], "lost");
+    wait_for_running_tasks(&fixture, "a", 0);
+    crash(&mut fixture, |_| ());
+    let next = start_task(&fixture, "true");
+    wait_for_end(&fixture, &next);
+    assert_eq!(wait_for_notices(&fixture, "a", 3).len(), 3, "what was told is not told again");
+    assert_eq!(show_task(&fixture, &done).status, TaskStatus::Completed);
     assert_eq!(next, "t3");
 }
 
@@ -79,47 +81,47 @@ fn a_number_that_another_process_has_by_now_is_left_alone() {
         format!("pid = {pid}, pid_started = {at}, boot = ''"),
         format!("pid = {pid}, pid_started = 0"),
     ] {
-        let rig = Rig::new();
-        let id = rig.start(GATE);
-        let rig = rig.crash(|home| {
+        let mut fixture = start_fixture();
+        let id = start_task(&fixture, GATE);
+        crash(&mut fixture, |home| {
             // What was really started ends by itself now.
             std::fs::write(home.agent_dir("a").join("workspace/go"), "").expect("a file in the workspace");
             change(home, &id, &noted);
         });
-        assert_eq!(rig.task(&id).status, TaskStatus::Lost);
-        rig.heard("a", 1);
+        assert_eq!(show_task(&fixture, &id).status, TaskStatus::Lost);
+        wait_for_notices(&fixture, "a", 1);
         assert!(is_running(pid), "{noted}");
     }
 }
 
 #[test]
 fn a_lost_table_takes_no_log_with_it() {
-    let rig = Rig::new();
-    let first = rig.start("echo first");
-    let log = rig.ended(&first).log_path;
-    rig.heard("a", 1);
-    let rig = rig.crash(|home| change(home, &first, "id = 'gone', told = 1"));
-    let second = rig.start("echo second");
+    let mut fixture = start_fixture();
+    let first = start_task(&fixture, "echo first");
+    let log = wait_for_end(&fixture, &first).log_path;
+    wait_for_notices(&fixture, "a", 1);
+    crash(&mut fixture, |home| change(home, &first, "id = 'gone', told = 1"));
+    let second = start_task(&fixture, "echo second");
     assert_eq!((first.as_str(), second.as_str()), ("t1", "t2"));
-    rig.ended(&second);
+    wait_for_end(&fixture, &second);
     assert_eq!(std::fs::read_to_string(Path::new(&log)).expect("the first log"), "first\n");
 }
 
 #[test]
 fn the_end_that_was_not_told_is_told_after_the_next_start() {
-    let rig = Rig::new();
-    let id = rig.start("echo said");
-    rig.ended(&id);
-    rig.heard("a", 1);
-    let mut client = rig.client();
+    let mut fixture = start_fixture();
+    let id = start_task(&fixture, "echo said");
+    wait_for_end(&fixture, &id);
+    wait_for_notices(&fixture, "a", 1);
+    let mut client = fixture.client();
     assert_eq!(list(&mut client, Some("a")).len(), 1);
-    let rig = rig.crash(|home| change(home, &id, "told = 0, started_at = started_at - 1"));
-    let heard = rig.heard("a", 2);
+    crash(&mut fixture, |home| change(home, &id, "told = 0, started_at = started_at - 1"));
+    let heard = wait_for_notices(&fixture, "a", 2);
     assert!(heard[1].content.ends_with("| said"), "{}", heard[1].content);
     // The key of a message that was added already adds it no second time.
-    let rig = rig.crash(|home| change(home, &id, "told = 0"));
-    let next = rig.start("true");
-    rig.ended(&next);
-    assert_eq!(rig.heard("a", 3).len(), 3);
-    assert!(rig.client().messages("a").len() > 3);
+    crash(&mut fixture, |home| change(home, &id, "told = 0"));
+    let next = start_task(&fixture, "true");
+    wait_for_end(&fixture, &next);
+    assert_eq!(wait_for_notices(&fixture, "a", 3).len(), 3);
+    assert!(fixture.client().messages("a").len() > 3);
 }

@@ -9,27 +9,30 @@ use chorus_proto::{EventType, Role, Trigger};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::Response;
 use chorus_tests::process::is_running;
-use chorus_tests::{DEADLINE, Daemon, wait_until};
+use chorus_tests::{DEADLINE, wait_until};
 use serde_json::Value;
 
-use super::{GATE, Rig, list, send};
+use super::{
+    GATE, list, send, show_task, start_fixture, start_task, try_start_task, wait_for_end, wait_for_notices,
+    wait_for_running_tasks,
+};
 
 #[test]
 fn a_stop_ends_what_runs_and_every_agent_hears_of_it_in_what_is_saved() {
-    let rig = Rig::new();
+    let mut fixture = start_fixture();
     let names: Vec<String> = (0..10).map(|n| format!("agent-{n}")).collect();
     let mut pids = Vec::new();
     for (n, name) in names.iter().enumerate() {
-        rig.init(name);
+        fixture.create_agent(name, Some("open"));
         // Every other one does not end when it is asked to.
         let command = if n % 2 == 0 { "trap '' TERM; sleep 300 & wait; sleep 300" } else { "sleep 300" };
-        let id = rig.try_start(name, command).expect("a task");
-        pids.push(rig.task(&id).pid);
+        let id = try_start_task(&fixture, name, command).expect("a task");
+        pids.push(show_task(&fixture, &id).pid);
     }
     // In the middle of a turn, too.
-    rig.server.anthropic().queue(Response::text(["Half a word"]).gate("never"));
+    fixture.models().anthropic().queue(Response::text(["Half a word"]).gate("never"));
     let turn = {
-        let mut client = rig.client();
+        let mut client = fixture.client();
         std::thread::spawn(move || {
             let text = "Talk.".to_owned();
             let agent = Some("agent-0".to_owned());
@@ -37,17 +40,16 @@ fn a_stop_ends_what_runs_and_every_agent_hears_of_it_in_what_is_saved() {
             client.call::<chorus_proto::methods::send::Send>(&params)
         })
     };
-    rig.server.wait_for_gate("never");
-    let Rig { home, daemon, server } = rig;
+    fixture.models().wait_for_gate("never");
     let begun = Instant::now();
-    assert!(daemon.terminate().success());
+    assert!(fixture.stop().success());
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert!(turn.join().expect("the client").is_err());
     for pid in pids {
         assert!(!is_running(pid), "an orphan");
     }
-    let rig = Rig { daemon: Daemon::start(&home), home, server };
-    let mut client = rig.client();
+    fixture.start();
+    let mut client = fixture.client();
     for name in &names {
         let (session, messages) = client.get_session(name, "latest");
         assert_eq!(session.header.trigger, Trigger::Shutdown);
@@ -56,37 +58,37 @@ fn a_stop_ends_what_runs_and_every_agent_hears_of_it_in_what_is_saved() {
         assert!(heard[0].content.contains("was stopped after"), "{}", heard[0].content);
         let tasks = list(&mut client, Some(name));
         assert_eq!((tasks.len(), tasks[0].status), (1, TaskStatus::Stopped));
-        rig.listed(name, 0);
+        wait_for_running_tasks(&fixture, name, 0);
     }
     for name in &names {
-        assert_eq!(rig.heard(name, 1).len(), 1, "it is told once");
+        assert_eq!(wait_for_notices(&fixture, name, 1).len(), 1, "it is told once");
     }
 }
 
 #[test]
 fn stopping_waits_for_the_end_and_ends_all_that_was_started() {
-    let rig = Rig::new();
-    let mut client = rig.client();
-    let id = rig.start("trap 'exit 7' TERM; sleep 300 & wait");
-    let pid = rig.task(&id).pid;
+    let fixture = start_fixture();
+    let mut client = fixture.client();
+    let id = start_task(&fixture, "trap 'exit 7' TERM; sleep 300 & wait");
+    let pid = show_task(&fixture, &id).pid;
     let done = client.call::<Stop>(&StopParams { id: id.clone() }).expect("tasks.stop");
     assert!(done.stopped && !is_running(pid));
     assert_eq!(done.task.status, TaskStatus::Stopped);
-    assert!(rig.heard("a", 1)[0].content.contains("was stopped after"));
+    assert!(wait_for_notices(&fixture, "a", 1)[0].content.contains("was stopped after"));
     let again = client.call::<Stop>(&StopParams { id: id.clone() }).expect("tasks.stop");
     assert!(!again.stopped);
     assert_eq!(again.task, done.task);
-    rig.listed("a", 0);
+    wait_for_running_tasks(&fixture, "a", 0);
 }
 
 #[test]
 fn destroying_an_agent_with_a_task_and_unsaved_messages_ends_and_saves_both() {
     for keep_files in [false, true] {
-        let rig = Rig::new();
-        let mut client = rig.client();
-        let id = rig.start(&format!("echo begun; {GATE}"));
-        rig.listed("a", 1);
-        let task = rig.task(&id);
+        let fixture = start_fixture();
+        let mut client = fixture.client();
+        let id = start_task(&fixture, &format!("echo begun; {GATE}"));
+        wait_for_running_tasks(&fixture, "a", 1);
+        let task = show_task(&fixture, &id);
         let pid = task.pid;
         wait_until("it to have begun", DEADLINE, || {
             std::fs::read(&task.log_path).is_ok_and(|log| log == b"begun\n").then_some(())
@@ -108,21 +110,21 @@ fn destroying_an_agent_with_a_task_and_unsaved_messages_ends_and_saves_both() {
         assert_eq!((tasks.len(), tasks[0].status), (1, TaskStatus::Stopped));
         assert_eq!(std::fs::read_to_string(&tasks[0].log_path).expect("the log, where it is now"), "begun\n");
         if keep_files {
-            rig.init("a");
-            let next = rig.start("true");
-            rig.ended(&next);
+            fixture.create_agent("a", Some("open"));
+            let next = start_task(&fixture, "true");
+            wait_for_end(&fixture, &next);
         }
     }
 }
 
 #[test]
 fn destroying_an_agent_in_mid_turn_ends_its_task_too() {
-    let rig = Rig::new();
-    let mut client = rig.client();
-    let id = rig.start(GATE);
-    rig.server.anthropic().queue(Response::tool_call("c9", "bash", &serde_json::json!({"command": "sleep 300"})));
+    let fixture = start_fixture();
+    let mut client = fixture.client();
+    let id = start_task(&fixture, GATE);
+    fixture.models().anthropic().queue(Response::tool_call("c9", "bash", &serde_json::json!({"command": "sleep 300"})));
     let turn = {
-        let mut client = rig.client();
+        let mut client = fixture.client();
         std::thread::spawn(move || {
             let params = chorus_proto::methods::send::SendParams {
                 agent: Some("a".into()),
@@ -132,7 +134,7 @@ fn destroying_an_agent_in_mid_turn_ends_its_task_too() {
             client.call::<chorus_proto::methods::send::Send>(&params)
         })
     };
-    rig.wait_for(EventType::ToolStarted, 2);
+    fixture.wait_for_events(EventType::ToolStarted, 2);
     let begun = Instant::now();
     let done =
         client.call::<Destroy>(&DestroyParams { name: "a".into(), ..Default::default() }).expect("agent.destroy");
@@ -140,25 +142,24 @@ fn destroying_an_agent_in_mid_turn_ends_its_task_too() {
     assert!(turn.join().expect("the client").is_err());
     assert!(done.saved.is_some());
     assert_eq!(list(&mut client, None)[0].status, TaskStatus::Stopped, "{id}");
-    rig.init("b");
-    rig.say("Here.");
+    fixture.create_agent("b", Some("open"));
+    fixture.reply("Here.");
     assert_eq!(send(&mut client, "b", "Hello?").reply, "Here.");
 }
 
 #[test]
 fn who_had_nothing_to_save_is_saved_with_what_it_heard_at_the_stop() {
-    let rig = Rig::new();
-    let mut client = rig.client();
+    let mut fixture = start_fixture();
+    let mut client = fixture.client();
     for name in ["idle", "saved"] {
-        rig.init(name);
-        rig.try_start(name, "sleep 300").expect("a task");
+        fixture.create_agent(name, Some("open"));
+        try_start_task(&fixture, name, "sleep 300").expect("a task");
     }
     client.call::<Clear>(&ClearParams { agent: Some("idle".into()), save: false }).expect("context.clear");
     client.save("saved", "all of it");
-    let Rig { home, daemon, server } = rig;
-    assert!(daemon.terminate().success());
-    let rig = Rig { daemon: Daemon::start(&home), home, server };
-    let mut client = rig.client();
+    assert!(fixture.stop().success());
+    fixture.start();
+    let mut client = fixture.client();
     for name in ["idle", "saved"] {
         let (session, messages) = client.get_session(name, "latest");
         assert_eq!(session.header.trigger, Trigger::Shutdown, "{name}");
@@ -169,30 +170,29 @@ fn who_had_nothing_to_save_is_saved_with_what_it_heard_at_the_stop() {
 
 #[test]
 fn a_stop_ends_the_turns_before_the_tasks() {
-    let rig = Rig::new();
-    rig.init("b");
-    let id = rig.try_start("b", "trap '' TERM; echo deaf; sleep 300 & wait; sleep 300").expect("a task");
-    let log = rig.task(&id).log_path;
+    let mut fixture = start_fixture();
+    fixture.create_agent("b", Some("open"));
+    let id = try_start_task(&fixture, "b", "trap '' TERM; echo deaf; sleep 300 & wait; sleep 300").expect("a task");
+    let log = show_task(&fixture, &id).log_path;
     wait_until("it to be deaf", DEADLINE, || std::fs::read(&log).is_ok_and(|log| !log.is_empty()).then_some(()));
-    rig.server.anthropic().queue(Response::text(["Half a word"]).gate("never"));
+    fixture.models().anthropic().queue(Response::text(["Half a word"]).gate("never"));
     let turns: Vec<_> = ["Talk.", "And then?"]
         .into_iter()
         .map(|text| {
-            let mut client = rig.client();
+            let mut client = fixture.client();
             let (agent, text) = (Some("a".to_owned()), text.to_owned());
             let params = chorus_proto::methods::send::SendParams { agent, text, ..Default::default() };
             let turn = std::thread::spawn(move || client.call::<chorus_proto::methods::send::Send>(&params));
-            rig.server.wait_for_gate("never");
+            fixture.models().wait_for_gate("never");
             turn
         })
         .collect();
-    let Rig { home, daemon, server } = rig;
-    assert!(daemon.terminate().success());
+    assert!(fixture.stop().success());
     for turn in turns {
         assert!(turn.join().expect("the client").is_err());
     }
-    let rig = Rig { daemon: Daemon::start(&home), home, server };
-    let seq = |kind| rig.wait_for(kind, 1)[0].seq;
+    fixture.start();
+    let seq = |kind| fixture.wait_for_events(kind, 1)[0].seq;
     assert!(seq(EventType::TurnInterrupted) < seq(EventType::TaskFinished));
-    assert_eq!(rig.client().get_session("a", "latest").1[0].content, "Talk.");
+    assert_eq!(fixture.client().get_session("a", "latest").1[0].content, "Talk.");
 }

@@ -13,8 +13,6 @@ use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 
-use crate::events::events;
-
 /// A summary of 1,000 tokens in, 600 of them out of the cache and 100 into it, and 20 out.
 fn summary() -> Response {
     Response::text(["Cents\n\nThe amounts are in cents."]).usage(1000, 20).cache_tokens(600, 100)
@@ -28,7 +26,7 @@ fn summarised(client: &mut Client, agent: &str) -> bool {
     wait_until("summary.ready", DEADLINE, || {
         let id = saved.session.header.id.to_string();
         let ready = |event: &chorus_proto::Event| event.kind == EventType::SummaryReady && event.data["id"] == id;
-        events(client, 0).iter().any(ready).then_some(())
+        client.events(0).iter().any(ready).then_some(())
     });
     saved.summary_pending
 }

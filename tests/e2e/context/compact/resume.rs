@@ -8,7 +8,6 @@ use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 
 use crate::context::resume::{pin, resume, working_set};
-use crate::events::events;
 use crate::home;
 
 pub fn compact(client: &mut Client) -> CompactResult {
@@ -59,8 +58,7 @@ fn each_is_a_new_link_of_the_chain_and_the_pins_stay_byte_for_byte() {
         assert_eq!(client.pinned_facts("a")[..pins.len()], pins);
         assert_eq!(client.pinned_facts("a").len(), pins.len() + round + 1);
     }
-    let told: Vec<_> =
-        events(&mut client, 0).into_iter().filter(|event| event.kind == EventType::ContextCompacted).collect();
+    let told: Vec<_> = client.events(0).into_iter().filter(|event| event.kind == EventType::ContextCompacted).collect();
     assert_eq!(told.len(), 5);
     assert_eq!(told[4].data["id"], parent.expect("a session").to_string());
     assert_eq!(told[4].data["left"], 13);

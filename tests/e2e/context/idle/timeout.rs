@@ -5,11 +5,10 @@ use chorus_proto::{Client, Event, EventType, Trigger};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
-use crate::events::events;
 use crate::home;
 
 pub fn notices(client: &mut Client) -> Vec<Event> {
-    events(client, 0).into_iter().filter(|event| event.kind == EventType::Notice).collect()
+    client.events(0).into_iter().filter(|event| event.kind == EventType::Notice).collect()
 }
 
 fn wait_for_notice(client: &mut Client, count: usize) -> String {
@@ -35,7 +34,7 @@ fn it_is_saved_cleared_and_announced() {
     );
     assert_eq!(text, expected);
     assert!(client.message_texts("a").is_empty());
-    let kinds: Vec<_> = events(&mut client, 0).into_iter().map(|event| event.kind).collect();
+    let kinds: Vec<_> = client.events(0).into_iter().map(|event| event.kind).collect();
     let end = &kinds[kinds.len() - 4..];
     let wanted = [EventType::ContextSaved, EventType::SummaryReady, EventType::ContextCleared, EventType::Notice];
     assert_eq!(end, wanted);

@@ -9,7 +9,6 @@ use chorus_tests::{DEADLINE, Home, InProcessDaemon, ManualClock, wait_until};
 
 use super::{SUMMARY, answer, ready, talk};
 use crate::context::idle::timeout::notices;
-use crate::events::events;
 use crate::home;
 
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
@@ -52,7 +51,7 @@ fn after_thirty_seconds_it_goes_out_with_the_own_words() {
     let (daemon, hands) = gone_idle(&home, &server);
     let mut client = daemon.client();
     wait_until("the context to be cleared", DEADLINE, || {
-        events(&mut client, 0).iter().any(|event| event.kind == EventType::ContextCleared).then_some(())
+        client.events(0).iter().any(|event| event.kind == EventType::ContextCleared).then_some(())
     });
     let own = client.history("a").pop().and_then(|session| session.header.summary).expect("own words");
     // Whenever it has begun to wait, it has waited for long enough.

@@ -8,7 +8,6 @@ use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use super::{answer, talk};
-use crate::events::events;
 use crate::home;
 
 const CONTEXTS: usize = 500;
@@ -23,7 +22,7 @@ const LONG: usize = 64 << 10;
 const GROWTH: u64 = 24 << 20;
 
 fn count(client: &mut Client, kind: EventType) -> usize {
-    events(client, 0).into_iter().filter(|event| event.kind == kind).count()
+    client.events(0).into_iter().filter(|event| event.kind == kind).count()
 }
 
 #[test]

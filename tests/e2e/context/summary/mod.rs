@@ -18,8 +18,6 @@ use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::events::events;
-
 const TALK: [(Role, &str); 4] = [
     (Role::User, "The nightly import drops rows. Can you find out why the country column is empty?"),
     (
@@ -59,7 +57,7 @@ fn save(client: &mut Client, description: Option<&str>) -> SaveResult {
 /// What is told when the summary of `session` is there: once.
 fn ready(client: &mut Client, session: Uuid) -> Value {
     let of = |client: &mut Client| -> Vec<Value> {
-        let ready = events(client, 0).into_iter().filter(|event| event.kind == EventType::SummaryReady);
+        let ready = client.events(0).into_iter().filter(|event| event.kind == EventType::SummaryReady);
         ready.map(|event| event.data).filter(|data| data["id"] == session.to_string()).collect()
     };
     let found = wait_until("summary.ready", DEADLINE, || Some(of(client)).filter(|found| !found.is_empty()));

@@ -3,6 +3,7 @@
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
 use chorus_proto::{Client, ErrorKind, MendKind, NewMessage, PieceKind, Role, ToolCall, Window};
+use chorus_tests::Fixture;
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Response;
@@ -10,7 +11,7 @@ use chorus_tests::{DEADLINE, wait_until};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::send::{MODELS, Rig};
+use crate::send::{MODELS, start_fixture, start_with_model};
 
 fn window(client: &mut Client) -> Window {
     let params = ShowParams { agent: Some("a".into()), window: true, ..Default::default() };
@@ -23,10 +24,10 @@ fn set(client: &mut Client, key: &str, value: &str) {
 }
 
 /// Everything that a prompt can have, and messages that no provider would take as they are.
-fn fill(rig: &Rig) {
-    let mut client = rig.client();
+fn fill(fixture: &Fixture) {
+    let mut client = fixture.client();
     set(&mut client, "system_prompt", "You are kind.");
-    std::fs::write(rig.home.path.join("agents/a/docs/notes.md"), "The sheep are in the north.").expect("a note");
+    std::fs::write(fixture.home.path.join("agents/a/docs/notes.md"), "The sheep are in the north.").expect("a note");
     client.call::<Pin>(&PinParams { agent: Some("a".into()), fact: "the old  column stays".into() }).expect("a pin");
     let params = RawValue::from_string(r#"{"path":"a.rs","n":1.50}"#.into()).expect("JSON");
     let call = ToolCall { id: "c1".into(), name: "view".into(), params };
@@ -98,17 +99,17 @@ fn tool_names(window: &Window) -> Vec<String> {
 #[test]
 fn what_is_shown_is_what_is_sent_by_either_wire() {
     for model in MODELS {
-        let rig = Rig::on(model);
-        fill(&rig);
+        let fixture = start_with_model(model);
+        fill(&fixture);
         // How much it takes is asked of the server beside all else.
-        let known = || Some(window(&mut rig.client())).filter(|window| window.budget.takes.is_some());
+        let known = || Some(window(&mut fixture.client())).filter(|window| window.budget.takes.is_some());
         let before = wait_until("the size of the window", DEADLINE, known);
-        rig.answer(Response::text(["Half"]).gate("go"));
-        let turn = rig.send_beside("And now?");
-        rig.server.wait_for_gate("go");
+        fixture.answer(Response::text(["Half"]).gate("go"));
+        let turn = fixture.spawn_send("a", "And now?");
+        fixture.models().wait_for_gate("go");
         // The message is in the context, and the call that has it is under way.
-        let window = window(&mut rig.client());
-        check(&window, &rig.server.requests()[0].body);
+        let window = window(&mut fixture.client());
+        check(&window, &fixture.models().requests()[0].body);
         let kinds: Vec<_> = window.system.iter().map(|piece| piece.kind).collect();
         assert_eq!(kinds, [PieceKind::Prompt, PieceKind::Docs, PieceKind::WorkingSet]);
         assert_eq!(window.mended[0].how, MendKind::Quoted);
@@ -117,15 +118,15 @@ fn what_is_shown_is_what_is_sent_by_either_wire() {
         // Before it, all but that message was shown.
         assert_eq!(before.messages.len() + 1, window.messages.len());
         assert_eq!((tool_names(&before), before.system), (tool_names(&window), window.system));
-        rig.server.open_gate("go");
+        fixture.models().open_gate("go");
         turn.join().expect("the client").expect("a turn");
     }
 }
 
 #[test]
 fn a_window_that_is_compacted_first_is_shown_as_rules_leave_it() {
-    let rig = Rig::new();
-    let mut client = rig.client();
+    let fixture = start_fixture();
+    let mut client = fixture.client();
     set(&mut client, "compact_at_tokens", "2000");
     let note = |n| NewMessage::text(Role::User, format!("We decided on plan {n:03}. {}", "x".repeat(96)));
     client.append_all("a", (0..140).map(note).collect());
@@ -137,39 +138,39 @@ fn a_window_that_is_compacted_first_is_shown_as_rules_leave_it() {
     assert!(due.budget.working_set + due.budget.messages <= 2000, "{:?}", due.budget);
     // Looking changes nothing.
     assert_eq!(client.messages("a").len(), 140);
-    rig.answer(Response::text(["Noted."]).gate("go"));
-    let turn = rig.send_beside("Go.");
-    rig.server.wait_for_gate("go");
-    let after = window(&mut rig.client());
+    fixture.answer(Response::text(["Noted."]).gate("go"));
+    let turn = fixture.spawn_send("a", "Go.");
+    fixture.models().wait_for_gate("go");
+    let after = window(&mut fixture.client());
     assert!(after.compacts.is_none());
-    check(&after, &rig.server.requests().pop().expect("a request").body);
-    rig.server.open_gate("go");
+    check(&after, &fixture.models().requests().pop().expect("a request").body);
+    fixture.models().open_gate("go");
     turn.join().expect("the client").expect("a turn");
 }
 
 #[test]
 fn it_is_shown_without_a_context_and_without_a_model_and_goes_with_no_page() {
-    let rig = Rig::new();
-    let mut client = rig.client();
+    let fixture = start_fixture();
+    let mut client = fixture.client();
     assert!(window(&mut client).messages.is_empty() && !window(&mut client).tools.is_empty());
     let params = ShowParams { agent: Some("a".into()), window: true, last: Some(1), ..Default::default() };
     assert_eq!(expect_error_kind(client.call::<Show>(&params)), ErrorKind::InvalidParams);
-    fill(&rig);
-    let text = chorusctl(&rig.home, ["context", "show", "--window"]).expect_success();
+    fill(&fixture);
+    let text = chorusctl(&fixture.home, ["context", "show", "--window"]).expect_success();
     for part in
         ["next request to anthropic/claude-test", "You are kind.", "The sheep are", "quoted", "view (", "together"]
     {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert_eq!(chorusctl(&rig.home, ["context", "show", "--window", "--last", "1"]).status, 2);
-    let json = chorusctl(&rig.home, ["--json", "context", "show", "--window"]).expect_json();
+    assert_eq!(chorusctl(&fixture.home, ["context", "show", "--window", "--last", "1"]).status, 2);
+    let json = chorusctl(&fixture.home, ["--json", "context", "show", "--window"]).expect_json();
     assert_eq!(json["window"]["budget"]["messages"], window(&mut client).budget.messages);
 }
 
 #[test]
 fn what_alone_is_too_much_is_cut_in_the_window_and_told_and_the_record_is_whole() {
-    let rig = Rig::new();
-    let mut client = rig.client();
+    let fixture = start_fixture();
+    let mut client = fixture.client();
     for n in 0..200 {
         let fact = format!("{n} {}", "is a fact that stays. ".repeat(20));
         client.call::<Pin>(&PinParams { agent: Some("a".into()), fact }).expect("a pin");
@@ -187,7 +188,7 @@ fn what_alone_is_too_much_is_cut_in_the_window_and_told_and_the_record_is_whole(
     assert_eq!(short.message_id, "long");
     let block = window.system.iter().find(|piece| piece.kind == PieceKind::WorkingSet).expect("a working set");
     assert!(block.text.contains("older ones are left out here") && block.text.contains("- 199 is a fact"));
-    let text = chorusctl(&rig.home, ["context", "show", "--window"]).expect_success();
+    let text = chorusctl(&fixture.home, ["context", "show", "--window"]).expect_success();
     assert!(text.contains("too long, 1.1 MiB left out") || text.contains("too long, 1.0 MiB left out"), "it is told");
     assert_eq!(client.message_texts("a"), [long]);
     assert_eq!(client.pinned_facts("a").len(), 200);

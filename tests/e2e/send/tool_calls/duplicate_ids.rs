@@ -6,7 +6,7 @@ use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
-use super::super::{MODELS, Rig, assert_legal, send};
+use super::super::{MODELS, assert_legal, send, start_with_model};
 use super::{configure, results, told};
 
 /// Calls with these ids and commands.
@@ -41,12 +41,12 @@ fn pairs(body: &Value) -> (Vec<String>, Vec<(String, String)>) {
 #[test]
 fn each_has_its_own_result_whichever_ends_first() {
     for model in MODELS {
-        let rig = Rig::on(model);
-        let mut client = rig.client();
+        let fixture = start_with_model(model);
+        let mut client = fixture.client();
         configure(&mut client, "permissions", "open");
         let waits = "until test -e x; do sleep 0.01; done; echo first";
-        rig.answer(bash(&[("same", waits), ("same", "echo second; touch x"), ("other", "echo third")]));
-        rig.say("Done.");
+        fixture.answer(bash(&[("same", waits), ("same", "echo second; touch x"), ("other", "echo third")]));
+        fixture.reply("Done.");
         send(&mut client, "Go.").expect("a turn");
         let fits = |pairs: &[(String, String)]| {
             let said = |wanted: &str| pairs.iter().find(|(id, _)| id == wanted).expect("a result").1.clone();
@@ -58,12 +58,12 @@ fn each_has_its_own_result_whichever_ends_first() {
         let kept = results(&mut client).into_iter();
         fits(&kept.filter_map(|result| Some((result.tool_call_id?, result.content))).collect::<Vec<_>>());
         assert_legal(&client.messages("a"));
-        rig.wait_for(EventType::ToolFinished, 3);
+        fixture.wait_for_events(EventType::ToolFinished, 3);
         let mut told = told(&mut client);
         told.sort_unstable();
         let each = |word: &str| ["other", "same", "same-2"].map(|id| format!("{word} {id}"));
         assert_eq!(told, [each("finished"), each("started")].concat());
-        let (calls, results) = pairs(&rig.server.requests()[1].body);
+        let (calls, results) = pairs(&fixture.models().requests()[1].body);
         assert_eq!(calls, ["same", "same-2", "other"]);
         fits(&results);
     }
@@ -72,23 +72,23 @@ fn each_has_its_own_result_whichever_ends_first() {
 #[test]
 fn after_a_crash_only_the_one_that_ran_is_unknown() {
     for model in MODELS {
-        let rig = Rig::on(model);
-        configure(&mut rig.client(), "permissions", "open");
-        rig.answer(bash(&[("same", "echo first"), ("same", "exec sleep 8641")]));
-        let turn = rig.send_beside("Go.");
-        wait_until("the first result", DEADLINE, || (results(&mut rig.client()).len() == 1).then_some(()));
-        rig.wait_for(EventType::ToolStarted, 2);
-        let rig = rig.crash();
+        let fixture = start_with_model(model);
+        configure(&mut fixture.client(), "permissions", "open");
+        fixture.answer(bash(&[("same", "echo first"), ("same", "exec sleep 8641")]));
+        let turn = fixture.spawn_send("a", "Go.");
+        wait_until("the first result", DEADLINE, || (results(&mut fixture.client()).len() == 1).then_some(()));
+        fixture.wait_for_events(EventType::ToolStarted, 2);
+        let fixture = fixture.crash();
         assert!(turn.join().expect("the client").is_err());
-        rig.wait_for(EventType::TurnInterrupted, 1);
-        let mut client = rig.client();
+        fixture.wait_for_events(EventType::TurnInterrupted, 1);
+        let mut client = fixture.client();
         let kept = results(&mut client);
         let said: Vec<_> = kept.iter().filter_map(|result| result.content.lines().next()).collect();
         assert_eq!(said, ["first", "interrupted, outcome unknown"]);
         assert_legal(&client.messages("a"));
-        rig.say("I look.");
+        fixture.reply("I look.");
         send(&mut client, "And now?").expect("a turn");
-        let (calls, results) = pairs(&rig.server.requests()[1].body);
+        let (calls, results) = pairs(&fixture.models().requests()[1].body);
         let ids: Vec<&str> = results.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!((calls.as_slice(), ids), (&["same".to_owned(), "same-2".to_owned()][..], vec!["same", "same-2"]));
     }

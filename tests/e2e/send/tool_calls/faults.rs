@@ -3,26 +3,25 @@
 use std::fs;
 use std::os::unix::net::UnixStream;
 
-use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_tests::client_ext::ClientExt as _;
-use chorus_tests::model_server::{ModelServer, Response};
+use chorus_tests::model_server::Response;
 use chorus_tests::small_disk::SmallDisk;
-use chorus_tests::{DEADLINE, Daemon, wait_until};
+use chorus_tests::{DEADLINE, Fixture, wait_until};
 use serde_json::{Value, json};
 
-use super::super::{MODELS, Rig, assert_legal, send};
+use super::super::{assert_legal, send, start_fixture};
 use super::{called, results};
 use crate::home;
 
 #[test]
 fn a_full_workspace_is_told_and_keeps_what_was_there() {
-    let rig = Rig::new();
-    let mut client = rig.client();
-    let workspace = rig.home.agent_dir("a").join("workspace");
+    let fixture = start_fixture();
+    let mut client = fixture.client();
+    let workspace = fixture.home.agent_dir("a").join("workspace");
     let Some(_disk) = SmallDisk::mount(&workspace, 64) else { return };
     let large = "x".repeat(256 << 10);
     let told = called(
-        &rig,
+        &fixture,
         &mut client,
         &[
             ("create_file", json!({"path": "kept", "content": "as it was"})),
@@ -73,34 +72,26 @@ fn without_a_free_descriptor_nothing_is_learnt_about_the_sandbox() {
 /// What a model is told of a call for which the daemon has no descriptor left; `before`: where it was made before, too. After it
 /// the same call is done, and nobody is asked about it.
 fn without_descriptors(tool: &str, params: &Value, before: bool) -> String {
-    let (server, home) = (ModelServer::start(), home());
     // Nobody answers here.
-    home.write_config(&format!("approval_timeout = \"1s\"\n{}", server.config_toml()));
-    let mut command = home.command("sh");
-    command.args(["-c", "ulimit -n 64; exec \"$0\"", home.bins.chorusd]);
-    let daemon = Daemon::start_command(&home, command);
-    let init = InitParams {
-        name: "a".into(),
-        model: Some(MODELS[0].into()),
-        permissions: Some("open".into()),
-        ..Default::default()
-    };
-    daemon.client().call::<Init>(&init).expect("agent.init");
-    let rig = Rig { server, home, daemon, model: MODELS[0] };
-    let mut client = rig.client();
+    let mut fixture = Fixture::builder(home()).models().keys("approval_timeout = \"1s\"").stopped();
+    let mut command = fixture.home.command("sh");
+    command.args(["-c", "ulimit -n 64; exec \"$0\"", fixture.home.bins.chorusd]);
+    fixture.start_command(command);
+    fixture.create_agent("a", Some("open"));
+    let mut client = fixture.client();
     if before {
-        called(&rig, &mut client, &[(tool, params.clone())]);
+        called(&fixture, &mut client, &[(tool, params.clone())]);
     }
-    rig.answer(Response::text(["Wait. "]).gate("full").then_call("c1", tool, params));
-    rig.server.anthropic().set_fallback(Response::text(["There."]));
-    let turn = rig.send_beside("Look.");
-    rig.server.wait_for_gate("full");
-    let connect = || UnixStream::connect(rig.home.socket()).expect("the socket queues it");
+    fixture.answer(Response::text(["Wait. "]).gate("full").then_call("c1", tool, params));
+    fixture.models().anthropic().set_fallback(Response::text(["There."]));
+    let turn = fixture.spawn_send("a", "Look.");
+    fixture.models().wait_for_gate("full");
+    let connect = || UnixStream::connect(fixture.home.socket()).expect("the socket queues it");
     let all: Vec<UnixStream> = (0..64).map(|_| connect()).collect();
     wait_until("the daemon to have no descriptor left", DEADLINE, || {
-        rig.daemon.read_log().contains("cannot accept a connection").then_some(())
+        fixture.daemon().read_log().contains("cannot accept a connection").then_some(())
     });
-    rig.server.open_gate("full");
+    fixture.models().open_gate("full");
     // The model may be out of reach now, too.
     let ended = turn.join().expect("the client");
     drop(all);
@@ -110,7 +101,7 @@ fn without_descriptors(tool: &str, params: &Value, before: bool) -> String {
     assert_legal(&client.messages("a"));
     let reply = wait_until("a turn to work again", DEADLINE, || send(&mut client, "Again.").ok());
     assert_eq!(reply.reply, "There.");
-    let again = called(&rig, &mut client, &[(tool, params.clone())]);
+    let again = called(&fixture, &mut client, &[(tool, params.clone())]);
     assert!(again.iter().all(|result| !result.is_error), "{again:?}");
     told.content.clone()
 }

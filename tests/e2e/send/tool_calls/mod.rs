@@ -9,12 +9,12 @@ mod order;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::{Client, EventType, Message, Role};
+use chorus_tests::Fixture;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::Response;
 use serde_json::Value;
 
-use super::{Rig, send};
-use crate::events::events;
+use super::send;
 
 /// Sets a key of the agent.
 pub fn configure(client: &mut Client, key: &str, value: &str) {
@@ -35,18 +35,18 @@ pub fn told(client: &mut Client) -> Vec<String> {
         _ => None,
     };
     let one = |event: chorus_proto::Event| Some(format!("{} {}", word(event.kind)?, event.data["id"].as_str()?));
-    events(client, 0).into_iter().filter_map(one).collect()
+    client.events(0).into_iter().filter_map(one).collect()
 }
 
 /// A turn with one answer that calls these, and one that ends it; the results.
-pub fn called(rig: &Rig, client: &mut Client, calls: &[(&str, Value)]) -> Vec<Message> {
+pub fn called(fixture: &Fixture, client: &mut Client, calls: &[(&str, Value)]) -> Vec<Message> {
     let before = results(client).len();
     let mut answer = Response::empty();
     for (number, (name, params)) in calls.iter().enumerate() {
         answer = answer.then_call(&format!("c{number}"), name, params);
     }
-    rig.answer(answer);
-    rig.say("Done.");
+    fixture.answer(answer);
+    fixture.reply("Done.");
     send(client, "Go.").expect("a turn");
     results(client).split_off(before)
 }

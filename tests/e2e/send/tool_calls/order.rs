@@ -9,7 +9,7 @@ use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
-use super::super::{MODELS, Rig, assert_legal, send};
+use super::super::{MODELS, assert_legal, send, start_fixture, start_with_model};
 use super::{called, configure, results, told};
 
 fn bash(command: &str) -> (&'static str, Value) {
@@ -33,14 +33,14 @@ fn approve(client: &mut Client, id: &str) {
 #[test]
 fn calls_that_nobody_is_asked_about_run_beside_each_other() {
     for model in MODELS {
-        let rig = Rig::on(model);
-        let mut client = rig.client();
+        let fixture = start_with_model(model);
+        let mut client = fixture.client();
         configure(&mut client, "permissions", "open");
         // Neither ends before the other has begun.
         let waits = |mine: &str, other: &str| {
             bash(&format!("touch {mine}; until test -e {other}; do sleep 0.01; done; echo both"))
         };
-        let told = called(&rig, &mut client, &[waits("x", "y"), waits("y", "x")]);
+        let told = called(&fixture, &mut client, &[waits("x", "y"), waits("y", "x")]);
         assert!(told.iter().all(|result| result.content == "both\n[exit status 0]"), "{told:?}");
         assert_legal(&client.messages("a"));
     }
@@ -48,8 +48,8 @@ fn calls_that_nobody_is_asked_about_run_beside_each_other() {
 
 #[test]
 fn calls_beside_one_that_is_asked_about_run_in_their_order_and_are_told_when_they_begin() {
-    let rig = Rig::new();
-    let mut client = rig.client();
+    let fixture = start_fixture();
+    let mut client = fixture.client();
     let calls = [
         bash("test ! -e x && echo first"),
         ("create_file", json!({"path": "x", "content": "1\n"})),
@@ -59,9 +59,9 @@ fn calls_beside_one_that_is_asked_about_run_in_their_order_and_are_told_when_the
     let answer = calls.iter().enumerate().fold(Response::empty(), |answer, (number, (name, params))| {
         answer.then_call(&format!("c{number}"), name, params)
     });
-    rig.answer(answer);
-    rig.say("Done.");
-    let turn = rig.send_beside("Go.");
+    fixture.answer(answer);
+    fixture.reply("Done.");
+    let turn = fixture.spawn_send("a", "Go.");
     let first = asked(&mut client);
     assert_eq!((first.call_id.as_str(), told(&mut client)), ("c0", vec!["started c0".to_owned()]));
     approve(&mut client, &first.id);
@@ -77,22 +77,22 @@ fn calls_beside_one_that_is_asked_about_run_in_their_order_and_are_told_when_the
     assert_eq!(ids, ["c0", "c1", "c2", "c3"]);
     assert_eq!((texts[0], texts[2]), ("first\n[exit status 0]", "1\n[exit status 0]"));
     assert!(texts[3].contains("1\t2\n"), "{}", texts[3]);
-    rig.wait_for(EventType::ToolFinished, 4);
+    fixture.wait_for_events(EventType::ToolFinished, 4);
     assert_eq!(told(&mut client)[5..], ["finished c2", "started c3", "finished c3"]);
 }
 
 #[test]
 fn two_hundred_commands_in_one_answer_are_fifty_and_leave_nothing_behind() {
-    let rig = Rig::new();
-    let mut client = rig.client();
+    let fixture = start_fixture();
+    let mut client = fixture.client();
     configure(&mut client, "permissions", "open");
     client.set_timeout(Some(DEADLINE * 3)).expect("a time-out");
     let many = (0..200).fold(Response::empty(), |answer, number| {
         let (name, params) = bash(&format!("touch ran-{number}; echo {number}"));
         answer.then_call(&format!("m{number}"), name, &params)
     });
-    rig.answer(many);
-    rig.say("That was a lot.");
+    fixture.answer(many);
+    fixture.reply("That was a lot.");
     assert_eq!(send(&mut client, "Run them all.").expect("a turn").reply, "That was a lot.");
     let told = results(&mut client);
     let (ran, refused): (Vec<_>, Vec<_>) = told.iter().partition(|result| !result.is_error);
@@ -101,7 +101,7 @@ fn two_hundred_commands_in_one_answer_are_fifty_and_leave_nothing_behind() {
         let number = result.tool_call_id.as_deref().expect("an id").trim_start_matches('m');
         assert_eq!(result.content, format!("{number}\n[exit status 0]"));
     }
-    let workspace = fs::read_dir(rig.home.agent_dir("a").join("workspace")).expect("the workspace").flatten();
+    let workspace = fs::read_dir(fixture.home.agent_dir("a").join("workspace")).expect("the workspace").flatten();
     assert_eq!(workspace.filter(|entry| entry.file_name().to_string_lossy().starts_with("ran-")).count(), 50);
     assert_legal(&client.messages("a"));
 }

@@ -11,7 +11,6 @@ use chorus_tests::model_server::{ModelServer, RecordedRequest, Response};
 use chorus_tests::{DEADLINE, Daemon, Home, InteractiveCommand, wait_until};
 use serde_json::{Value, json};
 
-use crate::events::events;
 use crate::home;
 
 /// The model of each wire format.
@@ -124,7 +123,7 @@ impl Story {
     fn told(&self, kind: EventType, count: usize) -> Vec<Event> {
         let of = |event: &Event| event.kind == kind && event.agent.as_deref() == Some("a");
         wait_until(kind.as_str(), DEADLINE, || {
-            let all: Vec<_> = events(&mut self.client(), 0).into_iter().filter(of).collect();
+            let all: Vec<_> = self.client().events(0).into_iter().filter(of).collect();
             Some(all).filter(|all| all.len() >= count)
         })
     }

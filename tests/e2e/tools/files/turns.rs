@@ -9,17 +9,17 @@ use chorus_tests::model_server::Response;
 use serde_json::{Value, json};
 
 use crate::send::tool_calls::{called, configure, results};
-use crate::send::{MODELS, Rig, assert_legal, send};
+use crate::send::{MODELS, assert_legal, send, start_fixture, start_with_model};
 
 #[test]
 fn a_model_makes_changes_and_looks_at_files() {
     for model in MODELS {
-        let rig = Rig::on(model);
-        let mut client = rig.client();
-        let workspace = rig.home.agent_dir("a").join("workspace");
+        let fixture = start_with_model(model);
+        let mut client = fixture.client();
+        let workspace = fixture.home.agent_dir("a").join("workspace");
         let path = workspace.join("src/main.rs");
         let told = called(
-            &rig,
+            &fixture,
             &mut client,
             &[
                 ("create_file", json!({"path": "./src//main.rs", "content": "fn main() {\n    todo!()\n}\n"})),
@@ -40,7 +40,7 @@ fn a_model_makes_changes_and_looks_at_files() {
         );
         assert!(told[4].content.contains("src/\n") && !told[4].content.contains(".git\n"), "{}", told[4].content);
         // What it is told goes to the model.
-        assert!(rig.server.requests()[1].body.to_string().contains("src/main.rs is made: 3 lines"));
+        assert!(fixture.models().requests()[1].body.to_string().contains("src/main.rs is made: 3 lines"));
         assert_legal(&client.messages("a"));
     }
 }
@@ -48,9 +48,9 @@ fn a_model_makes_changes_and_looks_at_files() {
 #[test]
 fn what_goes_wrong_is_told_and_the_turn_goes_on() {
     for model in MODELS {
-        let rig = Rig::on(model);
-        let mut client = rig.client();
-        let agent = rig.home.agent_dir("a");
+        let fixture = start_with_model(model);
+        let mut client = fixture.client();
+        let agent = fixture.home.agent_dir("a");
         let before = fs::read(agent.join("agent.json")).expect("agent.json");
         symlink(agent.join("agent.json"), agent.join("workspace/link")).expect("a link");
         symlink(&agent, agent.join("workspace/up")).expect("a link");
@@ -73,19 +73,19 @@ fn what_goes_wrong_is_told_and_the_turn_goes_on() {
         ];
         for (name, params, why) in &wrong {
             let fine = ("view", json!({"path": "."}));
-            let told = called(&rig, &mut client, &[(*name, params.clone()), fine]);
+            let told = called(&fixture, &mut client, &[(*name, params.clone()), fine]);
             let failed = told.iter().find(|result| result.tool_call_id.as_deref() == Some("c0")).expect("its result");
             assert!(failed.is_error && failed.content.contains(why), "{name} {params}: {}", failed.content);
             assert!(told.iter().any(|result| !result.is_error), "the other call is carried out");
         }
-        rig.answer(Response::empty().then_call_text("c1", "view", "{\"path\": \"x"));
-        rig.say("I see.");
+        fixture.answer(Response::empty().then_call_text("c1", "view", "{\"path\": \"x"));
+        fixture.reply("I see.");
         send(&mut client, "Cut it.").expect("a turn");
         assert!(results(&mut client).pop().expect("a result").content.contains("are no JSON object"));
         assert_legal(&client.messages("a"));
         assert_eq!(fs::read(agent.join("agent.json")).expect("agent.json"), before);
         // A person sees it, too.
-        let finished = rig.wait_for(EventType::ToolFinished, wrong.len() * 2 + 1);
+        let finished = fixture.wait_for_events(EventType::ToolFinished, wrong.len() * 2 + 1);
         let error = finished[0].data["error"].as_str().or(finished[1].data["error"].as_str());
         assert_eq!(error, Some("there is no missing.txt"));
     }
@@ -93,25 +93,25 @@ fn what_goes_wrong_is_told_and_the_turn_goes_on() {
 
 #[test]
 fn a_rule_about_a_file_holds_however_the_file_is_named() {
-    let rig = Rig::new();
-    let mut client = rig.client();
+    let fixture = start_fixture();
+    let mut client = fixture.client();
     configure(
         &mut client,
         "permissions",
         r#"{"deny": ["tool:view:secret/.*"], "allow": ["tool:(view|create_file):.*"]}"#,
     );
-    let workspace = rig.home.agent_dir("a").join("workspace");
+    let workspace = fixture.home.agent_dir("a").join("workspace");
     fs::create_dir(workspace.join("secret")).expect("a folder");
     fs::write(workspace.join("secret/key"), "xyzzy").expect("a file");
     symlink("secret", workspace.join("other")).expect("a link");
     let absolute = workspace.join("secret/key");
     for path in ["secret/key", "./secret//key", "x/../secret/key", "other/key", absolute.to_str().expect("a path")] {
-        let told = called(&rig, &mut client, &[("view", json!({"path": path}))]);
+        let told = called(&fixture, &mut client, &[("view", json!({"path": path}))]);
         assert!(told[0].is_error && !told[0].content.contains("xyzzy"), "{path}: {}", told[0].content);
     }
-    let told = called(&rig, &mut client, &[("append_file", json!({"path": "x", "content": "y"}))]);
+    let told = called(&fixture, &mut client, &[("append_file", json!({"path": "x", "content": "y"}))]);
     assert_eq!(told[0].content, "tool:append_file:x is not allowed: no rule matches it");
-    let names: Vec<_> = rig.server.requests()[0].body["tools"].as_array().expect("tools").clone();
+    let names: Vec<_> = fixture.models().requests()[0].body["tools"].as_array().expect("tools").clone();
     let shown: Vec<&str> = names.iter().filter_map(|tool| tool["name"].as_str()).collect();
     assert!(shown.contains(&"view") && shown.contains(&"create_file"), "{shown:?}");
     assert!(!shown.contains(&"append_file") && !shown.contains(&"list_models"), "{shown:?}");

@@ -4,14 +4,15 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use chorus_tests::Fixture;
 use serde_json::{Value, json};
 
 use super::{git, workspace, write};
-use crate::tools::self_edit::Rig;
+use crate::tools::self_edit::{call_tool, expect_tool, expect_tool_error, start_fixture};
 
 /// A program that leaves a trace when it runs, in the sandbox too.
-fn trap(rig: &Rig) -> (PathBuf, PathBuf) {
-    let (program, trace) = (workspace(rig).join("trap"), workspace(rig).join("trace"));
+fn trap(fixture: &Fixture) -> (PathBuf, PathBuf) {
+    let (program, trace) = (workspace(fixture).join("trap"), workspace(fixture).join("trace"));
     let script = format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat 2>/dev/null\nexit 0\n", trace.display());
     fs::write(&program, script).expect("a program");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its mode");
@@ -19,9 +20,9 @@ fn trap(rig: &Rig) -> (PathBuf, PathBuf) {
 }
 
 /// Every tool that works in the repository, whatever comes of it.
-fn every_tool(rig: &Rig) {
+fn every_tool(fixture: &Fixture) {
     for number in 0..2 {
-        write(rig, "a.txt", &format!("{number}\n"));
+        write(fixture, "a.txt", &format!("{number}\n"));
         for (tool, params) in [
             ("git_diff", json!({})),
             ("git_commit", json!({"message": "x"})),
@@ -32,7 +33,7 @@ fn every_tool(rig: &Rig) {
             ("git_log", json!({})),
             ("git_push", json!({"remote": "origin", "branch": "main"})),
         ] {
-            rig.call(tool, params);
+            call_tool(fixture, tool, params);
         }
     }
 }
@@ -43,9 +44,9 @@ fn assert_untouched(trace: &Path) {
 
 #[test]
 fn settings_and_hooks_that_name_programs_run_none() {
-    let rig = Rig::new("open");
-    let (program, trace) = trap(&rig);
-    let (dir, program) = (workspace(&rig), program.display().to_string());
+    let fixture = start_fixture("open");
+    let (program, trace) = trap(&fixture);
+    let (dir, program) = (workspace(&fixture), program.display().to_string());
     git(&dir, &["remote", "add", "origin", &format!("ext::{program} %S")]);
     git(&dir, &["config", "url.ext::x.insteadOf", "https://"]);
     for key in [
@@ -111,13 +112,13 @@ fn settings_and_hooks_that_name_programs_run_none() {
         "fsmonitor-watchman",
     ] {
         for folder in ["hooks", ".git/hooks"] {
-            write(&rig, &format!("{folder}/{hook}"), "");
+            write(&fixture, &format!("{folder}/{hook}"), "");
             fs::copy(&program, dir.join(folder).join(hook)).expect("a hook");
         }
     }
-    write(&rig, ".gitattributes", "* diff=evil merge=evil\n");
-    write(&rig, ".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = ext::x\n");
-    every_tool(&rig);
+    write(&fixture, ".gitattributes", "* diff=evil merge=evil\n");
+    write(&fixture, ".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = ext::x\n");
+    every_tool(&fixture);
     assert_untouched(&trace);
     assert_eq!(
         git(&dir, &["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "rev-list", "--count", "HEAD"]),
@@ -134,86 +135,86 @@ fn what_cannot_be_overridden_is_refused_by_name() {
         ("filter.evil.process", "*.txt filter=evil\n"),
         ("hook.x.command", ""),
     ] {
-        let rig = Rig::new("open");
-        let (program, trace) = trap(&rig);
-        let dir = workspace(&rig);
-        write(&rig, ".gitattributes", attributes);
-        write(&rig, "a.txt", "x");
+        let fixture = start_fixture("open");
+        let (program, trace) = trap(&fixture);
+        let dir = workspace(&fixture);
+        write(&fixture, ".gitattributes", attributes);
+        write(&fixture, "a.txt", "x");
         git(&dir, &["config", key, &program.display().to_string()]);
         if key.starts_with("hook") {
             git(&dir, &["config", "hook.x.event", "pre-commit"]);
         }
-        let said = rig.fails("git_commit", json!({"message": "x"}));
+        let said = expect_tool_error(&fixture, "git_commit", json!({"message": "x"}));
         assert!(said.contains(&format!("has `{key}`, which names a program")), "{said}");
-        every_tool(&rig);
+        every_tool(&fixture);
         assert_untouched(&trace);
     }
 }
 
 #[test]
 fn a_filter_in_an_included_file_or_behind_a_flood_of_settings_is_seen() {
-    let rig = Rig::new("open");
-    let (program, trace) = trap(&rig);
-    let dir = workspace(&rig);
-    write(&rig, ".gitattributes", "* filter=evil\n");
-    write(&rig, "evil.config", &format!("[filter \"evil\"]\n\tclean = {}\n", program.display()));
+    let fixture = start_fixture("open");
+    let (program, trace) = trap(&fixture);
+    let dir = workspace(&fixture);
+    write(&fixture, ".gitattributes", "* filter=evil\n");
+    write(&fixture, "evil.config", &format!("[filter \"evil\"]\n\tclean = {}\n", program.display()));
     git(&dir, &["config", "include.path", "../evil.config"]);
-    let said = rig.fails("git_commit", json!({"message": "x"}));
+    let said = expect_tool_error(&fixture, "git_commit", json!({"message": "x"}));
     assert!(said.contains("filter.evil.clean"), "{said}");
     let flood = "\tname = x\n".repeat(100_000);
     let config = format!("[user]\n{flood}[include]\n\tpath = ../evil.config\n[user]\n{flood}");
     let mut text = fs::read_to_string(dir.join(".git/config")).expect("the configuration");
     text = text.replace("[include]\n\tpath = ../evil.config\n", "") + &config;
     fs::write(dir.join(".git/config"), text).expect("the configuration");
-    rig.fails("git_commit", json!({"message": "x"}));
-    every_tool(&rig);
+    expect_tool_error(&fixture, "git_commit", json!({"message": "x"}));
+    every_tool(&fixture);
     assert_untouched(&trace);
 }
 
 #[test]
 fn a_repository_that_is_elsewhere_is_not_followed() {
-    let rig = Rig::new("open");
-    let (dir, elsewhere) = (workspace(&rig), rig.home.temp_dir().join("elsewhere"));
+    let fixture = start_fixture("open");
+    let (dir, elsewhere) = (workspace(&fixture), fixture.home.temp_dir().join("elsewhere"));
     fs::rename(dir.join(".git"), &elsewhere).expect("moved");
-    let refused = |rig: &Rig| {
+    let refused = |fixture: &Fixture| {
         for (tool, params) in [("git_log", Value::Object(Default::default())), ("git_commit", json!({"message": "x"}))]
         {
-            let said = rig.fails(tool, params);
+            let said = expect_tool_error(fixture, tool, params);
             assert!(said.contains("no directory of its own"), "{said}");
         }
-        rig.fails("git_init", json!({}));
+        expect_tool_error(fixture, "git_init", json!({}));
     };
     std::os::unix::fs::symlink(&elsewhere, dir.join(".git")).expect("a link");
-    refused(&rig);
+    refused(&fixture);
     fs::remove_file(dir.join(".git")).expect("no link");
     fs::write(dir.join(".git"), format!("gitdir: {}\n", elsewhere.display())).expect("a file");
-    refused(&rig);
+    refused(&fixture);
     assert_eq!(git(&elsewhere, &["--git-dir=.", "rev-list", "--count", "--all"]), "1");
 }
 
 #[test]
 fn another_repository_in_the_workspace_is_left_alone() {
-    let rig = Rig::new("open");
-    let (program, trace) = trap(&rig);
-    let dir = workspace(&rig);
+    let fixture = start_fixture("open");
+    let (program, trace) = trap(&fixture);
+    let dir = workspace(&fixture);
     fs::create_dir(dir.join("inner")).expect("a directory");
     git(&dir.join("inner"), &["init", "--quiet"]);
-    write(&rig, "inner/x.txt", "one\n");
+    write(&fixture, "inner/x.txt", "one\n");
     git(&dir.join("inner"), &["add", "--all"]);
     git(&dir.join("inner"), &["commit", "--quiet", "--message=inner"]);
-    rig.done("git_commit", json!({"message": "With it"}));
+    expect_tool(&fixture, "git_commit", json!({"message": "With it"}));
     git(&dir.join("inner"), &["config", "filter.evil.clean", &program.display().to_string()]);
     git(&dir.join("inner"), &["config", "core.fsmonitor", &program.display().to_string()]);
-    write(&rig, "inner/.gitattributes", "* filter=evil\n");
+    write(&fixture, "inner/.gitattributes", "* filter=evil\n");
     // Of the same length, so that git has to look.
-    write(&rig, "inner/x.txt", "two\n");
-    write(&rig, ".gitmodules", "[submodule \"x\"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n");
+    write(&fixture, "inner/x.txt", "two\n");
+    write(&fixture, ".gitmodules", "[submodule \"x\"]\n\tpath = inner\n\turl = ./inner\n\tignore = none\n");
     git(&dir, &["config", "submodule.x.ignore", "none"]);
     git(&dir, &["config", "submodule.x.active", "true"]);
-    every_tool(&rig);
-    rig.fails("git_commit", json!({"message": "nothing"}));
-    rig.call("git_commit", json!({"message": "x", "paths": ["inner"]}));
-    rig.fails("git_commit", json!({"message": "x", "paths": ["inner/x.txt"]}));
+    every_tool(&fixture);
+    expect_tool_error(&fixture, "git_commit", json!({"message": "nothing"}));
+    call_tool(&fixture, "git_commit", json!({"message": "x", "paths": ["inner"]}));
+    expect_tool_error(&fixture, "git_commit", json!({"message": "x", "paths": ["inner/x.txt"]}));
     assert_untouched(&trace);
     git(&dir, &["add", "inner"]);
     assert!(trace.exists(), "git itself would have run it");

@@ -5,58 +5,58 @@ use std::fs;
 use serde_json::json;
 
 use super::{git, workspace, write};
-use crate::tools::self_edit::Rig;
+use crate::tools::self_edit::{expect_tool, expect_tool_error, results, start_fixture};
 
 #[test]
 fn changes_are_shown_committed_and_listed() {
-    let rig = Rig::new("standard");
-    assert_eq!(rig.done("git_diff", json!({})), "there are no changes");
-    write(&rig, "a.txt", "one\n");
-    write(&rig, "src/b.txt", "two\n");
-    let said = rig.done("git_diff", json!({}));
+    let fixture = start_fixture("standard");
+    assert_eq!(expect_tool(&fixture, "git_diff", json!({})), "there are no changes");
+    write(&fixture, "a.txt", "one\n");
+    write(&fixture, "src/b.txt", "two\n");
+    let said = expect_tool(&fixture, "git_diff", json!({}));
     assert!(said.contains("not known to git yet:") && said.contains("a.txt") && said.contains("src/b.txt"), "{said}");
-    rig.done("git_commit", json!({"message": "-m\nOnly one", "paths": ["src"]}));
-    assert_eq!(git(&workspace(&rig), &["status", "--porcelain"]), "?? a.txt");
-    rig.done("git_commit", json!({"message": "The rest"}));
-    assert_eq!(git(&workspace(&rig), &["status", "--porcelain"]), "");
+    expect_tool(&fixture, "git_commit", json!({"message": "-m\nOnly one", "paths": ["src"]}));
+    assert_eq!(git(&workspace(&fixture), &["status", "--porcelain"]), "?? a.txt");
+    expect_tool(&fixture, "git_commit", json!({"message": "The rest"}));
+    assert_eq!(git(&workspace(&fixture), &["status", "--porcelain"]), "");
     assert_eq!(
-        git(&workspace(&rig), &["log", "--format=%an %ae %s", "-2"]),
+        git(&workspace(&fixture), &["log", "--format=%an %ae %s", "-2"]),
         "a a@chorus.localhost The rest\na a@chorus.localhost -m Only one"
     );
-    write(&rig, "a.txt", "three\n");
-    fs::remove_file(workspace(&rig).join("src/b.txt")).expect("gone");
-    let said = rig.done("git_diff", json!({"path": "a.txt"}));
+    write(&fixture, "a.txt", "three\n");
+    fs::remove_file(workspace(&fixture).join("src/b.txt")).expect("gone");
+    let said = expect_tool(&fixture, "git_diff", json!({"path": "a.txt"}));
     assert!(said.contains("-one\n+three") && !said.contains("b.txt"), "{said}");
-    rig.done("git_commit", json!({"message": "Gone", "paths": ["src/b.txt"]}));
-    assert_eq!(git(&workspace(&rig), &["show", "--name-status", "--format=", "HEAD"]), "D\tsrc/b.txt");
-    git(&workspace(&rig), &["add", "a.txt"]);
-    assert!(rig.done("git_diff", json!({"staged": true})).contains("+three"));
-    let said = rig.done("git_log", json!({"count": 2}));
+    expect_tool(&fixture, "git_commit", json!({"message": "Gone", "paths": ["src/b.txt"]}));
+    assert_eq!(git(&workspace(&fixture), &["show", "--name-status", "--format=", "HEAD"]), "D\tsrc/b.txt");
+    git(&workspace(&fixture), &["add", "a.txt"]);
+    assert!(expect_tool(&fixture, "git_diff", json!({"staged": true})).contains("+three"));
+    let said = expect_tool(&fixture, "git_log", json!({"count": 2}));
     let lines: Vec<&str> = said.lines().collect();
     assert!(lines.len() == 2 && lines[0].ends_with(" a: Gone") && lines[1].ends_with(" a: The rest"), "{said}");
-    rig.done("git_commit", json!({"message": "a"}));
-    let said = rig.fails("git_commit", json!({"message": "again"}));
+    expect_tool(&fixture, "git_commit", json!({"message": "a"}));
+    let said = expect_tool_error(&fixture, "git_commit", json!({"message": "again"}));
     assert!(said.contains("nothing was committed"), "{said}");
 }
 
 #[test]
 fn an_identity_that_is_configured_is_kept() {
-    let rig = Rig::new("standard");
-    git(&workspace(&rig), &["config", "user.name", "Ada"]);
-    write(&rig, "a.txt", "one");
-    rig.done("git_commit", json!({"message": "One"}));
-    assert_eq!(git(&workspace(&rig), &["log", "--format=%an %ae", "-1"]), "Ada a@chorus.localhost");
+    let fixture = start_fixture("standard");
+    git(&workspace(&fixture), &["config", "user.name", "Ada"]);
+    write(&fixture, "a.txt", "one");
+    expect_tool(&fixture, "git_commit", json!({"message": "One"}));
+    assert_eq!(git(&workspace(&fixture), &["log", "--format=%an %ae", "-1"]), "Ada a@chorus.localhost");
 }
 
 #[test]
 fn branches_are_made_listed_and_changed_to() {
-    let rig = Rig::new("standard");
-    rig.done("git_branch", json!({"name": "topic/one"}));
-    assert_eq!(rig.done("git_branch", json!({})), "* main\n  topic/one");
-    rig.done("git_checkout", json!({"branch": "topic/one"}));
-    rig.done("git_checkout", json!({"branch": "two", "create": true}));
-    assert_eq!(git(&workspace(&rig), &["branch", "--show-current"]), "two");
-    git(&workspace(&rig), &["tag", "v1"]);
+    let fixture = start_fixture("standard");
+    expect_tool(&fixture, "git_branch", json!({"name": "topic/one"}));
+    assert_eq!(expect_tool(&fixture, "git_branch", json!({})), "* main\n  topic/one");
+    expect_tool(&fixture, "git_checkout", json!({"branch": "topic/one"}));
+    expect_tool(&fixture, "git_checkout", json!({"branch": "two", "create": true}));
+    assert_eq!(git(&workspace(&fixture), &["branch", "--show-current"]), "two");
+    git(&workspace(&fixture), &["tag", "v1"]);
     for (tool, params, why) in [
         ("git_checkout", json!({"branch": "v1"}), "there is no branch v1"),
         ("git_checkout", json!({"branch": "HEAD~1"}), "no name for a branch"),
@@ -70,39 +70,39 @@ fn branches_are_made_listed_and_changed_to() {
         ("git_commit", json!({"message": "x", "paths": [":(top)"]}), ":(top)"),
         ("git_init", json!({}), "has a .git already"),
     ] {
-        let said = rig.fails(tool, params);
+        let said = expect_tool_error(&fixture, tool, params);
         assert!(said.contains(why), "{tool}: {said}");
     }
 }
 
 #[test]
 fn a_workspace_without_a_repository_gets_one() {
-    let rig = Rig::new("standard");
-    fs::remove_dir_all(workspace(&rig).join(".git")).expect("gone");
-    let said = rig.fails("git_log", json!({}));
+    let fixture = start_fixture("standard");
+    fs::remove_dir_all(workspace(&fixture).join(".git")).expect("gone");
+    let said = expect_tool_error(&fixture, "git_log", json!({}));
     assert!(said.contains("git_init makes it one"), "{said}");
-    rig.done("git_init", json!({}));
-    assert_eq!(rig.done("git_log", json!({})), "nothing was committed yet");
-    assert_eq!(rig.done("git_branch", json!({})), "there are no branches yet: nothing was committed");
-    write(&rig, "a.txt", "one");
-    rig.done("git_commit", json!({"message": "One"}));
-    assert_eq!(git(&workspace(&rig), &["branch", "--show-current"]), "main");
+    expect_tool(&fixture, "git_init", json!({}));
+    assert_eq!(expect_tool(&fixture, "git_log", json!({})), "nothing was committed yet");
+    assert_eq!(expect_tool(&fixture, "git_branch", json!({})), "there are no branches yet: nothing was committed");
+    write(&fixture, "a.txt", "one");
+    expect_tool(&fixture, "git_commit", json!({"message": "One"}));
+    assert_eq!(git(&workspace(&fixture), &["branch", "--show-current"]), "main");
 }
 
 #[test]
 fn calls_of_one_answer_do_not_get_in_each_others_way() {
-    let rig = Rig::new("standard");
+    let fixture = start_fixture("standard");
     let mut answer = chorus_tests::model_server::Response::empty();
     for number in 0..8 {
-        write(&rig, &format!("{number}.txt"), "x");
+        write(&fixture, &format!("{number}.txt"), "x");
         let params = json!({"message": number.to_string(), "paths": [format!("{number}.txt")]});
         answer = answer.then_call(&format!("c{number}"), "git_commit", &params);
     }
-    rig.server.anthropic().queue(answer);
-    rig.server.anthropic().queue_text(["Done."]);
-    rig.send("commit each").expect("a turn");
-    for came in rig.results("a") {
+    fixture.models().anthropic().queue(answer);
+    fixture.models().anthropic().queue_text(["Done."]);
+    fixture.send("a", "commit each").expect("a turn");
+    for came in results(&fixture, "a") {
         assert!(!came.is_error, "{}", came.text);
     }
-    assert_eq!(git(&workspace(&rig), &["rev-list", "--count", "HEAD"]), "9");
+    assert_eq!(git(&workspace(&fixture), &["rev-list", "--count", "HEAD"]), "9");
 }

@@ -4,14 +4,16 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
-use chorus_tests::{DEADLINE, Daemon, Home, process, wait_until};
+use chorus_tests::Fixture;
+use chorus_tests::{DEADLINE, process, wait_until};
 use serde_json::json;
 
 use super::{git, workspace};
-use crate::tools::self_edit::Rig;
+use crate::home;
+use crate::tools::self_edit::{build_fixture, call_tool, expect_tool, expect_tool_error};
 
 /// A daemon in whose PATH these stand before all others.
-fn with(programs: &[&str]) -> Rig {
+fn with(programs: &[&str]) -> Fixture {
     with_script(
         programs,
         "#!/bin/sh\nprintf '%s\\n' \"${0##*/}\" \"$@\" > \"$HOME/asked\"\npwd > \"$HOME/where\"\nls -A | wc -l >> \"$HOME/where\"\n\
@@ -19,20 +21,20 @@ fn with(programs: &[&str]) -> Rig {
     )
 }
 
-fn with_script(programs: &[&str], script: &str) -> Rig {
-    Rig::with("open", "", |home: &Home| {
-        let bin = home.temp_dir().join("bin");
-        fs::create_dir(&bin).expect("a directory");
-        for program in programs {
-            let path = bin.join(program);
-            fs::write(&path, script).expect("a program");
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
-        }
-        let mut command = home.command(home.bins.chorusd);
-        let path = std::env::var("PATH").expect("PATH");
-        command.env("PATH", format!("{}:{path}", bin.display())).env("SECRET", "x").env("GH_TOKEN", "t");
-        Daemon::start_command(home, command)
-    })
+fn with_script(programs: &[&str], script: &str) -> Fixture {
+    let home = home();
+    let bin = home.temp_dir().join("bin");
+    fs::create_dir(&bin).expect("a directory");
+    for program in programs {
+        let path = bin.join(program);
+        fs::write(&path, script).expect("a program");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
+    }
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("PATH"));
+    let builder = build_fixture(home, "").env("PATH", &path).env("SECRET", "x").env("GH_TOKEN", "t");
+    let fixture = builder.start();
+    fixture.create_agent("a", Some("open"));
+    fixture
 }
 
 #[test]
@@ -41,14 +43,14 @@ fn it_is_opened_by_the_program_for_that_server() {
         ("gh", "https://github.com/me/it.git", "--repo=github.com/me/it"),
         ("glab", "git@gitlab.com:group/me/it.git", "--repo=https://gitlab.com/group/me/it"),
     ] {
-        let rig = with(&["gh", "glab"]);
-        let dir = workspace(&rig);
+        let fixture = with(&["gh", "glab"]);
+        let dir = workspace(&fixture);
         git(&dir, &["remote", "add", "origin", url]);
-        rig.done("git_checkout", json!({"branch": "topic", "create": true}));
+        expect_tool(&fixture, "git_checkout", json!({"branch": "topic", "create": true}));
         let params = json!({"title": "--web", "description": "Why\n-x", "target": "main"});
-        let said = rig.done("git_merge_request", params);
+        let said = expect_tool(&fixture, "git_merge_request", params);
         assert!(said.contains("from topic into main") && said.contains("https://example.org/1"), "{said}");
-        let user = |name: &str| fs::read_to_string(rig.home.user_home.join(name)).expect("a note");
+        let user = |name: &str| fs::read_to_string(fixture.home.user_home.join(name)).expect("a note");
         let asked = user("asked");
         let lines: Vec<&str> = asked.lines().collect();
         assert_eq!(lines[0], program);
@@ -61,24 +63,24 @@ fn it_is_opened_by_the_program_for_that_server() {
 
 #[test]
 fn what_is_missing_is_told() {
-    let rig = with(&[]);
-    let dir = workspace(&rig);
+    let fixture = with(&[]);
+    let dir = workspace(&fixture);
     let params = json!({"title": "x", "target": "main"});
-    let said = rig.fails("git_merge_request", params.clone());
+    let said = expect_tool_error(&fixture, "git_merge_request", params.clone());
     assert!(said.contains("there is no remote origin"), "{said}");
     git(&dir, &["remote", "add", "origin", "https://gitlab.com/me/it.git"]);
-    let said = rig.fails("git_merge_request", params.clone());
+    let said = expect_tool_error(&fixture, "git_merge_request", params.clone());
     assert!(said.contains("which is the target"), "{said}");
-    rig.done("git_checkout", json!({"branch": "topic", "create": true}));
+    expect_tool(&fixture, "git_checkout", json!({"branch": "topic", "create": true}));
     if ["gh", "glab"].iter().all(|program| std::process::Command::new(program).arg("--version").output().is_err()) {
-        let said = rig.fails("git_merge_request", params.clone());
+        let said = expect_tool_error(&fixture, "git_merge_request", params.clone());
         assert!(said.contains("no program is installed") && said.contains("https://gitlab.com/me/it"), "{said}");
     }
     git(&dir, &["remote", "set-url", "origin", "https://evil.example/me/it.git"]);
-    let said = rig.fails("git_merge_request", params.clone());
+    let said = expect_tool_error(&fixture, "git_merge_request", params.clone());
     assert!(said.contains("neither github.com"), "{said}");
     git(&dir, &["remote", "set-url", "origin", "./bare.git"]);
-    let said = rig.fails("git_merge_request", params);
+    let said = expect_tool_error(&fixture, "git_merge_request", params);
     assert!(said.contains("leads to no repository on a server"), "{said}");
 }
 
@@ -89,15 +91,15 @@ fn a_flood_and_what_is_left_running_harm_nobody() {
     let script = format!(
         "#!/bin/sh\necho https://example.org/1\n(trap '' TERM HUP; sleep {mark}) &\nhead -c 64M /dev/zero | tr '\\0' x\nexit $(cat \"$HOME/status\")\n"
     );
-    let rig = with_script(&["gh"], &script);
-    let dir = workspace(&rig);
+    let fixture = with_script(&["gh"], &script);
+    let dir = workspace(&fixture);
     git(&dir, &["remote", "add", "origin", "https://github.com/me/it.git"]);
-    rig.done("git_checkout", json!({"branch": "topic", "create": true}));
-    let before = process::rss(rig.daemon.pid);
+    expect_tool(&fixture, "git_checkout", json!({"branch": "topic", "create": true}));
+    let before = process::rss(fixture.daemon().pid);
     for (status, begin) in [("0", "the merge request from topic"), ("1", "no merge request was opened: https://")] {
-        fs::write(rig.home.user_home.join("status"), status).expect("a status");
+        fs::write(fixture.home.user_home.join("status"), status).expect("a status");
         let begun = Instant::now();
-        let came = rig.call("git_merge_request", json!({"title": "x", "target": "main"}));
+        let came = call_tool(&fixture, "git_merge_request", json!({"title": "x", "target": "main"}));
         assert_eq!(came.is_error, status == "1");
         assert!(came.text.starts_with(begin) && came.text.len() < 10 << 10, "{}", came.text.len());
         assert!(begun.elapsed() < Duration::from_secs(30));
@@ -109,5 +111,5 @@ fn a_flood_and_what_is_left_running_harm_nobody() {
             (!left).then_some(())
         });
     }
-    assert!(process::peak_rss(rig.daemon.pid) < before + (32 << 20));
+    assert!(process::peak_rss(fixture.daemon().pid) < before + (32 << 20));
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::tools::self_edit::Rig;
+use chorus_tests::Fixture;
 
 /// git in a directory, as nobody in particular; what it says.
 #[track_caller]
@@ -26,12 +26,12 @@ pub fn git(dir: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-fn workspace(rig: &Rig) -> PathBuf {
-    rig.home.agent_dir("a").join("workspace")
+fn workspace(fixture: &Fixture) -> PathBuf {
+    fixture.home.agent_dir("a").join("workspace")
 }
 
-fn write(rig: &Rig, path: &str, text: &str) {
-    let path = workspace(rig).join(path);
+fn write(fixture: &Fixture, path: &str, text: &str) {
+    let path = workspace(fixture).join(path);
     fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
     fs::write(path, text).expect("a file");
 }

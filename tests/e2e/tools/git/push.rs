@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use chorus_tests::{DEADLINE, Daemon, wait_until};
+use chorus_tests::{DEADLINE, wait_until};
 use serde_json::json;
 
 use super::{git, workspace, write};
-use crate::tools::self_edit::Rig;
+use crate::tools::self_edit::{expect_tool, expect_tool_error, start_fixture, start_fixture_with};
 
 /// `git daemon` on loopback; it ends when this is dropped.
 struct Server {
@@ -50,36 +50,36 @@ pub fn bare(dir: &Path) {
 
 #[test]
 fn a_branch_is_pushed_to_a_server() {
-    let rig = Rig::new("open");
-    let (base, dir) = (rig.home.temp_dir().join("served"), workspace(&rig));
+    let fixture = start_fixture("open");
+    let (base, dir) = (fixture.home.temp_dir().join("served"), workspace(&fixture));
     bare(&base.join("it.git"));
     let server = Server::start(&base);
     let url = format!("git://127.0.0.1:{}/it.git", server.port);
     git(&dir, &["remote", "add", "origin", &url]);
-    write(&rig, "a.txt", "one\n");
-    rig.done("git_commit", json!({"message": "One"}));
-    let said = rig.done("git_push", json!({"remote": "origin", "branch": "main"}));
+    write(&fixture, "a.txt", "one\n");
+    expect_tool(&fixture, "git_commit", json!({"message": "One"}));
+    let said = expect_tool(&fixture, "git_push", json!({"remote": "origin", "branch": "main"}));
     let head = git(&dir, &["rev-parse", "main"]);
     assert!(said.contains(&url) && said.contains(&head), "{said}");
     assert_eq!(git(&base.join("it.git"), &["rev-parse", "main"]), head);
     // What the workspace says of addresses and of how they are reached is not heeded.
     git(&dir, &["config", "url.git://127.0.0.1:1/.insteadOf", "git://"]);
     git(&dir, &["config", "core.gitProxy", "false"]);
-    write(&rig, "a.txt", "two\n");
-    rig.done("git_commit", json!({"message": "Two"}));
-    rig.done("git_push", json!({"remote": "origin", "branch": "main"}));
+    write(&fixture, "a.txt", "two\n");
+    expect_tool(&fixture, "git_commit", json!({"message": "Two"}));
+    expect_tool(&fixture, "git_push", json!({"remote": "origin", "branch": "main"}));
     // Never by force.
     git(&dir, &["reset", "--quiet", "--hard", "HEAD~2"]);
-    write(&rig, "b.txt", "other\n");
-    rig.done("git_commit", json!({"message": "Other"}));
-    let said = rig.fails("git_push", json!({"remote": "origin", "branch": "main"}));
+    write(&fixture, "b.txt", "other\n");
+    expect_tool(&fixture, "git_commit", json!({"message": "Other"}));
+    let said = expect_tool_error(&fixture, "git_push", json!({"remote": "origin", "branch": "main"}));
     assert!(said.contains("rejected") && said.contains(&url), "{said}");
 }
 
 #[test]
 fn a_repository_in_the_workspace_is_pushed_to_and_its_hooks_do_not_run() {
-    let rig = Rig::new("open");
-    let dir = workspace(&rig);
+    let fixture = start_fixture("open");
+    let dir = workspace(&fixture);
     bare(&dir.join("bare.git"));
     let trace = dir.join("trace");
     for hook in ["pre-receive", "update", "post-receive", "post-update", "reference-transaction"] {
@@ -88,15 +88,15 @@ fn a_repository_in_the_workspace_is_pushed_to_and_its_hooks_do_not_run() {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
     }
     git(&dir, &["remote", "add", "up.stream", "./bare.git"]);
-    rig.done("git_push", json!({"remote": "up.stream", "branch": "main"}));
+    expect_tool(&fixture, "git_push", json!({"remote": "up.stream", "branch": "main"}));
     assert_eq!(git(&dir.join("bare.git"), &["rev-parse", "main"]), git(&dir, &["rev-parse", "main"]));
     assert!(!trace.exists(), "a hook ran");
 }
 
 #[test]
 fn pushes_go_nowhere_else() {
-    let rig = Rig::new("open");
-    let (dir, outside) = (workspace(&rig), rig.home.temp_dir().join("outside.git"));
+    let fixture = start_fixture("open");
+    let (dir, outside) = (workspace(&fixture), fixture.home.temp_dir().join("outside.git"));
     bare(&outside);
     let trace = dir.join("trace");
     for (name, url, why) in [
@@ -112,7 +112,7 @@ fn pushes_go_nowhere_else() {
         ("refused2", "git://127.0.0.1:1/x.git".into(), "was not pushed to git://127.0.0.1:1/x.git"),
     ] {
         git(&dir, &["config", &format!("remote.{name}.url"), &url]);
-        let said = rig.fails("git_push", json!({"remote": name, "branch": "main"}));
+        let said = expect_tool_error(&fixture, "git_push", json!({"remote": name, "branch": "main"}));
         assert!(said.contains(why), "{name}: {said}");
     }
     git(&dir, &["config", "--add", "remote.path.url", "./x"]);
@@ -125,7 +125,7 @@ fn pushes_go_nowhere_else() {
         ("refused", "+main", "there is no branch +main"),
         ("refused", "main:other", "no name for a branch"),
     ] {
-        let said = rig.fails("git_push", json!({"remote": remote, "branch": branch}));
+        let said = expect_tool_error(&fixture, "git_push", json!({"remote": remote, "branch": branch}));
         assert!(said.contains(why), "{remote} {branch}: {said}");
     }
     assert!(!trace.exists() && git(&outside, &["for-each-ref"]).is_empty());
@@ -134,8 +134,8 @@ fn pushes_go_nowhere_else() {
 #[test]
 fn without_the_network_this_machine_and_what_is_near_it_are_not_gone_to() {
     let profile = "[permissions.alone]\nallow = ['.*']\n";
-    let rig = Rig::with("alone", profile, Daemon::start);
-    let (base, dir) = (rig.home.temp_dir().join("served"), workspace(&rig));
+    let fixture = start_fixture_with("alone", profile);
+    let (base, dir) = (fixture.home.temp_dir().join("served"), workspace(&fixture));
     bare(&base.join("it.git"));
     let server = Server::start(&base);
     for (host, why) in [
@@ -152,7 +152,7 @@ fn without_the_network_this_machine_and_what_is_near_it_are_not_gone_to() {
                 continue;
             }
             git(&dir, &["config", "remote.origin.url", &format!("{scheme}://{host}:{port}/it.git")]);
-            let said = rig.fails("git_push", json!({"remote": "origin", "branch": "main"}));
+            let said = expect_tool_error(&fixture, "git_push", json!({"remote": "origin", "branch": "main"}));
             assert!(said.contains(why), "{scheme} {host}: {said}");
         }
     }

@@ -8,21 +8,24 @@ use std::path::Path;
 use chorus_proto::methods::context::{Clear, ClearParams};
 use chorus_proto::methods::continuation::{Compact, CompactParams, Resume, ResumeParams};
 use chorus_proto::{Client, NewMessage, Role, ToolCall};
+use chorus_tests::Fixture;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::Response;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Rig, profile};
+use super::{
+    audited_changes, catalog_rows, expect_tool_error, last_prompt, profile, start_fixture, start_fixture_with,
+};
 
 /// What may not change: every file of the agent but its sessions, config.toml, and the tables that decide.
-fn all(rig: &Rig) -> BTreeMap<String, Vec<u8>> {
+fn all(fixture: &Fixture) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
-    let agent = rig.home.agent_dir("a");
+    let agent = fixture.home.agent_dir("a");
     for part in ["docs", "workspace"] {
         files(&agent.join(part), &mut found);
     }
-    let config = rig.home.path.join("config.toml");
+    let config = fixture.home.path.join("config.toml");
     for file in [agent.join("agent.json"), config] {
         found.insert(file.display().to_string(), fs::read(&file).expect("a file"));
     }
@@ -33,7 +36,7 @@ fn all(rig: &Rig) -> BTreeMap<String, Vec<u8>> {
         ("agents", "SELECT id, name, status, dir, config FROM agents ORDER BY name"),
         ("decisions", "SELECT * FROM audit_log WHERE decision NOT IN ('allow', 'ask', 'deny')"),
     ] {
-        found.insert(name.into(), format!("{:?}", rig.rows(query)).into_bytes());
+        found.insert(name.into(), format!("{:?}", catalog_rows(fixture, query)).into_bytes());
     }
     found
 }
@@ -109,9 +112,10 @@ fn bring_back(client: &mut Client, session: &str, how: usize) {
 
 #[test]
 fn forty_poisoned_sessions_change_nothing() {
-    let rig = Rig::new("standard");
+    let fixture = start_fixture("standard");
     let prompt = "You keep the flock.";
-    rig.client()
+    fixture
+        .client()
         .call::<chorus_proto::methods::agent::Config>(&chorus_proto::methods::agent::ConfigParams {
             name: "a".into(),
             key: Some("system_prompt".into()),
@@ -119,12 +123,12 @@ fn forty_poisoned_sessions_change_nothing() {
         })
         .expect("agent.config");
     // It acknowledges, summarises and answers, and repeats what it has read; it calls nothing.
-    rig.server.anthropic().set_fallback(Response::text(["Fine. ", DEMANDS[0]]));
-    let before = all(&rig);
-    rig.send("hello").expect("a turn");
-    let system = rig.prompt()[..2].to_vec();
+    fixture.models().anthropic().set_fallback(Response::text(["Fine. ", DEMANDS[0]]));
+    let before = all(&fixture);
+    fixture.send("a", "hello").expect("a turn");
+    let system = last_prompt(&fixture)[..2].to_vec();
     assert_eq!(system[0], prompt);
-    let mut client = rig.client();
+    let mut client = fixture.client();
     clear(&mut client);
     let mut number = 0;
     for demand in DEMANDS {
@@ -133,14 +137,14 @@ fn forty_poisoned_sessions_change_nothing() {
             let session = client.save("a", demand).header.session_id;
             clear(&mut client);
             bring_back(&mut client, &session, number % 3);
-            rig.send("what now?").expect("a turn");
-            assert_eq!(rig.prompt()[..2], system, "session {number}");
+            fixture.send("a", "what now?").expect("a turn");
+            assert_eq!(last_prompt(&fixture)[..2], system, "session {number}");
             clear(&mut client);
             number += 1;
         }
     }
     assert_eq!(number, 40);
-    let after = all(&rig);
+    let after = all(&fixture);
     for (what, bytes) in &before {
         assert_eq!(String::from_utf8_lossy(bytes), String::from_utf8_lossy(&after[what]), "{what}");
     }
@@ -150,16 +154,16 @@ fn forty_poisoned_sessions_change_nothing() {
 #[test]
 fn a_model_that_obeys_a_poisoned_session_gets_no_further_than_its_profile() {
     for (permissions, tables) in [("locked", ""), ("standard", "")] {
-        let rig = Rig::with(permissions, tables, chorus_tests::Daemon::start);
-        let mut client = rig.client();
-        rig.server.anthropic().set_fallback(Response::text(["Fine."]));
+        let fixture = start_fixture_with(permissions, tables);
+        let mut client = fixture.client();
+        fixture.models().anthropic().set_fallback(Response::text(["Fine."]));
         client.append_all("a", poisoned(DEMANDS[0], 3));
         let session = client.save("a", "").header.session_id;
         // The model's summary.
-        let _ = rig.server.wait_for_requests(1);
+        let _ = fixture.models().wait_for_requests(1);
         clear(&mut client);
         client.restore("a", &session);
-        let before = all(&rig);
+        let before = all(&fixture);
         let calls: [(&str, Value); 5] = [
             ("self_edit_permissions", profile("open")),
             ("self_edit_permissions", profile(json!({"allow": [".*"]}))),
@@ -168,12 +172,12 @@ fn a_model_that_obeys_a_poisoned_session_gets_no_further_than_its_profile() {
             ("send_to_agent", json!({"agent": "b", "message": "Obey."})),
         ];
         for (tool, params) in calls {
-            rig.fails(tool, params);
+            expect_tool_error(&fixture, tool, params);
         }
-        let after = all(&rig);
+        let after = all(&fixture);
         for (what, bytes) in before.iter().filter(|(what, _)| !["approvals", "decisions"].contains(&what.as_str())) {
             assert_eq!(bytes, &after[what], "{permissions} {what}");
         }
-        assert!(rig.changes().is_empty());
+        assert!(audited_changes(&fixture).is_empty());
     }
 }

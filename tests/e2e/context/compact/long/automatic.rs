@@ -14,7 +14,6 @@ use chorus_tests::{DEADLINE, wait_until};
 
 use super::conversation::{self, FACTS, MESSAGES};
 use super::{Long, asked, assert_planted, at_least, exported, is_turn, pins, working_set};
-use crate::events::events;
 
 const ROUNDS: usize = 30;
 
@@ -36,7 +35,7 @@ fn gone_through(long: &Long) -> Vec<Receipt> {
         // Only the newest events are kept, and each message is one.
         let mut told = Vec::new();
         wait_until("the notes of what left", DEADLINE, || {
-            told.extend(events(&mut client, seen));
+            told.extend(client.events(seen));
             seen = told.last().map_or(seen, |event| event.seq);
             told.iter().any(|event| event.kind == EventType::ContextNoted).then_some(())
         });
