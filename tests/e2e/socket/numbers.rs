@@ -17,7 +17,9 @@ fn numbers_out_of_range_are_refused() {
                 r#"{{"jsonrpc":"2.0","id":1,"method":"context.show","params":{{"agent":"a","{key}":{number}}}}}"#
             ));
             let code = answer["error"]["code"].as_i64().expect("an error");
-            assert!([-32700, -32600, -32602].contains(&code), "{key} {number}: {answer}");
+            // The parser itself refuses what no f64 can hold.
+            let expected = if number.contains('e') { -32700 } else { -32602 };
+            assert_eq!(code, expected, "{key} {number}: {answer}");
         }
     }
     raw.check_hello();

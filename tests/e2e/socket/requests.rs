@@ -60,7 +60,7 @@ fn envelopes_that_are_no_requests_are_refused() {
     for body in bad {
         let answer = raw.exchange(body);
         let code = answer["error"]["code"].as_i64().expect("an error");
-        assert!([-32600, -32700].contains(&code), "{body}: {answer}");
+        assert_eq!(code, -32600, "{body}: {answer}");
         assert_eq!(answer["jsonrpc"], "2.0");
         assert!(answer.get("id").is_some(), "an answer has an id, null where none can be told: {answer}");
     }
