@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chorus_base::Secret;
 use chorus_engine::ops::Ops;
-use chorus_engine::ops::discord::ConnectionState;
+use chorus_engine::ops::discord::{ConnectionState, DiscordTables};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -20,6 +20,7 @@ use super::roles::RoleCache;
 #[derive(Debug)]
 pub struct DiscordApp {
     pub ops: Arc<Ops>,
+    pub tables: DiscordTables,
     pub rest: Arc<RestClient>,
     pub channels: AgentChannels,
     pub token: Secret,
@@ -59,10 +60,12 @@ impl DiscordApp {
                 let rooms = AgentChannels::new(ops.agents.clone(), served);
                 let (guilds, slash) = (RoleCache::default(), SlashCommands::default());
                 let rest = Arc::new(rest);
-                let posts = Outbox::new(ops.clone(), rest.clone(), stop.clone(), tasks.clone());
+                let tables = ops.discord_tables();
+                let posts = Outbox::new(tables.outbox.clone(), ops.clone(), rest.clone(), stop.clone(), tasks.clone());
                 let running = Arc::default();
                 Some(Self {
                     ops,
+                    tables,
                     rest,
                     channels: rooms,
                     token,

@@ -10,9 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::error::Result;
-use chorus_engine::ops::discord::announcements::Announcements;
-use chorus_engine::ops::discord::outbox::MAX_NOTICE_AGE;
-use chorus_engine::ops::discord::{ConnectionState, NewPost, announcements};
+use chorus_engine::ops::discord::{Announcements, ConnectionState, MAX_NOTICE_AGE, NewPost};
 use chorus_engine::ops::events::subscribe::{Subscription, SubscriptionItem, subscribe};
 use chorus_proto::methods::events::SubscribeParams;
 use chorus_proto::{Event, EventType};
@@ -51,7 +49,7 @@ pub(crate) async fn run(bridge: &Arc<DiscordApp>) {
         }
         loop {
             let told = match last {
-                None => announcements::last_announced_event(&bridge.ops).await,
+                None => bridge.tables.announcements.last_event().await,
                 known => Ok(known),
             };
             match told {
@@ -85,11 +83,16 @@ async fn subscribe_after(bridge: &DiscordApp, told: Option<u64>, begun: &mut boo
             None => start_stop::StartAnnouncement::default(),
         };
         let channels: Vec<u64> = started.posts.iter().map(|post| post.channel_id).collect();
-        announcements::enqueue(
-            &bridge.ops,
-            Announcements { posts: started.posts, upto: Some(from), starts: started.start_times, dropped: None },
-        )
-        .await?;
+        bridge
+            .tables
+            .announcements
+            .enqueue(Announcements {
+                posts: started.posts,
+                upto: Some(from),
+                starts: started.start_times,
+                dropped: None,
+            })
+            .await?;
         wake_senders(bridge, channels);
         *begun = true;
     }
@@ -158,7 +161,7 @@ async fn announce_event(bridge: &DiscordApp, event: &Event, noted: u64) -> Resul
         _ => Vec::new(),
     };
     let channels: Vec<u64> = posts.iter().map(|post| post.channel_id).collect();
-    announcements::enqueue(&bridge.ops, Announcements { posts, upto: Some(event.seq), starts: None, dropped }).await?;
+    bridge.tables.announcements.enqueue(Announcements { posts, upto: Some(event.seq), starts: None, dropped }).await?;
     wake_senders(bridge, channels);
     Ok(true)
 }

@@ -6,8 +6,7 @@
 use std::collections::BTreeMap;
 
 use chorus_base::error::{Error, Result};
-use chorus_engine::ops::discord::announcements::Announcements;
-use chorus_engine::ops::discord::{NewPost, announcements};
+use chorus_engine::ops::discord::{Announcements, NewPost};
 use jiff::Timestamp;
 use serenity::model::id::ChannelId;
 
@@ -32,7 +31,7 @@ pub(super) struct StartAnnouncement {
 type StartTimes = BTreeMap<u64, i64>;
 
 async fn load_start_times(bridge: &DiscordApp) -> Result<StartTimes> {
-    let before = announcements::last_announced_start(&bridge.ops).await?;
+    let before = bridge.tables.announcements.last_starts().await?;
     Ok(before.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default())
 }
 
@@ -70,7 +69,7 @@ pub(super) async fn record_stop(bridge: &DiscordApp, live: Vec<ChannelId>) -> Re
     if !due.is_empty() {
         let news =
             Announcements { posts: Vec::new(), upto: None, starts: Some(encode_start_times(&now)?), dropped: None };
-        announcements::enqueue(&bridge.ops, news).await?;
+        bridge.tables.announcements.enqueue(news).await?;
     }
     Ok(due)
 }

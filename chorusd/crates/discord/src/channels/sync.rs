@@ -5,8 +5,7 @@ use std::sync::Arc;
 use chorus_base::error::Result;
 use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::agent::discord_channel;
-use chorus_engine::ops::discord::channels;
-use chorus_engine::ops::discord::channels::ChannelRow;
+use chorus_engine::ops::discord::ChannelRow;
 use serenity::model::id::{ChannelId, GuildId};
 
 use super::super::app::DiscordApp;
@@ -53,7 +52,7 @@ pub(super) async fn verify_deleted(bridge: Arc<DiscordApp>, channel: ChannelId) 
 }
 
 async fn sync_agents(bridge: &Arc<DiscordApp>, agents: Vec<Arc<AgentEntry>>, doubt: bool) {
-    let rows = match channels::list(&bridge.ops).await {
+    let rows = match bridge.tables.channels.list(None).await {
         Ok(rows) => rows,
         Err(failure) => return tracing::error!(%failure, "the channels of agents cannot be looked after"),
     };
@@ -79,7 +78,7 @@ async fn sync_channel(
     // The rows may be outdated: keep a row whose channel belongs to another agent by now.
     let left = |channel| ops.agents.by_channel(channel).is_none_or(|owner| owner.settings.id == id);
     for row in rows.iter().filter(|row| row.agent == id && Some(row.channel) != agent.channel() && left(row.channel)) {
-        channels::delete(ops, row.channel).await?;
+        bridge.tables.channels.delete(row.channel).await?;
     }
     let Some(channel) = agent.channel().filter(|channel| {
         // The channel belongs to another agent that names it, too.
@@ -114,7 +113,10 @@ async fn sync_channel(
     let newest = found.last_message_id.map_or(channel, |message| message.get());
     let (seen, skipped) = row.map_or((newest, newest), |row| (row.seen, row.skipped));
     let made = row.is_some_and(|row| row.created_by_us);
-    channels::upsert(ops, ChannelRow { channel, guild: guild.get(), agent: id, created_by_us: made, seen, skipped })
+    bridge
+        .tables
+        .channels
+        .upsert(ChannelRow { channel, guild: guild.get(), agent: id, created_by_us: made, seen, skipped })
         .await?;
     if row.is_none() {
         discord_channel::post_welcome(ops, agent, channel).await;

@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use chorus_engine::agent::agent_index::AgentEntry;
-use chorus_engine::ops::discord::{channels, claims};
 use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, MessageId};
 
+use super::MAX_WAITING_CLAIMS;
 use super::channel_worker::channel_guild;
 use super::queue::PendingEdit;
 use super::request::{Incoming, MessageRequest, classify};
@@ -57,9 +57,9 @@ impl From<RestError> for BackfillError {
 /// channel has no record yet, nothing is read: only messages from now on count.
 pub(super) async fn read_channel(bridge: &DiscordApp, channel: ChannelId) -> Result<Backlog, BackfillError> {
     let passing = |why: String| BackfillError::Transient { why, after: None };
-    let noted = channels::find(&bridge.ops, channel.get()).await.map_err(|failure| passing(failure.to_string()))?;
+    let noted = bridge.tables.channels.get(channel.get()).await.map_err(|failure| passing(failure.to_string()))?;
     let (Some(noted), Some(agent)) = (noted, bridge.channels.agent_of(channel)) else { return Ok(Backlog::default()) };
-    let taken = claims::claimed_after(&bridge.ops, channel.get(), noted.seen).await;
+    let taken = bridge.tables.claims.claimed_after(channel.get(), noted.seen).await;
     let taken: HashSet<u64> = taken.map_err(|failure| passing(failure.to_string()))?.into_iter().collect();
     let slot = bridge.inbound.backfill_permits.acquire().await.map_err(|e| passing(e.to_string()))?;
     let waiting: HashMap<MessageId, MessageRequest> =
@@ -82,7 +82,7 @@ pub(super) async fn read_channel(bridge: &DiscordApp, channel: ChannelId) -> Res
             more = false;
             break;
         }
-        if found.iter().filter(|message| is_new(message)).count() > claims::MAX_WAITING_CLAIMS as usize {
+        if found.iter().filter(|message| is_new(message)).count() > MAX_WAITING_CLAIMS as usize {
             break;
         }
         before = page.oldest;

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use chorus_base::error::Result;
 use chorus_engine::agent::agent_index::AgentEntry;
-use chorus_engine::ops::discord::claims::{ClaimOutcome, NewClaim};
-use chorus_engine::ops::discord::{channels, claims, outbox};
+use chorus_engine::ops::discord::{ClaimOutcome, NewClaim};
 use serenity::model::channel::Message;
 use serenity::model::event::MessageUpdateEvent;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
@@ -18,7 +17,7 @@ use tokio::time::{Instant, sleep};
 use super::backfill::{self, Backlog};
 use super::queue::{PendingEdit, QueuePosition};
 use super::request::{self, Incoming};
-use super::{Claim, INITIAL_BACKOFF, MAX_BACKOFF, refusal_notices};
+use super::{Claim, INITIAL_BACKOFF, MAX_BACKOFF, MAX_WAITING_CLAIMS, refusal_notices};
 use crate::app::DiscordApp;
 
 /// Capacity of a channel's event queue. If it overflows, the channel is backfilled.
@@ -126,7 +125,7 @@ impl ChannelWorker {
         }
         if self.unrecorded > 0
             && !self.needs_backfill
-            && let Err(failure) = channels::mark_seen(&self.app.ops, self.id.get(), self.newest).await
+            && let Err(failure) = self.app.tables.channels.mark_seen(self.id.get(), self.newest).await
         {
             tracing::debug!(channel = %self.id, %failure, "how far it was read is not noted");
         }
@@ -195,7 +194,7 @@ impl ChannelWorker {
         }
         let room = |agent: &AgentEntry| {
             let waiting = self.app.inbound.queues.pending_count(agent.settings.id);
-            (claims::MAX_WAITING_CLAIMS as usize).saturating_sub(waiting)
+            (MAX_WAITING_CLAIMS as usize).saturating_sub(waiting)
         };
         let Some(agent) = self.app.channels.agent_of(self.id) else { return };
         let said = missing.messages.len();
@@ -203,14 +202,14 @@ impl ChannelWorker {
         if skipped > 0 || missing.has_more {
             let upto = missing.messages.get(skipped).map_or(missing.newest, |next| next.id.get() - 1);
             let line = refusal_notices::skipped_messages(self.id, skipped, missing.has_more);
-            self.retry_until_ok(|| claims::skip_messages(&self.app.ops, self.id.get(), upto, line.clone())).await;
+            self.retry_until_ok(|| self.app.tables.claims.skip_messages(self.id.get(), upto, line.clone())).await;
             self.app.outbox.wake_sender(self.id);
         }
         for message in missing.messages.into_iter().skip(skipped) {
             self.handle_message(&agent, message).await;
         }
         if missing.newest > 0 {
-            self.retry_until_ok(|| channels::mark_seen(&self.app.ops, self.id.get(), missing.newest)).await;
+            self.retry_until_ok(|| self.app.tables.channels.mark_seen(self.id.get(), missing.newest)).await;
         }
     }
 
@@ -243,7 +242,7 @@ impl ChannelWorker {
         }
         (self.unrecorded, self.newest) = (self.unrecorded + 1, self.newest.max(message.get()));
         if self.unrecorded >= MAX_UNRECORDED_MESSAGES {
-            self.retry_until_ok(|| channels::mark_seen(&self.app.ops, self.id.get(), self.newest)).await;
+            self.retry_until_ok(|| self.app.tables.channels.mark_seen(self.id.get(), self.newest)).await;
             self.unrecorded = 0;
         }
     }
@@ -253,7 +252,7 @@ impl ChannelWorker {
         if self.app.inbound.mark_unreadable(self.id) {
             tracing::warn!(channel = %self.id, "Discord keeps what people write from Chorus: turn the Message Content intent on");
             if let Some(line) = refusal_notices::content_withheld(self.id) {
-                self.retry_until_ok(|| outbox::enqueue(&self.app.ops, vec![line.clone()])).await;
+                self.retry_until_ok(|| self.app.tables.outbox.enqueue(vec![line.clone()])).await;
                 self.app.outbox.wake_sender(self.id);
             }
         }
@@ -271,7 +270,8 @@ impl ChannelWorker {
             contiguous: !self.needs_backfill,
         };
         let Some(full) = refusal_notices::queue_full(self.id, claim.message) else { return };
-        let claimed = self.retry_until_ok(|| claims::claim(&self.app.ops, new.clone(), full.clone())).await;
+        let claimed =
+            self.retry_until_ok(|| self.app.tables.claims.claim(new.clone(), MAX_WAITING_CLAIMS, full.clone())).await;
         self.unrecorded = 0;
         match claimed {
             ClaimOutcome::Queued => self.app.inbound.queues.enqueue(&self.app, claim),
@@ -317,7 +317,7 @@ async fn apply_edit(bridge: &DiscordApp, message: MessageId, wish: PendingEdit) 
     match wish {
         PendingEdit::Changed(asked) => super::store_edit(bridge, message, &asked).await,
         PendingEdit::Deleted => {
-            if let Err(failure) = claims::drop_claim(&bridge.ops, message.get()).await {
+            if let Err(failure) = bridge.tables.claims.finish_unanswered(message.get()).await {
                 tracing::warn!(%message, %failure, "a deleted message stays taken up");
             }
         }

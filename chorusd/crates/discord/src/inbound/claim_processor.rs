@@ -6,7 +6,6 @@ use std::time::Duration;
 use chorus_agent_core::turn_resumption::is_unanswered_key_error;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
-use chorus_engine::ops::discord::claims;
 use chorus_engine::ops::resolve;
 use chorus_engine::ops::send::{MessageOrigin, cancel_queued, send_to_agent};
 use chorus_proto::methods::send::{SendParams, SendResult};
@@ -62,7 +61,7 @@ async fn try_process(
     match run_turn(bridge, claim, &answer, changes).await {
         TurnOutcome::Ended(result) => answer.finish(result.map_err(|failure| channel_error(claim, failure))).await,
         TurnOutcome::Deleted => {
-            claims::drop_claim(&bridge.ops, claim.message.get()).await?;
+            bridge.tables.claims.finish_unanswered(claim.message.get()).await?;
             answer.withdraw().await
         }
         TurnOutcome::Postponed => Ok(()),
@@ -173,7 +172,7 @@ async fn send_once(
 /// Waits until the turn of a message has started, and records that.
 async fn record_start(bridge: &DiscordApp, claim: &Claim, mut stages: watch::Receiver<TurnStage>) {
     if stages.wait_for(|stage| *stage == TurnStage::Started).await.is_ok()
-        && let Err(failure) = claims::mark_running(&bridge.ops, claim.message.get()).await
+        && let Err(failure) = bridge.tables.claims.mark_running(claim.message.get()).await
     {
         tracing::warn!(message = %claim.message, %failure, "that a turn has begun is not noted");
     }

@@ -19,8 +19,7 @@ use std::time::Duration;
 
 use chorus_base::sync::Mutex;
 use chorus_config::discord::DiscordConfig as Config;
-use chorus_engine::ops::discord::claims::OpenClaim;
-use chorus_engine::ops::discord::{claims, finish_claim};
+use chorus_engine::ops::discord::OpenClaim;
 use serenity::model::channel::Message;
 use serenity::model::event::MessageUpdateEvent;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
@@ -35,6 +34,8 @@ use super::app::DiscordApp;
 pub(crate) use message_text::ChannelNames;
 pub(crate) use request::MessageRequest;
 
+/// Claims of one agent that may be open; further messages are dropped.
+const MAX_WAITING_CLAIMS: u32 = 100;
 /// Channels that are backfilled at the same time.
 const MAX_CONCURRENT_BACKFILLS: usize = 4;
 /// The first wait before a retry; it doubles with each failure, up to `MAX_BACKOFF`.
@@ -96,7 +97,7 @@ impl Inbound {
 pub(crate) async fn resume_claims(bridge: &Arc<DiscordApp>) {
     let mut pause = INITIAL_BACKOFF;
     let open = loop {
-        match claims::list_open(&bridge.ops).await {
+        match bridge.tables.claims.list_open().await {
             Ok(open) => break open,
             Err(failure) => tracing::error!(%failure, "messages that wait cannot be read now"),
         }
@@ -132,7 +133,7 @@ async fn drop_unreadable(bridge: &DiscordApp, row: &OpenClaim) {
     tracing::error!(message = row.message, "a message that waits cannot be read; it is not answered");
     let channel = ChannelId::new(row.channel.max(1));
     let line = refusal_notices::claim_unreadable(channel, message_id(row.message));
-    if let Err(failure) = finish_claim(&bridge.ops, row.message, line.into_iter().collect()).await {
+    if let Err(failure) = bridge.tables.claims.finish(row.message, line.into_iter().collect()).await {
         tracing::warn!(message = row.message, %failure, "it is looked at again at the next start");
     }
     bridge.outbox.wake_sender(channel);
@@ -209,7 +210,7 @@ fn send_to_channel(
 /// Stores the new text of a claimed message.
 async fn store_edit(bridge: &DiscordApp, message: MessageId, asked: &MessageRequest) {
     let Ok(asked) = serde_json::to_string(asked) else { return };
-    if let Err(failure) = claims::update_request(&bridge.ops, message.get(), asked).await {
+    if let Err(failure) = bridge.tables.claims.update_request(message.get(), asked).await {
         tracing::warn!(%message, %failure, "a change of a message is not kept");
     }
 }

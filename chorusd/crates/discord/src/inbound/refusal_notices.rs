@@ -1,9 +1,9 @@
 //! Service messages: what Chorus posts about messages that it does not answer.
 
 use chorus_engine::ops::discord::NewPost;
-use chorus_engine::ops::discord::claims::MAX_WAITING_CLAIMS;
 use serenity::model::id::{ChannelId, MessageId};
 
+use super::MAX_WAITING_CLAIMS;
 use crate::outbox::{MessageBody, Post};
 
 /// The agent's queue is full. Posted once, until there is room.

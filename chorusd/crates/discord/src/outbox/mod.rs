@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use chorus_base::error::Result;
 use chorus_base::sync::Mutex;
 use chorus_engine::ops::Ops;
-use chorus_engine::ops::discord::outbox;
+use chorus_engine::ops::discord::OutboxTable;
 use serenity::all::{ChannelId, MessageId, UserId};
 use tokio::sync::{Notify, OnceCell, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -39,6 +39,7 @@ pub struct Outbox(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
+    table: OutboxTable,
     ops: Arc<Ops>,
     rest: Arc<RestClient>,
     /// Ends the waits for retries.
@@ -56,8 +57,15 @@ struct Inner {
 
 impl Outbox {
     #[must_use]
-    pub fn new(ops: Arc<Ops>, rest: Arc<RestClient>, stop: CancellationToken, tasks: TaskTracker) -> Self {
+    pub fn new(
+        table: OutboxTable,
+        ops: Arc<Ops>,
+        rest: Arc<RestClient>,
+        stop: CancellationToken,
+        tasks: TaskTracker,
+    ) -> Self {
         Self(Arc::new(Inner {
+            table,
             ops,
             rest,
             stop,
@@ -77,7 +85,7 @@ impl Outbox {
 
     /// Resumes sending the posts that the previous daemon did not deliver.
     pub async fn resume(&self) {
-        match outbox::channels_with_posts(&self.0.ops).await {
+        match self.0.table.list_channels().await {
             Ok(channels) => channels.into_iter().for_each(|channel| self.wake_sender(ChannelId::new(channel.max(1)))),
             Err(failure) => tracing::error!(%failure, "what is to be posted cannot be read"),
         }
@@ -94,7 +102,7 @@ impl Outbox {
         let row = post.into_row()?;
         let nonce = row.nonce.clone();
         self.0.watchers.lock().insert(nonce.clone(), tell);
-        if let Err(failure) = outbox::enqueue(&self.0.ops, vec![row]).await {
+        if let Err(failure) = self.0.table.enqueue(vec![row]).await {
             self.0.watchers.lock().remove(&nonce);
             return Err(failure);
         }
@@ -106,7 +114,7 @@ impl Outbox {
     /// deleted in Discord is not posted again.
     pub async fn update(&self, about: &str, body: MessageBody) -> Result<bool> {
         let kept = StoredPost { body, reply_to: None, anew: false }.to_json()?;
-        let channel = outbox::edit_post(&self.0.ops, about.to_owned(), kept, post::nonce()).await?;
+        let channel = self.0.table.edit(about.to_owned(), kept, post::nonce()).await?;
         if let Some(channel) = channel {
             self.wake_sender(ChannelId::new(channel.max(1)));
         }
@@ -115,12 +123,12 @@ impl Outbox {
 
     /// Forgets the key `about`, which nothing will edit any more; what waits is still posted.
     pub async fn forget_key(&self, about: &str) -> Result<()> {
-        outbox::finalize_post(&self.0.ops, about.to_owned()).await
+        self.0.table.finalize(about.to_owned()).await
     }
 
     /// Lists the keys of posts that begin with `prefix`, the oldest post first.
     pub async fn keys_with_prefix(&self, prefix: &str) -> Result<Vec<String>> {
-        outbox::subjects_with_prefix(&self.0.ops, prefix.to_owned()).await
+        self.0.table.list_keys(prefix.to_owned()).await
     }
 
     /// Starts to send posts that another commit added to the outbox of a channel.

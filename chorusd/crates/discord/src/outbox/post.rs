@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use chorus_base::error::{Error, Result};
-use chorus_engine::ops::discord::outbox::NewPost;
+use chorus_engine::ops::discord::NewPost;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use serenity::all::{ChannelId, MessageId};

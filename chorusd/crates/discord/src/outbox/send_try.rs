@@ -1,6 +1,6 @@
 //! A single try to send a post.
 
-use chorus_engine::ops::discord::outbox::DuePost;
+use chorus_engine::ops::discord::DuePost;
 use jiff::{SignedDuration, Timestamp};
 use serenity::all::{ChannelId, MessageId};
 

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use chorus_base::error::Result;
-use chorus_engine::ops::discord::outbox;
-use chorus_engine::ops::discord::outbox::DuePost;
+use chorus_engine::ops::discord::DuePost;
 use jiff::Timestamp;
 use serenity::all::ChannelId;
 use tokio::time::Instant;
@@ -79,7 +78,7 @@ async fn send_next(
 ) -> Result<Step> {
     let inner = &posts.0;
     let now = inner.ops.clock.now();
-    let Some(due) = outbox::begin_next(&inner.ops, channel.get(), now).await? else { return Ok(Step::Empty) };
+    let Some(due) = inner.table.begin_next(channel.get(), now).await? else { return Ok(Step::Empty) };
     let Ok(kept) = serde_json::from_str::<StoredPost>(&due.body) else {
         tracing::error!(%channel, post = due.id, "a post cannot be read, and is dropped");
         return give_up_post(posts, &due).await;
@@ -88,7 +87,7 @@ async fn send_next(
     let known = *unsure.get_or_insert_with(|| due.tried_at.map_or(PossibleDuplicate::No, PossibleDuplicate::Since));
     match try_send(posts, channel, &due, &kept, known).await {
         SendOutcome::Posted(message) => {
-            outbox::mark_sent(&inner.ops, due.id, message.get()).await?;
+            inner.table.mark_sent(due.id, message.get()).await?;
             posts.notify_watcher(&due.nonce, Some(message));
             Ok(Step::Done)
         }
@@ -96,7 +95,7 @@ async fn send_next(
         SendOutcome::Retry { error, may_have_arrived: arrived } => {
             *unsure = Some(if arrived { known.or_since(now) } else { known });
             if *unsure == Some(PossibleDuplicate::No) {
-                outbox::mark_unsent(&inner.ops, due.id).await?;
+                inner.table.mark_unsent(due.id).await?;
             }
             tracing::warn!(%channel, %error, "a post has to wait");
             inner.ops.discord.set_post_block(channel.get(), Some(error.to_string()));
@@ -105,13 +104,13 @@ async fn send_next(
         SendOutcome::NotFound => {
             *unsure = Some(PossibleDuplicate::No);
             // Do not post again at once: a notice that is too old by now is dropped.
-            outbox::mark_unsent(&inner.ops, due.id).await?;
+            inner.table.mark_unsent(due.id).await?;
             Ok(Step::Wait(Some(Duration::ZERO)))
         }
         SendOutcome::Forbidden(error) => {
             // An earlier try may have succeeded all the same.
             if known == PossibleDuplicate::No {
-                outbox::mark_unsent(&inner.ops, due.id).await?;
+                inner.table.mark_unsent(due.id).await?;
             }
             let since = barred.get_or_insert_with(Instant::now).elapsed();
             if since < FORBIDDEN_TIMEOUT {
@@ -129,7 +128,7 @@ async fn send_next(
             let instead = StoredPost { body: MessageBody::from_text(REJECTED_NOTE), ..kept };
             match try_send(posts, channel, &due, &instead, PossibleDuplicate::No).await {
                 SendOutcome::Posted(message) => {
-                    outbox::mark_sent(&inner.ops, due.id, message.get()).await?;
+                    inner.table.mark_sent(due.id, message.get()).await?;
                     posts.notify_watcher(&due.nonce, Some(message));
                     Ok(Step::Done)
                 }
@@ -137,7 +136,7 @@ async fn send_next(
             }
         }
         SendOutcome::ChannelGone(error) => {
-            let waited = outbox::abandon_channel(&inner.ops, channel.get()).await?;
+            let waited = inner.table.abandon_channel(channel.get()).await?;
             tracing::warn!(%channel, waited, "a channel is gone, and what was to be posted in it dropped");
             posts.notify_watcher(&due.nonce, None);
             posts.report_lost_channel(channel, &error);
@@ -147,7 +146,7 @@ async fn send_next(
 }
 
 async fn give_up_post(posts: &Outbox, due: &DuePost) -> Result<Step> {
-    outbox::abandon(&posts.0.ops, due.id).await?;
+    posts.0.table.abandon(due.id).await?;
     posts.notify_watcher(&due.nonce, None);
     Ok(Step::Done)
 }

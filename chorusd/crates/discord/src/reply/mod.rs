@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use chorus_agent_core::turn_sink;
 use chorus_base::error::Result;
-use chorus_engine::ops::discord::finish_claim;
 use chorus_proto::methods::send::SendResult;
 use serenity::all::{ChannelId, MessageId};
 use tokio::task::JoinHandle;
@@ -78,7 +77,7 @@ impl LiveReply {
             let about = first.then(|| about.clone());
             rows.push(Post { channel, about, body, reply_to: first.then_some(message) }.into_row()?);
         }
-        finish_claim(&self.app.ops, message.get(), rows).await?;
+        self.app.tables.claims.finish(message.get(), rows).await?;
         self.app.outbox.wake_sender(channel);
         Ok(())
     }

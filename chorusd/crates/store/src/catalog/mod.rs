@@ -57,6 +57,7 @@ pub struct Catalog {
     pub audit: AuditLog,
     pub usage: UsageTable,
     pub settings: SettingTable,
+    pub discord: discord::DiscordTables,
     writer: DbThread,
     reader: DbThread,
     path: PathBuf,
@@ -104,6 +105,7 @@ impl Catalog {
             reader: DbThread::reader("catalog-read", reader)?,
         };
         let audit = AuditLog { db: db.clone(), listener: audit_chain::AuditListener::default(), redactor };
+        let settings = SettingTable { db: db.clone(), audit: audit.clone() };
         let catalog = Self {
             agents: AgentTable { db: db.clone() },
             sessions: SessionTable { db: db.clone() },
@@ -112,7 +114,8 @@ impl Catalog {
             tasks: TaskTable { db: db.clone() },
             approvals: ApprovalTable { db: db.clone(), audit: audit.clone() },
             usage: UsageTable { db: db.clone() },
-            settings: SettingTable { db: db.clone(), audit: audit.clone() },
+            discord: discord::DiscordTables::new(&db, settings.clone()),
+            settings,
             audit,
             writer: db.writer,
             reader: db.reader,

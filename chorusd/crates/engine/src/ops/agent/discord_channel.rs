@@ -16,9 +16,8 @@ use tokio::time::timeout;
 use super::agent_entry;
 use super::config::set_keys;
 use crate::agent::agent_index::AgentEntry;
-use crate::ops::discord::channels::{self, ChannelRow};
 use crate::ops::discord::{
-    ChannelApi, ChannelInfo, ConnectionState, CreateOutcome, CreatedChannel, DiscordHandle, NewPost, outbox,
+    ChannelApi, ChannelInfo, ChannelRow, ConnectionState, CreateOutcome, CreatedChannel, DiscordHandle, NewPost,
 };
 use crate::ops::{Ops, run_blocking, wire_types};
 
@@ -109,7 +108,7 @@ impl NewAgentChannel {
         let channel =
             ChannelRow { channel, guild, agent: row.id, created_by_us: true, seen: channel, skipped: channel };
         let welcome = face.welcome_post(&agent_entry(&ops.home, dir, config, row.stamp.clone()), made.channel)?;
-        ops.store.catalog.upsert_agent_with_channel(row, channel, welcome).await
+        ops.store.catalog.discord.channels.upsert_with_agent(row, channel, welcome).await
     }
 
     /// Is called when the agent exists: sends the welcome post, or syncs the kept channel.
@@ -148,7 +147,7 @@ async fn post_line(ops: &Ops, channel: u64, text: &str) {
 /// Stores a post in the outbox and has it sent. A post that cannot be stored is only logged.
 async fn enqueue_post(ops: &Ops, face: &dyn ChannelApi, channel: u64, post: Result<NewPost>) {
     let kept = match post {
-        Ok(post) => outbox::enqueue(ops, vec![post]).await,
+        Ok(post) => ops.store.catalog.discord.outbox.enqueue(vec![post]).await,
         Err(failure) => Err(failure),
     };
     match kept {
@@ -173,7 +172,7 @@ pub(super) async fn leave_channels(
     shown: &mut Agent,
     files: Option<&Path>,
 ) -> Vec<String> {
-    let rows = match channels::list_of_agent(ops, agent.settings.id).await {
+    let rows = match ops.store.catalog.discord.channels.list(Some(agent.settings.id)).await {
         Ok(rows) => rows,
         Err(failure) => return vec![format!("whether it has a channel in Discord cannot be told: {failure}")],
     };
@@ -205,7 +204,7 @@ pub(super) async fn leave_channels(
         if !proven && agent.channel() == Some(row.channel) {
             post_line(ops, row.channel, &gone).await;
         }
-        if let Err(failure) = channels::delete(ops, row.channel).await {
+        if let Err(failure) = ops.store.catalog.discord.channels.delete(row.channel).await {
             tracing::warn!(agent = %agent.settings.name, %failure, "a channel without an agent is still noted");
         }
     }
@@ -351,7 +350,7 @@ pub(super) async fn bind_channel(ops: &Ops, agent: &Arc<AgentEntry>, bound: &Cha
         let made = bound.is_new;
         let row =
             ChannelRow { channel, guild, agent: agent.settings.id, created_by_us: made, seen: newest, skipped: newest };
-        match channels::upsert(ops, row).await {
+        match ops.store.catalog.discord.channels.upsert(row).await {
             Ok(()) => post_welcome(ops, &new, channel).await,
             Err(failure) => {
                 tracing::warn!(agent = %agent.settings.name, %failure, "how far its channel was read is not noted yet");
@@ -395,7 +394,7 @@ pub async fn detach_channel(ops: &Ops, channel: u64) -> Result<Option<String>> {
             whose = Some(name);
         }
     }
-    channels::delete(ops, channel).await?;
+    ops.store.catalog.discord.channels.delete(channel).await?;
     Ok(whose)
 }
 
@@ -418,7 +417,7 @@ pub async fn record_guild(ops: &Ops, channel: u64, guild: u64) -> Result<()> {
 /// Renames the channel of a renamed agent if Chorus created it.
 pub(super) async fn rename_channel(ops: &Ops, agent: &AgentEntry) {
     let (Some(face), Some(channel)) = (channel_api(&ops.discord), agent.channel()) else { return };
-    match channels::find(ops, channel).await {
+    match ops.store.catalog.discord.channels.get(channel).await {
         Ok(Some(row)) if row.created_by_us && row.agent == agent.settings.id => {
             face.rename_channel(channel, agent.settings.name.clone());
         }

@@ -24,7 +24,7 @@ pub struct IdentifyBudget {
 
 /// Returns the state of the budget.
 pub async fn read_budget(ops: &Ops) -> Result<IdentifyBudget> {
-    let found = ops.store.catalog.identifies_in_window(ops.clock.now(), IDENTIFY_WINDOW).await?;
+    let found = ops.store.catalog.discord.identifies.count_in_window(ops.clock.now(), IDENTIFY_WINDOW).await?;
     let left = MAX_IDENTIFIES.saturating_sub(found.count);
     let again = found.oldest.filter(|_| left == 0).and_then(|oldest| oldest.checked_add(IDENTIFY_WINDOW).ok());
     Ok(IdentifyBudget { left, next_at: again, last_at: found.newest })
@@ -36,7 +36,7 @@ pub async fn read_budget(ops: &Ops) -> Result<IdentifyBudget> {
 /// A database that cannot be written. The caller must not begin a session then, because it would not be counted.
 pub async fn spend(ops: &Ops) -> Result<Result<(), Timestamp>> {
     let now = ops.clock.now();
-    let found = ops.store.catalog.try_record_identify(now, IDENTIFY_WINDOW, MAX_IDENTIFIES).await?;
+    let found = ops.store.catalog.discord.identifies.try_record(now, IDENTIFY_WINDOW, MAX_IDENTIFIES).await?;
     if found.recorded {
         return Ok(Ok(()));
     }

@@ -5,7 +5,7 @@ use chorus_config::KeySource;
 use chorus_proto::methods::doctor::{Check, Verdict};
 
 use super::{check, check_with};
-use crate::ops::discord::{ConnectionState, delivery_problems, guild_allowlist, identify_budget, outbox};
+use crate::ops::discord::{ConnectionState, delivery_problems, guild_allowlist, identify_budget};
 use crate::ops::{Ops, run_blocking};
 
 const CHECK_NAME: &str = "Discord";
@@ -71,7 +71,7 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     if !strangers.is_empty() {
         checks.push(check_with("Discord servers", Verdict::Warn, strangers.join("; "), guild_allowlist::UNSERVED_HINT));
     }
-    let dropped = outbox::dropped_notices(ops).await?;
+    let dropped = ops.store.catalog.discord.outbox.dropped_notices().await?;
     if let Some(last) = dropped.last {
         let notices = if dropped.count == 1 { "notice was" } else { "notices were" };
         let last = last.strftime("%Y-%m-%d %H:%M UTC");

@@ -3,11 +3,9 @@
 
 use chorus_base::error::Result;
 use jiff::Timestamp;
-use rusqlite::Connection;
 
-use super::channels::{self, ChannelRow};
 use super::outbox::{self, NewPost};
-use crate::catalog::{AgentRow, Catalog, agents, settings};
+use crate::catalog::{SettingTable, settings};
 
 /// Setting with the number of the newest event that was announced, or did not need to be.
 const LAST_EVENT_KEY: &str = "discord.events";
@@ -27,10 +25,16 @@ pub struct Announcements {
     pub dropped: Option<(u64, Timestamp)>,
 }
 
-impl Catalog {
+/// The record of what was announced, which is kept with the settings.
+#[derive(Debug, Clone)]
+pub struct AnnouncementLog {
+    pub(in crate::catalog) settings: SettingTable,
+}
+
+impl AnnouncementLog {
     /// Queues the posts and records that the events were announced, in one commit.
-    pub fn enqueue_announcements(&self, news: Announcements) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn enqueue(&self, news: Announcements) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.settings.db.writer.submit(move |conn| {
             news.posts.iter().try_for_each(|post| outbox::enqueue(conn, post))?;
             if let Some((count, now)) = news.dropped {
                 outbox::add_dropped(conn, count, now)?;
@@ -46,26 +50,12 @@ impl Catalog {
     }
 
     /// Returns the number of the newest announced event; `None` if there never was one.
-    pub async fn last_announced_event(&self) -> Result<Option<u64>> {
+    pub async fn last_event(&self) -> Result<Option<u64>> {
         Ok(self.settings.get(LAST_EVENT_KEY).await?.and_then(|seq| seq.parse().ok()))
     }
 
     /// Returns when channels were last told that the daemon has started, as JSON.
-    pub async fn last_announced_starts(&self) -> Result<Option<String>> {
+    pub async fn last_starts(&self) -> Result<Option<String>> {
         self.settings.get(LAST_STARTS_KEY).await
-    }
-
-    /// Inserts or updates an agent with its channel, and queues the welcome post, in one commit.
-    pub fn upsert_agent_with_channel(
-        &self,
-        agent: AgentRow,
-        channel: ChannelRow,
-        welcome: NewPost,
-    ) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn: &Connection| {
-            agents::upsert(conn, &agent)?;
-            channels::upsert(conn, &channel)?;
-            outbox::enqueue(conn, &welcome)
-        })
     }
 }

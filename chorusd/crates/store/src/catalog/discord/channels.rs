@@ -4,7 +4,8 @@ use chorus_base::error::Result;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
-use crate::catalog::Catalog;
+use super::outbox::{self, NewPost};
+use crate::catalog::{AgentRow, CatalogDb, agents};
 use crate::sqlite::StoreResult;
 
 /// A row of the table `discord_channels`.
@@ -24,39 +25,61 @@ pub struct ChannelRow {
 
 const COLUMNS: &str = "channel_id, guild_id, agent_id, made, seen, skipped";
 
-impl Catalog {
+/// The table of the channels of agents.
+#[derive(Debug, Clone)]
+pub struct ChannelTable {
+    pub(in crate::catalog) db: CatalogDb,
+}
+
+impl ChannelTable {
     /// Inserts or updates the channel of an agent; `seen` and `skipped` never decrease.
-    pub fn upsert_channel(&self, row: ChannelRow) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| upsert(conn, &row))
+    pub fn upsert(&self, row: ChannelRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| upsert(conn, &row))
+    }
+
+    /// Inserts or updates an agent with its channel, and queues the welcome post, in one commit.
+    pub fn upsert_with_agent(
+        &self,
+        agent: AgentRow,
+        channel: ChannelRow,
+        welcome: NewPost,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
+            agents::upsert(conn, &agent)?;
+            upsert(conn, &channel)?;
+            outbox::enqueue(conn, &welcome)
+        })
     }
 
     /// Deletes a channel's row; returns false if there was none.
-    pub fn delete_channel(&self, channel: u64) -> impl Future<Output = Result<bool>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn delete(&self, channel: u64) -> impl Future<Output = Result<bool>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             let gone = conn.prepare_cached("DELETE FROM discord_channels WHERE channel_id = ?1")?.execute([channel])?;
             Ok(gone == 1)
         })
     }
 
     /// Records that all messages of a channel up to `message` were processed.
-    pub fn mark_channel_seen(&self, channel: u64, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| advance_seen(conn, channel, message))
+    pub fn mark_seen(&self, channel: u64, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| advance_seen(conn, channel, message))
     }
 
     /// Returns the row of a channel.
-    pub async fn channel(&self, channel: u64) -> Result<Option<ChannelRow>> {
+    pub async fn get(&self, channel: u64) -> Result<Option<ChannelRow>> {
         let one = format!("SELECT {COLUMNS} FROM discord_channels WHERE channel_id = ?1");
-        self.reader
+        self.db
+            .reader
             .submit(move |conn| Ok(conn.prepare_cached(&one)?.query_row([channel], read_channel).optional()?))
             .await
     }
 
     /// Lists the channels of an agent, or of all agents.
-    pub async fn channels(&self, agent: Option<Uuid>) -> Result<Vec<ChannelRow>> {
+    pub async fn list(&self, agent: Option<Uuid>) -> Result<Vec<ChannelRow>> {
         let wanted =
             format!("SELECT {COLUMNS} FROM discord_channels WHERE ?1 IS NULL OR agent_id = ?1 ORDER BY channel_id");
         let agent = agent.map(|agent| agent.as_bytes().to_vec());
-        self.reader
+        self.db
+            .reader
             .submit(move |conn| {
                 Ok(conn.prepare_cached(&wanted)?.query_map([agent], read_channel)?.collect::<rusqlite::Result<_>>()?)
             })

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::channels::{advance_seen, advance_skipped};
 use super::outbox::{self, NewPost};
-use crate::catalog::Catalog;
+use crate::catalog::CatalogDb;
 use crate::journal::{KEY_RETENTION_DAYS, to_nanos};
 use crate::sqlite::StoreResult;
 
@@ -48,7 +48,13 @@ pub struct OpenClaim {
 
 const OPEN_STATES: &str = "state IN ('queued', 'running')";
 
-impl Catalog {
+/// The table of claims.
+#[derive(Debug, Clone)]
+pub struct ClaimTable {
+    pub(in crate::catalog) db: CatalogDb,
+}
+
+impl ClaimTable {
     /// Claims a message, and marks its channel as read up to it if it is contiguous. If `most` messages of its agent
     /// are queued already, drops it and posts `full`. `full` is posted once until there is space again; its `about` key
     /// is used to detect that.
@@ -58,7 +64,7 @@ impl Catalog {
         most: u32,
         full: NewPost,
     ) -> impl Future<Output = Result<ClaimOutcome>> + Send + use<> {
-        self.writer.submit(move |conn| {
+        self.db.writer.submit(move |conn| {
             let claimed = insert_claim(conn, &new, most)?;
             let told = full.about.as_deref().filter(|_| claimed != ClaimOutcome::AlreadyClaimed);
             let told = told.map(|about| Ok::<_, Error>((about, outbox::has_post_about(conn, about)?))).transpose()?;
@@ -81,7 +87,7 @@ impl Catalog {
         upto: u64,
         posts: Vec<NewPost>,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+        self.db.writer.submit(move |conn| {
             advance_seen(conn, channel, upto)?;
             advance_skipped(conn, channel, upto)?;
             posts.iter().try_for_each(|post| outbox::enqueue(conn, post))
@@ -90,9 +96,9 @@ impl Catalog {
 
     /// Deletes claims that were finished longer ago than the keys of turns are kept. Messages of the channel up to the
     /// deleted claims are skipped from then on.
-    pub fn prune_claims(&self, now: Timestamp) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn prune(&self, now: Timestamp) -> impl Future<Output = Result<()>> + Send + use<> {
         let before = to_nanos(now) - KEY_RETENTION_DAYS * 86_400 * 1_000_000_000;
-        self.writer.submit(move |conn| {
+        self.db.writer.submit(move |conn| {
             let old = format!("NOT {OPEN_STATES} AND claimed_at < ?1");
             let newest = format!(
                 "SELECT max(message_id) FROM claims
@@ -108,8 +114,8 @@ impl Catalog {
     }
 
     /// Records that the turn of a message has started.
-    pub fn mark_claim_running(&self, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn mark_running(&self, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             conn.prepare_cached("UPDATE claims SET state = 'running' WHERE message_id = ?1 AND state = 'queued'")?
                 .execute([message])?;
             Ok(())
@@ -118,12 +124,8 @@ impl Catalog {
 
     /// Replaces the request of a message whose turn has not started; returns false if it has started or the message is
     /// not queued.
-    pub fn update_claim_request(
-        &self,
-        message: u64,
-        asked: String,
-    ) -> impl Future<Output = Result<bool>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn update_request(&self, message: u64, asked: String) -> impl Future<Output = Result<bool>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             let changed = conn
                 .prepare_cached("UPDATE claims SET asked = ?2 WHERE message_id = ?1 AND state = 'queued'")?
                 .execute(params![message, asked])?;
@@ -133,8 +135,8 @@ impl Catalog {
 
     /// Finishes a claim and posts `posts` in the same commit; returns false, without posting, if it was finished
     /// before.
-    pub fn finish_claim(&self, message: u64, posts: Vec<NewPost>) -> impl Future<Output = Result<bool>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn finish(&self, message: u64, posts: Vec<NewPost>) -> impl Future<Output = Result<bool>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             let ended = close_claim(conn, message, "done")?;
             if ended {
                 posts.iter().try_for_each(|post| outbox::enqueue(conn, post))?;
@@ -149,13 +151,14 @@ impl Catalog {
     }
 
     /// Finishes a claim without an answer; returns false if it was finished before.
-    pub fn drop_claim(&self, message: u64) -> impl Future<Output = Result<bool>> + Send + use<> {
-        self.writer.submit(move |conn| close_claim(conn, message, "dropped"))
+    pub fn finish_unanswered(&self, message: u64) -> impl Future<Output = Result<bool>> + Send + use<> {
+        self.db.writer.submit(move |conn| close_claim(conn, message, "dropped"))
     }
 
     /// Lists the messages of a channel after `after` that were claimed.
     pub async fn claimed_after(&self, channel: u64, after: u64) -> Result<Vec<u64>> {
-        self.reader
+        self.db
+            .reader
             .submit(move |conn| {
                 let taken = "SELECT message_id FROM claims WHERE message_id > ?2 AND channel_id = ?1";
                 let mut taken = conn.prepare_cached(taken)?;
@@ -166,12 +169,13 @@ impl Catalog {
     }
 
     /// Lists the claimed messages that are not answered yet, oldest first.
-    pub async fn open_claims(&self) -> Result<Vec<OpenClaim>> {
+    pub async fn list_open(&self) -> Result<Vec<OpenClaim>> {
         let wanted = format!(
             "SELECT message_id, channel_id, agent_id, asked, state = 'running' FROM claims WHERE {OPEN_STATES}
              ORDER BY message_id"
         );
-        self.reader
+        self.db
+            .reader
             .submit(move |conn| {
                 Ok(conn.prepare_cached(&wanted)?.query_map([], read_claim)?.collect::<rusqlite::Result<_>>()?)
             })
@@ -225,7 +229,8 @@ mod tests {
 
     use super::*;
     use crate::OnFatal;
-    use crate::catalog::discord::ChannelRow;
+    use crate::catalog::Catalog;
+    use crate::catalog::discord::{ChannelRow, DiscordTables};
 
     fn new(message: u64) -> NewClaim {
         NewClaim {
@@ -242,10 +247,10 @@ mod tests {
         NewPost { channel_id: 7, about: None, body: "{}".into(), nonce: nonce.into(), notice_at: None }
     }
 
-    fn open(dir: &tempfile::TempDir) -> Catalog {
+    fn open(dir: &tempfile::TempDir) -> DiscordTables {
         let on_fatal: OnFatal = Arc::new(|_| {});
         let redactor = Arc::new(chorus_redact::Redactor::new(|| [0; 32]));
-        Catalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH, redactor).unwrap().0
+        Catalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH, redactor).unwrap().0.discord
     }
 
     const ROW: ChannelRow =
@@ -254,81 +259,83 @@ mod tests {
     #[tokio::test]
     async fn a_message_is_taken_up_once_and_done_with_once() {
         let dir = tempfile::tempdir().unwrap();
-        let catalog = open(&dir);
-        catalog.upsert_channel(ROW).await.unwrap();
+        let discord = open(&dir);
+        discord.channels.upsert(ROW).await.unwrap();
         let claim =
-            async |message: u64| catalog.claim(new(message), 2, post(&format!("full {message}"))).await.unwrap();
+            async |message: u64| discord.claims.claim(new(message), 2, post(&format!("full {message}"))).await.unwrap();
         assert_eq!([claim(11).await, claim(12).await], [ClaimOutcome::Queued, ClaimOutcome::Queued]);
         assert_eq!(
             [claim(11).await, claim(13).await, claim(13).await],
             [ClaimOutcome::AlreadyClaimed, ClaimOutcome::QueueFull, ClaimOutcome::AlreadyClaimed]
         );
-        assert_eq!(catalog.channel(7).await.unwrap().unwrap().seen, 13);
-        catalog.upsert_channel(ROW).await.unwrap();
-        catalog.mark_channel_seen(7, 3).await.unwrap();
-        assert_eq!(catalog.channel(7).await.unwrap().unwrap().seen, 13, "it never goes back");
-        catalog.mark_claim_running(11).await.unwrap();
+        assert_eq!(discord.channels.get(7).await.unwrap().unwrap().seen, 13);
+        discord.channels.upsert(ROW).await.unwrap();
+        discord.channels.mark_seen(7, 3).await.unwrap();
+        assert_eq!(discord.channels.get(7).await.unwrap().unwrap().seen, 13, "it never goes back");
+        discord.claims.mark_running(11).await.unwrap();
         let changed = [
-            catalog.update_claim_request(11, "x".into()).await.unwrap(),
-            catalog.update_claim_request(12, "y".into()).await.unwrap(),
+            discord.claims.update_request(11, "x".into()).await.unwrap(),
+            discord.claims.update_request(12, "y".into()).await.unwrap(),
         ];
         assert_eq!(changed, [false, true]);
-        let open: Vec<_> = catalog.open_claims().await.unwrap();
+        let open: Vec<_> = discord.claims.list_open().await.unwrap();
         let open: Vec<_> = open.iter().map(|claim| (claim.message, &*claim.request, claim.running)).collect();
         assert_eq!(open, [(11, "11", true), (12, "y", false)]);
-        assert!(catalog.finish_claim(11, vec![post("answer")]).await.unwrap());
-        assert!(!catalog.finish_claim(11, vec![post("again")]).await.unwrap());
-        assert!(catalog.drop_claim(12).await.unwrap() && !catalog.drop_claim(12).await.unwrap());
-        assert!(catalog.open_claims().await.unwrap().is_empty());
-        let posts = catalog.channels_with_queued_posts().await.unwrap();
+        assert!(discord.claims.finish(11, vec![post("answer")]).await.unwrap());
+        assert!(!discord.claims.finish(11, vec![post("again")]).await.unwrap());
+        assert!(
+            discord.claims.finish_unanswered(12).await.unwrap() && !discord.claims.finish_unanswered(12).await.unwrap()
+        );
+        assert!(discord.claims.list_open().await.unwrap().is_empty());
+        let posts = discord.outbox.list_channels().await.unwrap();
         assert_eq!(
             (posts, claim(14).await, claim(11).await),
             (vec![7], ClaimOutcome::Queued, ClaimOutcome::AlreadyClaimed)
         );
-        assert!(catalog.delete_channel(7).await.unwrap() && !catalog.delete_channel(7).await.unwrap());
+        assert!(discord.channels.delete(7).await.unwrap() && !discord.channels.delete(7).await.unwrap());
     }
 
     #[tokio::test]
     async fn what_was_passed_over_is_not_taken_up_and_what_was_not_read_stays_unread() {
         let dir = tempfile::tempdir().unwrap();
-        let catalog = open(&dir);
-        catalog.upsert_channel(ROW).await.unwrap();
-        let claim = async |new: NewClaim| catalog.claim(new, 100, post("full")).await.unwrap();
+        let discord = open(&dir);
+        discord.channels.upsert(ROW).await.unwrap();
+        let claim = async |new: NewClaim| discord.claims.claim(new, 100, post("full")).await.unwrap();
         assert_eq!(claim(new(10)).await, ClaimOutcome::AlreadyClaimed, "it was there before");
         assert_eq!(claim(NewClaim { contiguous: false, ..new(40) }).await, ClaimOutcome::Queued);
-        assert_eq!(catalog.channel(7).await.unwrap().unwrap().seen, 10);
-        assert_eq!(catalog.claimed_after(7, 10).await.unwrap(), [40]);
-        catalog.skip_messages(7, 20, vec![post("skipped")]).await.unwrap();
+        assert_eq!(discord.channels.get(7).await.unwrap().unwrap().seen, 10);
+        assert_eq!(discord.claims.claimed_after(7, 10).await.unwrap(), [40]);
+        discord.claims.skip_messages(7, 20, vec![post("skipped")]).await.unwrap();
         assert_eq!([claim(new(20)).await, claim(new(21)).await], [ClaimOutcome::AlreadyClaimed, ClaimOutcome::Queued]);
-        let row = catalog.channel(7).await.unwrap().unwrap();
+        let row = discord.channels.get(7).await.unwrap().unwrap();
         assert_eq!((row.seen, row.skipped), (21, 20));
         // Old claims are deleted if all earlier messages were read, and are not claimed again.
         for message in [21, 40] {
-            catalog.drop_claim(message).await.unwrap();
+            discord.claims.finish_unanswered(message).await.unwrap();
         }
         let days = |days: i64| Timestamp::from_second(days * 86_400).unwrap();
-        catalog.prune_claims(days(KEY_RETENTION_DAYS)).await.unwrap();
-        assert_eq!(catalog.claimed_after(7, 0).await.unwrap(), [21, 40]);
-        catalog.prune_claims(days(KEY_RETENTION_DAYS + 1)).await.unwrap();
-        assert_eq!(catalog.claimed_after(7, 0).await.unwrap(), [40]);
+        discord.claims.prune(days(KEY_RETENTION_DAYS)).await.unwrap();
+        assert_eq!(discord.claims.claimed_after(7, 0).await.unwrap(), [21, 40]);
+        discord.claims.prune(days(KEY_RETENTION_DAYS + 1)).await.unwrap();
+        assert_eq!(discord.claims.claimed_after(7, 0).await.unwrap(), [40]);
         assert_eq!([claim(new(21)).await, claim(new(22)).await], [ClaimOutcome::AlreadyClaimed, ClaimOutcome::Queued]);
-        catalog.prune_claims(days(KEY_RETENTION_DAYS + 1)).await.unwrap();
-        assert_eq!(catalog.claimed_after(7, 0).await.unwrap(), [22, 40], "what waits is never forgotten");
+        discord.claims.prune(days(KEY_RETENTION_DAYS + 1)).await.unwrap();
+        assert_eq!(discord.claims.claimed_after(7, 0).await.unwrap(), [22, 40], "what waits is never forgotten");
     }
 
     #[tokio::test]
     async fn that_too_many_wait_is_said_once_until_there_is_room() {
         let dir = tempfile::tempdir().unwrap();
-        let catalog = open(&dir);
-        catalog.upsert_channel(ROW).await.unwrap();
+        let discord = open(&dir);
+        discord.channels.upsert(ROW).await.unwrap();
         let claim = async |message: u64| {
             let full = NewPost { about: Some("full:7".into()), ..post(&format!("full {message}")) };
-            catalog.claim(new(message), 1, full).await.unwrap()
+            discord.claims.claim(new(message), 1, full).await.unwrap()
         };
         let posts = async || {
             let mut count = 0;
-            while let Some(due) = catalog.begin_next_post(7, Timestamp::UNIX_EPOCH).await.unwrap() {
-                catalog.mark_post_sent(due.id, 1000).await.unwrap();
+            while let Some(due) = discord.outbox.begin_next(7, Timestamp::UNIX_EPOCH).await.unwrap() {
+                discord.outbox.mark_sent(due.id, 1000).await.unwrap();
                 count += 1;
             }
             count
@@ -339,7 +346,7 @@ mod tests {
         );
         assert_eq!(posts().await, 1);
         assert_eq!((claim(14).await, posts().await), (ClaimOutcome::QueueFull, 0));
-        catalog.drop_claim(11).await.unwrap();
+        discord.claims.finish_unanswered(11).await.unwrap();
         assert_eq!([claim(15).await, claim(16).await], [ClaimOutcome::Queued, ClaimOutcome::QueueFull]);
         assert_eq!(posts().await, 1, "it is said anew");
     }

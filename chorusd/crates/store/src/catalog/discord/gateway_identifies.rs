@@ -6,7 +6,7 @@ use chorus_base::error::Result;
 use jiff::Timestamp;
 use rusqlite::Connection;
 
-use crate::catalog::Catalog;
+use crate::catalog::CatalogDb;
 use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
@@ -20,35 +20,41 @@ pub struct IdentifyWindow {
     pub recorded: bool,
 }
 
-impl Catalog {
+/// The table of identifies.
+#[derive(Debug, Clone)]
+pub struct IdentifyTable {
+    pub(in crate::catalog) db: CatalogDb,
+}
+
+impl IdentifyTable {
     /// Returns the identifies of the last `window`.
-    pub async fn identifies_in_window(&self, now: Timestamp, window: Duration) -> Result<IdentifyWindow> {
-        self.reader.submit(move |conn| count_in_window(conn, now, window)).await
+    pub async fn count_in_window(&self, now: Timestamp, window: Duration) -> Result<IdentifyWindow> {
+        self.db.reader.submit(move |conn| count(conn, now, window)).await
     }
 
     /// Records an identify at `now`, unless there were `most` within `window`.
-    pub fn try_record_identify(
+    pub fn try_record(
         &self,
         now: Timestamp,
         window: Duration,
         most: u32,
     ) -> impl Future<Output = Result<IdentifyWindow>> + Send + use<> {
-        self.writer.submit(move |conn| {
+        self.db.writer.submit(move |conn| {
             // Move rows from the future to now, so that a clock that was set back does not make them count longer.
             let [at, since] = [to_nanos(now), to_nanos(now.checked_sub(window).unwrap_or(now))];
             conn.prepare_cached("UPDATE discord_identifies SET at = ?1 WHERE at > ?1")?.execute([at])?;
             conn.prepare_cached("DELETE FROM discord_identifies WHERE at <= ?1")?.execute([since])?;
-            let before = count_in_window(conn, now, window)?;
+            let before = count(conn, now, window)?;
             if before.count >= most {
                 return Ok(before);
             }
             conn.prepare_cached("INSERT INTO discord_identifies (at) VALUES (?1)")?.execute([at])?;
-            Ok(IdentifyWindow { recorded: true, ..count_in_window(conn, now, window)? })
+            Ok(IdentifyWindow { recorded: true, ..count(conn, now, window)? })
         })
     }
 }
 
-fn count_in_window(conn: &Connection, now: Timestamp, window: Duration) -> StoreResult<IdentifyWindow> {
+fn count(conn: &Connection, now: Timestamp, window: Duration) -> StoreResult<IdentifyWindow> {
     let since = to_nanos(now.checked_sub(window).unwrap_or(now));
     let row = conn
         .prepare_cached("SELECT count(*), min(at), max(at) FROM discord_identifies WHERE at > ?1")?

@@ -4,7 +4,7 @@ use chorus_base::error::Result;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::catalog::Catalog;
+use crate::catalog::CatalogDb;
 use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
@@ -123,20 +123,26 @@ fn delete_delivered(conn: &Connection) -> StoreResult<()> {
     Ok(())
 }
 
-impl Catalog {
+/// The table of posts.
+#[derive(Debug, Clone)]
+pub struct OutboxTable {
+    pub(in crate::catalog) db: CatalogDb,
+}
+
+impl OutboxTable {
     /// Queues posts, all or none.
-    pub fn enqueue_posts(&self, posts: Vec<NewPost>) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| posts.iter().try_for_each(|post| enqueue(conn, post)))
+    pub fn enqueue(&self, posts: Vec<NewPost>) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| posts.iter().try_for_each(|post| enqueue(conn, post)))
     }
 
     /// Changes the post with the key `about` to `body`; returns its channel, or `None` if there is no such post.
-    pub fn edit_post(
+    pub fn edit(
         &self,
         about: String,
         body: String,
         nonce: String,
     ) -> impl Future<Output = Result<Option<u64>>> + Send + use<> {
-        self.writer.submit(move |conn| {
+        self.db.writer.submit(move |conn| {
             if !edit(conn, &about, &body, &nonce)? {
                 return Ok(None);
             }
@@ -147,13 +153,14 @@ impl Catalog {
     }
 
     /// Removes the key `about` from its post, which cannot be changed any more.
-    pub fn finalize_post(&self, about: String) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| finalize(conn, &about))
+    pub fn finalize(&self, about: String) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| finalize(conn, &about))
     }
 
     /// Lists the keys of posts that begin with `prefix`.
-    pub async fn posts_about(&self, prefix: String) -> Result<Vec<String>> {
-        self.reader
+    pub async fn list_keys(&self, prefix: String) -> Result<Vec<String>> {
+        self.db
+            .reader
             .submit(move |conn| {
                 let abouts = "SELECT about FROM discord_outbox WHERE substr(about, 1, length(?1)) = ?1 ORDER BY id";
                 Ok(conn
@@ -165,8 +172,9 @@ impl Catalog {
     }
 
     /// Lists the channels with queued posts.
-    pub async fn channels_with_queued_posts(&self) -> Result<Vec<u64>> {
-        self.reader
+    pub async fn list_channels(&self) -> Result<Vec<u64>> {
+        self.db
+            .reader
             .submit(|conn| {
                 let channels = "SELECT DISTINCT channel_id FROM discord_outbox WHERE sent_id IS NULL";
                 let channels = conn
@@ -180,12 +188,12 @@ impl Catalog {
 
     /// Returns the next post of a channel and records the attempt to send it. Drops and counts notices that are too old
     /// and were never attempted.
-    pub fn begin_next_post(
+    pub fn begin_next(
         &self,
         channel: u64,
         now: Timestamp,
     ) -> impl Future<Output = Result<Option<DuePost>>> + Send + use<> {
-        self.writer.submit(move |conn| {
+        self.db.writer.submit(move |conn| {
             let oldest = now.checked_sub(MAX_NOTICE_AGE).unwrap_or(Timestamp::MIN);
             let stale = "DELETE FROM discord_outbox
                          WHERE channel_id = ?1 AND sent_id IS NULL AND tried_at IS NULL AND notice_at < ?2";
@@ -217,16 +225,16 @@ impl Catalog {
     }
 
     /// Records that a post has certainly not arrived, so that changes apply to its row until the next attempt.
-    pub fn mark_post_unsent(&self, id: i64) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn mark_unsent(&self, id: i64) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             conn.prepare_cached("UPDATE discord_outbox SET tried_at = NULL WHERE id = ?1")?.execute([id])?;
             Ok(())
         })
     }
 
     /// Records that a post was delivered as `message`; deletes a delivered change.
-    pub fn mark_post_sent(&self, id: i64, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn mark_sent(&self, id: i64, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             let sent = to_sqlite_id(message);
             // Everything posted later in this channel has a higher id.
             conn.prepare_cached(
@@ -247,7 +255,8 @@ impl Catalog {
 
     /// Returns how many notices were dropped because they were too old.
     pub async fn dropped_notices(&self) -> Result<DroppedNotices> {
-        self.reader
+        self.db
+            .reader
             .submit(|conn| {
                 let value = |name: &str| {
                     let mut value = conn.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
@@ -261,8 +270,8 @@ impl Catalog {
     }
 
     /// Deletes a post that can never be delivered.
-    pub fn abandon_post(&self, id: i64) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit(move |conn| {
+    pub fn abandon(&self, id: i64) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
             conn.prepare_cached("DELETE FROM discord_outbox WHERE id = ?1")?.execute([id])?;
             delete_delivered(conn)
         })
@@ -270,7 +279,7 @@ impl Catalog {
 
     /// Deletes all posts of a channel; returns how many were queued.
     pub fn abandon_channel(&self, channel: u64) -> impl Future<Output = Result<u64>> + Send + use<> {
-        self.writer.submit(move |conn| {
+        self.db.writer.submit(move |conn| {
             let waiting = "SELECT count(*) FROM discord_outbox WHERE channel_id = ?1 AND sent_id IS NULL";
             let waiting: u64 = conn.prepare_cached(waiting)?.query_row([to_sqlite_id(channel)], |row| row.get(0))?;
             conn.prepare_cached("DELETE FROM discord_outbox WHERE channel_id = ?1")?
