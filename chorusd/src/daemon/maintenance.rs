@@ -32,7 +32,7 @@ pub(super) async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
     if let Err(failure) = store.journal.prune_keys(ops.clock.now()).await {
         tracing::warn!(%failure, "cannot forget old keys");
     }
-    if let Err(failure) = store.catalog.prune_claims(ops.clock.now()).await {
+    if let Err(failure) = store.catalog.discord.claims.prune(ops.clock.now()).await {
         tracing::warn!(%failure, "cannot forget old messages of channels");
     }
     match store.catalog.is_purge_due().await {

@@ -5,6 +5,7 @@
 
 #![warn(unreachable_pub)]
 
+pub mod backoff;
 mod closest_match;
 mod durability;
 pub mod error;
@@ -19,6 +20,7 @@ mod secret;
 pub mod sync;
 mod ticks;
 
+pub use backoff::Backoff;
 pub use closest_match::closest_match;
 pub use durability::Durability;
 pub use error::{Error, Result};

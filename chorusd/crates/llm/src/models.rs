@@ -89,7 +89,7 @@ impl Models {
             prices: config.prices.clone(),
             local,
             policy: RetryPolicy::default(),
-            chance: Arc::new(random_fraction),
+            chance: Arc::new(fastrand::f64),
             file,
             catalog: RwLock::new(found),
             learned: LearnedLimits::default(),
@@ -449,10 +449,4 @@ fn cap_max_tokens(request: &ModelRequest, most: Option<u64>) -> Cow<'_, ModelReq
         return Cow::Borrowed(request);
     }
     Cow::Owned(ModelRequest { max_tokens: most, ..request.clone() })
-}
-
-/// Takes the random bits of a new UUID, which come from the system.
-fn random_fraction() -> f64 {
-    let word = (uuid::Uuid::new_v4().as_u128() >> 96) as u32;
-    f64::from(word) / (f64::from(u32::MAX) + 1.0)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chorus_base::backoff::{Backoff, equal_jitter};
 use jiff::Timestamp;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
@@ -47,13 +48,10 @@ impl RetryPolicy {
         }
     }
 
-    /// Returns the wait after attempt `attempt` (from 1), which doubles with each attempt. Half of it is random, so
-    /// that agents that failed together do not retry together; the other half is fixed, so that none retries
-    /// immediately.
+    /// Returns the wait after attempt `attempt` (from 1), which doubles with each attempt, with jitter.
     #[must_use]
     pub fn backoff(&self, attempt: u32, chance: f64) -> Duration {
-        let half = self.base.saturating_mul(1 << (attempt - 1).min(16)).min(self.cap) / 2;
-        half + half.mul_f64(chance)
+        equal_jitter(Backoff::new(self.base, self.cap).wait_after(attempt - 1), chance)
     }
 
     /// Returns the wait that the provider asked for if it exceeds the limit.

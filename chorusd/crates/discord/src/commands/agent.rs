@@ -12,14 +12,87 @@ use serenity::model::id::{ChannelId, GuildId};
 use uuid::Uuid;
 
 use super::confirmation::PendingCommand;
-use super::definitions::Right;
+use super::definitions::{
+    Command, CommandOption, Completion, OptionKind, RESET_OPTION, Right, Subcommand, Subcommands, optional, required,
+};
 use super::invocation::{Caller, Invocation};
-use super::registry::AGENT_CONFIG_KEYS;
 use super::response::Response;
 use super::text_format::{Redact as _, code_block, inline_code, inline_text, pluralize, truncate, warning_lines};
 
+/// Keys that `/agent config` sets. Keys that open one agent to another, or that show secrets, are set at the terminal.
+pub(super) const AGENT_CONFIG_KEYS: &[&str] = &[
+    "channel_id",
+    "checkpoint_workspace",
+    "compact_at_tokens",
+    "daily_cost_limit",
+    "daily_token_limit",
+    "idle_timeout",
+    "model",
+    "name",
+    "permissions",
+    "system_prompt",
+    "window_messages",
+];
+
+const NAME_OPTION: CommandOption = required("name", "Which agent", OptionKind::Autocomplete(Completion::Agents));
+
+pub(super) const COMMAND: Command = Command {
+    name: "agent",
+    description: "Make, change and take away agents",
+    default_permissions: None,
+    subcommands: Subcommands::Many(&[
+        Subcommand {
+            name: "init",
+            description: "Make an agent with a channel of its own",
+            run: |call| Box::pin(init(call)),
+            right: Right::Channels,
+            private: false,
+            options: &[
+                required("name", "Small letters, digits, - and _", OptionKind::Text(64)),
+                optional("system_prompt", "What it is told to be", OptionKind::Text(6000)),
+                optional("model", "provider/model", OptionKind::Autocomplete(Completion::Models)),
+                optional("permissions", "What it may do: a profile", OptionKind::Autocomplete(Completion::Profiles)),
+                optional(
+                    "idle_timeout",
+                    "When a silent conversation is put away: 30m, 2h, 0 for never",
+                    OptionKind::Text(32),
+                ),
+            ],
+        },
+        Subcommand {
+            name: "destroy",
+            description: "Save its conversation and take an agent away",
+            run: |call| Box::pin(destroy(call)),
+            right: Right::Channels,
+            private: true,
+            options: &[NAME_OPTION, optional("keep_files", "Leave its directory in place", OptionKind::Bool)],
+        },
+        Subcommand {
+            name: "list",
+            description: "The agents there are",
+            run: |call| Box::pin(list(call)),
+            right: Right::Read,
+            private: true,
+            options: &[],
+        },
+        Subcommand {
+            name: "config",
+            description: "Show or set what an agent is",
+            run: |call| Box::pin(config(call)),
+            right: Right::Channels,
+            private: true,
+            options: &[
+                NAME_OPTION,
+                optional("key", "What to show or set", OptionKind::OneOf(AGENT_CONFIG_KEYS)),
+                optional("value", "What it shall be", OptionKind::Autocomplete(Completion::Values)),
+                RESET_OPTION,
+            ],
+        },
+    ]),
+};
+
 /// Creates an agent in this guild.
-pub(super) async fn init(call: &Invocation) -> Result<Response> {
+async fn init(call: &Invocation) -> Result<Response> {
     let (by, ops) = (&call.caller, call.caller.ops());
     let text = |name: &str| call.args.text(name).map(str::to_owned);
     let name = call.args.require_text("name")?.trim().to_owned();
@@ -43,7 +116,7 @@ pub(super) async fn init(call: &Invocation) -> Result<Response> {
 }
 
 /// Asks for confirmation before an agent is destroyed.
-pub(super) async fn destroy(call: &Invocation) -> Result<Response> {
+async fn destroy(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let agent = by.resolve_agent(Some(call.args.require_text("name")?))?;
     let (id, keep_files) = (agent.settings.id, call.args.flag("keep_files"));
@@ -86,7 +159,7 @@ pub(super) async fn destroy_confirmed(by: &Caller, agent: Uuid, keep_files: bool
 }
 
 /// Lists the agents that the caller may see.
-pub(super) async fn list(call: &Invocation) -> Result<Response> {
+async fn list(call: &Invocation) -> Result<Response> {
     let visible: Vec<Uuid> = call.caller.visible_agents().iter().map(|entry| entry.settings.id).collect();
     if visible.is_empty() {
         let hint = if call.caller.member.rights.manage_channels { " `/agent init` makes one." } else { "" };
@@ -119,7 +192,7 @@ pub(super) fn agent_line(by: &Caller, agent: &Agent) -> String {
 }
 
 /// Shows or sets the configuration of an agent.
-pub(super) async fn config(call: &Invocation) -> Result<Response> {
+async fn config(call: &Invocation) -> Result<Response> {
     let (by, ops, given) = (&call.caller, call.caller.ops(), &call.args);
     let agent = by.resolve_agent(Some(given.require_text("name")?))?;
     let (id, name) = (agent.settings.id, agent.settings.name.clone());

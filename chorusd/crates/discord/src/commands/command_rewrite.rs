@@ -1,7 +1,8 @@
 //! Rewrites hints for Discord: operations name `chorusctl` commands, which are replaced by slash commands. Pure.
 
+use super::agent::AGENT_CONFIG_KEYS;
 use super::definitions::{OptionKind, Subcommand};
-use super::registry::{AGENT_CONFIG_KEYS, find_subcommand};
+use super::registry::find_subcommand;
 
 /// Phrases that name no command, and their replacements in Discord.
 const PHRASES: [(&str, &str); 4] = [

@@ -14,10 +14,91 @@ use uuid::Uuid;
 
 use super::command_rewrite::rewrite_commands;
 use super::confirmation::PendingCommand;
-use super::definitions::Right;
+use super::definitions::{
+    AGENT_OPTION, Command, CommandOption, Completion, OptionKind, Right, Subcommand, Subcommands, optional, required,
+};
 use super::invocation::{Caller, Invocation};
 use super::response::Response;
 use super::text_format::{Redact as _, inline_code, inline_text, pluralize, session_title, truncate, warning_lines};
+
+const SESSION_OPTION: CommandOption = required(
+    "session",
+    "Which one: its name, short id, number, or `latest`",
+    OptionKind::Autocomplete(Completion::Sessions),
+);
+
+pub(super) const COMMAND: Command = Command {
+    name: "context",
+    description: "The conversation of this channel's agent",
+    default_permissions: None,
+    subcommands: Subcommands::Many(&[
+        Subcommand {
+            name: "save",
+            description: "Save the conversation; it goes on",
+            run: |call| Box::pin(save(call)),
+            right: Right::Change,
+            private: false,
+            options: &[optional("description", "What it is about", OptionKind::Text(1000)), AGENT_OPTION],
+        },
+        Subcommand {
+            name: "clear",
+            description: "Discard the conversation",
+            run: |call| Box::pin(clear(call)),
+            right: Right::Change,
+            private: true,
+            options: &[optional("save", "Save it first", OptionKind::Bool), AGENT_OPTION],
+        },
+        Subcommand {
+            name: "history",
+            description: "Saved conversations, newest first",
+            run: |call| Box::pin(super::history::history(call)),
+            right: Right::Read,
+            private: true,
+            options: &[optional("page", "Counted from 1", OptionKind::Number(1)), AGENT_OPTION],
+        },
+        Subcommand {
+            name: "restore",
+            description: "Go on with all messages of a saved conversation",
+            run: |call| Box::pin(restore(call)),
+            right: Right::Change,
+            private: false,
+            options: &[
+                SESSION_OPTION,
+                optional("at", "Only its first messages", OptionKind::Number(1)),
+                optional("discard", "Do not save what is live now", OptionKind::Bool),
+                AGENT_OPTION,
+            ],
+        },
+        Subcommand {
+            name: "resume",
+            description: "Begin anew from the summary of a saved conversation",
+            run: |call| Box::pin(resume(call)),
+            right: Right::Change,
+            private: false,
+            options: &[SESSION_OPTION, AGENT_OPTION],
+        },
+        Subcommand {
+            name: "compact",
+            description: "Save the conversation and go on from its summary",
+            run: |call| Box::pin(compact(call)),
+            right: Right::Change,
+            private: false,
+            options: &[optional("undo", "Take the last automatic one back", OptionKind::Bool), AGENT_OPTION],
+        },
+        Subcommand {
+            name: "rewind",
+            description: "Drop the last turns of the conversation",
+            run: |call| Box::pin(rewind(call)),
+            right: Right::Change,
+            private: false,
+            options: &[
+                optional("turns", "How many; one unless given", OptionKind::Number(1)),
+                optional("undo", "Bring back what the last rewind dropped", OptionKind::Bool),
+                AGENT_OPTION,
+            ],
+        },
+    ]),
+};
 
 /// How long a summary is waited for: a response can be edited for 15 minutes.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(13 * 60);
@@ -29,7 +110,7 @@ async fn audited_agent(call: &Invocation, action: &str) -> Result<std::sync::Arc
     Ok(agent)
 }
 
-pub(super) async fn save(call: &Invocation) -> Result<Response> {
+async fn save(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let agent = audited_agent(call, "context.save").await?;
     let params = SaveParams {
@@ -60,7 +141,7 @@ fn saved_text(by: &Caller, session: &Session, pending: bool) -> String {
 }
 
 /// Asks for confirmation before the conversation is cleared.
-pub(super) async fn clear(call: &Invocation) -> Result<Response> {
+async fn clear(call: &Invocation) -> Result<Response> {
     let (by, save) = (&call.caller, call.args.flag("save"));
     let agent = by.resolve_agent(call.args.text("agent"))?;
     let id = agent.settings.id;
@@ -109,7 +190,7 @@ pub(super) async fn clear_confirmed(by: &Caller, agent: Uuid, save: bool) -> Res
     Ok(Response { public_text: Some(aloud), ..Response::new(format!("Cleared: {went}")) })
 }
 
-pub(super) async fn restore(call: &Invocation) -> Result<Response> {
+async fn restore(call: &Invocation) -> Result<Response> {
     let (by, session) = (&call.caller, call.args.require_text("session")?.to_owned());
     let agent = audited_agent(call, "context.restore").await?;
     let params = RestoreParams {
@@ -132,7 +213,7 @@ pub(super) async fn restore(call: &Invocation) -> Result<Response> {
     Ok(Response::new(text + &warning_lines(by, &done.warnings)))
 }
 
-pub(super) async fn resume(call: &Invocation) -> Result<Response> {
+async fn resume(call: &Invocation) -> Result<Response> {
     let (by, session) = (&call.caller, call.args.require_text("session")?.to_owned());
     let agent = audited_agent(call, "context.resume").await?;
     let params = ResumeParams { agent: Some(agent.settings.name.clone()), session };
@@ -144,7 +225,7 @@ pub(super) async fn resume(call: &Invocation) -> Result<Response> {
     Ok(Response::new(text + &warning_lines(by, &done.warnings)))
 }
 
-pub(super) async fn compact(call: &Invocation) -> Result<Response> {
+async fn compact(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let agent = audited_agent(call, "context.compact").await?;
     let params = CompactParams { agent: Some(agent.settings.name.clone()), undo: call.args.flag("undo") };
@@ -164,7 +245,7 @@ pub(super) async fn compact(call: &Invocation) -> Result<Response> {
     Ok(Response::new(text + &warning_lines(by, &done.warnings)))
 }
 
-pub(super) async fn rewind(call: &Invocation) -> Result<Response> {
+async fn rewind(call: &Invocation) -> Result<Response> {
     let agent = audited_agent(call, "context.rewind").await?;
     let undo = call.args.flag("undo");
     let params = RewindParams { agent: Some(agent.settings.name.clone()), n: call.args.number("turns"), undo };

@@ -1,7 +1,12 @@
 //! Definitions of slash commands: their names, options and rights.
 
+use chorus_base::error::Result;
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use serenity::model::Permissions;
+
+use super::invocation::Invocation;
+use super::response::Response;
 
 /// A slash command, or a group of subcommands.
 #[derive(Debug)]
@@ -25,41 +30,15 @@ pub(super) struct Subcommand {
     /// The name behind that of the command; equal to it if the command has no subcommands.
     pub name: &'static str,
     pub description: &'static str,
-    pub command: CommandId,
+    pub run: Handler,
     pub right: Right,
     /// The response is shown only to the caller.
     pub private: bool,
     pub options: &'static [CommandOption],
 }
 
-/// Identifies the function that runs a subcommand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum CommandId {
-    AgentInit,
-    AgentDestroy,
-    AgentList,
-    AgentConfig,
-    ContextSave,
-    ContextClear,
-    ContextHistory,
-    ContextRestore,
-    ContextResume,
-    ContextCompact,
-    ContextRewind,
-    SettingsModel,
-    SettingsPermissions,
-    SettingsIdle,
-    SettingsShow,
-    SettingsValidateKeys,
-    TasksList,
-    TasksShow,
-    TasksStop,
-    Status,
-    Models,
-    Approvals,
-    Usage,
-    Ping,
-}
+/// The function that runs a subcommand.
+pub(super) type Handler = for<'c> fn(&'c Invocation) -> BoxFuture<'c, Result<Response>>;
 
 /// The right to use a command. To name another agent than the channel's own needs Manage Channels in addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +84,31 @@ pub(super) enum Completion {
     Profiles,
     /// Values for the configuration key that is given in another option.
     Values,
+}
+
+/// Defines an option that must be given.
+pub(super) const fn required(name: &'static str, description: &'static str, kind: OptionKind) -> CommandOption {
+    CommandOption { name, description, kind, required: true }
+}
+
+/// Defines an option that may be left out.
+pub(super) const fn optional(name: &'static str, description: &'static str, kind: OptionKind) -> CommandOption {
+    CommandOption { name, description, kind, required: false }
+}
+
+pub(super) const AGENT_OPTION: CommandOption =
+    optional("agent", "Another agent than this channel's", OptionKind::Autocomplete(Completion::Agents));
+pub(super) const RESET_OPTION: CommandOption = optional("reset", "Take back what was set here", OptionKind::Bool);
+
+/// Defines a command without subcommands that only reads.
+pub(super) const fn read_only_command(
+    name: &'static str,
+    description: &'static str,
+    options: &'static [CommandOption],
+    run: Handler,
+) -> Command {
+    let action = Subcommand { name, description, run, right: Right::Read, private: true, options };
+    Command { name, description, default_permissions: None, subcommands: Subcommands::One(action) }
 }
 
 /// Longest text of an option with autocomplete.

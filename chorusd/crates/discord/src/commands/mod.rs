@@ -39,7 +39,7 @@ use crate::app::DiscordApp;
 use crate::member::GuildMember;
 use crate::rest::interactions::{InitialResponse, InteractionRef};
 pub(crate) use command_rewrite::rewrite_commands;
-use definitions::{CommandId, Subcommand};
+use definitions::Subcommand;
 pub(crate) use registration::{on_guild_joined, on_guild_left, on_ready, on_resumed};
 
 /// Sessions on a page of history.
@@ -136,7 +136,7 @@ async fn run_command(bridge: Arc<DiscordApp>, command: CommandInteraction) {
     let by = with_roles(by, &member).await;
     tracing::debug!(command = data.name, sub = given.subcommand, by = %by.member.requester, %guild, "a command");
     let call = Invocation { caller: by.clone(), args: given };
-    let done = run_to_completion(&bridge, async move { dispatch_command(action, &call).await }).await;
+    let done = run_to_completion(&bridge, async move { run_if_permitted(action, &call).await }).await;
     let summary_of = done.as_ref().ok().and_then(|reply| reply.summary_of.clone());
     send_outcome(&bridge, &way, private, done).await;
     drop(room);
@@ -166,34 +166,9 @@ async fn wait_stop_grace(bridge: &DiscordApp) {
     tokio::time::sleep(STOP_GRACE).await;
 }
 
-async fn dispatch_command(action: &Subcommand, call: &Invocation) -> Result<Response> {
+async fn run_if_permitted(action: &Subcommand, call: &Invocation) -> Result<Response> {
     call.caller.check_right(action.right)?;
-    match action.command {
-        CommandId::AgentInit => agent::init(call).await,
-        CommandId::AgentDestroy => agent::destroy(call).await,
-        CommandId::AgentList => agent::list(call).await,
-        CommandId::AgentConfig => agent::config(call).await,
-        CommandId::ContextSave => context::save(call).await,
-        CommandId::ContextClear => context::clear(call).await,
-        CommandId::ContextHistory => history::history(call).await,
-        CommandId::ContextRestore => context::restore(call).await,
-        CommandId::ContextResume => context::resume(call).await,
-        CommandId::ContextCompact => context::compact(call).await,
-        CommandId::ContextRewind => context::rewind(call).await,
-        CommandId::SettingsModel => settings::model(call).await,
-        CommandId::SettingsPermissions => settings::permissions(call).await,
-        CommandId::SettingsIdle => settings::idle(call).await,
-        CommandId::SettingsShow => settings::show(call).await,
-        CommandId::SettingsValidateKeys => settings::validate_keys(call).await,
-        CommandId::TasksList => tasks::list(call).await,
-        CommandId::TasksShow => tasks::show(call).await,
-        CommandId::TasksStop => tasks::stop(call).await,
-        CommandId::Status => overview::status(call).await,
-        CommandId::Models => overview::models(call).await,
-        CommandId::Approvals => overview::approvals(call).await,
-        CommandId::Usage => overview::usage(call).await,
-        CommandId::Ping => overview::ping(call).await,
-    }
+    (action.run)(call).await
 }
 
 /// Answers an autocomplete request, that is, suggests values while an option is typed.

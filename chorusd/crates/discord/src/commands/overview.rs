@@ -12,10 +12,25 @@ use chorus_proto::methods::models::{Discovery, ModelsParams};
 use chorus_proto::methods::usage::{UsageParams, UsageSums};
 
 use super::agent::agent_line;
+use super::definitions::{AGENT_OPTION, Command, OptionKind, optional, read_only_command};
 use super::invocation::Invocation;
 use super::response::{Button, MAX_MESSAGE_CHARS, Response, Style};
 use super::text_format::{Redact as _, code_block, inline_code, inline_text, pluralize, relative_time, truncate};
 use crate::approvals::{action_text, allowed_buttons, format_requester};
+
+pub(super) const STATUS: Command =
+    read_only_command("status", "How the daemon and the agent are", &[AGENT_OPTION], |call| Box::pin(status(call)));
+pub(super) const MODELS: Command =
+    read_only_command("models", "The models there are", &[], |call| Box::pin(models(call)));
+pub(super) const APPROVALS: Command =
+    read_only_command("approvals", "What waits for an answer", &[AGENT_OPTION], |call| Box::pin(approvals(call)));
+pub(super) const USAGE: Command = read_only_command(
+    "usage",
+    "Tokens and cost of the agent",
+    &[optional("since", "7d, 12h, or a date such as 2026-02-12", OptionKind::Text(32)), AGENT_OPTION],
+    |call| Box::pin(usage(call)),
+);
+pub(super) const PING: Command = read_only_command("ping", "Whether Chorus is there", &[], |call| Box::pin(ping(call)));
 
 /// Models of a provider that are listed by name.
 const MAX_MODELS_PER_PROVIDER: usize = 40;
@@ -29,7 +44,7 @@ const MAX_BUTTON_ROWS: usize = 5;
 /// Days that are listed.
 const MAX_DAYS: usize = 31;
 
-pub(super) async fn status(call: &Invocation) -> Result<Response> {
+async fn status(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let named = call.args.text("agent");
     let agent = match (named, by.channel_agent()) {
@@ -81,7 +96,7 @@ fn agent_details(agent: &Agent) -> Vec<String> {
     lines
 }
 
-pub(super) async fn models(call: &Invocation) -> Result<Response> {
+async fn models(call: &Invocation) -> Result<Response> {
     let ops = call.caller.ops();
     let found = models::list::list(&ops.models, &ops.effective_config, ModelsParams {}).await?;
     let default = found.default_model.map_or_else(|| "none".to_owned(), |model| inline_code(call, &model, 120));
@@ -117,7 +132,7 @@ pub(super) async fn models(call: &Invocation) -> Result<Response> {
     Ok(Response::new(lines.join("\n")))
 }
 
-pub(super) async fn approvals(call: &Invocation) -> Result<Response> {
+async fn approvals(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     let params = ListParams { agent: Some(agent.settings.name.clone()), ..ListParams::default() };
     let ops = call.caller.ops();
@@ -158,7 +173,7 @@ pub(super) async fn approvals(call: &Invocation) -> Result<Response> {
     Ok(Response { rows, ..Response::new(text) })
 }
 
-pub(super) async fn usage(call: &Invocation) -> Result<Response> {
+async fn usage(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     let since = call.args.text("since").map(str::to_owned);
     let (name, ops) = (agent.settings.name.clone(), call.caller.ops());
@@ -180,6 +195,6 @@ pub(super) async fn usage(call: &Invocation) -> Result<Response> {
     Ok(Response::new(format!("**{name}**\n{}", code_block(call, &lines.join("\n")))))
 }
 
-pub(super) async fn ping(_: &Invocation) -> Result<Response> {
+async fn ping(_: &Invocation) -> Result<Response> {
     Ok(Response::new(format!("Chorus {} is there.", status::VERSION)))
 }

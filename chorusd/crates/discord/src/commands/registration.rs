@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use chorus_base::Backoff;
 use chorus_engine::ops::discord::command_support::{registered_hashes, set_registered_hash};
 use serde_json::Value;
 use serenity::model::id::{ApplicationId, GuildId};
@@ -16,9 +17,8 @@ use super::registry::COMMANDS;
 use crate::app::DiscordApp;
 use crate::rest::RestError;
 
-/// The first wait before a retry, and the longest.
-const INITIAL_BACKOFF: Duration = Duration::from_secs(2);
-const MAX_BACKOFF: Duration = Duration::from_secs(300);
+/// Waits before retries.
+const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
 
 /// Registers the commands after a new session was opened, which names the application and its guilds.
 pub(crate) fn on_ready(
@@ -108,15 +108,14 @@ pub(crate) fn on_guild_left(bridge: &Arc<DiscordApp>, guild: GuildId) {
 }
 
 async fn register_with_retries(bridge: &DiscordApp, application: ApplicationId, guild: GuildId) {
-    let mut wait = INITIAL_BACKOFF;
+    let mut backoff = RETRY_BACKOFF;
     loop {
         match register_guild(bridge, application, guild).await {
             Ok(()) => return,
             Err(error) if error.is_transient() => {
                 let asked = if let RestError::RateLimited { after, .. } = error { after } else { Duration::ZERO };
                 tracing::warn!(%error, %guild, "the server cannot be told the commands; it is tried again");
-                sleep(wait.max(asked)).await;
-                wait = (wait * 2).min(MAX_BACKOFF);
+                sleep(backoff.next_wait().max(asked)).await;
             }
             Err(error) => return tracing::warn!(%error, %guild, "the server does not take the commands"),
         }

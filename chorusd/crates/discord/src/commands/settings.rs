@@ -6,12 +6,61 @@ use chorus_engine::ops::settings::{set, show};
 use chorus_proto::methods::models::{Discovery, ModelsParams};
 use chorus_proto::methods::settings::{SetParams, Setting, ShowParams};
 use serde_json::Value;
+use serenity::model::Permissions;
 
 use super::command_rewrite::rewrite_commands;
-use super::definitions::Right;
+use super::definitions::{Command, Completion, OptionKind, RESET_OPTION, Right, Subcommand, Subcommands, optional};
 use super::invocation::Invocation;
 use super::response::Response;
 use super::text_format::{code_block, inline_code, inline_text, pluralize};
+
+pub(super) const COMMAND: Command = Command {
+    name: "settings",
+    description: "What all agents have that say nothing themselves",
+    default_permissions: Some(Permissions::MANAGE_GUILD),
+    subcommands: Subcommands::Many(&[
+        Subcommand {
+            name: "model",
+            description: "Show or set the model",
+            run: |call| Box::pin(model(call)),
+            right: Right::Server,
+            private: true,
+            options: &[optional("model", "provider/model", OptionKind::Autocomplete(Completion::Models)), RESET_OPTION],
+        },
+        Subcommand {
+            name: "permissions",
+            description: "Show or set the permission profile",
+            run: |call| Box::pin(permissions(call)),
+            right: Right::Server,
+            private: true,
+            options: &[optional("profile", "Its name", OptionKind::Autocomplete(Completion::Profiles)), RESET_OPTION],
+        },
+        Subcommand {
+            name: "idle",
+            description: "Show or set when a silent conversation is put away",
+            run: |call| Box::pin(idle(call)),
+            right: Right::Server,
+            private: true,
+            options: &[optional("timeout", "30m, 2h; 0 for never", OptionKind::Text(32)), RESET_OPTION],
+        },
+        Subcommand {
+            name: "show",
+            description: "The settings in force",
+            run: |call| Box::pin(show(call)),
+            right: Right::Server,
+            private: true,
+            options: &[],
+        },
+        Subcommand {
+            name: "validate-keys",
+            description: "Ask every provider whether it takes its key",
+            run: |call| Box::pin(validate_keys(call)),
+            right: Right::Server,
+            private: true,
+            options: &[],
+        },
+    ]),
+};
 
 /// Settings that are shown. Paths on the machine and other servers do not concern a channel.
 const VISIBLE_KEYS: [&str; 4] = ["default_model", "approval_timeout", "defaults.", "permission_grants."];
@@ -48,21 +97,21 @@ async fn show_or_set(call: &Invocation, option: &str, name: &str, key: &str) -> 
     )))
 }
 
-pub(super) async fn model(call: &Invocation) -> Result<Response> {
+async fn model(call: &Invocation) -> Result<Response> {
     call.caller.check_right(Right::Server)?;
     call.args.text("model").map_or(Ok(()), |name| call.caller.check_model(name))?;
     show_or_set(call, "model", "default_model", "default_model").await
 }
 
-pub(super) async fn permissions(call: &Invocation) -> Result<Response> {
+async fn permissions(call: &Invocation) -> Result<Response> {
     show_or_set(call, "profile", "permissions", "defaults.permissions").await
 }
 
-pub(super) async fn idle(call: &Invocation) -> Result<Response> {
+async fn idle(call: &Invocation) -> Result<Response> {
     show_or_set(call, "timeout", "idle_timeout", "defaults.idle_timeout").await
 }
 
-pub(super) async fn show(call: &Invocation) -> Result<Response> {
+async fn show(call: &Invocation) -> Result<Response> {
     call.caller.check_right(Right::Server)?;
     let all = show::show(&call.caller.ops().effective_config, ShowParams {}).await?.settings;
     let shown = all.iter().filter(|setting| VISIBLE_KEYS.iter().any(|key| setting.key.starts_with(key)));
@@ -82,7 +131,7 @@ fn value_text(setting: &Setting) -> String {
     }
 }
 
-pub(super) async fn validate_keys(call: &Invocation) -> Result<Response> {
+async fn validate_keys(call: &Invocation) -> Result<Response> {
     call.caller.check_right(Right::Server)?;
     let ops = call.caller.ops();
     let found = validate::validate(&ops.models, &ops.effective_config, ModelsParams {}).await?;

@@ -6,15 +6,49 @@ use chorus_engine::ops::tasks::{list, show, stop};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::tasks::{ListParams, ShowParams, StopParams, Task};
 
-use super::definitions::Right;
+use super::definitions::{AGENT_OPTION, Command, CommandOption, OptionKind, Right, Subcommand, Subcommands, required};
 use super::invocation::Invocation;
 use super::response::Response;
 use super::text_format::{code_block, inline_code, inline_text, relative_time};
 
+const TASK_OPTION: CommandOption = required("id", "Which task, for example t12", OptionKind::Text(32));
+
+pub(super) const COMMAND: Command = Command {
+    name: "tasks",
+    description: "Commands that the agent runs in the background",
+    default_permissions: None,
+    subcommands: Subcommands::Many(&[
+        Subcommand {
+            name: "list",
+            description: "Those that run, then the others",
+            run: |call| Box::pin(list(call)),
+            right: Right::Read,
+            private: true,
+            options: &[AGENT_OPTION],
+        },
+        Subcommand {
+            name: "show",
+            description: "One of them",
+            run: |call| Box::pin(show(call)),
+            right: Right::Read,
+            private: true,
+            options: &[TASK_OPTION],
+        },
+        Subcommand {
+            name: "stop",
+            description: "End one of them",
+            run: |call| Box::pin(stop(call)),
+            right: Right::Change,
+            private: false,
+            options: &[TASK_OPTION],
+        },
+    ]),
+};
+
 /// Tasks that are listed: those that run, then the newest of those that ended.
 const MAX_TASKS: u64 = 20;
 
-pub(super) async fn list(call: &Invocation) -> Result<Response> {
+async fn list(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     let name = agent.settings.name.clone();
     let params = ListParams { agent: Some(name.clone()), limit: Some(MAX_TASKS), ..ListParams::default() };
@@ -59,14 +93,14 @@ async fn find_task(call: &Invocation) -> Result<Task> {
     Ok(found.task)
 }
 
-pub(super) async fn show(call: &Invocation) -> Result<Response> {
+async fn show(call: &Invocation) -> Result<Response> {
     let task = find_task(call).await?;
     let began = relative_time(task.started_at);
     let log = "`chorusctl tasks logs` has what it printed.";
     Ok(Response::new(format!("{}\nBegan {began}.\n{}\n{log}", task_line(call, &task), code_block(call, &task.command))))
 }
 
-pub(super) async fn stop(call: &Invocation) -> Result<Response> {
+async fn stop(call: &Invocation) -> Result<Response> {
     let task = find_task(call).await?;
     let agent = call.caller.resolve_agent(Some(&task.agent))?;
     call.caller.audit(&agent, &format!("tasks.stop:{}", task.id), Right::Change).await?;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use chorus_base::Backoff;
+
 /// Longest wait after the first failure.
 const INITIAL_WAIT: Duration = Duration::from_secs(2);
 /// Longest wait between tries that cost nothing of the budget of gateway sessions.
@@ -9,14 +11,13 @@ const MAX_FREE_WAIT: Duration = Duration::from_secs(30);
 /// A connection that lasted this long counts as a success.
 pub(super) const STABLE_AFTER: Duration = Duration::from_secs(60);
 
-/// Counts the tries that failed in a row.
+/// The waits, which grow while tries fail in a row.
 #[derive(Debug)]
-pub(super) struct Backoff {
-    longest: Duration,
-    /// Failed tries to begin a session, since the last connection that lasted.
-    counted_failures: u32,
-    /// Failed tries that cost nothing.
-    free_failures: u32,
+pub(super) struct ReconnectBackoff {
+    /// For tries to begin a session.
+    counted: Backoff,
+    /// For tries that cost nothing.
+    free: Backoff,
 }
 
 /// What the next try costs.
@@ -28,9 +29,12 @@ pub(super) enum ConnectCost {
     Free,
 }
 
-impl Backoff {
+impl ReconnectBackoff {
     pub(super) fn new(longest: Duration) -> Self {
-        Self { longest, counted_failures: 0, free_failures: 0 }
+        Self {
+            counted: Backoff::new(INITIAL_WAIT, longest),
+            free: Backoff::new(INITIAL_WAIT, longest.min(MAX_FREE_WAIT)),
+        }
     }
 
     /// Returns the wait after a connection that lasted for `stayed`, or was never established (`None`). There is no
@@ -38,16 +42,14 @@ impl Backoff {
     /// `chance` is a random number in `0.0..1.0`, so that daemons that lost Discord together do not reconnect together.
     pub(super) fn next_wait(&mut self, stayed: Option<Duration>, next: ConnectCost, chance: f64) -> Duration {
         if stayed.is_some_and(|stayed| stayed >= STABLE_AFTER) {
-            (self.counted_failures, self.free_failures) = (0, 0);
+            self.counted.reset();
+            self.free.reset();
             return Duration::ZERO;
         }
-        let (failures, longest) = match next {
-            ConnectCost::Counted => (&mut self.counted_failures, self.longest),
-            ConnectCost::Free => (&mut self.free_failures, self.longest.min(MAX_FREE_WAIT)),
-        };
-        let wait = INITIAL_WAIT.saturating_mul(1 << (*failures).min(16)).min(longest);
-        *failures = failures.saturating_add(1);
-        wait.mul_f64(0.5 + chance / 2.0)
+        match next {
+            ConnectCost::Counted => self.counted.next_wait_with_jitter(chance),
+            ConnectCost::Free => self.free.next_wait_with_jitter(chance),
+        }
     }
 }
 
@@ -57,7 +59,7 @@ mod tests {
 
     #[test]
     fn waits_grow_to_the_longest_and_begin_anew_after_a_connection_that_stayed() {
-        let mut backoff = Backoff::new(Duration::from_secs(300));
+        let mut backoff = ReconnectBackoff::new(Duration::from_secs(300));
         let soon = Some(Duration::from_secs(59));
         let waits: Vec<_> = (0..12)
             .map(|n| {
@@ -72,19 +74,19 @@ mod tests {
             assert!(backoff.next_wait(None, ConnectCost::Counted, 0.5) <= Duration::from_secs(300));
         }
         assert_eq!(
-            Backoff::new(Duration::from_millis(20)).next_wait(None, ConnectCost::Counted, 0.0),
+            ReconnectBackoff::new(Duration::from_millis(20)).next_wait(None, ConnectCost::Counted, 0.0),
             Duration::from_millis(10)
         );
     }
     #[test]
     fn a_session_that_is_taken_up_again_waits_seconds_and_a_new_one_after_it_begins_anew() {
-        let mut backoff = Backoff::new(Duration::from_secs(300));
+        let mut backoff = ReconnectBackoff::new(Duration::from_secs(300));
         let mut wait = |next| backoff.next_wait(None, next, 0.999_999).as_secs_f64().round();
         let waits: Vec<_> = (0..6).map(|_| wait(ConnectCost::Free)).collect();
         assert_eq!(waits, [2.0, 4.0, 8.0, 16.0, 30.0, 30.0]);
         assert_eq!([wait(ConnectCost::Counted), wait(ConnectCost::Counted), wait(ConnectCost::Free)], [2.0, 4.0, 30.0]);
         assert_eq!(
-            Backoff::new(Duration::from_millis(20)).next_wait(None, ConnectCost::Free, 0.0),
+            ReconnectBackoff::new(Duration::from_millis(20)).next_wait(None, ConnectCost::Free, 0.0),
             Duration::from_millis(10)
         );
     }

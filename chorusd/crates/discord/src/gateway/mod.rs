@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use twilight_gateway::{Config, ConfigBuilder, Intents};
 
-use self::backoff::{Backoff, ConnectCost};
+use self::backoff::{ConnectCost, ReconnectBackoff};
 use self::close_codes::{INVALID_TOKEN, PermanentClose};
 use self::connection::{ConnectOptions, ConnectionEnd, GatewayState, run_connection};
 use self::event_sender::EventSender;
@@ -51,7 +51,7 @@ pub(crate) async fn run(bridge: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEv
             return bridge.ops.discord.set_state(ConnectionState::Stopped { why, hint });
         }
     };
-    let backoff = Backoff::new(bridge.ops.config.discord.reconnect_max);
+    let backoff = ReconnectBackoff::new(bridge.ops.config.discord.reconnect_max);
     let keeper = GatewaySessionStore::new(bridge);
     let kept = keeper.load().await;
     let ears = GatewayState { events: EventSender::new(events), guilds: HashSet::new(), session_store: keeper };
@@ -82,7 +82,7 @@ struct Gateway<'g> {
     app: &'g Arc<DiscordApp>,
     base_config: Config<()>,
     state: GatewayState,
-    backoff: Backoff,
+    backoff: ReconnectBackoff,
     /// The session, while it can be resumed.
     session: Option<GatewaySession>,
     /// The session was begun by the previous daemon, so this one has not received its first events.

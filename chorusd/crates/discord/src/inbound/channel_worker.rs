@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
+use chorus_base::Backoff;
 use chorus_base::error::Result;
 use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::discord::{ClaimOutcome, NewClaim};
@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 use super::backfill::{self, Backlog};
 use super::queue::{PendingEdit, QueuePosition};
 use super::request::{self, Incoming};
-use super::{Claim, INITIAL_BACKOFF, MAX_BACKOFF, MAX_WAITING_CLAIMS, refusal_notices};
+use super::{Claim, MAX_WAITING_CLAIMS, RETRY_BACKOFF, refusal_notices};
 use crate::app::DiscordApp;
 
 /// Capacity of a channel's event queue. If it overflows, the channel is backfilled.
@@ -95,7 +95,7 @@ struct ChannelWorker {
 /// When to try to read the channel again if no change of permissions is reported.
 struct ReadDenied {
     until: Instant,
-    pause: Duration,
+    backoff: Backoff,
 }
 
 impl ChannelWorker {
@@ -157,23 +157,22 @@ impl ChannelWorker {
     /// Backfills the channel, with retries, until it succeeds or Discord denies it. `told` is a message from the
     /// gateway, which says more about its author than the REST API does.
     async fn catch_up(&mut self, told: Option<&Message>) {
-        let mut pause = INITIAL_BACKOFF;
+        let mut backoff = RETRY_BACKOFF;
         loop {
             let mut missing = match backfill::read_channel(&self.app, self.id).await {
                 Ok(missing) => missing,
                 Err(backfill::BackfillError::Denied(why)) => {
-                    let pause =
-                        self.denied.as_ref().map_or(INITIAL_BACKOFF, |closed| (closed.pause * 2).min(MAX_BACKOFF));
+                    let mut backoff = self.denied.as_ref().map_or(RETRY_BACKOFF, |denied| denied.backoff);
                     if self.denied.is_none() {
                         tracing::warn!(channel = %self.id, why, "a channel cannot be read; only what comes from now on is heard");
                     }
-                    self.denied = Some(ReadDenied { until: Instant::now() + pause, pause });
+                    self.denied = Some(ReadDenied { until: Instant::now() + backoff.next_wait(), backoff });
                     return;
                 }
                 Err(backfill::BackfillError::Transient { why, after }) => {
                     tracing::warn!(channel = %self.id, why, "a channel cannot be read now");
-                    sleep(after.unwrap_or(pause)).await;
-                    pause = (pause * 2).min(MAX_BACKOFF);
+                    let usual = backoff.next_wait();
+                    sleep(after.unwrap_or(usual)).await;
                     continue;
                 }
             };
@@ -291,14 +290,13 @@ impl ChannelWorker {
 
     /// Runs a database operation until it succeeds. Later events wait for it.
     async fn retry_until_ok<T, F: Future<Output = Result<T>>>(&self, work: impl Fn() -> F) -> T {
-        let mut pause = INITIAL_BACKOFF;
+        let mut backoff = RETRY_BACKOFF;
         loop {
             match work().await {
                 Ok(done) => return done,
                 Err(failure) => tracing::warn!(channel = %self.id, %failure, "what was heard cannot be kept now"),
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(MAX_BACKOFF);
+            sleep(backoff.next_wait()).await;
         }
     }
 }

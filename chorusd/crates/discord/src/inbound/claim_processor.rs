@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::queue::PendingEdit;
 use super::request::MessageRequest;
 use super::turn_stage::{StageListener, TurnStage};
-use super::{Claim, INITIAL_BACKOFF, MAX_BACKOFF, attachments};
+use super::{Claim, RETRY_BACKOFF, attachments};
 use crate::app::DiscordApp;
 use crate::reply;
 use crate::reply::LiveReply;
@@ -41,11 +41,11 @@ pub(super) async fn process_claim(
     claim: &Claim,
     changes: watch::Receiver<Option<PendingEdit>>,
 ) {
-    let mut pause = INITIAL_BACKOFF;
+    let mut backoff = RETRY_BACKOFF;
     while let Err(failure) = try_process(bridge, claim, changes.clone()).await {
         tracing::warn!(message = %claim.message, %failure, "what became of a message cannot be kept now");
         tokio::select! {
-            () = sleep(pause) => pause = (pause * 2).min(MAX_BACKOFF),
+            () = sleep(backoff.next_wait()) => {}
             () = bridge.stop.cancelled() => return,
         }
     }
@@ -84,7 +84,7 @@ async fn run_turn(
     mut changes: watch::Receiver<Option<PendingEdit>>,
 ) -> TurnOutcome {
     let mut asked = claim.request.clone();
-    let mut pause = INITIAL_BACKOFF;
+    let mut backoff = RETRY_BACKOFF;
     loop {
         let wish = changes.borrow_and_update().clone();
         match wish {
@@ -108,11 +108,10 @@ async fn run_turn(
             Some(Err(failure)) if failure.kind == ErrorKind::Busy => {
                 tracing::info!(message = %claim.message, %failure, "a message waits for its agent");
                 tokio::select! {
-                    () = sleep(pause) => {}
+                    () = sleep(backoff.next_wait()) => {}
                     Ok(()) = changes.changed() => {}
                     () = bridge.stop.cancelled() => return TurnOutcome::Postponed,
                 }
-                pause = (pause * 2).min(MAX_BACKOFF);
             }
             Some(ended) => return TurnOutcome::Ended(ended),
         }

@@ -17,6 +17,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chorus_base::Backoff;
 use chorus_base::sync::Mutex;
 use chorus_config::discord::DiscordConfig as Config;
 use chorus_engine::ops::discord::OpenClaim;
@@ -38,9 +39,8 @@ pub(crate) use request::MessageRequest;
 const MAX_WAITING_CLAIMS: u32 = 100;
 /// Channels that are backfilled at the same time.
 const MAX_CONCURRENT_BACKFILLS: usize = 4;
-/// The first wait before a retry; it doubles with each failure, up to `MAX_BACKOFF`.
-const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
-const MAX_BACKOFF: Duration = Duration::from_secs(30);
+/// Waits before retries.
+const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
 /// A claimed message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,14 +95,14 @@ impl Inbound {
 /// Re-queues messages that the previous daemon claimed but did not answer. Runs before new messages are accepted, so
 /// order is kept, and retries for as long as the claims cannot be read.
 pub(crate) async fn resume_claims(bridge: &Arc<DiscordApp>) {
-    let mut pause = INITIAL_BACKOFF;
+    let mut backoff = RETRY_BACKOFF;
     let open = loop {
         match bridge.tables.claims.list_open().await {
             Ok(open) => break open,
             Err(failure) => tracing::error!(%failure, "messages that wait cannot be read now"),
         }
         tokio::select! {
-            () = sleep(pause) => pause = (pause * 2).min(MAX_BACKOFF),
+            () = sleep(backoff.next_wait()) => {}
             () = bridge.stop.cancelled() => return,
         }
     };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chorus_base::Backoff;
 use chorus_base::error::Result;
 use chorus_engine::ops::discord::DuePost;
 use jiff::Timestamp;
@@ -13,7 +14,7 @@ use super::post::{MessageBody, StoredPost};
 use super::send_try::{PossibleDuplicate, SendOutcome, try_send};
 use crate::rest::RestError;
 
-/// The first wait before a retry; it doubles with each failure, up to `MAX_BACKOFF`.
+/// The first wait before a retry, and the longest.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// Longest wait in a channel where Chorus may not post. A change of permissions ends the wait.
@@ -26,7 +27,7 @@ const REJECTED_NOTE: &str = "-# Discord does not take what belongs here. At the 
 
 /// Sends the posts of `channel` until none is left, or the daemon stops while it would have to wait.
 pub(super) async fn run(posts: Outbox, channel: ChannelId) {
-    let mut pause = INITIAL_BACKOFF;
+    let mut backoff = Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF);
     // Since when the next post may have been posted without a response.
     let mut unsure = None;
     // Since when Chorus may not post here.
@@ -35,7 +36,8 @@ pub(super) async fn run(posts: Outbox, channel: ChannelId) {
         let wait = match send_next(&posts, channel, (&mut unsure, &mut barred)).await {
             Ok(Step::Done) => {
                 posts.0.ops.discord.set_post_block(channel.get(), None);
-                (pause, unsure, barred) = (INITIAL_BACKOFF, None, None);
+                backoff.reset();
+                (unsure, barred) = (None, None);
                 continue;
             }
             Ok(Step::Empty) if posts.has_more(channel) => continue,
@@ -48,11 +50,7 @@ pub(super) async fn run(posts: Outbox, channel: ChannelId) {
                 None
             }
         };
-        let wait = wait.unwrap_or_else(|| {
-            let wait = pause;
-            pause = (pause * 2).min(MAX_BACKOFF);
-            wait
-        });
+        let wait = wait.unwrap_or_else(|| backoff.next_wait());
         tokio::select! {
             () = posts.0.stop.cancelled() => break,
             () = posts.0.rights_changed.notified(), if barred.is_some() => {}

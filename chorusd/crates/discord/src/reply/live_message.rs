@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use chorus_base::Backoff;
 use serenity::all::{ChannelId, MessageId};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -106,7 +107,7 @@ async fn edit_until_end(
     ear: &ReplyListener,
     (mut shown, end): (MessageBody, CancellationToken),
 ) {
-    let mut pause = EDIT_INTERVAL;
+    let mut backoff = Backoff::new(EDIT_INTERVAL * 2, MAX_EDIT_INTERVAL);
     let mut next = Instant::now() + EDIT_INTERVAL;
     loop {
         tokio::select! {
@@ -122,15 +123,19 @@ async fn edit_until_end(
         }
         let components = body.components();
         // Do not cancel a request that was sent: its edit could arrive after the final message.
-        match bridge.rest.edit_message(channel, message, body.as_content(&components)).await {
-            Ok(()) => (shown, pause) = (body, EDIT_INTERVAL),
-            Err(RestError::RateLimited { after, .. }) => pause = after.max(pause.saturating_mul(2)).max(EDIT_INTERVAL),
-            Err(error) if error.is_transient() => pause = (pause * 2).min(MAX_EDIT_INTERVAL),
+        let pause = match bridge.rest.edit_message(channel, message, body.as_content(&components)).await {
+            Ok(()) => {
+                backoff.reset();
+                shown = body;
+                EDIT_INTERVAL
+            }
+            Err(RestError::RateLimited { after, .. }) => after.max(backoff.next_wait()),
+            Err(error) if error.is_transient() => backoff.next_wait(),
             Err(error) => {
                 tracing::info!(%channel, %error, "an answer is not shown while it grows");
                 return;
             }
-        }
+        };
         next = Instant::now().checked_add(pause).unwrap_or_else(|| Instant::now() + MAX_EDIT_INTERVAL);
     }
 }

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
+use chorus_base::Backoff;
 use chorus_base::sync::Mutex;
 use tokio::time::Instant;
 
-/// The pause after the first refusal; it doubles with each further one.
-const INITIAL_PAUSE: Duration = Duration::from_secs(60);
-const MAX_PAUSE: Duration = Duration::from_secs(3600);
+/// Pauses after refusals.
+const REFUSAL_BACKOFF: Backoff = Backoff::new(Duration::from_secs(60), Duration::from_secs(3600));
 
 /// The pause during which no request is sent.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) struct AuthBackoff(Mutex<Option<Pause>>);
 #[derive(Debug, Clone, Copy)]
 struct Pause {
     until: Instant,
-    duration: Duration,
+    backoff: Backoff,
 }
 
 impl AuthBackoff {
@@ -29,12 +29,12 @@ impl AuthBackoff {
     /// Records that the token was refused. Requests that were in flight together count once.
     pub(super) fn record_refusal(&self, now: Instant) {
         let mut pause = self.0.lock();
-        let long = match *pause {
+        let mut backoff = match *pause {
             Some(before) if now < before.until => return,
-            Some(before) => (before.duration * 2).min(MAX_PAUSE),
-            None => INITIAL_PAUSE,
+            Some(before) => before.backoff,
+            None => REFUSAL_BACKOFF,
         };
-        *pause = Some(Pause { until: now + long, duration: long });
+        *pause = Some(Pause { until: now + backoff.next_wait(), backoff });
     }
 
     /// Records that the token was accepted.
@@ -64,6 +64,6 @@ mod tests {
         }
         refused.reset();
         refused.record_refusal(now);
-        assert!(!refused.is_active(now + INITIAL_PAUSE));
+        assert!(!refused.is_active(now + Duration::from_secs(60)));
     }
 }
