@@ -1,24 +1,20 @@
 //! Agents in results: state, live context and usage.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::session::TokenPair;
+use crate::wire;
 
 /// Whether an agent exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum AgentStatus {
     Active,
     Destroyed,
 }
 
 /// What an agent is doing: `active` means that it has a live context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum AgentState {
     Idle,
     Active,
@@ -26,8 +22,7 @@ pub enum AgentState {
 }
 
 /// The live context of an agent, in numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct ContextInfo {
     pub messages: u64,
     pub token_estimate: u64,
@@ -42,14 +37,13 @@ pub struct ContextInfo {
     #[serde(default, skip_serializing_if = "TokenPair::is_zero")]
     pub restoration_tokens: TokenPair,
     /// Where the agent has a model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub meter: Option<Meter>,
 }
 
 /// How full the window of a model would be with the next request: prompt, notes, working set, tools and the messages that
 /// are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub struct Meter {
     /// Tokens, estimated.
     pub used: u64,
@@ -58,14 +52,12 @@ pub struct Meter {
     /// Whether the estimate is corrected by what the provider counted before.
     pub calibrated: bool,
     /// Which tools the model is shown, where its window has no room for all that the agent may use.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub tools: Option<ToolsShown>,
 }
 
 /// Which tools a model is shown whose window is small.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum ToolsShown {
     /// Those to look, write and run.
     Few,
@@ -73,8 +65,7 @@ pub enum ToolsShown {
 }
 
 /// The newest session of an agent, in short.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct SessionRef {
     pub id: Uuid,
     pub short_id: String,
@@ -86,8 +77,7 @@ pub struct SessionRef {
 }
 
 /// What an agent's calls of models used since midnight, where the daemon runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct TodayUsage {
     /// In and out.
     pub tokens: u64,
@@ -99,8 +89,7 @@ pub struct TodayUsage {
 }
 
 /// The turn of an agent that runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub struct RunningTurn {
     /// What `send.cancel` ends it by.
     pub turn_id: Uuid,
@@ -113,8 +102,7 @@ pub struct RunningTurn {
 }
 
 /// An agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct Agent {
     pub id: Uuid,
     pub name: String,
@@ -131,16 +119,16 @@ pub struct Agent {
     pub context: Option<ContextInfo>,
     pub last_session: Option<SessionRef>,
     /// What it used today, where it called a model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub today: Option<TodayUsage>,
     /// The turn that runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub turn: Option<RunningTurn>,
     /// Actions of it that wait for an answer.
     #[serde(default, skip_serializing_if = "none")]
     pub approvals: u64,
     /// What is wrong with agent.json, while the last good one stays in force.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub problem: Option<String>,
 }
 

@@ -1,11 +1,9 @@
 //! Errors of the protocol, and the exit status of each kind.
 
-use serde::{Deserialize, Serialize};
+use crate::wire;
 
 /// What kind of thing went wrong. The names are stable; a client of an older release reads newer ones as `unknown`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     AgentNotFound,
     SessionNotFound,
@@ -71,21 +69,19 @@ impl ErrorKind {
 }
 
 /// The `data` of an error: its stable kind and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct ErrorData {
     pub kind: ErrorKind,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub hint: Option<String>,
 }
 
 /// A JSON-RPC error object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct RpcError {
     pub code: i32,
     pub message: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub data: Option<ErrorData>,
 }
 

@@ -1,14 +1,13 @@
 //! Events, as subscribers receive them.
 
+use crate::wire;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 macro_rules! event_types {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
         /// The kind of an event. A client of an older release reads newer ones as `unknown`.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[wire(Copy, PartialEq, Eq)]
         pub enum EventType {
             $($(#[$doc])* #[serde(rename = $name)] $variant,)*
             #[serde(rename = "unknown", other)]
@@ -84,8 +83,7 @@ event_types! {
 }
 
 /// Something that happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct Event {
     /// One more than that of the event before it, over restarts too.
     pub seq: u64,
@@ -98,8 +96,7 @@ pub struct Event {
 }
 
 /// `params` of a `lagged` notification: events that this subscriber did not get.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Lagged {
     pub missed: u64,
 }

@@ -26,6 +26,8 @@ pub mod visible_text;
 pub mod window;
 pub mod working_set;
 
+use chorus_proto_macros::wire;
+
 pub use agent::{Agent, AgentState, AgentStatus, ContextInfo, Meter, RunningTurn, SessionRef, TodayUsage, ToolsShown};
 pub use client::{CallError, Client};
 pub use error::{ErrorData, ErrorKind, RpcError};

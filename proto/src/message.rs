@@ -1,13 +1,12 @@
 //! Messages of a conversation, complete and as clients send them.
 
+use crate::wire;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// Who speaks in a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     System,
     User,
@@ -29,8 +28,7 @@ impl Role {
 }
 
 /// One call of a tool, made by the assistant.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire]
 pub struct ToolCall {
     /// The provider's id of the call; it may come again in a later turn.
     pub id: String,
@@ -40,17 +38,14 @@ pub struct ToolCall {
 }
 
 /// The person (or program) behind a user message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Author {
     pub id: String,
     pub name: String,
 }
 
 /// Where a message came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum SourceKind {
     Cli,
     Discord,
@@ -59,52 +54,49 @@ pub enum SourceKind {
 }
 
 /// Where a message came from, with the ids of that place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Source {
     pub kind: SourceKind,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub channel_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub message_id: Option<String>,
     /// The format of an import, for example `claude-code`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub format: Option<String>,
 }
 
 /// A file that came with a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Attachment {
     pub name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub media_type: Option<String>,
     /// Size in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub size: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub path: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub url: Option<String>,
     /// The content itself in base64.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub data: Option<String>,
 }
 
 /// What a model call cost.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Default, PartialEq)]
 pub struct Usage {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub input_tokens: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub output_tokens: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub cache_read_tokens: Option<u64>,
     /// US dollars.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub cost_usd: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub duration_ms: Option<u64>,
 }
 
@@ -112,8 +104,7 @@ pub struct Usage {
 ///
 /// Fields that this version does not know are ignored when read; `chorusd` keeps the bytes a message came in, so
 /// they are not lost.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire]
 pub struct Message {
     /// A UUIDv7, or the id an import brought along.
     pub id: String,
@@ -121,70 +112,69 @@ pub struct Message {
     pub content: String,
     /// RFC 3339, UTC.
     pub timestamp: Timestamp,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub tool_calls: Vec<ToolCall>,
     /// On a tool result: the call it answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub tool_call_id: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[omit_empty]
     pub is_error: bool,
     /// On a tool result: the name of the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub author: Option<Author>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub source: Option<Source>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub attachments: Vec<Attachment>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub usage: Option<Usage>,
     /// True for text that Chorus wrote itself.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[omit_empty]
     pub generated: bool,
     /// True for an answer that was cut off: what came of it until then.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[omit_empty]
     pub interrupted: bool,
     /// Blocks that must be echoed to their provider as they came (signed thinking, for example).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub provider: Option<Box<RawValue>>,
 }
 
 /// A message on its way in: what the sender leaves out, `chorusd` fills in. A field it does not know is refused,
 /// so that nothing a sender meant is dropped in silence.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[wire]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NewMessage {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub id: Option<String>,
     #[serde(default = "user")]
     pub role: Role,
     #[serde(default)]
     pub content: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub timestamp: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub tool_calls: Vec<ToolCall>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub tool_call_id: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[omit_empty]
     pub is_error: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub author: Option<Author>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub source: Option<Source>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub attachments: Vec<Attachment>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub usage: Option<Usage>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[omit_empty]
     pub generated: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[omit_empty]
     pub interrupted: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub provider: Option<Box<RawValue>>,
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::RpcError;
+use crate::wire;
 
 /// The only value of `jsonrpc`.
 pub const VERSION: &str = "2.0";
@@ -52,8 +53,7 @@ pub struct IncomingMessage<'a> {
 }
 
 /// `params` of a `progress` notification: how far the request `id` has come.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire]
 pub struct Progress {
     pub id: u64,
     pub done: u64,

@@ -1,18 +1,16 @@
 //! Saved contexts: session header and row.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::wire;
 use crate::working_set::WorkingSet;
 
 /// Schema version of the session files that this release writes.
 pub const SESSION_SCHEMA: u32 = 2;
 
 /// Why a session was saved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum Trigger {
     ManualSave,
     IdleTimeout,
@@ -44,9 +42,7 @@ impl Trigger {
 }
 
 /// Where a summary came from.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, Default, PartialEq, Eq)]
 pub enum SummarySource {
     /// Written by the agent's model.
     Llm,
@@ -72,8 +68,7 @@ impl SummarySource {
 }
 
 /// Tokens in and out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, Default, PartialEq, Eq)]
 pub struct TokenPair {
     pub input: u64,
     pub output: u64,
@@ -88,8 +83,7 @@ impl TokenPair {
 }
 
 /// Everything a session file says before its messages, in the order of the file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct SessionHeader {
     pub schema: u32,
     pub id: Uuid,
@@ -112,7 +106,7 @@ pub struct SessionHeader {
     pub restoration_tokens: TokenPair,
     pub parent_id: Option<Uuid>,
     /// The commit of the agent's workspace that goes with it, where a save notes one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub workspace_commit: Option<String>,
     #[serde(default)]
     pub tags: Vec<String>,
@@ -121,8 +115,7 @@ pub struct SessionHeader {
 }
 
 /// A session as lists and answers show it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct Session {
     #[serde(flatten)]
     pub header: SessionHeader,
@@ -132,6 +125,6 @@ pub struct Session {
     /// False when the file is gone or cannot be read.
     pub available: bool,
     /// Why the file cannot be read, where it cannot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub corrupt: Option<String>,
 }

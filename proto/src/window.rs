@@ -1,13 +1,11 @@
 //! The window that the next model call would send, piece by piece, with estimated tokens.
 
-use serde::{Deserialize, Serialize};
-
 use crate::message::Message;
+use crate::wire;
 use crate::working_set::Receipt;
 
 /// What the next call would send.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire]
 pub struct Window {
     /// As `provider/model`; null where the agent has none.
     pub model: Option<String>,
@@ -17,20 +15,18 @@ pub struct Window {
     /// Where the messages are not what the record says.
     pub mended: Vec<Mend>,
     /// Messages that are too long to be shown whole.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub shortened: Vec<ShortMessage>,
     /// Tools whose schemas go along.
     pub tools: Vec<WindowTool>,
     pub budget: WindowBudget,
     /// What the call would do to the window first; what is shown is the window afterwards, as rules without a model make it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub compacts: Option<Receipt>,
 }
 
 /// What a piece of the system prompt is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum PieceKind {
     /// The agent's own.
     Prompt,
@@ -44,8 +40,7 @@ pub enum PieceKind {
 }
 
 /// A piece of the system prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct WindowPiece {
     pub kind: PieceKind,
     pub tokens: u64,
@@ -53,8 +48,7 @@ pub struct WindowPiece {
 }
 
 /// A message as it would be sent.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire]
 pub struct WindowMessage {
     pub tokens: u64,
     /// Of what is attached in it, `size` stands for `data`.
@@ -62,17 +56,14 @@ pub struct WindowMessage {
 }
 
 /// A tool whose schema would be sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct WindowTool {
     pub name: String,
     pub tokens: u64,
 }
 
 /// How a message is shown otherwise than it stands in the record, which keeps it as it came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum MendKind {
     /// It opens the conversation and is not a user's: a note stands before it.
     Opened,
@@ -89,16 +80,14 @@ pub enum MendKind {
 }
 
 /// One message that is shown otherwise.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Mend {
     pub message_id: String,
     pub how: MendKind,
 }
 
 /// One message of which the beginning and the end are shown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct ShortMessage {
     pub message_id: String,
     /// Bytes that are left out.
@@ -106,8 +95,7 @@ pub struct ShortMessage {
 }
 
 /// What the pieces cost together, and may cost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, Default, PartialEq, Eq)]
 pub struct WindowBudget {
     /// Tokens of the whole request: the sum of the next four.
     pub tokens: u64,

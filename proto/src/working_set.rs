@@ -1,11 +1,9 @@
 //! The working set of a context: what stays visible to the model when messages leave the window.
 
-use serde::{Deserialize, Serialize};
+use crate::wire;
 
 /// Who put an item into the working set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum ItemSource {
     Hand,
     Model,
@@ -13,8 +11,7 @@ pub enum ItemSource {
 }
 
 /// One fact, decision, task, topic, file or conflict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Item {
     pub id: String,
     pub text: String,
@@ -25,17 +22,15 @@ pub struct Item {
 }
 
 /// Tokens the working set takes, and may take.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, Default, PartialEq, Eq)]
 pub struct TokenBudget {
     pub used: u64,
     pub limit: u64,
 }
 
 /// The compact state of a context.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[wire(Default, PartialEq, Eq)]
 #[serde(default)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkingSet {
     pub background: Option<String>,
     pub summary: Option<String>,
@@ -52,8 +47,7 @@ pub struct WorkingSet {
 }
 
 /// What a compaction did to the window. The record is as it was.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Default, PartialEq, Eq)]
 pub struct Receipt {
     /// Estimated tokens of the messages that could be shown, with the working set.
     pub tokens_before: u64,
@@ -68,16 +62,16 @@ pub struct Receipt {
     /// The pinned facts that stayed: all there are.
     pub pins: Vec<String>,
     /// Who chose what is kept of the messages that left: `model` or `rule`; null in receipts of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub source: Option<ItemSource>,
     /// Why it was not the model, or not the model alone, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub fallback: Option<String>,
     /// New facts that are worth remembering beyond this conversation. Nothing remembers them by itself.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub offered: Vec<String>,
     /// Open tasks that the model took for done: they left the working set.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub done: Vec<String>,
     /// Items that left the working set for want of room: the oldest of each list that had more than its share.
     #[serde(default, skip_serializing_if = "is_none")]

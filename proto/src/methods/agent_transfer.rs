@@ -1,8 +1,6 @@
 //! `agent.export.*`, `agent.import.*`: moves a whole agent to another home as one file.
 
-use serde::{Deserialize, Serialize};
-
-use super::method;
+use super::{method, wire};
 use crate::agent::Agent;
 use crate::session::Session;
 
@@ -24,16 +22,13 @@ method!(
     ImportCommit = "agent.import.commit", ImportCommitParams => ImportCommitResult
 );
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ExportBeginParams {
     /// The agent.
     pub name: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct ExportBeginResult {
     /// Names the file in `read`. It ends with the connection.
     pub export: u64,
@@ -51,64 +46,51 @@ pub struct ExportBeginResult {
     pub warnings: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ExportReadParams {
     pub export: u64,
     /// Bytes to leave out at the start: the `next` of the piece before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct ExportReadResult {
     pub data_base64: String,
     /// Offset of the next piece; null at the end.
     pub next: Option<u64>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ImportBeginParams {}
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct ImportBeginResult {
     /// Names this import in `add` and `commit`. It ends with the connection.
     pub import: u64,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ImportAddParams {
     pub import: u64,
     /// Bytes of the file in base64.
     pub data_base64: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct ImportAddResult {
     /// Bytes received so far.
     pub received: u64,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ImportCommitParams {
     pub import: u64,
     /// The agent's name here; left out, the one it had.
-    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "as")]
     pub name: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct ImportCommitResult {
     pub agent: Agent,
     /// How many came in.

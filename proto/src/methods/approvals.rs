@@ -1,11 +1,10 @@
 //! `approvals.*`: actions of agents that wait for a person's decision.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::method;
 use super::permissions::{Part, Rule};
+use super::{method, wire};
 
 method!(
     /// Lists the open approvals.
@@ -21,9 +20,7 @@ method!(
 );
 
 /// Where an approval stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq, Hash)]
 pub enum Status {
     Open,
     Approved,
@@ -47,8 +44,7 @@ impl Status {
 }
 
 /// An argument, or `to`: where a call leads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Detail {
     pub name: String,
     /// Whole. Show it with everything in it made visible.
@@ -56,8 +52,7 @@ pub struct Detail {
 }
 
 /// One action that somebody is asked about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Approval {
     /// Six letters and digits.
     pub id: String,
@@ -68,7 +63,7 @@ pub struct Approval {
     /// The whole action, exactly as it is carried out. Show it with everything in it made visible.
     pub action: String,
     /// What it does besides, that the action does not say; of open ones only.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub details: Vec<Detail>,
     /// SHA-256, in hex, of the action with all that it is bound to.
     pub hash: String,
@@ -88,49 +83,37 @@ pub struct Approval {
     pub decided_by: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ListParams {
     /// Only of this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The last hundred that were decided, too.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
     /// Index of the first one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// At most so many; fewer come where the frame would get too long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct ListResult {
     /// In the order they were asked.
     pub approvals: Vec<Approval>,
     /// The `offset` to go on with; missing at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub next: Option<u64>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ApproveParams {
     pub id: String,
     /// From now on, too.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub always: bool,
     /// That of the approval that was shown: where the one of this id has another, nothing is approved.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct ApproveResult {
     pub approval: Approval,
     /// Whether the agent's profile allows it from now on.
@@ -138,19 +121,16 @@ pub struct ApproveResult {
     /// The named profile that the agent had; it stays as it is, and the agent has one of its own now.
     pub profile_before: Option<String>,
     /// What a person should know.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub warnings: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct DenyParams {
     pub id: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct DenyResult {
     pub approval: Approval,
 }

@@ -1,10 +1,9 @@
 //! `audit` and `audit.verify`: the log of decisions about actions of agents.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::method;
+use super::{method, wire};
 
 method!(
     /// Reads the log of decisions and changes, the newest last.
@@ -15,26 +14,19 @@ method!(
     Verify = "audit.verify", VerifyParams => VerifyResult
 );
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct AuditParams {
     /// Only of this one, destroyed or not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// A duration back from now (`7d`, `1h30m`) or a date.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// Only the newest so many.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// Only rows after this number: for the next page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct AuditResult {
     /// The newest last.
     pub rows: Vec<AuditRow>,
@@ -43,8 +35,7 @@ pub struct AuditResult {
 }
 
 /// One decision, or one change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct AuditRow {
     /// One more than that of the row before it.
     pub id: u64,
@@ -68,13 +59,10 @@ pub struct AuditRow {
     pub hash: String,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct VerifyParams {}
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct VerifyResult {
     /// How many there are.
     pub rows: u64,

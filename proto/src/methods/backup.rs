@@ -2,9 +2,8 @@
 //! --verify-backup` and `--restore-backup` print [`Verified`] and [`Restored`].
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
-use super::method;
+use super::{method, wire};
 
 method!(
     /// Backs the home up into a directory.
@@ -19,9 +18,7 @@ method!(
     ArchiveRead = "backup.archive.read", ArchiveReadParams => ArchiveReadResult
 );
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct CreateParams {
     /// The directory, as an absolute path: new, empty, or one that has a backup already.
     pub dir: String,
@@ -34,8 +31,7 @@ pub struct CreateParams {
 pub const SPECIAL_FILE_WARNING: &str = "is a socket, pipe or device and not in the backup";
 
 /// A backup that was made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Summary {
     /// Agents in the backup.
     pub agents: u64,
@@ -59,46 +55,38 @@ pub struct Summary {
     pub duration_ms: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Unreadable {
     /// Relative to the home.
     pub path: String,
     pub reason: String,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ArchiveBeginParams {}
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct ArchiveBeginResult {
     /// Names the archive in `read`. It ends with the connection.
     pub archive: u64,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ArchiveReadParams {
     pub archive: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct ArchiveReadResult {
     /// The bytes that follow those of the answer before.
     pub data_base64: String,
     /// Present in the last answer: the archive is complete.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub summary: Option<Summary>,
 }
 
 /// The findings of `backup verify`. It is not on the wire; `chorusctl --json` prints it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Verified {
     /// True if the backup is complete and unchanged.
     pub ok: bool,
@@ -114,8 +102,7 @@ pub struct Verified {
 }
 
 /// The outcome of `backup restore`. It is not on the wire; `chorusctl --json` prints it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Restored {
     /// The home that has everything now.
     pub home: String,

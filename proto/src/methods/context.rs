@@ -1,8 +1,6 @@
 //! `context.*`: the live context of an agent, saving it and restoring it.
 
-use serde::{Deserialize, Serialize};
-
-use super::method;
+use super::{method, wire};
 use crate::agent::ContextInfo;
 use crate::message::{Message, NewMessage, Role};
 use crate::session::Session;
@@ -41,22 +39,17 @@ method!(
 );
 method!(Unpin = "context.unpin", UnpinParams => PinResult);
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct RewindParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// User turns to drop; 1 unless given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<u64>,
     /// Bring back what the last rewind dropped.
     #[serde(default)]
     pub undo: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct RewindResult {
     /// Messages that went, or with `undo` came back.
     pub moved: u64,
@@ -64,90 +57,67 @@ pub struct RewindResult {
     pub messages: u64,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct PinParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     pub fact: String,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct UnpinParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Number of the pinned fact, counted from 1.
     pub n: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct PinResult {
     /// All pinned facts, in the order of their numbers.
     pub pinned_facts: Vec<Item>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct AppendParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// One message of `role`. Either this or `messages`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Of `text`; `user` unless given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "crate::message::objects")]
+    #[serde(deserialize_with = "crate::message::objects")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<NewMessage>"))]
     pub messages: Vec<NewMessage>,
     /// The same key again gives the first answer and adds nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Replace secrets by what stands for them; else they are kept as they are, and counted.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redact: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct AppendResult {
     /// Messages added by this call.
     pub appended: u64,
     /// Messages in the context after it.
     pub messages: u64,
     /// Secrets seen in what was given; null: nobody looked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub secrets_found: Option<u64>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ShowParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Only the last messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<u64>,
     /// Index of the first message of the page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Most messages in the page; fewer come where a frame would get too long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// Show what the next call of the model would be sent instead; goes with none of the others.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub window: bool,
 }
 
 /// `M` is how messages are held: parsed, or as the bytes they came in.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire]
 pub struct ShowResult<M = Message> {
     pub agent_name: String,
     pub messages: Vec<M>,
@@ -156,51 +126,41 @@ pub struct ShowResult<M = Message> {
     /// Offset of the next page; null at the end.
     pub next: Option<u64>,
     /// Where it was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub window: Option<Box<Window>>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct SaveParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Clear the context after the save.
     #[serde(default)]
     pub clear: bool,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tag: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct SaveResult {
     pub session: Session,
     pub cleared: bool,
     /// A summary is on its way: an event `summary.ready` with the session's id follows, whatever becomes of it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[omit_empty]
     pub summary_pending: bool,
     /// What a person should know, for example that the workspace was not committed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub warnings: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ClearParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Save first.
     #[serde(default)]
     pub save: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct ClearResult {
     /// Messages that left the live context.
     pub discarded: u64,
@@ -215,31 +175,23 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct HistoryParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Sessions of every agent, destroyed ones too.
     #[serde(default)]
     pub all_agents: bool,
     /// Counted from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page: Option<u64>,
     /// Sessions a page; 10 unless given, at most 1,000.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// A duration back from now (`7d`, `1h30m`) or a date.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
 }
 
 /// `S` is how much of a session is read.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct HistoryResult<S = Session> {
     pub sessions: Vec<S>,
     pub total: u64,
@@ -247,31 +199,24 @@ pub struct HistoryResult<S = Session> {
     pub pages: u64,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct RestoreParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// `latest`, `latest~N`, a history number, a session_id, a UUID or a unique prefix of either.
     pub session: String,
     /// Only the first messages, cut back to where no call lacks its result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
     /// Do not save the live context first.
     #[serde(default)]
     pub discard: bool,
     /// Only a session of the agent itself: another agent's is refused though `agent` was said. For clients that find
     /// the agent by themselves.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
     /// Bring back the files of the workspace, too, as they were when it was saved.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub files: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct RestoreResult {
     pub session: Session,
     /// Messages in the live context now.
@@ -279,9 +224,9 @@ pub struct RestoreResult {
     /// What the live context was saved as before.
     pub saved_first: Option<Session>,
     /// With `files`, the newest commit of the workspace, which has those files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub files_commit: Option<String>,
     /// What a person should know, for example that the file was changed since it was saved.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub warnings: Vec<String>,
 }

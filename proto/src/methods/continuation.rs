@@ -1,8 +1,6 @@
 //! `context.resume`, `context.compact`: continue in a fresh context.
 
-use serde::{Deserialize, Serialize};
-
-use super::method;
+use super::{method, wire};
 use crate::session::Session;
 use crate::working_set::Receipt;
 
@@ -15,18 +13,14 @@ method!(
     Compact = "context.compact", CompactParams => CompactResult
 );
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ResumeParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// `latest`, `latest~N`, a history number, a session_id, a UUID or a unique prefix of either.
     pub session: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct ResumeResult {
     /// What is gone on from.
     pub session: Session,
@@ -39,23 +33,19 @@ pub struct ResumeResult {
     /// Chorus wrote it, not the model.
     pub generated: bool,
     /// What a person should know, for example that the session has no summary.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub warnings: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct CompactParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Show the messages again that the last compaction in place took out of the window.
     #[serde(default)]
     pub undo: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct CompactResult {
     /// What the conversation goes on from; null with `undo`.
     pub session: Option<Session>,
@@ -69,6 +59,6 @@ pub struct CompactResult {
     pub generated: bool,
     /// What was done, or with `undo` taken back.
     pub receipt: Receipt,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub warnings: Vec<String>,
 }

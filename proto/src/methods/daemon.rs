@@ -1,9 +1,8 @@
 //! `hello`, `status`, `daemon.stop`: the daemon itself.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
-use super::method;
+use super::{method, wire};
 use crate::agent::Agent;
 
 method!(
@@ -19,17 +18,13 @@ method!(
     Stop = "daemon.stop", StopParams => StopResult
 );
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct HelloParams {
     /// The protocol number the client speaks; any request may carry it beside its method, too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<u32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct HelloResult {
     pub protocol: u32,
     /// Always `chorusd`.
@@ -39,20 +34,15 @@ pub struct HelloResult {
     pub home: String,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct StatusParams {
     /// Only this agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// At most so many agents: first those with a live context, by name. Without it all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct StatusResult {
     pub daemon: DaemonInfo,
     pub agents: Vec<Agent>,
@@ -60,13 +50,12 @@ pub struct StatusResult {
     pub discord: DiscordInfo,
     pub models: ModelCounts,
     /// Of all agents, where `limit` was given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub totals: Option<AgentTotals>,
 }
 
 /// All agents in numbers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, Default, PartialEq, Eq)]
 pub struct AgentTotals {
     /// With a live context.
     pub active: u64,
@@ -75,8 +64,7 @@ pub struct AgentTotals {
     pub approvals: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct DaemonInfo {
     pub version: String,
     pub pid: u32,
@@ -88,13 +76,12 @@ pub struct DaemonInfo {
     pub connections: u64,
     pub rss_bytes: u64,
     /// How commands of agents are confined; absent until it is known, a moment after it was first asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub sandbox: Option<SandboxInfo>,
 }
 
 /// How far commands are confined.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct SandboxInfo {
     /// `bubblewrap`, `namespaces` or `none`. With `none` every command is asked about.
     pub way: String,
@@ -110,37 +97,33 @@ pub struct SandboxInfo {
     pub missing: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Default, PartialEq, Eq)]
 pub struct TaskCounts {
     pub running: u64,
     pub finished: u64,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Default, PartialEq, Eq)]
 pub struct DiscordInfo {
     pub connected: bool,
     /// The servers that it is in.
     pub guilds: u64,
     /// Older daemons do not tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub state: Option<DiscordState>,
     /// Why it is not connected; where it is, what does not work all the same: posts that wait, channels that may not be used, servers that are not served.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub why: Option<String>,
     /// What a person can do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub hint: Option<String>,
     /// When the next try is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub until: Option<Timestamp>,
 }
 
 /// How the connection to Discord stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum DiscordState {
     /// There is no token.
     Off,
@@ -152,19 +135,15 @@ pub enum DiscordState {
     Stopped,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Default, PartialEq, Eq)]
 pub struct ModelCounts {
     pub available: u64,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct StopParams {}
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct StopResult {
     pub pid: u32,
 }

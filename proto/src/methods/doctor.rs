@@ -1,8 +1,6 @@
 //! `doctor`: checks and repairs.
 
-use serde::{Deserialize, Serialize};
-
-use super::method;
+use super::{method, wire};
 
 method!(
     /// Checks databases, files, models and the machine. With `rebuild`, rebuilds the catalog from the files first. With
@@ -10,45 +8,38 @@ method!(
     Doctor = "doctor", DoctorParams => DoctorResult
 );
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct DoctorParams {
     /// Rebuild the tables of agents and sessions from the directories and session files.
     #[serde(default)]
     pub rebuild: bool,
     /// Make sessions of what can still be read of live contexts that are damaged, and restore them.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub salvage: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct DoctorResult {
     pub checks: Vec<Check>,
     /// What was rebuilt, where it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub rebuilt: Option<Rebuilt>,
     /// What was salvaged, if that was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub salvaged: Option<Salvaged>,
 }
 
 /// One thing that was looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Check {
     pub name: String,
     pub verdict: Verdict,
     pub text: String,
     /// What to do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub hint: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum Verdict {
     Ok,
     /// Nothing is lost and everything works, but somebody should look.
@@ -58,8 +49,7 @@ pub enum Verdict {
     Info,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Default, PartialEq, Eq)]
 pub struct Rebuilt {
     pub agents: u64,
     pub sessions: u64,
@@ -67,19 +57,18 @@ pub struct Rebuilt {
     pub corrupt: u64,
     pub duration_ms: u64,
     /// What the damaged database is called now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub set_aside: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Default, PartialEq, Eq)]
 pub struct Salvaged {
     /// Sessions that were made; they have the tag `salvaged`.
     pub sessions: u64,
     /// Messages in them.
     pub messages: u64,
     /// Messages that the journals counted in what was salvaged. More may be found: those that were rewound are found, too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub expected: Option<u64>,
     /// Records and messages that could not be read.
     pub unreadable: u64,
@@ -88,6 +77,6 @@ pub struct Salvaged {
     /// Directories with the damaged files.
     pub set_aside: Vec<String>,
     /// Those of them in which nothing could be read: the files there are the only copy.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub nothing_readable: Vec<String>,
 }

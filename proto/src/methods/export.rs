@@ -1,8 +1,6 @@
 //! `session.export.*`: select sessions, then read each of them as text.
 
-use serde::{Deserialize, Serialize};
-
-use super::method;
+use super::{method, wire};
 use crate::session::Session;
 
 method!(
@@ -15,9 +13,7 @@ method!(
 );
 
 /// The form a session takes outside.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, Default, PartialEq, Eq)]
 pub enum ExportFormat {
     /// The session file.
     #[default]
@@ -43,29 +39,22 @@ impl ExportFormat {
     }
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct SelectParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// These, each as in `context.restore`; without any, all that the other fields leave.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub session: Vec<String>,
     /// Of every agent, destroyed ones too.
     #[serde(default)]
     pub all_agents: bool,
     /// Saved since then: a duration back from now (`7d`, `1h30m`) or a date.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// How many to leave out at the start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
 }
 
 /// `S` is how much of a session is read.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct SelectResult<S = Session> {
     /// Newest first, or in the order they were named.
     pub sessions: Vec<S>,
@@ -73,32 +62,26 @@ pub struct SelectResult<S = Session> {
     pub next: Option<u64>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ReadParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// As in `context.restore`.
     pub session: String,
     #[serde(default, rename = "as")]
     pub form: ExportFormat,
     /// Bytes of the text to leave out at the start: the `next` of the piece before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// The `fingerprint` of the piece before: a piece of what was changed in the meantime is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct ReadResult {
     pub session: Session,
     pub data: String,
     /// Offset of the next piece; null at the end.
     pub next: Option<u64>,
     /// Of what the text is made of: pieces of one text have the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub fingerprint: Option<String>,
 }

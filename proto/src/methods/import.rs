@@ -1,8 +1,6 @@
 //! `session.import.*`: upload a transcript in chunks, then commit it as sessions.
 
-use serde::{Deserialize, Serialize};
-
-use super::method;
+use super::{method, wire};
 use crate::session::Session;
 
 method!(Begin = "session.import.begin", BeginParams => BeginResult);
@@ -16,9 +14,8 @@ method!(
 );
 
 /// A transcript format.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[wire(Copy, Default, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ImportFormat {
     /// Look at the file.
     #[default]
@@ -39,67 +36,52 @@ pub enum ImportFormat {
     Goose,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct BeginParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     #[serde(default)]
     pub from: ImportFormat,
     /// The file's name, for messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct BeginResult {
     /// Names this import in `add` and `commit`. It ends with the connection.
     pub import: u64,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct AddParams {
     pub import: u64,
     /// Text of the file. Either this or `data_base64`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
     /// Bytes of the file in base64, where they are not UTF-8.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_base64: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct AddResult {
     /// Bytes received so far.
     pub received: u64,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct CommitParams {
     pub import: u64,
     /// Replace secrets by what stands for them; else they are kept as they are, and counted.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redact: bool,
 }
 
 /// A line that could not be taken.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Skipped {
     /// Counted from 1; in a JSON list, the number of the entry.
     pub line: u64,
     pub reason: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct CommitResult {
     pub sessions: Vec<Session>,
     /// At most 1,000 of them.
@@ -109,6 +91,6 @@ pub struct CommitResult {
     /// Secrets seen in what was imported; null: nobody looked.
     pub secrets_found: Option<u64>,
     /// Says so where more than a tenth of the file was skipped: the file may be of another format.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub warning: Option<String>,
 }

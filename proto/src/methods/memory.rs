@@ -1,10 +1,9 @@
 //! `memory.*`: facts that agents know in every conversation.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::method;
+use super::{method, wire};
 
 method!(
     /// Adds a fact, unless an entry says the same.
@@ -24,9 +23,7 @@ method!(
 );
 
 /// How something came to be remembered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum MemorySource {
     /// A person wrote it.
     Hand,
@@ -46,8 +43,7 @@ impl MemorySource {
 }
 
 /// Something remembered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct MemoryEntry {
     pub id: Uuid,
     /// The beginning of `id` that names it among what the agent remembers.
@@ -73,26 +69,19 @@ pub struct MemoryEntry {
     pub shown: bool,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct AddParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     pub text: String,
     /// A file in the workspace that it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Share it with all agents of the agent's project.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub project: bool,
     /// Replace secrets; else they are kept and counted.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redact: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct AddResult {
     /// What was added, or what says the same already.
     pub entry: MemoryEntry,
@@ -101,21 +90,15 @@ pub struct AddResult {
     pub secrets_found: u64,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ListParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// How many to leave out at the start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct ListResult {
     pub entries: Vec<MemoryEntry>,
     /// All that there are.
@@ -130,20 +113,15 @@ pub struct ListResult {
     pub next: Option<u64>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct SearchParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Words, in any case.
     pub query: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct SearchResult {
     /// At most 500 of them.
     pub entries: Vec<MemoryEntry>,
@@ -151,18 +129,14 @@ pub struct SearchResult {
     pub total: u64,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct RemoveParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The entry's id, or a unique beginning of at least 4 characters.
     pub id: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct RemoveResult {
     pub entry: MemoryEntry,
     /// The entry of the trash that it is now.

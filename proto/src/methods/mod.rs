@@ -51,3 +51,5 @@ macro_rules! method {
     };
 }
 pub(crate) use method;
+
+use crate::wire;

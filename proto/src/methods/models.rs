@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
-use super::method;
+use super::{method, wire};
 
 method!(
     /// Lists the models that the last discovery found. Sends no request to a provider.
@@ -16,13 +15,10 @@ method!(
     Validate = "models.validate", ModelsParams => ModelsResult
 );
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ModelsParams {}
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct ModelsResult {
     /// The model of agents that name none.
     pub default_model: Option<String>,
@@ -32,24 +28,23 @@ pub struct ModelsResult {
 }
 
 /// A provider and its models.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct ModelProvider {
     pub name: String,
     /// `anthropic` or `openai`: the protocol it speaks.
     pub kind: String,
     pub base_url: String,
     /// Where the key comes from that is sent to it: a variable, a file or a credential, never the key itself. Left out: it is sent none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub key_from: Option<String>,
     /// True where it was found on this machine and is not configured.
     pub local: bool,
     pub found: Discovery,
     /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub problem: Option<String>,
     /// What to do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub hint: Option<String>,
     /// When it was asked last.
     pub checked_at: Option<Timestamp>,
@@ -58,9 +53,7 @@ pub struct ModelProvider {
 }
 
 /// How asking a provider went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum Discovery {
     Ok,
     Failed,
@@ -69,12 +62,11 @@ pub enum Discovery {
 }
 
 /// One model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct Model {
     /// `provider/model`.
     pub name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub display_name: Option<String>,
     /// Tokens that it takes, where that is known.
     pub context_length: Option<u64>,
@@ -83,15 +75,14 @@ pub struct Model {
 }
 
 /// What a model costs, in US dollars per million tokens. Kept in the configuration and in available_models.json, too.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, Default, PartialEq)]
 pub struct Price {
     pub input: f64,
     pub output: f64,
     /// Left out: as the input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub cache_read: Option<f64>,
     /// Left out: as the input.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub cache_write: Option<f64>,
 }

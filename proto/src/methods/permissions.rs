@@ -1,9 +1,8 @@
 //! `permissions.*`: permission profiles and verdicts.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::method;
+use super::{method, wire};
 
 method!(
     /// Lists the permission profiles: the presets and those of the configuration.
@@ -18,21 +17,17 @@ method!(
     Check = "permissions.check", CheckParams => Verdict
 );
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ListParams {}
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct ListResult {
     /// The presets, then those of the configuration by name.
     pub profiles: Vec<ProfileInfo>,
 }
 
 /// A profile as lists show it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct ProfileInfo {
     pub name: String,
     /// True for `open`, `standard` and `locked`.
@@ -47,36 +42,31 @@ pub struct ProfileInfo {
     pub agents: Vec<String>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[wire]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShowParams {
     /// A profile.
     pub name: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct ShowResult {
     pub info: ProfileInfo,
     /// Every key of it: `deny`, `ask`, `allow`, `always`, `default`, `bash`, `network`, `examples`.
     pub profile: Value,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[wire]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub agent: Option<String>,
     /// For example `tool:bash:git status`.
     pub action: String,
 }
 
 /// May it be done? Ordered by strictness: the smallest is the strictest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Decision {
     Deny,
     /// Somebody is asked.
@@ -97,9 +87,7 @@ impl Decision {
 }
 
 /// How a profile judges commands of `bash`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, Default, PartialEq, Eq)]
 pub enum BashMode {
     /// Each simple command by itself; what hides others is never better than `ask`.
     #[default]
@@ -109,8 +97,7 @@ pub enum BashMode {
 }
 
 /// What was decided about an action.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Verdict {
     pub decision: Decision,
     /// The rule that decided.
@@ -120,8 +107,7 @@ pub struct Verdict {
 }
 
 /// One thing that is judged by itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Part {
     /// Its action.
     pub action: String,
@@ -130,9 +116,8 @@ pub struct Part {
 }
 
 /// Why it was decided so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[wire(PartialEq, Eq)]
 #[serde(tag = "from", rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Rule {
     /// A pattern of the profile.
     Pattern {

@@ -1,10 +1,9 @@
 //! `send` and `send.*`: turns with the agent's model.
 
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::approvals::{Approval, Status};
-use super::method;
+use super::{method, wire};
 use crate::message::{Attachment, ToolCall, Usage};
 
 method!(
@@ -18,26 +17,19 @@ method!(
     Cancel = "send.cancel", CancelParams => CancelResult
 );
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct SendParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     pub text: String,
     /// The same key again waits for, or returns, the first answer and does nothing. At most 256 characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
     /// Send what the model says as it comes, as `progress` notifications with a [`Said`] each.
     #[expect(rustdoc::broken_intra_doc_links, reason = "the schema publishes this text, with the name `Said`")]
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stream: bool,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire]
 pub struct SendResult {
     /// What the model said last.
     pub reply: String,
@@ -49,8 +41,7 @@ pub struct SendResult {
 }
 
 /// `params` of a `progress` notification of [`Send`]: what was said since the one before.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire]
 pub struct Progress {
     /// The request's.
     pub id: u64,
@@ -59,9 +50,7 @@ pub struct Progress {
 }
 
 /// A piece of a turn as it comes. Pieces of one kind that come faster than they are read arrive as one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub enum TurnEvent {
     /// Text of the reply.
     Text(String),
@@ -99,24 +88,19 @@ pub enum TurnEvent {
     Queued {
         before: u64,
         /// What it is once it begins, and what takes it back before; older daemons do not say it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[omit_empty]
         turn_id: Option<Uuid>,
     },
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params, PartialEq, Eq)]
 pub struct CancelParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Only this one, running or waiting; else whichever runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<Uuid>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct CancelResult {
     /// The turn that was told to end; null: there was none.
     pub turn_id: Option<Uuid>,

@@ -1,10 +1,9 @@
 //! `session.*` except import and export: saved sessions.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::method;
+use super::{method, wire};
 use crate::message::Message;
 use crate::session::Session;
 
@@ -27,56 +26,44 @@ method!(
     Get = "session.get", GetParams => GetResult
 );
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct GetParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// As in `context.restore`.
     pub session: String,
     /// As in `context.restore`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
     /// Index of the first message of the page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Most messages in the page; fewer come where a frame would get too long. 0: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
 /// `M` is how messages are held: parsed, or as the bytes they came in.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire]
 pub struct GetResult<M = Message> {
     pub session: Session,
     pub messages: Vec<M>,
     /// Offset of the next page; null at the end.
     pub next: Option<u64>,
     /// A model's summary is on its way: an event `summary.ready` with the session's id follows, whatever becomes of it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[omit_empty]
     pub summary_pending: bool,
     /// What a person should know of it, such as that its messages are not those that were saved.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub warnings: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct DeleteParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// As in `context.restore`.
     pub session: String,
     /// As in `context.restore`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct DeleteResult {
     /// As it was.
     pub session: Session,
@@ -84,21 +71,16 @@ pub struct DeleteResult {
     pub trash: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct PurgeParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// As in `context.restore`, or the id or session_id of one in the trash.
     pub session: String,
     /// As in `context.restore`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct PurgeResult {
     pub id: Uuid,
     pub session_id: String,
@@ -106,51 +88,38 @@ pub struct PurgeResult {
     pub live: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct TagParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// As in `context.restore`.
     pub session: String,
     /// As in `context.restore`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
     pub tag: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct TagResult {
     /// With its tags as they are now.
     pub session: Session,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ExpireParams {
     /// Only sessions of this one; left out: of every agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// How long nobody has used them, at least a day: `30d`. Left out: `sessions_unused_for` of the configuration, without which
     /// nothing goes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unused_for: Option<String>,
     /// Tells what would go, and changes nothing.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
     /// How many are skipped; for the pages of a dry run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Most sessions at once; fewer come where a frame would get too long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct ExpireResult {
     /// How long nobody has used them; null: nothing is configured, and nothing goes.
     pub unused_for: Option<String>,
@@ -163,8 +132,7 @@ pub struct ExpireResult {
 }
 
 /// A session that went to the trash because nobody used it, or would.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct ExpiredSession {
     pub id: Uuid,
     pub session_id: String,

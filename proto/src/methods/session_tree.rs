@@ -1,10 +1,9 @@
 //! `session.tree`, `session.branch`, `session.diff`, `session.merge`: branches of sessions.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::method;
+use super::{method, wire};
 use crate::message::Message;
 use crate::session::{Session, Trigger};
 use crate::working_set::Item;
@@ -26,22 +25,16 @@ method!(
     Merge = "session.merge", MergeParams => MergeResult
 );
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct TreeParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Number of sessions to pass over, as `next` gives it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Most sessions in the page; fewer come where a frame would get too long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct TreeResult {
     /// In the order of a drawing: each behind what it hangs from; where several hang from one, the line that was worked on last comes
     /// last.
@@ -59,8 +52,7 @@ pub struct TreeResult {
 }
 
 /// A session as the tree has it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct TreeSession {
     pub id: Uuid,
     pub short_id: String,
@@ -76,16 +68,15 @@ pub struct TreeSession {
     /// The session or gap above it: the save before it of the same live context, else its parent. Null for roots.
     pub hangs_from: Option<Uuid>,
     /// Its parent hangs from itself, as only a file that was edited by hand can make it: the circle is cut here.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[omit_empty]
     pub cycle: bool,
     /// Why the file cannot be read, where it cannot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub corrupt: Option<String>,
 }
 
 /// A parent that is no session of the agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct TreeGap {
     pub id: Uuid,
     /// Of the agent that has it; null where it is gone.
@@ -94,8 +85,7 @@ pub struct TreeGap {
 }
 
 /// The live context as a leaf.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct TreeLive {
     /// As in [`TreeSession`].
     pub hangs_from: Option<Uuid>,
@@ -106,27 +96,21 @@ pub struct TreeLive {
     pub unsaved: u64,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct BranchParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// As in `context.restore`.
     pub session: String,
     /// As in `context.restore`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
     /// As in `context.restore`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
     /// The agent that goes on with it; `agent` where it is left out.
-    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "as")]
     pub as_agent: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct BranchResult {
     /// The agent that goes on with it.
     pub agent: String,
@@ -136,34 +120,27 @@ pub struct BranchResult {
     pub messages: u64,
     /// What the live context of that agent was saved as before.
     pub saved_first: Option<Session>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub warnings: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct DiffParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// As `session` in `context.restore`.
     pub a: String,
     /// As `session` in `context.restore`.
     pub b: String,
     /// As in `context.restore`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
     /// Number of lines to pass over, as `next` gives it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Most lines in the page; fewer come where a frame would get too long. 0: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
 /// `M` is how messages are held: parsed, or as the bytes they came in.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire]
 pub struct DiffResult<M = Message> {
     pub a: Session,
     pub b: Session,
@@ -176,17 +153,14 @@ pub struct DiffResult<M = Message> {
 }
 
 /// Which of two sessions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum Side {
     A,
     B,
 }
 
 /// A message that only one of the two has in its place.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire]
 pub struct DiffLine<M = Message> {
     pub side: Side,
     /// Its number in that session, from 1.
@@ -194,23 +168,18 @@ pub struct DiffLine<M = Message> {
     pub message: M,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct MergeParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// As `session` in `context.restore`. The new context goes on from this one.
     pub a: String,
     /// As `session` in `context.restore`.
     pub b: String,
     /// As in `context.restore`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct MergeResult {
     pub a: Session,
     pub b: Session,
@@ -226,6 +195,6 @@ pub struct MergeResult {
     pub conflicts: Vec<Item>,
     /// What the live context was saved as before.
     pub saved_first: Option<Session>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[omit_empty]
     pub warnings: Vec<String>,
 }

@@ -1,9 +1,8 @@
 //! `settings.*`: the effective configuration and the defaults of agents.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::method;
+use super::{method, wire};
 
 method!(
     /// Lists every key of the configuration with its value and where the value comes from. Shows no secrets: for a
@@ -15,21 +14,17 @@ method!(
     Set = "settings.set", SetParams => SetResult
 );
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params, PartialEq, Eq)]
 pub struct ShowParams {}
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct ShowResult {
     /// Keys that there always are, then those of tables that the user names.
     pub settings: Vec<Setting>,
 }
 
 /// One key of the configuration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct Setting {
     /// With its table, for example `defaults.idle_timeout`.
     pub key: String,
@@ -37,14 +32,12 @@ pub struct Setting {
     pub value: Value,
     pub from: From,
     /// The file, or the variable of the environment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub place: Option<String>,
 }
 
 /// Where a value comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum From {
     Default,
     File,
@@ -66,9 +59,7 @@ impl From {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params, PartialEq)]
 pub struct SetParams {
     /// `default_model`, `permissions` or `idle_timeout`.
     pub key: String,
@@ -76,8 +67,7 @@ pub struct SetParams {
     pub value: Value,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct SetResult {
     /// What is in force now.
     pub setting: Setting,

@@ -1,9 +1,8 @@
 //! `tasks.*`: commands that agents run in the background.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
-use super::method;
+use super::{method, wire};
 
 method!(
     /// Lists tasks: running ones first, then the others, newest first.
@@ -23,9 +22,7 @@ method!(
 );
 
 /// How a task is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum TaskStatus {
     Running,
     /// It ended with 0.
@@ -60,8 +57,7 @@ impl TaskStatus {
 }
 
 /// A command in the background.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct Task {
     /// Short, and never used again in this home: `t12`.
     pub id: String,
@@ -74,7 +70,7 @@ pub struct Task {
     /// Null while it runs, and where it did not end by itself with one.
     pub exit_code: Option<i32>,
     /// The number of the signal that ended it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub signal: Option<i32>,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
@@ -82,59 +78,44 @@ pub struct Task {
     pub log_path: String,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ListParams {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Of every agent, destroyed ones too.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_agents: bool,
     /// Index of the first one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// At most so many; fewer come where the frame would get too long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct ListResult {
     pub tasks: Vec<Task>,
     /// The `offset` to go on with; null at the end.
     pub next: Option<u64>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ShowParams {
     pub id: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct ShowResult {
     pub task: Task,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct LogsParams {
     pub id: String,
     /// Byte of the log to begin at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Where there is nothing more yet and the task runs, wait for more, for its end, or for some seconds.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wait: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct LogsResult {
     pub task: Task,
     /// What is no UTF-8 is shown as U+FFFD; the file has the bytes. Empty where there is nothing more yet.
@@ -143,15 +124,12 @@ pub struct LogsResult {
     pub next: Option<u64>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct StopParams {
     pub id: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct StopResult {
     pub task: Task,
     /// Whether it ran until now.

@@ -1,10 +1,9 @@
 //! `trash.*`: deleted agents, sessions and memory entries, until they are restored or the trash is emptied.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 use super::memory::MemoryEntry;
-use super::method;
+use super::{method, wire};
 use crate::agent::Agent;
 use crate::session::Session;
 
@@ -22,9 +21,7 @@ method!(
 );
 
 /// What was deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, PartialEq, Eq)]
 pub enum TrashKind {
     Agent,
     Session,
@@ -33,8 +30,7 @@ pub enum TrashKind {
 }
 
 /// Something in the trash.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq, Eq)]
 pub struct TrashEntry {
     /// Names the entry; any unique beginning of at least 4 characters does too.
     pub id: String,
@@ -48,48 +44,38 @@ pub struct TrashEntry {
     pub path: String,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct ListParams {}
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct ListResult {
     pub entries: Vec<TrashEntry>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct RestoreParams {
     /// The entry's id or its beginning, or its name where only one has it.
     pub id: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct RestoreResult {
     /// The agent that is back.
     pub agent: Option<Agent>,
     /// The session that is back.
     pub session: Option<Session>,
     /// What is remembered again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[omit_empty]
     pub memory: Option<MemoryEntry>,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct EmptyParams {
     /// Only what was deleted longer ago than this: `7d`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub older_than: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct EmptyResult {
     /// What is gone now.
     pub entries: Vec<TrashEntry>,

@@ -1,29 +1,23 @@
 //! `usage`: tokens and cost of model calls.
 
 use jiff::civil::Date;
-use serde::{Deserialize, Serialize};
 
-use super::method;
+use super::{method, wire};
 
 method!(
     /// Reports the usage of model calls by day, agent and model.
     Show = "usage", UsageParams => UsageResult
 );
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct UsageParams {
     /// Only this one, destroyed or not; left out: every agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// A duration back from now (`7d`, `1h30m`) or a date.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct UsageResult {
     /// The newest day first.
     pub days: Vec<UsageDay>,
@@ -31,8 +25,7 @@ pub struct UsageResult {
 }
 
 /// The calls of an agent by one model on one day.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct UsageDay {
     /// From midnight to midnight where the daemon runs.
     pub day: Date,
@@ -44,8 +37,7 @@ pub struct UsageDay {
 }
 
 /// Calls counted together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[wire(Copy, Default, PartialEq)]
 pub struct UsageSums {
     pub calls: u64,
     /// Of the whole input, cached tokens included.
