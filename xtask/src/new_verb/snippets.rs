@@ -22,13 +22,10 @@ pub fn wire_types(names: &Names) -> String {
     let Names { verb_type, .. } = names;
     format!(
         "
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[cfg_attr(feature = \"schema\", derive(schemars::JsonSchema))]
+#[wire(params)]
 pub struct {verb_type}Params {{}}
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = \"schema\", derive(schemars::JsonSchema))]
+#[wire(PartialEq)]
 pub struct {verb_type}Result {{}}
 "
     )
@@ -36,7 +33,7 @@ pub struct {verb_type}Result {{}}
 
 pub fn wire_file(names: &Names) -> String {
     let (noun, method, types) = (&names.noun, wire_method(names), wire_types(names));
-    format!("//! `{noun}.*`.\n\nuse serde::{{Deserialize, Serialize}};\n\nuse super::method;\n\n{method}\n{types}")
+    format!("//! `{noun}.*`.\n\nuse super::{{method, wire}};\n\n{method}\n{types}")
 }
 
 pub fn op(names: &Names, idiom: &Idiom) -> String {
