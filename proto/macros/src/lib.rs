@@ -10,7 +10,7 @@ use syn::{Attribute, Data, DeriveInput, Field, Ident, Token, Type, parse_macro_i
 ///
 /// - A field with `#[omit_empty]` is left out of the JSON if it is `None`, empty or false, and may be missing in it.
 /// - `#[wire(params)]` declares the parameters of a method: `Default` is derived, unknown fields are refused, and every
-///   `Option`, `Vec` and `bool` is as with `#[omit_empty]`, unless serde's `default` is on it.
+///   `Option`, `Vec` and `bool` is as with `#[omit_empty]`, unless `#[required]` or serde's `default` is on it.
 /// - The variants of an enum are in snake_case, unless a serde attribute is on the enum.
 #[proc_macro_attribute]
 pub fn wire(arguments: TokenStream, item: TokenStream) -> TokenStream {
@@ -49,16 +49,22 @@ fn fields_mut(data: &mut Data) -> Box<dyn Iterator<Item = &mut Field> + '_> {
     }
 }
 
+/// Removes the attribute `name` from the field; returns whether it was there.
+fn take_marker(field: &mut Field, name: &str) -> bool {
+    let before = field.attrs.len();
+    field.attrs.retain(|attribute| !attribute.path().is_ident(name));
+    field.attrs.len() < before
+}
+
 /// Replaces `#[omit_empty]` by serde's attribute; with `is_params`, adds it to every field whose type can be empty.
 fn add_omission(field: &mut Field, is_params: bool) -> syn::Result<()> {
-    let is_marker = |attribute: &Attribute| attribute.path().is_ident("omit_empty");
-    let marked = field.attrs.iter().any(is_marker);
-    field.attrs.retain(|attribute| !is_marker(attribute));
+    let marked = take_marker(field, "omit_empty");
+    let required = take_marker(field, "required");
     let has_default = field
         .attrs
         .iter()
         .any(|attribute| is_serde(attribute) && attribute.to_token_stream().to_string().contains("default"));
-    if !marked && (!is_params || has_default) {
+    if !marked && (!is_params || required || has_default) {
         return Ok(());
     }
     let Some(is_empty) = emptiness_check(&field.ty) else {

@@ -95,6 +95,7 @@ pub struct TagParams {
     pub session: String,
     /// As in `context.restore`.
     pub own: bool,
+    #[required]
     pub tag: Vec<String>,
 }
 

@@ -26,7 +26,7 @@ const RULES: &[Rule] = &[
     Rule { path: "chorusd/src/server/", never: &["chorus_store", "chorus_llm", "chorus_engine::tools"] },
     Rule {
         path: "chorusd/crates/discord/src/",
-        never: &["chorus_engine::tools", ".catalog", ".journal", ".registry.services"],
+        never: &["chorus_engine::tools", ".catalog.discord", ".registry.services"],
     },
 ];
 
