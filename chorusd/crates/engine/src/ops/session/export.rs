@@ -12,6 +12,7 @@ use chorus_session::message::StoredMessage;
 use chorus_session::{FormatError, SessionIndex};
 use chorus_store::catalog::SessionQuery;
 use chorus_store::index_cache::IndexedFile;
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -175,7 +176,9 @@ fn text_fingerprint(file: &SessionIndex, parent: Option<&ParentSession>) -> Stri
     hash.update(&file.sha256);
     // The header includes what the catalog knows better than the file.
     hash.update(serde_json::to_vec(&file.header).unwrap_or_default());
-    hash.update(format!("{parent:?}"));
+    // An array of fixed order: names in the code may change without making exports start again.
+    let parent = parent.map(|parent| json!([parent.session_id, parent.queries, parent.tokens, parent.file]));
+    hash.update(json!(parent).to_string());
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
