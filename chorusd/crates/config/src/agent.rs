@@ -49,21 +49,64 @@ pub struct AgentConfig {
     pub project: Option<String>,
 }
 
-/// Keys that `agent config` sets; `name` is a rename and handled elsewhere.
-pub const SETTABLE_KEYS: [&str; 12] = [
-    "channel_id",
-    "checkpoint_workspace",
-    "compact_at_tokens",
-    "daily_cost_limit",
-    "daily_token_limit",
-    "idle_timeout",
-    "model",
-    "permissions",
-    "project",
-    "redact",
-    "system_prompt",
-    "window_messages",
+/// A key that `agent config` sets.
+#[derive(Debug, Clone, Copy)]
+struct SettableKey {
+    name: &'static str,
+    /// Whether it can be set in Discord, too. Keys that open one agent to another, or that show secrets, are set at the
+    /// terminal only.
+    in_discord: bool,
+}
+
+/// All keys that `agent config` sets, in alphabetical order.
+const CONFIG_KEYS: [SettableKey; 13] = [
+    SettableKey { name: "channel_id", in_discord: true },
+    SettableKey { name: "checkpoint_workspace", in_discord: true },
+    SettableKey { name: "compact_at_tokens", in_discord: true },
+    SettableKey { name: "daily_cost_limit", in_discord: true },
+    SettableKey { name: "daily_token_limit", in_discord: true },
+    SettableKey { name: "idle_timeout", in_discord: true },
+    SettableKey { name: "model", in_discord: true },
+    SettableKey { name: "name", in_discord: true },
+    SettableKey { name: "permissions", in_discord: true },
+    SettableKey { name: "project", in_discord: false },
+    SettableKey { name: "redact", in_discord: false },
+    SettableKey { name: "system_prompt", in_discord: true },
+    SettableKey { name: "window_messages", in_discord: true },
 ];
+
+/// Counts the keys of [`SETTABLE_KEYS`], or of [`DISCORD_KEYS`] with `in_discord`.
+const fn count_keys(in_discord: bool) -> usize {
+    let (mut index, mut count) = (0, 0);
+    while index < CONFIG_KEYS.len() {
+        count += is_listed(index, in_discord) as usize;
+        index += 1;
+    }
+    count
+}
+
+const fn is_listed(index: usize, in_discord: bool) -> bool {
+    if in_discord { CONFIG_KEYS[index].in_discord } else { !matches!(CONFIG_KEYS[index].name.as_bytes(), b"name") }
+}
+
+const fn list_keys<const COUNT: usize>(in_discord: bool) -> [&'static str; COUNT] {
+    let mut names = [""; COUNT];
+    let (mut index, mut count) = (0, 0);
+    while index < CONFIG_KEYS.len() {
+        if is_listed(index, in_discord) {
+            names[count] = CONFIG_KEYS[index].name;
+            count += 1;
+        }
+        index += 1;
+    }
+    names
+}
+
+/// Keys of agent.json that `agent config` sets; `name` is a rename and handled elsewhere.
+pub const SETTABLE_KEYS: [&str; count_keys(false)] = list_keys(false);
+
+/// Keys that `/agent config` sets in Discord, `name` included.
+pub const DISCORD_KEYS: [&str; count_keys(true)] = list_keys(true);
 
 /// Keys that only Chorus writes; `guild_id` follows from the channel.
 const MANAGED_KEYS: [&str; 4] = ["id", "created_at", "guild_id", "running_tasks"];

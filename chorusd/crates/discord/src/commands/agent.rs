@@ -2,6 +2,7 @@
 
 use crate::rest::{Request, Route};
 use chorus_base::error::{Error, Result};
+use chorus_config::agent::DISCORD_KEYS;
 use chorus_engine::ops::agent::discord_channel::NEW_CHANNEL;
 use chorus_engine::ops::agent::{config, destroy, init, list};
 use chorus_engine::ops::resolve::with_expected_agent;
@@ -19,20 +20,8 @@ use super::invocation::{Caller, Invocation};
 use super::response::Response;
 use super::text_format::{Redact as _, code_block, inline_code, inline_text, pluralize, truncate, warning_lines};
 
-/// Keys that `/agent config` sets. Keys that open one agent to another, or that show secrets, are set at the terminal.
-pub(super) const AGENT_CONFIG_KEYS: &[&str] = &[
-    "channel_id",
-    "checkpoint_workspace",
-    "compact_at_tokens",
-    "daily_cost_limit",
-    "daily_token_limit",
-    "idle_timeout",
-    "model",
-    "name",
-    "permissions",
-    "system_prompt",
-    "window_messages",
-];
+/// Keys that `/agent config` sets.
+pub(super) const AGENT_CONFIG_KEYS: &[&str] = &DISCORD_KEYS;
 
 const NAME_OPTION: CommandOption = required("name", "Which agent", OptionKind::Autocomplete(Completion::Agents));
 
