@@ -21,6 +21,22 @@ fn hello_says_who_is_there() {
     assert!(hello.version.split('.').count() >= 3, "{}", hello.version);
 }
 
+/// Both the log file and standard error are on a disk without room.
+#[test]
+fn a_log_that_cannot_be_written_keeps_nobody_from_working() {
+    let home = home();
+    let log = home.path.join("log");
+    fs::create_dir_all(&log).expect("its directory");
+    std::os::unix::fs::symlink("/dev/full", log.join("chorusd.log")).expect("a log without room");
+    let mut command = home.command("sh");
+    command.args(["-c", "exec \"$CHORUSD\" 2>/dev/full"]);
+    let daemon = Daemon::start_command(&home, command);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "kept");
+    assert_eq!(client.message_texts("a"), ["kept"]);
+}
+
 #[test]
 fn status_shows_the_daemon_and_its_agents() {
     let home = home();

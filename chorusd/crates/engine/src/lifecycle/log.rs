@@ -39,6 +39,8 @@ pub fn start(home: &Path, level: tracing::Level, echo: bool, redactor: Arc<Redac
         .with_max_level(level)
         .with_ansi(false)
         .with_target(false)
+        // It would report a failed write to standard error, and panic if that is on the same full disk.
+        .log_internal_errors(false)
         .with_writer(log.clone())
         .try_init();
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
