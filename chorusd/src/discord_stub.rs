@@ -8,11 +8,11 @@ use tokio::time::Instant;
 
 /// A connection that is never made.
 #[derive(Debug)]
-pub struct Discord;
+pub(crate) struct Discord;
 
 impl Discord {
     /// Reports in the state and in the log that a configured connection is not made.
-    pub fn start(ops: &Arc<Ops>) -> Self {
+    pub(crate) fn start(ops: &Arc<Ops>) -> Self {
         if ops.config.discord.is_configured() {
             let why = "this chorusd was built without Discord";
             tracing::warn!("{why}; the token in the configuration does nothing");
@@ -23,5 +23,5 @@ impl Discord {
     }
 
     /// Returns at once.
-    pub async fn stop(self, _deadline: Instant) {}
+    pub(crate) async fn stop(self, _deadline: Instant) {}
 }

@@ -35,7 +35,7 @@ pub enum AgentCommand {
     Cancel(Option<Uuid>),
     /// Removes this turn from the queue of waiting turns.
     CancelQueued(Uuid),
-    /// Ends the running turn and refuses the queued ones because the daemon stops. [`chorus_engine::agent::registry`] refuses the
+    /// Ends the running turn and refuses the queued ones because the daemon stops. The registry of agents refuses the
     /// turns that are requested later.
     EndTurns,
     /// Does nothing itself. It makes the actor load the context and close a turn that a crash left open.

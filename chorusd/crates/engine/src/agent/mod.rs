@@ -1,4 +1,4 @@
-//! Active agents. A pure state machine ([`state`]) decides what happens, an actor ([`actor`]) does the I/O, and the
+//! Active agents. A pure state machine (`agent-core`) decides what happens, an actor ([`actor`]) does the I/O, and the
 //! registry ([`registry`]) finds an agent's actor or starts it. An agent without a context has no actor and costs only
 //! a row in the catalog.
 
