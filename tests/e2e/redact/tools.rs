@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::rig::Rig;
 use super::secrets::{Secret, sixty};
 
-/// What makes a command wait until there is a file `go` in the workspace.
+/// A shell command that waits until there is a file `go` in the workspace.
 const GATE: &str = "until test -e go; do sleep 0.01; done";
 
 impl Rig {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{ToolOutput, WAYS, call_bash, gone, mark, run_command, sandbox_info, start_sandbox};
 
-/// What each fixture here gives a command, in MiB, and what it is told.
+/// The memory that each fixture here allows a command, in MiB.
 pub(super) const MOST: u64 = 256;
 pub(super) const LIMIT: (&str, &str) = ("CHORUS_SANDBOX_MEMORY", "268435456");
 

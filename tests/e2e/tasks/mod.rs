@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::home;
 
-/// What makes a command wait until [`Fixture::open`].
+/// A shell command that waits until [`Fixture::open`].
 const GATE: &str = "until test -e go; do sleep 0.01; done";
 
 /// Starts a daemon with a model, and the agent `a`, which may do everything.

@@ -259,7 +259,7 @@ pub struct ContextPage {
 pub struct SavedContext {
     pub session: Box<Session>,
     pub cleared: bool,
-    /// Whether a model's summary is being made.
+    /// True while a model writes the summary.
     pub summary_pending: bool,
     /// A warning for the user.
     pub warning: Option<String>,
@@ -272,7 +272,7 @@ pub struct CompactionSave {
     /// Index of the first message in the window.
     pub window_start: usize,
     pub session: Box<Session>,
-    /// Whether a model's summary is being made.
+    /// True while a model writes the summary.
     pub summary_pending: bool,
 }
 

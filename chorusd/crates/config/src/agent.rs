@@ -53,7 +53,7 @@ pub struct AgentConfig {
 #[derive(Debug, Clone, Copy)]
 struct SettableKey {
     name: &'static str,
-    /// Whether it can be set in Discord, too. Keys that open one agent to another, or that show secrets, are set at the
+    /// True if it can be set in Discord, too. Keys that open one agent to another, or that show secrets, are set at the
     /// terminal only.
     in_discord: bool,
 }

@@ -1,4 +1,4 @@
-//! What an agent remembers, and what it finds again.
+//! Memory entries: how agents write them, and how they find them again.
 
 use chorus_proto::Role;
 use chorus_proto::methods::context::{Clear, ClearParams};
