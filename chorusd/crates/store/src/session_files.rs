@@ -20,8 +20,8 @@ use super::index_cache::IndexCache;
 use super::reservations::{Reservation, Reservations};
 use super::thread_pool::BackgroundPool;
 
-/// Buffer size of writes, in bytes.
-const WRITE_BUFFER_BYTES: usize = 64 << 10;
+/// Buffer size of writes, in bytes. glibc tidies the whole arena when 64 KiB or more are freed at once.
+const WRITE_BUFFER_BYTES: usize = 32 << 10;
 
 /// State shared by all operations on session files: reservations, threads and caches.
 #[derive(Debug, Default)]

@@ -60,7 +60,8 @@ pub(super) fn checkpoint_workspace(
         if !facts.checkpoint_workspace {
             return Checkpoint::default();
         }
-        match commit_workspace(&registry, &facts, trigger, about.as_deref()).await {
+        // Boxed: it needs a future of 15 kB, and most saves make no checkpoint.
+        match Box::pin(commit_workspace(&registry, &facts, trigger, about.as_deref())).await {
             Ok(CheckpointCommit { commit, excluded_repositories: without }) => {
                 Checkpoint { commit: Some(commit), warning: missing_repositories_warning(&without) }
             }

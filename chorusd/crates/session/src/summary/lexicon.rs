@@ -1,5 +1,7 @@
 //! Word lists that show the role of a sentence. They are English; in other languages, only position and names count.
 
+use super::words::Words;
+
 /// Returns whether a word carries no meaning of its own.
 pub(super) fn is_stop_word(word: &str) -> bool {
     const WORDS: &[&str] = &[
@@ -11,7 +13,9 @@ pub(super) fn is_stop_word(word: &str) -> bool {
         "this", "to", "up", "us", "want", "was", "we", "we'll", "were", "what", "when", "which", "will", "with",
         "would", "yes", "you", "your",
     ];
-    WORDS.binary_search(&word).is_ok()
+    /// Length of the longest of them, in bytes.
+    const LONGEST: usize = 6;
+    word.len() <= LONGEST && WORDS.binary_search(&word).is_ok()
 }
 
 /// Returns whether a word is an abbreviation, after which the sentence continues.
@@ -25,7 +29,7 @@ pub(super) fn is_abbreviation(word: &str) -> bool {
 }
 
 /// Counts the words that report how something ended.
-pub(super) fn count_outcome_words(words: &[String]) -> usize {
+pub(super) fn count_outcome_words(words: &Words) -> usize {
     const WORDS: &[&str] = &[
         "added",
         "agreed",
@@ -81,7 +85,7 @@ pub(super) fn count_outcome_words(words: &[String]) -> usize {
     ];
     const PHRASES: &[&str] =
         &["we have the", "i got the", "we found", "i found", "i've found", "it works", "not allowed"];
-    let said = WORDS.iter().filter(|cue| words.iter().any(|word| word == *cue)).count();
+    let said = WORDS.iter().filter(|cue| words.iter().any(|word| word == **cue)).count();
     said + usize::from(contains_phrase(words, PHRASES))
 }
 
@@ -111,20 +115,20 @@ const GREETINGS: &[&str] = &[
 ];
 
 /// Returns whether a sentence only greets.
-pub(super) fn is_greeting(words: &[String]) -> bool {
+pub(super) fn is_greeting(words: &Words) -> bool {
     words.len() <= 5 && starts_with_phrase(words, GREETINGS)
 }
 
 /// Removes a greeting before the first comma, dash or exclamation mark.
 pub(super) fn strip_greeting(text: &str) -> &str {
     let Some((head, rest)) = text.split_once([',', '!', '-', '–', '—']) else { return text };
-    let words: Vec<String> = head.split_whitespace().map(str::to_lowercase).collect();
+    let words = head.split_whitespace().collect();
     let rest = rest.trim_start();
     if is_greeting(&words) && !rest.is_empty() { rest } else { text }
 }
 
 /// Returns whether a sentence only closes, thanks or agrees.
-pub(super) fn is_closing(words: &[String]) -> bool {
+pub(super) fn is_closing(words: &Words) -> bool {
     const STARTS: &[&str] = &[
         "thank",
         "thanks",
@@ -178,7 +182,7 @@ pub(super) fn is_closing(words: &[String]) -> bool {
 }
 
 /// Returns whether a sentence offers more help or asks to continue. It is neither an outcome nor an open question.
-pub(super) fn is_offer(words: &[String]) -> bool {
+pub(super) fn is_offer(words: &Words) -> bool {
     const WITHIN: &[&str] = &[
         "feel free",
         "let me know",
@@ -213,7 +217,7 @@ pub(super) fn is_offer(words: &[String]) -> bool {
 }
 
 /// Returns whether a sentence announces what comes next.
-pub(super) fn is_plan(words: &[String]) -> bool {
+pub(super) fn is_plan(words: &Words) -> bool {
     const STARTS: &[&str] = &[
         "let me",
         "let's",
@@ -259,14 +263,14 @@ pub(super) fn is_plan(words: &[String]) -> bool {
 }
 
 /// Returns whether a sentence only introduces what follows it.
-pub(super) fn is_introduction(words: &[String], text: &str) -> bool {
+pub(super) fn is_introduction(words: &Words, text: &str) -> bool {
     const WITHIN: &[&str] =
         &["the following", "here's the", "here is the", "here are the", "see below", "as follows", "description is"];
     (text.ends_with(':') && words.len() <= 12) || (words.len() <= 14 && contains_phrase(words, WITHIN))
 }
 
 /// Returns whether a message begins with words that no person speaks: wrappers, continued sessions, demonstrations.
-pub(super) fn is_preamble(words: &[String]) -> bool {
+pub(super) fn is_preamble(words: &Words) -> bool {
     const STARTS: &[&str] = &["caveat", "this session is being continued", "request interrupted", "note the user"];
     const WITHIN: &[&str] = &[
         "here is a demonstration",
@@ -278,7 +282,7 @@ pub(super) fn is_preamble(words: &[String]) -> bool {
 }
 
 /// Returns whether a user's sentence only agrees or gives what was asked for.
-pub(super) fn is_bare_answer(words: &[String]) -> bool {
+pub(super) fn is_bare_answer(words: &Words) -> bool {
     const STARTS: &[&str] = &[
         "yes",
         "no",
@@ -307,14 +311,19 @@ pub(super) fn is_bare_answer(words: &[String]) -> bool {
     starts_with_phrase(words, STARTS) || contains_phrase(words, WITHIN)
 }
 
-fn starts_with_phrase(words: &[String], phrases: &[&str]) -> bool {
-    words.first().is_some_and(|first| {
-        phrases.iter().any(|phrase| has_same_first_byte(first, phrase) && matches_phrase(words, phrase))
-    })
+fn starts_with_phrase(words: &Words, phrases: &[&str]) -> bool {
+    has_phrase_at(words, 0, phrases)
 }
 
-fn contains_phrase(words: &[String], phrases: &[&str]) -> bool {
-    (0..words.len()).any(|at| starts_with_phrase(&words[at..], phrases))
+fn contains_phrase(words: &Words, phrases: &[&str]) -> bool {
+    (0..words.len()).any(|index| has_phrase_at(words, index, phrases))
+}
+
+/// Returns whether one of the phrases begins with the word at `index`.
+fn has_phrase_at(words: &Words, index: usize, phrases: &[&str]) -> bool {
+    words.get(index).is_some_and(|first| {
+        phrases.iter().any(|phrase| has_same_first_byte(first, phrase) && matches_phrase(words, index, phrase))
+    })
 }
 
 /// Compares the first bytes, which rules out most phrases.
@@ -322,16 +331,16 @@ fn has_same_first_byte(word: &str, phrase: &str) -> bool {
     word.as_bytes().first() == phrase.as_bytes().first()
 }
 
-fn matches_phrase(words: &[String], phrase: &str) -> bool {
-    let mut words = words.iter();
-    phrase.split(' ').all(|part| words.next().is_some_and(|word| word == part))
+fn matches_phrase(words: &Words, index: usize, phrase: &str) -> bool {
+    let mut words = words.iter_from(index);
+    phrase.split(' ').all(|part| words.next() == Some(part))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<String> {
+    fn words(text: &str) -> Words {
         super::super::sentence::Sentence::new(text).words
     }
 

@@ -21,6 +21,7 @@ mod strip_markup;
 mod structured;
 mod text_limit;
 mod user_goal;
+mod words;
 
 pub use continuation_text::{
     acknowledgement_prompt, build_acknowledgement, build_background, sanitize_acknowledgement,

@@ -9,6 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::lexicon;
 use super::sample::split_at_char;
 use super::strip_markup::{ProseUnit, split_prose};
+use super::words::Words;
 
 /// Size after which a sentence ends, regardless of its last word.
 const MAX_SENTENCE_BYTES: usize = 1000;
@@ -21,7 +22,7 @@ const MAX_ANALYZED_BYTES: usize = 500;
 pub(super) struct Sentence {
     pub text: String,
     /// The words in lower case, in order. Of a very long sentence, only the first ones.
-    pub words: Vec<String>,
+    pub words: Words,
     /// Indices of the words that carry meaning, without duplicates.
     content: Vec<usize>,
     /// Cached, because sentences are compared repeatedly.
@@ -30,11 +31,11 @@ pub(super) struct Sentence {
 
 impl Sentence {
     pub(super) fn new(text: &str) -> Self {
-        let words: Vec<String> =
-            split_at_char(text, MAX_ANALYZED_BYTES).0.unicode_words().map(normalize_word).collect();
+        let words: Words = split_at_char(text, MAX_ANALYZED_BYTES).0.unicode_words().collect();
         let mut content: Vec<usize> = Vec::with_capacity(words.len());
         for (at, word) in words.iter().enumerate() {
-            if word.len() > 1 && !lexicon::is_stop_word(word) && !content.iter().any(|known| words[*known] == *word) {
+            let is_known = || content.iter().any(|known| words.get(*known) == Some(word));
+            if word.len() > 1 && !lexicon::is_stop_word(word) && !is_known() {
                 content.push(at);
             }
         }
@@ -42,8 +43,13 @@ impl Sentence {
     }
 
     /// Iterates over the words that carry meaning, without duplicates.
-    pub(super) fn content_words(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.content.iter().map(|at| self.words[*at].as_str())
+    pub(super) fn content_words(&self) -> impl Iterator<Item = &str> {
+        self.content.iter().filter_map(|at| self.words.get(*at))
+    }
+
+    /// Number of words that carry meaning, without duplicates.
+    pub(super) fn content_word_count(&self) -> usize {
+        self.content.len()
     }
 
     /// Returns the names, numbers and ids in the sentence.
@@ -83,11 +89,6 @@ impl Sentence {
         let new_mark = || self.distinctive_tokens().iter().any(|mark| !other.text.contains(mark));
         self.text == other.text || (own > 0 && shared() * 10 >= own * 7 && !new_mark())
     }
-}
-
-fn normalize_word(word: &str) -> String {
-    let lower = word.to_lowercase();
-    if lower.contains('’') { lower.replace('’', "'") } else { lower }
 }
 
 /// A unit of prose, split into sentences.
