@@ -1,5 +1,5 @@
 //! Bench: the first requests to a context of 1,000,000 messages after `kill -9`: its last page, an append, and a page
-//! that needs all messages.
+//! that needs all messages. Then what a model would be shown of it, which reads each message once for what it decides.
 
 use std::time::{Duration, Instant};
 
@@ -77,6 +77,14 @@ fn main() {
         );
         all.push(begun.elapsed());
     }
+    let mut client = daemon.client();
+    let mut show_window = || {
+        time(|| {
+            let params = ShowParams { agent: Some("a".into()), window: true, ..ShowParams::default() };
+            assert!(client.call::<Show>(&params).expect("shown").window.is_some());
+        })
+    };
+    let (first_window, next_window) = (show_window(), show_window());
     let target = Duration::from_millis(50);
     let report_first = |name: &str, times| {
         print_report(Measurement { name: name.into(), floor: target, ours: median(times), target: 1.0 })
@@ -86,4 +94,5 @@ fn main() {
     report_first("an append, first", appends);
     let name = format!("all {} messages, over reading the rows", message_count());
     print_report(Measurement { name, floor: median(floors), ours: median(all), target: f64::INFINITY });
+    print_report(format_args!("context show --window: {first_window:.3?} the first time, {next_window:.3?} the second"));
 }

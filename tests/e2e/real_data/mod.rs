@@ -5,3 +5,4 @@ mod claude_code;
 mod exported;
 mod openai;
 mod reading;
+mod window_limit;
