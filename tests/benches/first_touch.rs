@@ -94,5 +94,7 @@ fn main() {
     report_first("an append, first", appends);
     let name = format!("all {} messages, over reading the rows", message_count());
     print_report(Measurement { name, floor: median(floors), ours: median(all), target: f64::INFINITY });
-    print_report(format_args!("context show --window: {first_window:.3?} the first time, {next_window:.3?} the second"));
+    print_report(format_args!(
+        "context show --window: {first_window:.3?} the first time, {next_window:.3?} the second"
+    ));
 }
