@@ -44,6 +44,19 @@ fn exceptions_from_a_lint_are_expected_and_say_why() {
     }
 }
 
+/// Errors of these crates reach people through every front door, most of which have neither keys nor a socket.
+#[test]
+fn hints_of_the_core_name_neither_keys_nor_the_socket() {
+    for source in ["chorusd/crates/agent-core", "chorusd/crates/engine/src/agent", "chorusd/crates/engine/src/ops"]
+        .into_iter()
+        .flat_map(sources)
+    {
+        let code = source.code();
+        let foreign: Vec<_> = ["Ctrl-", "on the socket"].into_iter().filter(|word| code.contains(word)).collect();
+        assert!(foreign.is_empty(), "{}: {foreign:?} is of one front door", source.path);
+    }
+}
+
 /// Every verb has a file of its name on both sides: `context.append` is `context/append.rs`.
 #[test]
 fn every_verb_has_a_file_on_both_sides() {

@@ -321,8 +321,9 @@ impl State {
             }
             AgentCommand::Wake => effects.push(Effect::Reply(asked.id, Ok(CommandOutcome::Done))),
             verb if self.turn.is_some() && is_refused_during_turn(&verb) => {
-                let failure = Error::new(ErrorKind::Busy, format!("a turn of {} is running", asked.settings.name))
-                    .hint("wait for its end, or end it: Ctrl-C where it was sent, `send.cancel` on the socket");
+                let name = &asked.settings.name;
+                let failure = Error::new(ErrorKind::Busy, format!("a turn of {name} is running"))
+                    .hint(format!("wait for its end, or end it with `chorusctl cancel {name}`"));
                 effects.push(Effect::Reply(asked.id, Err(failure)));
             }
             verb => {

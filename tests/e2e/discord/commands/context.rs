@@ -66,6 +66,29 @@ fn a_save_shows_the_summary_of_the_model_once_it_is_there() {
 }
 
 #[test]
+fn what_has_to_wait_for_a_turn_is_told_how_to_end_it_here() {
+    let models = ModelServer::start();
+    let rig = Rig::with(&models.config_toml());
+    models.set_summary_response(Response::text(["Bread\n\nBread was baked."]));
+    rig.talk("scribe");
+    let id = rig.client().save("scribe", "as it was").short_id;
+    models.anthropic().queue(Response::text(["So far"]).stall());
+    rig.room.say(&rig.mara, "tell me all");
+    let live = rig.room.wait_for_post_with_button("Stop");
+    for (command, options) in
+        [("context rewind", vec![]), ("context restore", vec![("session", &*id)]), ("context compact", vec![])]
+    {
+        let answer = refused(&rig.slash(command, &options), "a turn of scribe is running");
+        let foreign = ["chorusctl", "socket", "Ctrl-C", "send.cancel", "terminal"];
+        assert!(foreign.iter().all(|word| !answer.content.contains(word)), "{command}: {answer:?}");
+        assert!(answer.content.contains("end it with the Stop button below its answer"), "{command}: {answer:?}");
+    }
+    rig.mara.press_button(&live, "Stop").wait_for_acknowledgement();
+    rig.room.wait_for_post("Stopped by mara");
+    rig.slash("context rewind", &[]).response_with("dropped");
+}
+
+#[test]
 fn a_session_of_another_agent_is_not_there_whatever_it_is_called() {
     let rig = Rig::new();
     let mut client = rig.client();

@@ -226,7 +226,9 @@ fn what_ends_a_turn_and_those_that_wait_says_why() {
     }
     // A rename does not wait for the turn, which would lose its directory.
     let mut bench = Fixture::in_model_call();
-    assert_eq!(only_reply(bench.ask(AgentCommand::Hold { ends_turn: false })).unwrap_err().kind, ErrorKind::Busy);
+    let busy = only_reply(bench.ask(AgentCommand::Hold { ends_turn: false })).unwrap_err();
+    assert_eq!(busy.kind, ErrorKind::Busy);
+    assert_eq!(busy.hint.as_deref(), Some("wait for its end, or end it with `chorusctl cancel a`"));
     assert!(bench.state.is_in_turn());
 }
 

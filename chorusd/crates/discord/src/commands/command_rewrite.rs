@@ -1,15 +1,16 @@
 //! Rewrites hints for Discord: operations name `chorusctl` commands, which are replaced by slash commands. Pure.
 
+use chorus_engine::ops::hints;
+
 use super::agent::AGENT_CONFIG_KEYS;
 use super::definitions::{OptionKind, Subcommand};
 use super::registry::find_subcommand;
 
-/// Phrases that name no command, and their replacements in Discord.
-const PHRASES: [(&str, &str); 4] = [
-    ("end it: Ctrl-C where it was sent, `send.cancel` on the socket", "end it with the Stop button below its answer"),
-    ("name the agent that is to use it: --agent NAME", "only the agent that a session is of can use it here"),
-    ("approve it once, without --always", "*Allow once* allows it this time"),
-    ("name one with --agent, or choose one with `chorusctl agent use NAME`", "name one with `agent`"),
+/// Hints without a complete command, and their replacements in Discord.
+const PHRASES: [(&str, &str); 3] = [
+    (hints::NAME_AGENT_OF_SESSION, "only the agent that a session is of can use it here"),
+    (hints::APPROVE_ONCE, "it still waits: *Allow once* allows it this time"),
+    (hints::NAME_AGENT, "name one with `agent`"),
 ];
 
 /// `chorusctl` commands whose slash command has another name.
@@ -170,10 +171,12 @@ mod tests {
                 "take it up at the terminal: `chorusctl agent init maps`, or not",
             ),
             (
-                "wait for its end, or end it: Ctrl-C where it was sent, `send.cancel` on the socket",
+                "wait for its end, or end it with `chorusctl cancel maps`",
                 "wait for its end, or end it with the Stop button below its answer",
             ),
-            ("end it: `chorusctl cancel maps`", "end it: the Stop button below its answer"),
+            (hints::APPROVE_ONCE, "it still waits: *Allow once* allows it this time"),
+            (hints::NAME_AGENT, "name one with `agent`"),
+            (hints::NAME_AGENT_OF_SESSION, "only the agent that a session is of can use it here"),
             ("try again in a moment", "try again in a moment"),
             ("an open ` and `chorusctl ping", "an open ` and `/ping`"),
             ("", ""),

@@ -12,6 +12,7 @@ pub mod context_meter;
 pub mod discord;
 pub mod doctor;
 pub mod events;
+pub mod hints;
 mod import_sink;
 pub mod memory;
 pub mod models;

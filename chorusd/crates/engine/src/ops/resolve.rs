@@ -7,7 +7,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use uuid::Uuid;
 
-use super::Ops;
+use super::{Ops, hints};
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
 
 tokio::task_local! {
@@ -61,7 +61,7 @@ pub(super) fn no_agent_error(agents: &AgentIndex) -> Error {
         return Error::new(ErrorKind::NoAgent, "there are no agents yet").hint("make one: chorusctl agent init NAME");
     }
     Error::new(ErrorKind::NoAgent, format!("which agent? there are {}: {}", names.len(), join_names(&names)))
-        .hint("name one with --agent, or choose one with `chorusctl agent use NAME`")
+        .hint(hints::NAME_AGENT)
 }
 
 fn join_names(names: &[String]) -> String {

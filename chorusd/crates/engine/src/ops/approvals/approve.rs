@@ -14,7 +14,7 @@ use crate::agent::agent_index::AgentEntry;
 use crate::approvals::{Claim, PermissionsChange};
 use crate::ops::agent::config::set_permissions;
 use crate::ops::permissions::usable_profile;
-use crate::ops::{Ops, resolve, run_blocking};
+use crate::ops::{Ops, hints, resolve, run_blocking};
 use crate::tools::workspace_paths;
 
 /// Approves an action once; with `always` also in future.
@@ -126,7 +126,6 @@ fn permissions_with_action(agent: &Arc<AgentEntry>, asked: &Approval) -> Result<
     let profile = usable_profile(&agent.settings)?;
     let with = || profile.with_always_allowed(&agent.permissions, &asked.action);
     asked.not_always.clone().map_or_else(with, Err).map_err(|why| {
-        Error::new(ErrorKind::Denied, format!("it cannot be approved for ever: {why}"))
-            .hint("it still waits: approve it once, without --always")
+        Error::new(ErrorKind::Denied, format!("it cannot be approved for ever: {why}")).hint(hints::APPROVE_ONCE)
     })
 }

@@ -17,8 +17,8 @@ use uuid::Uuid;
 use super::get::corrupt_error;
 use crate::agent::agent_index::AgentEntry;
 use crate::ops::agent::AgentResolver;
-use crate::ops::run_blocking;
 use crate::ops::shown_history::HistoryNumbers;
+use crate::ops::{hints, run_blocking};
 
 /// Finds and reads the saved sessions of this home.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl SessionReader {
                 ErrorKind::Denied,
                 format!("the session {} is one of {}", row.header.session_id, row.header.agent_name),
             )
-            .hint("name the agent that is to use it: --agent NAME"));
+            .hint(hints::NAME_AGENT_OF_SESSION));
         }
         Ok(row)
     }

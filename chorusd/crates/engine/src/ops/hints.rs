@@ -1,0 +1,9 @@
+//! Hints that name an option of the command line outside of a command, so that a front door has to replace them as a
+//! whole. A hint with a complete command needs no constant: `chorusctl WORDS` can be found and replaced.
+
+/// No agent was named, and there are several.
+pub const NAME_AGENT: &str = "name one with --agent, or choose one with `chorusctl agent use NAME`";
+/// A session of another agent was named.
+pub const NAME_AGENT_OF_SESSION: &str = "name the agent that is to use it: --agent NAME";
+/// An action cannot be approved for ever.
+pub const APPROVE_ONCE: &str = "it still waits: approve it once, without --always";
