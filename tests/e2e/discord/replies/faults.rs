@@ -47,6 +47,24 @@ fn a_channel_that_has_to_wait_holds_up_no_other_and_loses_nothing() {
 }
 
 #[test]
+fn what_waits_is_tried_again_when_discord_takes_another_request() {
+    let rig = Rig::new();
+    rig.settled();
+    let (path, before) = (posts(&rig.room), rig.discord.requests_to(&posts(&rig.room)).len());
+    rig.discord.inject_fault(&path, usize::MAX, Fault::Status(502));
+    rig.model.anthropic().queue_text(["one"]);
+    let asked = rig.ask("first");
+    // The waits so far were 0.5, 1, 2 and 4 s. The next is 8 s.
+    let tries = rig.discord.wait_for_requests(&path, before + 5);
+    rig.discord.clear_faults();
+    rig.mara.run_slash_command(&rig.room, "ping", &[]).response_with("is there");
+    let again = rig.discord.wait_for_requests(&path, before + 6);
+    let waited = again[before + 5].at - tries[before + 4].at;
+    assert!(waited < Duration::from_secs(6), "nothing woke it for {waited:?}");
+    assert_eq!(rig.one(asked).content, "one");
+}
+
+#[test]
 fn what_may_pass_is_tried_until_it_is_there_and_is_there_once() {
     let rig = Rig::new();
     let short = Duration::from_millis(50);

@@ -1,6 +1,7 @@
 //! The outbox: posts are stored first, then sent, in each channel in order, until they are delivered.
 
 mod post;
+mod retry_wait;
 mod send_try;
 mod sender;
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use chorus_base::Backoff;
 use chorus_base::error::Result;
 use chorus_engine::ops::discord::DuePost;
 use jiff::Timestamp;
@@ -11,12 +10,10 @@ use tokio::time::Instant;
 
 use super::Outbox;
 use super::post::{MessageBody, StoredPost};
+use super::retry_wait::{INITIAL_BACKOFF, RetryAfter, RetryWaits};
 use super::send_try::{PossibleDuplicate, SendOutcome, try_send};
 use crate::rest::RestError;
 
-/// The first wait before a retry, and the longest.
-const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
-const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// Longest wait in a channel where Chorus may not post. A change of permissions ends the wait.
 const MAX_FORBIDDEN_BACKOFF: Duration = Duration::from_secs(300);
 /// How long posts wait in a channel where Chorus may not post.
@@ -27,34 +24,34 @@ const REJECTED_NOTE: &str = "-# Discord does not take what belongs here. At the 
 
 /// Sends the posts of `channel` until none is left, or the daemon stops while it would have to wait.
 pub(super) async fn run(posts: Outbox, channel: ChannelId) {
-    let mut backoff = Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF);
+    let mut waits = RetryWaits::new(posts.0.rest.successes());
     // Since when the next post may have been posted without a response.
     let mut unsure = None;
     // Since when Chorus may not post here.
     let mut barred = None;
     loop {
-        let wait = match send_next(&posts, channel, (&mut unsure, &mut barred)).await {
+        waits.begin_try();
+        let after = match send_next(&posts, channel, (&mut unsure, &mut barred)).await {
             Ok(Step::Done) => {
                 posts.0.ops.discord.set_post_block(channel.get(), None);
-                backoff.reset();
+                waits.reset();
                 (unsure, barred) = (None, None);
                 continue;
             }
             Ok(Step::Empty) if posts.has_more(channel) => continue,
             Ok(Step::Empty) => return,
-            Ok(Step::Wait(wait)) => wait,
+            Ok(Step::Wait(after)) => after,
             Err(failure) => {
                 tracing::warn!(%channel, %failure, "the outbox cannot be used");
                 // The failed write may be the record of a post that was sent.
                 unsure = None;
-                None
+                RetryAfter::Backoff
             }
         };
-        let wait = wait.unwrap_or_else(|| backoff.next_wait());
         tokio::select! {
             () = posts.0.stop.cancelled() => break,
             () = posts.0.rights_changed.notified(), if barred.is_some() => {}
-            () = tokio::time::sleep(wait) => {}
+            () = waits.wait(after) => {}
         }
     }
     posts.0.active_senders.lock().remove(&channel.get());
@@ -65,8 +62,8 @@ enum Step {
     /// The post was delivered or given up.
     Done,
     Empty,
-    /// Retry after this time; `None` stands for the usual backoff.
-    Wait(Option<Duration>),
+    /// Retry after this wait.
+    Wait(RetryAfter),
 }
 
 async fn send_next(
@@ -103,7 +100,7 @@ async fn send_next(
             *unsure = Some(PossibleDuplicate::No);
             // Do not post again at once: a notice that is too old by now is dropped.
             inner.table.mark_unsent(due.id).await?;
-            Ok(Step::Wait(Some(Duration::ZERO)))
+            Ok(Step::Wait(RetryAfter::Time(Duration::ZERO)))
         }
         SendOutcome::Forbidden(error) => {
             // An earlier try may have succeeded all the same.
@@ -115,7 +112,12 @@ async fn send_next(
                 tracing::warn!(%channel, %error, "a post has to wait until Chorus may post here");
                 inner.ops.discord.set_post_block(channel.get(), Some(error.to_string()));
                 posts.report_lost_channel(channel, &error);
-                return Ok(Step::Wait(Some(since.clamp(INITIAL_BACKOFF, MAX_FORBIDDEN_BACKOFF))));
+                let time = since.clamp(INITIAL_BACKOFF, MAX_FORBIDDEN_BACKOFF);
+                // Another request that succeeds shows that the token is accepted again, but not that Chorus may post here.
+                return Ok(Step::Wait(match error {
+                    RestError::Unauthorized => RetryAfter::TimeOrRecovery(time),
+                    _ => RetryAfter::Time(time),
+                }));
             }
             tracing::warn!(%channel, %error, "a post is given up");
             give_up_post(posts, &due).await
@@ -149,11 +151,11 @@ async fn give_up_post(posts: &Outbox, due: &DuePost) -> Result<Step> {
     Ok(Step::Done)
 }
 
-/// Returns the wait that Discord asked for.
-fn retry_after(error: &RestError) -> Option<Duration> {
+/// Returns what a retry after `error` waits for: the time that Discord asked for, if it did.
+fn retry_after(error: &RestError) -> RetryAfter {
     match error {
-        RestError::RateLimited { after, .. } => Some((*after).max(INITIAL_BACKOFF)),
-        _ => None,
+        RestError::RateLimited { after, .. } => RetryAfter::Time((*after).max(INITIAL_BACKOFF)),
+        _ => RetryAfter::Recovery,
     }
 }
 

@@ -19,6 +19,7 @@ use chorus_base::Secret;
 use chorus_config::discord::DiscordConfig;
 use reqwest::{Client, redirect};
 use serde::de::DeserializeOwned;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -47,6 +48,8 @@ pub struct RestClient {
     rate_limits: RateLimits,
     /// After Discord refused the token, requests are held back for a while.
     auth_backoff: AuthBackoff,
+    /// Changes at each request that succeeds.
+    succeeded: watch::Sender<()>,
     stop: CancellationToken,
 }
 
@@ -74,6 +77,7 @@ impl RestClient {
             api_base: config.api_base.clone(),
             rate_limits: RateLimits::default(),
             auth_backoff: AuthBackoff::default(),
+            succeeded: watch::Sender::default(),
             stop,
         })
     }
@@ -86,6 +90,11 @@ impl RestClient {
     /// Sends a request whose response has no content. Waits like [`RestClient::call`].
     pub async fn execute(&self, request: Request) -> Result<(), RestError> {
         self.send(request, Some(Instant::now() + MAX_LIMIT_WAIT)).await.map(drop)
+    }
+
+    /// Returns a receiver that changes at each request that succeeds.
+    pub fn successes(&self) -> watch::Receiver<()> {
+        self.succeeded.subscribe()
     }
 
     /// Returns a view for requests that nobody waits for.

@@ -133,6 +133,7 @@ impl RestClient {
             if !path.has_own_token {
                 self.auth_backoff.reset();
             }
+            self.succeeded.send_replace(());
             return None;
         }
         let error = RestError::from_response(status, headers, body);
