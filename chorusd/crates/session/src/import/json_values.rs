@@ -8,6 +8,8 @@ use serde_json::value::RawValue;
 
 use super::raw_object::string_value;
 
+const BILLION: i128 = 1_000_000_000;
+
 /// Returns the source of an imported message.
 pub(super) fn import_source(format: &str) -> Source {
     Source { kind: SourceKind::Import, channel_id: None, message_id: None, format: Some(format.to_owned()) }
@@ -21,7 +23,7 @@ pub(super) fn program_source(format: &str) -> Source {
 /// Parses a time: RFC 3339, the same without an offset (taken as UTC), or seconds or milliseconds since 1970.
 pub(super) fn parse_timestamp(raw: &RawValue) -> Option<Timestamp> {
     let Some(text) = string_value(raw) else {
-        return timestamp_from_epoch(raw.get().parse().ok()?);
+        return timestamp_from_epoch(raw.get());
     };
     parse_time_text(&text)
 }
@@ -34,11 +36,22 @@ pub(super) fn parse_time_text(text: &str) -> Option<Timestamp> {
     })
 }
 
-fn timestamp_from_epoch(number: f64) -> Option<Timestamp> {
+/// Parses a number of seconds or milliseconds since 1970.
+fn timestamp_from_epoch(number: &str) -> Option<Timestamp> {
+    let billionths = match billionths_of(number) {
+        Some(exact) => exact,
+        None => (number.parse::<f64>().ok().filter(|number| number.abs() < 1e15)? * 1e9) as i128,
+    };
     // As seconds, 1e11 is in the year 5138; as milliseconds, in 1973.
-    let seconds = if number.abs() >= 1e11 { number / 1000.0 } else { number };
-    let span = jiff::SignedDuration::try_from_secs_f64(seconds).ok()?;
-    Timestamp::from_duration(span).ok()
+    let nanoseconds = if billionths.abs() >= 100_000_000_000 * BILLION { billionths / 1000 } else { billionths };
+    Timestamp::from_nanosecond(nanoseconds).ok()
+}
+
+/// Returns a number without an exponent in billionths. A floating-point number has too few digits for a time of today.
+fn billionths_of(number: &str) -> Option<i128> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let nine = format!("{fraction:0<9}");
+    format!("{whole}{}", nine.get(..9)?).parse().ok()
 }
 
 /// Puts the value on one line. Tokens and their order stay as they are.
@@ -160,6 +173,26 @@ mod tests {
         }
         assert_eq!(parse_timestamp(&raw(r#""soon""#)), None);
         assert_eq!(parse_timestamp(&raw("1e300")), None);
+    }
+
+    #[test]
+    fn times_keep_their_digits_and_sort_as_times() {
+        let given = [
+            (r#""2025-06-14T10:00:00Z""#, "2025-06-14T10:00:00Z"),
+            ("1749895200.1234", "2025-06-14T10:00:00.1234Z"),
+            (r#""2025-06-14T10:00:00.5Z""#, "2025-06-14T10:00:00.5Z"),
+            (r#""2025-06-14T10:00:00.500001""#, "2025-06-14T10:00:00.500001Z"),
+            ("1749895200.654321", "2025-06-14T10:00:00.654321Z"),
+            ("1749895200750", "2025-06-14T10:00:00.75Z"),
+            (r#""2025-06-14T12:00:00.800000001+02:00""#, "2025-06-14T10:00:00.800000001Z"),
+            ("1749895201", "2025-06-14T10:00:01Z"),
+        ];
+        let times: Vec<Timestamp> = given.iter().map(|(form, _)| parse_timestamp(&raw(form)).unwrap()).collect();
+        let texts: Vec<String> = times.iter().map(Timestamp::to_string).collect();
+        assert_eq!(texts, given.map(|(_, text)| text));
+        // The times are in order, and their texts are not: docs/EXCHANGE.md warns of that.
+        assert!(times.is_sorted() && !texts.is_sorted());
+        assert_eq!(parse_timestamp(&raw("-0.25")).unwrap().to_string(), "1969-12-31T23:59:59.75Z");
     }
 
     #[test]

@@ -290,6 +290,18 @@ fn bookkeeping_is_silent_and_carries_the_tree_and_the_unknown_is_named() {
 }
 
 #[test]
+fn lines_of_a_session_on_another_device_are_silent() {
+    let memory = read(&[
+        r#"{"type":"bridge-session","sessionId":"s","bridgeSessionId":"cse_1","lastSequenceNum":0}"#.into(),
+        line("user", "a", "", r#""q""#),
+        r#"{"type":"bridge-session","sessionId":"s","bridgeSessionId":"cse_1","lastSequenceNum":7}"#.into(),
+        line("assistant", "b", "a", r#""r""#),
+    ]);
+    assert_eq!(memory.sessions[0].role_texts(), ["user: q", "assistant: r"]);
+    assert_eq!(memory.skipped, []);
+}
+
+#[test]
 fn results_come_before_the_words_of_their_line() {
     let content = r#"[{"type":"text","text":"and now?"},
         {"type":"tool_result","tool_use_id":"1","is_error":true,"content":[{"type":"text","text":"a"},{"type":"text","text":"b"},
