@@ -4,10 +4,12 @@ use std::fs;
 
 use chorus_proto::PROTOCOL;
 use chorus_proto::methods::daemon::{AgentTotals, Hello, HelloParams, Status, StatusParams};
-use chorus_proto::{AgentState, ErrorKind};
+use chorus_proto::{AgentState, Client, ErrorKind};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
+use chorus_tests::fake_daemon::start_fake_daemon;
+use serde_json::{Value, json};
 
 use crate::home;
 
@@ -92,6 +94,35 @@ fn status_with_a_limit_shows_active_agents_first_and_counts_the_rest() {
         Some(60)
     );
     assert_eq!(chorusctl(&home, ["daemon", "status"]).expect_success().lines().count(), 1);
+}
+
+#[test]
+fn daemon_status_asks_for_no_agents_and_its_answer_stays_small() {
+    let fake = home();
+    let (tell, asked) = std::sync::mpsc::sync_channel(16);
+    start_fake_daemon(&fake, move |method, params| {
+        tell.send((method.to_owned(), params.clone())).expect("the test");
+        json!({}).into()
+    });
+    // The answer is none, so the command fails; it is the request that counts.
+    chorusctl(&fake, ["daemon", "status"]);
+    let params: Vec<Value> =
+        asked.try_iter().filter_map(|(method, params)| (method == "status").then_some(params)).collect();
+    assert_eq!(params, [json!({"limit": 0})]);
+
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let answer_size = |client: &mut Client| {
+        let answer = client.call::<Status>(&StatusParams { agent: None, limit: Some(0) }).expect("a status");
+        serde_json::to_vec(&answer).expect("JSON").len()
+    };
+    let without_agents = answer_size(&mut client);
+    for n in 0..200 {
+        client.init(&format!("agent-{n}"));
+    }
+    let with_agents = answer_size(&mut client);
+    assert!(with_agents < without_agents + 100, "{with_agents} bytes, {without_agents} without agents");
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let raw = app.call_raw::<Save>(&params)?;
     let mut saved: SaveResult = parse_result(&raw)?;
     let waited = saved.summary_pending && !no_wait;
-    let patience = app.global.timeout.unwrap_or(SUMMARY_TIMEOUT);
+    let patience = summary_timeout(app.global.timeout);
     let late = Instant::now() + patience;
     if waited && wait_for_summary(app, &mut saved.session, late).is_err() {
         // The session is saved and durable; only its summary is late.
@@ -73,6 +73,11 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     }
     format::print_saved(&mut app.stdout, &saved.session)?;
     if saved.cleared { app.stdout.status_line("the context is clear") } else { Ok(()) }
+}
+
+/// Returns how long to wait for a generated summary.
+fn summary_timeout(given: Option<Duration>) -> Duration {
+    given.unwrap_or(SUMMARY_TIMEOUT)
 }
 
 /// Waits until the summary is ready and updates `session` with it.
@@ -97,4 +102,19 @@ fn is_summary_ready((method, params): &(String, Box<RawValue>), id: &str) -> boo
     let ready =
         |event: &Event| event.kind == EventType::SummaryReady && event.data.get("id").is_some_and(|of| of == id);
     method == "event" && serde_json::from_str(params.get()).is_ok_and(|event| ready(&event))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+
+    use super::*;
+
+    #[test]
+    fn a_summary_is_waited_for_as_long_as_the_help_says() {
+        assert_eq!(summary_timeout(None), Duration::from_secs(15));
+        assert_eq!(summary_timeout(Some(Duration::from_secs(2))), Duration::from_secs(2));
+        let help = Args::augment_args(clap::Command::new("save")).get_long_about().map(ToString::to_string);
+        assert!(help.as_deref().is_some_and(|help| help.contains("for 15 seconds or --timeout")), "{help:?}");
+    }
 }

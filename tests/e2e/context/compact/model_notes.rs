@@ -283,6 +283,24 @@ fn beside_a_turn_each_window_has_one_try_and_by_hand_what_may_pass_is_asked_for_
 }
 
 #[test]
+fn after_notes_that_failed_the_turns_in_the_same_window_do_not_try_again() {
+    let fixture = start_fixture();
+    long(&fixture);
+    fixture.models().on_structured_request(|_| Response::empty().stop_reason("refusal"));
+    fixture.models().anthropic().set_fallback(Response::text(["Noted."]));
+    send(&mut fixture.client(), "Go.").expect("a turn");
+    assert_eq!((receipt(&fixture).source, forms(&fixture)), (Some(ItemSource::Rule), 1));
+    for text in ["And now?", "And then?"] {
+        send(&mut fixture.client(), text).expect("a turn");
+    }
+    // Notes would be made before the summary of a save: both wait for the same pause between turns.
+    fixture.client().save("a", "");
+    fixture.wait_for_events(EventType::SummaryReady, 1);
+    assert_eq!(forms(&fixture), 1, "each window has one try");
+    assert_eq!(fixture.wait_for_events(EventType::ContextCompacted, 1).len(), 1, "it is the same window");
+}
+
+#[test]
 fn on_a_server_of_ones_own_turns_go_before_notes_and_those_are_made_behind_them() {
     let fixture = start_fixture();
     long(&fixture);
