@@ -1,6 +1,6 @@
 //! Controls of the fake for tests: faults, closed connections, limits; and counters.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -160,6 +160,17 @@ impl FakeDiscord {
     #[must_use]
     pub fn resumes(&self) -> usize {
         self.shared.state().resumes
+    }
+
+    /// Closes the connections of the next `count` RESUMEs with 4000, after which they may be tried again.
+    pub fn fail_resumes(&self, count: usize) {
+        self.shared.change(|state| state.resumes_to_fail = count);
+    }
+
+    /// Returns when RESUMEs failed because of [`FakeDiscord::fail_resumes`].
+    #[must_use]
+    pub fn failed_resumes(&self) -> Vec<Instant> {
+        self.shared.state().failed_resumes.clone()
     }
 
     /// Returns how often a list of commands was registered.

@@ -191,6 +191,8 @@ fn initial_state(base: String, gateway: String) -> State {
         identifies: 0,
         identifies_refused: 0,
         resumes: 0,
+        resumes_to_fail: 0,
+        failed_resumes: Vec::new(),
         nonce_window: Duration::from_secs(300),
         buckets: rest::rate_limit::RateLimits::default(),
         faults: Vec::new(),

@@ -84,6 +84,10 @@ pub struct State {
     pub identifies: usize,
     pub identifies_refused: usize,
     pub resumes: usize,
+    /// How many of the next RESUMEs fail.
+    pub resumes_to_fail: usize,
+    /// When RESUMEs failed.
+    pub failed_resumes: Vec<Instant>,
     /// How long the nonce of a message is recognized.
     pub nonce_window: Duration,
     pub buckets: RateLimits,

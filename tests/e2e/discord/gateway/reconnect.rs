@@ -1,8 +1,9 @@
 //! What ends a connection, and what comes after it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chorus_proto::methods::daemon::DiscordState;
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::discord::FakeDiscord;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 use serde_json::json;
@@ -64,6 +65,37 @@ fn a_session_that_is_over_is_followed_by_a_new_one() {
     }
     // They were far enough apart, and no session was asked for that was known to be over.
     assert_eq!((discord.identifies_refused(), discord.resumes()), (0, 0));
+}
+
+#[test]
+fn tries_to_take_a_session_up_that_fail_wait_seconds_and_cost_no_new_session() {
+    let (discord, home) = rig("");
+    discord.set_identify_interval(Duration::ZERO);
+    let daemon = Daemon::start(&home);
+    discord.wait_connected();
+    // New sessions that do not last make the waits before new ones grow: the next would be 4 s at least.
+    for count in 2..=3 {
+        discord.close_connections(4009);
+        wait_until("a new session", DEADLINE, || (discord.identifies() == count).then_some(()));
+        discord.wait_connected();
+        becomes(&daemon, DiscordState::Connected);
+    }
+    discord.fail_resumes(2);
+    let lost = Instant::now();
+    discord.close_connections(4000);
+    resumed(&discord, "two tries that failed", 1);
+    let mut at = lost;
+    let waits: Vec<f64> = discord
+        .failed_resumes()
+        .into_iter()
+        .map(|failed| (failed - std::mem::replace(&mut at, failed)).as_secs_f64())
+        .collect();
+    // The waits are 1 to 2 s and 2 to 4 s, and the machine may be slow.
+    assert!(waits.len() == 2 && waits[0] < 3.8 && waits[1] < 7.0, "{waits:?}");
+    assert_eq!((discord.identifies(), discord.identifies_refused()), (3, 0));
+    let doctor = chorusctl(&home, ["doctor"]).stdout;
+    assert!(doctor.contains("47 of 50 left within 24 hours"), "{doctor}");
+    becomes(&daemon, DiscordState::Connected);
 }
 
 #[test]

@@ -133,6 +133,11 @@ fn resume(state: &mut State, id: u64, data: &Value) {
     if !has_valid_token(state, data) {
         return close_connection(state, id, 4004, "Authentication failed.");
     }
+    if state.resumes_to_fail > 0 {
+        state.resumes_to_fail -= 1;
+        state.failed_resumes.push(Instant::now());
+        return close_connection(state, id, 4000, "Unknown error.");
+    }
     let name = data["session_id"].as_str().unwrap_or_default().to_owned();
     let Some(session) = state.sessions.get_mut(&name) else { return send_invalid_session(state, id, false) };
     let seq = match data["seq"].as_u64() {
