@@ -74,6 +74,26 @@ fn the_button_that_restores_is_offered_where_everybody_may_press_it() {
 }
 
 #[test]
+fn the_button_that_restores_is_gone_once_somebody_else_was_heard_in_the_owners_server() {
+    let rig = Rig::new();
+    let room = restless(&rig, "maps");
+    let notice = |number: usize| {
+        rig.client().append("maps", &format!("Word {number}."));
+        room.wait_for("the notice", |messages| {
+            let mut notices = messages.iter().filter(|message| message.content.starts_with("Session saved:"));
+            notices.nth(number).cloned()
+        })
+    };
+    assert!(notice(0).button("Restore").is_some(), "the owner is alone with Chorus");
+    // Nobody tells of those who join; their first word does.
+    let otto = rig.guild.add_member("otto", &[], 0);
+    let offered = notice(1);
+    assert!(offered.button("Restore").is_some(), "Chorus does not know better yet");
+    assert!(otto.press_button(&offered, "Restore").response_with("may not do that").ephemeral);
+    assert!(notice(2).button("Restore").is_none());
+}
+
+#[test]
 fn a_crash_neither_loses_nor_doubles_a_notice() {
     let mut rig = Rig::new();
     let room = restless(&rig, "maps");

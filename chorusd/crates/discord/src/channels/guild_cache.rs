@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use chorus_base::sync::RwLock;
 use serenity::model::Permissions;
+use serenity::model::application::Interaction;
 use serenity::model::channel::{ChannelType, GuildChannel, PermissionOverwriteType};
 use serenity::model::event::Event;
 use serenity::model::guild::{Guild, Role};
@@ -95,6 +96,16 @@ impl GuildCache {
                     me.roles.clone_from(&event.roles);
                 }
             }
+            Event::MessageCreate(event) if event.message.webhook_id.is_none() => {
+                inner.observe_member(event.message.guild_id, event.message.author.id);
+            }
+            Event::InteractionCreate(event) => match &event.interaction {
+                Interaction::Command(command) | Interaction::Autocomplete(command) => {
+                    inner.observe_member(command.guild_id, command.user.id);
+                }
+                Interaction::Component(press) => inner.observe_member(press.guild_id, press.user.id),
+                _ => {}
+            },
             _ => {}
         }
         None
@@ -166,7 +177,7 @@ impl GuildCache {
             return false;
         };
         // Two members are Chorus and the owner, who may do everything. The count is 1 if it is not known, as after a
-        // resumed session.
+        // resumed session. Whoever joined since counts once they were observed.
         if guild.member_count == 2 {
             return true;
         }
@@ -217,6 +228,19 @@ impl GuildCache {
 }
 
 impl Inner {
+    /// Corrects the number of a guild's members if this one is neither its owner nor Chorus. Discord sends the number
+    /// with the guild; who joins later is told only to applications with the intent for members.
+    fn observe_member(&mut self, guild: Option<GuildId>, user: UserId) {
+        if self.own_user_id == Some(user) {
+            return;
+        }
+        if let Some(guild) = guild.and_then(|guild| self.guilds.get_mut(&guild))
+            && guild.owner_id != user
+        {
+            guild.member_count = guild.member_count.max(3);
+        }
+    }
+
     fn insert_channel(&mut self, channel: GuildChannel) {
         if let Some(guild) = self.guilds.get_mut(&channel.guild_id) {
             guild.channels.insert(channel.id, channel);
