@@ -35,6 +35,32 @@ fn chinese_and_japanese_are_read_sentence_by_sentence() {
 }
 
 #[test]
+fn a_message_is_searched_for_cues_once() {
+    let messages = stored(&[said("1", Role::User, "We decided to keep src/a.rs. It is pending, we think.")]);
+    let mut searches = 0;
+    let mut search = |stored: &StoredMessage| {
+        stored.finding_kinds(|stored| {
+            searches += 1;
+            detect_names(stored)
+        })
+    };
+    let kinds = search(&messages[0]);
+    assert!(kinds.files && kinds.decisions && kinds.tasks, "{kinds:?}");
+    // Neither the same message nor a copy of it is searched again.
+    assert_eq!([search(&messages[0]), search(&messages[0].clone())], [kinds, kinds]);
+    assert_eq!(searches, 1);
+    // What the search left with a message is used: nothing is found where it said that there is nothing.
+    let messages = stored(&[said("1", Role::User, "We decided to keep src/a.rs.")]);
+    messages[0].finding_kinds(|_| FindingKinds::default());
+    let found = collect_findings(&messages, &WorkingSet::default(), MAX_ITEMS_PER_KIND);
+    assert!(found.decisions.is_empty() && found.files_touched.is_empty(), "{found:?}");
+    // A search of the rules leaves its result, too.
+    let messages = stored(&[said("1", Role::User, "We decided to keep src/a.rs.")]);
+    let _ = collect_findings(&messages, &WorkingSet::default(), MAX_ITEMS_PER_KIND);
+    messages[0].finding_kinds(|_| panic!("it is searched again"));
+}
+
+#[test]
 fn what_was_looked_at_once_says_the_same_again() {
     let talk = [said("1", Role::User, "We decided. It is pending in src/a.rs, we think."), said("2", Role::User, "x")];
     let stored = stored(&talk);
