@@ -31,7 +31,7 @@ pub fn set_malloc_thresholds() {
 
 /// Does nothing: the allocator is not glibc's.
 #[cfg(not(target_env = "gnu"))]
-pub fn return_large_blocks() {}
+pub fn set_malloc_thresholds() {}
 
 /// Returns free memory to the system in a moment, once for all calls until then.
 pub fn schedule_trim(store: &Arc<Store>) {
@@ -55,4 +55,4 @@ fn trim_heap() {
 }
 
 #[cfg(not(target_env = "gnu"))]
-fn trim() {}
+fn trim_heap() {}
