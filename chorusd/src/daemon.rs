@@ -35,9 +35,9 @@ use chorus_engine::ops::Ops;
 use chorus_engine::ops::agent::AgentResolver;
 use chorus_engine::ops::agent::use_::CHOSEN_AGENT;
 use chorus_engine::ops::context_meter::ContextMeter;
+use chorus_engine::ops::daemon::DaemonState;
 use chorus_engine::ops::session::SessionReader;
 use chorus_engine::ops::settings::EffectiveConfig;
-use chorus_engine::ops::status::DaemonState;
 use chorus_engine::tasks::RecoveredTasks;
 use chorus_engine::tools::{ToolHost, ToolServices};
 use chorus_engine::usage::UsageTracker;
@@ -302,7 +302,7 @@ impl Daemon {
             save_and_clear_all(&ops).await;
         }
         tracing::info!(
-            version = ops::status::VERSION,
+            version = ops::daemon::VERSION,
             pid = std::process::id(),
             home = %places.home.display(),
             socket = %places.socket.display(),

@@ -54,8 +54,8 @@ pub(super) enum ToClient {
 routes! {
     // These change nothing, or they are done by somebody else once they are requested (an actor, a task): they may be dropped when
     // the client disconnects.
-    inline daemon::Hello => status::hello(home);
-    inline daemon::Status => status::status;
+    inline daemon::Hello => daemon::hello(home);
+    inline daemon::Status => daemon::status;
     inline agent::List => agent::list::list;
     inline agent::Show => agent::show::show;
     inline context::Show => context::show::show(agent_resolver, registry, context_meter, config);
@@ -81,7 +81,7 @@ routes! {
     inline tasks::Stop => tasks::stop::stop(agent_resolver, store.catalog.tasks, tasks);
     inline memory::List => memory::list::list(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline memory::Search => memory::search::search(agent_resolver, store.catalog.memories, store.catalog.sessions);
-    inline daemon::Stop => status::stop(daemon);
+    inline daemon::Stop => daemon::stop(daemon);
     inline context::Append => context::append::append(agent_resolver, registry, redactor, clock, config);
     inline context::Rewind => context::rewind::rewind(agent_resolver, registry);
     inline context::Pin => context::pin::pin(agent_resolver, registry);

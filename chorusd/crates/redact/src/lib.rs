@@ -34,7 +34,7 @@ mod matchers;
 mod matrix;
 mod normalized_text;
 mod own_secrets;
-mod pattern_list;
+mod pattern_types;
 mod patterns;
 mod redactor;
 mod scanner;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::alphabet::is_alnum;
-use super::patterns::{Pattern, PatternPart, PatternRule};
+use super::pattern_types::{Pattern, PatternPart, PatternRule};
 use super::view_text::ViewText;
 
 /// Largest size of a placeholder for a secret.

@@ -1,108 +1,322 @@
-//! Describes patterns of others' secrets: a prefix and what must follow it. `pattern_list` contains all of them.
+//! All kinds of secrets, as their issuers document them. Only patterns that ordinary text does not match are included.
+//! SECRETS.md has the same table, and a test compares the two.
 
-use super::alphabet::Alphabet;
-use super::matchers::Match;
-pub(crate) use super::pattern_list::PATTERNS;
-use super::view_text::ViewText;
+use super::alphabet::{
+    ALNUM, BASE32, BASE64, BASE64URL, BASE64URL_DOT, BASE64URL_PADDED, BEARER, COOKIE, DASHED, HEX, LETTERS, LOWER,
+    UPPER, WORD,
+};
+use super::pattern_types::PatternPart::Text;
+use super::pattern_types::{
+    Pattern, PatternPart, at_least, custom, custom_after, exact, exactly, parts, run, variable,
+};
+use super::{credentials, custom_matchers, headers, key_block};
 
-/// One form of a secret.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Pattern {
-    pub kind: &'static str,
-    pub prefix: &'static str,
-    pub rule: PatternRule,
-}
+const UUID: &[PatternPart] = &[
+    exactly(HEX, 8),
+    Text("-"),
+    exactly(HEX, 4),
+    Text("-"),
+    exactly(HEX, 4),
+    Text("-"),
+    exactly(HEX, 4),
+    Text("-"),
+    exactly(HEX, 12),
+];
 
-/// The rest of the secret after its prefix.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum PatternRule {
-    /// A single part. The prefix belongs to the secret.
-    Single(PatternPart),
-    /// Several parts.
-    Parts(&'static [PatternPart]),
-    /// A custom matcher.
-    Custom(MatchFn),
-    /// A custom matcher; the prefix is not part of the secret but shows that one follows.
-    CustomAfter(MatchFn),
-}
-
-/// A part of a secret.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum PatternPart {
-    /// Exactly this text.
-    Text(&'static str),
-    /// At least `least` and at most `most` bytes of an alphabet. `varies` means that those after the first `least` may
-    /// be on another line.
-    Run { of: Alphabet, least: usize, most: usize, varies: bool },
-}
-
-/// A matcher, called with the offset of the prefix and the kind.
-pub(crate) type MatchFn = fn(&ViewText<'_>, usize, &'static str) -> Match;
-
-impl Pattern {
-    /// Returns whether the prefix is part of the secret.
-    pub(crate) fn includes_prefix(&self) -> bool {
-        !matches!(self.rule, PatternRule::CustomAfter(_))
-    }
-
-    /// Returns the parts that follow the prefix, or none if a custom matcher handles it.
-    pub(crate) fn parts(&self) -> &[PatternPart] {
-        match &self.rule {
-            PatternRule::Single(part) => std::slice::from_ref(part),
-            PatternRule::Parts(parts) => parts,
-            PatternRule::Custom(_) | PatternRule::CustomAfter(_) => &[],
-        }
-    }
-
-    /// Returns whether the secret may end with `=`.
-    pub(crate) fn may_end_with_padding(&self) -> bool {
-        match self.parts().last() {
-            Some(PatternPart::Run { of, .. }) => (of.contains)(b'='),
-            _ => matches!(
-                self.kind,
-                "azure-key" | "bearer-token" | "basic-auth" | "npm-auth" | "docker-auth" | "authorization"
-            ),
-        }
-    }
-}
-
-/// A part of exactly `count` bytes.
-pub(crate) const fn exactly(of: Alphabet, count: usize) -> PatternPart {
-    PatternPart::Run { of, least: count, most: count, varies: false }
-}
-
-/// A part of at least `least` bytes.
-pub(crate) const fn at_least(of: Alphabet, least: usize) -> PatternPart {
-    PatternPart::Run { of, least, most: usize::MAX, varies: true }
-}
-
-/// A pattern that takes as many bytes as there are, at least `least`, which is the length that is issued today.
-pub(crate) const fn run(kind: &'static str, start: &'static str, of: Alphabet, least: usize) -> Pattern {
-    single(kind, start, PatternPart::Run { of, least, most: usize::MAX, varies: false })
-}
-
-/// A pattern that takes as many bytes as there are. The length varies; it is at least `least`.
-pub(crate) const fn variable(kind: &'static str, start: &'static str, of: Alphabet, least: usize) -> Pattern {
-    single(kind, start, PatternPart::Run { of, least, most: usize::MAX, varies: true })
-}
-
-/// A pattern of exactly `count` bytes.
-pub(crate) const fn exact(kind: &'static str, start: &'static str, of: Alphabet, count: usize) -> Pattern {
-    single(kind, start, exactly(of, count))
-}
-
-const fn single(kind: &'static str, start: &'static str, part: PatternPart) -> Pattern {
-    Pattern { kind, prefix: start, rule: PatternRule::Single(part) }
-}
-
-pub(crate) const fn parts(kind: &'static str, start: &'static str, parts: &'static [PatternPart]) -> Pattern {
-    Pattern { kind, prefix: start, rule: PatternRule::Parts(parts) }
-}
-
-pub(crate) const fn custom(kind: &'static str, start: &'static str, look: MatchFn) -> Pattern {
-    Pattern { kind, prefix: start, rule: PatternRule::Custom(look) }
-}
-
-pub(crate) const fn custom_after(kind: &'static str, start: &'static str, look: MatchFn) -> Pattern {
-    Pattern { kind, prefix: start, rule: PatternRule::CustomAfter(look) }
-}
+/// All patterns. Each prefix occurs once; the longest that fits is tried first.
+pub(crate) const PATTERNS: &[Pattern] = &[
+    // Clouds.
+    exact("aws-access-key", "AKIA", BASE32, 16),
+    exact("aws-access-key", "ASIA", BASE32, 16),
+    exact("aws-access-key", "ABIA", BASE32, 16),
+    exact("aws-access-key", "ACCA", BASE32, 16),
+    custom_after("aws-secret-key", "secret_access_key", credentials::assigned_secret),
+    custom_after("aws-secret-key", "SECRET_ACCESS_KEY", credentials::assigned_secret),
+    custom_after("aws-secret-key", "ecretAccessKey", credentials::assigned_secret),
+    custom_after("aws-session-token", "session_token", credentials::assigned_session),
+    custom_after("aws-session-token", "SESSION_TOKEN", credentials::assigned_session),
+    custom_after("aws-session-token", "essionToken", credentials::assigned_session),
+    variable("aws-bedrock-key", "ABSK", BASE64, 109),
+    variable("aws-bedrock-key", "bedrock-api-key-", BASE64, 40),
+    exact("google-key", "AIza", BASE64URL, 35),
+    variable("google-token", "ya29.", BASE64URL_DOT, 30),
+    run("google-secret", "GOCSPX-", BASE64URL, 28),
+    variable("google-token", "1//0", BASE64URL, 40),
+    custom_after("azure-key", "AccountKey=", credentials::azure_key),
+    custom_after("azure-key", "SharedAccessKey=", credentials::shared_key),
+    custom_after("azure-client-secret", "8Q~", custom_matchers::azure_client_secret),
+    custom_after("azure-client-secret", "7Q~", custom_matchers::azure_client_secret),
+    variable("alibaba-access-key", "LTAI", ALNUM, 12),
+    exact("digitalocean-token", "dop_v1_", HEX, 64),
+    exact("digitalocean-token", "doo_v1_", HEX, 64),
+    exact("digitalocean-token", "dor_v1_", HEX, 64),
+    parts("heroku-key", "HRKU-", UUID),
+    exact("heroku-key", "HRKU-AA", BASE64URL, 58),
+    exact("fly-token", "fo1_", BASE64URL, 43),
+    variable("fly-token", "fm1a_", BASE64, 100),
+    variable("fly-token", "fm1r_", BASE64, 100),
+    variable("fly-token", "fm2_", BASE64, 100),
+    parts("cloudflare-key", "v1.0-", &[exactly(HEX, 24), Text("-"), exactly(HEX, 146)]),
+    exact("cloudflare-key", "cfut_", ALNUM, 48),
+    exact("cloudflare-key", "cfat_", ALNUM, 48),
+    exact("cloudflare-key", "cfk_", ALNUM, 48),
+    exact("netlify-token", "nfp_", ALNUM, 36),
+    exact("netlify-token", "nfc_", ALNUM, 36),
+    exact("netlify-token", "nfo_", ALNUM, 36),
+    exact("netlify-token", "nfu_", ALNUM, 36),
+    exact("netlify-token", "nfb_", ALNUM, 36),
+    exact("vercel-token", "vcp_", BASE64URL, 56),
+    exact("vercel-token", "vci_", BASE64URL, 56),
+    exact("vercel-token", "vca_", BASE64URL, 56),
+    exact("vercel-token", "vcr_", BASE64URL, 56),
+    exact("vercel-token", "vck_", BASE64URL, 56),
+    parts("vercel-token", "vercel_blob_rw_", &[exactly(ALNUM, 16), Text("_"), exactly(ALNUM, 32)]),
+    exact("deno-token", "ddp_", ALNUM, 36),
+    exact("deno-token", "ddw_", ALNUM, 36),
+    exact("yandex-key", "AQVN", BASE64URL, 36),
+    exact("scalingo-token", "tk-us-", BASE64URL, 48),
+    exact("render-key", "rnd_", ALNUM, 32),
+    exact("openshift-token", "sha256~", BASE64URL, 43),
+    parts("databricks-token", "dapi", &[exactly(HEX, 32)]),
+    custom_after("terraform-token", ".atlasv1.", custom_matchers::terraform_token),
+    exact("pulumi-token", "pul-", HEX, 40),
+    variable("doppler-token", "dp.pt.", ALNUM, 40),
+    variable("doppler-token", "dp.st.", BASE64URL_DOT, 40),
+    variable("doppler-token", "dp.ct.", ALNUM, 40),
+    variable("doppler-token", "dp.sa.", ALNUM, 40),
+    variable("doppler-token", "dp.scim.", ALNUM, 40),
+    variable("doppler-token", "dp.audit.", ALNUM, 40),
+    variable("vault-token", "hvs.", BASE64URL, 80),
+    variable("vault-token", "hvb.", BASE64URL, 80),
+    variable("vault-token", "hvr.", BASE64URL, 80),
+    variable("onepassword-token", "ops_eyJ", BASE64, 200),
+    custom("onepassword-key", "A3-", custom_matchers::onepassword_key),
+    exact("infracost-key", "ico-", ALNUM, 32),
+    exact("prefect-key", "pnu_", ALNUM, 36),
+    exact("prefect-key", "pnb_", ALNUM, 36),
+    parts(
+        "harness-key",
+        "pat.",
+        &[exactly(BASE64URL, 22), Text("."), exactly(ALNUM, 24), Text("."), exactly(ALNUM, 20)],
+    ),
+    parts(
+        "harness-key",
+        "sat.",
+        &[exactly(BASE64URL, 22), Text("."), exactly(ALNUM, 24), Text("."), exactly(ALNUM, 20)],
+    ),
+    exact("octopus-key", "API-", UPPER, 26),
+    parts("defined-token", "dnkey-", &[exactly(LOWER, 26), Text("-"), exactly(LOWER, 52)]),
+    variable("tailscale-key", "tskey-", DASHED, 24),
+    exact("age-key", "AGE-SECRET-KEY-1", UPPER, 58),
+    // Code and packages.
+    run("github-token", "ghp_", ALNUM, 36),
+    run("github-token", "gho_", ALNUM, 36),
+    run("github-token", "ghu_", ALNUM, 36),
+    run("github-token", "ghs_", BASE64URL_DOT, 36),
+    run("github-token", "ghr_", ALNUM, 36),
+    parts("github-token", "github_pat_", &[exactly(ALNUM, 22), Text("_"), at_least(ALNUM, 40)]),
+    variable("gitlab-token", "glpat-", BASE64URL_DOT, 20),
+    variable("gitlab-token", "gldt-", BASE64URL_DOT, 20),
+    variable("gitlab-token", "glrt-", BASE64URL_DOT, 20),
+    variable("gitlab-token", "glrtr-", BASE64URL_DOT, 20),
+    variable("gitlab-token", "glptt-", BASE64URL_DOT, 20),
+    variable("gitlab-token", "glft-", BASE64URL_DOT, 20),
+    variable("gitlab-token", "glsoat-", BASE64URL_DOT, 20),
+    variable("gitlab-token", "glcbt-", BASE64URL_DOT, 20),
+    variable("gitlab-token", "glimt-", BASE64URL_DOT, 20),
+    variable("gitlab-token", "glagent-", BASE64URL_DOT, 20),
+    variable("gitlab-token", "gloas-", BASE64URL_DOT, 20),
+    variable("gitlab-token", "glffct-", BASE64URL_DOT, 20),
+    exact("gitlab-token", "GR1348941", BASE64URL, 20),
+    variable("bitbucket-token", "ATBB", ALNUM, 28),
+    variable("bitbucket-token", "ATCTT3", BEARER, 100),
+    variable("bitbucket-token", "BBDC-", BASE64, 40),
+    variable("atlassian-token", "ATATT3", BEARER, 100),
+    variable("trello-token", "ATTA", ALNUM, 60),
+    exact("npm-token", "npm_", ALNUM, 36),
+    variable("pypi-token", "pypi-Ag", BASE64URL, 60),
+    exact("rubygems-key", "rubygems_", HEX, 48),
+    exact("nuget-key", "oy2", LOWER, 43),
+    exact("clojars-token", "CLOJARS_", LOWER, 60),
+    variable("docker-token", "dckr_pat_", BASE64URL, 24),
+    variable("docker-token", "dckr_oat_", BASE64URL, 24),
+    exact("artifactory-key", "AKCp", ALNUM, 69),
+    exact("artifactory-token", "cmVmdGtu", ALNUM, 56),
+    parts("circleci-token", "CCIPAT_", &[exactly(ALNUM, 22), Text("_"), exactly(HEX, 40)]),
+    parts("circleci-token", "CCIPRJ_", &[exactly(ALNUM, 22), Text("_"), exactly(HEX, 40)]),
+    exact("buildkite-token", "bkua_", HEX, 40),
+    exact("sonar-token", "sqp_", HEX, 40),
+    exact("sonar-token", "squ_", HEX, 40),
+    exact("sonar-token", "sqa_", HEX, 40),
+    custom("sourcegraph-token", "sgp_", custom_matchers::sourcegraph_token),
+    exact("sourcegraph-token", "slk_", HEX, 64),
+    exact("figma-token", "figd_", BASE64URL, 40),
+    parts("postman-key", "PMAK-", &[exactly(HEX, 24), Text("-"), exactly(HEX, 34)]),
+    exact("linear-key", "lin_api_", ALNUM, 40),
+    exact("linear-key", "lin_oauth_", HEX, 64),
+    variable("linear-key", "lin_wh_", ALNUM, 32),
+    variable("notion-token", "ntn_", ALNUM, 40),
+    exact("notion-token", "secret_", ALNUM, 43),
+    parts("airtable-token", "pat", &[exactly(ALNUM, 14), Text("."), exactly(HEX, 64)]),
+    exact("contentful-token", "CFPAT-", BASE64URL, 43),
+    exact("frameio-token", "fio-u-", BASE64URL, 64),
+    exact("readme-key", "rdme_", LOWER, 70),
+    variable("typeform-token", "tfp_", BASE64URL_DOT, 40),
+    parts(
+        "jetbrains-token",
+        "perm:",
+        &[at_least(BASE64, 8), Text("."), at_least(BASE64, 4), Text("."), at_least(BASE64URL, 30)],
+    ),
+    parts("launchdarkly-key", "api-", UUID),
+    parts("launchdarkly-key", "sdk-", UUID),
+    // Data and monitoring.
+    exact("supabase-key", "sbp_", HEX, 40),
+    variable("supabase-key", "sb_secret_", BASE64URL, 28),
+    variable("planetscale-token", "pscale_tkn_", BASE64URL_PADDED, 32),
+    variable("planetscale-token", "pscale_oauth_", BASE64URL_PADDED, 32),
+    variable("planetscale-token", "pscale_pw_", BASE64URL_PADDED, 32),
+    exact("clickhouse-key", "4b1d", ALNUM, 38),
+    variable("pinecone-key", "pcsk_", WORD, 60),
+    variable("neon-key", "napi_", ALNUM, 60),
+    variable("mongodb-key", "mdb_sa_sk_", BASE64URL, 40),
+    run("grafana-token", "glsa_", WORD, 41),
+    variable("grafana-token", "glc_", BASE64, 32),
+    variable("sentry-token", "sntrys_", BEARER, 40),
+    exact("sentry-token", "sntryu_", HEX, 64),
+    exact("newrelic-key", "NRAK-", UPPER, 27),
+    exact("newrelic-key", "NRJS-", HEX, 19),
+    exact("newrelic-key", "NRBR-", HEX, 19),
+    variable("newrelic-key", "NRII-", BASE64URL, 25),
+    variable("newrelic-key", "NRIQ-", BASE64URL, 25),
+    exact("newrelic-key", "NRAA-", HEX, 27),
+    parts("dynatrace-token", "dt0c01.", &[exactly(UPPER, 24), Text("."), exactly(UPPER, 64)]),
+    parts("dynatrace-token", "dt0s01.", &[exactly(UPPER, 24), Text("."), exactly(UPPER, 64)]),
+    parts("dynatrace-token", "dt0s16.", &[exactly(UPPER, 24), Text("."), exactly(UPPER, 64)]),
+    variable("logfire-token", "pylf_v1_", WORD, 40),
+    variable("posthog-key", "phx_", ALNUM, 43),
+    exact("rootly-key", "rootly_", HEX, 64),
+    exact("apify-token", "apify_api_", ALNUM, 36),
+    exact("adafruit-key", "aio_", ALNUM, 28),
+    parts("flutterwave-key", "FLWSECK_TEST-", &[exactly(HEX, 32), Text("-X")]),
+    parts("flutterwave-key", "FLWSECK-", &[exactly(LOWER, 32), Text("-X")]),
+    // Payments and shops.
+    variable("stripe-key", "sk_live_", ALNUM, 16),
+    variable("stripe-key", "sk_test_", ALNUM, 16),
+    variable("stripe-key", "sk_prod_", ALNUM, 16),
+    variable("stripe-key", "rk_live_", ALNUM, 16),
+    variable("stripe-key", "rk_test_", ALNUM, 16),
+    variable("stripe-key", "rk_prod_", ALNUM, 16),
+    variable("webhook-secret", "whsec_", BASE64, 32),
+    exact("square-token", "EAAA", BASE64URL, 60),
+    exact("square-token", "sq0atp-", BASE64URL, 22),
+    exact("square-token", "sq0csp-", BASE64URL, 43),
+    run("shopify-token", "shpat_", HEX, 32),
+    run("shopify-token", "shpca_", HEX, 32),
+    run("shopify-token", "shppa_", HEX, 32),
+    run("shopify-token", "shpss_", HEX, 32),
+    exact("shippo-token", "shippo_live_", HEX, 40),
+    exact("shippo-token", "shippo_test_", HEX, 40),
+    exact("easypost-key", "EZAK", ALNUM, 54),
+    exact("easypost-key", "EZTK", ALNUM, 54),
+    exact("duffel-token", "duffel_live_", BASE64URL, 43),
+    exact("duffel-token", "duffel_test_", BASE64URL, 43),
+    parts("plaid-token", "access-sandbox-", UUID),
+    parts("plaid-token", "access-development-", UUID),
+    parts("plaid-token", "access-production-", UUID),
+    exact("ramp-secret", "ramp_sec_", ALNUM, 48),
+    exact("adobe-secret", "p8e-", HEX, 32),
+    variable("facebook-token", "EAAB", ALNUM, 100),
+    variable("facebook-token", "EAAC", ALNUM, 100),
+    variable("facebook-token", "EAAM", ALNUM, 100),
+    variable("salesforce-key", "3MVG9", BASE64URL_DOT, 80),
+    // Mail and messages.
+    variable("slack-token", "xoxb-", DASHED, 20),
+    variable("slack-token", "xoxp-", DASHED, 20),
+    variable("slack-token", "xoxa-", DASHED, 20),
+    variable("slack-token", "xoxr-", DASHED, 20),
+    variable("slack-token", "xoxs-", DASHED, 20),
+    variable("slack-token", "xoxo-", DASHED, 20),
+    variable("slack-token", "xoxc-", DASHED, 20),
+    variable("slack-token", "xoxd-", COOKIE, 20),
+    variable("slack-token", "xoxe-", DASHED, 20),
+    variable("slack-token", "xoxe.xoxb-", DASHED, 20),
+    variable("slack-token", "xoxe.xoxp-", DASHED, 20),
+    variable("slack-token", "xapp-", DASHED, 20),
+    custom_after("slack-webhook", "hooks.slack.com/", custom_matchers::slack_webhook),
+    custom_after("teams-webhook", ".webhook.office.com/webhookb2/", custom_matchers::teams_webhook),
+    custom_after("zapier-webhook", "hooks.zapier.com/hooks/catch/", custom_matchers::zapier_webhook),
+    exact("twilio-key", "SK", HEX, 32),
+    exact("mailgun-key", "key-", LOWER, 32),
+    exact("mailgun-key", "pubkey-", LOWER, 32),
+    parts("resend-key", "re_", &[exactly(ALNUM, 8), Text("_"), exactly(ALNUM, 24)]),
+    parts("sendgrid-key", "SG.", &[exactly(BASE64URL, 22), Text("."), exactly(BASE64URL, 43)]),
+    parts("brevo-key", "xkeysib-", &[exactly(HEX, 64), Text("-"), exactly(ALNUM, 16)]),
+    parts("brevo-key", "xsmtpsib-", &[exactly(HEX, 64), Text("-"), exactly(ALNUM, 16)]),
+    variable("mailersend-token", "mlsn.", HEX, 64),
+    parts("hubspot-token", "pat-na1-", UUID),
+    parts("hubspot-token", "pat-eu1-", UUID),
+    parts("hubspot-token", "pat-ap1-", UUID),
+    parts("mapbox-token", "sk.eyJ", &[at_least(BASE64URL, 40), Text("."), at_least(BASE64URL, 20)]),
+    custom("discord-token", "MD", custom_matchers::discord_token),
+    custom("discord-token", "MT", custom_matchers::discord_token),
+    custom("discord-token", "Mj", custom_matchers::discord_token),
+    custom("discord-token", "Mz", custom_matchers::discord_token),
+    custom("discord-token", "ND", custom_matchers::discord_token),
+    custom("discord-token", "NT", custom_matchers::discord_token),
+    custom("discord-token", "Nj", custom_matchers::discord_token),
+    custom("discord-token", "Nz", custom_matchers::discord_token),
+    custom("discord-token", "OD", custom_matchers::discord_token),
+    custom("discord-token", "OT", custom_matchers::discord_token),
+    variable("discord-token", "mfa.", BASE64URL, 60),
+    custom_after("discord-webhook", "/api/webhooks/", custom_matchers::discord_webhook),
+    custom_after("telegram-token", ":AA", custom_matchers::telegram_token),
+    // Models.
+    custom("api-key", "sk-", custom_matchers::dashed_key),
+    exact("huggingface-token", "hf_", ALNUM, 34),
+    exact("huggingface-token", "api_org_", LETTERS, 34),
+    run("groq-key", "gsk_", ALNUM, 52),
+    variable("xai-key", "xai-", WORD, 64),
+    variable("perplexity-key", "pplx-", ALNUM, 40),
+    exact("replicate-token", "r8_", BASE64URL, 37),
+    variable("nvidia-key", "nvapi-", BASE64URL, 60),
+    exact("tavily-key", "tvly-", ALNUM, 32),
+    exact("tavily-key", "tvly-dev-", BASE64URL, 32),
+    exact("tavily-key", "tvly-prod-", BASE64URL, 32),
+    parts("langsmith-key", "lsv2_pt_", &[exactly(HEX, 32), Text("_"), exactly(HEX, 10)]),
+    parts("langsmith-key", "lsv2_sk_", &[exactly(HEX, 32), Text("_"), exactly(HEX, 10)]),
+    exact("langsmith-key", "ls__", HEX, 32),
+    exact("elevenlabs-key", "sk_", HEX, 48),
+    exact("fireworks-key", "fw_", ALNUM, 24),
+    exact("firecrawl-key", "fc-", HEX, 32),
+    exact("cerebras-key", "csk-", LOWER, 48),
+    variable("jina-key", "jina_", BASE64URL, 40),
+    exact("voyage-key", "pa-", BASE64URL, 43),
+    exact("together-key", "tgp_v1_", BASE64URL, 43),
+    variable("runpod-key", "rpa_", ALNUM, 40),
+    parts("voiceflow-key", "VF.DM.", &[exactly(HEX, 24), Text("."), exactly(ALNUM, 16)]),
+    parts("intra42-secret", "s-s4t2ud-", &[exactly(HEX, 64)]),
+    parts("intra42-secret", "s-s4t2af-", &[exactly(HEX, 64)]),
+    // General.
+    custom("jwt", "eyJ", custom_matchers::jwt),
+    custom("private-key", "-----BEGIN ", key_block::private_key),
+    custom("private-key", "-----END ", key_block::headless_private_key),
+    custom_after("private-key", "Private-Lines: ", key_block::putty_private_key),
+    custom_after("url-password", "://", credentials::url_password),
+    custom_after("bearer-token", "Bearer", headers::bearer_token),
+    custom_after("bearer-token", "bearer", headers::bearer_token),
+    custom_after("bearer-token", "BEARER", headers::bearer_token),
+    custom_after("basic-auth", "Basic", headers::basic_auth),
+    custom_after("basic-auth", "basic", headers::basic_auth),
+    custom_after("authorization", "uthorization", headers::authorization),
+    custom_after("authorization", "UTHORIZATION", headers::authorization),
+    custom_after("npm-auth", "_auth", credentials::npm_auth),
+    custom_after("npm-auth", "_authToken", credentials::npm_auth),
+    custom_after("npm-auth", "_password", credentials::npm_auth),
+    custom_after("netrc-password", "password", credentials::netrc_password),
+    custom_after("docker-auth", "auth\"", headers::docker_auth),
+    custom_after("docker-auth", "auth\\\"", headers::docker_auth),
+    custom_after("pgpass-password", ":5432:", credentials::pgpass_password),
+    custom_after("pgpass-password", ":5433:", credentials::pgpass_password),
+    custom_after("pgpass-password", ":6432:", credentials::pgpass_password),
+    custom_after("pgpass-password", ":*:", credentials::pgpass_password),
+];

@@ -12,10 +12,10 @@ use serde_json::Value;
 use serenity::model::id::{ChannelId, GuildId};
 use uuid::Uuid;
 
-use super::confirmation::PendingCommand;
-use super::definitions::{
+use super::command_types::{
     Command, CommandOption, Completion, OptionKind, RESET_OPTION, Right, Subcommand, Subcommands, optional, required,
 };
+use super::confirmation::PendingCommand;
 use super::invocation::{Caller, Invocation};
 use super::response::Response;
 use super::text_format::{Redact as _, code_block, inline_code, inline_text, pluralize, truncate, warning_lines};

@@ -12,11 +12,11 @@ use chorus_proto::methods::continuation::{CompactParams, ResumeParams};
 use chorus_proto::{ErrorKind, Session};
 use uuid::Uuid;
 
-use super::command_rewrite::rewrite_commands;
-use super::confirmation::PendingCommand;
-use super::definitions::{
+use super::command_types::{
     AGENT_OPTION, Command, CommandOption, Completion, OptionKind, Right, Subcommand, Subcommands, optional, required,
 };
+use super::confirmation::PendingCommand;
+use super::hint_rewrite::rewrite_commands;
 use super::invocation::{Caller, Invocation};
 use super::response::Response;
 use super::text_format::{Redact as _, inline_code, inline_text, pluralize, session_title, truncate, warning_lines};

@@ -1,170 +1,136 @@
-//! Definitions of slash commands: their names, options and rights.
+//! The table of all slash commands. A command is defined beside the functions that run it.
 
-use chorus_base::error::Result;
-use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
-use serenity::model::Permissions;
+use super::command_types::{Command, Subcommand, Subcommands};
+use super::{agent, context, status_commands, settings, tasks};
 
-use super::invocation::Invocation;
-use super::response::Response;
+pub(super) static COMMANDS: &[Command] = &[
+    agent::COMMAND,
+    context::COMMAND,
+    settings::COMMAND,
+    tasks::COMMAND,
+    status_commands::STATUS,
+    status_commands::MODELS,
+    status_commands::APPROVALS,
+    status_commands::USAGE,
+    status_commands::PING,
+];
 
-/// A slash command, or a group of subcommands.
-#[derive(Debug)]
-pub(super) struct Command {
-    pub name: &'static str,
-    pub description: &'static str,
-    /// The permissions that a member needs to see the command. The right is checked again when the command runs.
-    pub default_permissions: Option<Permissions>,
-    pub subcommands: Subcommands,
+/// Finds a subcommand by the words of its command.
+pub(super) fn find_subcommand(command: &str, sub: Option<&str>) -> Option<&'static Subcommand> {
+    let command = COMMANDS.iter().find(|known| known.name == command)?;
+    match (&command.subcommands, sub) {
+        (Subcommands::One(action), None) => Some(action),
+        (Subcommands::Many(actions), Some(sub)) => actions.iter().find(|action| action.name == sub),
+        _ => None,
+    }
 }
 
-#[derive(Debug)]
-pub(super) enum Subcommands {
-    One(Subcommand),
-    Many(&'static [Subcommand]),
-}
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
 
-/// A subcommand, or a command that has none.
-#[derive(Debug)]
-pub(super) struct Subcommand {
-    /// The name behind that of the command; equal to it if the command has no subcommands.
-    pub name: &'static str,
-    pub description: &'static str,
-    pub run: Handler,
-    pub right: Right,
-    /// The response is shown only to the caller.
-    pub private: bool,
-    pub options: &'static [CommandOption],
-}
+    use serde_json::Value;
 
-/// The function that runs a subcommand.
-pub(super) type Handler = for<'c> fn(&'c Invocation) -> BoxFuture<'c, Result<Response>>;
+    use super::super::command_types::{OptionKind, Right};
+    use super::*;
 
-/// The right to use a command. To name another agent than the channel's own needs Manage Channels in addition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Right {
-    /// Everybody who sees the channel.
-    Read,
-    /// Manage Messages, or a role of `approvers`.
-    Change,
-    /// Manage Channels.
-    Channels,
-    /// Manage Server.
-    Server,
-}
+    /// Returns whether Discord accepts `name` as a name.
+    fn is_name(name: &str) -> bool {
+        (1..=32).contains(&name.len())
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'))
+    }
 
-/// An option of a command.
-#[derive(Debug)]
-pub(super) struct CommandOption {
-    pub name: &'static str,
-    pub description: &'static str,
-    pub kind: OptionKind,
-    pub required: bool,
-}
+    fn check(name: &str, description: &str) {
+        assert!(is_name(name), "{name}");
+        assert!((1..=100).contains(&description.chars().count()), "{name}: {description}");
+    }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OptionKind {
-    /// At most this many characters.
-    Text(u16),
-    /// A text with autocomplete.
-    Autocomplete(Completion),
-    /// One of these.
-    OneOf(&'static [&'static str]),
-    /// A whole number, at least this one.
-    Number(u32),
-    Bool,
-}
-
-/// What autocomplete suggests for an option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Completion {
-    Agents,
-    Sessions,
-    Models,
-    Profiles,
-    /// Values for the configuration key that is given in another option.
-    Values,
-}
-
-/// Defines an option that must be given.
-pub(super) const fn required(name: &'static str, description: &'static str, kind: OptionKind) -> CommandOption {
-    CommandOption { name, description, kind, required: true }
-}
-
-/// Defines an option that may be left out.
-pub(super) const fn optional(name: &'static str, description: &'static str, kind: OptionKind) -> CommandOption {
-    CommandOption { name, description, kind, required: false }
-}
-
-pub(super) const AGENT_OPTION: CommandOption =
-    optional("agent", "Another agent than this channel's", OptionKind::Autocomplete(Completion::Agents));
-pub(super) const RESET_OPTION: CommandOption = optional("reset", "Take back what was set here", OptionKind::Bool);
-
-/// Defines a command without subcommands that only reads.
-pub(super) const fn read_only_command(
-    name: &'static str,
-    description: &'static str,
-    options: &'static [CommandOption],
-    run: Handler,
-) -> Command {
-    let action = Subcommand { name, description, run, right: Right::Read, private: true, options };
-    Command { name, description, default_permissions: None, subcommands: Subcommands::One(action) }
-}
-
-/// Longest text of an option with autocomplete.
-const MAX_AUTOCOMPLETE_CHARS: u16 = 1000;
-
-impl Command {
-    #[cfg(test)]
-    pub(super) fn all_subcommands(&self) -> &[Subcommand] {
-        match &self.subcommands {
-            Subcommands::One(action) => std::slice::from_ref(action),
-            Subcommands::Many(actions) => actions,
+    #[test]
+    fn every_definition_is_within_discords_limits() {
+        assert!(COMMANDS.len() <= 100);
+        for command in COMMANDS {
+            check(command.name, command.description);
+            assert!(command.all_subcommands().len() <= 25);
+            let mut characters = command.name.len() + command.description.len();
+            for action in command.all_subcommands() {
+                check(action.name, action.description);
+                assert!(action.options.len() <= 25);
+                let names: HashSet<&str> = action.options.iter().map(|option| option.name).collect();
+                assert_eq!(names.len(), action.options.len(), "{} has an option twice", action.name);
+                // Required options come before optional ones.
+                assert!(action.options.is_sorted_by_key(|option| !option.required), "{}", action.name);
+                characters += action.name.len() + action.description.len();
+                for option in action.options {
+                    check(option.name, option.description);
+                    characters += option.name.len() + option.description.len();
+                    match option.kind {
+                        OptionKind::OneOf(words) => {
+                            assert!((1..=25).contains(&words.len()));
+                            assert!(words.iter().all(|word| (1..=100).contains(&word.len())));
+                            characters += words.iter().map(|word| 2 * word.len()).sum::<usize>();
+                        }
+                        OptionKind::Text(most) => assert!((1..=6000).contains(&most), "{}", option.name),
+                        OptionKind::Autocomplete(_) | OptionKind::Number(_) | OptionKind::Bool => {}
+                    }
+                }
+            }
+            assert!(characters <= 8000, "{} is too long", command.name);
         }
     }
 
-    /// Returns the definition for Discord's API. The command is available in guilds only, not in direct messages.
-    pub(super) fn to_json(&self) -> Value {
-        let options: Vec<Value> = match &self.subcommands {
-            Subcommands::One(action) => action.options.iter().map(CommandOption::to_json).collect(),
-            Subcommands::Many(actions) => actions.iter().map(Subcommand::to_json).collect(),
-        };
-        json!({
-            "name": self.name,
-            "type": 1,
-            "description": self.description,
-            "options": options,
-            "default_member_permissions": self.default_permissions.map(|permissions| permissions.bits().to_string()),
-            "contexts": [0],
-        })
-    }
-}
-
-impl Subcommand {
-    fn to_json(&self) -> Value {
-        let options: Vec<Value> = self.options.iter().map(CommandOption::to_json).collect();
-        json!({"name": self.name, "type": 1, "description": self.description, "options": options})
-    }
-}
-
-impl CommandOption {
-    fn to_json(&self) -> Value {
-        let mut body = json!({"name": self.name, "description": self.description, "required": self.required});
-        let more = match self.kind {
-            OptionKind::Text(most) => json!({"type": 3, "max_length": most}),
-            OptionKind::Autocomplete(_) => {
-                json!({"type": 3, "max_length": MAX_AUTOCOMPLETE_CHARS, "autocomplete": true})
+    #[test]
+    fn every_action_is_found_by_its_words() {
+        for command in COMMANDS {
+            let alone = matches!(command.subcommands, Subcommands::One(_));
+            for action in command.all_subcommands() {
+                let sub = (!alone).then_some(action.name);
+                let found = find_subcommand(command.name, sub).expect("the action");
+                assert!(std::ptr::eq(found, action), "{} {sub:?} twice", command.name);
             }
-            OptionKind::OneOf(words) => {
-                let choices: Vec<Value> = words.iter().map(|word| json!({"name": word, "value": word})).collect();
-                json!({"type": 3, "choices": choices})
-            }
-            OptionKind::Number(least) => json!({"type": 4, "min_value": least}),
-            OptionKind::Bool => json!({"type": 5}),
-        };
-        if let (Some(body), Value::Object(more)) = (body.as_object_mut(), more) {
-            body.extend(more);
         }
-        body
+        for (command, sub) in [("agent", None), ("agent", Some("x")), ("ping", Some("ping")), ("search", None)] {
+            assert!(find_subcommand(command, sub).is_none());
+        }
+    }
+
+    #[test]
+    fn commands_are_for_servers_and_settings_for_who_manages_them() {
+        let bodies: Vec<Value> = COMMANDS.iter().map(Command::to_json).collect();
+        assert!(bodies.iter().all(|body| body["contexts"] == serde_json::json!([0])));
+        let settings = bodies.iter().find(|body| body["name"] == "settings").unwrap();
+        assert_eq!(settings["default_member_permissions"], "32");
+        let save = bodies.iter().find(|body| body["name"] == "context").unwrap();
+        assert_eq!(save["options"][0]["options"][0]["max_length"], 1000);
+    }
+
+    #[test]
+    fn the_page_has_every_command_with_its_options_and_right() {
+        let page = include_str!("../../../../../docs/DISCORD.md");
+        for command in COMMANDS {
+            let alone = matches!(command.subcommands, Subcommands::One(_));
+            for action in command.all_subcommands() {
+                let mut words = format!("/{}", command.name);
+                if !alone {
+                    words.push_str(&format!(" {}", action.name));
+                }
+                for option in action.options {
+                    words.push_str(&if option.required {
+                        format!(" {}", option.name)
+                    } else {
+                        format!(" [{}]", option.name)
+                    });
+                }
+                let row = page.lines().find(|line| line.starts_with(&format!("| `{words}` |")));
+                let row = row.unwrap_or_else(|| panic!("docs/DISCORD.md has no row for `{words}`"));
+                let right = match action.right {
+                    Right::Read => "everybody",
+                    Right::Change => "change",
+                    Right::Channels => "Manage Channels",
+                    Right::Server => "Manage Server",
+                };
+                let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+                assert_eq!((cells[3], cells[4].starts_with("who asks")), (right, action.private), "{words}");
+            }
+        }
     }
 }

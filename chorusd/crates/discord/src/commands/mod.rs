@@ -3,19 +3,19 @@
 
 mod agent;
 mod autocomplete;
-mod command_rewrite;
-pub(crate) mod components;
+pub(crate) mod buttons;
+mod command_types;
+mod command_types;
 mod confirmation;
 mod context;
-mod definitions;
+mod hint_rewrite;
 mod history;
+mod interaction_sender;
 mod invocation;
-mod overview;
 mod registration;
-mod registry;
-mod respond;
 mod response;
 mod settings;
+mod status_commands;
 mod tasks;
 mod text_format;
 
@@ -32,14 +32,14 @@ use serenity::model::guild::Member;
 use serenity::model::id::{ChannelId, GuildId};
 use tokio::sync::{Mutex, Semaphore};
 
+use self::interaction_sender::{send_initial_response, send_outcome};
 use self::invocation::{Arguments, Caller, Invocation};
-use self::respond::{send_initial_response, send_outcome};
 use self::response::Response;
 use crate::app::DiscordApp;
 use crate::member::GuildMember;
 use crate::rest::interactions::{InitialResponse, InteractionRef};
-pub(crate) use command_rewrite::rewrite_commands;
-use definitions::Subcommand;
+use command_types::Subcommand;
+pub(crate) use hint_rewrite::rewrite_commands;
 pub(crate) use registration::{on_guild_joined, on_guild_left, on_ready, on_resumed};
 
 /// Sessions on a page of history.
@@ -87,7 +87,7 @@ pub(crate) fn handle_interaction(bridge: &Arc<DiscordApp>, interaction: Interact
     match interaction {
         Interaction::Command(command) => _ = tasks.spawn(run_command(bridge, command)),
         Interaction::Autocomplete(command) => _ = tasks.spawn(answer_autocomplete(bridge, command)),
-        Interaction::Component(pressed) => _ = tasks.spawn(components::handle_button(bridge, pressed)),
+        Interaction::Component(pressed) => _ = tasks.spawn(buttons::handle_button(bridge, pressed)),
         _ => {}
     }
 }
@@ -118,7 +118,7 @@ async fn run_command(bridge: Arc<DiscordApp>, command: CommandInteraction) {
         return;
     }
     let given = Arguments::from_data(&data);
-    let Some(action) = registry::find_subcommand(&data.name, given.subcommand.as_deref()) else {
+    let Some(action) = command_types::find_subcommand(&data.name, given.subcommand.as_deref()) else {
         let unknown = "Chorus does not know this command any more.\nHint: Discord shows the new ones in a moment.";
         send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(unknown.into())).await;
         return;
@@ -142,7 +142,7 @@ async fn run_command(bridge: Arc<DiscordApp>, command: CommandInteraction) {
     drop(room);
     if let Some(session) = summary_of {
         tokio::select! {
-            reply = context::wait_for_summary(&by, session) => if let Some(reply) = reply { respond::send_edit(&bridge, &way, &reply).await },
+            reply = context::wait_for_summary(&by, session) => if let Some(reply) = reply { interaction_sender::send_edit(&bridge, &way, &reply).await },
             () = bridge.stop.cancelled() => {}
         }
     }
@@ -182,7 +182,7 @@ async fn answer_autocomplete(bridge: Arc<DiscordApp>, command: CommandInteractio
     let given = Arguments::from_data(&data);
     let mut choices = Vec::new();
     if let (Ok(_), Some(action), Some(typed)) =
-        (&room, registry::find_subcommand(&data.name, given.subcommand.as_deref()), data.autocomplete())
+        (&room, command_types::find_subcommand(&data.name, given.subcommand.as_deref()), data.autocomplete())
     {
         let by = caller(&bridge, guild, channel_id, &member);
         choices = autocomplete::suggest_choices(&by, action, &given, typed.name, typed.value).await;

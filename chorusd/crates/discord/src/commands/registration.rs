@@ -12,8 +12,8 @@ use serenity::model::id::{ApplicationId, GuildId};
 use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 
-use super::definitions::Command;
-use super::registry::COMMANDS;
+use super::command_types::COMMANDS;
+use super::command_types::Command;
 use crate::app::DiscordApp;
 use crate::rest::RestError;
 

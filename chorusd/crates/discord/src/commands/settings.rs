@@ -8,8 +8,8 @@ use chorus_proto::methods::settings::{SetParams, Setting, ShowParams};
 use serde_json::Value;
 use serenity::model::Permissions;
 
-use super::command_rewrite::rewrite_commands;
-use super::definitions::{Command, Completion, OptionKind, RESET_OPTION, Right, Subcommand, Subcommands, optional};
+use super::command_types::{Command, Completion, OptionKind, RESET_OPTION, Right, Subcommand, Subcommands, optional};
+use super::hint_rewrite::rewrite_commands;
 use super::invocation::Invocation;
 use super::response::Response;
 use super::text_format::{code_block, inline_code, inline_text, pluralize};

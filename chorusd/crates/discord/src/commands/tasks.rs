@@ -6,7 +6,9 @@ use chorus_engine::ops::tasks::{list, show, stop};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::tasks::{ListParams, ShowParams, StopParams, Task};
 
-use super::definitions::{AGENT_OPTION, Command, CommandOption, OptionKind, Right, Subcommand, Subcommands, required};
+use super::command_types::{
+    AGENT_OPTION, Command, CommandOption, OptionKind, Right, Subcommand, Subcommands, required,
+};
 use super::invocation::Invocation;
 use super::response::Response;
 use super::text_format::{code_block, inline_code, inline_text, relative_time};

@@ -5,7 +5,7 @@ use chorus_proto::Session;
 use chorus_proto::visible_text::make_visible;
 use jiff::Timestamp;
 
-use super::command_rewrite::{mention_people, rewrite_commands};
+use super::hint_rewrite::{mention_people, rewrite_commands};
 use super::invocation::{Caller, Invocation};
 use crate::app::DiscordApp;
 

@@ -9,6 +9,7 @@ mod catalog_rebuild;
 pub mod catalog_sync;
 pub mod context;
 pub mod context_meter;
+pub mod daemon;
 pub mod discord;
 pub mod doctor;
 pub mod events;
@@ -24,7 +25,6 @@ pub mod send;
 pub mod session;
 pub mod settings;
 pub mod shown_history;
-pub mod status;
 pub mod tasks;
 pub mod tool_host;
 pub mod transfers;
@@ -79,7 +79,7 @@ pub struct Ops {
     pub config: Arc<Config>,
     pub effective_config: Arc<settings::EffectiveConfig>,
     pub home: PathBuf,
-    pub daemon: status::DaemonState,
+    pub daemon: daemon::DaemonState,
     /// Hold the write lock to delete a session or move an agent's directory. Hold the read lock to restore a session or
     /// write its file, so that it cannot be deleted meanwhile.
     pub sessions_lock: Arc<RwLock<()>>,

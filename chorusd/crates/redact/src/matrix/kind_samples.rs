@@ -4,7 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
 
 use super::super::alphabet::Alphabet;
-use super::super::patterns::{PATTERNS, PatternPart};
+use super::super::pattern_types::PatternPart;
+use super::super::patterns::PATTERNS;
 
 pub(crate) const ALNUM: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -344,7 +345,7 @@ pub(crate) fn samples() -> Vec<Sample> {
     all
 }
 
-fn ruled_of(shape: &super::super::patterns::Pattern, seed: u64) -> Sample {
+fn ruled_of(shape: &super::super::pattern_types::Pattern, seed: u64) -> Sample {
     ruled(shape.kind, shape.prefix, shape.parts(), seed)
 }
 

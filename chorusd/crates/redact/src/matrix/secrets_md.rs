@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::super::patterns::{PATTERNS, Pattern, PatternPart};
+use super::super::pattern_types::{Pattern, PatternPart};
+use super::super::patterns::PATTERNS;
 
 /// Describes in words what follows the prefix of `shape`.
 fn form(shape: &Pattern) -> String {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chorus_base::error::Result;
 use chorus_engine::ops::resolve::with_expected_agent;
-use chorus_engine::ops::{approvals, models, status, usage};
+use chorus_engine::ops::{approvals, daemon, models, usage};
 use chorus_proto::Agent;
 use chorus_proto::methods::approvals::ListParams;
 use chorus_proto::methods::daemon::StatusParams;
@@ -12,7 +12,7 @@ use chorus_proto::methods::models::{Discovery, ModelsParams};
 use chorus_proto::methods::usage::{UsageParams, UsageSums};
 
 use super::agent::agent_line;
-use super::definitions::{AGENT_OPTION, Command, OptionKind, optional, read_only_command};
+use super::command_types::{AGENT_OPTION, Command, OptionKind, optional, read_only_command};
 use super::invocation::Invocation;
 use super::response::{Button, MAX_MESSAGE_CHARS, Response, Style};
 use super::text_format::{Redact as _, code_block, inline_code, inline_text, pluralize, relative_time, truncate};
@@ -53,7 +53,7 @@ async fn status(call: &Invocation) -> Result<Response> {
     };
     let name = agent.as_ref().map(|agent| agent.settings.name.clone());
     let found = {
-        let work = status::status(by.ops(), StatusParams { agent: name.clone(), limit: Some(0) });
+        let work = daemon::status(by.ops(), StatusParams { agent: name.clone(), limit: Some(0) });
         match &agent {
             Some(agent) => with_expected_agent(agent.settings.id, work).await?,
             None => work.await?,
@@ -196,5 +196,5 @@ async fn usage(call: &Invocation) -> Result<Response> {
 }
 
 async fn ping(_: &Invocation) -> Result<Response> {
-    Ok(Response::new(format!("Chorus {} is there.", status::VERSION)))
+    Ok(Response::new(format!("Chorus {} is there.", daemon::VERSION)))
 }

@@ -8,10 +8,10 @@ use chorus_proto::ErrorKind;
 use serenity::model::application::ComponentInteraction;
 use uuid::Uuid;
 
+use super::command_types::Right;
 use super::confirmation::{ConfirmOutcome, PendingCommand};
-use super::definitions::Right;
+use super::interaction_sender::{send_edit, send_followup, send_initial_response};
 use super::invocation::Caller;
-use super::respond::{send_edit, send_followup, send_initial_response};
 use super::response::Response;
 use super::text_format::error_text;
 use super::{BUSY_TEXT, GUILDS_ONLY_TEXT, agent, caller, context, history, run_to_completion, with_roles};
