@@ -6,6 +6,7 @@ mod lock_race_tests;
 mod maintenance;
 mod repair;
 
+use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -46,6 +47,7 @@ use chorus_llm::Models;
 use chorus_proto::EventType;
 use chorus_proto::paths::{HOME_SOCKET, InstancePaths};
 use chorus_redact::Redactor;
+use chorus_runtime::SpawnTracked as _;
 use chorus_sandbox::Sandbox;
 use chorus_store::Store;
 use jiff::tz::TimeZone;
@@ -170,148 +172,160 @@ struct Daemon {
 
 impl Daemon {
     /// Opens the store and recovers the live contexts.
-    async fn start(
-        places: &InstancePaths,
+    fn start<'a>(
+        places: &'a InstancePaths,
         config: Config,
         clock: Clock,
-        (program, redactor): (&Path, Arc<Redactor>),
-    ) -> Result<Self> {
-        let started = Instant::now();
-        let (fatal, why) = (CancellationToken::new(), Arc::new(OnceLock::new()));
-        let on_fatal: chorus_store::OnFatal = {
-            let (fatal, why) = (fatal.clone(), why.clone());
-            Arc::new(move |failure| {
-                let _ = why.set(failure);
-                fatal.cancel();
-            })
-        };
-        let store = Arc::new(Store::open(&places.home, config.durability(), &on_fatal, clock.now(), redactor.clone())?);
-        let agents = Arc::new(AgentIndex::default());
-        let tasks = TaskTracker::new();
-        let heads = ops::agent::destroy::end_destroyed_contexts(&store, store.journal.live_contexts().await?).await?;
-        let (live, home) = (heads.len(), places.home.clone());
-        let models = Arc::new(Models::new(&config, &home, clock.clone(), redactor.clone()));
-        let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::system()));
-        let approvals = Approvals::new(store.clone(), clock.clone(), config.approval_timeout, redactor.clone());
-        let approvals = Arc::new(approvals);
-        let background_tasks = tasks::Tasks::new(store.clone(), clock.clone());
-        let sandbox = Arc::new(Sandbox::new(program, &home));
-        sandbox.hide_paths(hidden_paths(places, &config));
-        let tools = ToolServices::new(
-            store.clone(),
-            models.clone(),
-            clock.clone(),
-            approvals.clone(),
-            background_tasks.clone(),
-            sandbox.clone(),
-            redactor.clone(),
-        );
-        let sessions_lock = Arc::<tokio::sync::RwLock<()>>::default();
-        let summaries = Summaries::new(SummaryServices {
-            store: store.clone(),
-            models: models.clone(),
-            usage: usage.clone(),
-            redactor: redactor.clone(),
-            agents: agents.clone(),
-            clock: clock.clone(),
-            home: home.clone(),
-            sessions_lock: sessions_lock.clone(),
-            tasks: tasks.clone(),
-        });
-        let registry =
-            Registry::new(store.clone(), agents.clone(), home, summaries.clone(), tools.clone(), tasks.clone(), heads);
-        let config = Arc::new(config);
-        let effective_config = Arc::new(EffectiveConfig::load(store.catalog.settings.clone(), config.clone()).await?);
-        let discord = Arc::new(ops::discord::DiscordHandle::new(config.discord.is_configured()));
-        let context_meter = ContextMeter {
-            registry: registry.clone(),
-            memories: store.catalog.memories.clone(),
-            models: models.clone(),
-            usage: usage.clone(),
-        };
-        let agent_resolver = Arc::new(AgentResolver {
-            index: agents.clone(),
-            table: store.catalog.agents.clone(),
-            home: places.home.clone(),
-            config: effective_config.clone(),
-            approvals: approvals.clone(),
-            discord: discord.clone(),
-            lock: tokio::sync::Mutex::default(),
-        });
-        let sessions = SessionReader {
-            table: store.catalog.sessions.clone(),
-            agents: agent_resolver.clone(),
-            store: store.clone(),
-            history_numbers: ops::shown_history::HistoryNumbers::default(),
-        };
-        let started_at = clock.now();
-        let ops = Arc::new(Ops {
-            effective_config,
-            agent_resolver,
-            sessions,
-            context_meter,
-            store,
-            registry,
-            summaries,
-            approvals,
-            tasks: background_tasks,
-            sandbox,
-            git_locks: tools.git_locks.clone(),
-            redactor,
-            agents,
-            models,
-            usage,
-            clock,
-            config,
-            home: places.home.clone(),
-            daemon: DaemonState {
-                socket: socket::SocketPath::new(places.socket.clone()),
-                started_at,
-                started,
-                connections: AtomicU64::new(0),
-                stop: CancellationToken::new(),
-            },
-            sessions_lock,
-            running_tasks_sync: ops::tasks::RunningTasksSync::default(),
-            transfers: ops::transfers::AllTransfers::default(),
-            backups: ops::backup::Backups::default(),
-            session_overlaps: ops::session::diff::SessionOverlaps::default(),
-            export_positions: ops::session::export_offsets::ExportPositions::default(),
-            agent_message_limits: Arc::default(),
-            discord,
-        });
-        let outside: Arc<dyn ToolHost> = ops.clone();
-        let _ = tools.host.set(Arc::downgrade(&outside));
-        ops.tasks.set_host(Arc::downgrade(&(ops.clone() as Arc<dyn tasks::TaskHost>)));
-        let recovered = ops.tasks.recover().await?;
-        load_agents(&ops).await?;
-        // Before the scan of the directories: a directory that is moved back must be found by it.
-        if let Err(failure) = ops::trash::recovery::recover_unfinished(&ops).await {
-            tracing::error!(%failure, "moves into or out of the trash that were cut short are not settled");
-        }
-        ops::catalog_sync::sync_agents(&ops).await?;
-        // Before anything is written to the audit log: the anchor of its newest row is replaced by the next write.
-        if let Err(failure) = ops.store.record_lost_audits(ops.clock.now()).await {
-            tracing::warn!(%failure, "cannot tell whether the audit log is whole");
-        }
-        // An approval that cannot be closed now counts as denied nevertheless, since nobody waits for it.
-        if let Err(failure) = ops.approvals.deny_left_open().await {
-            tracing::warn!(%failure, "what was asked before the start cannot be closed");
-        }
-        if !ops.config.resume_on_start {
-            save_and_clear_all(&ops).await;
-        }
-        tracing::info!(
-            version = ops::daemon::VERSION,
-            pid = std::process::id(),
-            home = %places.home.display(),
-            socket = %places.socket.display(),
-            agents = ops.agents.names().len(),
-            live,
-            took = ?started.elapsed(),
-            "started"
-        );
-        Ok(Self { ops, tasks, recovered_tasks: recovered, fatal, fatal_error: why, on_fatal })
+        (program, redactor): (&'a Path, Arc<Redactor>),
+    ) -> BoxFuture<'a, Result<Self>> {
+        Box::pin(async move {
+            let started = Instant::now();
+            let (fatal, why) = (CancellationToken::new(), Arc::new(OnceLock::new()));
+            let on_fatal: chorus_store::OnFatal = {
+                let (fatal, why) = (fatal.clone(), why.clone());
+                Arc::new(move |failure| {
+                    let _ = why.set(failure);
+                    fatal.cancel();
+                })
+            };
+            let store =
+                Arc::new(Store::open(&places.home, config.durability(), &on_fatal, clock.now(), redactor.clone())?);
+            let agents = Arc::new(AgentIndex::default());
+            let tasks = TaskTracker::new();
+            let heads =
+                ops::agent::destroy::end_destroyed_contexts(&store, store.journal.live_contexts().await?).await?;
+            let (live, home) = (heads.len(), places.home.clone());
+            let models = Arc::new(Models::new(&config, &home, clock.clone(), redactor.clone()));
+            let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::system()));
+            let approvals = Approvals::new(store.clone(), clock.clone(), config.approval_timeout, redactor.clone());
+            let approvals = Arc::new(approvals);
+            let background_tasks = tasks::Tasks::new(store.clone(), clock.clone());
+            let sandbox = Arc::new(Sandbox::new(program, &home));
+            sandbox.hide_paths(hidden_paths(places, &config));
+            let tools = ToolServices::new(
+                store.clone(),
+                models.clone(),
+                clock.clone(),
+                approvals.clone(),
+                background_tasks.clone(),
+                sandbox.clone(),
+                redactor.clone(),
+            );
+            let sessions_lock = Arc::<tokio::sync::RwLock<()>>::default();
+            let summaries = Summaries::new(SummaryServices {
+                store: store.clone(),
+                models: models.clone(),
+                usage: usage.clone(),
+                redactor: redactor.clone(),
+                agents: agents.clone(),
+                clock: clock.clone(),
+                home: home.clone(),
+                sessions_lock: sessions_lock.clone(),
+                tasks: tasks.clone(),
+            });
+            let registry = Registry::new(
+                store.clone(),
+                agents.clone(),
+                home,
+                summaries.clone(),
+                tools.clone(),
+                tasks.clone(),
+                heads,
+            );
+            let config = Arc::new(config);
+            let effective_config =
+                Arc::new(EffectiveConfig::load(store.catalog.settings.clone(), config.clone()).await?);
+            let discord = Arc::new(ops::discord::DiscordHandle::new(config.discord.is_configured()));
+            let context_meter = ContextMeter {
+                registry: registry.clone(),
+                memories: store.catalog.memories.clone(),
+                models: models.clone(),
+                usage: usage.clone(),
+            };
+            let agent_resolver = Arc::new(AgentResolver {
+                index: agents.clone(),
+                table: store.catalog.agents.clone(),
+                home: places.home.clone(),
+                config: effective_config.clone(),
+                approvals: approvals.clone(),
+                discord: discord.clone(),
+                lock: tokio::sync::Mutex::default(),
+            });
+            let sessions = SessionReader {
+                table: store.catalog.sessions.clone(),
+                agents: agent_resolver.clone(),
+                store: store.clone(),
+                history_numbers: ops::shown_history::HistoryNumbers::default(),
+            };
+            let started_at = clock.now();
+            let ops = Arc::new(Ops {
+                effective_config,
+                agent_resolver,
+                sessions,
+                context_meter,
+                store,
+                registry,
+                summaries,
+                approvals,
+                tasks: background_tasks,
+                sandbox,
+                git_locks: tools.git_locks.clone(),
+                redactor,
+                agents,
+                models,
+                usage,
+                clock,
+                config,
+                home: places.home.clone(),
+                daemon: DaemonState {
+                    socket: socket::SocketPath::new(places.socket.clone()),
+                    started_at,
+                    started,
+                    connections: AtomicU64::new(0),
+                    stop: CancellationToken::new(),
+                },
+                sessions_lock,
+                running_tasks_sync: ops::tasks::RunningTasksSync::default(),
+                transfers: ops::transfers::AllTransfers::default(),
+                backups: ops::backup::Backups::default(),
+                session_overlaps: ops::session::diff::SessionOverlaps::default(),
+                export_positions: ops::session::export_offsets::ExportPositions::default(),
+                agent_message_limits: Arc::default(),
+                discord,
+            });
+            let outside: Arc<dyn ToolHost> = ops.clone();
+            let _ = tools.host.set(Arc::downgrade(&outside));
+            ops.tasks.set_host(Arc::downgrade(&(ops.clone() as Arc<dyn tasks::TaskHost>)));
+            let recovered = ops.tasks.recover().await?;
+            load_agents(&ops).await?;
+            // Before the scan of the directories: a directory that is moved back must be found by it.
+            if let Err(failure) = ops::trash::recovery::recover_unfinished(&ops).await {
+                tracing::error!(%failure, "moves into or out of the trash that were cut short are not settled");
+            }
+            ops::catalog_sync::sync_agents(&ops).await?;
+            // Before anything is written to the audit log: the anchor of its newest row is replaced by the next write.
+            if let Err(failure) = ops.store.record_lost_audits(ops.clock.now()).await {
+                tracing::warn!(%failure, "cannot tell whether the audit log is whole");
+            }
+            // An approval that cannot be closed now counts as denied nevertheless, since nobody waits for it.
+            if let Err(failure) = ops.approvals.deny_left_open().await {
+                tracing::warn!(%failure, "what was asked before the start cannot be closed");
+            }
+            if !ops.config.resume_on_start {
+                save_and_clear_all(&ops).await;
+            }
+            tracing::info!(
+                version = ops::daemon::VERSION,
+                pid = std::process::id(),
+                home = %places.home.display(),
+                socket = %places.socket.display(),
+                agents = ops.agents.names().len(),
+                live,
+                took = ?started.elapsed(),
+                "started"
+            );
+            Ok(Self { ops, tasks, recovered_tasks: recovered, fatal, fatal_error: why, on_fatal })
+        })
     }
 
     /// Serves connections until a signal, a request or a storage failure ends the daemon, then stops in order. `asked`
@@ -337,24 +351,24 @@ impl Daemon {
         let listening = bound.listen()?;
         let accepting = {
             let server = server.clone();
-            tokio::spawn(async move { server.accept(listening, sockets).await })
+            chorus_runtime::spawn(async move { server.accept(listening, sockets).await })
         };
         ready();
         systemd_notify::notify_ready(&format!("{} agents", self.ops.agents.names().len()));
         if let Some(limit) = systemd_notify::watchdog_timeout() {
             let ops = self.ops.clone();
-            self.tasks.spawn(systemd_notify::run_watchdog(limit, move || ops.store.journal.ping()));
+            self.tasks.spawn_tracked(systemd_notify::run_watchdog(limit, move || ops.store.journal.ping()));
         }
-        self.tasks.spawn(expiry::run(self.ops.registry.clone(), stop.clone()));
-        self.tasks.spawn(eviction::run(self.ops.registry.clone(), stop.clone()));
-        self.tasks.spawn(self.ops.summaries.clone().run_timers());
-        self.tasks.spawn(run_maintenance(self.ops.clone(), stop.clone()));
-        self.tasks.spawn(ops::tasks::running_tasks_sync::run(self.ops.clone(), stop.clone()));
-        self.tasks.spawn(announce_recovered_tasks(self.ops.clone(), std::mem::take(&mut self.recovered_tasks)));
+        self.tasks.spawn_tracked(expiry::run(self.ops.registry.clone(), stop.clone()));
+        self.tasks.spawn_tracked(eviction::run(self.ops.registry.clone(), stop.clone()));
+        self.tasks.spawn_tracked(self.ops.summaries.clone().run_timers());
+        self.tasks.spawn_tracked(run_maintenance(self.ops.clone(), stop.clone()));
+        self.tasks.spawn_tracked(ops::tasks::running_tasks_sync::run(self.ops.clone(), stop.clone()));
+        self.tasks.spawn_tracked(announce_recovered_tasks(self.ops.clone(), std::mem::take(&mut self.recovered_tasks)));
         let registry = self.ops.registry.clone();
-        self.tasks.spawn(async move { registry.close_open_turns().await });
+        self.tasks.spawn_tracked(async move { registry.close_open_turns().await });
         let models = self.ops.models.clone();
-        self.tasks.spawn(async move { models.discover().await });
+        self.tasks.spawn_tracked(async move { models.discover().await });
         let discord = Discord::start(&self.ops);
         tokio::select! {
             Some(signal) = stops.recv() => tracing::info!(signal, "stopping"),
@@ -366,18 +380,18 @@ impl Daemon {
         self.ops.registry.emit_event(EventType::DaemonStopping, None, json!({}));
         // The store needs time after Discord.
         let discord_until = Moment::now() + self.ops.config.stop_timeout.mul_f64(0.7);
-        let discord = tokio::spawn(async move { discord.stop(discord_until).await });
+        let discord = chorus_runtime::spawn(async move { discord.stop(discord_until).await });
         unclean_stop::set_marker(&self.ops.home);
         watch.stop();
         stop.cancel();
         // Not awaited: one busy agent must not delay the others.
-        tokio::spawn({
+        chorus_runtime::spawn({
             let registry = self.ops.registry.clone();
             async move { registry.end_turns().await }
         });
         self.ops.summaries.stop();
         let in_background = self.ops.tasks.clone();
-        let ending = tokio::spawn({
+        let ending = chorus_runtime::spawn({
             let ops = self.ops.clone();
             async move {
                 let ended = ops.tasks.close().await;

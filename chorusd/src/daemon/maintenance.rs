@@ -51,9 +51,9 @@ pub(super) async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
             unclean_stop::clear_marker(&ops.home);
         }
     }
-    tokio::spawn(ops.summaries.clone().backfill());
+    chorus_runtime::spawn(ops.summaries.clone().backfill());
     // After the scan as well, since a session that it finds counts as used now.
-    tokio::spawn(ops::session::expire::run_daily(ops.clone(), stop));
+    chorus_runtime::spawn(ops::session::expire::run_daily(ops.clone(), stop));
     if ops.config.durability == DurabilityMode::Interval {
         let mut interval = tokio::time::interval(ops.config.autosave_interval);
         loop {

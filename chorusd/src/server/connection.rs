@@ -38,28 +38,36 @@ const MAX_READ_BYTES: usize = 64 << 10;
 
 /// Serves one client until it closes, breaks the framing, or `stop` is cancelled. `room` is the byte budget that all
 /// connections share.
-pub(super) async fn serve(stream: Stream, ops: Arc<Ops>, connection: u64, room: FrameBudget, stop: CancellationToken) {
-    let socket = match into_async_fd(stream) {
-        Ok(socket) => socket,
-        Err(e) => return tracing::warn!(connection, "a connection cannot be served: {e}"),
-    };
-    let line = Arc::new(ClientWriter::new(socket.get_ref().clone()));
-    let (to_client, for_client) = mpsc::channel(16);
-    let caller = ClientHandle { connection, writer: line.clone(), to_client };
-    let mut connection = Connection {
-        codec: FrameCodec::new(ops.config.max_frame),
-        incoming_frame: IncomingFrame::new(room, ops.config.frame_timeout),
-        received: BytesMut::new(),
-        running: FuturesUnordered::new(),
-        for_client,
-        subscription: None,
-        writer: line,
-        ops: ops.clone(),
-        caller,
-    };
-    if let Err(e) = connection.run(&socket, stop).await {
-        tracing::debug!(connection = connection.caller.connection, "connection ended: {e}");
-    }
+pub(super) fn serve(
+    stream: Stream,
+    ops: Arc<Ops>,
+    connection: u64,
+    room: FrameBudget,
+    stop: CancellationToken,
+) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        let socket = match into_async_fd(stream) {
+            Ok(socket) => socket,
+            Err(e) => return tracing::warn!(connection, "a connection cannot be served: {e}"),
+        };
+        let line = Arc::new(ClientWriter::new(socket.get_ref().clone()));
+        let (to_client, for_client) = mpsc::channel(16);
+        let caller = ClientHandle { connection, writer: line.clone(), to_client };
+        let mut connection = Connection {
+            codec: FrameCodec::new(ops.config.max_frame),
+            incoming_frame: IncomingFrame::new(room, ops.config.frame_timeout),
+            received: BytesMut::new(),
+            running: FuturesUnordered::new(),
+            for_client,
+            subscription: None,
+            writer: line,
+            ops: ops.clone(),
+            caller,
+        };
+        if let Err(e) = connection.run(&socket, stop).await {
+            tracing::debug!(connection = connection.caller.connection, "connection ended: {e}");
+        }
+    })
 }
 
 struct Connection {

@@ -9,6 +9,7 @@ use chorus_engine::lifecycle::malloc_trim;
 use chorus_engine::lifecycle::socket::{BoundSocket, SocketFile};
 use chorus_engine::ops::Ops;
 use chorus_proto::{ErrorKind, RpcError};
+use chorus_runtime::SpawnTracked as _;
 use interprocess::local_socket::tokio::{Listener, Stream};
 use interprocess::local_socket::traits::StreamCommon as _;
 use interprocess::local_socket::traits::tokio::Listener as _;
@@ -75,17 +76,17 @@ impl Server {
             next += 1;
             if let Err(failure) = check_peer(&stream) {
                 tracing::warn!(%failure, "a connection was refused");
-                self.connections.spawn(refuse_connection(stream, failure));
+                self.connections.spawn_tracked(refuse_connection(stream, failure));
                 continue;
             }
             let Ok(permit) = permits.clone().try_acquire_owned() else {
                 let failure =
                     Error::new(ErrorKind::Busy, "too many connections").hint("close some, or raise max_connections");
-                self.connections.spawn(refuse_connection(stream, failure));
+                self.connections.spawn_tracked(refuse_connection(stream, failure));
                 continue;
             };
             let (ops, room, stop, most) = (self.ops.clone(), room.clone(), self.stop.clone(), most.clone());
-            self.connections.spawn(async move {
+            self.connections.spawn_tracked(async move {
                 most.fetch_max(ops.daemon.connections.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
                 serve(stream, ops.clone(), next, room, stop).await;
                 let left = ops.daemon.connections.fetch_sub(1, Ordering::Relaxed) - 1;

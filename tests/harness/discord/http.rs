@@ -65,7 +65,7 @@ impl HttpResponse {
 /// Accepts connections for ever.
 pub async fn accept_connections(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((stream, _)) = listener.accept().await {
-        tokio::spawn(serve_connection(stream, shared.clone()));
+        chorus_runtime::spawn(serve_connection(stream, shared.clone()));
     }
 }
 

@@ -42,7 +42,7 @@ impl DiscordApp {
     pub async fn new(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) -> Option<Self> {
         let config = ops.config.discord.clone();
         let stopping = stop.clone();
-        let made = tokio::task::spawn_blocking(move || {
+        let made = chorus_runtime::spawn_blocking(move || {
             let Some(token) = config.read_token()? else { return Ok(None) };
             let rest = RestClient::new(&config, &token, stopping).map_err(|e| e.to_string())?;
             Ok::<_, String>(Some((token, rest, Inbound::new(&config)?)))

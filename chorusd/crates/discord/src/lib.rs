@@ -23,6 +23,7 @@ mod urls;
 use std::sync::Arc;
 
 use chorus_engine::ops::Ops;
+use chorus_runtime::SpawnTracked as _;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -46,7 +47,7 @@ impl Discord {
     #[must_use]
     pub fn start(ops: &Arc<Ops>) -> Self {
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        tasks.spawn(run(ops.clone(), stop.clone(), tasks.clone()));
+        tasks.spawn_tracked(run(ops.clone(), stop.clone(), tasks.clone()));
         tasks.close();
         Self { stop, tasks }
     }

@@ -1,6 +1,7 @@
 //! Discovery of models: asks every provider for its list, and probes the default ports on this machine if that is
 //! configured. Makes no paid calls.
 
+use futures_util::future::BoxFuture;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -135,19 +136,25 @@ async fn probe_local(models: &Models, local: &LocalServer) -> Option<ProviderMod
     })
 }
 
-async fn list_models(models: &Models, provider: &Provider, patience: Duration) -> Result<Vec<ModelInfo>, CallError> {
-    let (transport, key) = models.connect(provider).await?;
-    let limits = CallLimits { total: patience.min(provider.limits.total), ..provider.limits };
-    let listed = fetch_pages(&transport, provider, key.as_ref(), limits).await;
-    // A server may echo the key, in an error or in the list.
-    let mut found = listed.map_err(|error| match &key {
-        Some(key) => CallError { message: key.scrub(&error.message), ..error },
-        None => error,
-    })?;
-    // Servers on this machine answer immediately.
-    let limits = CallLimits { total: LOCAL_TIMEOUT.min(limits.total), ..limits };
-    local_context_length::fill_context_lengths(models, provider, &mut found, limits).await;
-    Ok(found)
+fn list_models<'a>(
+    models: &'a Models,
+    provider: &'a Provider,
+    patience: Duration,
+) -> BoxFuture<'a, Result<Vec<ModelInfo>, CallError>> {
+    Box::pin(async move {
+        let (transport, key) = models.connect(provider).await?;
+        let limits = CallLimits { total: patience.min(provider.limits.total), ..provider.limits };
+        let listed = fetch_pages(&transport, provider, key.as_ref(), limits).await;
+        // A server may echo the key, in an error or in the list.
+        let mut found = listed.map_err(|error| match &key {
+            Some(key) => CallError { message: key.scrub(&error.message), ..error },
+            None => error,
+        })?;
+        // Servers on this machine answer immediately.
+        let limits = CallLimits { total: LOCAL_TIMEOUT.min(limits.total), ..limits };
+        local_context_length::fill_context_lengths(models, provider, &mut found, limits).await;
+        Ok(found)
+    })
 }
 
 async fn fetch_pages(

@@ -1,5 +1,6 @@
 //! The public interface of the part: lists models and calls them.
 
+use futures_util::future::BoxFuture;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -215,50 +216,54 @@ impl Models {
         self.policy.retry_delay(error, 1, (self.chance)())
     }
 
-    async fn call_with_policy(
-        &self,
+    fn call_with_policy<'a>(
+        &'a self,
         policy: RetryPolicy,
-        target: &ModelRef,
-        request: &ModelRequest,
-        hear: StreamListener<'_>,
+        target: &'a ModelRef,
+        request: &'a ModelRequest,
+        hear: StreamListener<'a>,
         cancel: CancellationToken,
-    ) -> Result<Reply, CallError> {
-        let provider = self.provider(&target.provider).ok_or_else(|| {
-            CallError::new(ErrorClass::NotFound, format!("there is no provider {:?}", target.provider))
-                .hint("`chorusctl models` lists what there is")
-        })?;
-        let (transport, key) = self.connect(&provider).await?;
-        let request = &*cap_max_tokens(request, provider.max_output_tokens);
-        let call = ModelCall {
-            transport,
-            provider: &provider,
-            key,
-            model: &target.model,
-            request,
-            hear,
-            policy,
-            chance: &self.chance,
-            clock: &self.clock,
-            redactor: &self.redactor,
-        };
-        let mut reply = match call.run(providers::protocol(provider.kind), &cancel).await {
-            Ok(reply) => reply,
-            Err(mut error) => {
-                if let (Some(usage), Some(price)) = (&mut error.usage, self.price(target)) {
-                    usage.cost_usd = usage.cost_usd.or_else(|| Some(super::reply::calculate_cost(&price, usage, None)));
+    ) -> BoxFuture<'a, Result<Reply, CallError>> {
+        Box::pin(async move {
+            let provider = self.provider(&target.provider).ok_or_else(|| {
+                CallError::new(ErrorClass::NotFound, format!("there is no provider {:?}", target.provider))
+                    .hint("`chorusctl models` lists what there is")
+            })?;
+            let (transport, key) = self.connect(&provider).await?;
+            let request = &*cap_max_tokens(request, provider.max_output_tokens);
+            let call = ModelCall {
+                transport,
+                provider: &provider,
+                key,
+                model: &target.model,
+                request,
+                hear,
+                policy,
+                chance: &self.chance,
+                clock: &self.clock,
+                redactor: &self.redactor,
+            };
+            let mut reply = match call.run(providers::protocol(provider.kind), &cancel).await {
+                Ok(reply) => reply,
+                Err(mut error) => {
+                    if let (Some(usage), Some(price)) = (&mut error.usage, self.price(target)) {
+                        usage.cost_usd =
+                            usage.cost_usd.or_else(|| Some(super::reply::calculate_cost(&price, usage, None)));
+                    }
+                    return Err(error);
                 }
-                return Err(error);
+            };
+            // The cost that a provider reports for this call is better than its price list, but a configured price has
+            // precedence.
+            let told = reply.usage.cost_usd.is_some() && !self.prices.contains_key(&target.to_string());
+            // Without token counts the cost is unknown here; the usage accounting estimates it.
+            let counted = reply.usage.input_tokens.is_some() || reply.usage.output_tokens.is_some();
+            if let Some(price) = self.price(target).filter(|_| !told && counted) {
+                reply.usage.cost_usd =
+                    Some(super::reply::calculate_cost(&price, &reply.usage, reply.cache_write_tokens));
             }
-        };
-        // The cost that a provider reports for this call is better than its price list, but a configured price has
-        // precedence.
-        let told = reply.usage.cost_usd.is_some() && !self.prices.contains_key(&target.to_string());
-        // Without token counts the cost is unknown here; the usage accounting estimates it.
-        let counted = reply.usage.input_tokens.is_some() || reply.usage.output_tokens.is_some();
-        if let Some(price) = self.price(target).filter(|_| !told && counted) {
-            reply.usage.cost_usd = Some(super::reply::calculate_cost(&price, &reply.usage, reply.cache_write_tokens));
-        }
-        Ok(reply)
+            Ok(reply)
+        })
     }
 
     /// Returns the context length of a model, in tokens of prompt and reply together, if it is known.
@@ -384,7 +389,7 @@ impl Models {
         self.catalog.write().clone_from(&found);
         self.learned.clear();
         let (file, kept) = (self.file.clone(), found.clone());
-        let written = tokio::task::spawn_blocking(move || discovery::save_catalog(&file, &kept)).await;
+        let written = chorus_runtime::spawn_blocking(move || discovery::save_catalog(&file, &kept)).await;
         if let Ok(Err(e)) = written {
             tracing::warn!("{MODEL_CATALOG_FILE} cannot be written: {e}");
         }
@@ -428,7 +433,7 @@ impl Models {
         let known = self.clients.lock().get(&kind).cloned();
         let at = provider.clone();
         // Run on the blocking pool: the key may be in a file, and building a client reads the system's certificates.
-        let made = tokio::task::spawn_blocking(move || {
+        let made = chorus_runtime::spawn_blocking(move || {
             let key = api_key::read_key(&at)?;
             let client = known.map_or_else(|| transport::build_client(kind), Ok)?;
             Ok((client, key))

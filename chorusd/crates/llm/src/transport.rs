@@ -160,7 +160,7 @@ impl HttpResponse {
 
     /// Reads the last bytes of a complete response in the background, so that the connection can be reused.
     pub(crate) fn drain_in_background(mut self) {
-        tokio::spawn(async move {
+        chorus_runtime::spawn(async move {
             let end = async { while let Ok(Some(_)) = self.response.chunk().await {} };
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, end).await;
         });

@@ -58,8 +58,8 @@ impl RootOnlyFiles {
         });
         if begins {
             let found = self.scan.clone();
-            tokio::spawn(async move {
-                let looked = tokio::task::spawn_blocking(look).await;
+            chorus_runtime::spawn(async move {
+                let looked = chorus_runtime::spawn_blocking(look).await;
                 let looked =
                     looked.inspect_err(|e| tracing::error!("what only root could read was not looked for: {e}"));
                 found.send_modify(|found| {

@@ -271,7 +271,7 @@ impl DbThread {
     pub(crate) async fn close(&self) {
         let (reply, done) = oneshot::channel();
         let queue = self.queue.clone();
-        let sent = tokio::task::spawn_blocking(move || queue.send(Message::Close(reply)).is_ok()).await;
+        let sent = chorus_runtime::spawn_blocking(move || queue.send(Message::Close(reply)).is_ok()).await;
         if matches!(sent, Ok(true)) {
             let _ = done.await;
         }

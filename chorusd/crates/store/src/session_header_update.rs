@@ -1,5 +1,6 @@
 //! Updates of a saved session's header: description, summary, tags and the like. Its messages never change.
 
+use chorus_runtime::run_blocking;
 use std::path::PathBuf;
 
 use chorus_base::error::{Error, Result};
@@ -58,7 +59,7 @@ impl Store {
             return Ok(row);
         }
         let path = session_files::path_of(&agent_dir, &row.header.session_id);
-        let amended = spawn_blocking(move || session_files::update_header(&path, change)).await?;
+        let amended = run_blocking(move || session_files::update_header(&path, change)).await?;
         row.file_stamp.clone_from(&amended.stamp);
         // The file may contain a change that a crash kept from the row. The agent and the name of the session come from
         // the row.
@@ -68,7 +69,7 @@ impl Store {
         if let Err(failure) = self.catalog.sessions.update(row.clone()).await {
             // The file's stamp now differs from the row's: if undoing fails as well, the next start reads the file
             // again.
-            if let Err(undo) = spawn_blocking(move || amended.undo()).await {
+            if let Err(undo) = run_blocking(move || amended.undo()).await {
                 tracing::error!(session = %id, failure = %undo, "a failed change of a session could not be undone");
             }
             return Err(failure);
@@ -79,8 +80,4 @@ impl Store {
 
 fn session_not_found() -> Error {
     Error::new(ErrorKind::SessionNotFound, "the session was deleted in the meantime")
-}
-
-async fn spawn_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|e| Error::internal(e.to_string()))?
 }

@@ -161,7 +161,7 @@ impl PendingSnapshot {
     /// Copies nearly all pages of the database of `worker` into an unnamed file in `dir`.
     pub(super) async fn begin(worker: &DbThread, dir: &Path) -> Result<Self> {
         let dir = dir.to_owned();
-        let opened = tokio::task::spawn_blocking(move || open_unnamed_database(&dir)).await;
+        let opened = chorus_runtime::spawn_blocking(move || open_unnamed_database(&dir)).await;
         let (to, file) = opened.map_err(|e| Error::internal(e.to_string()))??;
         let (ready, answer) = oneshot::channel();
         worker.request_snapshot(SnapshotRequest::Begin(BeginSnapshot { to, ready }))?;

@@ -36,7 +36,7 @@ impl BackgroundPool {
             None => Some(job),
         };
         if let Some(job) = refused {
-            tokio::task::spawn_blocking(job);
+            chorus_runtime::spawn_blocking(job);
         }
     }
 }

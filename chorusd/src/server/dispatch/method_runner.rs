@@ -4,9 +4,11 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::RpcError;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_PARSE};
 use chorus_proto::methods::Method;
+use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use tokio::task::JoinHandle;
 
 use super::super::reply::{self, Frame, to_rpc_error};
 
@@ -18,7 +20,10 @@ pub(super) struct Responder<'a> {
     pub(super) limit: usize,
 }
 
-impl Responder<'_> {
+/// Encodes the result of an operation as the reply to a request, in a frame of limited length.
+type EncodeReply = Box<dyn FnOnce(&RawValue, usize) -> Frame + Send>;
+
+impl<'a> Responder<'a> {
     /// Runs an operation as part of the connection's task.
     pub(super) async fn run_inline<M: Method, R: Serialize, F: Future<Output = Result<R>>>(
         self,
@@ -32,7 +37,7 @@ impl Responder<'_> {
     }
 
     /// Runs an operation as a task of its own, which continues if the client disconnects.
-    pub(super) async fn run_spawned<
+    pub(super) fn run_spawned<
         M: Method,
         R: Serialize + Send + 'static,
         F: Future<Output = Result<R>> + Send + 'static,
@@ -40,13 +45,26 @@ impl Responder<'_> {
         self,
         params: Option<&RawValue>,
         verb: impl FnOnce(M::Params) -> F,
-    ) -> Option<Frame> {
+    ) -> BoxFuture<'a, Option<Frame>> {
         match parse_params::<M::Params>(params) {
             Ok(params) => {
-                let ended = tokio::spawn(verb(params)).await;
-                self.reply(ended.unwrap_or_else(|e| Err(Error::internal(e.to_string()))))
+                let work = verb(params);
+                // All operations give the same type, so that what waits for them is compiled once.
+                self.wait_for(chorus_runtime::spawn(async move {
+                    let result = work.await?;
+                    let encode: EncodeReply = Box::new(move |id, limit| reply::success_frame(id, result, limit));
+                    Ok(encode)
+                }))
+                .boxed()
             }
-            Err(error) => self.reply_error(&error),
+            Err(error) => ready(self.reply_error(&error)).boxed(),
+        }
+    }
+
+    async fn wait_for(self, task: JoinHandle<Result<EncodeReply>>) -> Option<Frame> {
+        match task.await.unwrap_or_else(|e| Err(Error::internal(e.to_string()))) {
+            Ok(encode) => self.id.map(|id| encode(id, self.limit)),
+            Err(failure) => self.reply_error(&to_rpc_error(&failure)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The table of methods: each has one operation with the services that it uses, and one of five ways to run it.
 
-/// Makes `METHOD_NAMES` and `route` of a table of methods.
+/// Makes `ROUTED_NAMES` and `route` of a table of methods.
 ///
 /// An operation is followed by the fields of `Ops` that it takes; without any it takes the whole.
 ///
@@ -22,10 +22,9 @@ macro_rules! routes {
             match name {
                 $($group::$method::NAME => {
                     // On the heap, so that a request takes no more room than its own operation needs.
-                    let reply: BoxFuture<'_, Option<Frame>> =
-                        Box::pin(routes!(
-                            @$kind $group::$method, ops::$($op)::+, answer, params, ops, caller $(, $($($service).+),+)?
-                        ));
+                    let reply: BoxFuture<'_, Option<Frame>> = routes!(
+                        @$kind $group::$method, ops::$($op)::+, answer, params, ops, caller $(, $($($service).+),+)?
+                    );
                     reply.await
                 })*
                 other => answer.reply_error(&unknown_method_error(other)),
@@ -33,13 +32,13 @@ macro_rules! routes {
         }
     };
     (@inline $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident, $($($service:ident).+),+) => {
-        $answer.run_inline::<$method, _, _>($params, |p| $op($(&$ops.$($service).+),+, p))
+        Box::pin($answer.run_inline::<$method, _, _>($params, |p| $op($(&$ops.$($service).+),+, p)))
     };
     (@inline $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {
-        $answer.run_inline::<$method, _, _>($params, |p| $op(&$ops, p))
+        Box::pin($answer.run_inline::<$method, _, _>($params, |p| $op(&$ops, p)))
     };
     (@inline_of_connection $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {
-        $answer.run_inline::<$method, _, _>($params, |p| $op(&$ops, $caller.connection, p))
+        Box::pin($answer.run_inline::<$method, _, _>($params, |p| $op(&$ops, $caller.connection, p)))
     };
     (@spawned $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident, $($($service:ident).+),+) => {
         $answer.run_spawned::<$method, _, _>($params, move |p| async move {

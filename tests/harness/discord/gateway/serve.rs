@@ -23,7 +23,7 @@ pub async fn accept_connections(listener: TcpListener, shared: Arc<Shared>) {
         if shared.state().is_refusing {
             continue;
         }
-        tokio::spawn(serve_connection(stream, shared.clone()));
+        chorus_runtime::spawn(serve_connection(stream, shared.clone()));
     }
 }
 

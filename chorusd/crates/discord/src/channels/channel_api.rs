@@ -6,6 +6,7 @@ use chorus_base::error::{Error, Result};
 use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::discord::{ChannelApi, ChannelInfo, ConnectionState, CreateOutcome, NewPost};
 use chorus_proto::ErrorKind;
+use chorus_runtime::SpawnTracked as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use serenity::model::channel::ChannelType;
 use serenity::model::id::ChannelId;
@@ -116,14 +117,14 @@ impl ChannelApi for DiscordChannels {
         if let Ok(bridge) = self.app()
             && bridge.ops.discord.state() == ConnectionState::Connected
         {
-            bridge.tasks.spawn(sync::sync_agent(bridge.clone(), agent));
+            bridge.tasks.spawn_tracked(sync::sync_agent(bridge.clone(), agent));
         }
     }
 
     fn rename_channel(&self, channel: u64, name: String) {
         let Ok(bridge) = self.app() else { return };
         let tasks = bridge.tasks.clone();
-        tasks.spawn(async move {
+        tasks.spawn_tracked(async move {
             let rest = bridge.rest.background();
             let renamed = rest.rename_channel(ChannelId::new(channel.max(1)), &name);
             tokio::select! {
@@ -139,7 +140,7 @@ impl ChannelApi for DiscordChannels {
 impl LostChannelListener for DiscordChannels {
     fn channel_deleted(&self, channel: ChannelId) {
         if let Ok(bridge) = self.app() {
-            bridge.tasks.spawn(sync::verify_deleted(bridge.clone(), channel));
+            bridge.tasks.spawn_tracked(sync::verify_deleted(bridge.clone(), channel));
         }
     }
 

@@ -95,7 +95,7 @@ impl GuildAllowlist {
         let kept = guild_allowlist::store(&self.ops, &ids);
         drop(inner);
         tracing::info!(servers = ?ids, "these servers of Discord are served, and later ones only when `guilds` lists them");
-        tokio::spawn(async move {
+        chorus_runtime::spawn(async move {
             if let Err(failure) = kept.await {
                 tracing::error!(%failure, "which servers of Discord are served is not kept");
             }

@@ -13,6 +13,7 @@ mod welcome;
 use std::sync::Arc;
 
 use chorus_engine::agent::agent_index::{AgentEntry, AgentIndex};
+use chorus_runtime::SpawnTracked as _;
 use serenity::model::Permissions;
 use serenity::model::event::Event;
 use serenity::model::id::{ChannelId, GuildId, UserId};
@@ -118,8 +119,8 @@ impl ChannelNames for AgentChannels {
 /// Handles a new connection. A resumed session sends no guilds, so the channels and guilds are requested.
 pub(crate) fn on_connected(bridge: &Arc<DiscordApp>, resumed: bool) {
     if resumed && bridge.channels.guild_cache.guild_ids().is_empty() {
-        bridge.tasks.spawn(guild_allowlist::refresh_after_resume(bridge.clone()));
-        bridge.tasks.spawn(sync::sync_all(bridge.clone()));
+        bridge.tasks.spawn_tracked(guild_allowlist::refresh_after_resume(bridge.clone()));
+        bridge.tasks.spawn_tracked(sync::sync_all(bridge.clone()));
     }
 }
 
@@ -128,11 +129,11 @@ pub(crate) fn handle_event(bridge: &Arc<DiscordApp>, event: &Event) {
     let rooms = &bridge.channels;
     rooms.allowlist.handle_event(event);
     if let Some(guild) = rooms.guild_cache.apply(event, |guild| rooms.serves(guild)) {
-        bridge.tasks.spawn(sync::sync_guild(bridge.clone(), guild));
+        bridge.tasks.spawn_tracked(sync::sync_guild(bridge.clone(), guild));
     }
     match event {
         Event::ChannelDelete(event) => {
-            bridge.tasks.spawn(sync::on_channel_deleted(bridge.clone(), event.channel.id));
+            bridge.tasks.spawn_tracked(sync::on_channel_deleted(bridge.clone(), event.channel.id));
         }
         Event::GuildDelete(event) if !event.guild.unavailable && rooms.serves(event.guild.id) => {
             tracing::warn!(guild = %event.guild.id, "Chorus was removed from a server; its agents there hear nobody");

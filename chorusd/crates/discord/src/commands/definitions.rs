@@ -1,7 +1,7 @@
 //! The table of all slash commands. A command is defined beside the functions that run it.
 
 use super::command_types::{Command, Subcommand, Subcommands};
-use super::{agent, context, status_commands, settings, tasks};
+use super::{agent, context, settings, status_commands, tasks};
 
 pub(super) static COMMANDS: &[Command] = &[
     agent::COMMAND,

@@ -5,9 +5,9 @@ mod agent;
 mod autocomplete;
 pub(crate) mod buttons;
 mod command_types;
-mod command_types;
 mod confirmation;
 mod context;
+mod definitions;
 mod hint_rewrite;
 mod history;
 mod interaction_sender;
@@ -27,6 +27,7 @@ use std::time::Duration;
 use chorus_base::error::{Error, Result};
 use chorus_engine::KeyedMutex;
 use chorus_proto::ErrorKind;
+use chorus_runtime::SpawnTracked as _;
 use serenity::model::application::{CommandInteraction, Interaction};
 use serenity::model::guild::Member;
 use serenity::model::id::{ChannelId, GuildId};
@@ -85,9 +86,9 @@ pub(crate) fn handle_interaction(bridge: &Arc<DiscordApp>, interaction: Interact
     let tasks = bridge.tasks.clone();
     let bridge = bridge.clone();
     match interaction {
-        Interaction::Command(command) => _ = tasks.spawn(run_command(bridge, command)),
-        Interaction::Autocomplete(command) => _ = tasks.spawn(answer_autocomplete(bridge, command)),
-        Interaction::Component(pressed) => _ = tasks.spawn(buttons::handle_button(bridge, pressed)),
+        Interaction::Command(command) => _ = tasks.spawn_tracked(run_command(bridge, command)),
+        Interaction::Autocomplete(command) => _ = tasks.spawn_tracked(answer_autocomplete(bridge, command)),
+        Interaction::Component(pressed) => _ = tasks.spawn_tracked(buttons::handle_button(bridge, pressed)),
         _ => {}
     }
 }
@@ -118,7 +119,7 @@ async fn run_command(bridge: Arc<DiscordApp>, command: CommandInteraction) {
         return;
     }
     let given = Arguments::from_data(&data);
-    let Some(action) = command_types::find_subcommand(&data.name, given.subcommand.as_deref()) else {
+    let Some(action) = definitions::find_subcommand(&data.name, given.subcommand.as_deref()) else {
         let unknown = "Chorus does not know this command any more.\nHint: Discord shows the new ones in a moment.";
         send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(unknown.into())).await;
         return;
@@ -154,7 +155,7 @@ async fn run_to_completion<T: Send + 'static>(
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
     tokio::select! {
-        done = tokio::spawn(work) => done.unwrap_or_else(|e| Err(Error::internal(e.to_string()))),
+        done = chorus_runtime::spawn(work) => done.unwrap_or_else(|e| Err(Error::internal(e.to_string()))),
         () = wait_stop_grace(bridge) => Err(Error::new(ErrorKind::Stopping, "the daemon is stopping; it may have been done or not")
             .hint("look when it has started anew")),
     }
@@ -182,7 +183,7 @@ async fn answer_autocomplete(bridge: Arc<DiscordApp>, command: CommandInteractio
     let given = Arguments::from_data(&data);
     let mut choices = Vec::new();
     if let (Ok(_), Some(action), Some(typed)) =
-        (&room, command_types::find_subcommand(&data.name, given.subcommand.as_deref()), data.autocomplete())
+        (&room, definitions::find_subcommand(&data.name, given.subcommand.as_deref()), data.autocomplete())
     {
         let by = caller(&bridge, guild, channel_id, &member);
         choices = autocomplete::suggest_choices(&by, action, &given, typed.name, typed.value).await;

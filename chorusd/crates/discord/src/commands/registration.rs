@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use chorus_base::Backoff;
 use chorus_engine::ops::discord::command_support::{registered_hashes, set_registered_hash};
+use chorus_runtime::SpawnTracked as _;
 use serde_json::Value;
 use serenity::model::id::{ApplicationId, GuildId};
 use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 
-use super::command_types::COMMANDS;
 use super::command_types::Command;
+use super::definitions::COMMANDS;
 use crate::app::DiscordApp;
 use crate::rest::RestError;
 
@@ -33,7 +34,7 @@ pub(crate) fn on_ready(
 /// Registers the commands in a guild that the application joined, or that became available again.
 pub(crate) fn on_guild_joined(bridge: &Arc<DiscordApp>, guild: GuildId) {
     let bridge = bridge.clone();
-    bridge.tasks.clone().spawn(async move {
+    bridge.tasks.clone().spawn_tracked(async move {
         let named = bridge.commands.application_id.load(Relaxed);
         let application = match named {
             // A resumed session does not name the application, so take it from the record of the last registration.
@@ -51,7 +52,7 @@ fn register_in_guilds(bridge: &Arc<DiscordApp>, application: ApplicationId, guil
     for guild in guilds.into_iter().filter(|guild| bridge.channels.serves(*guild)) {
         let bridge = bridge.clone();
         // A task for each guild, so that one that refuses the commands does not delay the others.
-        bridge.tasks.clone().spawn(async move {
+        bridge.tasks.clone().spawn_tracked(async move {
             tokio::select! {
                 () = register_with_retries(&bridge, application, guild) => {}
                 () = bridge.stop.cancelled() => {}
@@ -64,7 +65,7 @@ fn register_in_guilds(bridge: &Arc<DiscordApp>, application: ApplicationId, guil
 /// guilds, unlike the one of [`on_ready`].
 pub(crate) fn on_resumed(bridge: &Arc<DiscordApp>) {
     let bridge = bridge.clone();
-    bridge.tasks.clone().spawn(async move {
+    bridge.tasks.clone().spawn_tracked(async move {
         let told = registered_guilds(&bridge).await;
         let Some((application, _)) = told.first().copied() else { return };
         let served = bridge.channels.allowlist.all().into_iter().map(|guild| (application, guild));
@@ -94,7 +95,7 @@ async fn registered_guilds(bridge: &DiscordApp) -> Vec<(ApplicationId, GuildId)>
 /// Forgets the registration of a guild that was left: if it is joined again, the commands are registered anew.
 pub(crate) fn on_guild_left(bridge: &Arc<DiscordApp>, guild: GuildId) {
     let bridge = bridge.clone();
-    bridge.tasks.clone().spawn(async move {
+    bridge.tasks.clone().spawn_tracked(async move {
         let _one_at_a_time = bridge.commands.register_locks.lock(guild).await;
         let _noting = bridge.commands.registered_lock.lock().await;
         let Ok(told) = registered_hashes(&bridge.ops).await else { return };

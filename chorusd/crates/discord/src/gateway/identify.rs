@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_engine::ops::discord::identify_budget;
+use chorus_runtime::SpawnTracked as _;
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
@@ -38,7 +39,7 @@ impl Queue for IdentifyQueue {
         let (leave, given) = oneshot::channel();
         let Self { app: bridge, denied: refused } = self.clone();
         let tasks = bridge.tasks.clone();
-        tasks.spawn(async move {
+        tasks.spawn_tracked(async move {
             let taken = tokio::select! {
                 taken = take_identify(&bridge, &leave) => taken,
                 () = bridge.stop.cancelled() => return,

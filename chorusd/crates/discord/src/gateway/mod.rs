@@ -74,7 +74,7 @@ pub(crate) async fn run(bridge: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEv
 async fn base_config(bridge: &DiscordApp) -> Result<Config<()>, String> {
     let token = bridge.token.expose().to_owned();
     chorus_tls::install_provider();
-    let made = tokio::task::spawn_blocking(move || ConfigBuilder::new(token, INTENTS).queue(()).build());
+    let made = chorus_runtime::spawn_blocking(move || ConfigBuilder::new(token, INTENTS).queue(()).build());
     made.await.map_err(|_| "this machine has no certificates to check Discord's by".to_owned())
 }
 

@@ -66,7 +66,7 @@ impl Tunnel {
         let secret = format!("/{}", Uuid::new_v4().simple());
         let why = Arc::<Mutex<Option<String>>>::default();
         let tunnel = (client, target, secret.clone(), why.clone());
-        let task = tokio::spawn(async move { accept_connections(&listener, tunnel).await }).abort_handle();
+        let task = chorus_runtime::spawn(async move { accept_connections(&listener, tunnel).await }).abort_handle();
         Ok(Self { url: format!("ws://127.0.0.1:{port}{secret}"), last_error: why, task })
     }
 

@@ -8,6 +8,7 @@ use chorus_base::Backoff;
 use chorus_base::error::Result;
 use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::discord::{ClaimOutcome, NewClaim};
+use chorus_runtime::SpawnTracked as _;
 use serenity::model::channel::Message;
 use serenity::model::event::MessageUpdateEvent;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
@@ -65,7 +66,7 @@ impl ChannelHandle {
             unrecorded: 0,
             newest: 0,
         };
-        bridge.tasks.spawn(intake.run(rx));
+        bridge.tasks.spawn_tracked(intake.run(rx));
         Self { tx, overflow }
     }
 

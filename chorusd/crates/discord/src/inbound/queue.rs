@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use chorus_base::sync::Mutex;
+use chorus_runtime::SpawnTracked as _;
 use serenity::model::id::{ChannelId, MessageId};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -51,7 +52,7 @@ impl AgentQueues {
             return;
         }
         desks.insert(agent, AgentQueue { waiting: [claim].into(), current: None });
-        bridge.tasks.spawn(run_queue(bridge.clone(), agent));
+        bridge.tasks.spawn_tracked(run_queue(bridge.clone(), agent));
     }
 
     /// Takes the next message of an agent, with the receiver of its edits. Removes the queue and returns `None` if

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use chorus_base::sync::Mutex;
+use chorus_runtime::SpawnTracked as _;
 use serenity::model::channel::{ChannelType, Message};
 use serenity::model::id::ChannelId;
 
@@ -44,7 +45,7 @@ pub(super) fn on_message(bridge: &Arc<DiscordApp>, message: &Message) {
         && !bridge.channels.is_known(channel)
         && bridge.inbound.checked_threads.insert(channel)
     {
-        bridge.tasks.spawn(post_thread_notice(bridge.clone(), channel));
+        bridge.tasks.spawn_tracked(post_thread_notice(bridge.clone(), channel));
     }
 }
 

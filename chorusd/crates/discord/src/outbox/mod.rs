@@ -13,6 +13,7 @@ use chorus_base::error::Result;
 use chorus_base::sync::Mutex;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::discord::OutboxTable;
+use chorus_runtime::SpawnTracked as _;
 use serenity::all::{ChannelId, MessageId, UserId};
 use tokio::sync::{Notify, OnceCell, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -139,7 +140,7 @@ impl Outbox {
             *more = true;
         } else {
             sending.insert(channel.get(), false);
-            self.0.tasks.spawn(sender::run(self.clone(), channel));
+            self.0.tasks.spawn_tracked(sender::run(self.clone(), channel));
         }
     }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use chorus_agent_core::turn_sink;
 use chorus_base::error::Result;
 use chorus_proto::methods::send::SendResult;
+use chorus_runtime::SpawnTracked as _;
 use serenity::all::{ChannelId, MessageId};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -40,7 +41,7 @@ impl LiveReply {
         let listener = Arc::new(ReplyListener::new(bridge.running_turns.clone(), asked));
         let end = CancellationToken::new();
         let live = live_message::show_progress(bridge.clone(), target.clone(), listener.clone(), end.clone());
-        let live_task = bridge.tasks.spawn(live);
+        let live_task = bridge.tasks.spawn_tracked(live);
         Self { app: bridge.clone(), target, listener, live_task, live_stop: end.drop_guard() }
     }
 

@@ -242,7 +242,7 @@ impl Actor {
             Effect::WriteSession(draft) => {
                 let registry = self.registry.clone();
                 // In a task of its own, so that writing goes on while this actor is busy.
-                let task = tokio::spawn(async move {
+                let task = chorus_runtime::spawn(async move {
                     let checkpoint = workspace_checkpoint::checkpoint_workspace(&registry, &draft);
                     session_save::save(&registry.store, &registry.summaries, *draft, checkpoint).await
                 });
@@ -380,7 +380,7 @@ impl Actor {
         let (of, registry) = ((asked.turn, asked.step), self.registry.clone());
         let Some((_, cancel, voices)) = self.turn.clone() else { return };
         // In a task of its own, so that it goes on while this actor is busy.
-        let task = tokio::spawn(async move {
+        let task = chorus_runtime::spawn(async move {
             let ended = model_call::run(&registry, asked, voices, cancel).await;
             let moment = model_call::current_moment(&registry);
             match ended {

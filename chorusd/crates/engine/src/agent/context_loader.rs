@@ -77,7 +77,7 @@ pub(super) fn finish_loading(
     remaining: RemainingLoad,
 ) -> impl Future<Output = Event> + Send {
     // In a task of its own, so that replaying so many records does not block the actor.
-    let task = tokio::spawn(remaining);
+    let task = chorus_runtime::spawn(remaining);
     async move {
         let result = task.await.unwrap_or_else(|e| Err(Error::internal(e.to_string())));
         if let Err(failure) = &result {
@@ -244,7 +244,7 @@ async fn load_saved_pins(store: &Store, home: &Path, context: &Context) -> Resul
     let session = context.saved_session.or(context.parent);
     let Some(id) = session.filter(|_| !context.working_set.pinned_facts.is_empty()) else { return Ok(Vec::new()) };
     let Some((_, path)) = find_session(store, home, id).await? else { return Ok(Vec::new()) };
-    let found = tokio::task::spawn_blocking(move || session_files::read(&path))
+    let found = chorus_runtime::spawn_blocking(move || session_files::read(&path))
         .await
         .map_err(|e| Error::internal(e.to_string()))?;
     let file = found.ok().and_then(|found| found.file.ok());
@@ -270,7 +270,7 @@ async fn load_session_messages(store: &Store, home: &Path, id: Uuid, count: u64)
     };
     let placed = find_session(store, home, id).await?;
     let (row, path) = placed.ok_or_else(|| gone("is not in the catalog, or belongs to no agent".into()))?;
-    let found = tokio::task::spawn_blocking(move || session_files::read(&path))
+    let found = chorus_runtime::spawn_blocking(move || session_files::read(&path))
         .await
         .map_err(|e| Error::internal(e.to_string()))?
         .map_err(|e| gone(format!("cannot be read: {e}")))?;

@@ -169,7 +169,7 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
         if !due.is_empty() {
             let (registry, permits) = (registry.clone(), permits.clone());
             // In a task of its own, so that the loop can go on; the permits limit all batches together.
-            tokio::spawn(async move {
+            chorus_runtime::spawn(async move {
                 let _under_way = registry.idle_timers.begin_batch();
                 let put_away = async |(agent, due)| {
                     let _permit = permits.acquire().await;

@@ -72,7 +72,7 @@ async fn try_call(
             .flatten();
     let asked = Arc::new(call);
     let call = asked.clone();
-    let built = tokio::task::spawn_blocking(move || build_request(&call, remembered, accepts)).await;
+    let built = chorus_runtime::spawn_blocking(move || build_request(&call, remembered, accepts)).await;
     let mut prompt = match built.map_err(|e| failure_before_call(Error::internal(e.to_string())))? {
         BuildOutcome::Prompt(prompt) => prompt,
         BuildOutcome::NeedsCompaction(plan) => {
@@ -119,7 +119,7 @@ async fn build_compaction(
         Err(why) => Some(why.clone()),
     };
     let by_rules =
-        tokio::task::spawn_blocking(move || plan.compact_by_rules(&call.messages, &call.working_set, fallback));
+        chorus_runtime::spawn_blocking(move || plan.compact_by_rules(&call.messages, &call.working_set, fallback));
     let compaction = by_rules.await.map_err(|e| Error::internal(e.to_string()))?;
     if let Ok(Some(leaving)) = leaving {
         background_extraction::spawn_extraction(registry, leaving);

@@ -182,7 +182,7 @@ impl Extraction<'_> {
     async fn apply_rules(&self, range: Range<usize>, found: &mut ExtractedItems, known: &mut WorkingSet) {
         let messages = self.messages.get(range).unwrap_or_default().to_vec();
         let before = known.clone();
-        let next = tokio::task::spawn_blocking(move || {
+        let next = chorus_runtime::spawn_blocking(move || {
             ExtractedItems::from(collect_findings(&messages, &before, summary::MAX_ITEMS_PER_KIND))
         });
         let next = next.await.unwrap_or_default();

@@ -1,5 +1,6 @@
 //! The registry of active agents: finds an agent's actor or starts it.
 
+use futures_util::future::BoxFuture;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use chorus_clock::Clock;
 use chorus_llm::Models;
 use chorus_proto::{ContextInfo, EventType};
 use chorus_redact::Redactor;
+use chorus_runtime::SpawnTracked as _;
 use chorus_session::message::ContextNo;
 use chorus_store::Store;
 use chorus_store::journal::{ContextRow, NewEvent};
@@ -169,7 +171,7 @@ impl Registry {
 
     /// Spawns a background task.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn(task);
+        self.tasks.spawn_tracked(task);
     }
 
     /// Emits an event to observers, without waiting for it.
@@ -219,7 +221,7 @@ impl Registry {
             None => {
                 let (actor, mailbox) = mpsc::channel(MAILBOX_CAPACITY);
                 let head = inner.live.get(&agent).cloned();
-                self.tasks.spawn(Actor::new(agent, mailbox, self.clone()).run(head));
+                self.tasks.spawn_tracked(Actor::new(agent, mailbox, self.clone()).run(head));
                 inner.actors.entry(agent).or_insert(actor)
             }
         };
@@ -228,23 +230,25 @@ impl Registry {
 
     /// Removes an actor whose task ended without retiring, which only a bug can cause, so that a new one can start. Its
     /// memory is lost; the context is what the journal has.
-    async fn respawn(&self, agent: Uuid) -> Result<()> {
-        let dead = self.inner.lock().actors.get(&agent).cloned().filter(mpsc::Sender::is_closed);
-        let Some(dead) = dead else { return Ok(()) };
-        tracing::error!(%agent, "the task of an agent has ended by itself; its context is read back from the journal");
-        // Commits what the dead actor had queued before the head is read.
-        self.store.journal.ping().await?;
-        let head = self.store.journal.live_contexts().await?.into_iter().find(|head| head.agent == agent);
-        let mut inner = self.inner.lock();
-        // Unless another request did so in the meantime.
-        if inner.actors.get(&agent).is_some_and(|actor| actor.same_channel(&dead)) {
-            inner.actors.remove(&agent);
-            inner.live.remove(&agent);
-            inner.prompt_sizes.remove(&agent);
-            self.running.set(agent, None);
-            inner.live.extend(head.map(|head| (agent, head)));
-        }
-        Ok(())
+    fn respawn<'a>(&'a self, agent: Uuid) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let dead = self.inner.lock().actors.get(&agent).cloned().filter(mpsc::Sender::is_closed);
+            let Some(dead) = dead else { return Ok(()) };
+            tracing::error!(%agent, "the task of an agent has ended by itself; its context is read back from the journal");
+            // Commits what the dead actor had queued before the head is read.
+            self.store.journal.ping().await?;
+            let head = self.store.journal.live_contexts().await?.into_iter().find(|head| head.agent == agent);
+            let mut inner = self.inner.lock();
+            // Unless another request did so in the meantime.
+            if inner.actors.get(&agent).is_some_and(|actor| actor.same_channel(&dead)) {
+                inner.actors.remove(&agent);
+                inner.live.remove(&agent);
+                inner.prompt_sizes.remove(&agent);
+                self.running.set(agent, None);
+                inner.live.extend(head.map(|head| (agent, head)));
+            }
+            Ok(())
+        })
     }
 
     /// Removes an actor that has nothing in progress. Returns false if a request came in the meantime.
@@ -304,7 +308,7 @@ impl Registry {
     /// Trims the records of an ended context from the journal in the background.
     pub(super) fn trim_context(self: &Arc<Self>, context: ContextNo) {
         if self.trim_queue.push(context) {
-            self.tasks.spawn(journal_trim::run(self.clone()));
+            self.tasks.spawn_tracked(journal_trim::run(self.clone()));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Writes sessions: first the file, then the row of the catalog, then the reply.
 
+use chorus_runtime::run_blocking;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -208,10 +209,6 @@ pub async fn write_session<After: Future<Output = Result<()>>>(
             Err(failure)
         }
     }
-}
-
-async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|e| Error::internal(e.to_string()))?
 }
 
 fn hash_messages(messages: &[StoredMessage]) -> String {

@@ -73,7 +73,7 @@ impl ToolRunner {
             ended.push(self.clone().wait_for_call(at, planned.call.clone(), told).boxed());
             begun.push(PendingCall { index: at, planned, outcome_sender: tell });
         }
-        tokio::spawn(self.run_calls(begun, breaker));
+        chorus_runtime::spawn(self.run_calls(begun, breaker));
         ended
     }
 
@@ -95,7 +95,7 @@ impl ToolRunner {
             let skipped = breaker.remaining_failures() == 0 && !self.cancel.is_cancelled();
             let batch = self.clone();
             // In a task of its own, so that a panic does not affect the other calls.
-            let task = tokio::spawn(async move { batch.run_call(begun, skipped).await });
+            let task = chorus_runtime::spawn(async move { batch.run_call(begun, skipped).await });
             run.push(task.map(move |failed| (at, failed.unwrap_or_default())));
             while waits && let Some((ended, failed)) = run.next().await {
                 count_result(&mut breaker, failed);

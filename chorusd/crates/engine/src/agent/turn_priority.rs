@@ -117,7 +117,7 @@ mod tests {
         let precedence = Arc::new(TurnPriority::default());
         let first = precedence.begin_turn("p");
         let (asked, begins, go) = (Arc::<AtomicUsize>::default(), Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let task = tokio::spawn({
+        let task = chorus_runtime::spawn({
             let (precedence, asked, begins, go) = (precedence.clone(), asked.clone(), begins.clone(), go.clone());
             async move {
                 let ask = |cancel: CancellationToken| {
@@ -156,7 +156,7 @@ mod tests {
     async fn what_turns_cut_off_again_and_again_comes_to_its_end() {
         let (precedence, begins, go) =
             (Arc::new(TurnPriority::default()), Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let task = tokio::spawn({
+        let task = chorus_runtime::spawn({
             let (precedence, begins, go) = (precedence.clone(), begins.clone(), go.clone());
             async move {
                 let ask = |cancel: CancellationToken| {

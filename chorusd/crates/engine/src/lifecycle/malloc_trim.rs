@@ -39,11 +39,11 @@ pub fn schedule_trim(store: &Arc<Store>) {
         return;
     }
     let store = store.clone();
-    tokio::spawn(async move {
+    chorus_runtime::spawn(async move {
         tokio::time::sleep(TRIM_DELAY).await;
         TRIM_SCHEDULED.store(false, Ordering::Relaxed);
         store.release_page_caches().await;
-        let _ = tokio::task::spawn_blocking(trim_heap).await;
+        let _ = chorus_runtime::spawn_blocking(trim_heap).await;
     });
 }
 

@@ -12,7 +12,7 @@ pub type StopSignals = mpsc::Receiver<&'static str>;
 pub fn listen_for_stops() -> Result<StopSignals> {
     let mut signals = Signals::register()?;
     let (say, stops) = mpsc::channel(2);
-    tokio::spawn(async move { while say.send(signals.next().await).await.is_ok() {} });
+    chorus_runtime::spawn(async move { while say.send(signals.next().await).await.is_ok() {} });
     Ok(stops)
 }
 

@@ -1,5 +1,7 @@
 //! Rebuilds the catalog's tables of agents and sessions from their directories and session files.
 
+use chorus_runtime::run_blocking;
+use futures_util::future::BoxFuture;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use chorus_store::session_files;
 use chorus_store::session_files::stamp;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
-use super::{Ops, catalog_sync, run_blocking};
+use super::{Ops, catalog_sync};
 use crate::agent::agent_index::AgentEntry;
 
 /// The limit on session files that are read concurrently.
@@ -21,36 +23,38 @@ const MAX_CONCURRENT_READS: usize = 4;
 
 /// Rebuilds the tables of agents and sessions. They also contain what changes meanwhile. If it fails, the tables stay
 /// as they were.
-pub(super) async fn rebuild_catalog(ops: &Ops) -> Result<Rebuilt> {
-    let begun = Instant::now();
-    // Keeps agents from being created, renamed or destroyed.
-    let _alone = ops.agent_resolver.lock.lock().await;
-    catalog_sync::sync_agents(ops).await?;
-    let mark = ops.store.catalog.sessions.newest_rowid().await?;
-    let entries = ops.agents.all();
-    let mut truth = DirectoryScan::default();
-    for entry in &entries {
-        truth.agent_ids.push(entry.settings.id);
-        truth.agents.extend(agent_row(ops, entry).await?);
-        truth.sessions.extend(session_rows(ops, entry).await?);
-    }
-    // Lists show sessions of equal position in the order of their rows. A session that the catalog knew keeps its
-    // position.
-    truth.sessions.sort_by_key(|row| row.place);
-    let mut rebuilt = Rebuilt {
-        agents: entries.len() as u64,
-        sessions: truth.sessions.len() as u64,
-        corrupt: truth.sessions.iter().filter(|row| row.corrupt.is_some()).count() as u64,
-        ..Rebuilt::default()
-    };
-    ops.store.catalog.rebuild(truth, mark).await?;
-    for entry in &entries {
-        // Files that were written since they were read have another stamp, and are read again here.
-        catalog_sync::sync_sessions(ops, &entry.settings).await?;
-    }
-    rebuilt.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    tracing::info!(agents = rebuilt.agents, sessions = rebuilt.sessions, took = ?begun.elapsed(), "index rebuilt");
-    Ok(rebuilt)
+pub(super) fn rebuild_catalog<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Rebuilt>> {
+    Box::pin(async move {
+        let begun = Instant::now();
+        // Keeps agents from being created, renamed or destroyed.
+        let _alone = ops.agent_resolver.lock.lock().await;
+        catalog_sync::sync_agents(ops).await?;
+        let mark = ops.store.catalog.sessions.newest_rowid().await?;
+        let entries = ops.agents.all();
+        let mut truth = DirectoryScan::default();
+        for entry in &entries {
+            truth.agent_ids.push(entry.settings.id);
+            truth.agents.extend(agent_row(ops, entry).await?);
+            truth.sessions.extend(session_rows(ops, entry).await?);
+        }
+        // Lists show sessions of equal position in the order of their rows. A session that the catalog knew keeps its
+        // position.
+        truth.sessions.sort_by_key(|row| row.place);
+        let mut rebuilt = Rebuilt {
+            agents: entries.len() as u64,
+            sessions: truth.sessions.len() as u64,
+            corrupt: truth.sessions.iter().filter(|row| row.corrupt.is_some()).count() as u64,
+            ..Rebuilt::default()
+        };
+        ops.store.catalog.rebuild(truth, mark).await?;
+        for entry in &entries {
+            // Files that were written since they were read have another stamp, and are read again here.
+            catalog_sync::sync_sessions(ops, &entry.settings).await?;
+        }
+        rebuilt.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        tracing::info!(agents = rebuilt.agents, sessions = rebuilt.sessions, took = ?begun.elapsed(), "index rebuilt");
+        Ok(rebuilt)
+    })
 }
 
 /// Returns the row of an agent; `None` if its agent.json cannot be used, so that the last good configuration stays in

@@ -1,5 +1,7 @@
 //! Catalog sync: brings the catalog, which is an index, up to the directories and files of agents.
 
+use chorus_runtime::run_blocking;
+use futures_util::future::BoxFuture;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,8 +21,8 @@ use chorus_store::session_files::{ParsedSessionFile, stamp};
 use futures_util::future::try_join_all;
 use jiff::Timestamp;
 
+use super::Ops;
 use super::agent::init::write_config;
-use super::{Ops, run_blocking};
 
 /// The limit on pending rows of a scan.
 const MAX_PENDING_ROWS: usize = 256;
@@ -220,37 +222,39 @@ fn complete_imports(agents: &Path, without_directory: &[Arc<AgentSettings>]) {
 
 /// Adds agents whose directory exists without a row, since the directories are authoritative. Completes interrupted
 /// imports and renames.
-pub async fn sync_agents(ops: &Ops) -> Result<()> {
-    let dir = ops.home.join(super::agent::AGENTS_DIR);
-    let known: Vec<_> = ops.agents.all().into_iter().map(|entry| entry.settings.clone()).collect();
-    let names = run_blocking(move || {
-        let gone: Vec<_> = known.into_iter().filter(|facts| facts.dir.symlink_metadata().is_err()).collect();
-        complete_imports(&dir, &gone);
-        remove_unfinished_dirs(&dir);
-        let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(&dir).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                names.push(name);
+pub fn sync_agents<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<()>> {
+    Box::pin(async move {
+        let dir = ops.home.join(super::agent::AGENTS_DIR);
+        let known: Vec<_> = ops.agents.all().into_iter().map(|entry| entry.settings.clone()).collect();
+        let names = run_blocking(move || {
+            let gone: Vec<_> = known.into_iter().filter(|facts| facts.dir.symlink_metadata().is_err()).collect();
+            complete_imports(&dir, &gone);
+            remove_unfinished_dirs(&dir);
+            let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);
+            let mut names = Vec::new();
+            for entry in std::fs::read_dir(&dir).map_err(failed)? {
+                let entry = entry.map_err(failed)?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    names.push(name);
+                }
+            }
+            Ok(names)
+        })
+        .await?;
+        let unknown: Vec<String> = names.into_iter().filter(|name| ops.agents.by_name(name).is_none()).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let kept: HashSet<String> = ops.store.catalog.agents.list(true).await?.into_iter().map(|row| row.dir).collect();
+        for name in unknown {
+            let dir = format!("{}/{name}", super::agent::AGENTS_DIR);
+            if !kept.contains(&dir) {
+                adopt_dir(ops, &name, &dir).await?;
             }
         }
-        Ok(names)
+        Ok(())
     })
-    .await?;
-    let unknown: Vec<String> = names.into_iter().filter(|name| ops.agents.by_name(name).is_none()).collect();
-    if unknown.is_empty() {
-        return Ok(());
-    }
-    let kept: HashSet<String> = ops.store.catalog.agents.list(true).await?.into_iter().map(|row| row.dir).collect();
-    for name in unknown {
-        let dir = format!("{}/{name}", super::agent::AGENTS_DIR);
-        if !kept.contains(&dir) {
-            adopt_dir(ops, &name, &dir).await?;
-        }
-    }
-    Ok(())
 }
 
 async fn adopt_dir(ops: &Ops, name: &str, dir: &str) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The context meter: how many tokens the next request of an agent would have, and how many its model accepts.
 
+use chorus_runtime::run_blocking;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -10,7 +11,6 @@ use chorus_proto::Meter;
 use chorus_store::catalog::MemoryTable;
 use uuid::Uuid;
 
-use super::run_blocking;
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::prompt::{conversation_budget, max_tool_tokens, to_estimated_tokens};
 use crate::agent::registry::Registry;

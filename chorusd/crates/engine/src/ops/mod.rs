@@ -36,7 +36,6 @@ pub mod workspace_restore;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chorus_base::error::{Error, Result};
 use chorus_clock::Clock;
 use chorus_config::Config;
 use chorus_llm::Models;
@@ -104,9 +103,4 @@ impl Ops {
     pub fn defaults(&self) -> Arc<Config> {
         self.effective_config.current()
     }
-}
-
-/// Runs `work` on a thread where it may block.
-pub async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|e| Error::internal(e.to_string()))?
 }

@@ -1,6 +1,8 @@
 //! Salvages contexts from damaged journals: turns everything that can still be read into sessions, and restores those
 //! as live contexts.
 
+use chorus_runtime::run_blocking;
+use futures_util::future::BoxFuture;
 use std::path::Path;
 
 use chorus_agent_core::event::Restore;
@@ -17,7 +19,7 @@ use chorus_store::recovery::{Incident, SalvagedJournal, list_incidents, salvage_
 use chorus_store::{DB_DIR, JOURNAL_FILE, integrity, session_files};
 use uuid::Uuid;
 
-use super::{Ops, run_blocking};
+use super::Ops;
 use crate::agent::command;
 use crate::agent::session_save::{SessionTarget, write_session};
 
@@ -30,34 +32,36 @@ const SALVAGED_TAG: &str = "salvaged";
 ///
 /// # Errors
 /// The catalog cannot be read, or the disk cannot store the copies. What was salvaged until then stays.
-pub async fn salvage(ops: &Ops) -> Result<Salvaged> {
-    // Keeps agents from being created, renamed or destroyed.
-    let _alone = ops.agent_resolver.lock.lock().await;
-    let mut done = Salvaged::default();
-    let db = ops.home.join(DB_DIR);
-    let of = db.clone();
-    for mut incident in run_blocking(move || Ok(list_incidents(&of))).await? {
-        if incident.facts.salvaged {
-            continue;
+pub fn salvage<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Salvaged>> {
+    Box::pin(async move {
+        // Keeps agents from being created, renamed or destroyed.
+        let _alone = ops.agent_resolver.lock.lock().await;
+        let mut done = Salvaged::default();
+        let db = ops.home.join(DB_DIR);
+        let of = db.clone();
+        for mut incident in run_blocking(move || Ok(list_incidents(&of))).await? {
+            if incident.facts.salvaged {
+                continue;
+            }
+            incident.facts.salvaged = salvage_incident(ops, &mut incident, &mut done).await?;
+            run_blocking(move || incident.save()).await?;
         }
-        incident.facts.salvaged = salvage_incident(ops, &mut incident, &mut done).await?;
-        run_blocking(move || incident.save()).await?;
-    }
-    let journal = db.join(JOURNAL_FILE);
-    let of = journal.clone();
-    let found = run_blocking(move || integrity::salvage_contexts(&of, true)).await?;
-    if !found.is_empty() {
-        let mut incident = copy_journal_aside(ops, &journal, found.len()).await?;
-        done.set_aside.push(path_text(&incident.dir));
-        let before = done.unreadable;
-        for (head, all) in found {
-            salvage_context(ops, &head, all, RestoreMode::Replace, &mut done).await?;
+        let journal = db.join(JOURNAL_FILE);
+        let of = journal.clone();
+        let found = run_blocking(move || integrity::salvage_contexts(&of, true)).await?;
+        if !found.is_empty() {
+            let mut incident = copy_journal_aside(ops, &journal, found.len()).await?;
+            done.set_aside.push(path_text(&incident.dir));
+            let before = done.unreadable;
+            for (head, all) in found {
+                salvage_context(ops, &head, all, RestoreMode::Replace, &mut done).await?;
+            }
+            incident.facts.incomplete = done.unreadable > before;
+            run_blocking(move || incident.save()).await?;
         }
-        incident.facts.incomplete = done.unreadable > before;
-        run_blocking(move || incident.save()).await?;
-    }
-    tracing::info!(sessions = done.sessions, messages = done.messages, unreadable = done.unreadable, "salvaged");
-    Ok(done)
+        tracing::info!(sessions = done.sessions, messages = done.messages, unreadable = done.unreadable, "salvaged");
+        Ok(done)
+    })
 }
 
 /// Salvages a journal that was set aside. Returns false if nothing of it can be read, so that a later release tries
@@ -137,70 +141,72 @@ enum RestoreMode {
 }
 
 /// Turns a context into a session, and restores it according to `live`.
-async fn salvage_context(
-    ops: &Ops,
-    head: &ContextRow,
+fn salvage_context<'a>(
+    ops: &'a Ops,
+    head: &'a ContextRow,
     all: SalvagedContent,
     live: RestoreMode,
-    done: &mut Salvaged,
-) -> Result<()> {
-    let broken = live == RestoreMode::Replace;
-    let (agent, expected) = (head.agent, head.totals.messages);
-    let SalvagedContent { session, mut messages, working_set, unreadable, unchained: outside } = all;
-    done.unreadable += unreadable;
-    done.expected = Some(done.expected.unwrap_or(0) + expected);
-    if let Some((id, count)) = session {
-        match session_prefix(ops, id, count).await {
-            Ok(mut first) => {
-                first.append(&mut messages);
-                messages = first;
-            }
-            Err(failure) => {
-                tracing::warn!(session = %id, %failure, "the beginning of a salvaged context cannot be read");
-                done.unreadable += count;
+    done: &'a mut Salvaged,
+) -> BoxFuture<'a, Result<()>> {
+    Box::pin(async move {
+        let broken = live == RestoreMode::Replace;
+        let (agent, expected) = (head.agent, head.totals.messages);
+        let SalvagedContent { session, mut messages, working_set, unreadable, unchained: outside } = all;
+        done.unreadable += unreadable;
+        done.expected = Some(done.expected.unwrap_or(0) + expected);
+        if let Some((id, count)) = session {
+            match session_prefix(ops, id, count).await {
+                Ok(mut first) => {
+                    first.append(&mut messages);
+                    messages = first;
+                }
+                Err(failure) => {
+                    tracing::warn!(session = %id, %failure, "the beginning of a salvaged context cannot be read");
+                    done.unreadable += count;
+                }
             }
         }
-    }
-    let Some(entry) = ops.agents.by_id(agent) else {
-        tracing::warn!(%agent, messages = messages.len(), "a context of an agent that is not there was left aside");
-        done.unreadable += messages.len() as u64;
-        return Ok(());
-    };
-    if messages.is_empty() {
+        let Some(entry) = ops.agents.by_id(agent) else {
+            tracing::warn!(%agent, messages = messages.len(), "a context of an agent that is not there was left aside");
+            done.unreadable += messages.len() as u64;
+            return Ok(());
+        };
+        if messages.is_empty() {
+            if broken {
+                ops.registry.ask(agent, command::clear(false)).await?;
+            }
+            return Ok(());
+        }
+        let _stays = ops.sessions_lock.read().await;
+        let session = write_salvaged(ops, &entry.settings, messages.clone(), working_set.clone()).await?;
+        done.sessions += 1;
+        done.messages += messages.len() as u64;
+        tracing::info!(agent = %entry.settings.name, session = %session.header.session_id, messages = messages.len(), expected, "a session was salvaged");
+        if live == RestoreMode::Never || (live == RestoreMode::IfIdle && ops.registry.context_info(agent).is_some()) {
+            return Ok(());
+        }
         if broken {
-            ops.registry.ask(agent, command::clear(false)).await?;
+            // Both the session and the copy that was set aside have them.
+            ops.store.journal.delete_unchained(outside).await?;
         }
-        return Ok(());
-    }
-    let _stays = ops.sessions_lock.read().await;
-    let session = write_salvaged(ops, &entry.settings, messages.clone(), working_set.clone()).await?;
-    done.sessions += 1;
-    done.messages += messages.len() as u64;
-    tracing::info!(agent = %entry.settings.name, session = %session.header.session_id, messages = messages.len(), expected, "a session was salvaged");
-    if live == RestoreMode::Never || (live == RestoreMode::IfIdle && ops.registry.context_info(agent).is_some()) {
-        return Ok(());
-    }
-    if broken {
-        // Both the session and the copy that was set aside have them.
-        ops.store.journal.delete_unchained(outside).await?;
-    }
-    let restore = |discard| {
-        command::restore(Restore {
-            session: session.header.id,
-            session_id: session.header.session_id.clone(),
-            messages: messages.clone(),
-            appended: Vec::new(),
-            working_set: working_set.clone(),
-            restoration: session.header.restoration_tokens,
-            discard,
-        })
-    };
-    // A live context that is complete in memory is saved first; an incomplete one cannot be saved, and is discarded.
-    if ops.registry.ask(agent, restore(false)).await.is_err() {
-        ops.registry.ask(agent, restore(true)).await?;
-    }
-    done.restored.push(entry.settings.name.clone());
-    Ok(())
+        let restore = |discard| {
+            command::restore(Restore {
+                session: session.header.id,
+                session_id: session.header.session_id.clone(),
+                messages: messages.clone(),
+                appended: Vec::new(),
+                working_set: working_set.clone(),
+                restoration: session.header.restoration_tokens,
+                discard,
+            })
+        };
+        // A live context that is complete in memory is saved first; an incomplete one cannot be saved, and is discarded.
+        if ops.registry.ask(agent, restore(false)).await.is_err() {
+            ops.registry.ask(agent, restore(true)).await?;
+        }
+        done.restored.push(entry.settings.name.clone());
+        Ok(())
+    })
 }
 
 /// Returns the first `count` messages of a session.

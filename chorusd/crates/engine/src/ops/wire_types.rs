@@ -1,5 +1,6 @@
 //! Converts catalog rows and index entries into the types of the protocol.
 
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 use chorus_base::error::Result;
@@ -13,32 +14,36 @@ use crate::agent::agent_index::AgentEntry;
 use crate::usage::Spending;
 
 /// Converts entries into agents, each with its live context and its newest session.
-pub async fn agents(ops: &Ops, entries: &[Arc<AgentEntry>]) -> Result<Vec<Agent>> {
-    if entries.is_empty() {
-        return Ok(Vec::new());
-    }
-    let ids: Vec<Uuid> = entries.iter().map(|entry| entry.settings.id).collect();
-    let last = ops.store.catalog.sessions.newest_of_each(ids).await?;
-    let today = ops.usage.today_totals().await?;
-    let shown: Vec<Uuid> = last.iter().flatten().map(|row| row.header.id).collect();
-    let mut short = ops.store.catalog.sessions.short_ids(shown).await?.into_iter();
-    let infos = match entries {
-        // Faster than all, and one agent is requested more often.
-        [one] => ops.registry.context_info(one.settings.id).map(|info| (one.settings.id, info)).into_iter().collect(),
-        _ => ops.registry.context_infos(),
-    };
-    let mut meters = ops.context_meter.measure(entries).await?;
-    Ok(entries
-        .iter()
-        .zip(last)
-        .map(|(entry, last)| {
-            let last = last.map(|row| to_session_ref(row, short.next().unwrap_or_default()));
-            let used = today.get(&entry.settings.id).map(to_today_usage);
-            let meter = meters.remove(&entry.settings.id);
-            let context = infos.get(&entry.settings.id).cloned().map(|info| ContextInfo { meter, ..info });
-            active_agent(ops, entry, context, last, used)
-        })
-        .collect())
+pub fn agents<'a>(ops: &'a Ops, entries: &'a [Arc<AgentEntry>]) -> BoxFuture<'a, Result<Vec<Agent>>> {
+    Box::pin(async move {
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<Uuid> = entries.iter().map(|entry| entry.settings.id).collect();
+        let last = ops.store.catalog.sessions.newest_of_each(ids).await?;
+        let today = ops.usage.today_totals().await?;
+        let shown: Vec<Uuid> = last.iter().flatten().map(|row| row.header.id).collect();
+        let mut short = ops.store.catalog.sessions.short_ids(shown).await?.into_iter();
+        let infos = match entries {
+            // Faster than all, and one agent is requested more often.
+            [one] => {
+                ops.registry.context_info(one.settings.id).map(|info| (one.settings.id, info)).into_iter().collect()
+            }
+            _ => ops.registry.context_infos(),
+        };
+        let mut meters = ops.context_meter.measure(entries).await?;
+        Ok(entries
+            .iter()
+            .zip(last)
+            .map(|(entry, last)| {
+                let last = last.map(|row| to_session_ref(row, short.next().unwrap_or_default()));
+                let used = today.get(&entry.settings.id).map(to_today_usage);
+                let meter = meters.remove(&entry.settings.id);
+                let context = infos.get(&entry.settings.id).cloned().map(|info| ContextInfo { meter, ..info });
+                active_agent(ops, entry, context, last, used)
+            })
+            .collect())
+    })
 }
 
 /// Converts one entry as [`agents`] does.

@@ -31,7 +31,7 @@ impl Tasks {
             let noted = ProcessIdentity { pid: row.pid, start_time: row.pid_started, boot_id: row.boot.clone() };
             if noted.is_running() {
                 tracing::warn!(agent = %row.agent_name, task = %row.id, pid = row.pid, "a task was left over; it is ended");
-                tokio::spawn(async move { noted.terminate(TERMINATE_GRACE).await });
+                chorus_runtime::spawn(async move { noted.terminate(TERMINATE_GRACE).await });
             }
             (row.status, row.ended_at) = (TaskStatus::Lost, Some(self.shared.now()));
             self.shared.store.catalog.tasks.update_end(row.clone()).await?;
@@ -57,7 +57,7 @@ impl Tasks {
                 continue;
             };
             let path = dir.join(&row.log_path);
-            let read = tokio::task::spawn_blocking(move || read_tail(&path)).await;
+            let read = chorus_runtime::spawn_blocking(move || read_tail(&path)).await;
             let (output, problem) = match read.map_err(io::Error::other).and_then(|read| read) {
                 Ok(output) => (output, None),
                 Err(e) => (Vec::new(), Some(format!("its log cannot be read: {e}"))),

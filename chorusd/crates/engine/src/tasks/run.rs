@@ -52,7 +52,7 @@ impl TaskRun {
     pub(super) async fn run_to_end(self) {
         let Self { shared, slot: taken, mut row, mut running, output, log } = self;
         let over = CancellationToken::new();
-        let mut writing = tokio::spawn(copy_output(output, log, taken.printed.clone(), over.clone()));
+        let mut writing = chorus_runtime::spawn(copy_output(output, log, taken.printed.clone(), over.clone()));
         let by_itself = tokio::select! {
             exit = running.wait() => Some(exit),
             () = taken.stop.cancelled() => None,
@@ -131,7 +131,7 @@ async fn with_log_blocking(
     piece: Vec<u8>,
     act: impl FnOnce(&mut TaskLog, &[u8]) + Send + 'static,
 ) -> (TaskLog, Vec<u8>) {
-    let done = tokio::task::spawn_blocking(move || {
+    let done = chorus_runtime::spawn_blocking(move || {
         act(&mut log, &piece);
         (log, piece)
     });

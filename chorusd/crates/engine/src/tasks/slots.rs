@@ -287,7 +287,7 @@ mod tests {
         let (slots, one) = (Arc::<TaskSlots>::default(), Uuid::from_u128(1));
         let holding = |taken: SlotGuard| {
             slots.set_running(taken.number, row(one, taken.number));
-            tokio::spawn(async move {
+            chorus_runtime::spawn(async move {
                 taken.stop.cancelled().await;
                 panic!("in the middle");
             })

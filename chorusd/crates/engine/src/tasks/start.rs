@@ -50,7 +50,7 @@ impl Tasks {
         let begun = self.launch(sandbox, &start, taken, log).await;
         if begun.is_err() {
             let path = start.dir.join(LOGS_DIR).join(log_file_name(number));
-            let _ = tokio::task::spawn_blocking(move || std::fs::remove_file(path)).await;
+            let _ = chorus_runtime::spawn_blocking(move || std::fs::remove_file(path)).await;
         }
         begun
     }
@@ -62,7 +62,7 @@ impl Tasks {
             let dir = start.dir.join(LOGS_DIR);
             let path = dir.join(log_file_name(taken.number));
             let redactor = start.redactor.clone();
-            let made = tokio::task::spawn_blocking(move || create_log(&dir, &path, redactor.as_ref())).await;
+            let made = chorus_runtime::spawn_blocking(move || create_log(&dir, &path, redactor.as_ref())).await;
             match made.map_err(io::Error::other).and_then(|made| made) {
                 Ok(log) => return Ok((taken, log)),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
@@ -109,7 +109,7 @@ impl Tasks {
             outside.sync_running_tasks(row.agent);
         }
         let run = TaskRun { shared: self.shared.clone(), slot: taken, row: row.clone(), running, output, log };
-        tokio::spawn(run.run_to_end());
+        chorus_runtime::spawn(run.run_to_end());
         Ok(row)
     }
 }

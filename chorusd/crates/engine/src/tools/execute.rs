@@ -50,7 +50,7 @@ async fn judge_call(PreparedCall { action, always, .. }: &PreparedCall, scene: &
 
 /// Judges in a blocking thread, because a long command would hold up the runtime. Returns `None` if the thread fails.
 async fn judge_blocking<T: Send + 'static>(judge: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    tokio::task::spawn_blocking(judge).await.ok()
+    chorus_runtime::spawn_blocking(judge).await.ok()
 }
 
 /// Finds the tool and parses the arguments.

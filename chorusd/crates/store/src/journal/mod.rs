@@ -24,11 +24,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use chorus_proto::{Event, EventType};
+use chorus_runtime::spawn_blocking;
 use jiff::Timestamp;
 use rusqlite::{Connection, params};
 use serde_json::json;
 use tokio::sync::broadcast;
-use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
 use crate::sqlite::StoreResult;

@@ -18,6 +18,7 @@ use chorus_clock::Clock;
 use chorus_llm::{ModelRef, Models};
 use chorus_proto::{EventType, SessionHeader, SummarySource, Trigger};
 use chorus_redact::Redactor;
+use chorus_runtime::SpawnTracked as _;
 use chorus_session::summary::ModelSummary;
 use chorus_store::catalog::{PendingSummary, SessionRow};
 use chorus_store::journal::NewEvent;
@@ -136,7 +137,7 @@ impl Summaries {
         }
         let Some(under_way) = self.in_flight.begin(session) else { return };
         let all = self.clone();
-        self.tasks.spawn(async move {
+        self.tasks.spawn_tracked(async move {
             if let Some(outcome) = all.request_when_free(session, &facts).await {
                 all.publish(under_way, &facts, outcome).await;
             }
@@ -212,7 +213,7 @@ impl Summaries {
         let Some(wanted) = self.store.catalog.summary_queue.get(session).await? else { return Ok(None) };
         let Some(row) = self.store.catalog.sessions.get(session).await? else { return Ok(None) };
         let path = session_files::path_of(&self.agent_dir(&row).await?, &row.header.session_id);
-        let found = tokio::task::spawn_blocking(move || session_files::read(&path));
+        let found = chorus_runtime::spawn_blocking(move || session_files::read(&path));
         let found = found.await.map_err(|e| Error::internal(e.to_string()))??;
         let known = found.stamp == row.file_stamp;
         Ok(found.file.ok().filter(|_| known).map(|file| SummaryInput {

@@ -1,5 +1,7 @@
 //! The operation `agent.config`.
 
+use chorus_runtime::run_blocking;
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 use chorus_base::closest_match;
@@ -17,7 +19,7 @@ use super::{AGENTS_DIR, agent_entry, agent_row, discord_channel, ensure_may_gran
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
 use crate::ops::approvals::deny_outdated;
-use crate::ops::{Ops, resolve, run_blocking, wire_types};
+use crate::ops::{Ops, resolve, wire_types};
 
 /// Keys whose changes are always recorded in the audit log: they decide what an agent may do, what it is told, and
 /// which model answers.
@@ -154,39 +156,46 @@ pub(in crate::ops) async fn set_permissions(ops: &Ops, agent: &Arc<AgentEntry>, 
 
 /// Sets one key; the caller must hold the agents lock. With `noted`, the change is recorded in the audit log first, and
 /// is not made if that fails.
-pub async fn set_key(
-    ops: &Ops,
-    agent: &Arc<AgentEntry>,
+pub fn set_key<'a>(
+    ops: &'a Ops,
+    agent: &'a Arc<AgentEntry>,
     key: String,
     value: Value,
     noted: Option<AuditDecision>,
-) -> Result<ConfigResult> {
-    let value = normalise(&key, value, &ops.config.profiles)?;
-    if let Some(model) = value.as_str().filter(|_| key == "model") {
-        ops.models.check_assignable(model)?;
-    }
-    let draft = draft_config(ops, agent, vec![(&key, value.clone())]).await?;
-    let row = noted.map(|row| AuditDecision { old: Some(draft.old.to_string()), new: Some(value.to_string()), ..row });
-    if let Some(row) = &row {
-        ops.store.catalog.audit.append(row.clone()).await?;
-    }
-    let done = apply_draft(ops, agent, draft).await;
-    if let (Err(failure), Some(row)) = (&done, row) {
-        let row =
-            AuditDecision { at: ops.clock.now(), decision: "not_changed".into(), rule: failure.message.clone(), ..row };
-        if let Err(failure) = ops.store.catalog.audit.append(row).await {
-            tracing::error!(agent = %agent.settings.name, %failure, "that a change failed could not be written down");
+) -> BoxFuture<'a, Result<ConfigResult>> {
+    Box::pin(async move {
+        let value = normalise(&key, value, &ops.config.profiles)?;
+        if let Some(model) = value.as_str().filter(|_| key == "model") {
+            ops.models.check_assignable(model)?;
         }
-    }
-    let (new, config, old) = done?;
-    if key == "idle_timeout"
-        && ops.registry.context_info(agent.settings.id).is_some()
-        && let Err(failure) = ops.registry.ask(agent.settings.id, command::update_idle_timeout()).await
-    {
-        tracing::warn!(agent = %agent.settings.name, %failure, "the new idle timeout holds from the next message on");
-    }
-    let shown = Map::from_iter([(key.clone(), config.map().get(&key).cloned().unwrap_or_default())]);
-    Ok(ConfigResult { agent: wire_types::changed_agent(ops, &new).await, config: shown, old: Some(old) })
+        let draft = draft_config(ops, agent, vec![(&key, value.clone())]).await?;
+        let row =
+            noted.map(|row| AuditDecision { old: Some(draft.old.to_string()), new: Some(value.to_string()), ..row });
+        if let Some(row) = &row {
+            ops.store.catalog.audit.append(row.clone()).await?;
+        }
+        let done = apply_draft(ops, agent, draft).await;
+        if let (Err(failure), Some(row)) = (&done, row) {
+            let row = AuditDecision {
+                at: ops.clock.now(),
+                decision: "not_changed".into(),
+                rule: failure.message.clone(),
+                ..row
+            };
+            if let Err(failure) = ops.store.catalog.audit.append(row).await {
+                tracing::error!(agent = %agent.settings.name, %failure, "that a change failed could not be written down");
+            }
+        }
+        let (new, config, old) = done?;
+        if key == "idle_timeout"
+            && ops.registry.context_info(agent.settings.id).is_some()
+            && let Err(failure) = ops.registry.ask(agent.settings.id, command::update_idle_timeout()).await
+        {
+            tracing::warn!(agent = %agent.settings.name, %failure, "the new idle timeout holds from the next message on");
+        }
+        let shown = Map::from_iter([(key.clone(), config.map().get(&key).cloned().unwrap_or_default())]);
+        Ok(ConfigResult { agent: wire_types::changed_agent(ops, &new).await, config: shown, old: Some(old) })
+    })
 }
 
 /// Writes a draft and puts it into effect, or restores the previous file.
@@ -305,57 +314,59 @@ async fn adopt_config(
 }
 
 /// Renames an agent: moves its directory and its row. Session files keep the agent name under which they were saved.
-async fn rename_agent(ops: &Ops, agent: &Arc<AgentEntry>, name: &str) -> Result<ConfigResult> {
-    check_name(name)?;
-    let old = agent.settings.name.clone();
-    let (from, to) = (agent.settings.dir.clone(), ops.home.join(AGENTS_DIR).join(name));
-    if name != old && (ops.agents.by_name(name).is_some() || to.symlink_metadata().is_ok()) {
-        return Err(Error::new(ErrorKind::AlreadyExists, format!("{name} is taken"))
-            .hint("choose another name, or move the directory of that name elsewhere"));
-    }
-    if name == old {
-        return get_config(ops, agent, Some("name")).await;
-    }
-    // Nothing may write into the directory while it moves: neither the agent nor an import or a tag.
-    let _no_writers = ops.sessions_lock.write().await;
-    let held = ops.registry.ask(agent.settings.id, command::hold(false)).await?;
-    let draft = draft_config(ops, agent, vec![("name", name.into())]).await?;
-    let (config, before) = (draft.config, draft.previous_file);
-    // The directory moves first. If the rename is interrupted then, the next start recognises it by the directory's
-    // name (`catalog_sync::sync_agents`).
-    let moved = {
-        let (from, to) = (from.clone(), to.clone());
-        run_blocking(move || {
-            let failed = |e: &std::io::Error| Error::io(format_args!("cannot rename to {}", to.display()), e);
-            move_dir(&from, &to).map_err(|e| failed(&e))?;
-            let stamp = write_config(&to, &config).map_err(|e| failed(&e))?;
-            Ok((config, stamp))
-        })
-        .await
-    };
-    let adopted = match moved {
-        Ok(file) => adopt_config(ops, to.clone(), file).await,
-        Err(failure) => Err(failure),
-    };
-    let adopted = match adopted {
-        Ok(adopted) => adopted,
-        Err(failure) => {
-            let undone = run_blocking(move || {
-                let io = |e: std::io::Error| Error::io("cannot undo a rename", &e);
-                if !from.exists() {
-                    move_dir(&to, &from).map_err(io)?;
-                }
-                before.restore().map_err(io)
-            });
-            if let Err(undo) = undone.await {
-                tracing::error!(agent = %old, failure = %undo, "a failed rename could not be undone");
-            }
-            return Err(failure);
+fn rename_agent<'a>(ops: &'a Ops, agent: &'a Arc<AgentEntry>, name: &'a str) -> BoxFuture<'a, Result<ConfigResult>> {
+    Box::pin(async move {
+        check_name(name)?;
+        let old = agent.settings.name.clone();
+        let (from, to) = (agent.settings.dir.clone(), ops.home.join(AGENTS_DIR).join(name));
+        if name != old && (ops.agents.by_name(name).is_some() || to.symlink_metadata().is_ok()) {
+            return Err(Error::new(ErrorKind::AlreadyExists, format!("{name} is taken"))
+                .hint("choose another name, or move the directory of that name elsewhere"));
         }
-    };
-    drop(held);
-    tracing::info!(agent = %name, was = %old, "agent renamed");
-    discord_channel::rename_channel(ops, &adopted.0).await;
-    let config = Map::from_iter([("name".to_owned(), Value::from(name))]);
-    Ok(ConfigResult { agent: wire_types::changed_agent(ops, &adopted.0).await, config, old: Some(old.into()) })
+        if name == old {
+            return get_config(ops, agent, Some("name")).await;
+        }
+        // Nothing may write into the directory while it moves: neither the agent nor an import or a tag.
+        let _no_writers = ops.sessions_lock.write().await;
+        let held = ops.registry.ask(agent.settings.id, command::hold(false)).await?;
+        let draft = draft_config(ops, agent, vec![("name", name.into())]).await?;
+        let (config, before) = (draft.config, draft.previous_file);
+        // The directory moves first. If the rename is interrupted then, the next start recognises it by the directory's
+        // name (`catalog_sync::sync_agents`).
+        let moved = {
+            let (from, to) = (from.clone(), to.clone());
+            run_blocking(move || {
+                let failed = |e: &std::io::Error| Error::io(format_args!("cannot rename to {}", to.display()), e);
+                move_dir(&from, &to).map_err(|e| failed(&e))?;
+                let stamp = write_config(&to, &config).map_err(|e| failed(&e))?;
+                Ok((config, stamp))
+            })
+            .await
+        };
+        let adopted = match moved {
+            Ok(file) => adopt_config(ops, to.clone(), file).await,
+            Err(failure) => Err(failure),
+        };
+        let adopted = match adopted {
+            Ok(adopted) => adopted,
+            Err(failure) => {
+                let undone = run_blocking(move || {
+                    let io = |e: std::io::Error| Error::io("cannot undo a rename", &e);
+                    if !from.exists() {
+                        move_dir(&to, &from).map_err(io)?;
+                    }
+                    before.restore().map_err(io)
+                });
+                if let Err(undo) = undone.await {
+                    tracing::error!(agent = %old, failure = %undo, "a failed rename could not be undone");
+                }
+                return Err(failure);
+            }
+        };
+        drop(held);
+        tracing::info!(agent = %name, was = %old, "agent renamed");
+        discord_channel::rename_channel(ops, &adopted.0).await;
+        let config = Map::from_iter([("name".to_owned(), Value::from(name))]);
+        Ok(ConfigResult { agent: wire_types::changed_agent(ops, &adopted.0).await, config, old: Some(old.into()) })
+    })
 }

@@ -1,5 +1,6 @@
 //! The operation `agent.destroy`.
 
+use chorus_runtime::run_blocking;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use super::config::clear_running_tasks;
 use super::discord_channel;
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
-use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash, wire_types};
+use crate::ops::{Ops, resolve, trash as ops_trash, wire_types};
 use crate::tasks::EndedTask;
 
 /// The time limit for appending notices about ended tasks to the context of an agent that is being destroyed.
@@ -124,38 +125,40 @@ async fn notify_of_ended_tasks(ops: &Ops, facts: &Arc<AgentSettings>, ended: Vec
 }
 
 /// Does everything up to the commit that destroys the agent. If it fails, the agent is unchanged.
-async fn remove_agent(
-    ops: &Ops,
-    agent: &Arc<AgentEntry>,
-    params: &DestroyParams,
-) -> Result<(Option<chorus_proto::Session>, Option<TrashItem>)> {
-    let facts = agent.settings.clone();
-    if !params.keep_files {
-        materialise_references(ops, facts.id).await?;
-    }
-    // The context ends only after everything else has succeeded, so that it can be kept until then.
-    let saved = save_context(ops, &facts, false).await?;
-    let _held = ops.registry.ask_with_settings(facts.clone(), command::hold(true)).await?;
-    let from = facts.dir.clone();
-    let trashed = if params.keep_files { None } else { Some(move_to_trash(ops, &facts).await?) };
-    let dir = trashed.as_ref().map_or_else(|| from.clone(), TrashItem::settled_content);
-    let dir = dir.strip_prefix(&ops.home).unwrap_or(&from).to_string_lossy().into_owned();
-    if let Err(failure) = ops.store.catalog.agents.mark_destroyed(facts.id, ops.clock.now(), dir).await {
-        if let Some(entry) = trashed {
-            let back = run_blocking(move || {
-                trash::restore_to(&entry, &from).map_err(|e| Error::io("cannot undo a destroy", &e))
-            });
-            if let Err(undo) = back.await {
-                tracing::error!(agent = %facts.name, failure = %undo, "a failed destroy could not be undone");
-            }
+fn remove_agent<'a>(
+    ops: &'a Ops,
+    agent: &'a Arc<AgentEntry>,
+    params: &'a DestroyParams,
+) -> BoxFuture<'a, Result<(Option<chorus_proto::Session>, Option<TrashItem>)>> {
+    Box::pin(async move {
+        let facts = agent.settings.clone();
+        if !params.keep_files {
+            materialise_references(ops, facts.id).await?;
         }
-        return Err(failure);
-    }
-    // The files of a purged agent are deleted inside the trash, under their hidden name.
-    match trashed {
-        Some(entry) if !params.purge => Ok((saved, Some(ops_trash::make_visible(entry).await))),
-        trashed => Ok((saved, trashed)),
-    }
+        // The context ends only after everything else has succeeded, so that it can be kept until then.
+        let saved = save_context(ops, &facts, false).await?;
+        let _held = ops.registry.ask_with_settings(facts.clone(), command::hold(true)).await?;
+        let from = facts.dir.clone();
+        let trashed = if params.keep_files { None } else { Some(move_to_trash(ops, &facts).await?) };
+        let dir = trashed.as_ref().map_or_else(|| from.clone(), TrashItem::settled_content);
+        let dir = dir.strip_prefix(&ops.home).unwrap_or(&from).to_string_lossy().into_owned();
+        if let Err(failure) = ops.store.catalog.agents.mark_destroyed(facts.id, ops.clock.now(), dir).await {
+            if let Some(entry) = trashed {
+                let back = run_blocking(move || {
+                    trash::restore_to(&entry, &from).map_err(|e| Error::io("cannot undo a destroy", &e))
+                });
+                if let Err(undo) = back.await {
+                    tracing::error!(agent = %facts.name, failure = %undo, "a failed destroy could not be undone");
+                }
+            }
+            return Err(failure);
+        }
+        // The files of a purged agent are deleted inside the trash, under their hidden name.
+        match trashed {
+            Some(entry) if !params.purge => Ok((saved, Some(ops_trash::make_visible(entry).await))),
+            trashed => Ok((saved, trashed)),
+        }
+    })
 }
 
 /// Ends the context after the commit, and deletes the files of a purge. Nothing here can fail the operation any more.

@@ -1,5 +1,6 @@
 //! The Discord channel of an agent, as far as operations create, bind or delete it.
 
+use chorus_runtime::run_blocking;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use crate::agent::agent_index::AgentEntry;
 use crate::ops::discord::{
     ChannelApi, ChannelInfo, ChannelRow, ConnectionState, CreateOutcome, CreatedChannel, DiscordHandle, NewPost,
 };
-use crate::ops::{Ops, run_blocking, wire_types};
+use crate::ops::{Ops, wire_types};
 
 /// The time limit for deleting a channel.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(20);

@@ -1,5 +1,6 @@
 //! The operations `agent.export.*`.
 
+use chorus_runtime::run_blocking;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::FileExt as _;
@@ -21,7 +22,7 @@ use crate::agent::command;
 use crate::agent_archive::{self, ArchiveWriter, ExportedAgent, Manifest};
 use crate::ops::import_sink::create_spool;
 use crate::ops::session::import::OnProgress;
-use crate::ops::{Ops, resolve, run_blocking};
+use crate::ops::{Ops, resolve};
 
 /// Bytes per reply, before base64 encoding.
 const CHUNK_BYTES: usize = 1 << 20;

@@ -1,5 +1,6 @@
 //! The operation `agent.init`.
 
+use chorus_runtime::run_blocking;
 use std::path::{Path, PathBuf};
 
 use chorus_base::error::{Error, Result};
@@ -17,7 +18,7 @@ use uuid::Uuid;
 
 use super::discord_channel::NewAgentChannel;
 use super::{AGENTS_DIR, agent_entry, agent_row, ensure_may_grant, text_or_null};
-use crate::ops::{Ops, catalog_sync, run_blocking, wire_types};
+use crate::ops::{Ops, catalog_sync, wire_types};
 use crate::{agent_template, git_init};
 
 /// Creates an agent, or revives one whose directory was kept. If a step fails, the earlier ones are undone.

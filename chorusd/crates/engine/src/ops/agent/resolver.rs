@@ -1,5 +1,6 @@
 //! Resolves agents with their current agent.json, which is reloaded when it has changed on disk.
 
+use futures_util::future::BoxFuture;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,8 +18,8 @@ use crate::approvals::Approvals;
 use crate::ops::approvals::deny_outdated;
 use crate::ops::discord::DiscordHandle;
 use crate::ops::resolve::{check_expected_agent, no_agent_error, unknown_agent_error};
-use crate::ops::run_blocking;
 use crate::ops::settings::EffectiveConfig;
+use chorus_runtime::run_blocking;
 
 /// Finds the agents that requests name, and keeps their entries in the index up to their files.
 #[derive(Debug)]
@@ -89,54 +90,60 @@ impl AgentResolver {
         Ok(fresh)
     }
 
-    async fn reload(&self, entry: Arc<AgentEntry>, stamp: String) -> Result<Arc<AgentEntry>> {
-        let path = entry.settings.dir.join(AGENT_FILE);
-        let defaults = self.config.current();
-        let id = entry.settings.id;
-        // If the previous permissions were unusable too, unusable ones are accepted.
-        let lenient = entry.settings.profile.is_err();
-        let config = run_blocking(move || {
-            Ok(std::fs::read_to_string(&path)
-                .map_err(|e| format!("cannot be read: {e}"))
-                .and_then(|text| AgentConfig::parse(&text, &defaults))
-                .and_then(|config| match &config.profile {
-                    Err(problem) if !lenient => Err(problem.clone()),
-                    _ => Ok(config),
-                })
-                .and_then(
-                    |config| if config.id == id { Ok(config) } else { Err("has another agent's `id`".to_owned()) },
-                ))
+    fn reload<'a>(&'a self, entry: Arc<AgentEntry>, stamp: String) -> BoxFuture<'a, Result<Arc<AgentEntry>>> {
+        Box::pin(async move {
+            let path = entry.settings.dir.join(AGENT_FILE);
+            let defaults = self.config.current();
+            let id = entry.settings.id;
+            // If the previous permissions were unusable too, unusable ones are accepted.
+            let lenient = entry.settings.profile.is_err();
+            let config = run_blocking(move || {
+                Ok(std::fs::read_to_string(&path)
+                    .map_err(|e| format!("cannot be read: {e}"))
+                    .and_then(|text| AgentConfig::parse(&text, &defaults))
+                    .and_then(|config| match &config.profile {
+                        Err(problem) if !lenient => Err(problem.clone()),
+                        _ => Ok(config),
+                    })
+                    .and_then(
+                        |config| if config.id == id { Ok(config) } else { Err("has another agent's `id`".to_owned()) },
+                    ))
+            })
+            .await?;
+            let name = entry.settings.name.clone();
+            match config {
+                Ok(config) => {
+                    let dir = entry.settings.dir.strip_prefix(&self.home).unwrap_or(&entry.settings.dir);
+                    let mut row = super::agent_row(&dir.to_string_lossy(), &config, stamp.clone());
+                    // Only `agent config NAME name NEW` changes the name, because it also moves the directory.
+                    row.name.clone_from(&name);
+                    let problem = (config.name != name).then(|| {
+                        format!(
+                            "agent.json says the name {:?}; rename with `chorusctl agent config {name} name`",
+                            config.name
+                        )
+                    });
+                    self.table.upsert(row).await?;
+                    let mut new = super::agent_entry(&self.home, &dir.to_string_lossy(), &config, stamp);
+                    new.settings = Arc::new(AgentSettings { name, ..(*new.settings).clone() });
+                    new.config_problem = problem.or(new.config_problem);
+                    tracing::info!(agent = %new.settings.name, "agent.json was read again");
+                    let new = self.index.insert(new);
+                    super::discord_channel::sync_if_changed(&self.discord, Some(&entry), &new);
+                    deny_outdated(&self.index, &self.approvals, &entry).await;
+                    Ok(new)
+                }
+                Err(problem) => {
+                    tracing::warn!(agent = %name, problem, "agent.json cannot be used; the last good one stays in force");
+                    let problem = Some(format!("agent.json {problem}; the last good one stays in force"));
+                    Ok(self.index.insert(AgentEntry {
+                        config_stamp: stamp,
+                        config_problem: problem,
+                        ..(*entry).clone()
+                    }))
+                }
+            }
         })
-        .await?;
-        let name = entry.settings.name.clone();
-        match config {
-            Ok(config) => {
-                let dir = entry.settings.dir.strip_prefix(&self.home).unwrap_or(&entry.settings.dir);
-                let mut row = super::agent_row(&dir.to_string_lossy(), &config, stamp.clone());
-                // Only `agent config NAME name NEW` changes the name, because it also moves the directory.
-                row.name.clone_from(&name);
-                let problem = (config.name != name).then(|| {
-                    format!(
-                        "agent.json says the name {:?}; rename with `chorusctl agent config {name} name`",
-                        config.name
-                    )
-                });
-                self.table.upsert(row).await?;
-                let mut new = super::agent_entry(&self.home, &dir.to_string_lossy(), &config, stamp);
-                new.settings = Arc::new(AgentSettings { name, ..(*new.settings).clone() });
-                new.config_problem = problem.or(new.config_problem);
-                tracing::info!(agent = %new.settings.name, "agent.json was read again");
-                let new = self.index.insert(new);
-                super::discord_channel::sync_if_changed(&self.discord, Some(&entry), &new);
-                deny_outdated(&self.index, &self.approvals, &entry).await;
-                Ok(new)
-            }
-            Err(problem) => {
-                tracing::warn!(agent = %name, problem, "agent.json cannot be used; the last good one stays in force");
-                let problem = Some(format!("agent.json {problem}; the last good one stays in force"));
-                Ok(self.index.insert(AgentEntry { config_stamp: stamp, config_problem: problem, ..(*entry).clone() }))
-            }
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The operation `approvals.approve`.
 
+use chorus_runtime::run_blocking;
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
@@ -14,7 +15,7 @@ use crate::agent::agent_index::AgentEntry;
 use crate::approvals::{Claim, PermissionsChange};
 use crate::ops::agent::config::set_permissions;
 use crate::ops::permissions::usable_profile;
-use crate::ops::{Ops, hints, resolve, run_blocking};
+use crate::ops::{Ops, hints, resolve};
 use crate::tools::workspace_paths;
 
 /// Approves an action once; with `always` also in future.

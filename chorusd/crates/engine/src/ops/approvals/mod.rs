@@ -7,6 +7,7 @@ pub mod list;
 use chorus_base::error::Result;
 use chorus_proto::methods::approvals::Approval;
 use chorus_store::catalog::ApprovalTable;
+use futures_util::future::BoxFuture;
 
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
 use crate::approvals::Approvals;
@@ -18,9 +19,15 @@ pub async fn get_approval(table: &ApprovalTable, id: &str) -> Result<Option<Appr
 
 /// Denies the open approvals of an agent whose permissions have changed since `before`, because they were requested
 /// under other rules.
-pub async fn deny_outdated(agents: &AgentIndex, approvals: &Approvals, before: &AgentEntry) {
-    let now = agents.by_id(before.settings.id);
-    if now.is_some_and(|now| now.permissions != before.permissions) {
-        approvals.deny_open(before.settings.id).await;
-    }
+pub fn deny_outdated<'a>(
+    agents: &'a AgentIndex,
+    approvals: &'a Approvals,
+    before: &'a AgentEntry,
+) -> BoxFuture<'a, ()> {
+    Box::pin(async move {
+        let now = agents.by_id(before.settings.id);
+        if now.is_some_and(|now| now.permissions != before.permissions) {
+            approvals.deny_open(before.settings.id).await;
+        }
+    })
 }

@@ -1,6 +1,7 @@
 //! `backup.archive.*`: sends a backup to the client while it is made. A client that reads slowly delays the backup, but
 //! not the home, because no lock is held while chunks are sent.
 
+use chorus_runtime::run_blocking;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use chorus_store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 use tokio::sync::{Mutex, mpsc};
 
 use crate::backup::{ArchiveSink, HomeIdentity};
-use crate::ops::{Ops, run_blocking};
+use crate::ops::Ops;
 
 /// Bytes per reply, before base64 encoding.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -68,7 +69,7 @@ pub async fn begin(ops: &Arc<Ops>, connection: u64, _: ArchiveBeginParams) -> Re
     let archive = ops.backups.archives.open(connection, taken);
     let ops = ops.clone();
     let size = CHUNK_BYTES.min(ops.config.max_frame / 2);
-    tokio::spawn(async move {
+    chorus_runtime::spawn(async move {
         let _alone = alone;
         let out = ChunkWriter { sender: pieces.clone(), chunk_bytes: size, bytes: Vec::with_capacity(size) };
         let made = make_archive(&ops, ArchiveSink::new(out)).await;

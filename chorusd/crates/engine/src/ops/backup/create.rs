@@ -1,13 +1,14 @@
 //! The operation `backup.create`.
 
+use chorus_runtime::run_blocking;
 use std::path::PathBuf;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::backup::{CreateParams, Summary};
 
 use crate::backup::{DirectorySink, HomeIdentity};
+use crate::ops::Ops;
 use crate::ops::session::import::OnProgress;
-use crate::ops::{Ops, run_blocking};
 
 /// Backs up the home into a directory.
 ///

@@ -8,6 +8,7 @@
 pub mod archive;
 pub mod create;
 
+use chorus_runtime::run_blocking;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,7 +18,7 @@ use chorus_proto::methods::backup::Summary;
 use chorus_store::DB_DIR;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::{Ops, run_blocking};
+use super::Ops;
 use crate::backup::{BackupSink, Collector, HomeIdentity, OnProgress};
 
 /// The backups that are being made.

@@ -1,5 +1,6 @@
 //! The operation `context.compact`.
 
+use futures_util::future::BoxFuture;
 use std::time::Duration;
 
 use chorus_agent_core::compaction::tokens_with_working_set;
@@ -52,64 +53,66 @@ pub async fn compact(ops: &Ops, params: CompactParams) -> Result<CompactResult> 
 }
 
 /// Continues from a saved live context; returns `None` if messages were added to that meanwhile.
-async fn continue_from_save(
-    ops: &Ops,
-    agent: &AgentEntry,
+fn continue_from_save<'a>(
+    ops: &'a Ops,
+    agent: &'a AgentEntry,
     (context, view, saved): (ContextNo, usize, Session),
-    written: &mut Option<ModelNotes>,
-) -> Result<Option<CompactResult>> {
-    let (id, name) = (saved.header.id, &agent.settings.name);
-    let gone = || {
-        Error::new(ErrorKind::SessionNotFound, "the session was deleted that was to be gone on from")
-            .hint(CONTEXT_UNCHANGED_HINT)
-    };
-    let row = ops.store.catalog.sessions.get(id).await?.ok_or_else(gone)?;
-    // The session is the only place for what the live context would drop, so it must be complete.
-    let mut parent = ContinuationSource::read_complete(ops, &agent.settings, &row).await?;
-    let ask = written.is_none();
-    let notes = match written.take() {
-        Some(written) => written,
-        None => parent.extract_notes(ops, &agent.settings, view).await,
-    };
-    let kept = parent.apply_notes(written.insert(notes));
-    let opening = parent.opening_message(ops, &agent.settings, ask).await?;
-    if !opening.generated || kept.source == Some(ItemSource::Model) {
-        ContinuationSource::ensure_complete(ops, &agent.settings, &row).await?;
-    }
-    let compacts = CompactionTarget {
-        context,
-        messages: row.header.message_count,
-        receipt: build_receipt(&parent, &opening, kept),
-    };
-    let compact = command::compact(Resume {
-        session: id,
-        session_id: row.header.session_id.clone(),
-        working_set: parent.working_set(),
-        acknowledgement: opening.message,
-        restoration: opening.cost,
-        compaction: Some(compacts),
-    });
-    let CompactedContext { receipt, messages } = match ops.registry.ask(agent.settings.id, compact).await? {
-        CompactionOutcome::Compacted(compacted) => compacted,
-        CompactionOutcome::ContextMovedOn { replaced: false } => return Ok(None),
-        CompactionOutcome::ContextMovedOn { replaced: true } => {
-            let session = &row.header.session_id;
-            return Err(Error::new(
-                ErrorKind::Interrupted,
-                format!("the conversation of {name} was replaced while it was compacted; it is saved as {session}"),
-            )
-            .hint(format!("`chorusctl --agent {name} context resume {session}` goes on from it")));
+    written: &'a mut Option<ModelNotes>,
+) -> BoxFuture<'a, Result<Option<CompactResult>>> {
+    Box::pin(async move {
+        let (id, name) = (saved.header.id, &agent.settings.name);
+        let gone = || {
+            Error::new(ErrorKind::SessionNotFound, "the session was deleted that was to be gone on from")
+                .hint(CONTEXT_UNCHANGED_HINT)
+        };
+        let row = ops.store.catalog.sessions.get(id).await?.ok_or_else(gone)?;
+        // The session is the only place for what the live context would drop, so it must be complete.
+        let mut parent = ContinuationSource::read_complete(ops, &agent.settings, &row).await?;
+        let ask = written.is_none();
+        let notes = match written.take() {
+            Some(written) => written,
+            None => parent.extract_notes(ops, &agent.settings, view).await,
+        };
+        let kept = parent.apply_notes(written.insert(notes));
+        let opening = parent.opening_message(ops, &agent.settings, ask).await?;
+        if !opening.generated || kept.source == Some(ItemSource::Model) {
+            ContinuationSource::ensure_complete(ops, &agent.settings, &row).await?;
         }
-    };
-    Ok(Some(CompactResult {
-        session: Some(ops.sessions.describe(row).await?),
-        messages,
-        saved_first: None,
-        acknowledgement: Some(opening.text),
-        generated: opening.generated,
-        receipt: *receipt,
-        warnings: parent.warnings,
-    }))
+        let compacts = CompactionTarget {
+            context,
+            messages: row.header.message_count,
+            receipt: build_receipt(&parent, &opening, kept),
+        };
+        let compact = command::compact(Resume {
+            session: id,
+            session_id: row.header.session_id.clone(),
+            working_set: parent.working_set(),
+            acknowledgement: opening.message,
+            restoration: opening.cost,
+            compaction: Some(compacts),
+        });
+        let CompactedContext { receipt, messages } = match ops.registry.ask(agent.settings.id, compact).await? {
+            CompactionOutcome::Compacted(compacted) => compacted,
+            CompactionOutcome::ContextMovedOn { replaced: false } => return Ok(None),
+            CompactionOutcome::ContextMovedOn { replaced: true } => {
+                let session = &row.header.session_id;
+                return Err(Error::new(
+                    ErrorKind::Interrupted,
+                    format!("the conversation of {name} was replaced while it was compacted; it is saved as {session}"),
+                )
+                .hint(format!("`chorusctl --agent {name} context resume {session}` goes on from it")));
+            }
+        };
+        Ok(Some(CompactResult {
+            session: Some(ops.sessions.describe(row).await?),
+            messages,
+            saved_first: None,
+            acknowledgement: Some(opening.text),
+            generated: opening.generated,
+            receipt: *receipt,
+            warnings: parent.warnings,
+        }))
+    })
 }
 
 fn build_receipt(parent: &ContinuationSource, opening: &OpeningMessage, kept: CarryOver) -> Receipt {

@@ -1,5 +1,6 @@
 //! The session that a continuation starts from: what the new context takes from it, and warnings about it.
 
+use chorus_runtime::run_blocking;
 use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
@@ -20,7 +21,7 @@ use uuid::Uuid;
 
 use crate::agent::note_extraction::{Extraction, ExtractionOutcome};
 use crate::agent::opening_message::request_acknowledgement;
-use crate::ops::{Ops, run_blocking};
+use crate::ops::Ops;
 
 /// The limit on the newest messages that are searched for decisions, tasks and files.
 const MAX_SEARCHED_MESSAGES: u64 = 2000;

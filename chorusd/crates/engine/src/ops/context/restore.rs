@@ -4,6 +4,7 @@ use chorus_agent_core::event::RestoredContext;
 use chorus_base::error::Result;
 use chorus_base::requester::Requester;
 use chorus_proto::methods::context::{RestoreParams, RestoreResult};
+use futures_util::future::BoxFuture;
 
 use super::session_prefix::SessionPrefix;
 use crate::ops::workspace_restore::CheckpointFiles;
@@ -20,35 +21,37 @@ pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> 
 }
 
 /// Like [`restore`], on behalf of `by`.
-pub async fn restore_as(ops: &Ops, params: RestoreParams, by: &Requester) -> Result<RestoreResult> {
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
-    let _no_deletes = ops.sessions_lock.read().await;
-    let row = ops.sessions.resolve_as(by, &agent, params.agent.is_some() && !params.own, &params.session).await?;
-    let mut taken = SessionPrefix::read(&ops.sessions, &row, params.at).await?;
-    let mut warnings = std::mem::take(&mut taken.warnings);
-    let files = match params.files {
-        true => Some(CheckpointFiles::prepare(ops, &agent.settings, &row.header).await?),
-        false => None,
-    };
-    let restore = taken.into_command(&row, params.discard);
-    let RestoredContext { messages, saved_first } = ops.registry.ask(agent.settings.id, restore).await?;
-    // Not awaited: only retention uses the time of last use.
-    drop(ops.store.catalog.sessions.touch(row.header.id, ops.clock.now()));
-    let mut files_commit = None;
-    if let Some(files) = files {
-        match files.restore().await {
-            Ok(commit) => files_commit = Some(commit),
-            // Not an error: the conversation is restored, and the files can be restored by a second attempt.
-            Err(failure) => {
-                warnings.push(format!("the conversation is restored, its files are not: {}", failure.message))
+pub fn restore_as<'a>(ops: &'a Ops, params: RestoreParams, by: &'a Requester) -> BoxFuture<'a, Result<RestoreResult>> {
+    Box::pin(async move {
+        let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+        let _no_deletes = ops.sessions_lock.read().await;
+        let row = ops.sessions.resolve_as(by, &agent, params.agent.is_some() && !params.own, &params.session).await?;
+        let mut taken = SessionPrefix::read(&ops.sessions, &row, params.at).await?;
+        let mut warnings = std::mem::take(&mut taken.warnings);
+        let files = match params.files {
+            true => Some(CheckpointFiles::prepare(ops, &agent.settings, &row.header).await?),
+            false => None,
+        };
+        let restore = taken.into_command(&row, params.discard);
+        let RestoredContext { messages, saved_first } = ops.registry.ask(agent.settings.id, restore).await?;
+        // Not awaited: only retention uses the time of last use.
+        drop(ops.store.catalog.sessions.touch(row.header.id, ops.clock.now()));
+        let mut files_commit = None;
+        if let Some(files) = files {
+            match files.restore().await {
+                Ok(commit) => files_commit = Some(commit),
+                // Not an error: the conversation is restored, and the files can be restored by a second attempt.
+                Err(failure) => {
+                    warnings.push(format!("the conversation is restored, its files are not: {}", failure.message))
+                }
             }
         }
-    }
-    Ok(RestoreResult {
-        session: ops.sessions.describe(row).await?,
-        messages,
-        saved_first: saved_first.map(|session| *session),
-        files_commit,
-        warnings,
+        Ok(RestoreResult {
+            session: ops.sessions.describe(row).await?,
+            messages,
+            saved_first: saved_first.map(|session| *session),
+            files_commit,
+            warnings,
+        })
     })
 }

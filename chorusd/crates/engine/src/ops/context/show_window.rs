@@ -21,7 +21,7 @@ use crate::agent::model_limits::ModelLimits;
 use crate::agent::prompt::Prompt;
 use crate::agent::request_builder::{BuildOutcome, build_request};
 use crate::ops::context_meter::ContextMeter;
-use crate::ops::run_blocking;
+use chorus_runtime::run_blocking;
 
 /// Bytes of a reply that surround a window.
 const REPLY_OVERHEAD_BYTES: usize = 16 << 10;

@@ -1,5 +1,7 @@
 //! Compares files with the catalog.
 
+use chorus_runtime::run_blocking;
+use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use uuid::Uuid;
 
 use super::{check, check_with, join_some};
 use crate::agent::agent_index::AgentEntry;
-use crate::ops::{Ops, agent, run_blocking};
+use crate::ops::{Ops, agent};
 
 const REBUILD_COMMAND: &str = "chorusctl doctor --rebuild";
 
@@ -32,79 +34,81 @@ struct SessionProblems {
 }
 
 /// Checks agents and their sessions.
-pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
-    let mut found = SessionProblems::default();
-    let trashed = list_trashed(ops).await?;
-    for entry in ops.agents.all() {
-        let agent = &entry.settings.name;
-        let named = |session: &str| format!("{agent}/{session}");
-        let corrupt: HashSet<String> =
-            ops.store.catalog.sessions.corrupt_names(entry.settings.id).await?.into_iter().collect();
-        let dir = entry.settings.dir.join("sessions");
-        let there = run_blocking(move || Ok(read_stamps(&dir))).await?;
-        // The catalog is read after the files, so that a session that is saved meanwhile has its row.
-        let mut known: BTreeMap<String, String> =
-            ops.store.catalog.sessions.file_stamps(entry.settings.id).await?.into_iter().collect();
-        found.total += known.len();
-        for (name, stamp) in there {
-            match known.remove(&name) {
-                None => found.unknown.push(named(&name)),
-                Some(known) if known != stamp => found.changed.push(named(&name)),
-                Some(_) if corrupt.contains(&name) => found.corrupt.push(named(&name)),
-                Some(_) => {}
+pub(super) fn checks<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Vec<Check>>> {
+    Box::pin(async move {
+        let mut found = SessionProblems::default();
+        let trashed = list_trashed(ops).await?;
+        for entry in ops.agents.all() {
+            let agent = &entry.settings.name;
+            let named = |session: &str| format!("{agent}/{session}");
+            let corrupt: HashSet<String> =
+                ops.store.catalog.sessions.corrupt_names(entry.settings.id).await?.into_iter().collect();
+            let dir = entry.settings.dir.join("sessions");
+            let there = run_blocking(move || Ok(read_stamps(&dir))).await?;
+            // The catalog is read after the files, so that a session that is saved meanwhile has its row.
+            let mut known: BTreeMap<String, String> =
+                ops.store.catalog.sessions.file_stamps(entry.settings.id).await?.into_iter().collect();
+            found.total += known.len();
+            for (name, stamp) in there {
+                match known.remove(&name) {
+                    None => found.unknown.push(named(&name)),
+                    Some(known) if known != stamp => found.changed.push(named(&name)),
+                    Some(_) if corrupt.contains(&name) => found.corrupt.push(named(&name)),
+                    Some(_) => {}
+                }
+            }
+            let (sessions, entry_id) = (entry.settings.dir.join("sessions"), entry.settings.id);
+            for name in known.into_keys().filter(|name| !sessions.join(format!("{name}.json")).is_file()) {
+                let in_trash = trashed.iter().any(|entry| is_entry_of(entry, TrashKind::Session, entry_id, &name));
+                if in_trash { &mut found.deleted } else { &mut found.missing }.push(named(&name));
             }
         }
-        let (sessions, entry_id) = (entry.settings.dir.join("sessions"), entry.settings.id);
-        for name in known.into_keys().filter(|name| !sessions.join(format!("{name}.json")).is_file()) {
-            let in_trash = trashed.iter().any(|entry| is_entry_of(entry, TrashKind::Session, entry_id, &name));
-            if in_trash { &mut found.deleted } else { &mut found.missing }.push(named(&name));
+        let mut checks = vec![check_agents(ops, &trashed).await?];
+        checks.extend(trash_checks(&trashed));
+        let trouble = [
+            (
+                Verdict::Fail,
+                found.missing,
+                "missing",
+                format!("bring them back from a backup; {REBUILD_COMMAND} forgets them"),
+            ),
+            (
+                Verdict::Warn,
+                found.deleted,
+                "in the index and in the trash",
+                "`chorusctl trash restore NAME` brings one back; the next start completes their deletion".into(),
+            ),
+            (
+                Verdict::Fail,
+                found.corrupt,
+                "corrupt",
+                "bring them back from a backup, or move them out of sessions/".into(),
+            ),
+            (
+                Verdict::Warn,
+                found.unknown,
+                "not in the index yet",
+                format!("the next start takes them up, or {REBUILD_COMMAND}"),
+            ),
+            (
+                Verdict::Warn,
+                found.changed,
+                "changed since they were read",
+                format!("the next start reads them, or {REBUILD_COMMAND}"),
+            ),
+        ];
+        let trouble = trouble.into_iter().filter(|(_, names, ..)| !names.is_empty());
+        let trouble: Vec<Check> = trouble
+            .map(|(verdict, names, what, hint)| {
+                check_with("sessions", verdict, format!("{} {what}: {}", names.len(), join_some(&names)), hint)
+            })
+            .collect();
+        if trouble.is_empty() {
+            checks.push(check("sessions", Verdict::Ok, format!("{}, each with its file", found.total)));
         }
-    }
-    let mut checks = vec![check_agents(ops, &trashed).await?];
-    checks.extend(trash_checks(&trashed));
-    let trouble = [
-        (
-            Verdict::Fail,
-            found.missing,
-            "missing",
-            format!("bring them back from a backup; {REBUILD_COMMAND} forgets them"),
-        ),
-        (
-            Verdict::Warn,
-            found.deleted,
-            "in the index and in the trash",
-            "`chorusctl trash restore NAME` brings one back; the next start completes their deletion".into(),
-        ),
-        (
-            Verdict::Fail,
-            found.corrupt,
-            "corrupt",
-            "bring them back from a backup, or move them out of sessions/".into(),
-        ),
-        (
-            Verdict::Warn,
-            found.unknown,
-            "not in the index yet",
-            format!("the next start takes them up, or {REBUILD_COMMAND}"),
-        ),
-        (
-            Verdict::Warn,
-            found.changed,
-            "changed since they were read",
-            format!("the next start reads them, or {REBUILD_COMMAND}"),
-        ),
-    ];
-    let trouble = trouble.into_iter().filter(|(_, names, ..)| !names.is_empty());
-    let trouble: Vec<Check> = trouble
-        .map(|(verdict, names, what, hint)| {
-            check_with("sessions", verdict, format!("{} {what}: {}", names.len(), join_some(&names)), hint)
-        })
-        .collect();
-    if trouble.is_empty() {
-        checks.push(check("sessions", Verdict::Ok, format!("{}, each with its file", found.total)));
-    }
-    checks.extend(trouble);
-    Ok(checks)
+        checks.extend(trouble);
+        Ok(checks)
+    })
 }
 
 /// Returns names and stamps of the session files in `dir`; none if it does not exist.

@@ -3,10 +3,11 @@
 use chorus_base::error::Result;
 use chorus_config::KeySource;
 use chorus_proto::methods::doctor::{Check, Verdict};
+use chorus_runtime::run_blocking;
 
 use super::{check, check_with};
+use crate::ops::Ops;
 use crate::ops::discord::{ConnectionState, delivery_problems, guild_allowlist, identify_budget};
-use crate::ops::{Ops, run_blocking};
 
 const CHECK_NAME: &str = "Discord";
 /// With fewer sessions left than this, the budget is reported as low.

@@ -2,11 +2,12 @@
 
 use chorus_base::error::Result;
 use chorus_proto::methods::doctor::{Check, Verdict};
+use chorus_runtime::run_blocking;
 use chorus_store::recovery::{Incident, list_incidents};
 use chorus_store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 
 use super::{check, check_with, join_some};
-use crate::ops::{Ops, run_blocking};
+use crate::ops::Ops;
 
 const CHECK_NAME: &str = "journal";
 const SALVAGE_COMMAND: &str = "chorusctl doctor --salvage";

@@ -13,41 +13,46 @@ mod sandbox;
 
 use chorus_base::error::Result;
 use chorus_proto::methods::doctor::{Check, DoctorParams, DoctorResult, Verdict};
+use chorus_runtime::run_blocking;
 use chorus_store::{CATALOG_FILE, JOURNAL_FILE};
+use futures_util::future::BoxFuture;
 
-use super::{Ops, catalog_rebuild, run_blocking, salvage};
+use super::{Ops, catalog_rebuild, salvage};
 
 /// Runs all checks. If requested, and if the databases are intact, first rebuilds the catalog's index or salvages the
 /// journal.
-pub async fn doctor(ops: &Ops, params: DoctorParams) -> Result<DoctorResult> {
-    let (home, thorough) = (ops.home.clone(), params.rebuild);
-    let mut checks = run_blocking(move || Ok(databases::checks(&home, thorough))).await?;
-    let failed = |name: &str| checks.iter().any(|check| check.name == name && check.verdict == Verdict::Fail);
-    let (damaged, journal_damaged) = (failed(CATALOG_FILE), failed(JOURNAL_FILE));
-    // Writing into a damaged database would make it worse; the offline repair sets it aside instead.
-    let rebuilt = if params.rebuild && !damaged { Some(catalog_rebuild::rebuild_catalog(ops).await?) } else { None };
-    let salvaged =
-        if params.salvage && !damaged && !journal_damaged { Some(salvage::salvage(ops).await?) } else { None };
-    if !journal_damaged {
-        checks.extend(journal::checks(ops).await?);
-    }
-    if !damaged {
-        checks.extend(catalog_drift::checks(ops).await?);
-        checks.extend(audit::checks(ops).await?);
-        checks.push(permission_rules::check_rules(ops).await?);
-    }
-    let (home, socket) = (ops.home.clone(), ops.daemon.socket.get());
-    checks.extend(
-        run_blocking(move || {
-            Ok([home::check_permissions(&home), home::check_space(&home), home::check_socket(&socket, &home)])
-        })
-        .await?,
-    );
-    checks.extend(models::checks(ops).await?);
-    checks.extend(discord::checks(ops).await?);
-    checks.extend(run_blocking(|| Ok(programs::checks())).await?);
-    checks.extend(sandbox::checks(ops.sandbox.level_or_probe().await));
-    Ok(DoctorResult { checks, rebuilt, salvaged })
+pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams) -> BoxFuture<'a, Result<DoctorResult>> {
+    Box::pin(async move {
+        let (home, thorough) = (ops.home.clone(), params.rebuild);
+        let mut checks = run_blocking(move || Ok(databases::checks(&home, thorough))).await?;
+        let failed = |name: &str| checks.iter().any(|check| check.name == name && check.verdict == Verdict::Fail);
+        let (damaged, journal_damaged) = (failed(CATALOG_FILE), failed(JOURNAL_FILE));
+        // Writing into a damaged database would make it worse; the offline repair sets it aside instead.
+        let rebuilt =
+            if params.rebuild && !damaged { Some(catalog_rebuild::rebuild_catalog(ops).await?) } else { None };
+        let salvaged =
+            if params.salvage && !damaged && !journal_damaged { Some(salvage::salvage(ops).await?) } else { None };
+        if !journal_damaged {
+            checks.extend(journal::checks(ops).await?);
+        }
+        if !damaged {
+            checks.extend(catalog_drift::checks(ops).await?);
+            checks.extend(audit::checks(ops).await?);
+            checks.push(permission_rules::check_rules(ops).await?);
+        }
+        let (home, socket) = (ops.home.clone(), ops.daemon.socket.get());
+        checks.extend(
+            run_blocking(move || {
+                Ok([home::check_permissions(&home), home::check_space(&home), home::check_socket(&socket, &home)])
+            })
+            .await?,
+        );
+        checks.extend(models::checks(ops).await?);
+        checks.extend(discord::checks(ops).await?);
+        checks.extend(run_blocking(|| Ok(programs::checks())).await?);
+        checks.extend(sandbox::checks(ops.sandbox.level_or_probe().await));
+        Ok(DoctorResult { checks, rebuilt, salvaged })
+    })
 }
 
 fn check(name: &str, verdict: Verdict, text: impl Into<String>) -> Check {

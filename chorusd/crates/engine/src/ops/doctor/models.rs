@@ -1,5 +1,6 @@
 //! Checks models: the keys of providers, the last discovery, and the models that agents name.
 
+use chorus_runtime::run_blocking;
 use std::time::Duration;
 
 use chorus_base::error::Result;
@@ -8,7 +9,7 @@ use chorus_proto::methods::doctor::{Check, Verdict};
 use jiff::Timestamp;
 
 use super::{check, check_with, join_some};
-use crate::ops::{Ops, run_blocking};
+use crate::ops::Ops;
 
 const VALIDATE_HINT: &str = "`chorusctl models validate` asks now";
 

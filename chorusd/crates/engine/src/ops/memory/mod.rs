@@ -9,13 +9,13 @@ use chorus_agent_core::window::MemoryBlock;
 use chorus_base::error::Result;
 use chorus_base::requester::Requester;
 use chorus_proto::methods::memory::{MemoryEntry, MemorySource};
+use chorus_runtime::run_blocking;
 use chorus_session::selector::MIN_PREFIX;
 use chorus_store::Catalog;
 use chorus_store::catalog::{AuditDecision, MemoryRow, MemoryTable, SessionTable};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::run_blocking;
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::memory_prompt::{memory_block, memory_scope};
 

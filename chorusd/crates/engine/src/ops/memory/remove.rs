@@ -1,5 +1,6 @@
 //! The operation `memory.remove`.
 
+use chorus_runtime::run_blocking;
 use std::path::PathBuf;
 
 use chorus_base::error::{Error, Result};
@@ -12,7 +13,7 @@ use chorus_store::{Catalog, trash};
 
 use super::{abbreviate, audit_row_of_change, find_by_prefix, load_memory, to_entries};
 use crate::ops::agent::AgentResolver;
-use crate::ops::{run_blocking, trash as ops_trash};
+use crate::ops::trash as ops_trash;
 
 /// Moves a memory to the trash.
 ///

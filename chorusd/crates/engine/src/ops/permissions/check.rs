@@ -6,8 +6,8 @@ use chorus_sandbox::Sandbox;
 
 use super::usable_profile;
 use crate::ops::agent::AgentResolver;
-use crate::ops::run_blocking;
 use crate::tools::{normalize_file_action, sandbox_policy, workspace_paths};
+use chorus_runtime::run_blocking;
 
 /// Judges an action by the agent's profile, taking into account whether commands can be confined.
 ///

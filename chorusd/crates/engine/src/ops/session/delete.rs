@@ -4,12 +4,13 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{DeleteParams, DeleteResult};
 use chorus_proto::methods::trash::TrashKind;
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::SessionRow;
 use chorus_store::trash;
 use chorus_store::trash::{EntryMetadata, SessionMetadata, TrashItem};
 
 use crate::agent::command;
-use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash};
+use crate::ops::{Ops, resolve, trash as ops_trash};
 
 /// Moves a session to the trash.
 ///

@@ -13,8 +13,8 @@ use chorus_store::index_cache::{IndexedFile, MessageReader};
 
 use super::get::corrupt_error;
 use crate::ops::agent::AgentResolver;
-use crate::ops::run_blocking;
 use crate::ops::session::SessionReader;
+use chorus_runtime::run_blocking;
 
 /// Finds where two sessions diverge, and returns a page of the messages after that.
 pub async fn diff(

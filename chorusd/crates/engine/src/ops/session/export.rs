@@ -20,8 +20,8 @@ use super::export_offsets::{ExportPosition, ExportPositions};
 use super::get::corrupt_error;
 use crate::ops::agent::AgentResolver;
 use crate::ops::context::history::parse_since;
-use crate::ops::run_blocking;
 use crate::ops::session::SessionReader;
+use chorus_runtime::run_blocking;
 
 /// The limit on sessions in a page, far below what fits in a frame.
 const MAX_PAGE: u64 = 1000;

@@ -12,8 +12,8 @@ use chorus_store::index_cache::IndexedFile;
 
 use crate::agent::summaries::Summaries;
 use crate::ops::agent::AgentResolver;
-use crate::ops::run_blocking;
 use crate::ops::session::SessionReader;
+use chorus_runtime::run_blocking;
 
 /// Returns a saved session with a page of its messages.
 pub async fn get(

@@ -1,5 +1,6 @@
 //! `session.import.*`: imports transcripts and session files as sessions of an agent.
 
+use chorus_runtime::run_blocking;
 use std::io::{BufReader, Seek as _};
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use uuid::Uuid;
 use crate::agent::session_save::{SessionTarget, write_session};
 use crate::ops::import_sink::{ImportedSession, SessionCollector, create_spool};
 use crate::ops::transfers::{TranscriptUpload, Transfer};
-use crate::ops::{Ops, resolve, run_blocking};
+use crate::ops::{Ops, resolve};
 
 /// The number of skipped lines that an error names if nothing could be imported.
 const MAX_NAMED_SKIPS: usize = 3;
@@ -73,7 +74,7 @@ pub async fn commit(
     let (done, mut complete) = mpsc::channel(2);
     let (dir, now) = (ops.home.join("db"), ops.clock.now());
     let secrets = (ops.redactor.clone(), params.redact);
-    let reading = tokio::task::spawn_blocking(move || {
+    let reading = chorus_runtime::spawn_blocking(move || {
         let mut collector = SessionCollector::new(dir, done, Box::new(move |read| progress(read, received)), secrets);
         spool.rewind().map_err(import::ImportError::Io)?;
         let mut source = BufReader::with_capacity(1 << 20, spool);

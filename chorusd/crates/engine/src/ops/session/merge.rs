@@ -7,6 +7,7 @@ use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
 use chorus_proto::methods::session_tree::{MergeParams, MergeResult};
 use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, TokenPair, WorkingSet};
+use chorus_runtime::run_blocking;
 use chorus_session::content_eq::has_same_content;
 use chorus_session::message::StoredMessage;
 use chorus_session::summary::{Branch, ConversationSample, branches_prompt, collect_findings};
@@ -16,7 +17,7 @@ use chorus_store::catalog::SessionRow;
 use crate::agent::command;
 use crate::agent::opening_message::request_opening;
 use crate::ops::context::session_prefix::drop_later_items;
-use crate::ops::{Ops, resolve, run_blocking};
+use crate::ops::{Ops, resolve};
 use crate::usage::CallKind;
 
 /// The limit on the newest messages of a branch that are searched for decisions, tasks and files.

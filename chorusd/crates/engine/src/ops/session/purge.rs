@@ -1,5 +1,6 @@
 //! The operation `session.purge`.
 
+use chorus_runtime::run_blocking;
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
@@ -10,7 +11,7 @@ use chorus_store::trash::TrashItem;
 use uuid::Uuid;
 
 use super::delete::{move_to_trash, reload_row};
-use crate::ops::{Ops, resolve, run_blocking, trash as ops_trash};
+use crate::ops::{Ops, resolve, trash as ops_trash};
 
 /// Deletes a session for good: its file, its row, its copies in the trash and, in the background, what the databases
 /// still hold of it. Live contexts that were restored from it continue, and are named in the result.
@@ -48,7 +49,7 @@ pub async fn purge(ops: &Arc<Ops>, params: PurgeParams) -> Result<PurgeResult> {
     ops.store.journal.delete_turn_answers(agent.settings.id).await?;
     tracing::info!(session = %result.id, "session purged");
     let ops = ops.clone();
-    tokio::spawn(async move { erase_purged(&ops).await });
+    chorus_runtime::spawn(async move { erase_purged(&ops).await });
     Ok(result)
 }
 

@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
-use crate::ops::run_blocking;
 use crate::ops::session::SessionReader;
+use chorus_runtime::run_blocking;
 
 /// The limit on sessions in a page.
 const MAX_PAGE: u64 = 5000;

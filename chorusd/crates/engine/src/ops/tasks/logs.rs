@@ -15,8 +15,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{find_task, single_task};
 use crate::ops::agent::AgentResolver;
-use crate::ops::run_blocking;
 use crate::tasks::Tasks;
+use chorus_runtime::run_blocking;
 
 /// The limit on the bytes of a page. In JSON each may become six.
 const MAX_PAGE_BYTES: usize = 256 << 10;

@@ -144,7 +144,7 @@ pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, messa
         TurnRequest { turn, message, key: None, resume_if_unstarted: false, sink: voice, requester: Requester::Nobody };
     let (registry, from, id) = (ops.registry.clone(), asker.agent_name, agent.settings.id);
     let name = to.clone();
-    let mut turn = tokio::spawn(async move {
+    let mut turn = chorus_runtime::spawn(async move {
         let ended = registry.ask(id, command::send(send)).await;
         drop(counted);
         if let Err(failure) = &ended {

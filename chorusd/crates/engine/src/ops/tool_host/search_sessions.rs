@@ -1,5 +1,6 @@
 //! Searches an agent's own sessions by reading them, newest first, within a time limit.
 
+use chorus_runtime::run_blocking;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use chorus_store::catalog::{SessionQuery, SessionRow};
 use chorus_store::session_files;
 use regex::{Regex, RegexBuilder};
 
-use crate::ops::{Ops, run_blocking};
+use crate::ops::Ops;
 use crate::tools::ToolCaller;
 
 /// The time limit of a search.

@@ -3,12 +3,13 @@
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::AuditDecision;
 use serde_json::Value;
 
+use crate::ops::Ops;
 use crate::ops::agent::config;
 use crate::ops::approvals::deny_outdated;
-use crate::ops::{Ops, run_blocking};
 use crate::tools::{SelfEdit, ToolCaller};
 
 /// Makes the change.

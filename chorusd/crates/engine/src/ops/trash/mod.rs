@@ -5,6 +5,7 @@ pub mod list;
 pub mod recovery;
 pub mod restore;
 
+use chorus_runtime::run_blocking;
 use std::path::Path;
 
 use chorus_base::error::{Error, Result};
@@ -15,7 +16,6 @@ use chorus_store::catalog::MemoryTable;
 use chorus_store::trash;
 use chorus_store::trash::TrashItem;
 
-use super::run_blocking;
 use crate::agent::agent_index::AgentIndex;
 
 /// Returns the entries of the trash, newest first.

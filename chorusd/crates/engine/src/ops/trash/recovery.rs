@@ -10,6 +10,8 @@
 //! | in the trash | exists | a delete without its commit | session: deletes the row; agent: moves it back |
 //! | in the trash | missing | a completed delete, or a restore that moved nothing | shows the entry |
 
+use chorus_runtime::run_blocking;
+use futures_util::future::BoxFuture;
 use std::path::PathBuf;
 
 use chorus_base::error::{Error, Result};
@@ -21,7 +23,7 @@ use chorus_store::trash;
 use chorus_store::trash::{EntryMetadata, SessionMetadata, Stage, TrashItem};
 
 use super::restore::add_session_row;
-use crate::ops::{Ops, run_blocking};
+use crate::ops::Ops;
 
 /// The action that recovery takes for an entry. The log prints the variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,32 +61,34 @@ pub async fn recover_all(ops: &Ops) -> Result<()> {
     Ok(())
 }
 
-async fn recover_entry(ops: &Ops, entry: TrashItem) {
-    let id = entry.id.clone();
-    let was = entry.stage;
-    let settled = async {
-        let fate = resolve(ops, &entry).await?;
-        match fate {
-            Resolution::Show if was == Stage::Settled => return Ok(None),
-            Resolution::Show => drop(super::make_visible(entry).await),
-            Resolution::Delete => super::delete_entry(&ops.agents, &ops.store.catalog.memories, entry).await?,
-            Resolution::Discard => {
-                let discarded = run_blocking(move || {
-                    trash::remove_if_empty(&entry);
-                    Ok(())
-                });
-                discarded.await?;
+fn recover_entry<'a>(ops: &'a Ops, entry: TrashItem) -> BoxFuture<'a, ()> {
+    Box::pin(async move {
+        let id = entry.id.clone();
+        let was = entry.stage;
+        let settled = async {
+            let fate = resolve(ops, &entry).await?;
+            match fate {
+                Resolution::Show if was == Stage::Settled => return Ok(None),
+                Resolution::Show => drop(super::make_visible(entry).await),
+                Resolution::Delete => super::delete_entry(&ops.agents, &ops.store.catalog.memories, entry).await?,
+                Resolution::Discard => {
+                    let discarded = run_blocking(move || {
+                        trash::remove_if_empty(&entry);
+                        Ok(())
+                    });
+                    discarded.await?;
+                }
             }
+            Ok::<_, Error>(Some(fate))
+        };
+        match settled.await {
+            Ok(None) => {}
+            Ok(Some(fate)) => {
+                tracing::info!(entry = %id, ?fate, "a move into or out of the trash that was cut short is settled")
+            }
+            Err(failure) => tracing::error!(entry = %id, %failure, "a move into or out of the trash cannot be settled"),
         }
-        Ok::<_, Error>(Some(fate))
-    };
-    match settled.await {
-        Ok(None) => {}
-        Ok(Some(fate)) => {
-            tracing::info!(entry = %id, ?fate, "a move into or out of the trash that was cut short is settled")
-        }
-        Err(failure) => tracing::error!(entry = %id, %failure, "a move into or out of the trash cannot be settled"),
-    }
+    })
 }
 
 async fn resolve(ops: &Ops, entry: &TrashItem) -> Result<Resolution> {

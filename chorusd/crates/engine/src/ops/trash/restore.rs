@@ -1,5 +1,6 @@
 //! The operation `trash.restore`.
 
+use chorus_runtime::run_blocking;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use chorus_store::{session_files, trash};
 
 use crate::agent::agent_index::AgentEntry;
 use crate::ops::agent::{AGENTS_DIR, agent_entry, agent_row, discord_channel};
-use crate::ops::{Ops, catalog_sync, memory as ops_memory, run_blocking, wire_types};
+use crate::ops::{Ops, catalog_sync, memory as ops_memory, wire_types};
 
 /// Restores an agent, a session or a memory to its original place.
 ///

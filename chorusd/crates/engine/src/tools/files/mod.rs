@@ -61,7 +61,7 @@ async fn run_blocking(
     scene: Arc<ToolContext>,
     work: impl FnOnce(&Workspace, &WorkspacePath, &FileLocks) -> Result<String, String> + Send + 'static,
 ) -> ToolOutcome {
-    let done = tokio::task::spawn_blocking(move || {
+    let done = chorus_runtime::spawn_blocking(move || {
         let place = path.resolve(&scene)?;
         work(&Workspace::open(&scene.workspace())?, place, &scene.services.file_locks)
     });

@@ -31,7 +31,7 @@ struct TreeChanges {
 pub(super) async fn find_conflict(git: &Git<'_>, workspace: PathBuf, commit: &str) -> GitResult<Option<PathBuf>> {
     let changed =
         parse_changes(&list_changes(git, commit).await?).ok_or("what is different in the commit cannot be read")?;
-    let found = tokio::task::spawn_blocking(move || {
+    let found = chorus_runtime::spawn_blocking(move || {
         changed.added.iter().find_map(|path| conflict_at(&workspace, path, &changed.removed).transpose()).transpose()
     });
     found.await.map_err(|e| e.to_string())?.map_err(|e| format!("the workspace cannot be read: {e}"))

@@ -1,5 +1,6 @@
 //! Runs git commands in the sandbox with settings that nothing in the workspace can override.
 
+use futures_util::future::BoxFuture;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
@@ -192,13 +193,13 @@ pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
 }
 
 /// Runs a command in the agent's sandbox.
-pub(super) async fn run_in_sandbox(
-    scene: &ToolContext,
+pub(super) fn run_in_sandbox<'a>(
+    scene: &'a ToolContext,
     argv: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     network: bool,
-) -> GitResult<GitOutput> {
-    run_in_sandbox_redacted(scene, argv, env, network, None).await
+) -> BoxFuture<'a, GitResult<GitOutput>> {
+    Box::pin(async move { run_in_sandbox_redacted(scene, argv, env, network, None).await })
 }
 
 async fn run_in_sandbox_redacted(

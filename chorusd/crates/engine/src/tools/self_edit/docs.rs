@@ -1,6 +1,7 @@
 //! The tool `self_edit_docs`: writes the agent's docs/, which are part of its prompt. Files are opened beneath a
 //! directory handle, so that links cannot lead elsewhere.
 
+use chorus_runtime::run_blocking;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
@@ -145,10 +146,6 @@ async fn write_or_remove_note(params: Params, scene: &ToolContext, row: AuditDec
         return Err(failure);
     }
     Ok(if removes { format!("docs/{path} is removed") } else { format!("docs/{path} is written") })
-}
-
-async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|e| Error::internal(e.to_string()))?
 }
 
 /// Opens the directory of a note. With `makes`, creates missing directories.

@@ -4,6 +4,7 @@
 mod contents;
 mod session_ids;
 
+use chorus_runtime::run_blocking;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use crate::agent_archive::Archive;
 use crate::ops::import_sink::create_spool;
 use crate::ops::memory::audit_row_of_change;
 use crate::ops::session::import::OnProgress;
-use crate::ops::{Ops, catalog_sync, run_blocking, wire_types};
+use crate::ops::{Ops, catalog_sync, wire_types};
 
 /// Opens an import on a connection.
 pub async fn begin(ops: &Ops, connection: u64, _: ImportBeginParams) -> Result<ImportBeginResult> {

@@ -1,6 +1,7 @@
 //! Session ids in an imported agent. A session keeps its id unless that is taken here; references to parents are
 //! adjusted accordingly.
 
+use chorus_runtime::run_blocking;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use chorus_store::session_files;
 use uuid::Uuid;
 
 use super::contents::ImportPlan;
-use crate::ops::{Ops, run_blocking};
+use crate::ops::Ops;
 
 /// A session file with the ids in its header.
 struct SessionIds {
